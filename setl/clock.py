@@ -1,0 +1,30 @@
+"""Time, passed in: nothing below the edge of the program reads a clock by itself."""
+
+from __future__ import annotations
+
+import time
+from typing import Protocol
+
+
+class Clock(Protocol):
+    """Where code gets the time from, so that tests can decide it."""
+
+    def monotonic(self) -> float:
+        """Seconds from an arbitrary start; never goes backwards. For deadlines."""
+        ...
+
+    def now(self) -> float:
+        """Seconds since 1970-01-01 UTC. For people and for lag, never for deadlines."""
+        ...
+
+
+class SystemClock:
+    """The clocks of this machine."""
+
+    def monotonic(self) -> float:
+        """See `Clock.monotonic`."""
+        return time.monotonic()
+
+    def now(self) -> float:
+        """See `Clock.now`."""
+        return time.time()

@@ -1,0 +1,73 @@
+"""The five ways in which setl can fail, and nothing else.
+
+What a caller does with an error depends on its kind, so the kind is its type. Errors of
+libraries are wrapped once, in the adapter that called the library; beyond it only these
+are seen.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+
+class SetlError(Exception):
+    """An error that says what happened, where, and what to do about it.
+
+    Attributes:
+        message: what happened, in one sentence without a trailing stop.
+        hint: what the reader can do, or an empty string.
+        where: the place as field → value, for example pipeline, table, position, key.
+    """
+
+    def __init__(self, message: str, *, hint: str = "", **where: object) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+        self.where: dict[str, str] = {k: str(v) for k, v in where.items() if v not in (None, "")}
+
+    def at(self, **where: object) -> Self:
+        """Add to the place; fields already known keep their value. Returns the error itself."""
+        for name, value in where.items():
+            if value not in (None, ""):
+                self.where.setdefault(name, str(value))
+        return self
+
+    def __str__(self) -> str:
+        place = ", ".join(f"{k} {v}" for k, v in self.where.items())
+        text = f"{self.message} ({place})" if place else self.message
+        return f"{text}. {self.hint}" if self.hint else text
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Errors travel from Spark tasks to the driver inside outcomes; the default reduce
+        # would lose the keyword-only parts.
+        return _rebuild, (type(self), self.message, self.hint, self.where)
+
+
+def _rebuild(kind: type[SetlError], message: str, hint: str, where: dict[str, str]) -> SetlError:
+    error = kind(message, hint=hint)
+    error.where.update(where)
+    return error
+
+
+class TransientError(SetlError):
+    """It may work when tried again: a lost connection, a deadlock, a server that is busy."""
+
+
+class FatalError(SetlError):
+    """It will not work until somebody does something: the pipeline stops with this error."""
+
+
+class PositionLostError(FatalError):
+    """The source no longer has the stream from the checkpoint on (I8)."""
+
+
+class FencedError(SetlError):
+    """Another node holds a higher epoch: stop writing at once, never retry."""
+
+
+class ConfigurationError(SetlError):
+    """A file, an option or a server's settings are wrong; nothing was started."""
+
+
+class DataError(SetlError):
+    """One row or value cannot be decoded or is refused by the target for good."""

@@ -1,0 +1,63 @@
+"""Logs: a stable message and fields, as text for people or JSON for programs.
+
+Call sites pass fields with ``extra={"setl": {...}}`` through `fields`; the message itself
+never varies, so that it can be searched for and counted.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+import time
+from typing import Any
+
+
+def fields(**values: object) -> dict[str, Any]:
+    """Fields of a log line, for the `extra` argument of a logging call."""
+    return {"setl": {k: v for k, v in values.items() if v is not None}}
+
+
+class TextFormatter(logging.Formatter):
+    """A line of ``time level message field=value …``."""
+
+    converter = time.gmtime
+
+    def format(self, record: logging.LogRecord) -> str:
+        """One line; a traceback follows on further lines if there is one."""
+        stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
+        text = f"{stamp}.{int(record.msecs):03d}Z {record.levelname:<7} {record.getMessage()}"
+        values: dict[str, Any] = getattr(record, "setl", {})
+        for name, value in values.items():
+            shown = str(value)
+            text += f" {name}={json.dumps(shown) if ' ' in shown else shown}"
+        if record.exc_info:
+            text += "\n" + self.formatException(record.exc_info)
+        return text
+
+
+class JsonFormatter(logging.Formatter):
+    """One JSON object a line: time, level, logger, message, then the fields."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """One line, tracebacks inside it."""
+        line: dict[str, Any] = {
+            "time": round(record.created, 3),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        line.update(getattr(record, "setl", {}))
+        if record.exc_info:
+            line["traceback"] = self.formatException(record.exc_info)
+        return json.dumps(line, default=str)
+
+
+def configure(*, level: str = "INFO", as_json: bool = False) -> None:
+    """Send the log of this process to standard error."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonFormatter() if as_json else TextFormatter())
+    logging.basicConfig(level=level, handlers=[handler], force=True)
+    # Libraries report as errors what the adapters above them handle.
+    for name in ("kazoo", "kafka", "py4j", "elastic_transport", "elasticsearch", "uvicorn"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)

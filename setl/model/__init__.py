@@ -1,0 +1,1 @@
+"""Values that travel between the stages. Imports nothing else of ours, holds no connections."""

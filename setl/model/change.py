@@ -1,0 +1,88 @@
+"""Row changes: decoded inserts, updates and deletes, before and after any mapping."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import NamedTuple
+
+from setl.model.schema import Column, RowSchema
+
+
+class Absent(Enum):
+    """The value of a column that the record does not mention; not the same as NULL."""
+
+    ABSENT = "absent"
+
+    def __repr__(self) -> str:
+        return "ABSENT"
+
+
+ABSENT = Absent.ABSENT
+
+Value = int | float | str | bytes | Absent | None
+"""A column's value in its normal form; which Python type a column uses says `Kind`."""
+
+Row = tuple[Value, ...]
+"""The values of one image, in the order of `RowSchema.columns`."""
+
+
+class Op(Enum):
+    """What happened to a row."""
+
+    INSERT = "insert"
+    UPDATE = "update"
+    DELETE = "delete"
+
+
+class RowChange(NamedTuple):
+    """One decoded change of one row.
+
+    Attributes:
+        op: what happened.
+        before: the row before it; None for an insert.
+        after: the row after it; None for a delete.
+        version: order in the source, as `document_version` makes it.
+    """
+
+    op: Op
+    before: Row | None
+    after: Row | None
+    version: int
+
+
+class DecodedRows(NamedTuple):
+    """What a codec makes of one rows entry: all changes of it share operation and schema.
+
+    Attributes:
+        schema: the columns, as they were at this place of the stream.
+        op: what happened to every row of the entry.
+        images: (before, after) of each row; see `RowChange` for which one may be None.
+    """
+
+    schema: RowSchema
+    op: Op
+    images: list[tuple[Row | None, Row | None]]
+
+
+@dataclass(frozen=True, slots=True)
+class TargetChanges:
+    """What one Spark task writes to one table or index: one survivor for each key.
+
+    Attributes:
+        target: ``schema.table`` parts for MySQL, or ``("", index)`` for Elasticsearch.
+        columns: the target's columns, in the order of the values of `upserts`.
+        key: indexes of the key columns in `columns`.
+        upserts: rows to insert or to replace, in source order.
+        deletes: keys to delete (values of the key columns, in key order).
+        upsert_versions: source order of each upsert.
+        delete_versions: source order of each delete.
+    """
+
+    target: tuple[str, str]
+    columns: tuple[Column, ...]
+    key: tuple[int, ...]
+    upserts: list[Row] = field(default_factory=list[Row])
+    deletes: list[Row] = field(default_factory=list[Row])
+    upsert_versions: list[int] = field(default_factory=list[int])
+    delete_versions: list[int] = field(default_factory=list[int])

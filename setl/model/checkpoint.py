@@ -1,0 +1,191 @@
+"""The checkpoint: up to where everything is applied, and from where to read to go on (I7)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import Any
+
+from setl.errors import FatalError
+from setl.model.entry import Entry, EntryKind
+from setl.model.position import KafkaPosition, Position, position_from_json, position_to_json
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """Where a pipeline stands.
+
+    Reading starts again at `resume`, always a transaction boundary, since marks and table
+    maps stand at the front of a transaction. When a transaction was cut into batches and some
+    are applied, `applied` says how far: rows up to there are read again for what they say
+    about the transaction, but not applied again.
+
+    Attributes:
+        resume: where to start reading.
+        applied: last applied place inside the transaction that starts at `resume`, or None.
+        timestamp: commit time at the source of the last thing applied, seconds since 1970.
+        generation: see `setl.model.position.document_version`.
+        rows: row changes applied since the pipeline's first start, each counted once however
+            often it was delivered. Kept here because counters of a node die with it.
+    """
+
+    resume: Position
+    applied: Position | None = None
+    timestamp: float = 0.0
+    generation: int = 1
+    rows: int = 0
+
+    @property
+    def order(self) -> tuple[int, tuple[int, int]]:
+        """Grows as the pipeline moves on; a store refuses to go below what it holds."""
+        furthest = self.applied or self.resume
+        return self.generation, furthest.order
+
+    def covers(self, entry: Entry) -> bool:
+        """Whether `entry` is already applied, so that reading it again must change nothing."""
+        return self.applied is not None and entry.position.order <= self.applied.order
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON values; `from_json` is its inverse."""
+        return {
+            "version": 1,
+            "resume": position_to_json(self.resume),
+            "applied": None if self.applied is None else position_to_json(self.applied),
+            "timestamp": self.timestamp,
+            "generation": self.generation,
+            "rows": self.rows,
+        }
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> Checkpoint:
+        """Inverse of `to_json`; raises FatalError for what it did not write."""
+        applied = value.get("applied")
+        return cls(
+            resume=position_from_json(value.get("resume", {})),
+            applied=None if applied is None else position_from_json(applied),
+            timestamp=float(value.get("timestamp", 0)),
+            generation=int(value.get("generation", 1)),
+            rows=int(value.get("rows", 0)),
+        )
+
+    def __str__(self) -> str:
+        inside = f" (inside a transaction, applied to {self.applied})" if self.applied else ""
+        return f"{self.resume}{inside}"
+
+
+def check_progress(stored: Checkpoint, new: Checkpoint) -> None:
+    """Refuse a checkpoint that would take a store back.
+
+    Positions of two streams cannot be compared: another topic, or a binlog under another
+    name. They may follow each other only with a higher generation, which is how an operator
+    says that the start over is meant.
+
+    Raises:
+        FatalError: `new` lies before `stored`, or belongs to another stream.
+    """
+    if new.generation > stored.generation:
+        return
+    if _stream(new.resume) != _stream(stored.resume):
+        raise FatalError(
+            f"the checkpoint {new} is of another stream than the stored one, {stored}",
+            hint="Reset the position, or raise the pipeline's generation if the source is new",
+        )
+    if new.order < stored.order:
+        raise FatalError(
+            f"the checkpoint {new} (generation {new.generation}) lies before the stored one, "
+            f"{stored} (generation {stored.generation})",
+            hint="Reset the position if the pipeline is to go back",
+        )
+
+
+def _stream(position: Position) -> tuple[str, int]:
+    if isinstance(position, KafkaPosition):
+        return position.topic, position.partition
+    return position.file.rpartition(".")[0], 0
+
+
+_timestamp = attrgetter("timestamp")
+
+
+class CheckpointTracker:
+    """Follows the stream and says, after each entry, which checkpoint it would justify.
+
+    Does not trust that every transaction has both a begin and a commit record: DTS leaves
+    some out. Rows outside a transaction open one; a begin inside one closes it.
+    """
+
+    def __init__(self, start: Checkpoint) -> None:
+        """Start where reading starts, at `start.resume`."""
+        self._resume: Position = start.resume
+        self._applied: Position | None = start.applied
+        self._timestamp = start.timestamp
+        self._generation = start.generation
+        self._last: Position = start.resume
+        self._inside = False
+        # Rows that an earlier leader applied are read again; until they are past, a row must
+        # not move the mark inside the transaction backwards.
+        self._again = start.applied is not None
+        self._built: Checkpoint | None = start
+
+    @property
+    def inside(self) -> bool:
+        """Whether a transaction is open after what was seen so far."""
+        return self._inside
+
+    @property
+    def checkpoint(self) -> Checkpoint:
+        """The checkpoint once everything seen so far is applied."""
+        if self._built is None:
+            self._built = Checkpoint(self._resume, self._applied, self._timestamp, self._generation)
+        return self._built
+
+    def advance(self, entry: Entry) -> Checkpoint:
+        """Take the next entry in; returns `checkpoint`."""
+        return self.advance_all((entry,))
+
+    def advance_all(self, entries: Sequence[Entry]) -> Checkpoint:
+        """Take the next entries in, in order; returns `checkpoint`.
+
+        The same as `advance` for each of them, for a small part of the cost: a commit or a
+        DDL settles everything before it, so only what follows the last one is looked at.
+        """
+        if not entries:
+            return self.checkpoint
+        self._built = None
+        newest = max(map(_timestamp, entries))
+        self._timestamp = max(self._timestamp, newest)
+        settled = len(entries)
+        while settled and entries[settled - 1].kind not in _SETTLES:
+            settled -= 1
+        if settled:
+            self._settle(entries[settled - 1].position)
+            self._last = self._resume
+        # A slice is a copy; what follows the last commit is usually nothing or everything.
+        for entry in entries[settled:] if settled else entries:
+            self._follow(entry)
+        return self.checkpoint
+
+    def _follow(self, entry: Entry) -> None:
+        kind, position = entry.kind, entry.position
+        if kind is EntryKind.ROWS:
+            self._inside = True
+            applied = self._applied
+            if not self._again or applied is None or position.order > applied.order:
+                self._again = False
+                self._applied = position
+        elif kind is EntryKind.BEGIN:
+            if self._inside:
+                self._settle(self._last)
+            self._inside = True
+        elif not (kind is EntryKind.HEARTBEAT and self._inside):
+            # A heartbeat between two records of a transaction is no boundary.
+            self._settle(position)
+        self._last = position
+
+    def _settle(self, boundary: Position) -> None:
+        self._resume, self._applied = boundary, None
+        self._inside = self._again = False
+
+
+_SETTLES = frozenset((EntryKind.COMMIT, EntryKind.DDL))

@@ -1,0 +1,49 @@
+"""Entries: records of the source stream as Select sees them, headers read, rows undecoded."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import NamedTuple
+
+from setl.model.position import Position
+
+
+class EntryKind(Enum):
+    """What a record of the stream is."""
+
+    BEGIN = "begin"
+    ROWS = "rows"
+    COMMIT = "commit"
+    DDL = "ddl"
+    HEARTBEAT = "heartbeat"
+
+
+class Entry(NamedTuple):
+    """One record of the source stream. A NamedTuple, since one is made for every event.
+
+    Attributes:
+        kind: what it is.
+        position: where the stream goes on after it.
+        timestamp: when the source committed it, seconds since 1970 UTC (whole seconds both in
+            MySQL's binlog and in DTS).
+        schema: schema (database) of the rows or the DDL, "" where there is none.
+        table: table of the rows, "" where there is none.
+        transaction: GTID of the transaction it belongs to, "" if unknown.
+        rows: number of row changes in it; for binlog events an estimate of at least 1, since
+            the exact number takes decoding.
+        payload: the record's bytes as they came; rows are decoded from it in Spark tasks.
+        context: other bytes that decoding needs, shared between entries (binlog: the
+            FORMAT_DESCRIPTION and TABLE_MAP events).
+        statement: the text of a DDL statement, else "".
+    """
+
+    kind: EntryKind
+    position: Position
+    timestamp: float
+    schema: str = ""
+    table: str = ""
+    transaction: str = ""
+    rows: int = 0
+    payload: bytes = b""
+    context: tuple[bytes, ...] = ()
+    statement: str = ""

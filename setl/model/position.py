@@ -1,0 +1,141 @@
+"""Positions: where in a source stream something is, and where reading goes on.
+
+A position always means "the stream goes on here": the place *after* the entry it belongs
+to. Reading from an entry's position delivers what follows the entry, not the entry.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from setl.errors import FatalError
+
+# Bits of a document version, highest first: generation, then the order within a source.
+# 63 bits in all, since Elasticsearch takes versions as signed 64-bit integers.
+GENERATION_BITS = 11
+BINLOG_FILE_BITS = 20
+BINLOG_OFFSET_BITS = 32
+
+
+@dataclass(frozen=True, slots=True)
+class BinlogPosition:
+    """A place in a MySQL or MariaDB binlog.
+
+    Attributes:
+        file: the binlog file's name, such as ``mariadb-bin.000003``.
+        offset: byte offset in that file, of the event that comes next.
+        gtid: the GTIDs executed up to here in the server's own notation, or "".
+    """
+
+    file: str
+    offset: int
+    gtid: str = ""
+
+    @property
+    def order(self) -> tuple[int, int]:
+        """Sorts positions of one source; raises ValueError for a file without a number."""
+        return binlog_file_number(self.file), self.offset
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.offset}"
+
+
+@dataclass(frozen=True, slots=True)
+class KafkaPosition:
+    """A place in one partition of a Kafka topic.
+
+    Attributes:
+        topic: the topic.
+        partition: the partition number.
+        offset: offset of the record that comes next.
+        timestamp: the source's commit time of the record before it, in seconds; used to find
+            the place again when the brokers were replaced and offsets mean nothing.
+    """
+
+    topic: str
+    partition: int
+    offset: int
+    timestamp: int = 0
+
+    @property
+    def order(self) -> tuple[int, int]:
+        """Sorts positions of one partition."""
+        return 0, self.offset
+
+    def __str__(self) -> str:
+        return f"{self.topic}[{self.partition}]@{self.offset}"
+
+
+Position = BinlogPosition | KafkaPosition
+
+
+@lru_cache(maxsize=1024)
+def binlog_file_number(file: str) -> int:
+    """The number a binlog file's name ends with; ValueError if it has none."""
+    match = re.search(r"\.(\d+)$", file)
+    if match is None:
+        raise ValueError(f"not a binlog file name: {file!r}")
+    return int(match.group(1))
+
+
+def position_to_json(position: Position) -> dict[str, Any]:
+    """A position as plain JSON values; `position_from_json` is its inverse."""
+    if isinstance(position, BinlogPosition):
+        return {"file": position.file, "offset": position.offset, "gtid": position.gtid}
+    return {
+        "topic": position.topic,
+        "partition": position.partition,
+        "offset": position.offset,
+        "timestamp": position.timestamp,
+    }
+
+
+def position_from_json(value: dict[str, Any]) -> Position:
+    """Inverse of `position_to_json`; raises FatalError for anything else."""
+    try:
+        if "file" in value:
+            return BinlogPosition(
+                str(value["file"]), int(value["offset"]), str(value.get("gtid", ""))
+            )
+        return KafkaPosition(
+            str(value["topic"]),
+            int(value["partition"]),
+            int(value["offset"]),
+            int(value.get("timestamp", 0)),
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise FatalError(
+            f"not a stored position: {value!r}",
+            hint="It was not written by this version of setl; reset the position",
+        ) from error
+
+
+def document_version(generation: int, position: Position) -> int:
+    """The external version of a document written from this position (I12).
+
+    Grows with the order of the source, so that an old write cannot replace a newer one; the
+    generation stands above the order and is raised when positions start again from the
+    beginning (another server, a reset), which would otherwise look like the past.
+
+    Raises:
+        FatalError: a part has outgrown its bits.
+    """
+    major, minor = position.order
+    minor_bits = BINLOG_OFFSET_BITS
+    if isinstance(position, KafkaPosition):
+        minor_bits = BINLOG_FILE_BITS + BINLOG_OFFSET_BITS
+    if (
+        not 0 <= generation < 1 << GENERATION_BITS
+        or not 0 <= major < 1 << BINLOG_FILE_BITS
+        or not 0 <= minor < 1 << minor_bits
+    ):
+        raise FatalError(
+            f"position does not fit a document version (generation {generation})",
+            hint="Reset the binlog numbering at the source and raise the generation",
+            position=position,
+        )
+    order = major << BINLOG_OFFSET_BITS | minor
+    return generation << BINLOG_FILE_BITS + BINLOG_OFFSET_BITS | order

@@ -1,0 +1,197 @@
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from setl.errors import FatalError
+from setl.model.checkpoint import Checkpoint, CheckpointTracker, check_progress
+from setl.model.entry import EntryKind
+from setl.model.position import BinlogPosition, KafkaPosition
+from tests.unit.model.streams import (
+    B,
+    C,
+    D,
+    H,
+    R,
+    binlog_position,
+    cuts,
+    entries,
+    kafka_position,
+    streams,
+)
+
+START = Checkpoint(kafka_position(0), generation=3)
+
+
+def test_rows_move_only_applied_and_a_commit_moves_resume():
+    tracker = CheckpointTracker(START)
+    seen = [tracker.advance(e) for e in entries([B, R, R, C])]
+    assert [(c.resume.offset, c.applied and c.applied.offset) for c in seen] == [
+        (0, None),
+        (0, 2),
+        (0, 3),
+        (4, None),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("kinds", "resume", "applied", "inside"),
+    [
+        ([H], 1, None, False),
+        ([D], 1, None, False),
+        ([B, R, H], 0, 2, True),  # no boundary between two records of a transaction
+        ([B, R, B], 2, None, True),  # a begin ends a transaction that has no commit
+        ([R, R, C, R], 3, 4, True),  # rows begin one that has no begin
+        ([B, R, D], 3, None, False),
+        ([B, C], 2, None, False),
+    ],
+)
+def test_boundaries(kinds, resume, applied, inside):
+    tracker = CheckpointTracker(START)
+    got = tracker.advance_all(entries(kinds))
+    assert (got.resume.offset, got.applied and got.applied.offset) == (resume, applied)
+    assert tracker.inside is inside
+
+
+def test_timestamp_is_the_newest_and_generation_stays():
+    got = CheckpointTracker(replace(START, timestamp=5.0)).advance_all(
+        entries([B, R, C], timestamps=[7, 9, 2])
+    )
+    assert got.timestamp == 9.0
+    assert got.generation == 3
+    assert (
+        CheckpointTracker(replace(START, timestamp=50.0)).advance_all(entries([C])).timestamp
+        == 50.0
+    )
+
+
+def test_rows_read_again_do_not_take_the_checkpoint_back():
+    stream = entries([B, R, R, R, C])
+    start = CheckpointTracker(START).advance_all(stream[:3])
+    tracker = CheckpointTracker(start)
+    assert [tracker.advance(e).order for e in stream[:3]] == [start.order] * 3
+    assert tracker.advance(stream[3]).applied == stream[3].position
+
+
+def test_without_entries_the_start_is_the_checkpoint():
+    assert CheckpointTracker(START).advance_all([]) is START
+
+
+def reference(start, stream):
+    """What `CheckpointTracker` does, one entry after another, as plainly as possible."""
+    resume, applied, last, inside, stamp = (
+        start.resume,
+        start.applied,
+        start.resume,
+        False,
+        start.timestamp,
+    )
+    for entry in stream:
+        stamp = max(stamp, entry.timestamp)
+        if entry.kind is EntryKind.ROWS:
+            inside = True
+            if applied is None or entry.position.order > applied.order:
+                applied = entry.position
+        elif entry.kind is EntryKind.BEGIN:
+            if inside:
+                resume, applied = last, None
+            inside = True
+        elif entry.kind is not EntryKind.HEARTBEAT or not inside:
+            resume, applied, inside = entry.position, None, False
+        last = entry.position
+    return Checkpoint(resume, applied, stamp, start.generation)
+
+
+places = st.sampled_from([kafka_position, binlog_position])
+
+
+@given(st.data(), places)
+def test_taking_many_entries_in_is_taking_each_in(data, place):
+    stream, _ = data.draw(streams(position=place))
+    start = Checkpoint(place(0))
+    tracker = CheckpointTracker(start)
+    for begin, end in pairwise(data.draw(cuts(len(stream)))):
+        assert tracker.advance_all(stream[begin:end]) == reference(start, stream[:end])
+
+
+def after(stream, position):
+    return [e for e in stream if e.position.order > position.order]
+
+
+@given(st.data(), places)
+def test_a_checkpoint_covers_exactly_what_was_seen(data, place):
+    stream, boundaries = data.draw(streams(position=place))
+    seen = data.draw(st.integers(0, len(stream)))
+    checkpoint = CheckpointTracker(Checkpoint(place(0))).advance_all(stream[:seen])
+    resume = len(stream) - len(after(stream, checkpoint.resume))
+    assert resume in boundaries
+    assert resume <= seen
+    again = stream[resume:]
+    left = [e for e in again if e.kind is EntryKind.ROWS and not checkpoint.covers(e)]
+    assert left == [e for e in stream[seen:] if e.kind is EntryKind.ROWS]
+
+
+@given(st.data(), places)
+def test_every_row_is_applied_once_however_often_reading_begins_again(data, place):
+    stream, _ = data.draw(streams(position=place))
+    checkpoint = Checkpoint(place(0))
+    applied, orders = [], [checkpoint.order]
+    for last in (False, False, False, True):
+        rest = after(stream, checkpoint.resume)
+        steps = len(rest) if last else data.draw(st.integers(0, len(rest)))
+        start, tracker = checkpoint, CheckpointTracker(checkpoint)
+        for entry in rest[:steps]:
+            checkpoint = tracker.advance(entry)
+            if entry.kind is EntryKind.ROWS and not start.covers(entry):
+                applied.append(entry)
+            orders.append(checkpoint.order)
+    assert applied == [e for e in stream if e.kind is EntryKind.ROWS]
+    assert orders == sorted(orders)  # I7: never backwards
+
+
+@given(st.data(), places)
+def test_json_keeps_everything(data, place):
+    stream, _ = data.draw(streams(position=place))
+    checkpoint = CheckpointTracker(Checkpoint(place(0), generation=2)).advance_all(stream)
+    assert Checkpoint.from_json(checkpoint.to_json()) == checkpoint
+
+
+def binlog(file, offset, **more):
+    return Checkpoint(BinlogPosition(file, offset), **more)
+
+
+def test_progress_may_stand_still_or_go_on():
+    one = binlog("binlog.000001", 500)
+    check_progress(one, one)
+    check_progress(one, binlog("binlog.000002", 4))
+    check_progress(one, replace(one, applied=BinlogPosition("binlog.000001", 700)))
+
+
+@pytest.mark.parametrize(
+    ("stored", "new", "says"),
+    [
+        (binlog("binlog.000002", 4), binlog("binlog.000001", 500), "lies before"),
+        (
+            replace(binlog("b.000001", 4), applied=BinlogPosition("b.000001", 90)),
+            binlog("b.000001", 80),
+            "lies before",
+        ),
+        (binlog("b.000001", 4, generation=2), binlog("b.000009", 4), "lies before"),
+        (binlog("b.000001", 4), binlog("other.000009", 4), "another stream"),
+        (binlog("b.000001", 4), Checkpoint(KafkaPosition("t", 0, 9)), "another stream"),
+        (
+            Checkpoint(KafkaPosition("t", 0, 9)),
+            Checkpoint(KafkaPosition("t", 1, 10)),
+            "another stream",
+        ),
+    ],
+)
+def test_progress_refuses_to_go_back_or_elsewhere(stored, new, says):
+    with pytest.raises(FatalError, match=says):
+        check_progress(stored, new)
+
+
+def test_a_higher_generation_may_begin_anywhere():
+    check_progress(binlog("b.000009", 4), Checkpoint(KafkaPosition("t", 0, 1), generation=2))

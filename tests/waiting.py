@@ -1,0 +1,24 @@
+"""Waiting for a condition with a deadline, instead of sleeping and hoping."""
+
+import time
+
+
+def eventually(predicate, timeout=10.0, *, interval=0.05, message=""):
+    """Call `predicate` until it returns something true, and return that.
+
+    An AssertionError inside the predicate counts as "not yet"; the last one is shown when the
+    deadline passes. Any other exception is the test's failure at once.
+    """
+    deadline = time.monotonic() + timeout
+    while True:
+        problem = None
+        try:
+            value = predicate()
+        except AssertionError as error:
+            value, problem = None, error
+        if value:
+            return value
+        if time.monotonic() >= deadline:
+            what = message or getattr(predicate, "__name__", repr(predicate))
+            raise AssertionError(f"not so after {timeout} s: {what}") from problem
+        time.sleep(interval)

@@ -1,0 +1,1 @@
+"""Types of the parts of py4j that are used here."""
