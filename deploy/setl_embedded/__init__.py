@@ -1,0 +1,23 @@
+"""The embedded stack: real servers on free ports of 127.0.0.1, for demo, tests and drills.
+
+No containers and no system services: every server is an ordinary child process with a
+private data folder. It ends when the process that started it ends, however that happens.
+"""
+
+from setl_embedded.errors import EmbeddedError
+from setl_embedded.mariadb import MariaDb
+from setl_embedded.noida import Elasticsearch, Kafka
+from setl_embedded.server import Server
+from setl_embedded.stack import Stack
+from setl_embedded.zookeeper import ZooKeeper, ZooKeeperEnsemble
+
+__all__ = [
+    "Elasticsearch",
+    "EmbeddedError",
+    "Kafka",
+    "MariaDb",
+    "Server",
+    "Stack",
+    "ZooKeeper",
+    "ZooKeeperEnsemble",
+]

@@ -1,0 +1,260 @@
+"""The servers of the embedded stack: they start, answer, survive what they should, and end."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+from pathlib import Path
+
+import pymysql
+import pytest
+from kafka import KafkaAdminClient
+from kafka.admin import NewTopic
+from kazoo.client import KazooClient
+from kazoo.exceptions import ConnectionLoss, SessionExpiredError
+from kazoo.handlers.threading import KazooTimeoutError
+
+from setl_embedded import (
+    Elasticsearch,
+    EmbeddedError,
+    Kafka,
+    MariaDb,
+    Stack,
+    ZooKeeper,
+    ZooKeeperEnsemble,
+)
+from tests.waiting import eventually
+
+pytestmark = pytest.mark.servers
+
+
+def alive(pid):
+    """Whether the process exists and is not merely waiting to be reaped."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return state != "Z"
+
+
+def rows(server, sql):
+    with server.connect() as connection, connection.cursor() as cursor:
+        cursor.execute(sql)
+        return cursor.fetchall()
+
+
+def test_mariadb_writes_full_row_binlogs_under_its_own_ids(tmp_path):
+    with MariaDb(tmp_path, "db", server_id=7, gtid_domain_id=3) as server:
+        (settings,) = rows(
+            server,
+            "SELECT @@server_id, @@gtid_domain_id, @@log_bin, @@binlog_format, @@binlog_row_image,"
+            " @@binlog_row_metadata, @@gtid_strict_mode, @@character_set_server, @@bind_address",
+        )
+        assert settings == (7, 3, 1, "ROW", "FULL", "FULL", 1, "utf8mb4", "127.0.0.1")
+        # Setting the account up left nothing in the binlog under test.
+        assert rows(server, "SELECT @@gtid_binlog_pos") == (("",),)
+        command = Path(f"/proc/{server.pid}/cmdline").read_text()
+        assert server.password not in command
+
+
+def test_mariadb_keeps_data_and_port_over_kill_and_restart(tmp_path):
+    with MariaDb(tmp_path, "db", server_id=1) as server:
+        rows(server, "CREATE DATABASE shop")
+        rows(server, "CREATE TABLE shop.t (id INT PRIMARY KEY) ENGINE=InnoDB")
+        rows(server, "INSERT INTO shop.t VALUES (1), (2)")
+        first = server.pid
+        server.kill()
+        assert not alive(first)
+        with pytest.raises(pymysql.err.OperationalError):
+            server.connect()
+        server.start()
+        assert server.pid != first
+        rows(server, "INSERT INTO shop.t VALUES (3)")
+        server.restart()
+        assert rows(server, "SELECT id FROM shop.t ORDER BY id") == ((1,), (2,), (3,))
+        assert [name for name, _ in rows(server, "SHOW BINARY LOGS")][-1] == "binlog.000003"
+
+
+def test_mariadb_folder_can_be_used_again_by_another_object(tmp_path):
+    with MariaDb(tmp_path, "db", server_id=1) as server:
+        rows(server, "CREATE DATABASE kept")
+    with MariaDb(tmp_path, "db", server_id=1) as server:
+        assert ("kept",) in rows(server, "SHOW DATABASES")
+
+
+def test_paused_mariadb_is_silent_and_goes_on_after_resume(tmp_path):
+    with MariaDb(tmp_path, "db", server_id=1) as server:
+        server.pause()
+        with pytest.raises(pymysql.err.OperationalError):
+            server.connect(connect_timeout=1, read_timeout=1)
+        server.resume()
+        assert rows(server, "SELECT 1") == ((1,),)
+
+
+def test_paused_server_stops_without_force(tmp_path):
+    with MariaDb(tmp_path, "db", server_id=1) as server:
+        server.pause()
+        server.stop()
+        assert "Shutdown complete" in server.log.read_text()
+
+
+def test_start_failure_shows_the_end_of_the_log(tmp_path):
+    server = MariaDb(tmp_path, "db", server_id=1, options=("--no-such-option",))
+    with pytest.raises(EmbeddedError, match=r"db ended instead of starting(?s:.*)no-such-option"):
+        server.start()
+    assert not server.running
+
+
+def test_zookeeper_gives_the_session_timeouts_it_is_asked_for(tmp_path):
+    with ZooKeeper(tmp_path) as server:
+        client = KazooClient(server.hosts, timeout=2.0)
+        client.start(timeout=10)
+        try:
+            assert client.client_id is not None
+            assert client._session_timeout == 2000
+            assert (client.server_version() or ()) >= (3, 9)
+            client.create("/kept", b"value")
+        finally:
+            client.stop()
+            client.close()
+        server.kill()
+        with pytest.raises(KazooTimeoutError):
+            KazooClient(server.hosts).start(timeout=1)
+        server.start()
+        client = KazooClient(server.hosts)
+        client.start(timeout=10)
+        assert client.get("/kept") is not None
+        client.stop()
+        client.close()
+        assert " INFO " not in server.log.read_text()
+
+
+def test_ensemble_elects_a_leader_and_another_one_when_it_dies(tmp_path):
+    with ZooKeeperEnsemble(tmp_path, 3) as ensemble:
+        assert len(ensemble.hosts.split(",")) == 3
+        assert sorted(server.mode for server in ensemble.servers) == [
+            "follower",
+            "follower",
+            "leader",
+        ]
+        first = ensemble.leader()
+        client = KazooClient(ensemble.hosts, timeout=4.0)
+        client.start(timeout=10)
+        client.create("/kept", b"value")
+        first.kill()
+
+        def another_leads():
+            assert any(s.mode == "leader" for s in ensemble.servers if s is not first)
+            return True
+
+        eventually(another_leads, 30)
+        assert ensemble.leader() is not first
+
+        def kept_is_there():
+            try:
+                return client.exists("/kept")
+            except (ConnectionLoss, SessionExpiredError):
+                return None
+
+        eventually(kept_is_there, 30)
+        client.stop()
+        client.close()
+        first.start()
+        assert first.mode == "follower"
+
+
+def test_kafka_keeps_topics_over_restart(tmp_path):
+    with Kafka(tmp_path) as server:
+        admin = KafkaAdminClient(bootstrap_servers=server.brokers)
+        admin.create_topics([NewTopic("orders", 1, 1)])
+        admin.close()
+        server.stop()
+        assert not server.answers()
+        server.start()
+        admin = KafkaAdminClient(bootstrap_servers=server.brokers)
+        assert "orders" in admin.list_topics()
+        admin.close()
+
+
+def test_elasticsearch_answers_and_is_gone_after_stop(tmp_path):
+    with Elasticsearch(tmp_path) as server:
+        with urllib.request.urlopen(server.url, timeout=5) as answer:
+            assert b'"number"' in answer.read()
+        server.restart()
+        assert server.answers()
+    assert not server.answers()
+
+
+def test_stack_starts_everything_and_leaves_nothing(tmp_path):
+    with Stack(tmp_path, mariadb=2, zookeeper=1, kafka=True, elasticsearch=True) as stack:
+        servers = [*stack.mariadb, stack.zookeeper, stack.kafka, stack.elasticsearch]
+        pids = [server.pid for server in servers]
+        assert all(alive(pid) for pid in pids)
+        assert all(server.answers() for server in servers)
+        ids = [rows(s, "SELECT @@server_id, @@gtid_domain_id")[0] for s in stack.mariadb]
+        assert ids == [(1, 1), (2, 2)]
+        assert stack.kafka_brokers.startswith("127.0.0.1:")
+        assert stack.elasticsearch_url.startswith("http://127.0.0.1:")
+        assert stack.zookeeper_hosts.startswith("127.0.0.1:")
+        assert len({server.port for server in servers}) == 5
+    assert not any(alive(pid) for pid in pids)
+
+
+def test_temporary_folder_goes_after_success_and_stays_after_an_error():
+    with Stack(kafka=True) as good:
+        assert good.folder.is_dir()
+    assert not good.folder.exists()
+
+    bad = Stack(kafka=True)
+    with pytest.raises(ZeroDivisionError), bad:
+        raise ZeroDivisionError
+    assert bad.kept == bad.folder
+    assert (bad.folder / "kafka" / "kafka.log").is_file()
+    bad.remove()
+    assert not bad.folder.exists()
+
+
+def test_stack_stops_the_others_when_one_does_not_start(tmp_path):
+    stack = Stack(tmp_path, mariadb=1, kafka=True, mariadb_options=["--no-such-option"])
+    with pytest.raises(EmbeddedError, match="no-such-option"):
+        stack.start()
+    assert stack.kafka is not None
+    assert not stack.kafka.running
+
+
+def test_server_outlives_the_thread_that_started_it(tmp_path):
+    server = Kafka(tmp_path)
+    thread = threading.Thread(target=server.start)
+    thread.start()
+    thread.join()
+    time.sleep(0.2)  # the kernel would have sent the signal at the thread's end
+    assert server.running
+    server.stop()
+
+
+def test_servers_end_with_a_killed_parent(tmp_path):
+    program = (
+        "import sys, time\n"
+        "from setl_embedded import Stack\n"
+        f"stack = Stack({str(tmp_path)!r}, mariadb=1, zookeeper=1, kafka=True).start()\n"
+        "servers = [*stack.mariadb, stack.zookeeper, stack.kafka]\n"
+        "print(*[server.pid for server in servers], flush=True)\n"
+        "time.sleep(600)\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
+    parent = subprocess.Popen(
+        [sys.executable, "-c", program], stdout=subprocess.PIPE, text=True, env=environment
+    )
+    assert parent.stdout is not None
+    try:
+        pids = [int(pid) for pid in parent.stdout.readline().split()]
+        assert len(pids) == 3
+        assert all(alive(pid) for pid in pids)
+    finally:
+        parent.send_signal(signal.SIGKILL)
+        parent.wait(30)
+        parent.stdout.close()
+    eventually(lambda: not any(alive(pid) for pid in pids), 15)
