@@ -1,0 +1,1 @@
+"""The binlog codec: MySQL and MariaDB replication events."""

@@ -1,0 +1,187 @@
+"""MySQL's binary JSON as JSON text, written as the server writes it.
+
+Format: ``sql-common/json_binary.h`` in the server. A document is a type byte and a value. An
+array or object begins with the number of its elements and its size; then come, for objects,
+offset and length of each key, then type and offset of each element, then what the offsets point
+at. Offsets count from the number of elements, and take two bytes in small containers and four
+in large ones. Numbers that fit stand where the offset would.
+
+Spaces, escapes and the order of keys are the server's. Floating-point numbers have the same
+value, but the server may write another exponent.
+
+Only MySQL writes it; JSON columns of MariaDB are text.
+"""
+
+from __future__ import annotations
+
+import base64
+import struct
+from typing import Final
+
+from setl.codec.binlog.table_map import ColumnType, WireColumn
+from setl.codec.binlog.value_number import decimal_reader
+from setl.codec.temporal import clock_text, date_text
+
+_SMALL_OBJECT: Final = 0
+_LARGE_OBJECT: Final = 1
+_SMALL_ARRAY: Final = 2
+_LARGE_ARRAY: Final = 3
+_LITERAL: Final = 4
+_STRING: Final = 12
+_OPAQUE: Final = 15
+_DOUBLE: Final = 11
+
+_LITERALS: Final = ("null", "true", "false")
+_INTEGERS: Final = {
+    5: struct.Struct("<h"),
+    6: struct.Struct("<H"),
+    7: struct.Struct("<i"),
+    8: struct.Struct("<I"),
+    9: struct.Struct("<q"),
+    10: struct.Struct("<Q"),
+}
+_INLINE_SMALL: Final = frozenset({_LITERAL, 5, 6})
+_INLINE_LARGE: Final = frozenset({_LITERAL, 5, 6, 7, 8})
+_DEEPEST: Final = 101  # MySQL's own limit is 100
+
+_UINT16: Final = struct.Struct("<H")
+_UINT32: Final = struct.Struct("<I")
+
+_ESCAPES: Final = {
+    **{code: f"\\u{code:04x}" for code in range(0x20)},
+    ord('"'): '\\"',
+    ord("\\"): "\\\\",
+    0x08: "\\b",
+    0x09: "\\t",
+    0x0A: "\\n",
+    0x0C: "\\f",
+    0x0D: "\\r",
+}
+
+
+def json_text(data: bytes) -> str:
+    """The document as JSON text.
+
+    Raises:
+        ValueError: the bytes are no document.
+    """
+    try:
+        return _Document(data).value(data[0], 1, 0)
+    except (IndexError, struct.error, UnicodeDecodeError) as error:
+        raise ValueError(f"not MySQL's binary JSON: {error}") from error
+
+
+class _Document:
+    """The bytes of a document, and how many more values they can hold.
+
+    Offsets in damaged bytes may lead in circles; every value of a good document has bytes of
+    its own, so there cannot be more values than bytes.
+    """
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._values_left = len(data)
+
+    def value(self, kind: int, at: int, depth: int) -> str:
+        data = self._data
+        self._values_left -= 1
+        if self._values_left < 0 or depth > _DEEPEST:
+            raise ValueError("binary JSON is nested too deeply or in circles")
+        if kind <= _LARGE_ARRAY:
+            text = self._container(kind, at, depth)
+        elif kind == _STRING:
+            start, length = _variable_length(data, at)
+            text = quoted(_slice(data, start, length).decode("utf-8"))
+        elif kind == _LITERAL:
+            text = _LITERALS[data[at]]
+        elif kind in _INTEGERS:
+            text = str(_INTEGERS[kind].unpack_from(data, at)[0])
+        elif kind == _DOUBLE:
+            text = _double(struct.unpack_from("<d", data, at)[0])
+        elif kind == _OPAQUE:
+            start, length = _variable_length(data, at + 1)
+            text = _opaque(data[at], _slice(data, start, length))
+        else:
+            raise ValueError(f"unknown type {kind} in binary JSON")
+        return text
+
+    def _container(self, kind: int, start: int, depth: int) -> str:
+        data = self._data
+        large = kind in (_LARGE_OBJECT, _LARGE_ARRAY)
+        number, width = (_UINT32, 4) if large else (_UINT16, 2)
+        inline = _INLINE_LARGE if large else _INLINE_SMALL
+        is_object = kind in (_SMALL_OBJECT, _LARGE_OBJECT)
+        (count,) = number.unpack_from(data, start)
+        keys_at = start + 2 * width
+        entries_at = keys_at + count * (width + 2) if is_object else keys_at
+        parts: list[str] = []
+        for i in range(count):
+            entry = entries_at + i * (width + 1)
+            element = data[entry]
+            at = entry + 1 if element in inline else start + number.unpack_from(data, entry + 1)[0]
+            text = self.value(element, at, depth + 1)
+            if is_object:
+                key = keys_at + i * (width + 2)
+                key_start = start + number.unpack_from(data, key)[0]
+                (length,) = _UINT16.unpack_from(data, key + width)
+                text = f"{quoted(_slice(data, key_start, length).decode('utf-8'))}: {text}"
+            parts.append(text)
+        joined = ", ".join(parts)
+        return f"{{{joined}}}" if is_object else f"[{joined}]"
+
+
+def _variable_length(data: bytes, at: int) -> tuple[int, int]:
+    """A length in groups of 7 bits, lowest first, and where what it measures begins."""
+    length = 0
+    for i in range(5):
+        byte = data[at + i]
+        length |= (byte & 0x7F) << 7 * i
+        if not byte & 0x80:
+            return at + i + 1, length
+    raise ValueError("a length in binary JSON does not end")
+
+
+def quoted(text: str) -> str:
+    """A JSON string as MySQL writes it: characters outside ASCII stay as they are."""
+    return f'"{text.translate(_ESCAPES)}"'
+
+
+def _double(value: float) -> str:
+    text = repr(value)
+    if "e" in text:
+        digits, exponent = text.split("e")
+        return f"{digits}e{int(exponent)}"
+    return text
+
+
+def _opaque(kind: int, data: bytes) -> str:
+    """A value that JSON has no type for; MySQL prints decimals as numbers, the rest as text."""
+    if kind == ColumnType.NEWDECIMAL:
+        column = WireColumn(ColumnType.NEWDECIMAL, data[0], data[1])
+        return str(decimal_reader(column)(data, 2)[0])
+    if kind in (ColumnType.DATE, ColumnType.DATETIME, ColumnType.TIMESTAMP, ColumnType.TIME):
+        return quoted(_moment(kind, int.from_bytes(_slice(data, 0, 8), "little", signed=True)))
+    encoded = base64.b64encode(data).decode("ascii")
+    return quoted(f"base64:type{kind}:{encoded}")
+
+
+def _moment(kind: int, packed: int) -> str:
+    """A date or time in the server's packed form: bit fields above 24 bits of microseconds."""
+    sign, packed = ("-", -packed) if packed < 0 else ("", packed)
+    micros = packed & 0xFF_FFFF
+    moment = packed >> 24
+    if kind == ColumnType.TIME:
+        clock = clock_text(moment >> 12 & 0x3FF, moment >> 6 & 63, moment & 63)
+        return f"{sign}{clock}.{micros:06d}"
+    year, month = divmod(moment >> 22, 13)
+    date = date_text(year, month, moment >> 17 & 31)
+    if kind == ColumnType.DATE:
+        return date
+    return f"{date} {clock_text(moment >> 12 & 31, moment >> 6 & 63, moment & 63)}.{micros:06d}"
+
+
+def _slice(data: bytes, start: int, length: int) -> bytes:
+    piece = data[start : start + length]
+    if len(piece) != length:
+        raise IndexError("it ends too early")
+    return piece

@@ -1,0 +1,79 @@
+"""Holds a transaction's entries back until it is known how it ended.
+
+A binlog holds whole transactions, written at their end, yet some of them end with ROLLBACK:
+when a transaction also changed something that cannot be taken back, such as a table of an
+engine without transactions or a temporary table, the server logs its rows and then the
+ROLLBACK. Such rows must not be applied. The same is true of the rows between SAVEPOINT and
+ROLLBACK TO.
+"""
+
+from __future__ import annotations
+
+from setl.model.entry import Entry, EntryKind
+
+
+class OpenTransaction:
+    """The entries of the transaction that is being read.
+
+    Memory is bounded: beyond a limit entries are let go early, and from then on the
+    transaction cannot be taken back.
+    """
+
+    def __init__(self, limit: int) -> None:
+        """Hold at most about `limit` bytes of rows."""
+        self._limit = limit
+        self._held: list[Entry] = []
+        self._bytes = 0
+        self._released_rows = 0
+        self._savepoints: dict[str, tuple[int, int]] = {}
+
+    def begin(self, entry: Entry) -> None:
+        """A transaction opens with its BEGIN entry."""
+        self._held = [entry]
+        self._bytes = 0
+        self._released_rows = 0
+        self._savepoints.clear()
+
+    def add(self, entry: Entry) -> list[Entry]:
+        """Take its next entry in; returns those that cannot be held any longer, often none."""
+        self._held.append(entry)
+        self._bytes += len(entry.payload)
+        return self._release() if self._bytes > self._limit else []
+
+    def savepoint(self, name: str) -> None:
+        """Remember this place under a name."""
+        self._savepoints[name] = self._released_rows, len(self._held)
+
+    def commit(self, entry: Entry) -> list[Entry]:
+        """The transaction took effect: everything that was held, and its end."""
+        held = self._held
+        held.append(entry)
+        self._held = []
+        return held
+
+    def rollback(self) -> list[Entry] | None:
+        """It was taken back: its BEGIN alone; None if some of its rows were let go already."""
+        if self._released_rows:
+            return None
+        begin = [held for held in self._held if held.kind is EntryKind.BEGIN]
+        self._held = []
+        return begin
+
+    def rollback_to(self, name: str) -> bool:
+        """Forget what was read since the savepoint.
+
+        Returns:
+            False if some of it was let go already or there is no such savepoint.
+        """
+        released, length = self._savepoints.get(name, (-1, 0))
+        if released != self._released_rows:
+            return False
+        del self._held[length:]
+        self._bytes = sum(len(entry.payload) for entry in self._held)
+        return True
+
+    def _release(self) -> list[Entry]:
+        held, self._held = self._held, []
+        self._bytes = 0
+        self._released_rows += sum(1 for entry in held if entry.kind is EntryKind.ROWS)
+        return held

@@ -1,0 +1,101 @@
+"""Reads text, bytes, ENUM, SET and JSON out of a row (see `value_number` for readers)."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from setl.codec.binlog.mysql_json import json_text
+from setl.codec.binlog.table_map import WireColumn, value_bytes
+from setl.codec.binlog.value_number import Reader
+from setl.model.change import Value
+from setl.model.schema import Kind
+
+PREFIXED: Final = frozenset({Kind.TEXT, Kind.BINARY, Kind.JSON, Kind.GEOMETRY})
+"""Kinds whose values have their length in front of them."""
+
+_ZLIB: Final = 8  # MariaDB's only way to compress a column
+_RAW_DEFLATE: Final = 8  # the bit that says there is no zlib header
+
+
+def piece_reader(column: WireColumn, convert: Callable[[bytes], Value]) -> Reader:
+    """A value with its length in front of it, passed through `convert`."""
+    width = -value_bytes(column)
+    if width == 1:
+
+        def read_short(data: bytes, at: int) -> tuple[Value, int]:
+            start = at + 1
+            end = start + data[at]
+            return convert(data[start:end]), end
+
+        return read_short
+
+    def read(data: bytes, at: int) -> tuple[Value, int]:
+        start = at + width
+        end = start + int.from_bytes(data[at:start], "little")
+        return convert(data[start:end]), end
+
+    return read
+
+
+def padded(length: int) -> Callable[[bytes], Value]:
+    """Restores the zero bytes that a BINARY(n) loses at its end."""
+
+    def pad(data: bytes) -> Value:
+        return data.ljust(length, b"\0")
+
+    return pad
+
+
+def enum_reader(column: WireColumn, labels: Sequence[str]) -> Reader:
+    """ENUM: the number of the label from 1 on; 0 is the empty text of an invalid value."""
+    size = column.length
+    by_index = ("", *labels)
+
+    def read(data: bytes, at: int) -> tuple[Value, int]:
+        return by_index[int.from_bytes(data[at : at + size], "little")], at + size
+
+    return read
+
+
+def set_reader(column: WireColumn, labels: Sequence[str]) -> Reader:
+    """SET: one bit for each label, joined by commas in the order of the definition."""
+    size = column.length
+
+    def read(data: bytes, at: int) -> tuple[Value, int]:
+        bits = int.from_bytes(data[at : at + size], "little")
+        if bits >> len(labels):
+            raise ValueError(f"a SET of {len(labels)} labels has the bits {bits:b}")
+        chosen = [label for i, label in enumerate(labels) if bits >> i & 1]
+        return ",".join(chosen), at + size
+
+    return read
+
+
+def json_value(data: bytes) -> Value:
+    """MySQL's binary JSON as text; empty where the server wrote none, which reads as null."""
+    return json_text(data) if data else "null"
+
+
+def decompressed(convert: Callable[[bytes], Value]) -> Callable[[bytes], Value]:
+    """Undoes MariaDB's column compression, then converts.
+
+    The first byte is 0 in front of plain data; else it holds the method in its upper half,
+    whether the zlib header is missing, and how many bytes of the plain size follow. Source:
+    ``field_comp.cc`` in MariaDB.
+    """
+
+    def convert_plain(data: bytes) -> Value:
+        if not data:
+            return convert(data)
+        front = data[0]
+        if not front:
+            return convert(data[1:])
+        if front >> 4 != _ZLIB:
+            raise ValueError(f"a column is compressed in an unknown way ({front:#04x})")
+        start = 1 + (front & 7)
+        window = -zlib.MAX_WBITS if front & _RAW_DEFLATE else zlib.MAX_WBITS
+        return convert(zlib.decompress(data[start:], window))
+
+    return convert_plain

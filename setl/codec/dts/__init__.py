@@ -1,0 +1,1 @@
+"""The DTS codec: Avro records of an Alibaba DTS subscription."""

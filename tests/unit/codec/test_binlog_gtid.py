@@ -1,0 +1,78 @@
+import struct
+import uuid
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from setl.codec.binlog.gtid import MariadbGtids, MysqlGtids
+from setl.errors import FatalError
+from tests.unit.codec.binlog_events import EventWriter
+
+A = "00000000-0000-0000-0000-00000000000a"
+B = "00000000-0000-0000-0000-00000000000b"
+
+
+@pytest.mark.parametrize(
+    ("text", "normal"),
+    [
+        ("", ""),
+        (f"{A}:1-5", f"{A}:1-5"),
+        (f"{A}:5", f"{A}:5"),
+        (f"{A}:1-3:4-5:9", f"{A}:1-5:9"),
+        (f"{A}:9:1-3:2-4", f"{A}:1-4:9"),
+        (f"{B}:1,\n{A.upper()}:2-3", f"{A}:2-3,{B}:1"),
+    ],
+)
+def test_mysql_sets_are_read_and_written(text, normal):
+    assert str(MysqlGtids(text)) == normal
+    assert str(MysqlGtids(normal)) == normal
+
+
+def test_sets_with_tags_are_refused():
+    with pytest.raises(FatalError, match="tags"):
+        MysqlGtids(f"{A}:tag:1-5")
+
+
+@given(st.lists(st.tuples(st.integers(1, 60), st.integers(0, 6)), max_size=30))
+def test_mysql_sets_hold_exactly_what_was_added(ranges):
+    gtids = MysqlGtids()
+    expected = set()
+    for first, more in ranges:
+        gtids.add_interval(A, first, first + more)
+        expected |= set(range(first, first + more + 1))
+    held = []
+    for part in str(gtids).split(":")[1:]:
+        first, _, last = part.partition("-")
+        held += range(int(first), int(last or first) + 1)
+    assert held == sorted(expected)
+    # No two neighbours are left apart.
+    ends = [int(p.partition("-")[2] or p) for p in str(gtids).split(":")[1:]]
+    assert all(e + 1 not in expected for e in ends)
+
+
+def test_previous_gtids_have_exclusive_ends():
+    body = EventWriter.previous_gtids_body({A: [(1, 6), (8, 9)], B: [(3, 4)]})
+    assert str(MysqlGtids.from_previous_event(body)) == f"{A}:1-5:8,{B}:3"
+    assert MysqlGtids.from_previous_event(EventWriter.previous_gtids_body({}, form=1)) is None
+
+
+def test_mariadb_keeps_the_last_of_each_domain():
+    gtids = MariadbGtids("2-5-7, 0-1-100")
+    assert str(gtids) == "0-1-100,2-5-7"
+    gtids.add("0-2-101")
+    gtids.add("10-1-1")
+    assert str(gtids) == "0-2-101,2-5-7,10-1-1"
+    assert str(MariadbGtids()) == ""
+
+
+def test_gtid_list_events():
+    body = struct.pack("<I", 2 | 0x30000000) + struct.pack("<IIQ", 1, 2, 3)
+    body += struct.pack("<IIQ", 4, 5, 2**40)
+    assert str(MariadbGtids.from_list_event(body)) == f"1-2-3,4-5-{2**40}"
+
+
+def test_uuids_are_written_as_the_server_does():
+    server = uuid.UUID("9D437549-9A4C-11EA-9659-9EFC635AF2AE")
+    body = EventWriter.previous_gtids_body({str(server): [(1, 2)]})
+    assert str(MysqlGtids.from_previous_event(body)) == "9d437549-9a4c-11ea-9659-9efc635af2ae:1"

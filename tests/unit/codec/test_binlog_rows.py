@@ -1,0 +1,297 @@
+import contextlib
+import struct
+from decimal import Decimal, localcontext
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from setl.codec.binlog.rows import BinlogRowCodec
+from setl.codec.binlog.table_map import ColumnType, WireColumn, digit_bytes, value_bytes
+from setl.codec.binlog.value_number import decimal_reader, shortest_float
+from setl.errors import DataError
+from setl.model.change import ABSENT, Op
+from setl.model.entry import EntryKind
+from setl.model.position import BinlogPosition
+from setl.model.schema import Kind
+from tests.unit.codec.binlog_events import (
+    EventWriter,
+    entries_of,
+    field,
+    labels,
+    names,
+    packed,
+    stored,
+)
+from tests.unit.codec.binlog_server import comparable
+
+INT = (3, b"")
+
+
+def decode(columns, images, *, optional, kind=30, mariadb=False, extra=b"", present=None):
+    """Decode one hand-made event."""
+    writer = EventWriter(mariadb=mariadb)
+    format_description = writer.format_description()
+    table_map = writer.table_map(columns, optional=optional)
+    event = writer.rows(kind, len(columns), images, extra=extra, present=present)
+    return BinlogRowCodec().decode(event, (format_description, table_map))
+
+
+def test_events_captured_from_a_server():
+    events, said = stored("every_type")
+    start = BinlogPosition(said["start"]["file"], said["start"]["offset"])
+    entries, _ = entries_of(events, start)
+    codec = BinlogRowCodec()
+    rows = [codec.decode(e.payload, e.context) for e in entries if e.kind is EntryKind.ROWS]
+    schema = rows[0].schema
+    assert list(schema.names) == said["columns"]
+    expected = [
+        tuple(bytes.fromhex(v["hex"]) if isinstance(v, dict) else v for v in row)
+        for row in said["rows"]
+    ]
+    got = [comparable(schema, after) for r in rows for _, after in r.images]
+    assert got == expected
+    assert len(got) > 5
+    assert {c.kind for c in schema.columns} == set(Kind) - {Kind.JSON}
+
+
+def test_mysql_rows_with_extra_data():
+    rows = decode(
+        [INT, (15, struct.pack("<H", 40))],
+        [b"\0" + struct.pack("<i", -5) + b"\2hi", b"\2" + struct.pack("<i", 6)],
+        optional=names("id", "name") + field(2, packed(45)) + field(8, b"\0"),
+        extra=b"\0\5abc",
+    )
+    assert rows.op is Op.INSERT
+    assert rows.schema.key == (0,)
+    assert rows.images == [(None, (-5, "hi")), (None, (6, None))]
+
+
+@pytest.mark.parametrize("kind", [24, 31])
+def test_updates_pair_their_images(kind):
+    images = [b"\0" + struct.pack("<i", n) for n in (1, 2, 3, 4)]
+    rows = decode([INT], images, optional=names("id"), kind=kind)
+    assert rows.op is Op.UPDATE
+    assert rows.images == [((1,), (2,)), ((3,), (4,))]
+
+
+@pytest.mark.parametrize("kind", [25, 32])
+def test_deletes_have_no_image_after(kind):
+    rows = decode([INT], [b"\0\7\0\0\0"], optional=names("id"), kind=kind)
+    assert (rows.op, rows.images) == (Op.DELETE, [((7,), None)])
+
+
+def test_columns_that_an_image_leaves_out_are_absent():
+    rows = decode(
+        [INT, INT, INT],
+        [b"\2" + struct.pack("<i", 1)],
+        optional=names("a", "b", "c"),
+        present=b"\5",
+    )
+    assert rows.images == [(None, (1, ABSENT, None))]
+
+
+def test_signs_count_year_but_no_other_column():
+    # a tiny, y year, s varchar, b bit, u tiny unsigned: the bits are those of a, y and u.
+    columns = [(1, b""), (13, b""), (15, struct.pack("<H", 8)), (16, b"\3\0"), (1, b"")]
+    for bits in (b"\x20", b"\x60"):
+        rows = decode(
+            columns,
+            [b"\0\xff\x7e\0\5\xff"],
+            optional=names("a", "y", "s", "b", "u") + field(1, bits) + field(2, packed(45)),
+        )
+        assert rows.images == [(None, (-1, 2026, "", 5, 255))]
+        assert [c.unsigned for c in rows.schema.columns] == [False, False, False, False, True]
+
+
+@pytest.mark.parametrize("mariadb", [True, False])
+def test_only_mariadb_gives_spatial_columns_a_charset(mariadb):
+    columns = [(255, b"\4"), (15, struct.pack("<H", 8))]
+    collations = b"\x3f\x08" if mariadb else b"\x08"
+    rows = decode(
+        columns,
+        [b"\0" + b"\2\0\0\0gg" + b"\1\xe9"],
+        optional=names("g", "t") + field(3, collations),
+        mariadb=mariadb,
+    )
+    assert rows.images == [(None, (b"gg", "é"))]
+    assert [c.kind for c in rows.schema.columns] == [Kind.GEOMETRY, Kind.TEXT]
+
+
+def test_default_charset_with_exceptions():
+    text = (15, struct.pack("<H", 8))
+    rows = decode(
+        [text, INT, text, text],
+        [b"\0\1\xe9" + struct.pack("<i", 1) + b"\2\xc3\xa9" + b"\1\xff"],
+        optional=names("a", "n", "b", "c") + field(2, packed(8) + b"\1\x2d\2\x3f"),
+    )
+    assert rows.images == [(None, ("é", 1, "é", b"\xff"))]
+
+
+def test_labels_in_their_own_charsets():
+    rows = decode(
+        [(254, b"\xf7\1"), (254, b"\xf8\1"), (254, b"\xf7\1")],
+        [b"\0\2\3\0"],
+        optional=names("e", "s", "f")
+        + labels(6, ["x", "é"], ["q"], charset="latin-1")
+        + labels(5, ["ä", "b"])
+        + field(11, b"\x08\x2d\x08"),
+    )
+    assert rows.images == [(None, ("é", "ä,b", ""))]
+    assert [c.kind for c in rows.schema.columns] == [Kind.ENUM, Kind.SET, Kind.ENUM]
+
+
+def test_mysql_json_columns():
+    data = bytes.fromhex("00 0100 0e00 0b00 0100 0c 0c00 61 01 62")
+    rows = decode(
+        [(245, b"\4"), (245, b"\4")],
+        [b"\0" + struct.pack("<I", len(data)) + data + struct.pack("<I", 0)],
+        optional=names("a", "b"),
+    )
+    assert rows.images == [(None, ('{"a": "b"}', "null"))]
+    assert rows.schema.columns[0].kind is Kind.JSON
+
+
+def test_mysql_vectors_are_bytes():
+    rows = decode([(242, b"\4")], [b"\0" + struct.pack("<Iff", 8, 1.0, 2.0)], optional=names("v"))
+    assert rows.images == [(None, (struct.pack("<ff", 1.0, 2.0),))]
+
+
+def test_keys_with_prefixes_do_not_compare_by_bytes():
+    binary = (15, struct.pack("<H", 8))
+    rows = decode(
+        [binary, binary],
+        [b"\0\1a\1b"],
+        optional=names("a", "b") + field(2, packed(63)) + field(9, b"\1\0\0\3"),
+    )
+    assert rows.schema.key == (1, 0)
+    assert [c.binary_order for c in rows.schema.columns] == [False, True]
+
+
+def test_tables_without_names_are_refused():
+    with pytest.raises(DataError, match="binlog_row_metadata=FULL") as caught:
+        decode([INT], [b"\0\1\0\0\0"], optional=field(1, b"\0"))
+    assert caught.value.where == {"schema": "shop", "table": "orders"}
+
+
+def test_unknown_types_and_collations_are_refused_by_name():
+    with pytest.raises(DataError, match="type that is not known") as caught:
+        decode([INT, (99, b"")], [b"\0\1\0\0\0"], optional=names("id", "odd"))
+    assert caught.value.where["column"] == "odd"
+    with pytest.raises(DataError, match="collation that is not known") as caught:
+        decode([(15, b"\5\0")], [b"\0\1a"], optional=names("odd") + field(2, packed(1023)))
+    assert caught.value.where["column"] == "odd"
+
+
+def test_a_value_that_cannot_be_decoded_names_its_column():
+    text = (15, struct.pack("<H", 8))
+    with pytest.raises(DataError) as caught:
+        decode(
+            [INT, text, text],
+            [b"\0\1\0\0\0" + b"\1a" + b"\1\xff"],
+            optional=names("id", "good", "bad") + field(2, packed(45)),
+        )
+    assert caught.value.where == {"schema": "shop", "table": "orders", "column": "bad"}
+
+
+@pytest.mark.parametrize(
+    "images",
+    [
+        [b"\0\1\0\0"],  # ends inside a value
+        [b"\0\1\0\0\0", b"\0"],  # ends after a row began
+        [b"\0\1\0\0\0\0\1\0\0\0\0"],
+    ],
+)
+def test_rows_that_end_elsewhere_than_the_event_are_refused(images):
+    with pytest.raises(DataError, match="cannot be decoded"):
+        decode([INT], images, optional=names("id"))
+
+
+def test_an_update_with_an_odd_number_of_images_is_refused():
+    with pytest.raises(DataError):
+        decode([INT], [b"\0\1\0\0\0"] * 3, optional=names("id"), kind=31)
+
+
+def test_an_event_of_another_table_is_refused():
+    writer = EventWriter()
+    context = (writer.format_description(), writer.table_map([INT], optional=names("id")))
+    with pytest.raises(DataError, match="2 columns where the table has 1"):
+        BinlogRowCodec().decode(writer.rows(30, 2, [b"\0" + b"\1" * 8]), context)
+
+
+def test_the_schema_is_one_object_for_one_context():
+    writer = EventWriter()
+    context = (writer.format_description(), writer.table_map([INT], optional=names("id")))
+    event = writer.rows(30, 1, [b"\0\1\0\0\0"])
+    codec = BinlogRowCodec()
+    first = codec.decode(event, context)
+    again = codec.decode(event, tuple(bytes(bytearray(part)) for part in context))
+    assert first == again
+    assert first.schema is again.schema
+
+
+@given(at=st.integers(0, 400), bit=st.integers(0, 7), part=st.integers(0, 2), cut=st.integers(0, 9))
+def test_damage_gives_rows_or_a_data_error(at, bit, part, cut):
+    writer = EventWriter()
+    columns = [INT, (15, struct.pack("<H", 400)), (246, b"\x0c\2"), (18, b"\6"), (254, b"\xf7\1")]
+    optional = names("id", "name", "d", "t", "e") + field(2, packed(45)) + labels(6, ["a", "b"])
+    optional += field(10, packed(45)) + field(8, b"\0")
+    image = b"\0" + struct.pack("<i", 1) + struct.pack("<H", 2) + "é".encode()
+    moment = 0x8000000000 | ((2026 * 13 + 1) << 5 | 2) << 17 | 3 << 12 | 4 << 6 | 5
+    image += bytes.fromhex("800000000132") + struct.pack(">Q", moment << 24 | 100000) + b"\2"
+    parts = [
+        writer.format_description(),
+        writer.table_map(columns, optional=optional),
+        writer.rows(30, 5, [image, image]),
+    ]
+    rows = BinlogRowCodec().decode(parts[2], (parts[0], parts[1]))
+    assert rows.images[0][1] == (1, "é", "1.50", "2026-01-02 03:04:05.100000", "b")
+    damaged = bytearray(parts[part])
+    damaged[at % len(damaged)] ^= 1 << bit
+    parts[part] = bytes(damaged[: len(damaged) - cut])
+    with contextlib.suppress(DataError):
+        BinlogRowCodec().decode(parts[2], (parts[0], parts[1]))
+
+
+def encoded_decimal(text, precision, scale):
+    """A DECIMAL as the server writes it, made from its digits instead of by arithmetic."""
+    negative = text.startswith("-")
+    whole, _, part = text.lstrip("-").partition(".")
+    whole = whole.rjust(precision - scale, "0") if precision > scale else ""
+    data = b""
+    if len(whole) % 9:
+        head, whole = whole[: len(whole) % 9], whole[len(whole) % 9 :]
+        data += int(head).to_bytes(digit_bytes(len(head)), "big")
+    groups = [whole[i : i + 9] for i in range(0, len(whole), 9)]
+    groups += [part[i : i + 9] for i in range(0, len(part), 9)]
+    for group in groups:
+        data += int(group).to_bytes(digit_bytes(len(group)), "big")
+    if negative:
+        data = bytes(byte ^ 0xFF for byte in data)
+    return bytes([data[0] ^ 0x80]) + data[1:]
+
+
+@given(st.data())
+def test_decimals_of_every_size(data):
+    precision = data.draw(st.integers(1, 65))
+    scale = data.draw(st.integers(0, min(30, precision)))
+    digits = data.draw(st.integers(-(10**precision) + 1, 10**precision - 1))
+    with localcontext(prec=70):
+        text = format(Decimal(digits).scaleb(-scale), "f")
+    column = WireColumn(ColumnType.NEWDECIMAL, precision, scale)
+    raw = encoded_decimal(text, precision, scale)
+    assert len(raw) == value_bytes(column)
+    assert decimal_reader(column)(b"x" + raw + b"y", 1) == (text, 1 + len(raw))
+
+
+@given(st.floats(width=32, allow_nan=False, allow_infinity=False))
+def test_floats_keep_their_value_in_four_bytes(value):
+    shorter = shortest_float(value)
+    assert struct.pack("<f", shorter) == struct.pack("<f", value)
+    assert len(repr(shorter)) <= len(repr(value))
+
+
+@pytest.mark.parametrize("text", ["0.1", "3.4028235e+38", "1.17549e-38", "-2.5", "16777216.0"])
+def test_floats_read_as_they_were_written(text):
+    (widened,) = struct.unpack("<f", struct.pack("<f", float(text)))
+    assert shortest_float(widened) == float(text)
