@@ -1,0 +1,198 @@
+"""What a server says about its tables, as values of `setl.model.schema`."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, NamedTuple
+
+import pymysql
+from pymysql.connections import Connection
+from pymysql.cursors import Cursor
+
+from setl.errors import ConfigurationError
+from setl.model.schema import Column, Kind, RowSchema
+from setl.mysql.connection import translate
+
+SYSTEM_SCHEMAS = frozenset({"information_schema", "mysql", "performance_schema", "sys"})
+"""Schemas that belong to the server."""
+
+OWN_SCHEMA = "retl"
+"""The schema of setl's own tables (``sql/``)."""
+
+# information_schema.COLUMNS.DATA_TYPE -> Kind. MariaDB shows its JSON as longtext, so it is
+# text there; its address and uuid types read and write as text.
+_KINDS: dict[str, Kind] = {
+    **dict.fromkeys(("tinyint", "smallint", "mediumint", "int", "bigint"), Kind.INTEGER),
+    **dict.fromkeys(("float", "double"), Kind.FLOAT),
+    **dict.fromkeys(("char", "varchar", "tinytext", "text", "mediumtext", "longtext"), Kind.TEXT),
+    **dict.fromkeys(("uuid", "inet4", "inet6"), Kind.TEXT),
+    **dict.fromkeys(
+        ("binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob"), Kind.BINARY
+    ),
+    **dict.fromkeys(
+        (
+            "geometry",
+            "point",
+            "linestring",
+            "polygon",
+            "multipoint",
+            "multilinestring",
+            "multipolygon",
+            "geometrycollection",
+            "geomcollection",
+        ),
+        Kind.GEOMETRY,
+    ),
+    "vector": Kind.BINARY,
+    "decimal": Kind.DECIMAL,
+    "enum": Kind.ENUM,
+    "set": Kind.SET,
+    "json": Kind.JSON,
+    "date": Kind.DATE,
+    "time": Kind.TIME,
+    "datetime": Kind.DATETIME,
+    "timestamp": Kind.TIMESTAMP,
+    "year": Kind.YEAR,
+    "bit": Kind.BIT,
+}
+
+_COLUMNS = """
+SELECT COLUMN_NAME, DATA_TYPE, COLUMN_TYPE, NUMERIC_PRECISION, NUMERIC_SCALE,
+       COLLATION_NAME, EXTRA
+FROM information_schema.COLUMNS
+WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s
+ORDER BY ORDINAL_POSITION"""
+
+_UNIQUE_KEYS = """
+SELECT * FROM information_schema.STATISTICS
+WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s AND NON_UNIQUE = 0
+ORDER BY INDEX_NAME, SEQ_IN_INDEX"""
+
+_TABLES = """
+SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES
+WHERE TABLE_TYPE IN ('BASE TABLE', 'SYSTEM VERSIONED')"""
+
+_IN_BACKTICKS = re.compile(r"`((?:[^`]|``)+)`")
+
+
+class ColumnRow(NamedTuple):
+    """One row of information_schema.COLUMNS, as far as it matters here."""
+
+    name: str
+    data_type: str
+    column_type: str
+    precision: int | None
+    scale: int | None
+    collation: str | None
+    extra: str
+
+
+def read_table(connection: Connection[Any], schema: str, table: str) -> RowSchema | None:
+    """The columns and unique keys of a table, or None if the server has no such table.
+
+    A functional unique key (MySQL 8) is listed with the columns its expressions name.
+
+    Raises:
+        ConfigurationError: a column has a type that no `Kind` stands for.
+        SetlError: of the kind that `setl.mysql.connection.translate` gives.
+    """
+    name = (schema, table)
+    described = [ColumnRow(*row) for row in _select(connection, _COLUMNS, name)]
+    if not described:
+        return None
+    try:
+        columns = tuple(column_of(row) for row in described)
+    except ConfigurationError as error:
+        raise error.at(table=f"{schema}.{table}") from None
+    places = {column.name: i for i, column in enumerate(columns)}
+    keys: dict[str, list[int]] = {}
+    for part in _select_named(connection, _UNIQUE_KEYS, name):
+        indexes = keys.setdefault(part["INDEX_NAME"], [])
+        if part["COLUMN_NAME"] is not None:
+            indexes.append(places[part["COLUMN_NAME"]])
+        else:
+            named = _IN_BACKTICKS.findall(part.get("EXPRESSION") or "")
+            indexes.extend(places[n] for n in named if n in places)
+    key = tuple(keys.pop("PRIMARY", ()))
+    return RowSchema(schema, table, columns, key, tuple(tuple(k) for k in keys.values()))
+
+
+def list_tables(connection: Connection[Any], schema: str | None = None) -> list[tuple[str, str]]:
+    """Names of base tables as (schema, table), sorted; no views.
+
+    Args:
+        connection: to the server; only what its account may see is listed.
+        schema: only this schema, or None for all but the server's own and setl's.
+
+    Raises:
+        SetlError: of the kind that `setl.mysql.connection.translate` gives.
+    """
+    if schema is not None:
+        found = _select(connection, f"{_TABLES} AND TABLE_SCHEMA = %s", (schema,))
+    else:
+        found = _select(connection, _TABLES, ())
+    tables = [(str(row[0]), str(row[1])) for row in found]
+    if schema is None:
+        hidden = SYSTEM_SCHEMAS | {OWN_SCHEMA}
+        tables = [t for t in tables if t[0].lower() not in hidden]
+    return sorted(tables)
+
+
+def column_of(row: ColumnRow) -> Column:
+    """A `Column` from its description; ConfigurationError for a type nothing is known of."""
+    kind = _KINDS.get(row.data_type.lower())
+    if kind is None:
+        raise ConfigurationError(
+            f"column {row.name} has the type {row.column_type}, which setl does not know",
+            hint="Exclude the column, or change its type",
+        )
+    return Column(
+        name=row.name,
+        kind=kind,
+        precision=int(row.precision or 0) if kind is Kind.DECIMAL else 0,
+        scale=int(row.scale or 0) if kind is Kind.DECIMAL else 0,
+        unsigned=kind is Kind.INTEGER and "unsigned" in row.column_type.lower(),
+        binary_order=row.collation is None or _by_bytes(row.collation, row.data_type),
+        # "DEFAULT_GENERATED" (MySQL 8, a default that is an expression) is not meant.
+        generated=any(f"{how} GENERATED" in row.extra for how in ("VIRTUAL", "STORED")),
+    )
+
+
+def _by_bytes(collation: str, data_type: str) -> bool:
+    """Whether text that differs in any byte is different for a unique key.
+
+    Most collations that end in ``_bin`` pad with spaces, so that 'a' and 'a ' are one key
+    value in a VARCHAR or TEXT column; CHAR gives up trailing spaces when it is written.
+    """
+    if not collation.endswith("_bin"):
+        return False
+    pads = not (collation.endswith("_nopad_bin") or collation == "utf8mb4_0900_bin")
+    return data_type.lower() in {"char", "enum", "set"} or not pads
+
+
+def _select(
+    connection: Connection[Any], sql: str, args: tuple[str, ...]
+) -> tuple[tuple[Any, ...], ...]:
+    return _query(connection, sql, args)[1]
+
+
+def _select_named(
+    connection: Connection[Any], sql: str, args: tuple[str, ...]
+) -> list[dict[str, Any]]:
+    """Rows by column name in upper case, for columns that only some servers have."""
+    names, rows = _query(connection, sql, args)
+    return [dict(zip(names, row, strict=True)) for row in rows]
+
+
+def _query(
+    connection: Connection[Any], sql: str, args: tuple[str, ...]
+) -> tuple[list[str], tuple[tuple[Any, ...], ...]]:
+    try:
+        # A plain cursor, whatever cursor class the connection was opened with.
+        with connection.cursor(Cursor) as cursor:
+            cursor.execute(sql, args)
+            rows = cursor.fetchall()
+            return [str(d[0]).upper() for d in cursor.description or ()], rows
+    except (pymysql.MySQLError, OSError) as error:
+        server = f"{connection.host}:{connection.port}"
+        raise translate(error).at(server=server) from error

@@ -1,0 +1,144 @@
+"""One way to connect to a server, and one place where its errors get their kind."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import pymysql
+from pymysql.connections import Connection
+
+from setl.errors import ConfigurationError, DataError, SetlError, TransientError
+
+# Values leave and arrive as they are written in rows: times as UTC text, zero dates allowed,
+# nothing truncated in silence, 0 not turned into the next AUTO_INCREMENT.
+SESSION = (
+    "SET SESSION time_zone='+00:00', sql_mode='STRICT_ALL_TABLES,NO_AUTO_VALUE_ON_ZERO,"
+    "ALLOW_INVALID_DATES,NO_ENGINE_SUBSTITUTION', innodb_lock_wait_timeout={lock_wait}"
+)
+
+# Error numbers: https://mariadb.com/kb/en/mariadb-error-codes/ ; all of these went away by
+# themselves when tried again or when the server came back.
+_TRANSIENT = {
+    1021: "the server's disk is full",
+    1040: "too many connections",
+    1041: "the server is out of memory",
+    1047: "the node of the cluster is not ready",
+    1053: "the server is shutting down",
+    1114: "the table or the server's disk is full",
+    1152: "the connection was aborted",
+    1159: "reading timed out",
+    1161: "writing timed out",
+    1184: "the connection was aborted",
+    1203: "too many connections of this user",
+    1205: "waiting for a lock took too long",
+    1206: "too many locks",
+    1213: "a deadlock",
+    1290: "the server is read-only",
+    1317: "the statement was interrupted",
+    1836: "the server is read-only",
+    1927: "the connection was killed",
+    2002: "no connection",
+    2003: "no connection",
+    2006: "the connection was lost",
+    2013: "the connection was lost",
+    2055: "the connection was lost",
+    3100: "the server is busy replicating",
+    3572: "a lock is held",
+    4031: "the connection was idle for too long",
+}
+_CONFIGURATION = {1044, 1045, 1049, 1054, 1142, 1143, 1146, 1227, 1370, 1698, 2059}
+
+
+@dataclass(frozen=True, slots=True)
+class MysqlEndpoint:
+    """Where a server is and as whom to use it. Picklable: it travels to Spark tasks.
+
+    Attributes:
+        host: name or address.
+        port: TCP port.
+        user: account name.
+        password: its password; never shown.
+        connect_timeout: seconds to wait for a connection.
+        read_timeout: seconds to wait for an answer before the connection counts as lost.
+        ssl_ca: file with the authorities that the server's certificate must come from, "" for
+            a connection without TLS.
+    """
+
+    host: str
+    port: int = 3306
+    user: str = ""
+    password: str = field(default="", repr=False)
+    connect_timeout: float = 5.0
+    read_timeout: float = 60.0
+    ssl_ca: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.host}:{self.port}"
+
+
+def connect(
+    endpoint: MysqlEndpoint, *, autocommit: bool = True, lock_wait: int = 10, **options: Any
+) -> Connection[Any]:
+    """Open a connection whose session is set up as setl needs it.
+
+    Args:
+        endpoint: the server.
+        autocommit: False to open transactions by hand.
+        lock_wait: seconds a statement waits for a row lock.
+        options: further keyword arguments of `pymysql.connect`.
+
+    Raises:
+        SetlError: of the kind that `translate` gives.
+    """
+    ssl = {"ca": endpoint.ssl_ca} if endpoint.ssl_ca else None
+    with translating(endpoint):
+        return pymysql.connect(
+            host=endpoint.host,
+            port=endpoint.port,
+            user=endpoint.user,
+            password=endpoint.password,
+            charset="utf8mb4",
+            autocommit=autocommit,
+            connect_timeout=max(1, int(endpoint.connect_timeout)),
+            read_timeout=endpoint.read_timeout,
+            write_timeout=endpoint.read_timeout,
+            init_command=SESSION.format(lock_wait=int(lock_wait)),
+            ssl=ssl,
+            **options,
+        )
+
+
+@contextmanager
+def translating(endpoint: MysqlEndpoint) -> Generator[None]:
+    """Turn pymysql's errors inside the block into setl's, with the server's address."""
+    try:
+        yield
+    except (pymysql.MySQLError, OSError) as error:
+        raise translate(error).at(server=endpoint) from error
+
+
+def error_number(error: BaseException | None) -> int | None:
+    """The number of a pymysql error, 0 for one without; None for any other error."""
+    if not isinstance(error, pymysql.MySQLError):
+        return None
+    return error.args[0] if error.args and isinstance(error.args[0], int) else 0
+
+
+def translate(error: BaseException) -> SetlError:
+    """The kind of setl error that a pymysql or socket error is."""
+    number = error.args[0] if error.args and isinstance(error.args[0], int) else 0
+    text = str(error.args[1]) if len(error.args) > 1 else str(error)
+    if number in _TRANSIENT or isinstance(error, (OSError, pymysql.err.InterfaceError)):
+        return TransientError(f"MySQL: {text or _TRANSIENT.get(number, 'no answer')} [{number}]")
+    if number in _CONFIGURATION:
+        return ConfigurationError(
+            f"MySQL: {text} [{number}]", hint="`setl check` names what is missing on the server"
+        )
+    if isinstance(error, (pymysql.err.DataError, pymysql.err.IntegrityError)):
+        return DataError(f"MySQL refuses a value: {text} [{number}]")
+    if isinstance(error, pymysql.MySQLError):
+        return DataError(f"MySQL: {text} [{number}]")
+    return TransientError(f"MySQL: {text}")

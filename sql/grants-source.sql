@@ -1,0 +1,22 @@
+-- Privileges of the account that reads a MySQL or MariaDB source. A template:
+--   {user}    the account, written 'name'@'host', for example 'retl'@'10.0.0.%'
+--   {schema}  a schema that is replicated; repeat the line for each of them
+--             (GRANT takes _ in it for any character; \_ is the underscore itself)
+-- `setl check` fills both in and prints only what is missing.
+--
+-- When one server is both source and target (a two-way channel), either use two accounts,
+-- one with this file and one with grants-target.sql, or one account with both files.
+-- Run retl.sql first: a privilege on a table needs the table.
+
+-- Reading the binlog, and asking where it ends. MariaDB 10.5 and later call the second one
+-- BINLOG MONITOR and take this name for it too.
+GRANT REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO {user};
+
+-- Columns and keys of the tables (information_schema shows no others), first load, verify.
+GRANT SELECT ON {schema}.* TO {user};
+
+-- The definition of the mark table, and whether the system tables are there.
+GRANT SELECT ON retl.* TO {user};
+
+-- Heartbeats. Not needed with `heartbeat: 0`.
+GRANT INSERT, UPDATE ON retl.xdual TO {user};
