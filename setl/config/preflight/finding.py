@@ -1,0 +1,73 @@
+"""What a check of the servers found, and a place to collect it."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Literal
+
+from setl.errors import SetlError
+
+Level = Literal["error", "warning", "ok"]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was checked.
+
+    Attributes:
+        level: "error" keeps the channel from working, "warning" may hurt one day, "ok".
+        what: what was found, in one sentence.
+        where: pipeline, end and table.
+        fix: what mends it. SQL statements end with a semicolon and can be run as they are, in
+            this order; anything else is an instruction.
+    """
+
+    level: Level
+    what: str
+    where: str
+    fix: tuple[str, ...] = ()
+
+    @property
+    def statements(self) -> tuple[str, ...]:
+        """The SQL statements of `fix`, without the semicolons."""
+        return tuple(f[:-1] for f in self.fix if f.endswith(";"))
+
+
+class Report:
+    """Collects the findings of one place; narrower places collect into the same list."""
+
+    def __init__(self, where: str, findings: list[Finding] | None = None) -> None:
+        self.where = where
+        self.findings: list[Finding] = [] if findings is None else findings
+
+    def at(self, place: str) -> Report:
+        """A narrower place, such as a table."""
+        return Report(f"{self.where}, {place}", self.findings)
+
+    def add(self, level: Level, what: str, *fix: str) -> None:
+        """Add a finding."""
+        self.findings.append(Finding(level, what, self.where, fix))
+
+    def error(self, what: str, *fix: str) -> None:
+        """Add what keeps the channel from working."""
+        self.add("error", what, *fix)
+
+    def warning(self, what: str, *fix: str) -> None:
+        """Add what may hurt one day."""
+        self.add("warning", what, *fix)
+
+    def ok(self, what: str) -> None:
+        """Add what is as it should be."""
+        self.add("ok", what)
+
+    @contextmanager
+    def failing(self) -> Generator[None]:
+        """Turn an error inside the block into a finding; what follows it there is not checked."""
+        try:
+            yield
+        except SetlError as error:
+            place = [f"{k} {v}" for k, v in error.where.items() if k not in {"server", "table"}]
+            what = error.message + (f" ({', '.join(place)})" if place else "")
+            self.error(what, *([error.hint] if error.hint else []))

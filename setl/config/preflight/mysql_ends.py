@@ -1,0 +1,96 @@
+"""The checks of a MySQL source and of a MySQL target, in the order of their findings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from setl.config.channel import MysqlSource, Pipeline
+from setl.config.preflight.binlog_settings import check_binlog, check_version
+from setl.config.preflight.finding import Report
+from setl.config.preflight.server import Server
+from setl.config.preflight.source_tables import ExpressionCheck, SourceTable, check_source_tables
+from setl.config.preflight.system_tables import SCHEMA, SystemTable, check_system_tables
+from setl.config.preflight.target_tables import WRITING, TargetTables
+from setl.config.routing import Router
+
+_MARK = SystemTable("retl_mark", ("SELECT",), "marks what other channels wrote", required=False)
+_BUFFER = SystemTable("retl_buffer", ("SELECT",), "is the free gate", required=False)
+_HEARTBEAT = SystemTable(
+    "xdual", ("SELECT", "INSERT", "UPDATE"), "takes heartbeats, of which `heartbeat: 0` writes none"
+)
+_SOURCE_SCOPES = {"SELECT": f"{SCHEMA}.*", "INSERT": f"{SCHEMA}.xdual", "UPDATE": f"{SCHEMA}.xdual"}
+
+_WRITTEN = (
+    SystemTable("retl_mark", WRITING, "marks what setl wrote"),
+    SystemTable("setl_fence", WRITING, "keeps a former leader from writing"),
+    SystemTable("setl_writer", WRITING, "lists the connections that write"),
+)
+_CHECKPOINT = SystemTable("setl_checkpoint", WRITING, "keeps the checkpoint")
+_TARGET_SCOPES = dict.fromkeys(WRITING, f"{SCHEMA}.*")
+
+
+def check_mysql_source(
+    server: Server,
+    source: MysqlSource,
+    router: Router,
+    report: Report,
+    expressions: ExpressionCheck | None,
+) -> list[SourceTable]:
+    """Report everything about a source; returns its mapped tables.
+
+    Raises:
+        SetlError: the server stopped answering.
+    """
+    check_version(server, report)
+    literal = [entry.pattern.schema.literal for entry in router.entries]
+    schemas = list(dict.fromkeys(s for s in (*literal, SCHEMA) if s is not None))
+    check_binlog(server, source, schemas, report)
+    heartbeat = [_HEARTBEAT] if source.heartbeat > 0 else []
+    check_system_tables(server, report, [_MARK, _BUFFER, *heartbeat], _SOURCE_SCOPES)
+    return check_source_tables(server, router, report, expressions)
+
+
+def check_mysql_target(
+    server: Server,
+    pipeline: Pipeline,
+    source: Server | None,
+    tables: Sequence[SourceTable],
+    report: Report,
+    *,
+    two_way: bool,
+) -> None:
+    """Report everything about a target.
+
+    Args:
+        server: the target.
+        pipeline: the pipeline.
+        source: the source server, None if it is none or does not answer.
+        tables: its mapped tables.
+        report: where to put it.
+        two_way: whether the target is also a source of the channel.
+
+    Raises:
+        SetlError: the server stopped answering.
+    """
+    check_version(server, report)
+    _check_writable(server, report)
+    if two_way and server.variables.get("log_bin") != "ON":
+        report.error(
+            "the server writes no binlog, but the channel also reads from it",
+            "Add log_bin to the server's configuration file, section [mysqld], and restart it",
+        )
+    checkpoint = [] if pipeline.checkpoint == "zookeeper" else [_CHECKPOINT]
+    check_system_tables(server, report, [*_WRITTEN, *checkpoint], _TARGET_SCOPES)
+    exact: list[tuple[str, str]] = []
+    if source is None:
+        names = (entry.pattern.exact for entry in Router(pipeline).entries)
+        routes = (route for name in names if name for route in Router(pipeline).route(*name))
+        exact = [route.target for route in routes]
+    TargetTables(source, server, report).check(tables, exact)
+
+
+def _check_writable(server: Server, report: Report) -> None:
+    for name in ("super_read_only", "read_only"):
+        # MariaDB 12 also knows NO_LOCK and NO_LOCK_NO_ADMIN, which write as little.
+        if server.variables.get(name, "OFF") not in {"OFF", "0"}:
+            report.error(f"the server is {name}", f"SET GLOBAL {name} = OFF;")

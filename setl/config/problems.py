@@ -1,0 +1,63 @@
+"""What is wrong with a channel file, as values, and the error that lists all of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from setl.errors import ConfigurationError
+
+Path = tuple[str | int, ...]
+"""A place in a channel file: keys and list indexes from the top."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing that is wrong or doubtful in a channel file.
+
+    Attributes:
+        path: where, as people write it: ``pipelines[0].tables[2].where``; "" is the whole file.
+        message: what is wrong, the sentence that goes on after the path.
+        line: line of the file, from 1; None if it is not known.
+        level: "error" keeps the channel from being used, "warning" does not.
+    """
+
+    path: str
+    message: str
+    line: int | None = None
+    level: Literal["error", "warning"] = "error"
+
+    def __str__(self) -> str:
+        place = f"{self.path}: " if self.path else ""
+        return f"{place}{self.message}" + (f" (line {self.line})" if self.line else "")
+
+
+class ChannelFileError(ConfigurationError):
+    """A channel file is wrong; its message has one line for each problem.
+
+    Attributes:
+        problems: all that was found, in the order of the file.
+        origin: the file's name, or what else it was read from.
+    """
+
+    def __init__(self, problems: Iterable[Problem], origin: str = "the channel file") -> None:
+        self.problems = tuple(problems)
+        self.origin = origin
+        count = len(self.problems)
+        head = f"{origin} has {'a mistake' if count == 1 else f'{count} mistakes'}:"
+        super().__init__("\n".join([head, *(f"  {p}" for p in self.problems)]))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.problems, self.origin), {"where": self.where}
+
+
+def written(path: Path) -> str:
+    """A path as people write it: ``pipelines[0].tables[2].where``."""
+    text = ""
+    for step in path:
+        if isinstance(step, int):
+            text += f"[{step}]"
+        else:
+            text += f".{step}" if text else step
+    return text

@@ -1,0 +1,633 @@
+"""Preflight checks against real servers: each fault is found, named, and mended by its fix.
+
+The MariaDB servers are this module's own, since the tests change global settings and drop
+system tables.
+"""
+
+import uuid
+from contextlib import contextmanager
+
+import pytest
+from elasticsearch import Elasticsearch
+from kafka import KafkaProducer
+
+from setl.config.preflight.check import check_channel
+from setl.config.reading import parse_channel
+from setl.errors import ConfigurationError
+from setl.mysql.statements import resource_statements
+from setl_embedded import MariaDb
+
+PASSWORD = "the password of the account"
+
+pytestmark = pytest.mark.servers
+
+
+@pytest.fixture(scope="module")
+def servers(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("preflight")
+    with (
+        MariaDb(folder / "a", "preflight-a", server_id=111) as a,
+        MariaDb(folder / "b", "preflight-b", server_id=112) as b,
+    ):
+        yield {"source": a, "target": b}
+
+
+class Scene:
+    """Two sites with one table each, and an account that may do what the templates say."""
+
+    def __init__(self, servers):
+        self.servers = servers
+        name = uuid.uuid4().hex[:8]
+        self.schema, self.account = f"s_{name}", f"u_{name}"
+
+    def run(self, end, *statements):
+        with self.servers[end].connect() as connection, connection.cursor() as cursor:
+            for statement in statements:
+                cursor.execute(
+                    statement.replace("SCHEMA", self.schema).replace("ACCOUNT", self.user)
+                )
+
+    @property
+    def user(self):
+        return f"'{self.account}'@'%'"
+
+    @property
+    def touched(self):
+        """Whether a test has left anything but the one table behind."""
+        question = "SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA = %s"
+        for server in self.servers.values():
+            with server.connect() as connection, connection.cursor() as cursor:
+                cursor.execute(question, (self.schema,))
+                if cursor.fetchone() != (1,):
+                    return True
+        return False
+
+    def build(self):
+        for end in self.servers:
+            for file in ("retl.sql", "fence.sql"):
+                self.run(end, *resource_statements(file))
+            self.run(end, "CREATE DATABASE SCHEMA")
+            self.run(
+                end,
+                "CREATE TABLE SCHEMA.orders (id BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY,"
+                " user_name VARCHAR(40) NOT NULL, note TEXT, state ENUM('new', 'paid') NOT NULL,"
+                " price DECIMAL(12, 2), placed DATETIME(3), total DECIMAL(14, 2) AS (price * 2))",
+                f"CREATE USER ACCOUNT IDENTIFIED BY '{PASSWORD}'",
+            )
+            for statement in resource_statements(f"grants-{end}.sql"):
+                filled = statement.replace("{user}", "ACCOUNT").replace("{schema}", "SCHEMA")
+                self.run(end, filled)
+        return self
+
+    def drop(self):
+        for end in self.servers:
+            self.run(end, "DROP DATABASE IF EXISTS SCHEMA", "DROP USER IF EXISTS ACCOUNT")
+
+    def end(self, end, **changes):
+        server = self.servers[end]
+        return {
+            "type": "mysql", "host": server.host, "port": server.port,
+            "user": self.account, "password": PASSWORD, **changes,
+        }  # fmt: skip
+
+    def channel(self, tables=None, source=None, target=None, **pipeline):
+        return parse_channel({
+            "channel": "shop",
+            "pipelines": [{
+                "name": "p",
+                "source": source or self.end("source"),
+                "target": target or self.end("target"),
+                "tables": tables or [{"from": f"{self.schema}.orders"}],
+                **pipeline,
+            }],
+        })  # fmt: skip
+
+    def faults(self, *args, **kwargs):
+        findings = check_channel(self.channel(*args, **kwargs))
+        assert PASSWORD not in str(findings)
+        return [f for f in findings if f.level != "ok"]
+
+    def mend(self, end, finding):
+        assert finding.statements
+        self.run(end, *finding.statements)
+
+
+@pytest.fixture(scope="module")
+def made_scene(servers):
+    scene = Scene(servers).build()
+    yield scene
+    scene.drop()
+
+
+@pytest.fixture
+def scene(made_scene):
+    yield made_scene
+    if made_scene.touched or made_scene.faults():
+        made_scene.drop()
+        made_scene.build()
+
+
+@contextmanager
+def setting(scene, end, name, value):
+    """A global variable of a server for the time of a block."""
+    with scene.servers[end].connect() as connection, connection.cursor() as cursor:
+        cursor.execute(f"SELECT @@GLOBAL.{name}")
+        (before,) = cursor.fetchone()
+        cursor.execute(f"SET GLOBAL {name} = {value}")
+        try:
+            yield
+        finally:
+            cursor.execute(f"SET GLOBAL {name} = %s", (before,))
+
+
+def only(faults):
+    (fault,) = faults
+    return fault
+
+
+def test_a_server_with_everything_right(scene):
+    findings = check_channel(scene.channel())
+    a, b = scene.servers["source"], scene.servers["target"]
+    source, target = f"p, source 127.0.0.1:{a.port}", f"p, target 127.0.0.1:{b.port}"
+    version = findings[0].what
+    assert version.startswith("MariaDB 1")
+    assert [(f.level, f.where, f.what) for f in findings] == [
+        ("ok", source, version),
+        ("ok", source, "the binlog is as it must be, and the account may read it"),
+        ("ok", source, "the system tables are there: retl.retl_mark, retl.retl_buffer, retl.xdual"),
+        ("ok", source, "1 mapped tables are as they must be"),
+        ("ok", target, version),
+        (
+            "ok",
+            target,
+            (
+                "the system tables are there: retl.retl_mark, retl.setl_fence, retl.setl_writer,"
+                " retl.setl_checkpoint"
+            ),
+        ),
+        ("ok", target, "1 target tables take the rows"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("end", "revoke", "what", "fix"),
+    [
+        ("source", "REPLICATION SLAVE ON *.*",
+         "lacks REPLICATION SLAVE, so it may not read the binlog",
+         "GRANT REPLICATION SLAVE ON *.* TO ACCOUNT;"),
+        ("source", "REPLICATION CLIENT ON *.*",
+         "lacks REPLICATION CLIENT, so it may not ask where the binlog ends",
+         "GRANT REPLICATION CLIENT ON *.* TO ACCOUNT;"),
+        ("source", "SELECT ON `SCHEMA`.*",
+         "lacks SELECT on SCHEMA.orders", "GRANT SELECT ON `SCHEMA`.* TO ACCOUNT;"),
+        ("source", "SELECT ON retl.*",
+         "lacks SELECT on retl.retl_mark, retl.retl_buffer, retl.xdual",
+         "GRANT SELECT ON retl.* TO ACCOUNT;"),
+        ("source", "UPDATE ON retl.xdual",
+         "lacks UPDATE on retl.xdual", "GRANT UPDATE ON retl.xdual TO ACCOUNT;"),
+        ("source", "INSERT, UPDATE ON retl.xdual",
+         "lacks INSERT, UPDATE on retl.xdual", "GRANT INSERT, UPDATE ON retl.xdual TO ACCOUNT;"),
+        ("target", "INSERT, DELETE ON `SCHEMA`.*",
+         "lacks INSERT, DELETE on SCHEMA.orders", "GRANT INSERT, DELETE ON `SCHEMA`.* TO ACCOUNT;"),
+        ("target", "UPDATE ON `SCHEMA`.*",
+         "lacks UPDATE on SCHEMA.orders", "GRANT UPDATE ON `SCHEMA`.* TO ACCOUNT;"),
+        ("target", "SELECT ON `SCHEMA`.*",
+         "lacks SELECT on SCHEMA.orders", "GRANT SELECT ON `SCHEMA`.* TO ACCOUNT;"),
+        ("target", "DELETE ON retl.*",
+         "lacks DELETE on retl.retl_mark, retl.setl_fence, retl.setl_writer, retl.setl_checkpoint",
+         "GRANT DELETE ON retl.* TO ACCOUNT;"),
+    ],
+)  # fmt: skip
+def test_a_missing_privilege(scene, end, revoke, what, fix):
+    scene.run(end, f"REVOKE {revoke} FROM ACCOUNT")
+    fault = [f for f in scene.faults() if f.level == "error"]
+    if revoke == "SELECT ON retl.*":
+        # Tables that the account may not see at all may as well be missing.
+        (hidden,) = [f for f in fault if "hidden" in f.what] or [None]
+        fault = [f for f in fault if f is not hidden]
+    expected = what.replace("SCHEMA", scene.schema)
+    assert only(fault).what == f"the account {scene.user} {expected}"
+    fix = fix.replace("SCHEMA", scene.schema).replace("ACCOUNT", scene.user)
+    assert only(fault).fix == (fix,)
+    scene.mend(end, only(fault))
+    assert scene.faults() == []
+
+
+def test_an_account_with_nothing_is_told_everything_at_once(scene):
+    for end in scene.servers:
+        scene.run(end, "DROP USER ACCOUNT", f"CREATE USER ACCOUNT IDENTIFIED BY '{PASSWORD}'")
+    for _ in range(2):
+        # Once more at most: what is behind a hidden table is only seen then.
+        for fault in scene.faults():
+            scene.mend("source" if ", source " in fault.where else "target", fault)
+    assert scene.faults() == []
+
+
+def test_privileges_that_come_from_a_role(scene):
+    role = f"r_{scene.schema}"
+    scene.run(
+        "source",
+        "REVOKE REPLICATION SLAVE ON *.* FROM ACCOUNT",
+        f"CREATE ROLE {role}",
+        f"GRANT REPLICATION SLAVE ON *.* TO {role}",
+        f"GRANT {role} TO ACCOUNT",
+        f"SET DEFAULT ROLE {role} FOR ACCOUNT",
+    )
+    assert scene.faults() == []
+    scene.run("source", f"DROP ROLE {role}")
+    assert "REPLICATION SLAVE" in only(scene.faults()).what
+
+
+@pytest.mark.parametrize(
+    ("end", "table", "level"),
+    [
+        ("source", "xdual", "error"),
+        ("source", "retl_mark", "warning"),
+        ("source", "retl_buffer", "warning"),
+        ("target", "retl_mark", "error"),
+        ("target", "setl_fence", "error"),
+        ("target", "setl_writer", "error"),
+        ("target", "setl_checkpoint", "error"),
+    ],
+)
+def test_a_missing_system_table(scene, end, table, level):
+    # Privileges on a single table stay when it is dropped.
+    scene.run(end, f"DROP TABLE retl.{table}")
+    fault = only(scene.faults())
+    assert (fault.level, fault.what.partition(" (")[0]) == (level, f"retl.{table} is missing")
+    scene.mend(end, fault)
+    assert scene.faults() == []
+
+
+def test_system_tables_that_are_not_needed(scene):
+    scene.run("source", "DROP TABLE retl.xdual")
+    scene.run("target", "DROP TABLE retl.setl_checkpoint")
+    source = scene.end("source", heartbeat=0)
+    try:
+        assert scene.faults(source=source, checkpoint="zookeeper") == []
+    finally:
+        scene.run("source", *resource_statements("retl.sql"))
+        scene.run("target", *resource_statements("fence.sql"))
+
+
+def test_a_system_table_without_transactions(scene):
+    scene.run("target", "ALTER TABLE retl.setl_fence ENGINE = MyISAM")
+    fault = only(scene.faults())
+    assert fault.what == "retl.setl_fence is a MyISAM table, which has no transactions"
+    scene.mend("target", fault)
+    assert scene.faults() == []
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "wanted"),
+    [
+        ("binlog_format", "'MIXED'", "binlog_format is MIXED and must be ROW"),
+        ("binlog_row_image", "'MINIMAL'", "binlog_row_image is MINIMAL and must be FULL"),
+        ("binlog_row_metadata", "'NO_LOG'", "binlog_row_metadata is NO_LOG and must be FULL"),
+        ("log_bin_compress", "ON", "log_bin_compress is ON and must be OFF"),
+    ],
+)
+def test_a_wrong_setting_of_the_binlog(scene, name, value, wanted):
+    with setting(scene, "source", name, value):
+        fault = only(scene.faults())
+        assert (fault.level, fault.what.partition(", else")[0]) == ("error", wanted)
+        scene.mend("source", fault)
+        assert scene.faults() == []
+
+
+def test_binlogs_that_are_kept_too_short(scene):
+    with setting(scene, "source", "binlog_expire_logs_seconds", "5400"):
+        fault = only(scene.faults())
+        assert fault.level == "warning"
+        assert "removed after 1.5 hours" in fault.what
+        scene.mend("source", fault)
+        assert scene.faults() == []
+
+
+def test_a_target_that_is_read_only(scene):
+    with setting(scene, "target", "read_only", "ON"):
+        fault = only(scene.faults())
+        assert fault.what == "the server is read_only"
+        scene.mend("target", fault)
+        assert scene.faults() == []
+
+
+def test_ids_and_places_of_the_source(scene):
+    own = scene.servers["source"].server_id
+    fault = only(scene.faults(source=scene.end("source", server_id=own)))
+    assert "which is the server's own" in fault.what
+    start = {"file": "binlog.999999"}
+    fault = only(scene.faults(source=scene.end("source", start=start)))
+    assert fault.what == "`start` names binlog.999999, which the server does not have"
+    assert "binlog.000001" in fault.fix[0]
+
+
+def test_servers_that_do_not_answer(scene):
+    source = scene.end("source", port=1)
+    target = scene.end("target", user="nobody")
+    away, refused = scene.faults(source=source, target=target)
+    assert away.what.startswith("no connection: ")
+    assert away.where == "p, source 127.0.0.1:1"
+    assert refused.what.startswith("the server refuses the account: ")
+    assert "`user` (nobody)" in refused.fix[0]
+
+
+def test_a_server_without_a_binlog_and_one_that_filters(scene, tmp_path):
+    options = ["--skip-log-bin"]
+    with MariaDb(tmp_path / "n", "no-binlog", server_id=113, options=options) as server:
+        other = Scene({"source": server, "target": scene.servers["target"]})
+        other.schema = scene.schema
+        ends = {"host": server.host, "port": server.port, "user": server.user,
+                "password": server.password}  # fmt: skip
+        for file in ("retl.sql", "fence.sql"):
+            other.run("source", *resource_statements(file))
+        other.run("source", "CREATE DATABASE SCHEMA",
+                  "CREATE TABLE SCHEMA.orders (id INT PRIMARY KEY)")  # fmt: skip
+        tables = [{"from": f"{scene.schema}.orders", "include": ["id"]}]
+        faults = scene.faults(tables, source={"type": "mysql", **ends})
+        assert faults[0].what == "the server writes no binlog"
+        forth = {"name": "a", "source": scene.end("source"), "target": {"type": "mysql", **ends},
+                 "tables": tables}  # fmt: skip
+        back = {"name": "b", "source": {"type": "mysql", **ends}, "target": scene.end("source"),
+                "tables": tables}  # fmt: skip
+        file = parse_channel({"channel": "two", "pipelines": [forth, back]})
+        whats = [(f.where.partition(",")[0], f.what) for f in check_channel(file)]
+        assert ("a", "the server writes no binlog, but the channel also reads from it") in whats
+    options = [f"--binlog-ignore-db={scene.schema}", "--binlog-ignore-db=retl"]
+    with MariaDb(tmp_path / "f", "filters", server_id=114, options=options) as server:
+        ends |= {"port": server.port, "password": server.password}
+        Scene({"source": server}).run("source", *resource_statements("retl.sql"))
+        whats = [f.what for f in scene.faults(source={"type": "mysql", **ends})]
+        for schema in (scene.schema, "retl"):
+            assert f"binlog_ignore_db names {schema}, so its changes are not in the binlog" in whats
+
+
+@pytest.mark.parametrize(
+    ("damage", "what"),
+    [
+        ("DROP TABLE SCHEMA.orders", "the target table does not exist"),
+        ("ALTER TABLE SCHEMA.orders DROP COLUMN note", "the target table has no column note"),
+        ("ALTER TABLE SCHEMA.orders MODIFY user_name VARCHAR(39) NOT NULL",
+         "the column user_name is varchar(39), too small for the source's varchar(40)"),
+        ("ALTER TABLE SCHEMA.orders MODIFY user_name VARCHAR(40) CHARACTER SET latin1 NOT NULL",
+         "the column user_name is in latin1, which does not hold all of the source's utf8mb4"),
+        ("ALTER TABLE SCHEMA.orders MODIFY note TEXT NOT NULL",
+         "the column note takes no NULL, the source's note does"),
+        ("ALTER TABLE SCHEMA.orders MODIFY state ENUM('new') NOT NULL",
+         "the column state lacks the labels paid"),
+        ("ALTER TABLE SCHEMA.orders MODIFY price FLOAT",
+         "the column price is float, the source's is decimal(12,2)"),
+        ("ALTER TABLE SCHEMA.orders MODIFY placed DATETIME",
+         "the column placed is datetime, too small for the source's datetime(3)"),
+        ("ALTER TABLE SCHEMA.orders MODIFY id BIGINT NOT NULL, DROP PRIMARY KEY",
+         "the target table has no key over id, by which rows are found"),
+        (("ALTER TABLE SCHEMA.orders MODIFY id BIGINT NOT NULL, DROP PRIMARY KEY,"
+         " ADD PRIMARY KEY (user_name)"),
+         "the target table's key is (user_name), the source's is (id)"),
+        ("ALTER TABLE SCHEMA.orders ADD COLUMN extra INT NOT NULL",
+         "the column extra gets no value, takes no NULL and has no default"),
+    ],
+)  # fmt: skip
+def test_a_target_table_that_does_not_take_the_rows(scene, damage, what):
+    scene.run("target", damage)
+    fault = only(scene.faults())
+    assert fault.level == "error"
+    assert fault.what.startswith(what)
+    assert fault.where.endswith(f", {scene.schema}.orders")
+    scene.mend("target", fault)
+    assert scene.faults() == []
+
+
+def test_a_target_schema_that_is_not_there(scene):
+    scene.run("target", "DROP DATABASE SCHEMA")
+    for fault in scene.faults():
+        scene.mend("target", fault)
+    assert scene.faults() == []
+
+
+def test_more_room_and_more_columns_in_the_target_do_no_harm(scene):
+    scene.run(
+        "target",
+        "ALTER TABLE SCHEMA.orders MODIFY user_name VARCHAR(400) NOT NULL, MODIFY note LONGTEXT,"
+        " MODIFY price DECIMAL(20, 4), MODIFY placed DATETIME(6), ADD COLUMN seen TIMESTAMP NULL,"
+        " ADD COLUMN kind INT NOT NULL DEFAULT 1, DROP COLUMN total, ADD COLUMN total DECIMAL(14,2)"
+        " AS (price * 2)",
+    )
+    assert scene.faults() == []
+
+
+def test_a_target_table_with_triggers(scene):
+    scene.run(
+        "target",
+        "GRANT TRIGGER ON SCHEMA.* TO ACCOUNT",
+        "CREATE TRIGGER SCHEMA.t BEFORE INSERT ON SCHEMA.orders FOR EACH ROW SET NEW.note = 'x'",
+    )
+    fault = only(scene.faults())
+    assert (fault.level, "triggers (t)" in fault.what) == ("warning", True)
+
+
+def test_mapped_columns(scene):
+    scene.run(
+        "target",
+        "CREATE TABLE SCHEMA.sales (number BIGINT PRIMARY KEY, buyer VARCHAR(40) NOT NULL,"
+        " gross DECIMAL(20, 2))",
+    )
+    mapping = {
+        "from": f"{scene.schema}.orders",
+        "to": "sales",
+        "columns": {"number": "id", "buyer": "user_name", "gross": "price * 1.2"},
+        "include": [],
+    }
+    assert scene.faults([mapping]) == []
+    wrong = {**mapping, "columns": {"number": "nr", "b": "user_name", "g": "price * 2"}}
+    unknown, lost = scene.faults([wrong])
+    assert lost.what.startswith("the key column id does not reach the target")
+    assert (
+        unknown.what == "tables[0].columns.number names a column nr, which the table does not have"
+    )
+    wrong = {**mapping, "columns": {"number": "id", "b": "user_name", "g": "price * 2"}}
+    whats = [f.what for f in scene.faults([wrong])]
+    assert whats == [
+        "the target table has no column b",
+        "the target table has no column g",
+        "the column buyer gets no value, takes no NULL and has no default",
+    ]
+    missing = only(scene.faults([{**mapping, "to": "nothing"}]))
+    assert missing.fix == (
+        "Create it with the columns number, buyer, gross and the same primary key",
+    )
+
+
+def test_tables_that_from_does_not_find(scene):
+    scene.run("source", "CREATE VIEW SCHEMA.v AS SELECT 1 AS x")
+    tables = [
+        {"from": f"{scene.schema}.gone"},
+        {"from": f"{scene.schema}.v"},
+        {"from": f"{scene.schema}.x*"},
+        {"from": f"{scene.schema}.order?"},
+        {"from": f"{scene.schema}.*"},
+    ]
+    faults = scene.faults(tables)
+    assert [(f.level, f.what) for f in faults] == [
+        ("error", "the table does not exist"),
+        ("error", "this is a view or a sequence, which has no rows in the binlog"),
+        ("warning", f"tables[2] ({scene.schema}.x*) matches no table"),
+        (
+            "warning",
+            (
+                f"tables[4] ({scene.schema}.*) never counts: other entries come first for all 1"
+                " tables that it matches"
+            ),
+        ),
+    ]
+    assert [f.where.rpartition(", ")[2] for f in faults[:2]] == [
+        f"{scene.schema}.gone",
+        f"{scene.schema}.v",
+    ]
+
+
+def test_tables_whose_rows_cannot_be_told_apart(scene):
+    for end in scene.servers:
+        scene.run(end, "CREATE TABLE SCHEMA.plain (a INT NOT NULL, b INT)")
+    name = f"{scene.schema}.plain"
+    fault = only(scene.faults([{"from": name}]))
+    assert (fault.level, "no primary key" in fault.what) == ("error", True)
+    doubt, lacking = scene.faults([{"from": name, "key": ["a"]}])
+    assert (doubt.level, "no unique key has just the columns a" in doubt.what) == ("warning", True)
+    assert "no key over a" in lacking.what
+    scene.mend("target", lacking)
+    scene.run("source", "ALTER TABLE SCHEMA.plain ADD UNIQUE (a)")
+    assert scene.faults([{"from": name, "key": ["a"]}]) == []
+
+
+@pytest.mark.parametrize(
+    "mapping",
+    [{"exclude": ["id"]}, {"include": ["note"]}, {"columns": {"id": "id + 1"}}],
+)
+def test_a_key_that_does_not_reach_the_target(scene, mapping):
+    fault = only(scene.faults([{"from": f"{scene.schema}.orders", **mapping}]))
+    assert fault.what == "the key column id does not reach the target, where rows are found by it"
+
+
+def test_foreign_keys_that_act_behind_the_binlog(scene):
+    create = (
+        "CREATE TABLE SCHEMA.items (id INT PRIMARY KEY, o BIGINT, CONSTRAINT `own er` FOREIGN KEY"
+        " (o) REFERENCES SCHEMA.orders (id) ON DELETE CASCADE ON UPDATE SET NULL)"
+    )
+    scene.run("source", create)
+    scene.run("target", create)
+    tables = [{"from": f"{scene.schema}.*"}]
+    fault = only(scene.faults(tables))
+    assert fault.what.startswith("the foreign key own er has ON DELETE CASCADE, ON UPDATE SET NULL")
+    scene.mend("source", fault)
+    assert scene.faults(tables) == []
+
+
+def test_expressions_are_given_to_the_hook(scene):
+    asked = []
+
+    def hook(route, schema):
+        asked.append((route.where, schema.name))
+        raise ConfigurationError("Spark says no", hint="try again")
+
+    table = {"from": f"{scene.schema}.orders", "where": "id > 1"}
+    findings = check_channel(scene.channel([table]), expressions=hook)
+    assert asked == [("id > 1", f"{scene.schema}.orders")]
+    fault = only([f for f in findings if f.level == "error"])
+    assert (fault.what, fault.fix) == ("tables[0]: Spark says no", ("try again",))
+
+
+def test_findings_come_in_the_same_order(scene):
+    scene.run("target", "DROP DATABASE SCHEMA")
+    file = scene.channel([{"from": f"{scene.schema}.*"}, {"from": f"{scene.schema}.gone"}])
+    assert check_channel(file) == check_channel(file)
+
+
+# -- Elasticsearch ---------------------------------------------------------------------------
+
+
+def test_an_elasticsearch_target(scene, elasticsearch):
+    target = {"type": "elasticsearch", "hosts": [elasticsearch.url]}
+    findings = check_channel(scene.channel(target=target))[4:]
+    assert [f.level for f in findings] == ["ok", "ok"]
+    assert findings[0].what.endswith("answers")
+    assert findings[1].what == "setl will create orders, with a field for each column"
+
+
+def test_an_elasticsearch_target_that_does_not_answer(scene):
+    target = {"type": "elasticsearch", "hosts": ["http://127.0.0.1:1"]}
+    fault = only(scene.faults(target=target))
+    assert fault.where == "p, target http://127.0.0.1:1"
+    assert "no connection" in fault.what
+
+
+def test_indexes_that_cannot_be_written_to(scene, elasticsearch):
+    one, two, both = (f"{scene.schema}-{end}" for end in ("one", "two", "both"))
+    client = Elasticsearch(elasticsearch.url)
+    for index in (one, two):
+        client.indices.create(index=index, aliases={both: {}})
+    tables = [
+        {"from": f"{scene.schema}.orders", "to": one},
+        {"from": f"{scene.schema}.orders", "to": both},
+    ]
+    target = {"type": "elasticsearch", "hosts": [elasticsearch.url]}
+    fault = only(scene.faults(tables, target=target))
+    assert fault.where.endswith(f", index {both}")
+    assert fault.what == f"the alias stands for 2 indexes: {one}, {two}"
+    client.indices.put_settings(index=one, settings={"index.blocks.write": True})
+    fault = only(scene.faults(tables[:1], target=target))
+    assert fault.what == "the index is blocked for writing (write)"
+    assert f'PUT /{one}/_settings {{"index.blocks.write": null}}' in fault.fix[0]
+
+
+def test_a_name_that_no_index_can_have(scene, elasticsearch):
+    scene.run("source", "CREATE TABLE SCHEMA._hidden (id INT PRIMARY KEY)")
+    target = {"type": "elasticsearch", "hosts": [elasticsearch.url]}
+    fault = only(scene.faults([{"from": f"{scene.schema}.*"}], target=target))
+    assert fault.where.endswith(f"{scene.schema}._hidden")
+    assert "must not start with -, _ or +" in fault.what
+    assert fault.fix == ("Name an index in tables[0].to",)
+
+
+# -- DTS -------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def topic(kafka):
+    name = f"preflight-{uuid.uuid4().hex[:8]}"
+    producer = KafkaProducer(bootstrap_servers=kafka.brokers)
+    for _ in range(3):
+        producer.send(name, b"x", partition=0).get(10)
+    producer.close()
+    return name
+
+
+@pytest.mark.parametrize(
+    ("changes", "level", "what"),
+    [
+        ({}, "ok", "the topic TOPIC has records 0 to 3"),
+        ({"start": {"offset": 3}}, "ok", "the topic TOPIC has records 0 to 3"),
+        ({"start": {"timestamp": 1_600_000_000}}, "ok", "the topic TOPIC has records 0 to 3"),
+        ({"topic": "no-such-topic"}, "error", "there is no topic no-such-topic"),
+        ({"partition": 7}, "error", "the topic TOPIC has no partition 7"),
+        ({"start": {"offset": 9}}, "error",
+         "`start` names offset 9, but the topic goes from 0 to 3"),
+        ({"start": {"timestamp": 2_000_000_000}}, "warning",
+         "`start` names the time 2000000000, after which the topic has no record yet"),
+        ({"brokers": ["127.0.0.1:1"]}, "error", "no answer from Kafka"),
+        ({"kafka": {"no_such_setting": 1}}, "error", "kafka-python refuses its settings"),
+    ],
+)  # fmt: skip
+def test_a_dts_source(scene, kafka, topic, changes, level, what):
+    source = {"type": "dts", "brokers": [kafka.brokers], "topic": topic, **changes}
+    finding = check_channel(scene.channel(source=source))[0]
+    assert (finding.level, finding.what.startswith(what.replace("TOPIC", topic))) == (level, True)
+
+
+def test_targets_of_a_dts_source_are_checked_as_far_as_they_are_named(scene, kafka, topic):
+    source = {"type": "dts", "brokers": [kafka.brokers], "topic": topic}
+    tables = [{"from": "x.y", "to": f"{scene.schema}.orders"}, {"from": "x.*"}]
+    assert scene.faults(tables, source=source) == []
+    scene.run("target", "DROP TABLE SCHEMA.orders")
+    fault = only(scene.faults(tables, source=source))
+    assert fault.what == "the target table does not exist, or the account may not see it"
