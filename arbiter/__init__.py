@@ -1,0 +1,1 @@
+"""Who is active: mainstem, epoch, channel state and history. Knows nothing of setl."""

@@ -1,0 +1,270 @@
+"""Who may lead, decided from one snapshot: no clock, no connection, nothing remembered.
+
+Every cycle of a node makes a `View` for each pipeline and asks `decide` what to do and how to
+say it. What a node must remember between cycles is a value too (`Past`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import Enum
+
+from arbiter.port import Contact
+from arbiter.values import ChannelState, Mainstem
+
+
+class Action(Enum):
+    """What a node does about one pipeline in this cycle."""
+
+    IDLE = "idle"  # the channel is stopped, and nothing of it is here
+    FOLLOW = "follow"  # another node leads
+    WAIT = "wait"  # nobody leads, and it is not yet this node's turn
+    CAMPAIGN = "campaign"  # try to become the leader
+    LEAD = "lead"  # lead: start the run, or let it go on
+    HOLD = "hold"  # paused: finish what is loading, keep the leadership
+    DRAIN = "drain"  # stopped: finish what is loading, then resign
+    RESIGN = "resign"  # nothing runs any more: give the leadership up
+    SUSPEND = "suspend"  # start no new load; leadership is in doubt (I3)
+    ABORT = "abort"  # cancel what runs: leadership is gone, or may be (I3)
+
+
+class Ending(Enum):
+    """How this node's last leadership ended, as far as nobody has led since."""
+
+    DISCONNECTED = "disconnected"  # its session ended
+    RESIGNED = "gave up"  # by itself, so that another node might lead
+    RELEASED = "had taken away"  # by an operator, while its session lived
+    RENEWED = "renewed"  # given up only to have it again under another epoch
+    STOPPED = "stopped"  # the channel was stopped, which is nobody's turn to take over
+
+
+@dataclass(frozen=True, slots=True)
+class ElectionSettings:
+    """Rules that an operator may set.
+
+    Attributes:
+        takeover_delay: seconds for which a vacancy is left to the previous holder (I5).
+        hold_off: seconds for which a node that gave leadership up does not take it back (I5).
+        margin: part of the session timeout kept in reserve for cancelling running loads. A
+            session expires on a tick of ZooKeeper's clock, and the servers tell each other of
+            its signs of life with as much delay, so it has to be longer than a tick.
+    """
+
+    takeover_delay: float = 0.25
+    hold_off: float = 5.0
+    margin: float = 0.2
+
+    def __post_init__(self) -> None:
+        if self.takeover_delay < 0 or self.hold_off < 0 or not 0 < self.margin < 1:
+            raise ValueError(f"delays must not be negative, the margin between 0 and 1: {self}")
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """What a node remembers of one pipeline from one cycle to the next.
+
+    Attributes:
+        held: the mainstem it held when it last looked.
+        ending: how its last leadership ended; None once another has led, or if it never did.
+        ended_at: monotonic time at which it saw that ending.
+        vacant_since: monotonic time at which it first saw that nobody leads.
+        leader: nid of the last leader it saw, "" if it saw none.
+    """
+
+    held: Mainstem | None = None
+    ending: Ending | None = None
+    ended_at: float = 0.0
+    vacant_since: float | None = None
+    leader: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """One look at everything that a decision depends on.
+
+    Attributes:
+        now: monotonic time of the look.
+        contact: how well the truth is known.
+        last_contact: when the session was last surely alive, monotonic.
+        session_timeout: seconds after which a silent session is dead.
+        session: id of this node's session, 0 if there is none.
+        nid: this node.
+        state: what the operator wants; None if the channel does not exist.
+        mainstem: who leads; None if nobody does.
+        ready: whether this node is warm and could lead at once (I4).
+        busy: whether a run of this pipeline still works on this node.
+        past: what is remembered, this look included.
+        spent: the epoch under which a run was cancelled here, 0 if none was. A cancelled task
+            may still hold a transaction open in the target, and the fence lets it commit as
+            long as its epoch is the newest; so the next run needs another one.
+    """
+
+    now: float
+    contact: Contact
+    last_contact: float
+    session_timeout: float
+    session: int
+    nid: str
+    state: ChannelState | None
+    mainstem: Mainstem | None
+    ready: bool
+    busy: bool
+    past: Past = Past()
+    spent: int = 0
+
+    @property
+    def mine(self) -> bool:
+        """Whether this node leads. By session: a node id proves nothing (I1)."""
+        return owned(self.mainstem, self.session)
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What to do, and a sentence for the log that says so."""
+
+    action: Action
+    sentence: str
+
+
+def owned(mainstem: Mainstem | None, session: int) -> bool:
+    """Whether `mainstem` is held by `session`; session 0 is none and holds nothing."""
+    return mainstem is not None and session != 0 and mainstem.session == session
+
+
+def decide(view: View, settings: ElectionSettings) -> Decision:
+    """What a node does now, given what it sees."""
+    return _without_contact(view, settings) or _with_contact(view, settings)
+
+
+def deadline(view: View, settings: ElectionSettings) -> float:
+    """Monotonic time from which this node must not write, whatever it was told (I3)."""
+    return view.last_contact + view.session_timeout * (1 - settings.margin)
+
+
+def _without_contact(view: View, settings: ElectionSettings) -> Decision | None:
+    """The decision while the truth is not known; None if it is."""
+    involved = view.busy or view.past.held is not None
+    if view.contact is Contact.LOST:
+        return _stop(view, Action.ABORT if involved else Action.WAIT, "its session is lost")
+    if view.now >= deadline(view, settings):
+        why = "the arbiter has been silent for almost the session timeout"
+        return _stop(view, Action.ABORT if involved else Action.WAIT, why)
+    if view.contact is Contact.SUSPENDED:
+        return _stop(view, Action.SUSPEND if involved else Action.WAIT, "the arbiter is silent")
+    return None
+
+
+def _stop(view: View, action: Action, why: str) -> Decision:
+    what = {
+        Action.ABORT: "cancels what runs",
+        Action.SUSPEND: "starts no new load",
+        Action.WAIT: "waits",
+    }
+    return Decision(action, f"node {view.nid} {what[action]}: {why}")
+
+
+def _with_contact(view: View, settings: ElectionSettings) -> Decision:
+    if view.mainstem is not None and view.mine:
+        return _as_leader(view, view.mainstem)
+    if view.busy:
+        return _stop(view, Action.ABORT, f"{_leader(view)}, and its own leadership is gone")
+    if view.state in (None, ChannelState.STOP):
+        what = "stopped" if view.state else "gone"
+        return Decision(Action.IDLE, f"no action: the channel is {what}")
+    if view.mainstem is None:
+        return _about_vacancy(view, settings)
+    epoch = view.mainstem.epoch
+    if view.mainstem.nid == view.nid:
+        return Decision(
+            Action.WAIT,
+            f"node {view.nid} waits for an earlier session of its own to expire, epoch {epoch}",
+        )
+    return Decision(
+        Action.FOLLOW, f"no action: node {view.nid} follows {view.mainstem.nid}, epoch {epoch}"
+    )
+
+
+def _as_leader(view: View, mainstem: Mainstem) -> Decision:
+    me = f"node {view.nid}"
+    if view.state is ChannelState.START and mainstem.epoch == view.spent:
+        why = f"a run was cancelled under epoch {mainstem.epoch}"
+        if view.busy:
+            return _stop(view, Action.ABORT, why)
+        return Decision(Action.RESIGN, f"{me} takes a new epoch: {why}")
+    if view.state is ChannelState.START:
+        return Decision(Action.LEAD, f"no action: {me} leads, epoch {mainstem.epoch}")
+    if view.state is ChannelState.PAUSE:
+        return Decision(
+            Action.HOLD, f"paused: {me} loads nothing and stays the leader, epoch {mainstem.epoch}"
+        )
+    why = "the channel is stopped" if view.state else "the channel is gone"
+    if view.busy:
+        return Decision(Action.DRAIN, f"{me} finishes what is loading: {why}")
+    return Decision(Action.RESIGN, f"{me} gives epoch {mainstem.epoch} up: {why}")
+
+
+def _about_vacancy(view: View, settings: ElectionSettings) -> Decision:
+    """Nobody leads a channel that is not stopped: does this node try to?"""
+    me, past = f"node {view.nid}", view.past
+    if view.state is ChannelState.PAUSE:
+        return Decision(Action.WAIT, "paused: nobody leads, and nobody takes over")
+    if not view.ready:
+        return Decision(Action.WAIT, f"{me} is not warm yet, and nobody leads")
+    if past.ending in (Ending.DISCONNECTED, Ending.RENEWED):
+        why = (
+            "wants a new epoch" if past.ending is Ending.RENEWED else "led until its session ended"
+        )
+        return Decision(Action.CAMPAIGN, f"{me} campaigns at once: it {why}")
+    if past.ending in (Ending.RESIGNED, Ending.RELEASED):
+        return _after_giving_up(view, past.ending, settings)
+    since = view.now if past.vacant_since is None else past.vacant_since
+    before = f" after {past.leader}" if past.leader else ""
+    if view.now < since + settings.takeover_delay:
+        return Decision(
+            Action.WAIT, f"{me} waits {settings.takeover_delay:g} s before it takes over{before}"
+        )
+    return Decision(Action.CAMPAIGN, f"{me} campaigns{before}: nobody leads")
+
+
+def _after_giving_up(view: View, ending: Ending, settings: ElectionSettings) -> Decision:
+    """The leadership was here last and was given up: let another have it, but not for ever."""
+    me = f"node {view.nid}"
+    if view.now < view.past.ended_at + settings.hold_off:
+        return Decision(
+            Action.WAIT,
+            f"{me} leaves the leadership, which it {ending.value}, to others for"
+            f" {settings.hold_off:g} s",
+        )
+    return Decision(Action.CAMPAIGN, f"{me} campaigns again: nobody else has taken over")
+
+
+def _leader(view: View) -> str:
+    return f"{view.mainstem.nid} leads" if view.mainstem else "nobody leads"
+
+
+def after_look(
+    past: Past, *, now: float, contact: Contact, session: int, mainstem: Mainstem | None
+) -> Past:
+    """What a node remembers after it has looked (with an answer) at a pipeline."""
+    if contact is Contact.LOST:
+        past = _after_loss(past, session=0, now=now)
+        return replace(past, vacant_since=None)
+    if mainstem is not None and owned(mainstem, session):
+        return Past(held=mainstem, leader=mainstem.nid)
+    past = _after_loss(past, session=session, now=now)
+    if mainstem is not None:
+        return Past(leader=mainstem.nid)
+    return past if past.vacant_since is not None else replace(past, vacant_since=now)
+
+
+def after_resignation(past: Past, ending: Ending, *, now: float) -> Past:
+    """What a node remembers once it has given the leadership up."""
+    return Past(ending=ending, ended_at=now, vacant_since=now, leader=past.leader)
+
+
+def _after_loss(past: Past, *, session: int, now: float) -> Past:
+    """Note how the leadership ended, if there was one."""
+    if past.held is None:
+        return past
+    ending = Ending.RELEASED if past.held.session == session else Ending.DISCONNECTED
+    return replace(past, held=None, ending=ending, ended_at=now)

@@ -1,0 +1,104 @@
+"""Where things lie in the tree of znodes.
+
+Under a root::
+
+    /nodes/{nid}
+    /channels/{channel}
+    /channels/{channel}/{pipeline}/mainstem
+    /channels/{channel}/{pipeline}/position
+    /channels/{channel}/{pipeline}/signals/
+    /channels/{channel}/{pipeline}/history/
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from arbiter.port import Invalid
+from arbiter.values import PipelineId
+
+_NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
+
+
+def checked_name(name: str, what: str) -> str:
+    """`name` itself, if it can be one component of a path.
+
+    Channel, pipeline and node names come from files and command lines; a slash in one of them
+    would reach into another part of the tree.
+
+    Raises:
+        Invalid: it holds other characters than letters, digits and ``_.-``, or is too long.
+    """
+    # ZooKeeper itself refuses the components "." and "..".
+    if not _NAME.fullmatch(name) or name in (".", ".."):
+        raise Invalid(
+            f"not a {what} name: {name!r}; letters, digits and the characters _ . - are allowed,"
+            " 128 of them at most"
+        )
+    return name
+
+
+@dataclass(frozen=True, slots=True)
+class Paths:
+    """The paths under one root.
+
+    Attributes:
+        root: begins with a slash and does not end with one; "" for the tree's own root.
+    """
+
+    root: str
+
+    @classmethod
+    def under(cls, root: str) -> Paths:
+        """Paths under `root`, such as ``/setl``; raises Invalid if it cannot be one."""
+        parts = root.strip("/").split("/") if root.strip("/") else []
+        if not root.startswith("/") or parts[:1] == ["zookeeper"]:
+            raise Invalid(
+                f"not a root path: {root!r}; it begins with a slash, and /zookeeper is taken"
+            )
+        return cls("".join(f"/{checked_name(part, 'path')}" for part in parts))
+
+    @property
+    def nodes(self) -> str:
+        """Holds the live nodes."""
+        return f"{self.root}/nodes"
+
+    def node(self, nid: str) -> str:
+        """A live node, ephemeral."""
+        return f"{self.nodes}/{checked_name(nid, 'node')}"
+
+    @property
+    def channels(self) -> str:
+        """Holds the channels."""
+        return f"{self.root}/channels"
+
+    def channel(self, name: str) -> str:
+        """A channel: state and definition."""
+        return f"{self.channels}/{checked_name(name, 'channel')}"
+
+    def pipeline(self, ident: PipelineId) -> str:
+        """Holds what belongs to one pipeline."""
+        return f"{self.channel(ident.channel)}/{checked_name(ident.pipeline, 'pipeline')}"
+
+    def mainstem(self, ident: PipelineId) -> str:
+        """Who is active, ephemeral."""
+        return f"{self.pipeline(ident)}/mainstem"
+
+    def position(self, ident: PipelineId) -> str:
+        """The checkpoint of a pipeline whose target cannot keep it."""
+        return f"{self.pipeline(ident)}/position"
+
+    def signals(self, ident: PipelineId) -> str:
+        """Holds the operator's requests, in order."""
+        return f"{self.pipeline(ident)}/signals"
+
+    def history(self, ident: PipelineId) -> str:
+        """Holds past leaderships, in order."""
+        return f"{self.pipeline(ident)}/history"
+
+
+def ancestors(path: str) -> list[str]:
+    """The paths above `path`, outermost first, the tree's own root left out."""
+    parts = path.split("/")[1:-1]
+    return ["/" + "/".join(parts[: n + 1]) for n in range(len(parts))]

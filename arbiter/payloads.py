@@ -1,0 +1,195 @@
+"""What is written into znodes: JSON objects with a ``version``, and the values they stand for.
+
+Reading takes the fields it knows, whatever the version says, so that nodes of two releases can
+work side by side while a cluster is upgraded. What cannot be read at all is treated according
+to what is at stake, as each reader says.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+from collections.abc import Mapping
+from enum import Enum
+from typing import Any, TypeVar, cast
+
+from arbiter.port import Invalid
+from arbiter.values import (
+    Channel,
+    ChannelState,
+    HistoryItem,
+    Mainstem,
+    MainstemStatus,
+    NodeInfo,
+)
+
+_log = logging.getLogger(__name__)
+
+_E = TypeVar("_E", bound=Enum)
+
+VERSION = 1
+
+MAX_BYTES = 1_000_000
+"""Largest payload. ZooKeeper's own limit (``jute.maxbuffer``, 1,048,575 bytes a request) does not
+answer with an error: it cuts the connection, and every retry cuts it again."""
+
+
+def encode(what: str, payload: Mapping[str, Any]) -> bytes:
+    """A payload as bytes.
+
+    Raises:
+        Invalid: it is too large, or holds something that JSON cannot; `what` names it.
+    """
+    try:
+        text = json.dumps(
+            {"version": VERSION, **payload},
+            ensure_ascii=False,
+            allow_nan=False,
+            separators=(",", ":"),
+        )
+        data = text.encode()
+    except (TypeError, ValueError, RecursionError) as error:
+        raise Invalid(f"{what} cannot be written as JSON: {error}") from error
+    if len(data) > MAX_BYTES:
+        raise Invalid(
+            f"{what} takes {len(data):,} bytes, and ZooKeeper keeps at most {MAX_BYTES:,} in one"
+            " place"
+        )
+    return data
+
+
+def decode(data: bytes) -> dict[str, Any] | None:
+    """Inverse of `encode`; None if the bytes are no JSON object."""
+    try:
+        value = json.loads(data)
+    except (ValueError, RecursionError):
+        return None
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else None
+
+
+def node_payload(node: NodeInfo) -> bytes:
+    """A live node."""
+    return encode(
+        f"node {node.nid}",
+        {"host": node.host, "pid": node.pid, "http": node.http, "started": node.started},
+    )
+
+
+def read_node(nid: str, data: bytes) -> NodeInfo:
+    """Inverse of `node_payload`. An unreadable node is alive all the same: its nid is kept."""
+    payload = decode(data) or {}
+    return NodeInfo(
+        nid=nid,
+        host=_text(payload, "host"),
+        pid=int(_number(payload, "pid") or 0),
+        http=_text(payload, "http"),
+        started=_number(payload, "started") or 0.0,
+    )
+
+
+def channel_payload(name: str, state: ChannelState, definition: Mapping[str, Any]) -> bytes:
+    """A channel's state and definition."""
+    return encode(f"channel {name}", {"state": state.value, "definition": dict(definition)})
+
+
+def read_channel(name: str, data: bytes, revision: int) -> Channel:
+    """Inverse of `channel_payload`.
+
+    One unreadable channel must not hide the others, and nobody can say what was wanted of it:
+    it counts as stopped and empty until somebody stores it again.
+    """
+    payload = decode(data)
+    state = _member(ChannelState, (payload or {}).get("state"))
+    definition = (payload or {}).get("definition")
+    if state is None or not isinstance(definition, dict):
+        _log.warning(
+            "channel cannot be read and counts as stopped", extra={"setl": {"channel": name}}
+        )
+        return Channel(name=name, state=ChannelState.STOP, revision=revision)
+    return Channel(name, state, cast("dict[str, Any]", definition), revision)
+
+
+def mainstem_payload(nid: str, status: MainstemStatus, session: int) -> bytes:
+    """Who is active. Epoch and owner are facts of the znode; the session is for people."""
+    return encode("mainstem", {"nid": nid, "status": status.value, "session": f"{session:#x}"})
+
+
+def read_mainstem(data: bytes, *, epoch: int, owner: int) -> Mainstem:
+    """Inverse of `mainstem_payload`, with what the znode's stat says of epoch and owner.
+
+    An unreadable mainstem is held by its owner like any other; only the name is unknown.
+    """
+    payload = decode(data) or {}
+    status = _member(MainstemStatus, payload.get("status")) or MainstemStatus.TAKING
+    return Mainstem(_text(payload, "nid") or "?", status, epoch, owner)
+
+
+def position_payload(what: str, value: Mapping[str, Any]) -> bytes:
+    """A stored position."""
+    return encode(f"the position of {what}", {"position": dict(value)})
+
+
+def read_position(what: str, data: bytes) -> dict[str, Any]:
+    """Inverse of `position_payload`.
+
+    Raises:
+        Invalid: it cannot be read. Taking it for "none yet" would start the stream anew.
+    """
+    position = (decode(data) or {}).get("position")
+    if not isinstance(position, dict):
+        raise Invalid(f"the stored position of {what} cannot be read; reset it")
+    return cast("dict[str, Any]", position)
+
+
+def history_payload(item: HistoryItem) -> bytes:
+    """One past change of leadership."""
+    return encode(
+        "a history item",
+        {
+            "epoch": item.epoch,
+            "nid": item.nid,
+            "reason": item.reason,
+            "at": item.at,
+            "outage": item.outage,
+            "redelivered": item.redelivered,
+        },
+    )
+
+
+def read_history(data: bytes) -> HistoryItem | None:
+    """Inverse of `history_payload`; None for what cannot be read, which people can do without."""
+    payload = decode(data)
+    if payload is None:
+        return None
+    epoch, at = _number(payload, "epoch"), _number(payload, "at")
+    if epoch is None or at is None:
+        return None
+    redelivered = _number(payload, "redelivered")
+    return HistoryItem(
+        epoch=int(epoch),
+        nid=_text(payload, "nid"),
+        reason=_text(payload, "reason"),
+        at=at,
+        outage=_number(payload, "outage"),
+        redelivered=None if redelivered is None else int(redelivered),
+    )
+
+
+def _text(payload: Mapping[str, Any], name: str) -> str:
+    value = payload.get(name)
+    return value if isinstance(value, str) else ""
+
+
+def _number(payload: Mapping[str, Any], name: str) -> float | None:
+    value = payload.get(name)
+    if not isinstance(value, int | float) or isinstance(value, bool) or not math.isfinite(value):
+        return None
+    return value
+
+
+def _member(kind: type[_E], value: object) -> _E | None:
+    try:
+        return kind(value)
+    except ValueError:
+        return None

@@ -1,0 +1,163 @@
+"""The port to whatever decides who is active: ZooKeeper, or memory in tests.
+
+Every call has a time limit and raises instead of waiting for ever. No call is made from a
+callback: callbacks only set flags and wake whoever waits on them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from enum import Enum
+from typing import Any, Protocol
+
+from arbiter.values import (
+    Channel,
+    ChannelState,
+    HistoryItem,
+    Mainstem,
+    MainstemStatus,
+    NodeInfo,
+    PipelineId,
+)
+
+
+class Contact(Enum):
+    """How well this process knows the truth."""
+
+    CONNECTED = "connected"
+    SUSPENDED = "suspended"  # the connection is gone, the session may live: start nothing new
+    LOST = "lost"  # the session is gone, and every mainstem of it: stop what runs
+
+
+class ArbiterError(Exception):
+    """A call to the arbiter failed."""
+
+
+class Unreachable(ArbiterError):  # noqa: N818 - reads as what it is
+    """No answer in time; whether the call took effect is unknown."""
+
+
+class Conflict(ArbiterError):  # noqa: N818
+    """The compare-and-set lost: somebody else wrote in between. Read again and decide again."""
+
+
+class NotFound(ArbiterError):  # noqa: N818
+    """No such channel, pipeline or node."""
+
+
+class Denied(ArbiterError):  # noqa: N818
+    """The credentials are wrong, or do not allow this."""
+
+
+class Invalid(ArbiterError):  # noqa: N818
+    """A name or value that cannot be kept here, or a kept one that cannot be read."""
+
+
+class Arbiter(Protocol):
+    """One session with the arbiter; everything that names its owner ends with it.
+
+    Thread-safe. Order: what one session writes is seen by all in that order. Idempotence:
+    noted at each call. Crash: a call that raised `Unreachable` may have taken effect, so the
+    caller reads before it decides again; ephemeral facts (nodes, mainstems) vanish by
+    themselves within the session timeout.
+    """
+
+    @property
+    def session_timeout(self) -> float:
+        """Seconds after which a silent session is declared dead, as granted by the arbiter."""
+        ...
+
+    def contact(self) -> Contact:
+        """What is known now; never blocks. LOST stays until the next successful `announce`."""
+        ...
+
+    def last_contact(self) -> float:
+        """`time.monotonic` of the last moment at which the session was surely alive.
+
+        A process must stop writing before ``last_contact() + session_timeout`` (I3), whether
+        or not a callback told it so.
+        """
+        ...
+
+    def watch(self, wake: Callable[[], None]) -> None:
+        """Call `wake` (which must not block) whenever contact, a channel or a mainstem changes."""
+        ...
+
+    def announce(self, node: NodeInfo) -> None:
+        """Make this node known for as long as the session lives. Idempotent.
+
+        Raises:
+            Conflict: another live session uses the same nid.
+        """
+        ...
+
+    def nodes(self) -> Sequence[NodeInfo]:
+        """The live nodes, sorted by nid."""
+        ...
+
+    def put_channel(self, name: str, definition: Mapping[str, Any]) -> Channel:
+        """Create a channel (in state STOP) or replace its definition, keeping its state."""
+        ...
+
+    def channels(self) -> Sequence[Channel]:
+        """All channels, sorted by name."""
+        ...
+
+    def channel(self, name: str) -> Channel:
+        """One channel. Raises NotFound."""
+        ...
+
+    def set_state(self, channel: Channel, state: ChannelState) -> Channel:
+        """Change a channel's state if nobody changed it since it was read; else Conflict."""
+        ...
+
+    def campaign(self, pipeline: PipelineId, nid: str) -> Mainstem:
+        """Try to become active. Returns the mainstem as it is afterwards, mine or another's.
+
+        It is mine exactly if its session is `session_id()`. Idempotent: a mainstem that this
+        session already holds is returned as it is.
+        """
+        ...
+
+    def session_id(self) -> int:
+        """Id of the current session, 0 while there is none."""
+        ...
+
+    def mainstem(self, pipeline: PipelineId) -> Mainstem | None:
+        """Who is active, None if nobody is."""
+        ...
+
+    def set_mainstem_status(
+        self, pipeline: PipelineId, held: Mainstem, status: MainstemStatus
+    ) -> Mainstem:
+        """Say how far this leader is; Conflict if the mainstem is no longer `held`."""
+        ...
+
+    def resign(self, pipeline: PipelineId, held: Mainstem) -> None:
+        """Give the mainstem up; nothing happens if it is no longer `held`."""
+        ...
+
+    def stored_position(self, pipeline: PipelineId) -> tuple[dict[str, Any], int] | None:
+        """The position kept here and its revision, None if none is."""
+        ...
+
+    def store_position(
+        self, pipeline: PipelineId, value: Mapping[str, Any], revision: int | None
+    ) -> int:
+        """Keep a position if its revision is still `revision` (None: there is none yet).
+
+        Returns the new revision. Raises Conflict.
+        """
+        ...
+
+    def add_history(self, pipeline: PipelineId, item: HistoryItem) -> None:
+        """Append; the oldest items beyond a limit are removed. Not idempotent, for people only."""
+        ...
+
+    def history(self, pipeline: PipelineId) -> Sequence[HistoryItem]:
+        """Past leaderships, oldest first."""
+        ...
+
+    def close(self) -> None:
+        """End the session at once, so that others need not wait for its timeout."""
+        ...

@@ -1,0 +1,127 @@
+"""What the arbiter needs of ZooKeeper: a tree of versioned znodes, seen through one session.
+
+`TreeArbiter` is written against this, so that its rules run unchanged over ZooKeeper and over
+the memory of a test.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from arbiter.port import ArbiterError, Contact, Unreachable
+
+
+class Exists(ArbiterError):  # noqa: N818 - as in arbiter.port
+    """There is such a znode already."""
+
+
+class Missing(ArbiterError):  # noqa: N818
+    """There is no such znode, or none above it."""
+
+
+class Changed(ArbiterError):  # noqa: N818
+    """The znode has another version than the caller read."""
+
+
+class SessionOver(Unreachable):
+    """The session in which the caller decided this is over; nothing was sent."""
+
+
+class Silent(Unreachable):
+    """The connection looks alive, but the answer did not come in time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Znode:
+    """A znode as it was read.
+
+    Attributes:
+        data: its content.
+        version: counts its changes, from 0; starts again when it is deleted and created.
+        created: zxid of its creation; no two znodes ever have the same.
+        owner: id of the session it ends with, 0 if it is persistent.
+    """
+
+    data: bytes
+    version: int
+    created: int
+    owner: int
+
+
+class Znodes(Protocol):
+    """The tree, through one session. Thread-safe; every call has a limit.
+
+    A call that names a session is only sent in that session: a request that waited while the
+    session ended must not be carried out in the name of the next one. Versions alone do not
+    rule that out, since a znode that somebody else created meanwhile may have the same.
+
+    Raises, besides what each call says: Unreachable, with its effect unknown; Denied.
+    """
+
+    @property
+    def session_timeout(self) -> float:
+        """See `arbiter.port.Arbiter.session_timeout`."""
+        ...
+
+    def contact(self) -> Contact:
+        """See `arbiter.port.Arbiter.contact`."""
+        ...
+
+    def last_contact(self) -> float:
+        """See `arbiter.port.Arbiter.last_contact`."""
+        ...
+
+    def session_id(self) -> int:
+        """See `arbiter.port.Arbiter.session_id`."""
+        ...
+
+    def watch(self, wake: Callable[[], None]) -> None:
+        """See `arbiter.port.Arbiter.watch`."""
+        ...
+
+    def rejoined(self, session: int) -> None:
+        """The node is announced in `session`: its contact is LOST no longer."""
+        ...
+
+    def create(
+        self,
+        path: str,
+        data: bytes,
+        *,
+        ephemeral: bool = False,
+        sequential: bool = False,
+        session: int = 0,
+    ) -> Znode:
+        """Create a znode; raises Exists, or Missing if there is nothing above it."""
+        ...
+
+    def read(self, path: str) -> Znode | None:
+        """A znode, None if there is none."""
+        ...
+
+    def read_all(self, paths: Sequence[str]) -> list[Znode | None]:
+        """Several znodes, each read by itself, in the order of `paths`."""
+        ...
+
+    def children(self, path: str) -> list[str]:
+        """Names of the znodes below `path`, sorted; empty if there is no such path."""
+        ...
+
+    def write(self, path: str, data: bytes, version: int, *, session: int = 0) -> int:
+        """Replace the content if the version is still `version`; returns the new one.
+
+        Raises:
+            Changed: it has another version.
+            Missing: there is no such znode.
+        """
+        ...
+
+    def delete(self, path: str, version: int, *, session: int = 0) -> None:
+        """Delete a znode if its version is still `version`; raises Changed or Missing."""
+        ...
+
+    def close(self) -> None:
+        """End the session at once. Does nothing if there is none; never raises."""
+        ...

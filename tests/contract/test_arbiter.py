@@ -1,0 +1,457 @@
+"""What every arbiter must do, whatever is behind it."""
+
+import threading
+import uuid
+
+import pytest
+
+from arbiter.memory import MemoryArbiter, MemoryCluster
+from arbiter.port import Conflict, Contact, Invalid, NotFound, Unreachable
+from arbiter.values import ChannelState, HistoryItem, MainstemStatus, NodeInfo, PipelineId
+from arbiter.zookeeper import ZooKeeperArbiter
+from tests.waiting import eventually
+
+PIPELINE = PipelineId("shop", "there")
+BACK = PipelineId("shop", "back")
+
+
+class MemoryPlace:
+    """Sessions over one cluster in memory."""
+
+    def __init__(self):
+        self.cluster = MemoryCluster()
+
+    def join(self, **options):
+        return MemoryArbiter(self.cluster, **options)
+
+    def put(self, path, data):
+        self.cluster.put(f"/setl{path}", data)
+
+    def remove(self, path):
+        self.cluster.remove(f"/setl{path}")
+
+
+class ZooKeeperPlace:
+    """Sessions under one root of a real server."""
+
+    def __init__(self, hosts):
+        self.hosts = hosts
+        self.root = f"/contract-{uuid.uuid4().hex[:12]}"
+        self.arbiters = []
+
+    def join(self, **options):
+        arbiter = ZooKeeperArbiter(self.hosts, root=self.root, **options)
+        self.arbiters.append(arbiter)
+        arbiter.start()
+        return arbiter
+
+    def _with_client(self, act):
+        from kazoo.client import KazooClient
+
+        client = KazooClient(self.hosts)
+        client.start()
+        try:
+            act(client)
+        finally:
+            client.stop()
+            client.close()
+
+    def put(self, path, data):
+        self._with_client(lambda client: client.set(self.root + path, data))
+
+    def remove(self, path):
+        self._with_client(lambda client: client.delete(self.root + path))
+
+    def close(self):
+        for arbiter in self.arbiters:
+            arbiter.close()
+
+
+@pytest.fixture
+def memory_place():
+    return MemoryPlace()
+
+
+@pytest.fixture
+def zookeeper_place(zookeeper):
+    place = ZooKeeperPlace(zookeeper.hosts)
+    yield place
+    place.close()
+
+
+@pytest.fixture(params=["memory_place", pytest.param("zookeeper_place", marks=pytest.mark.servers)])
+def place(request):
+    return request.getfixturevalue(request.param)
+
+
+@pytest.fixture
+def a(place):
+    arbiter = place.join()
+    arbiter.put_channel("shop", {"channel": "shop"})
+    return arbiter
+
+
+@pytest.fixture
+def b(place, a):
+    return place.join()
+
+
+# -- session --------------------------------------------------------------------------------
+
+
+def test_a_joined_session_is_connected_and_was_alive_lately(a):
+    assert a.contact() is Contact.CONNECTED
+    assert a.session_id() != 0
+    assert a.last_contact() > 0
+    assert a.session_timeout == 10.0
+
+
+def test_sessions_differ(a, b):
+    assert a.session_id() != b.session_id()
+
+
+def test_a_closed_session_is_lost_and_refuses_calls(a):
+    a.close()
+    assert a.contact() is Contact.LOST
+    assert a.session_id() == 0
+    with pytest.raises(Unreachable):
+        a.channels()
+    with pytest.raises(Unreachable):
+        a.campaign(PIPELINE, "n1")
+    a.close()
+
+
+# -- nodes ----------------------------------------------------------------------------------
+
+
+def test_nodes_are_announced_and_sorted(a, b):
+    second = NodeInfo("n2", host="h2", pid=22, http="http://h2:1", started=2.5)
+    first = NodeInfo("n1", host="hé1", pid=11, http="http://h1:1", started=1.5)
+    a.announce(second)
+    b.announce(first)
+    assert list(a.nodes()) == [first, second]
+
+
+def test_announcing_again_changes_what_is_known(a, b):
+    a.announce(NodeInfo("n1", host="h1"))
+    a.announce(NodeInfo("n1", host="h1"))
+    a.announce(NodeInfo("n1", host="h2"))
+    assert list(b.nodes()) == [NodeInfo("n1", host="h2")]
+
+
+def test_a_node_id_belongs_to_one_session(a, b):
+    a.announce(NodeInfo("n1", host="h1"))
+    with pytest.raises(Conflict, match="'n1'"):
+        b.announce(NodeInfo("n1", host="h2"))
+    assert list(b.nodes()) == [NodeInfo("n1", host="h1")]
+    a.close()
+    b.announce(NodeInfo("n1", host="h2"))
+    assert list(b.nodes()) == [NodeInfo("n1", host="h2")]
+
+
+def test_a_node_goes_with_its_session(a, b):
+    a.announce(NodeInfo("n1"))
+    assert [node.nid for node in b.nodes()] == ["n1"]
+    a.close()
+    assert list(b.nodes()) == []
+
+
+def test_an_unreadable_node_is_still_there(place, a):
+    a.announce(NodeInfo("n1", host="h1", pid=3))
+    place.put("/nodes/n1", b"{broken")
+    assert list(a.nodes()) == [NodeInfo("n1")]
+
+
+@pytest.mark.parametrize("name", ["", "a/b", "..", ".", "a b", "ä", "x" * 129, "n1\n"])
+def test_names_that_are_no_path_component_are_refused(a, name):
+    with pytest.raises(Invalid):
+        a.announce(NodeInfo(name))
+    with pytest.raises(Invalid):
+        a.put_channel(name, {})
+    with pytest.raises(Invalid):
+        a.campaign(PipelineId("shop", name), "n1")
+    with pytest.raises(Invalid):
+        a.campaign(PIPELINE, name)
+
+
+# -- channels -------------------------------------------------------------------------------
+
+
+def test_a_new_channel_is_stopped(place):
+    arbiter = place.join()
+    assert list(arbiter.channels()) == []
+    stored = arbiter.put_channel("shop", {"pipelines": [{"name": "there"}], "text": "grün 🌱"})
+    assert stored.state is ChannelState.STOP
+    assert stored.definition == {"pipelines": [{"name": "there"}], "text": "grün 🌱"}
+    assert arbiter.channel("shop") == stored
+    assert list(arbiter.channels()) == [stored]
+
+
+def test_channels_are_sorted(a):
+    a.put_channel("bank", {})
+    a.put_channel("zoo", {})
+    assert [channel.name for channel in a.channels()] == ["bank", "shop", "zoo"]
+
+
+def test_a_missing_channel_is_not_found(a):
+    with pytest.raises(NotFound, match="'nothing'"):
+        a.channel("nothing")
+    with pytest.raises(NotFound):
+        a.campaign(PipelineId("nothing", "there"), "n1")
+    with pytest.raises(NotFound):
+        a.store_position(PipelineId("nothing", "there"), {}, None)
+    with pytest.raises(NotFound):
+        a.add_history(PipelineId("nothing", "there"), HistoryItem(1, "n1", "", 0.0))
+    assert [channel.name for channel in a.channels()] == ["shop"]
+
+
+def test_a_new_definition_keeps_the_state(a):
+    a.set_state(a.channel("shop"), ChannelState.START)
+    a.put_channel("shop", {"new": True})
+    assert a.channel("shop").state is ChannelState.START
+    assert a.channel("shop").definition == {"new": True}
+
+
+def test_a_state_is_changed_only_as_it_was_read(a, b):
+    read = b.channel("shop")
+    started = a.set_state(a.channel("shop"), ChannelState.START)
+    assert a.channel("shop") == started
+    with pytest.raises(Conflict):
+        b.set_state(read, ChannelState.PAUSE)
+    assert a.channel("shop").state is ChannelState.START
+    again = b.set_state(b.channel("shop"), ChannelState.PAUSE)
+    assert a.channel("shop") == again
+
+
+def test_setting_the_same_state_is_a_new_revision(a):
+    before = a.channel("shop")
+    after = a.set_state(before, before.state)
+    assert after.revision > before.revision
+
+
+def test_the_state_of_a_missing_channel_cannot_be_set(place, a):
+    read = a.channel("shop")
+    place.remove("/channels/shop")
+    with pytest.raises(NotFound):
+        a.set_state(read, ChannelState.START)
+
+
+def test_an_unreadable_channel_is_stopped_and_hides_no_other(place, a):
+    a.set_state(a.put_channel("other", {"x": 1}), ChannelState.START)
+    place.put("/channels/shop", b"\xff\x00not json")
+    broken, fine = sorted(a.channels(), key=lambda channel: channel.name, reverse=True)
+    assert (broken.state, broken.definition) == (ChannelState.STOP, {})
+    assert (fine.state, fine.definition) == (ChannelState.START, {"x": 1})
+    assert a.put_channel("shop", {"y": 1}).definition == {"y": 1}
+
+
+def test_a_definition_that_is_too_large_is_refused(a):
+    with pytest.raises(Invalid, match="1,000,000"):
+        a.put_channel("shop", {"text": "x" * 1_000_000})
+    assert a.channel("shop").definition == {"channel": "shop"}
+    assert a.contact() is Contact.CONNECTED
+    a.put_channel("shop", {"text": "x" * 999_000})
+    assert len(a.channel("shop").definition["text"]) == 999_000
+
+
+@pytest.mark.parametrize("value", [{1, 2}, float("nan"), b"bytes"])
+def test_a_definition_that_is_no_json_is_refused(a, value):
+    with pytest.raises(Invalid, match="channel shop"):
+        a.put_channel("shop", {"value": value})
+
+
+# -- mainstems ------------------------------------------------------------------------------
+
+
+def test_nobody_leads_at_first(a):
+    assert a.mainstem(PIPELINE) is None
+
+
+def test_of_two_sessions_one_wins(a, b):
+    mine = a.campaign(PIPELINE, "n1")
+    assert (mine.nid, mine.status) == ("n1", MainstemStatus.TAKING)
+    assert mine.session == a.session_id()
+    assert b.campaign(PIPELINE, "n2") == mine
+    assert a.mainstem(PIPELINE) == b.mainstem(PIPELINE) == mine
+
+
+def test_campaigning_again_changes_nothing(a):
+    mine = a.campaign(PIPELINE, "n1")
+    assert a.campaign(PIPELINE, "n1") == mine
+
+
+def test_pipelines_have_leaders_of_their_own(a, b):
+    there, back = a.campaign(PIPELINE, "n1"), b.campaign(BACK, "n2")
+    assert there.nid == "n1"
+    assert back.nid == "n2"
+    assert back.epoch > there.epoch
+
+
+def test_the_epoch_grows_with_every_leadership(a, b):
+    epochs = []
+    for arbiter, nid in [(a, "n1"), (b, "n2"), (a, "n1"), (a, "n1"), (b, "n2")]:
+        held = arbiter.campaign(PIPELINE, nid)
+        assert held.nid == nid
+        epochs.append(held.epoch)
+        arbiter.resign(PIPELINE, held)
+        assert a.mainstem(PIPELINE) is None
+    assert epochs == sorted(set(epochs))
+
+
+def test_a_closing_session_frees_the_mainstem(a, b):
+    first = a.campaign(PIPELINE, "n1")
+    a.close()
+    assert b.mainstem(PIPELINE) is None
+    assert b.campaign(PIPELINE, "n2").epoch > first.epoch
+
+
+def test_a_mainstem_with_my_name_but_another_session_is_not_mine(a, b):
+    theirs = a.campaign(PIPELINE, "n1")
+    seen = b.campaign(PIPELINE, "n1")
+    assert seen == theirs
+    assert seen.session != b.session_id()
+    with pytest.raises(Conflict):
+        b.set_mainstem_status(PIPELINE, seen, MainstemStatus.OVERTAKE)
+    b.resign(PIPELINE, seen)
+    assert a.mainstem(PIPELINE) == theirs
+
+
+def test_the_status_is_set_by_the_leader(a, b):
+    held = a.campaign(PIPELINE, "n1")
+    overtaken = a.set_mainstem_status(PIPELINE, held, MainstemStatus.OVERTAKE)
+    assert overtaken.status is MainstemStatus.OVERTAKE
+    assert (overtaken.epoch, overtaken.session, overtaken.nid) == (held.epoch, held.session, "n1")
+    assert b.mainstem(PIPELINE) == overtaken
+    # Which of the two values of one leadership is given does not matter.
+    assert a.set_mainstem_status(PIPELINE, held, MainstemStatus.TAKING).epoch == held.epoch
+    a.resign(PIPELINE, held)
+    assert b.mainstem(PIPELINE) is None
+
+
+def test_the_status_of_an_earlier_epoch_cannot_be_set(a, b):
+    held = a.campaign(PIPELINE, "n1")
+    a.resign(PIPELINE, held)
+    with pytest.raises(Conflict, match=str(held.epoch)):
+        a.set_mainstem_status(PIPELINE, held, MainstemStatus.OVERTAKE)
+    theirs = b.campaign(PIPELINE, "n2")
+    with pytest.raises(Conflict):
+        a.set_mainstem_status(PIPELINE, held, MainstemStatus.OVERTAKE)
+    b.resign(PIPELINE, theirs)
+    mine = a.campaign(PIPELINE, "n1")
+    with pytest.raises(Conflict):
+        a.set_mainstem_status(PIPELINE, held, MainstemStatus.OVERTAKE)
+    assert a.mainstem(PIPELINE) == mine
+
+
+def test_resigning_an_earlier_epoch_leaves_the_present_one(a, b):
+    old = a.campaign(PIPELINE, "n1")
+    a.resign(PIPELINE, old)
+    a.resign(PIPELINE, old)
+    theirs = b.campaign(PIPELINE, "n2")
+    a.resign(PIPELINE, old)
+    assert a.mainstem(PIPELINE) == theirs
+    b.resign(PIPELINE, theirs)
+    mine = a.campaign(PIPELINE, "n1")
+    a.resign(PIPELINE, old)
+    assert a.mainstem(PIPELINE) == mine
+
+
+def test_an_unreadable_mainstem_is_held_all_the_same(place, a, b):
+    held = a.campaign(PIPELINE, "n1")
+    place.put("/channels/shop/there/mainstem", b"")
+    seen = b.campaign(PIPELINE, "n2")
+    assert (seen.epoch, seen.session, seen.nid) == (held.epoch, a.session_id(), "?")
+
+
+# -- positions ------------------------------------------------------------------------------
+
+
+def test_positions_are_compared_and_set(a, b):
+    assert a.stored_position(PIPELINE) is None
+    revision = a.store_position(PIPELINE, {"file": "bin.1", "offset": 4}, None)
+    assert b.stored_position(PIPELINE) == ({"file": "bin.1", "offset": 4}, revision)
+    with pytest.raises(Conflict):
+        b.store_position(PIPELINE, {"offset": 0}, None)
+    newer = b.store_position(PIPELINE, {"offset": 5}, revision)
+    with pytest.raises(Conflict):
+        a.store_position(PIPELINE, {"offset": 3}, revision)
+    assert a.stored_position(PIPELINE) == ({"offset": 5}, newer)
+    assert a.stored_position(BACK) is None
+
+
+def test_a_position_that_is_not_there_cannot_be_replaced(a):
+    with pytest.raises(Conflict):
+        a.store_position(PIPELINE, {"offset": 1}, 0)
+    assert a.stored_position(PIPELINE) is None
+
+
+def test_an_unreadable_position_is_an_error_and_not_a_fresh_start(place, a):
+    a.store_position(PIPELINE, {"offset": 1}, None)
+    place.put("/channels/shop/there/position", b"[]")
+    with pytest.raises(Invalid, match="shop/there"):
+        a.stored_position(PIPELINE)
+
+
+# -- history --------------------------------------------------------------------------------
+
+
+def test_history_is_kept_in_order(a, b):
+    assert list(a.history(PIPELINE)) == []
+    first = HistoryItem(4, "n1", "first", 1.5)
+    second = HistoryItem(2**40, "n2", "n1 was gone", 2.5, outage=0.75, redelivered=12)
+    a.add_history(PIPELINE, first)
+    b.add_history(PIPELINE, second)
+    assert list(a.history(PIPELINE)) == [first, second]
+    assert list(a.history(BACK)) == []
+
+
+def test_history_is_trimmed(place, a):
+    small = place.join(history_limit=3)
+    items = [HistoryItem(n, "n1", "", float(n)) for n in range(12)]
+    for item in items:
+        small.add_history(PIPELINE, item)
+    assert list(a.history(PIPELINE)) == items[-3:]
+
+
+# -- wake-ups -------------------------------------------------------------------------------
+
+
+def test_changes_wake_who_watches(a, b):
+    woken = threading.Event()
+    b.watch(woken.set)
+
+    def wakes(act):
+        """Each change must wake; what was due before must have come first."""
+        settle(b, woken)
+        result = act()
+        assert woken.wait(5), "nobody was woken"
+        return result
+
+    wakes(lambda: a.put_channel("new", {}))
+    wakes(lambda: a.put_channel("new", {"x": 1}))
+    wakes(lambda: a.set_state(a.channel("shop"), ChannelState.START))
+    held = wakes(lambda: a.campaign(PIPELINE, "n1"))
+    wakes(lambda: a.set_mainstem_status(PIPELINE, held, MainstemStatus.OVERTAKE))
+    wakes(lambda: a.resign(PIPELINE, held))
+    wakes(lambda: a.campaign(PIPELINE, "n1"))
+    wakes(lambda: a.campaign(PipelineId("new", "first"), "n1"))
+    wakes(a.close)
+
+
+def test_several_may_watch(a, b):
+    first, second = threading.Event(), threading.Event()
+    b.watch(first.set)
+    b.watch(second.set)
+    a.put_channel("new", {})
+    assert first.wait(5)
+    assert second.wait(5)
+
+
+def settle(arbiter, woken):
+    """Wait until the watches are armed and have been silent for a moment."""
+
+    def silent():
+        woken.clear()
+        return not woken.wait(0.3)
+
+    eventually(silent)

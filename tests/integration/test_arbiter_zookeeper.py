@@ -1,0 +1,458 @@
+"""Faults that only real servers have: frozen, restarted, replaced, and sessions they end."""
+
+import logging
+import threading
+import time
+import uuid
+from pathlib import Path
+
+import pytest
+from kazoo.client import KazooClient
+
+from arbiter.access import Access
+from arbiter.campaign import Campaign
+from arbiter.election import Action, ElectionSettings
+from arbiter.port import Conflict, Contact, Denied, Invalid, Unreachable
+from arbiter.values import ChannelState, NodeInfo, PipelineId
+from arbiter.zookeeper import ZooKeeperArbiter
+from setl.clock import SystemClock
+from setl_embedded import ZooKeeper
+from setl_embedded.ports import free_port
+from setl_embedded.zookeeper import ZooKeeperEnsemble
+from tests.waiting import eventually
+
+pytestmark = pytest.mark.servers
+
+PIPELINE = PipelineId("shop", "there")
+TIMEOUT = 4.0
+"""Long enough that a busy machine does not end sessions by itself."""
+
+
+@pytest.fixture
+def joined():
+    """Makes started arbiters, and closes them."""
+    made = []
+
+    def join(hosts, **options):
+        options.setdefault("root", f"/drill-{uuid.uuid4().hex[:12]}")
+        options.setdefault("session_timeout", TIMEOUT)
+        arbiter = ZooKeeperArbiter(hosts, **options)
+        made.append(arbiter)
+        arbiter.start(20)
+        return arbiter
+
+    yield join
+    for arbiter in made:
+        arbiter.close()
+
+
+@pytest.fixture
+def own_server(tmp_path):
+    """A server that this test may freeze and restart."""
+    with ZooKeeper(tmp_path / "zookeeper", "zookeeper-own", tick_ms=200) as server:
+        yield server
+
+
+def contact_is(arbiter, contact):
+    return lambda: arbiter.contact() is contact
+
+
+def expire_on_server(arbiter, hosts):
+    """End a session as its server would: its credentials are used by another, who closes it."""
+    client = arbiter._session_of_kazoo._client
+    thief = KazooClient(hosts, client_id=client.client_id)
+    thief.start()
+    thief.stop()
+    thief.close()
+
+
+def freeze(server):
+    """Pause a server; returns when, and only once every thread of it stands still."""
+    server.pause()
+    tasks = Path(f"/proc/{server.pid}/task")
+
+    def still():
+        states = [
+            (task / "stat").read_text().rpartition(")")[2].split()[0] for task in tasks.iterdir()
+        ]
+        return set(states) == {"T"}
+
+    eventually(still)
+    return time.monotonic()
+
+
+def in_limit(limit, act, *expected):
+    """`act` must fail as expected, and not take longer than `limit` seconds."""
+    began = time.monotonic()
+    with pytest.raises(expected):
+        act()
+    assert time.monotonic() - began < limit
+
+
+# -- sessions that the server ends --------------------------------------------------------------
+
+
+def test_a_session_that_expires_is_lost_until_announced_again(zookeeper, joined):
+    a = joined(zookeeper.hosts)
+    b = joined(zookeeper.hosts, root=root_of(a))
+    a.put_channel("shop", {})
+    a.announce(NodeInfo("n1"))
+    held = a.campaign(PIPELINE, "n1")
+    first = a.session_id()
+    woken = threading.Event()
+    a.watch(woken.set)
+
+    expire_on_server(a, zookeeper.hosts)
+
+    eventually(contact_is(a, Contact.LOST), TIMEOUT)
+    assert woken.is_set()
+    assert b.mainstem(PIPELINE) is None
+    assert list(b.nodes()) == []
+    theirs = b.campaign(PIPELINE, "n2")
+    assert theirs.epoch > held.epoch
+
+    # kazoo has opened a new session by itself; it answers, but nothing of the old one is here.
+    eventually(lambda: a.session_id() not in (0, first))
+    assert a.contact() is Contact.LOST
+    assert a.mainstem(PIPELINE) == theirs
+    a.resign(PIPELINE, held)
+    assert b.mainstem(PIPELINE) == theirs
+    a.announce(NodeInfo("n1"))
+    assert a.contact() is Contact.CONNECTED
+    assert [node.nid for node in b.nodes()] == ["n1"]
+    eventually(lambda: a.last_contact() > time.monotonic() - TIMEOUT / 2)
+
+
+def test_watches_live_on_in_a_new_session(zookeeper, joined):
+    a = joined(zookeeper.hosts)
+    b = joined(zookeeper.hosts, root=root_of(a))
+    a.put_channel("shop", {})
+    first = b.session_id()
+    expire_on_server(b, zookeeper.hosts)
+    eventually(lambda: b.session_id() not in (0, first))
+    woken = threading.Event()
+    b.watch(woken.set)
+
+    def silent():
+        woken.clear()
+        return not woken.wait(0.3)
+
+    for act in (lambda: a.campaign(PIPELINE, "n1"), lambda: a.put_channel("shop", {"x": 1})):
+        eventually(silent)
+        act()
+        assert woken.wait(5)
+
+
+def test_many_changes_leave_no_watch_behind(zookeeper, joined):
+    a = joined(zookeeper.hosts)
+    b = joined(zookeeper.hosts, root=root_of(a))
+    watches = b._session_of_kazoo._watches
+    a.put_channel("shop", {})
+    for n in range(30):
+        a.put_channel("shop", {"n": n})
+        a.resign(PIPELINE, a.campaign(PIPELINE, "n1"))
+    # The channels, the one channel's data and children, and its one mainstem.
+    eventually(lambda: watches.complete and watches.armed == 4)
+    # kazoo keeps a callback for each, and one for when there was no channels folder yet.
+    client = b._session_of_kazoo._client
+    kept = [*client._data_watchers.values(), *client._child_watchers.values()]
+    assert sum(map(len, kept)) <= 5
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_client_that_gave_up_is_replaced(zookeeper, joined, monkeypatch):
+    arbiter = joined(zookeeper.hosts)
+    arbiter.put_channel("shop", {})
+    first = arbiter.session_id()
+    handler = arbiter._session_of_kazoo._handler
+
+    def broken(*args, **kwargs):
+        raise RuntimeError("kazoo does not expect this")
+
+    monkeypatch.setattr(handler, "create_connection", broken)
+    handler.drop()
+    eventually(contact_is(arbiter, Contact.LOST))
+    eventually(lambda: arbiter.session_id() not in (0, first))
+    arbiter.announce(NodeInfo("n1"))
+    assert arbiter.contact() is Contact.CONNECTED
+    assert arbiter.channel("shop").name == "shop"
+
+
+def test_a_request_of_an_earlier_session_is_never_sent(zookeeper, joined):
+    """Versions are no proof: the znode of the next leader has the same one."""
+    a = joined(zookeeper.hosts)
+    b = joined(zookeeper.hosts, root=root_of(a))
+    a.put_channel("shop", {})
+    held = a.campaign(PIPELINE, "n1")
+    session = a._session_of_kazoo
+    read = session.read
+
+    def read_then_lose(path):
+        """Between reading and deleting, the session ends and another node takes over."""
+        found = read(path)
+        expire_on_server(a, zookeeper.hosts)
+        eventually(lambda: a.session_id() not in (0, held.session))
+        b.campaign(PIPELINE, "n2")
+        return found
+
+    session.read = read_then_lose
+    a.resign(PIPELINE, held)
+    assert b.mainstem(PIPELINE).nid == "n2"
+
+
+def test_close_ends_the_session_at_once(zookeeper, joined):
+    a = joined(zookeeper.hosts)
+    b = joined(zookeeper.hosts, root=root_of(a))
+    a.announce(NodeInfo("n1"))
+    began = time.monotonic()
+    a.close()
+    b.announce(NodeInfo("n1"))
+    assert time.monotonic() - began < TIMEOUT / 2
+    assert not [t for t in threading.enumerate() if t.name == "arbiter-close"]
+
+
+def test_the_granted_session_timeout_is_what_counts(own_server, joined):
+    short = joined(own_server.hosts, session_timeout=0.5)
+    long = joined(own_server.hosts, session_timeout=100.0)
+    assert short.session_timeout == 1.0  # the embedded server's smallest
+    assert long.session_timeout == 60.0  # and its largest
+
+
+# -- servers that freeze, end and come back -------------------------------------------------------
+
+
+def test_a_frozen_server_is_noticed_and_no_call_hangs(own_server, joined):
+    arbiter = joined(own_server.hosts)
+    arbiter.put_channel("shop", {})
+    eventually(lambda: arbiter._session_of_kazoo._watches.complete)
+    frozen = freeze(own_server)
+    try:
+        # A call in flight ends with its limit, a third of the session timeout.
+        in_limit(TIMEOUT / 3 + 0.5, lambda: arbiter.channel("shop"), Unreachable)
+        eventually(contact_is(arbiter, Contact.SUSPENDED), TIMEOUT)
+        noticed = time.monotonic() - frozen
+        assert noticed < TIMEOUT * 0.6, f"noticed after {noticed:.2f} s"
+        # From then on calls are refused at once instead of queued.
+        eventually(lambda: not arbiter._session_of_kazoo._life.connected, TIMEOUT)
+        in_limit(0.2, arbiter.channels, Unreachable)
+        in_limit(0.2, lambda: arbiter.campaign(PIPELINE, "n1"), Unreachable)
+        in_limit(0.2, lambda: arbiter.announce(NodeInfo("n1")), Unreachable)
+        assert arbiter.last_contact() <= frozen
+        before = arbiter.last_contact()
+        time.sleep(TIMEOUT / 3)  # nothing may move meanwhile
+        assert arbiter.last_contact() == before
+        assert arbiter.contact() is Contact.SUSPENDED
+    finally:
+        own_server.resume()
+    eventually(lambda: arbiter.session_id() and arbiter.last_contact() > before, 3 * TIMEOUT)
+    arbiter.announce(NodeInfo("n1"))
+    assert arbiter.contact() is Contact.CONNECTED
+    assert arbiter.channel("shop").name == "shop"
+
+
+def test_a_short_freeze_keeps_the_session(own_server, joined):
+    arbiter = joined(own_server.hosts, session_timeout=10.0)
+    arbiter.put_channel("shop", {})
+    held = arbiter.campaign(PIPELINE, "n1")
+    freeze(own_server)
+    try:
+        eventually(contact_is(arbiter, Contact.SUSPENDED), 6)
+    finally:
+        own_server.resume()
+    eventually(contact_is(arbiter, Contact.CONNECTED), 10)
+    assert arbiter.mainstem(PIPELINE) == held
+    assert held.session == arbiter.session_id()
+
+
+def test_close_does_not_wait_for_a_frozen_server(own_server, joined):
+    arbiter = joined(own_server.hosts, session_timeout=30.0)
+    freeze(own_server)
+    try:
+        began = time.monotonic()
+        arbiter.close()
+        assert time.monotonic() - began < 5
+        assert arbiter.contact() is Contact.LOST
+        in_limit(0.2, arbiter.channels, Unreachable)
+    finally:
+        own_server.resume()
+
+
+def test_a_restarted_server_keeps_sessions_and_what_they_hold(own_server, joined):
+    arbiter = joined(own_server.hosts, session_timeout=20.0)
+    arbiter.put_channel("shop", {"x": 1})
+    arbiter.announce(NodeInfo("n1"))
+    held = arbiter.campaign(PIPELINE, "n1")
+    own_server.kill()
+    eventually(contact_is(arbiter, Contact.SUSPENDED))
+    own_server.start()
+    eventually(contact_is(arbiter, Contact.CONNECTED), 15)
+    assert arbiter.mainstem(PIPELINE) == held
+    assert arbiter.channel("shop").definition == {"x": 1}
+    woken = threading.Event()
+    eventually(lambda: arbiter._session_of_kazoo._watches.complete)
+    arbiter.watch(woken.set)
+    arbiter.put_channel("shop", {"x": 2})
+    assert woken.wait(5)
+
+
+def test_an_arbiter_may_be_started_before_its_server(own_server, joined):
+    own_server.stop()
+    arbiter = ZooKeeperArbiter(own_server.hosts, root="/late", session_timeout=TIMEOUT)
+    try:
+        began = time.monotonic()
+        with pytest.raises(Unreachable, match=own_server.hosts):
+            arbiter.start(1)
+        assert time.monotonic() - began < 2
+        own_server.start()
+        arbiter.start(20)
+        assert list(arbiter.channels()) == []
+        assert arbiter.contact() is Contact.CONNECTED
+    finally:
+        arbiter.close()
+
+
+def test_starting_against_a_frozen_server_has_a_limit(own_server):
+    freeze(own_server)
+    try:
+        arbiter = ZooKeeperArbiter(own_server.hosts, session_timeout=TIMEOUT)
+        in_limit(2, lambda: arbiter.start(1), Unreachable)
+        arbiter.close()
+    finally:
+        own_server.resume()
+
+
+def test_the_leader_of_an_ensemble_dies_and_leaderships_go_on(tmp_path, joined):
+    with ZooKeeperEnsemble(tmp_path, 3) as ensemble:
+        a = joined(ensemble.hosts, session_timeout=20.0)
+        b = joined(ensemble.hosts, root=root_of(a), session_timeout=20.0)
+        a.put_channel("shop", {})
+        held = a.campaign(PIPELINE, "n1")
+        ensemble.leader().kill()
+        eventually(lambda: answered(lambda: b.mainstem(PIPELINE)) == held, 30)
+        eventually(contact_is(a, Contact.CONNECTED), 30)
+        assert a.session_id() == held.session
+        eventually(lambda: answered(lambda: (a.resign(PIPELINE, held), True)), 10)
+        eventually(lambda: answered(lambda: b.mainstem(PIPELINE) is None), 10)
+        assert b.campaign(PIPELINE, "n2").epoch > held.epoch
+
+
+def test_a_frozen_member_is_left_before_the_session_ends(tmp_path, joined):
+    with ZooKeeperEnsemble(tmp_path, 3) as ensemble:
+        # A frozen leader takes an election first; this is about its followers.
+        leader = ensemble.leader()
+        followers = {s.port: s for s in ensemble.servers if s is not leader}
+        hosts = ",".join(server.hosts for server in followers.values())
+        arbiter = joined(hosts, session_timeout=8.0)
+        arbiter.put_channel("shop", {})
+        held = arbiter.campaign(PIPELINE, "n1")
+        seen = []
+        arbiter.watch(lambda: seen.append(arbiter.contact()))
+        frozen = followers[arbiter._session_of_kazoo._handler._link.getpeername()[1]]
+        freeze(frozen)
+        try:
+            eventually(lambda: Contact.SUSPENDED in seen, 5, interval=0.01)
+            eventually(contact_is(arbiter, Contact.CONNECTED), 8)
+            assert arbiter.mainstem(PIPELINE) == held
+            assert arbiter.session_id() == held.session
+            assert Contact.LOST not in seen
+        finally:
+            frozen.resume()
+
+
+def test_what_a_follower_answers_by_itself_is_no_sign_of_life(tmp_path, joined):
+    """Cut off from its leader, a follower answers reads for a while; the leader counts."""
+    with ZooKeeperEnsemble(tmp_path, 3, tick_ms=200) as ensemble:
+        leader = ensemble.leader()
+        hosts = ",".join(s.hosts for s in ensemble.servers if s is not leader)
+        arbiter = joined(hosts, session_timeout=20.0)
+        arbiter.put_channel("shop", {})
+        held = arbiter.campaign(PIPELINE, "n1")
+        seen = []
+        arbiter.watch(lambda: seen.append(arbiter.contact()))
+        frozen = freeze(leader)
+        try:
+            assert arbiter.mainstem(PIPELINE) == held, "the follower should still answer"
+            eventually(lambda: Contact.SUSPENDED in seen, 12, interval=0.01)
+            assert arbiter.last_contact() <= frozen
+            # The followers elect another leader, and all goes on.
+            eventually(lambda: arbiter.last_contact() > frozen, 30)
+            eventually(contact_is(arbiter, Contact.CONNECTED))
+            assert arbiter.mainstem(PIPELINE) == held
+            assert arbiter.session_id() == held.session
+        finally:
+            leader.resume()
+
+
+# -- the whole cycle ------------------------------------------------------------------------------
+
+
+def test_a_standby_takes_over_when_a_session_expires(zookeeper, joined):
+    a = joined(zookeeper.hosts)
+    b = joined(zookeeper.hosts, root=root_of(a))
+    a.set_state(a.put_channel("shop", {}), ChannelState.START)
+    rules = ElectionSettings(takeover_delay=0.2)
+    first = Campaign(a, PIPELINE, "n1", rules, SystemClock())
+    second = Campaign(b, PIPELINE, "n2", rules, SystemClock())
+    busy = {first: False, second: False}
+
+    def act(campaign):
+        standing = campaign.cycle(busy=busy[campaign], ready=True)
+        busy[campaign] = standing.decision.action is Action.LEAD
+        return standing
+
+    lead = eventually(lambda: (s := act(first)).mine and s)
+    assert act(second).decision.action is Action.FOLLOW
+    first_session = a.session_id()
+    expire_on_server(a, zookeeper.hosts)
+    taken = eventually(lambda: (s := act(second)).mine and s)
+    assert taken.mainstem is not None
+    assert lead.mainstem is not None
+    assert taken.mainstem.epoch > lead.mainstem.epoch
+    assert taken.reason == "node n2 campaigns after n1: nobody leads"
+    eventually(lambda: act(first).decision.action is Action.ABORT)
+    eventually(lambda: a.session_id() not in (0, first_session))
+    a.announce(NodeInfo("n1"))
+    eventually(lambda: act(first).decision.action is Action.FOLLOW)
+
+
+# -- credentials ----------------------------------------------------------------------------------
+
+
+def test_digest_credentials_shut_others_out_and_stay_out_of_the_log(zookeeper, joined, caplog):
+    caplog.set_level(logging.DEBUG)
+    a = joined(zookeeper.hosts, access=Access(digest="setl:s3cret-word"))
+    a.put_channel("shop", {})
+    again = joined(zookeeper.hosts, root=root_of(a), access=Access(digest="setl:s3cret-word"))
+    assert again.channel("shop").name == "shop"
+    stranger = joined(zookeeper.hosts, root=root_of(a))
+    with pytest.raises(Denied):
+        stranger.channel("shop")
+    with pytest.raises(Denied):
+        stranger.put_channel("shop", {})
+    assert stranger.contact() is Contact.CONNECTED
+    assert "s3cret-word" not in caplog.text
+    assert "s3cret-word" not in repr(Access(digest="setl:s3cret-word"))
+
+
+@pytest.mark.parametrize("hosts", ["127.0.0.1:port", "[", ""])
+def test_addresses_that_are_none_are_refused(hosts):
+    with pytest.raises(Invalid):
+        ZooKeeperArbiter(hosts)
+
+
+def test_a_port_where_nobody_listens_is_unreachable():
+    arbiter = ZooKeeperArbiter(f"127.0.0.1:{free_port()}", session_timeout=TIMEOUT)
+    in_limit(2, lambda: arbiter.start(1), Unreachable)
+    arbiter.close()
+
+
+def root_of(arbiter):
+    return arbiter._paths.root
+
+
+def answered(ask):
+    """What the arbiter says, None while it does not answer."""
+    try:
+        return ask()
+    except (Unreachable, Conflict):
+        return None

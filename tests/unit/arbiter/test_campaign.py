@@ -1,0 +1,415 @@
+"""The cycle of one node and one pipeline, over memory with exact faults."""
+
+import logging
+
+import pytest
+
+from arbiter.campaign import Campaign
+from arbiter.election import Action, ElectionSettings
+from arbiter.memory import MemoryArbiter, MemoryCluster
+from arbiter.port import Conflict, Contact, Invalid, Unreachable
+from arbiter.values import ChannelState, MainstemStatus, NodeInfo, PipelineId
+
+PIPELINE = PipelineId("shop", "there")
+RULES = ElectionSettings(takeover_delay=0.5, hold_off=5.0, margin=0.2)
+
+
+class Node:
+    """A node reduced to its election: something runs on it while it was last told to lead."""
+
+    def __init__(self, cluster, nid):
+        self.nid = nid
+        self.arbiter = MemoryArbiter(cluster)
+        self.link = self.arbiter.link
+        self.campaign = Campaign(self.arbiter, PIPELINE, nid, RULES, cluster.clock)
+        self.arbiter.announce(NodeInfo(nid))
+        self.busy = False
+        self.epochs = []
+
+    def cycle(self, *, ready=True):
+        standing = self.campaign.cycle(busy=self.busy, ready=ready)
+        action = standing.decision.action
+        if action is Action.LEAD and not self.busy:
+            assert standing.mainstem is not None
+            self.busy = True
+            self.epochs.append(standing.mainstem.epoch)
+        elif action in (Action.ABORT, Action.DRAIN, Action.HOLD):
+            self.busy = False
+        return standing
+
+    def act(self, **options):
+        return self.cycle(**options).decision.action
+
+
+@pytest.fixture
+def cluster():
+    return MemoryCluster()
+
+
+@pytest.fixture
+def operator(cluster):
+    arbiter = MemoryArbiter(cluster)
+    arbiter.put_channel("shop", {})
+    set_state(arbiter, ChannelState.START)
+    return arbiter
+
+
+@pytest.fixture
+def n1(cluster, operator):
+    return Node(cluster, "n1")
+
+
+@pytest.fixture
+def n2(cluster, operator):
+    return Node(cluster, "n2")
+
+
+def set_state(arbiter, state):
+    arbiter.set_state(arbiter.channel("shop"), state)
+
+
+def lead(cluster, node, *others):
+    """Let `node` become the leader, and the others see it."""
+    node.cycle()
+    cluster.advance(0.5)
+    assert node.act() is Action.LEAD
+    for other in others:
+        assert other.act() is Action.FOLLOW
+
+
+def test_the_first_leader_waits_for_the_delay(cluster, n1):
+    assert n1.act() is Action.WAIT
+    cluster.advance(0.49)
+    assert n1.act() is Action.WAIT
+    cluster.advance(0.01)
+    standing = n1.cycle()
+    assert standing.decision.action is Action.LEAD
+    assert standing.mine
+    assert standing.mainstem.nid == "n1"
+    assert standing.decision.sentence.endswith(f"it leads now, epoch {standing.mainstem.epoch}")
+    after = n1.cycle()
+    assert after.decision.sentence == f"no action: node n1 leads, epoch {standing.mainstem.epoch}"
+    assert after.reason == standing.reason == "node n1 campaigns: nobody leads"
+
+
+def test_the_loser_of_a_race_follows(cluster, n1, n2):
+    n1.cycle()
+    n2.cycle()
+    cluster.advance(0.5)
+    assert n1.act() is Action.LEAD
+    standing = n2.cycle()
+    assert standing.decision.action is Action.FOLLOW
+    assert not standing.mine
+    assert standing.mainstem.nid == "n1"
+
+
+def test_a_race_lost_between_look_and_campaign_is_followed(cluster, n1, n2):
+    n2.cycle()
+    cluster.advance(1)
+    read = n2.arbiter.mainstem
+    n2.arbiter.mainstem = lambda pipeline: (read(pipeline), lead(cluster, n1))[0]
+    standing = n2.cycle()
+    assert standing.decision.action is Action.FOLLOW
+    assert standing.mainstem.nid == "n1"
+    assert not standing.mine
+
+
+def test_a_standby_takes_over_after_a_crash(cluster, n1, n2):
+    lead(cluster, n1, n2)
+    n1.link.cut()  # SIGKILL: nothing is said any more
+    cluster.advance(9.9)
+    assert n2.act() is Action.FOLLOW
+    cluster.advance(0.1)
+    assert n2.act() is Action.WAIT
+    cluster.advance(0.5)
+    standing = n2.cycle()
+    assert standing.decision.action is Action.LEAD
+    assert standing.reason == "node n2 campaigns after n1: nobody leads"
+    assert standing.mainstem.epoch > n1.epochs[-1]
+
+
+def test_a_frozen_leader_stops_before_another_can_begin(cluster, n1, n2):
+    lead(cluster, n1, n2)
+    n1.link.cut()
+    history = []
+    for _ in range(120):
+        cluster.advance(0.1)
+        history.append((n1.act(), n2.act()))
+        assert not (n1.busy and n2.busy)
+    assert (Action.SUSPEND, Action.FOLLOW) in history
+    assert (Action.ABORT, Action.FOLLOW) in history
+    assert history[-1][1] is Action.LEAD
+
+
+def test_suspended_then_connected_goes_on_under_the_same_epoch(cluster, n1, n2):
+    lead(cluster, n1, n2)
+    n1.link.suspend()
+    cluster.advance(3)
+    assert n1.act() is Action.SUSPEND
+    assert n1.busy
+    n1.link.resume()
+    assert n1.act() is Action.LEAD
+    assert len(n1.epochs) == 1
+
+
+def test_a_follower_that_is_cut_off_waits(cluster, n1, n2):
+    lead(cluster, n1, n2)
+    n2.link.suspend()
+    assert n2.act() is Action.WAIT
+    n2.link.resume()
+    assert n2.act() is Action.FOLLOW
+
+
+def test_after_a_flash_disconnect_the_previous_holder_goes_first(cluster, n1, n2):
+    lead(cluster, n1, n2)
+    n1.link.expire()
+    assert n2.act() is Action.WAIT
+    assert n1.arbiter.contact() is Contact.LOST
+    assert n1.act() is Action.ABORT
+    assert n1.act() is Action.WAIT
+    n1.arbiter.announce(NodeInfo("n1"))
+    standing = n1.cycle()
+    assert standing.decision.action is Action.LEAD
+    assert "at once" in standing.reason
+    assert n1.epochs == sorted(set(n1.epochs))
+    assert len(n1.epochs) == 2
+    assert n2.act() is Action.FOLLOW
+
+
+def test_a_run_of_the_lost_session_ends_before_the_next_campaign(cluster, n1):
+    lead(cluster, n1)
+    n1.link.expire()
+    n1.arbiter.announce(NodeInfo("n1"))  # rejoined before any cycle saw the loss
+    assert n1.act() is Action.ABORT
+    assert n1.act() is Action.LEAD
+    assert len(n1.epochs) == 2
+
+
+def test_stop_drains_then_resigns_then_idles(cluster, n1, n2, operator):
+    lead(cluster, n1, n2)
+    set_state(operator, ChannelState.STOP)
+    assert n2.act() is Action.IDLE
+    assert n1.act() is Action.DRAIN
+    assert operator.mainstem(PIPELINE) is not None
+    standing = n1.cycle()
+    assert (standing.decision.action, standing.mine) == (Action.RESIGN, False)
+    assert standing.mainstem is None
+    assert operator.mainstem(PIPELINE) is None
+    assert n1.act() is Action.IDLE
+    cluster.advance(60)
+    assert n1.act() is n2.act() is Action.IDLE
+
+
+def test_after_a_stop_anybody_may_start(cluster, n1, operator):
+    lead(cluster, n1)
+    set_state(operator, ChannelState.STOP)
+    while n1.act() is not Action.IDLE:
+        pass
+    set_state(operator, ChannelState.START)
+    cluster.advance(0.5)
+    assert n1.act() is Action.LEAD
+
+
+def test_pause_keeps_the_leadership_and_start_goes_on(cluster, n1, n2, operator):
+    lead(cluster, n1, n2)
+    set_state(operator, ChannelState.PAUSE)
+    assert n1.act() is Action.HOLD
+    assert n1.act() is Action.HOLD
+    assert n2.act() is Action.FOLLOW
+    set_state(operator, ChannelState.START)
+    standing = n1.cycle()
+    assert standing.decision.action is Action.LEAD
+    assert n1.epochs == [standing.mainstem.epoch] * 2
+
+
+def test_nobody_takes_over_in_a_pause(cluster, n1, n2, operator):
+    lead(cluster, n1, n2)
+    set_state(operator, ChannelState.PAUSE)
+    n1.link.close()
+    cluster.advance(60)
+    assert n2.act() is Action.WAIT
+    assert operator.mainstem(PIPELINE) is None
+    set_state(operator, ChannelState.START)
+    n2.cycle()
+    cluster.advance(0.5)
+    assert n2.act() is Action.LEAD
+
+
+def test_a_node_that_resigned_leaves_it_to_others_for_a_while(cluster, n1, n2):
+    lead(cluster, n1, n2)
+    n1.busy = False
+    n1.campaign.resign()
+    assert n1.act() is Action.WAIT
+    assert n2.act() is Action.WAIT
+    cluster.advance(0.5)
+    assert n1.act() is Action.WAIT
+    assert n2.act() is Action.LEAD
+    assert n1.act() is Action.FOLLOW
+
+
+def test_a_node_that_resigned_takes_it_back_if_nobody_else_does(cluster, n1):
+    lead(cluster, n1)
+    n1.busy = False
+    n1.campaign.resign()
+    n1.campaign.resign()
+    cluster.advance(4.99)
+    assert n1.act() is Action.WAIT
+    cluster.advance(0.01)
+    assert n1.act() is Action.LEAD
+
+
+def test_a_mainstem_that_an_operator_removed_is_not_taken_back_at_once(cluster, n1, n2):
+    lead(cluster, n1, n2)
+    cluster.remove("/setl/channels/shop/there/mainstem")
+    assert n1.act() is Action.ABORT
+    assert n1.act() is Action.WAIT
+    n2.cycle()
+    cluster.advance(0.5)
+    assert n1.act() is Action.WAIT
+    assert n2.act() is Action.LEAD
+
+
+def test_a_cold_node_waits_until_it_is_warm(cluster, n1):
+    assert n1.act(ready=False) is Action.WAIT
+    cluster.advance(60)
+    assert n1.act(ready=False) is Action.WAIT
+    assert n1.act(ready=True) is Action.LEAD
+
+
+def test_an_earlier_process_with_my_name_is_waited_for(cluster, n1, n2):
+    lead(cluster, n1)
+    n1.link.cut()
+    again = MemoryArbiter(cluster)
+    with pytest.raises(Conflict):
+        again.announce(NodeInfo("n1"))
+    campaign = Campaign(again, PIPELINE, "n1", RULES, cluster.clock)
+    standing = campaign.cycle(busy=False, ready=True)
+    assert standing.decision.action is Action.WAIT
+    assert "earlier session" in standing.decision.sentence
+    assert not standing.mine
+    cluster.advance(10)
+    again.announce(NodeInfo("n1"))
+    campaign.cycle(busy=False, ready=True)
+    cluster.advance(0.5)
+    assert campaign.cycle(busy=False, ready=True).mine
+
+
+def test_a_channel_that_goes_away_is_resigned(cluster, n1, operator):
+    lead(cluster, n1)
+    cluster.remove("/setl/channels/shop")
+    assert n1.act() is Action.DRAIN
+    assert n1.act() is Action.RESIGN
+    assert n1.act() is Action.IDLE
+
+
+def test_a_cancelled_run_is_followed_by_one_under_another_epoch(cluster, n1, n2):
+    """The session outlives its silence, as it does when all of ZooKeeper stood still."""
+    lead(cluster, n1, n2)
+    n1.link.cut()
+    cluster.advance(9)
+    assert n1.act() is Action.ABORT
+    n1.link.resume()
+    spent = n1.epochs[-1]
+    standing = n1.campaign.cycle(busy=False, ready=True, spent=spent)
+    assert (standing.decision.action, standing.mine) == (Action.RESIGN, False)
+    standing = n1.campaign.cycle(busy=False, ready=True, spent=spent)
+    assert standing.decision.action is Action.LEAD
+    assert standing.mainstem.epoch > spent
+    assert standing.reason == "node n1 campaigns at once: it wants a new epoch"
+    assert n2.act() is Action.FOLLOW
+
+
+# -- replies that do not come -----------------------------------------------------------------
+
+
+def test_a_campaign_whose_reply_is_lost_is_found_out_by_its_owner(cluster, n1):
+    n1.cycle()
+    cluster.advance(0.5)
+    n1.arbiter.campaign(PipelineId("shop", "back"), "n1")  # so that only one write is left
+    n1.arbiter.resign(PIPELINE, n1.arbiter.campaign(PIPELINE, "n1"))
+    n1.link.drop_reply()
+    standing = n1.cycle()
+    assert standing.decision.action is Action.WAIT
+    assert "without success" in standing.decision.sentence
+    assert not standing.mine
+    standing = n1.cycle()
+    assert standing.decision.action is Action.LEAD
+    assert standing.mine
+    assert standing.reason == "node n1 campaigns: nobody leads"
+
+
+def test_a_resignation_whose_reply_is_lost_is_one(cluster, n1, operator):
+    lead(cluster, n1)
+    n1.busy = False
+    set_state(operator, ChannelState.STOP)
+    n1.link.drop_reply()
+    standing = n1.cycle()
+    assert standing.decision.action is Action.RESIGN
+    assert "without success" in standing.decision.sentence
+    assert n1.act() is Action.IDLE
+
+
+def test_a_resignation_by_choice_says_that_it_does_not_know(cluster, n1):
+    lead(cluster, n1)
+    n1.link.refuse(1)
+    with pytest.raises(Unreachable):
+        n1.campaign.resign()
+    assert n1.cycle().mine
+
+
+@pytest.mark.parametrize("calls", [1, 2])
+def test_an_unanswered_look_suspends_what_runs(cluster, n1, calls):
+    lead(cluster, n1)
+    n1.link.refuse(calls)
+    assert n1.act() is Action.SUSPEND
+    n1.link.refuse(0)
+    assert n1.act() is Action.LEAD
+
+
+def test_a_suspended_node_asks_nothing(cluster, n1):
+    lead(cluster, n1)
+    n1.link.suspend()
+    before = n1.link.calls
+    n1.cycle()
+    assert n1.link.calls == before
+
+
+def test_a_session_that_ends_during_the_look_does_not_lead(cluster, n1):
+    lead(cluster, n1)
+    read = n1.arbiter.mainstem
+    n1.arbiter.mainstem = lambda pipeline: (read(pipeline), n1.link.expire())[0]
+    assert n1.act() is Action.ABORT
+
+
+def test_a_wrong_name_is_an_error(cluster, operator):
+    campaign = Campaign(operator, PipelineId("shop", "a/b"), "n1", RULES, cluster.clock)
+    with pytest.raises(Invalid):
+        campaign.cycle(busy=False, ready=True)
+
+
+# -- the log ----------------------------------------------------------------------------------
+
+
+def test_a_sentence_is_logged_aloud_only_when_it_is_news(cluster, n1, caplog):
+    caplog.set_level(logging.DEBUG, "arbiter.campaign")
+    lead(cluster, n1)
+    for _ in range(3):
+        n1.cycle()
+    levels = [record.levelname for record in caplog.records]
+    assert levels == ["INFO", "INFO", "INFO", "DEBUG", "DEBUG"]
+    said = [record.setl["decision"] for record in caplog.records if record.levelname == "INFO"]
+    assert said[0] == "node n1 waits 0.5 s before it takes over"
+    assert said[1].startswith("node n1 campaigns: nobody leads; it leads now, epoch ")
+    assert said[2].startswith("no action: node n1 leads, epoch ")
+    assert caplog.records[0].setl["channel"] == "shop"
+    assert caplog.records[0].setl["pipeline"] == "there"
+    assert caplog.records[0].setl["action"] == "wait"
+
+
+def test_overtaken_is_still_mine(cluster, n1):
+    lead(cluster, n1)
+    held = n1.cycle().mainstem
+    n1.arbiter.set_mainstem_status(PIPELINE, held, MainstemStatus.OVERTAKE)
+    standing = n1.cycle()
+    assert standing.mine
+    assert standing.mainstem.status is MainstemStatus.OVERTAKE

@@ -1,0 +1,343 @@
+"""Election decisions, from tables and from anything that hypothesis thinks of."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from arbiter.election import (
+    Action,
+    ElectionSettings,
+    Ending,
+    Past,
+    View,
+    after_look,
+    after_resignation,
+    deadline,
+    decide,
+)
+from arbiter.port import Contact
+from arbiter.values import ChannelState, Mainstem, MainstemStatus
+
+RULES = ElectionSettings(takeover_delay=0.5, hold_off=5.0, margin=0.2)
+ME, OTHER = 7, 9
+MINE = Mainstem("n1", MainstemStatus.OVERTAKE, 41, ME)
+THEIRS = Mainstem("n2", MainstemStatus.OVERTAKE, 42, OTHER)
+GHOST = Mainstem("n1", MainstemStatus.OVERTAKE, 40, OTHER)
+START, PAUSE, STOP = ChannelState.START, ChannelState.PAUSE, ChannelState.STOP
+
+CALM = View(
+    now=100.0,
+    contact=Contact.CONNECTED,
+    last_contact=99.0,
+    session_timeout=10.0,
+    session=ME,
+    nid="n1",
+    state=START,
+    mainstem=None,
+    ready=True,
+    busy=False,
+)
+
+
+def look(**changes):
+    return replace(CALM, **changes)
+
+
+def decided(**changes):
+    return decide(look(**changes), RULES)
+
+
+LED = Past(held=MINE, leader="n1")
+
+
+@pytest.mark.parametrize(
+    ("changes", "action", "words"),
+    [
+        # Another node leads, or this one does.
+        ({"mainstem": THEIRS}, Action.FOLLOW, "no action: node n1 follows n2, epoch 42"),
+        ({"mainstem": MINE}, Action.LEAD, "no action: node n1 leads, epoch 41"),
+        ({"mainstem": MINE, "busy": True}, Action.LEAD, "no action: node n1 leads, epoch 41"),
+        ({"mainstem": MINE, "ready": False}, Action.LEAD, "leads"),
+        # Leadership is by session: my name on it is not enough.
+        ({"mainstem": GHOST}, Action.WAIT, "an earlier session of its own to expire, epoch 40"),
+        ({"mainstem": GHOST, "busy": True}, Action.ABORT, "its own leadership is gone"),
+        ({"mainstem": replace(MINE, session=0), "session": 0}, Action.WAIT, "earlier session"),
+        ({"mainstem": THEIRS, "busy": True}, Action.ABORT, "n2 leads"),
+        ({"mainstem": None, "busy": True}, Action.ABORT, "nobody leads"),
+        # What the operator wants.
+        ({"state": STOP}, Action.IDLE, "stopped"),
+        ({"state": None}, Action.IDLE, "gone"),
+        ({"state": STOP, "mainstem": THEIRS}, Action.IDLE, "stopped"),
+        ({"state": STOP, "mainstem": MINE, "busy": True}, Action.DRAIN, "finishes"),
+        ({"state": STOP, "mainstem": MINE}, Action.RESIGN, "gives epoch 41 up"),
+        ({"state": None, "mainstem": MINE}, Action.RESIGN, "gone"),
+        ({"state": PAUSE, "mainstem": MINE}, Action.HOLD, "paused"),
+        ({"state": PAUSE, "mainstem": MINE, "busy": True}, Action.HOLD, "stays the leader"),
+        ({"state": PAUSE, "mainstem": THEIRS}, Action.FOLLOW, "follows n2"),
+        ({"state": PAUSE}, Action.WAIT, "nobody takes over"),
+        # A run was cancelled under this epoch.
+        ({"mainstem": MINE, "spent": 41}, Action.RESIGN, "takes a new epoch"),
+        ({"mainstem": MINE, "spent": 41, "busy": True}, Action.ABORT, "cancelled under epoch 41"),
+        ({"mainstem": MINE, "spent": 40}, Action.LEAD, "leads"),
+        ({"mainstem": MINE, "spent": 41, "state": PAUSE}, Action.HOLD, "paused"),
+        (
+            {"past": Past(ending=Ending.RENEWED, ended_at=100.0, vacant_since=100.0), "spent": 41},
+            Action.CAMPAIGN,
+            "wants a new epoch",
+        ),
+        # Contact is in doubt (I3).
+        ({"contact": Contact.SUSPENDED, "busy": True}, Action.SUSPEND, "no new load"),
+        ({"contact": Contact.SUSPENDED, "past": LED}, Action.SUSPEND, "silent"),
+        ({"contact": Contact.SUSPENDED, "mainstem": THEIRS}, Action.WAIT, "silent"),
+        ({"contact": Contact.LOST, "busy": True}, Action.ABORT, "session is lost"),
+        ({"contact": Contact.LOST, "mainstem": MINE, "busy": True}, Action.ABORT, "cancels"),
+        ({"contact": Contact.LOST}, Action.WAIT, "session is lost"),
+        ({"last_contact": 92.0, "mainstem": MINE, "busy": True}, Action.ABORT, "silent"),
+        ({"last_contact": 92.0, "past": LED, "mainstem": MINE}, Action.ABORT, "timeout"),
+        ({"last_contact": 92.01, "mainstem": MINE, "busy": True}, Action.LEAD, "leads"),
+        ({"last_contact": 92.0}, Action.WAIT, "silent"),
+        (
+            {"last_contact": 92.0, "contact": Contact.SUSPENDED, "busy": True},
+            Action.ABORT,
+            "silent",
+        ),
+        # Stopping does not make doubt any smaller.
+        (
+            {"state": STOP, "contact": Contact.SUSPENDED, "mainstem": MINE, "busy": True},
+            Action.SUSPEND,
+            "silent",
+        ),
+        # A vacancy (I5).
+        ({"ready": False}, Action.WAIT, "not warm"),
+        ({}, Action.WAIT, "waits 0.5 s"),
+        ({"past": Past(vacant_since=99.6, leader="n2")}, Action.WAIT, "takes over after n2"),
+        ({"past": Past(vacant_since=99.5, leader="n2")}, Action.CAMPAIGN, "campaigns after n2"),
+        ({"past": Past(vacant_since=99.5)}, Action.CAMPAIGN, "nobody leads"),
+        (
+            {"past": Past(ending=Ending.DISCONNECTED, ended_at=100.0, vacant_since=100.0)},
+            Action.CAMPAIGN,
+            "at once",
+        ),
+        (
+            {"past": Past(ending=Ending.RESIGNED, ended_at=95.1, vacant_since=95.1)},
+            Action.WAIT,
+            "which it gave up, to others for 5 s",
+        ),
+        (
+            {"past": Past(ending=Ending.RESIGNED, ended_at=95.0, vacant_since=95.0)},
+            Action.CAMPAIGN,
+            "nobody else has taken over",
+        ),
+        (
+            {"past": Past(ending=Ending.RELEASED, ended_at=95.1, vacant_since=95.1)},
+            Action.WAIT,
+            "which it had taken away",
+        ),
+        (
+            {"past": Past(ending=Ending.STOPPED, ended_at=99.5, vacant_since=99.5)},
+            Action.CAMPAIGN,
+            "campaigns",
+        ),
+        (
+            {"past": Past(ending=Ending.STOPPED, ended_at=99.9, vacant_since=99.9)},
+            Action.WAIT,
+            "waits 0.5 s",
+        ),
+    ],
+)
+def test_decision(changes, action, words):
+    decision = decided(**changes)
+    assert decision.action is action
+    assert words in decision.sentence
+
+
+# -- what is remembered ---------------------------------------------------------------------
+
+
+def remembered(past, **seen):
+    facts = {"now": 100.0, "contact": Contact.CONNECTED, "session": ME, "mainstem": None}
+    return after_look(past, **{**facts, **seen})
+
+
+def test_a_vacancy_is_remembered_from_its_first_look():
+    first = remembered(Past(), now=100.0)
+    second = remembered(first, now=107.0)
+    assert first.vacant_since == second.vacant_since == 100.0
+
+
+def test_a_leader_ends_a_vacancy():
+    past = remembered(remembered(Past()), mainstem=THEIRS)
+    assert past == Past(leader="n2")
+    assert remembered(past, now=105.0) == Past(leader="n2", vacant_since=105.0)
+
+
+def test_my_leadership_is_remembered():
+    assert remembered(Past(vacant_since=3.0), mainstem=MINE) == Past(held=MINE, leader="n1")
+
+
+def test_a_lost_session_is_a_disconnection():
+    past = remembered(LED, contact=Contact.LOST, session=0)
+    assert past == Past(ending=Ending.DISCONNECTED, ended_at=100.0, leader="n1")
+    assert remembered(past, contact=Contact.LOST, now=101.0) == past
+    assert remembered(past, session=8, now=102.0).ending is Ending.DISCONNECTED
+
+
+def test_a_new_session_is_a_disconnection_even_if_its_loss_was_not_seen():
+    assert remembered(LED, session=8).ending is Ending.DISCONNECTED
+
+
+def test_a_mainstem_that_goes_while_the_session_lives_was_taken_away():
+    past = remembered(LED)
+    assert (past.held, past.ending, past.ended_at) == (None, Ending.RELEASED, 100.0)
+
+
+def test_once_another_has_led_how_mine_ended_does_not_matter():
+    past = after_resignation(LED, Ending.RESIGNED, now=90.0)
+    assert past.ending is Ending.RESIGNED
+    past = remembered(past, mainstem=THEIRS, now=91.0)
+    assert past.ending is None
+    past = remembered(past, now=92.0)
+    assert decided(now=92.1, past=past, last_contact=92.0).action is Action.WAIT
+    assert decided(now=92.6, past=past, last_contact=92.0).action is Action.CAMPAIGN
+
+
+def test_settings_are_checked():
+    for wrong in ({"takeover_delay": -1}, {"hold_off": -1}, {"margin": 0}, {"margin": 1}):
+        with pytest.raises(ValueError, match="margin"):
+            ElectionSettings(**wrong)
+
+
+# -- what must hold whatever is seen ----------------------------------------------------------
+
+times = st.floats(min_value=0, max_value=200)
+sessions = st.sampled_from([0, ME, OTHER])
+mainstems = st.none() | st.builds(
+    Mainstem,
+    nid=st.sampled_from(["n1", "n2"]),
+    status=st.sampled_from(MainstemStatus),
+    epoch=st.integers(1, 50),
+    session=sessions,
+)
+pasts = st.builds(
+    Past,
+    held=st.none() | st.just(MINE),
+    ending=st.none() | st.sampled_from(Ending),
+    ended_at=times,
+    vacant_since=st.none() | times,
+    leader=st.sampled_from(["", "n1", "n2"]),
+)
+views = st.builds(
+    View,
+    now=times,
+    contact=st.sampled_from(Contact),
+    last_contact=times | st.just(float("-inf")),
+    session_timeout=st.floats(min_value=0.5, max_value=60),
+    session=sessions,
+    nid=st.just("n1"),
+    state=st.none() | st.sampled_from(ChannelState),
+    mainstem=mainstems,
+    ready=st.booleans(),
+    busy=st.booleans(),
+    past=pasts,
+    spent=st.integers(0, 50),
+)
+MORE = settings(max_examples=1000, deadline=None)
+
+
+@MORE
+@given(views)
+def test_nobody_leads_or_campaigns_without_a_living_session(view):
+    action = decide(view, RULES).action
+    if view.contact is not Contact.CONNECTED or view.now >= deadline(view, RULES):
+        assert action in (Action.ABORT, Action.SUSPEND, Action.WAIT)
+        if view.busy:
+            assert action is not Action.WAIT
+    if view.busy and (view.contact is Contact.LOST or view.now >= deadline(view, RULES)):
+        assert action is Action.ABORT
+
+
+@MORE
+@given(views)
+def test_only_the_owner_of_the_mainstem_leads(view):
+    action = decide(view, RULES).action
+    if action in (Action.LEAD, Action.HOLD, Action.DRAIN, Action.RESIGN):
+        assert view.mainstem is not None
+        assert view.mainstem.session == view.session != 0
+    elif view.busy:
+        # What runs without leadership is suspended or ended, whatever the operator wants.
+        assert action in (Action.ABORT, Action.SUSPEND)
+
+
+@MORE
+@given(views)
+def test_what_the_operator_wants_is_done(view):
+    action = decide(view, RULES).action
+    if view.state is not START:
+        assert action not in (Action.LEAD, Action.CAMPAIGN)
+    if action is Action.LEAD:
+        assert view.state is START
+        assert view.mainstem is not None
+        assert view.mainstem.epoch != view.spent
+    if view.state is PAUSE:
+        assert action not in (Action.RESIGN, Action.DRAIN)
+
+
+@MORE
+@given(views)
+def test_nobody_campaigns_too_soon(view):
+    if decide(view, RULES).action is not Action.CAMPAIGN:
+        return
+    assert view.mainstem is None
+    assert view.ready
+    assert not view.busy
+    if view.past.ending in (Ending.RESIGNED, Ending.RELEASED):
+        assert view.now >= view.past.ended_at + RULES.hold_off
+    elif view.past.ending not in (Ending.DISCONNECTED, Ending.RENEWED):
+        assert view.past.vacant_since is not None
+        assert view.now >= view.past.vacant_since + RULES.takeover_delay
+
+
+@MORE
+@given(views)
+def test_a_leadership_is_not_given_up_while_something_runs(view):
+    if decide(view, RULES).action is Action.RESIGN:
+        assert not view.busy
+
+
+@MORE
+@given(views)
+def test_every_decision_says_a_sentence_that_does_not_change_with_time(view):
+    first, later = decide(view, RULES), decide(replace(view, now=view.now + 1e-9), RULES)
+    assert first.sentence
+    if first.action is later.action:
+        assert first.sentence == later.sentence
+
+
+looks = st.lists(
+    st.tuples(
+        st.floats(min_value=0, max_value=5),
+        st.sampled_from([Contact.CONNECTED, Contact.LOST]),
+        st.sampled_from([ME, 8]),
+        mainstems,
+    ),
+    max_size=12,
+)
+
+
+@MORE
+@given(looks)
+def test_memory_is_consistent(seen):
+    past, now = Past(), 0.0
+    for seconds, contact, session, mainstem in seen:
+        now += seconds
+        past = after_look(past, now=now, contact=contact, session=session, mainstem=mainstem)
+        mine = contact is Contact.CONNECTED and mainstem is not None and mainstem.session == session
+        assert (past.held is not None) == mine
+        if past.held is not None or (mainstem is not None and contact is Contact.CONNECTED):
+            assert past.ending is None
+            assert past.vacant_since is None
+        if past.vacant_since is not None:
+            assert past.vacant_since <= now
+        assert past.ended_at <= now

@@ -1,0 +1,147 @@
+import json
+import logging
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from arbiter import payloads
+from arbiter.port import Invalid
+from arbiter.values import (
+    Channel,
+    ChannelState,
+    HistoryItem,
+    Mainstem,
+    MainstemStatus,
+    NodeInfo,
+)
+
+RUBBISH = [b"", b"{", b"null", b"[1]", b'"text"', b"\xff\xfe", b"[" * 100_000, b"{}"]
+
+texts = st.text(max_size=20)
+# Encoding refuses surrogates, which no configuration file can hold.
+numbers = st.floats(allow_nan=False, allow_infinity=False)
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | numbers | texts,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
+    max_leaves=10,
+)
+
+
+def test_every_payload_has_a_version():
+    written = [
+        payloads.node_payload(NodeInfo("n1")),
+        payloads.channel_payload("shop", ChannelState.START, {}),
+        payloads.mainstem_payload("n1", MainstemStatus.TAKING, 5),
+        payloads.position_payload("shop/there", {}),
+        payloads.history_payload(HistoryItem(1, "n1", "", 0.0)),
+    ]
+    assert [json.loads(data)["version"] for data in written] == [1] * 5
+
+
+@given(texts, texts, st.integers(0, 2**31), texts, st.floats(0, 2**40))
+def test_nodes_come_back(nid, host, pid, http, started):
+    node = NodeInfo(nid, host, pid, http, started)
+    assert payloads.read_node(nid, payloads.node_payload(node)) == node
+
+
+@given(st.sampled_from(ChannelState), st.dictionaries(texts, json_values, max_size=4))
+def test_channels_come_back(state, definition):
+    data = payloads.channel_payload("shop", state, definition)
+    assert payloads.read_channel("shop", data, 7) == Channel("shop", state, definition, 7)
+
+
+@given(texts.filter(bool), st.sampled_from(MainstemStatus))
+def test_mainstems_come_back(nid, status):
+    data = payloads.mainstem_payload(nid, status, 99)
+    assert payloads.read_mainstem(data, epoch=4, owner=5) == Mainstem(nid, status, 4, 5)
+
+
+def test_the_owner_of_a_mainstem_is_never_read_from_its_payload():
+    data = payloads.mainstem_payload("n1", MainstemStatus.OVERTAKE, 0x1F)
+    assert json.loads(data) == {
+        "version": 1,
+        "nid": "n1",
+        "status": "OVERTAKE",
+        "session": "0x1f",
+    }
+    assert payloads.read_mainstem(data, epoch=1, owner=2).session == 2
+
+
+@given(
+    st.builds(
+        HistoryItem,
+        epoch=st.integers(0, 2**63),
+        nid=texts,
+        reason=texts,
+        at=st.floats(0, 2**40),
+        outage=st.none() | st.floats(0, 2**20),
+        redelivered=st.none() | st.integers(0, 2**40),
+    )
+)
+def test_history_comes_back(item):
+    assert payloads.read_history(payloads.history_payload(item)) == item
+
+
+@given(st.dictionaries(texts, json_values, max_size=4))
+def test_positions_come_back(position):
+    data = payloads.position_payload("shop/there", position)
+    assert payloads.read_position("shop/there", data) == position
+
+
+@pytest.mark.parametrize("data", RUBBISH)
+def test_rubbish(data, caplog):
+    assert payloads.read_node("n1", data) == NodeInfo("n1")
+    assert payloads.read_channel("shop", data, 3) == Channel("shop", ChannelState.STOP, {}, 3)
+    assert [record.levelno for record in caplog.records] == [logging.WARNING]
+    assert payloads.read_mainstem(data, epoch=4, owner=5) == Mainstem(
+        "?", MainstemStatus.TAKING, 4, 5
+    )
+    assert payloads.read_history(data) is None
+    with pytest.raises(Invalid, match="shop/there"):
+        payloads.read_position("shop/there", data)
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        {"state": "START", "definition": []},
+        {"state": "RUN", "definition": {}},
+        {"state": ["START"], "definition": {}},
+        {"definition": {}},
+    ],
+)
+def test_a_channel_of_which_half_can_be_read_is_stopped(payload):
+    data = json.dumps(payload).encode()
+    assert payloads.read_channel("shop", data, 0).state is ChannelState.STOP
+
+
+def test_fields_of_the_wrong_kind_are_left_out():
+    node = b'{"host": 5, "pid": "x", "http": null, "started": 1e999}'
+    assert payloads.read_node("n1", node) == NodeInfo("n1")
+    assert payloads.read_history(b'{"epoch": true, "at": 1}') is None
+    assert payloads.read_history(b'{"epoch": 1, "at": 1, "outage": "x"}') == HistoryItem(
+        1, "", "", 1
+    )
+
+
+def test_a_later_release_is_read_as_far_as_it_is_known():
+    data = b'{"version": 9, "state": "PAUSE", "definition": {"a": 1}, "new": 2}'
+    assert payloads.read_channel("shop", data, 0).state is ChannelState.PAUSE
+
+
+def test_sizes():
+    room = payloads.MAX_BYTES - len(payloads.encode("x", {"text": ""}))
+    assert len(payloads.encode("x", {"text": "a" * room})) == payloads.MAX_BYTES
+    with pytest.raises(Invalid, match=r"channel x takes 1,000,001 bytes"):
+        payloads.encode("channel x", {"text": "a" * (room + 1)})
+    with pytest.raises(Invalid):
+        payloads.encode("x", {"text": "ä" * (room // 2 + 1)})
+
+
+def test_what_json_cannot_hold():
+    loop = {}
+    loop["loop"] = loop
+    for value in ({1}, b"x", float("inf"), loop, "\ud800"):
+        with pytest.raises(Invalid, match="channel x cannot be written"):
+            payloads.encode("channel x", {"value": value})
