@@ -1,0 +1,62 @@
+"""What the errors of the native binlog client mean. They are told apart here and nowhere else."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from mysql_event_stream import MesConnectionError, MesError, MesErrorCode
+
+from setl.errors import ConfigurationError, FatalError, SetlError, TransientError
+
+DROPPED: Final = "Failed to read binlog stream packet"
+"""How the client says that a connection ended, whatever the reason."""
+
+# Texts of error 1236, by which servers say that a place is not in their binlogs:
+# https://mariadb.com/kb/en/mariadb-error-code-reference/ and rpl_binlog_sender.cc of MySQL.
+_LOST: Final = (
+    "could not find first log file",
+    "impossible position",
+    "has been purged",
+    "have been purged",
+    "purged required binary logs",
+    "not in the master's binlog",
+    "truncated in the middle of event",
+)
+_SAME_ID: Final = "same server_uuid/server_id"
+
+
+def is_lost(error: MesError | MesConnectionError) -> bool:
+    """Whether the error says that the server no longer has the place."""
+    text = str(error).lower()
+    return error.code == MesErrorCode.GTID_PURGED or any(part in text for part in _LOST)
+
+
+def translate(error: MesError | MesConnectionError, server_id: int) -> SetlError:
+    """The kind of setl error that an error of the client is; not for lost positions."""
+    text, code = str(error), error.code
+    final: SetlError | None = None
+    if _SAME_ID in text:
+        final = FatalError(
+            f"the source ended this connection, since another reader uses server id {server_id}",
+            hint="Give each reader of this server a `server_id` of its own, or stop the other one",
+        )
+    elif code == MesErrorCode.AUTH or "error 1227" in text:
+        final = ConfigurationError(
+            f"the source refuses the account: {text}",
+            hint="It needs REPLICATION SLAVE; `setl check` names what is missing on the server",
+        )
+    elif code == MesErrorCode.VALIDATION and "Failed to query" not in text:
+        final = ConfigurationError(
+            f"the source cannot be replicated from: {text}",
+            hint="`setl check` prints the settings to change on the server",
+        )
+    elif code in (MesErrorCode.NULL_ARG, MesErrorCode.INVALID_ARG):
+        final = ConfigurationError(f"the place to start at is not understood: {text}")
+    elif code in (MesErrorCode.PARSE, MesErrorCode.CHECKSUM, MesErrorCode.QUEUE_FULL):
+        final = FatalError(
+            f"an event of the binlog cannot be taken in: {text}",
+            hint="Check the binlog with mysqlbinlog on the source; then move the position past it",
+        )
+    elif "error 1236" in text:
+        final = FatalError(f"the source refuses to send its binlog: {text}")
+    return final or TransientError(f"the connection to the source was lost: {text}")

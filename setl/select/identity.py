@@ -1,0 +1,29 @@
+"""Numbers that a pipeline is known by at its source. Pure functions of names."""
+
+from __future__ import annotations
+
+from zlib import crc32
+
+_REPLICA_RANGE = 0x8000_0000
+_HEARTBEAT_RANGE = 0x7FFF_FFFF
+
+
+def replica_id(channel: str, pipeline: str, nid: str) -> int:
+    """The ``server_id`` with which a node reads a binlog for a pipeline.
+
+    A server ends the older of two connections that read its binlog under one id, so every
+    node of every pipeline has its own: CRC-32 of the three names in the range 2147483648 to
+    4294967294. Real servers are usually numbered from 1, or by the last bytes of an address,
+    so that this half stays clear of most of them. With a hundred readers the chance that two
+    share an id is about 1 in 400,000; then, `server_id` in the channel file decides.
+    """
+    # 4294967295 is left out: some tools take it for "none".
+    return _REPLICA_RANGE + crc32(f"{channel}/{pipeline}@{nid}".encode()) % (_REPLICA_RANGE - 1)
+
+
+def heartbeat_id(channel: str, pipeline: str) -> int:
+    """The ID of a pipeline's row in ``retl.xdual``, from 1 to 2147483647.
+
+    The same on every node, so that a failover leaves no row behind.
+    """
+    return 1 + crc32(f"{channel}/{pipeline}".encode()) % _HEARTBEAT_RANGE

@@ -1,0 +1,165 @@
+"""One generation of reading: the thread between a source and a queue of batches."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from operator import attrgetter
+
+from setl.clock import Clock
+from setl.errors import FatalError, SetlError, TransientError
+from setl.model.batch import Batch
+from setl.model.checkpoint import Checkpoint
+from setl.model.entry import Entry
+from setl.select.batching import BatchAssembler, BatchSettings
+from setl.select.port import Source
+from setl.select.unacked import UnackedBatches
+
+_STEP = 0.25  # seconds after which a waiting thread looks at its flags again
+_IDLE = 1.0  # seconds one read may wait on an idle source
+_LEAST_WAIT = 0.005  # seconds of a read, even where `wait` is 0
+
+_entry_rows = attrgetter("rows")
+_entry_payload = attrgetter("payload")
+
+
+@dataclass(frozen=True, slots=True)
+class SelectSettings:
+    """How a `SelectLoop` works.
+
+    Attributes:
+        batch: when a batch is closed.
+        window: batches selected but not yet acknowledged.
+        read_entries: entries that one read of the source may return.
+        stop_timeout: seconds that the reading thread may take to end.
+    """
+
+    batch: BatchSettings = field(default_factory=BatchSettings)
+    window: int = 4
+    read_entries: int = 4096
+    stop_timeout: float = 15.0
+
+
+class Counters:
+    """Written by the reading thread alone, once for each read or batch; read by anyone."""
+
+    __slots__ = ("batches", "blocked", "bytes", "entries", "idle", "rows", "timestamp")
+
+    def __init__(self) -> None:
+        self.entries = self.rows = self.bytes = self.batches = 0
+        self.idle = self.blocked = self.timestamp = 0.0
+
+    def count(self, entries: Sequence[Entry]) -> None:
+        """Entries were read."""
+        self.entries += len(entries)
+        self.rows += sum(map(_entry_rows, entries))
+        self.bytes += sum(map(len, map(_entry_payload, entries)))
+        self.timestamp = max(self.timestamp, entries[-1].timestamp)
+
+
+class Reading:
+    """One generation of reading. Begun once, ended once."""
+
+    def __init__(
+        self,
+        source: Source,
+        batches: UnackedBatches,
+        assembler: BatchAssembler,
+        *,
+        settings: SelectSettings,
+        counters: Counters,
+        running: threading.Event,
+        clock: Clock,
+    ) -> None:
+        self.batches = batches
+        self.assembler = assembler
+        self._source = source
+        self._settings = settings
+        self._counters = counters
+        self._running = running
+        self._clock = clock
+        self._stop = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def begin(self, checkpoint: Checkpoint, name: str) -> None:
+        """Open the source at a checkpoint and read on, in a thread with this name."""
+        self._thread = threading.Thread(
+            target=self._run, args=(checkpoint,), name=name, daemon=True
+        )
+        self._thread.start()
+
+    def end(self, name: str) -> None:
+        """Close queue and source and wait for the thread; may be called again.
+
+        Raises:
+            TransientError: the thread did not end in time.
+        """
+        self._stop.set()
+        self.batches.close()
+        # Unblocks a read; the thread then sees the flag and closes again what it may have
+        # opened in between.
+        self._source.close()
+        if self._thread is not None:
+            self._thread.join(self._settings.stop_timeout)
+            if self._thread.is_alive():
+                error = TransientError(
+                    f"reading the source does not end within {self._settings.stop_timeout:g} s",
+                    hint="The source does not answer, not even to being closed",
+                    pipeline=name,
+                )
+                self.batches.fail(error)
+                raise error
+
+    def _run(self, checkpoint: Checkpoint) -> None:
+        try:
+            self._read_from(checkpoint)
+        except SetlError as error:
+            self._fail(error)
+        except Exception as error:  # noqa: BLE001 - handed to whoever takes batches
+            failure = FatalError(f"reading failed in an unforeseen way: {error!r}")
+            failure.__cause__ = error
+            self._fail(failure)
+        finally:
+            self._source.close()
+
+    def _read_from(self, checkpoint: Checkpoint) -> None:
+        source, assembler, done = self._source, self.assembler, self._counters
+        limit, wait = self._settings.read_entries, self._settings.batch.wait
+        source.open(checkpoint.resume)
+        while not self._stop.is_set():
+            if not self._running.wait(_STEP):
+                continue
+            remaining = assembler.remaining()
+            # A batch whose time is up but which is held back must not make this loop spin.
+            timeout = _IDLE if remaining is None else max(remaining, wait, _LEAST_WAIT)
+            began = self._clock.monotonic()
+            entries = source.read(limit, min(timeout, _IDLE))
+            if entries:
+                done.count(entries)
+                for batch in assembler.add(entries):
+                    self._offer(batch)
+            else:
+                done.idle += self._clock.monotonic() - began
+            # While a batch waits to be taken, another small one behind it would gain nothing:
+            # the open batch grows instead, and a target that is behind gets full batches.
+            if not self.batches.waiting:
+                due = assembler.take_due()
+                if due is not None:
+                    self._offer(due)
+
+    def _offer(self, batch: Batch) -> None:
+        began = self._clock.monotonic()
+        while not self._stop.is_set():
+            if self.batches.offer(batch, _STEP):
+                self._counters.batches += 1
+                break
+        self._counters.blocked += self._clock.monotonic() - began
+
+    def _fail(self, error: SetlError) -> None:
+        if self._stop.is_set():
+            return  # being closed from outside looks like a lost connection from inside
+        batch = self.assembler.flush()
+        if batch is not None:
+            self._offer(batch)
+        self.batches.fail(error)

@@ -1,0 +1,152 @@
+"""The batches that were selected and whose outcome is not known yet."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+
+from setl.errors import FatalError, FencedError, SetlError
+from setl.model.batch import Batch, BatchTermin
+from setl.model.checkpoint import Checkpoint
+
+
+class UnackedBatches:
+    """Keeps each batch, in order, until its termin (I6).
+
+    Reading offers batches at one end, loading takes them at the other; a batch that was
+    taken stays here until it is acked, so that a rollback knows all there is to give up.
+    Thread-safe. `offer` blocks while `window` batches are unacked: this is what slows the
+    source down when the target is slow.
+    """
+
+    def __init__(self, epoch: int, start: Checkpoint, window: int) -> None:
+        """An empty queue.
+
+        Args:
+            epoch: the leadership whose batches and termins are accepted.
+            start: where reading begins; a rollback before the first ack goes back to it.
+            window: how many batches may be unacked at a time, at least 1.
+        """
+        self._epoch = epoch
+        self._acked = start
+        self._window = max(1, window)
+        self._batches: deque[Batch] = deque()
+        self._taken = 0
+        self._closed = False
+        self._error: SetlError | None = None
+        self._changed = threading.Condition()
+
+    def __len__(self) -> int:
+        """How many batches are unacked, taken or not."""
+        return len(self._batches)
+
+    @property
+    def waiting(self) -> int:
+        """How many batches nobody has taken yet."""
+        with self._changed:
+            return len(self._batches) - self._taken
+
+    @property
+    def acked(self) -> Checkpoint:
+        """The checkpoint of the last acked batch, or where reading began."""
+        with self._changed:
+            return self._acked
+
+    @property
+    def error(self) -> SetlError | None:
+        """Why no further batches come, None while they may."""
+        return self._error
+
+    def offer(self, batch: Batch, timeout: float) -> bool:
+        """Add a batch, waiting up to `timeout` seconds for room.
+
+        Returns:
+            Whether it was added; False when there is no room, or when this is closed.
+        """
+        with self._changed:
+            self._changed.wait_for(
+                lambda: self._closed or len(self._batches) < self._window, timeout
+            )
+            if self._closed or len(self._batches) >= self._window:
+                return False
+            self._batches.append(batch)
+            self._changed.notify_all()
+            return True
+
+    def fail(self, error: SetlError) -> None:
+        """Say that no batch comes after those offered so far, and why.
+
+        After `close` too, if nobody can go on instead.
+        """
+        with self._changed:
+            self._error = error
+            self._changed.notify_all()
+
+    def take(self, timeout: float) -> Batch | None:
+        """The next batch that nobody has taken, waiting up to `timeout` seconds for one.
+
+        Raises:
+            SetlError: what `fail` was given, once all batches before it are taken; again on
+                every further call, so that it cannot be missed.
+        """
+        with self._changed:
+            self._changed.wait_for(
+                lambda: self._closed or self._error or len(self._batches) > self._taken, timeout
+            )
+            if len(self._batches) > self._taken:
+                self._taken += 1
+                return self._batches[self._taken - 1]
+            if self._error is not None:
+                raise self._error
+            return None
+
+    def settle(self, termin: BatchTermin) -> Checkpoint:
+        """Take in the outcome of the oldest batch.
+
+        An ack releases it and makes its checkpoint the last acked one. A rollback gives up
+        everything that is unacked, and closes this queue: whoever reads for it must stop.
+
+        Returns:
+            The last acked checkpoint; after a rollback, this is where to read again from.
+
+        Raises:
+            FencedError: the termin is of another epoch.
+            FatalError: it is not for the oldest batch, or for one that was not taken.
+        """
+        with self._changed:
+            if termin.epoch != self._epoch:
+                raise FencedError(
+                    f"a termin of epoch {termin.epoch} came for batches of epoch {self._epoch}",
+                    batch=termin.batch_id,
+                )
+            oldest = self._batches[0].id if self._batches else None
+            if oldest != termin.batch_id or not self._taken:
+                expected = "none is loading" if not self._taken else f"batch {oldest} is next"
+                raise FatalError(
+                    f"a termin came out of order for batch {termin.batch_id}: {expected}",
+                    hint="Batches end in the order in which they were selected; this is a defect",
+                    epoch=self._epoch,
+                )
+            if not termin.acked:
+                return self._clear()
+            self._acked = self._batches.popleft().checkpoint
+            self._taken -= 1
+            self._changed.notify_all()
+            return self._acked
+
+    def close(self) -> Checkpoint:
+        """Give everything unacked up and wake whoever waits. May be called twice.
+
+        Returns:
+            The last acked checkpoint.
+        """
+        with self._changed:
+            return self._clear()
+
+    def _clear(self) -> Checkpoint:
+        self._closed = True
+        self._error = None
+        self._batches.clear()
+        self._taken = 0
+        self._changed.notify_all()
+        return self._acked

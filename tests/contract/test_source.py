@@ -1,0 +1,680 @@
+"""What every source promises (setl.select.port.Source)."""
+
+import struct
+import threading
+import time
+import uuid
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from kafka import KafkaAdminClient, KafkaProducer
+from kafka.structs import TopicPartition
+
+from setl.config.channel import BinlogStart, DtsSource, GtidStart, OffsetStart, TimestampStart
+from setl.errors import (
+    ConfigurationError,
+    FatalError,
+    PositionLostError,
+    SetlError,
+    TransientError,
+)
+from setl.model.checkpoint import Checkpoint
+from setl.model.entry import EntryKind
+from setl.model.position import BinlogPosition, KafkaPosition
+from setl.mysql.connection import MysqlEndpoint
+from setl.select.batching import BatchSettings
+from setl.select.binlog_server import BinlogServer
+from setl.select.binlog_stream import StreamLimits
+from setl.select.heartbeat import Heartbeat
+from setl.select.identity import replica_id
+from setl.select.kafka_dts import DtsKafkaSource
+from setl.select.mysql_binlog import MysqlBinlogSource
+from setl.select.reader import SelectLoop
+from setl.select.reading import SelectSettings
+from setl_embedded import Kafka, MariaDb
+from tests.loading import create_system_tables
+from tests.waiting import eventually
+
+FIXTURES = Path(__file__).parent.parent / "unit" / "data" / "dts"
+
+
+def dts_records():
+    """One record of each operation, from the fixture file."""
+    data, found, at = (FIXTURES / "orders.bin").read_bytes(), {}, 0
+    from setl.codec.dts.header import read_header
+
+    while at < len(data):
+        (size,) = struct.unpack_from(">I", data, at)
+        value = data[at + 4 : at + 4 + size]
+        at += 4 + size
+        found.setdefault(read_header(value, KafkaPosition("t", 0, 1)).kind, value)
+    return found
+
+
+class BinlogSide:
+    """A database of its own on a server, whose binlog is read."""
+
+    lost = BinlogPosition("binlog.000000", 4)
+    crash = "kill"
+
+    def __init__(self, server):
+        self.server = server
+        self.schema = f"source_{uuid.uuid4().hex[:12]}"
+        self.execute(
+            f"CREATE DATABASE {self.schema}",
+            f"CREATE TABLE {self.schema}.t (id INT PRIMARY KEY AUTO_INCREMENT, v VARCHAR(50))",
+        )
+        self.sources = []
+        self.origin = self.source("latest").initial()
+
+    def execute(self, *statements):
+        with self.server.connect() as connection, connection.cursor() as cursor:
+            for statement in statements:
+                cursor.execute(statement)
+
+    def write(self, transactions=1, rows=2):
+        with (
+            self.server.connect(autocommit=False) as connection,
+            connection.cursor() as cursor,
+        ):
+            for _ in range(transactions):
+                for _ in range(rows):
+                    cursor.execute(f"INSERT INTO {self.schema}.t (v) VALUES (UUID())")
+                connection.commit()
+
+    def source(self, start: Any = "latest", *, server_id=None, **limits):
+        limits = {"silence": 5.0, **limits}
+        self.sources.append(
+            MysqlBinlogSource(
+                endpoint(self.server),
+                server_id or replica_id("t", self.schema, str(len(self.sources))),
+                start,
+                StreamLimits(**limits),
+            )
+        )
+        return self.sources[-1]
+
+    def close(self):
+        for source in self.sources:
+            source.close()
+
+
+class DtsSide:
+    """A topic of its own on a broker."""
+
+    crash = "stop"  # the embedded broker forgets what it has not yet written down
+
+    def __init__(self, server):
+        self.server = server
+        self.topic = f"dts-{uuid.uuid4().hex[:12]}"
+        self.lost = KafkaPosition(self.topic, 0, 1_000_000)
+        self.records = dts_records()
+        self.producer = KafkaProducer(bootstrap_servers=server.brokers, linger_ms=5)
+        self.sources = []
+        self.send(self.records[EntryKind.HEARTBEAT], at=int(time.time()) - 5000)  # makes the topic
+        self.origin = KafkaPosition(self.topic, 0, 1)
+
+    def send(self, *values, at=None):
+        """Append records; `at` is the timestamp that Kafka keeps, in seconds."""
+        stamp = None if at is None else at * 1000
+        for value in values:
+            self.producer.send(self.topic, value, key=b"k", partition=0, timestamp_ms=stamp)
+        self.producer.flush()
+
+    def write(self, transactions=1, rows=2, at=None):
+        one = [EntryKind.BEGIN, *[EntryKind.ROWS] * rows, EntryKind.COMMIT]
+        self.send(*[self.records[kind] for kind in one * transactions], at=at)
+
+    def config(self, start: Any = "latest", **more):
+        more = {"brokers": [self.server.brokers], "topic": self.topic, **more}
+        return DtsSource(type="dts", start=start, **more)
+
+    def source(self, start="latest", **more):
+        self.sources.append(DtsKafkaSource(self.config(start, **more), timeout=2.0))
+        return self.sources[-1]
+
+    def close(self):
+        for source in self.sources:
+            source.close()
+        self.producer.close(0)
+
+
+SIDES = {"binlog": (BinlogSide, "mariadb_a"), "dts": (DtsSide, "kafka")}
+SERVERS = {
+    "binlog": lambda folder: MariaDb(folder, "own", 7),
+    "dts": Kafka,
+}
+
+
+def endpoint(server, **more):
+    return MysqlEndpoint(
+        server.host, server.port, **{"user": server.user, "password": server.password, **more}
+    )
+
+
+@pytest.fixture(params=SIDES)
+def side(request):
+    make, server = SIDES[request.param]
+    made = make(request.getfixturevalue(server))
+    yield made
+    made.close()
+
+
+@pytest.fixture(params=SIDES)
+def own(request, tmp_path):
+    """A side on a server of its own, which a test may kill."""
+    with SERVERS[request.param](tmp_path) as server:
+        made = SIDES[request.param][0](server)
+        yield made
+        made.close()
+
+
+@pytest.fixture
+def binlog(mariadb_a):
+    made = BinlogSide(mariadb_a)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def dts(kafka):
+    made = DtsSide(kafka)
+    yield made
+    made.close()
+
+
+def read_rows(source, count, timeout=15.0):
+    """Entries until `count` rows and the end of their transaction were read."""
+    entries, deadline = [], time.monotonic() + timeout
+    while sum(e.kind is EntryKind.ROWS for e in entries) < count or (
+        entries[-1].kind is not EntryKind.COMMIT
+    ):
+        assert time.monotonic() < deadline, f"only {[e.kind.name for e in entries[-9:]]}"
+        entries += source.read(1000, 0.5)
+    return entries
+
+
+def comparable(entries):
+    """Without the context: a stream opened inside a file has a format event made for it."""
+    return [entry._replace(context=()) for entry in entries]
+
+
+def kinds(entries):
+    return "".join(e.kind.name[0] for e in entries if e.kind is not EntryKind.HEARTBEAT)
+
+
+def until_error(source, limit=40.0, wait=0.5):
+    """Read until that fails; returns the error and how long it took."""
+    began = time.monotonic()
+    while True:
+        assert time.monotonic() - began < limit, "no error"
+        try:
+            source.read(1000, wait)
+        except SetlError as error:
+            return error, time.monotonic() - began
+
+
+# ---- for both
+
+
+def test_entries_come_in_order_with_their_positions(side):
+    side.write(3)
+    source = side.source()
+    source.open(side.origin)
+    entries = read_rows(source, 6)
+    assert kinds(entries) == "BRRC" * 3
+    orders = [e.position.order for e in entries]
+    assert orders == sorted(set(orders))
+    assert all(o > side.origin.order for o in orders)
+    rows = [e for e in entries if e.kind is EntryKind.ROWS]
+    assert all(e.payload and e.table and e.rows == 1 for e in rows)
+    assert all(e.timestamp > 1_600_000_000 for e in rows)
+
+
+def test_opened_at_any_boundary_the_rest_is_the_same(side):
+    side.write(4)
+    source = side.source()
+    source.open(side.origin)
+    whole = read_rows(source, 8)
+    ends = [i + 1 for i, e in enumerate(whole) if e.kind is EntryKind.COMMIT]
+    for end in [0, *ends[:-1]]:
+        source.open(whole[end - 1].position if end else side.origin)
+        rest = read_rows(source, 8 - sum(e.kind is EntryKind.ROWS for e in whole[:end]))
+        assert comparable(rest) == comparable(whole[end:])
+
+
+def test_an_idle_source_returns_nothing_in_time(side):
+    source = side.source()
+    source.open(source.latest())
+    source.read(1000, 1.0)
+    for timeout in (0.0, 0.3):
+        began = time.monotonic()
+        found = source.read(1000, timeout)
+        assert kinds(found) == ""
+        assert time.monotonic() - began < timeout + 0.5
+
+
+def test_what_is_written_wakes_a_waiting_read(side):
+    source = side.source()
+    source.open(side.origin)
+    source.read(1000, 0.5)
+    threading.Timer(0.3, side.write).start()
+    began, entries = time.monotonic(), []
+    while not kinds(entries):
+        entries = source.read(1000, 20)
+    assert time.monotonic() - began < 5
+
+
+def test_limit_is_about_kept(side):
+    side.write(300)
+    source = side.source()
+    source.open(side.origin)
+    sizes, rows = [], 0
+    while rows < 600:
+        found = source.read(50, 5)
+        assert found
+        sizes.append(len(found))
+        rows += sum(e.kind is EntryKind.ROWS for e in found)
+    assert max(sizes) <= 2048
+
+
+def test_latest_is_where_what_comes_next_begins(side):
+    side.write()
+    source = side.source()
+    source.open(side.origin)
+    entries = read_rows(source, 2)
+    latest = source.latest()
+    assert latest.order == entries[-1].position.order
+    side.write()
+    later = side.source()
+    later.open(latest)
+    assert kinds(read_rows(later, 2)) == "BRRC"
+
+
+def test_a_pipeline_without_checkpoint_starts_where_it_is_told(side):
+    side.write()
+    assert side.source("latest").initial().order == side.source().latest().order
+    earliest = side.source("earliest")
+    start = earliest.initial()
+    assert start.order <= side.origin.order
+    earliest.open(start)
+    found = []
+    while not any(e.position.order > side.origin.order for e in found):
+        found += earliest.read(10_000, 5)
+
+
+def test_a_position_that_is_gone_is_final_and_names_the_ways_out(side):
+    source = side.source()
+    with pytest.raises(PositionLostError) as raised:
+        source.open(side.lost)
+    assert "start: latest" in raised.value.hint
+    assert "start: earliest" in raised.value.hint
+    source.open(side.origin)  # the source itself is none the worse for it
+
+
+def test_a_position_of_another_kind_of_source_is_refused(side):
+    other = KafkaPosition("x", 0, 0) if isinstance(side, BinlogSide) else BinlogSide.lost
+    with pytest.raises(FatalError, match="is not one of"):
+        side.source().open(other)
+
+
+def test_closing_from_another_thread_ends_a_waiting_read(side):
+    source = side.source()
+    source.open(source.latest())
+    source.read(1000, 0.5)
+    timer = threading.Timer(0.3, source.close)
+    timer.start()
+    error, seconds = until_error(source, wait=30)
+    assert isinstance(error, TransientError)
+    assert "closed" in str(error)
+    assert seconds < 3
+    timer.join()
+    source.close()
+    with pytest.raises(TransientError):
+        source.read(1000, 0)
+    side.write()
+    source.open(side.origin)
+    assert kinds(read_rows(source, 2)) == "BRRC"
+
+
+def test_no_thread_is_left_behind(side):
+    before = set(threading.enumerate())
+    source = side.source()
+    for _ in range(3):
+        source.open(side.origin)
+        source.read(10, 0.1)
+    source.latest()
+    source.close()
+    eventually(lambda: set(threading.enumerate()) <= before, 10)
+
+
+@pytest.mark.parametrize("crashed", [True, False], ids=["crashed", "frozen"])
+def test_a_server_that_is_gone_is_noticed_and_nothing_is_lost(own, crashed):
+    own.write(3)
+    source = own.source()
+    source.open(own.origin)
+    first = read_rows(source, 6)
+    if crashed:
+        getattr(own.server, own.crash)()
+    else:
+        own.server.pause()
+    error, seconds = until_error(source)
+    assert isinstance(error, TransientError), error
+    assert seconds < 12
+    began = time.monotonic()
+    with pytest.raises(TransientError) as raised:
+        source.open(first[-1].position)
+    assert time.monotonic() - began < 15
+    assert getattr(own.server, "password", "no password") not in str(raised.value)
+    with pytest.raises(TransientError):
+        source.latest()
+    if crashed:
+        own.server.start()
+    else:
+        own.server.resume()
+    own.write(2)
+    source.open(first[-1].position)
+    assert kinds(read_rows(source, 4)) == "BRRC" * 2
+
+
+# ---- binlog
+
+
+def test_binlog_a_start_by_gtid_becomes_a_position(binlog):
+    binlog.write(2)
+    source = binlog.source()
+    source.open(binlog.origin)
+    entries = read_rows(source, 4)
+    middle = entries[3].position
+    assert middle.gtid
+    found = binlog.source(GtidStart(gtid=middle.gtid)).initial()
+    assert found == middle
+    end = binlog.source(GtidStart(gtid=entries[-1].position.gtid)).initial()
+    assert end.order == entries[-1].position.order
+    domain, server, number = middle.gtid.split("-")
+    with pytest.raises(PositionLostError, match="not executed"):
+        binlog.source(GtidStart(gtid=f"{domain}-{server}-{int(number) + 999}")).initial()
+    with pytest.raises(ConfigurationError, match="not GTIDs"):
+        binlog.source(GtidStart(gtid="nonsense")).initial()
+
+
+def test_binlog_a_start_by_file_and_offset(binlog):
+    binlog.write()
+    origin = binlog.origin
+    start = binlog.source(BinlogStart(file=origin.file, offset=origin.offset)).initial()
+    assert start == origin
+    with pytest.raises(PositionLostError, match="keeps"):
+        binlog.source(BinlogStart(file="binlog.999999", offset=4)).initial()
+    with pytest.raises(PositionLostError, match="ends at"):
+        binlog.source(BinlogStart(file=origin.file, offset=2**31)).initial()
+
+
+def test_binlog_positions_cross_files(binlog):
+    binlog.write()
+    binlog.execute("FLUSH BINARY LOGS")
+    binlog.write()
+    source = binlog.source()
+    source.open(binlog.origin)
+    entries = read_rows(source, 4)
+    files = [e.position.file for e in entries]
+    assert len(set(files)) == 2
+    assert [e.position.order for e in entries] == sorted(e.position.order for e in entries)
+
+
+def test_binlog_purged_files_are_a_lost_position(tmp_path):
+    with MariaDb(tmp_path, "own", 7) as own:
+        side = BinlogSide(own)
+        side.write()
+        side.execute("FLUSH BINARY LOGS")
+        server = BinlogServer(endpoint(own))
+        newest = server.latest().file
+
+        def purged():
+            # Refused while the server still needs the file to recover from a crash.
+            side.execute(f"PURGE BINARY LOGS TO '{newest}'")
+            return [file.name for file in server.files()] == [newest]
+
+        eventually(purged, 20)
+        with pytest.raises(PositionLostError, match=f"was purged; it keeps {newest}"):
+            side.source().open(side.origin)
+        with pytest.raises(PositionLostError, match="purged"):
+            side.source(GtidStart(gtid="7-7-1")).initial()
+        side.execute("RESET MASTER")
+        with pytest.raises(PositionLostError, match="reset"):
+            side.source().open(BinlogPosition("binlog.000009", 500))
+        side.close()
+
+
+def test_binlog_two_readers_with_one_server_id(binlog):
+    one, two = binlog.source(server_id=3_000_000_001), binlog.source(server_id=3_000_000_001)
+    one.open(binlog.origin)
+    two.open(binlog.origin)
+    binlog.write()
+    error, _ = until_error(one)
+    assert isinstance(error, FatalError)
+    assert "another reader uses server id 3000000001" in str(error)
+    assert "`server_id`" in error.hint
+    assert kinds(read_rows(two, 2)) == "BRRC"
+
+
+def test_binlog_a_refused_account(binlog):
+    binlog.execute("CREATE OR REPLACE USER low@'%' IDENTIFIED BY 'low-secret-9'")
+    server = binlog.server
+    for user, password in (("low", "low-secret-9"), ("low", "wrong-secret-8")):
+        source = MysqlBinlogSource(endpoint(server, user=user, password=password), 3_000_000_002)
+        for call in (partial(source.open, binlog.origin), source.initial, source.latest):
+            with pytest.raises(ConfigurationError) as raised:
+                call()
+            assert "secret" not in str(raised.value)
+            assert str(server.port) in str(raised.value)
+
+
+def test_binlog_an_account_that_may_ask_but_not_read(binlog):
+    binlog.execute(
+        "CREATE OR REPLACE USER monitor@'%' IDENTIFIED BY 'pw-7'",
+        "GRANT BINLOG MONITOR ON *.* TO monitor@'%'",
+    )
+    source = MysqlBinlogSource(endpoint(binlog.server, user="monitor", password="pw-7"), 3_000_003)
+    source.open(binlog.origin)
+    error, _ = until_error(source)
+    assert isinstance(error, ConfigurationError)
+    assert "REPLICATION SLAVE" in str(error)
+    source.close()
+
+
+def test_binlog_what_came_before_something_refused_is_delivered(binlog):
+    binlog.write()
+    with binlog.server.connect() as connection, connection.cursor() as cursor:
+        cursor.execute("SET SESSION binlog_format = 'STATEMENT'")
+        cursor.execute(f"INSERT INTO {binlog.schema}.t (v) VALUES ('statement')")
+    source = binlog.source()
+    source.open(binlog.origin)
+    assert kinds(read_rows(source, 2)).startswith("BRRC")
+    error, _ = until_error(source)
+    assert type(error) is FatalError
+    assert "binlog_format" in error.hint
+    assert str(binlog.server.port) in str(error)
+
+
+def test_binlog_a_reader_that_is_slow_does_not_fill_the_memory(binlog):
+    binlog.write(transactions=600, rows=5)
+    source = binlog.source(entries=200, bytes=1 << 20)
+    source.open(binlog.origin)
+    stream = source._stream
+    assert stream is not None
+    eventually(lambda: stream._waiting_entries >= 200, 10)
+    for _ in range(20):
+        assert stream._waiting_entries <= 200 + 1024
+        time.sleep(0.01)
+    entries = read_rows(source, 3000, timeout=30)
+    assert kinds(entries) == "BRRRRRC" * 600
+    for before, after in pairwise(entries):
+        assert before.position.order < after.position.order
+
+
+def test_binlog_an_event_beyond_the_limit_is_an_error_and_not_a_hang(binlog):
+    binlog.execute(
+        f"CREATE TABLE {binlog.schema}.big (b LONGBLOB)",
+        f"INSERT INTO {binlog.schema}.big VALUES (REPEAT('x', 3000000))",
+    )
+    source = binlog.source(event_bytes=1024 * 1024)
+    source.open(binlog.origin)
+    error, seconds = until_error(source)
+    assert type(error) is FatalError, error
+    assert seconds < 5
+    fits = binlog.source()
+    fits.open(binlog.origin)
+    found = []
+    while not any(e.table == "big" and e.rows for e in found):
+        found += fits.read(100, 5)
+    assert max(len(e.payload) for e in found) > 3_000_000
+
+
+def test_binlog_heartbeats_come_back_through_the_stream(binlog):
+    create_system_tables(binlog.server)
+    source = binlog.source()
+    source.open(source.latest())
+    one, two = (
+        Heartbeat(endpoint(binlog.server), number, interval=0.2, name="p") for number in (11, 12)
+    )
+    one.start()
+    two.start()
+    try:
+        rows = [e for e in read_rows(source, 6) if e.kind is EntryKind.ROWS]
+    finally:
+        one.stop()
+        two.stop()
+    # Each write changes the row, else the binlog would have none of it.
+    assert {(e.schema, e.table) for e in rows} == {("retl", "xdual")}
+    assert one.status().written > 1
+    assert one.status().errors == two.status().errors == 0
+    with binlog.server.connect() as connection, connection.cursor() as cursor:
+        cursor.execute("SELECT COUNT(*) FROM retl.xdual WHERE id IN (11, 12)")
+        assert cursor.fetchone() == (2,)
+
+
+def drop_readers(server):
+    """End all connections that stream the binlog."""
+    with server.connect() as connection, connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT id FROM information_schema.processlist WHERE command LIKE 'Binlog Dump%'"
+        )
+        for (number,) in cursor.fetchall():
+            cursor.execute(f"KILL {number}")
+
+
+def test_binlog_every_row_is_applied_once_while_connections_are_lost(binlog):
+    """The whole of Select: cut transactions, lost connections, rollbacks."""
+    for rows in (1, 40, 3, 200, 1, 1, 75):
+        binlog.write(rows=rows)
+    source = binlog.source(entries=50)
+    loop = SelectLoop(
+        source, SelectSettings(BatchSettings(rows=20, wait=0.01), 3), epoch=1, name="p"
+    )
+    checkpoint, applied, errors, cut = Checkpoint(binlog.origin), [], 0, 0
+    went_back_to = []
+    loop.start(checkpoint)
+    try:
+        while len(applied) < 321:
+            try:
+                batch = loop.next_batch(10)
+            except TransientError as error:
+                went_back_to.append((loop.rollback(error), checkpoint))
+                errors += 1
+                continue
+            assert batch is not None
+            if errors < 3 and len(applied) > errors * 90:
+                drop_readers(binlog.server)
+                eventually(lambda: loop.status().state == "failed" or loop.status().waiting, 10)
+                loop.rollback(TransientError("the target is down"))
+                errors += 1
+                continue
+            applied += [e.payload for e in batch.entries if e.rows and not checkpoint.covers(e)]
+            checkpoint = loop.ack(batch)
+            cut += checkpoint.applied is not None
+    finally:
+        loop.stop()
+    assert all(got == expected for got, expected in went_back_to)
+    assert errors >= 3
+    assert cut > 5
+    whole = binlog.source()
+    whole.open(binlog.origin)
+    assert applied == [e.payload for e in read_rows(whole, 321) if e.rows]
+
+
+# ---- DTS over Kafka
+
+
+def test_dts_a_start_by_offset_and_by_time(dts):
+    base = int(time.time()) - 1000
+    dts.write(at=base)
+    dts.write(at=base + 100)
+    assert dts.source(OffsetStart(offset=3)).initial().offset == 3
+    # Offset 0 is the heartbeat that made the topic; four records a transaction follow.
+    for timestamp, offset in ((base, 1), (base + 1, 5), (base + 100, 5), (base + 10_000, 9)):
+        found = dts.source(TimestampStart(timestamp=timestamp)).initial()
+        assert found == KafkaPosition(dts.topic, 0, offset, timestamp)
+
+
+def test_dts_records_without_value_move_the_position_on(dts):
+    dts.send(None)
+    dts.write()
+    source = dts.source()
+    source.open(dts.origin)
+    entries = read_rows(source, 2)
+    assert [e.kind.name[0] for e in entries] == list("HBRRC")
+    assert [e.position.offset for e in entries] == [2, 3, 4, 5, 6]
+
+
+def test_dts_what_is_no_record_is_an_error_after_what_came_before(dts):
+    dts.write()
+    dts.send(b"\xff" * 200)
+    source = dts.source()
+    source.open(dts.origin)
+    assert kinds(read_rows(source, 2)) == "BRRC"
+    for _ in range(2):
+        error, _ = until_error(source)
+        assert type(error) is FatalError
+        assert "not a DTS record" in str(error)
+        assert f"{dts.topic}[0]@5" in str(error)
+
+
+def test_dts_a_missing_topic_or_partition_is_a_matter_of_configuration(dts):
+    with pytest.raises(ConfigurationError, match="no such topic"):
+        dts.source(topic="never-made").initial()
+    with pytest.raises(ConfigurationError, match="no such partition"):
+        dts.source(partition=40).initial()
+
+
+def test_dts_settings_are_passed_through_and_mistakes_are_named(dts):
+    source = dts.source(sid="sid-1", kafka={"fetch.max.wait.ms": 100, "client_id": "x"})
+    dts.write()
+    source.open(dts.origin)
+    assert kinds(read_rows(source, 2)) == "BRRC"
+    with pytest.raises(ConfigurationError, match="nonsense"):
+        dts.source(kafka={"nonsense": 1}).initial()
+
+
+def expire(dts, offset):
+    """Let the broker forget everything before `offset`."""
+    admin = KafkaAdminClient(bootstrap_servers=dts.server.brokers)
+    admin.delete_records({TopicPartition(dts.topic, 0): offset})
+    admin.close()
+
+
+def test_dts_expired_records_are_a_lost_position(dts):
+    base = int(time.time()) - 1000
+    dts.write(at=base)
+    dts.write(at=base + 100)
+    expire(dts, 5)
+    assert dts.source("earliest").initial().offset == 5
+    with pytest.raises(PositionLostError, match="offset 1 has expired; the topic holds 5 to 9"):
+        dts.source().open(dts.origin)
+    with pytest.raises(PositionLostError, match="may have expired"):
+        dts.source(TimestampStart(timestamp=base)).initial()
+    assert dts.source(TimestampStart(timestamp=base + 100)).initial().offset == 5
+    with pytest.raises(PositionLostError):
+        dts.source(OffsetStart(offset=4)).initial()

@@ -1,0 +1,20 @@
+from setl.select.identity import heartbeat_id, replica_id
+
+
+def test_a_replica_id_never_changes():
+    # A changed number would let an old reader and a new one of the same node read at once.
+    assert replica_id("shop", "orders", "n1") == 3812247092
+
+
+def test_every_node_and_pipeline_reads_under_its_own_id():
+    names = [(c, p, n) for c in ("shop", "crm") for p in ("a", "b", "c") for n in ("n1", "n2")]
+    ids = {replica_id(*name) for name in names}
+    assert len(ids) == len(names)
+    assert all(1 << 31 <= number < (1 << 32) - 1 for number in ids)
+
+
+def test_a_heartbeat_row_belongs_to_a_pipeline_on_whatever_node():
+    assert heartbeat_id("shop", "a") == heartbeat_id("shop", "a")
+    ids = {heartbeat_id(c, p) for c in ("shop", "crm") for p in ("a", "b", "c")}
+    assert len(ids) == 6
+    assert all(0 < number < 1 << 31 for number in ids)

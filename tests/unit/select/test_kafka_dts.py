@@ -1,0 +1,171 @@
+"""What the Kafka client gets to see, and what it does that an embedded broker does not."""
+
+from types import SimpleNamespace
+
+import pytest
+from kafka import errors
+from kafka.structs import TopicPartition
+
+from setl.config.channel import DtsSource
+from setl.errors import ConfigurationError, FatalError, PositionLostError, TransientError
+from setl.model.position import KafkaPosition
+from setl.select import kafka_dts
+from setl.select.kafka_client import client_settings, translate
+from setl.select.kafka_dts import DtsKafkaSource
+from tests.unit.select.fakes import ManualClock
+
+PARTITION = TopicPartition("orders", 0)
+
+
+def config(**more):
+    return DtsSource(type="dts", brokers=["b1:9092", "b2:9092"], topic="orders", **more)
+
+
+def test_the_place_is_kept_by_setl_and_not_by_kafka():
+    settings = client_settings(config(), 5.0)
+    assert settings["bootstrap_servers"] == ["b1:9092", "b2:9092"]
+    assert settings["enable_auto_commit"] is False
+    assert settings["auto_offset_reset"] == "none"
+    assert settings.get("group_id") is None
+    assert settings["request_timeout_ms"] == settings["bootstrap_timeout_ms"] == 5000
+    assert "sasl_mechanism" not in settings
+
+
+def test_a_dts_account_has_the_group_in_its_name():
+    settings = client_settings(config(user="reader", sid="dts123", password="s3cret"), 5.0)
+    assert settings["sasl_plain_username"] == "reader-dts123"
+    assert settings["group_id"] == "dts123"
+    assert (settings["security_protocol"], settings["sasl_mechanism"]) == (
+        "SASL_PLAINTEXT",
+        "PLAIN",
+    )
+
+
+def test_settings_of_the_channel_win_under_either_spelling():
+    passed = {
+        "security.protocol": "SASL_SSL",
+        "sasl_mechanism": "SCRAM-SHA-256",
+        "check_crcs": True,
+    }
+    settings = client_settings(config(user="u", kafka=passed), 5.0)
+    assert settings["security_protocol"] == "SASL_SSL"
+    assert settings["sasl_mechanism"] == "SCRAM-SHA-256"
+    assert settings["check_crcs"] is True
+    assert settings["sasl_plain_username"] == "u"
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        (errors.KafkaTimeoutError("t"), TransientError),
+        (errors.KafkaConnectionError("c"), TransientError),
+        (errors.NotLeaderForPartitionError(), TransientError),
+        (errors.UnknownError(), TransientError),
+        (errors.TopicAuthorizationFailedError({"orders"}), ConfigurationError),
+        (errors.SaslAuthenticationFailedError("no"), ConfigurationError),
+        (errors.UnsupportedCodecError("lz4"), ConfigurationError),
+        (errors.CorruptRecordError("crc"), FatalError),
+    ],
+)
+def test_the_kind_of_an_error(error, kind):
+    assert type(translate(error)) is kind
+
+
+class FakeConsumer:
+    """Plays back answers of `poll`; an exception among them is raised."""
+
+    def __init__(self):
+        self.polls = []
+        self.bounds = (0, 10)
+        self.asked = 0
+        self.closed = False
+        self.clock = ManualClock()
+
+    def partitions_for_topic(self, topic):
+        return {0}
+
+    def assign(self, partitions):
+        assert partitions == [PARTITION]
+
+    def seek(self, partition, offset):
+        self.sought = offset
+
+    def poll(self, timeout_ms, max_records):
+        self.clock.time += timeout_ms / 1000
+        answer = self.polls.pop(0) if self.polls else {}
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    def beginning_offsets(self, partitions, timeout_ms):
+        self.asked += 1
+        if isinstance(self.bounds, Exception):
+            raise self.bounds
+        return {PARTITION: self.bounds[0]}
+
+    def end_offsets(self, partitions, timeout_ms):
+        return {PARTITION: self.bounds[1]}
+
+    def close(self, autocommit, timeout_ms):
+        assert autocommit is False
+        self.closed = True
+
+
+@pytest.fixture
+def opened(monkeypatch):
+    consumer = FakeConsumer()
+    monkeypatch.setattr(kafka_dts, "connect", lambda *_: consumer)
+    source = DtsKafkaSource(config(), clock=consumer.clock)
+    source.open(KafkaPosition("orders", 0, 3))
+    return source, consumer
+
+
+def records(*offsets):
+    return {PARTITION: [SimpleNamespace(offset=o, value=None) for o in offsets]}
+
+
+def test_records_that_expire_while_they_are_read_are_lost(opened):
+    source, consumer = opened
+    assert consumer.sought == 3
+    consumer.polls = [records(3, 4), errors.OffsetOutOfRangeError({PARTITION: 5})]
+    assert [e.position.offset for e in source.read(10, 1)] == [4, 5]
+    consumer.bounds = (8, 10)
+    with pytest.raises(PositionLostError, match="offset 5 has expired; the topic holds 8 to 10"):
+        source.read(10, 1)
+
+
+def test_a_topic_that_was_made_anew_is_a_lost_position(opened):
+    source, consumer = opened
+    consumer.bounds = (0, 2)
+    with pytest.raises(PositionLostError, match="offset 3 does not exist"):
+        source.open(KafkaPosition("orders", 0, 3))
+
+
+def test_a_silent_broker_is_asked_for_a_sign_of_life(opened):
+    source, consumer = opened
+    consumer.asked = 0
+    assert source.read(10, 2.5) == ()
+    assert consumer.asked == 0
+    assert source.read(10, 2.5) == ()
+    assert consumer.asked == 1
+    consumer.bounds = errors.KafkaTimeoutError("no answer")
+    with pytest.raises(TransientError, match="no answer"):
+        source.read(10, 4)
+
+
+def test_a_busy_broker_is_not_asked(opened):
+    source, consumer = opened
+    consumer.asked = 0
+    for offset in range(3, 40):
+        consumer.polls = [{}, records(offset)]
+        assert len(source.read(10, 1)) == 1
+    assert consumer.asked == 0
+
+
+def test_closed_means_closed(opened):
+    source, consumer = opened
+    source.close()
+    assert consumer.closed
+    with pytest.raises(TransientError):
+        source.read(10, 0)
+    source.close()

@@ -1,0 +1,346 @@
+import threading
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from setl.clock import SystemClock
+from setl.errors import FatalError, FencedError, PositionLostError, TransientError
+from setl.model.batch import BatchTermin
+from setl.model.checkpoint import Checkpoint
+from setl.model.entry import EntryKind
+from setl.select.batching import BatchSettings
+from setl.select.reader import SelectLoop
+from setl.select.reading import SelectSettings
+from tests.unit.model.streams import B, C, H, R, entries, kafka_position, streams
+from tests.unit.select.fakes import ScriptedSource
+from tests.waiting import eventually
+
+START = Checkpoint(kafka_position(0))
+LOST = TransientError("the connection was lost")
+
+
+def transactions(count, rows=2):
+    return entries([B, *[R] * rows, C] * count)
+
+
+@pytest.fixture
+def make():
+    """Builds loops; all are stopped, and none may leave a thread behind."""
+    loops = []
+    before = set(threading.enumerate())
+
+    def build(source, *, rows=2, wait=0.01, window=3, epoch=1, **more):
+        loop = SelectLoop(
+            source,
+            SelectSettings(BatchSettings(rows, 1 << 20, wait), window, **more),
+            epoch=epoch,
+            name="shop/orders",
+        )
+        loops.append(loop)
+        return loop
+
+    yield build
+    for loop in loops:
+        loop.stop()
+    eventually(lambda: not set(threading.enumerate()) - before, 5, message="threads ended")
+
+
+def take(loop, count):
+    """The next `count` batches, each acked at once."""
+    found = []
+    for _ in range(count):
+        batch = loop.next_batch(5)
+        assert batch is not None
+        loop.ack(batch)
+        found.append(batch)
+    return found
+
+
+def rows_of(batches):
+    return [e for b in batches for e in b.entries if e.rows]
+
+
+def test_batches_come_in_order_until_the_stream_is_idle(make):
+    stream = transactions(20)
+    loop = make(ScriptedSource(stream))
+    loop.start(START)
+    got = take(loop, 20)
+    assert [e for b in got for e in b.entries] == stream
+    assert [b.id for b in got] == list(range(1, 21))
+    assert loop.next_batch(0.02) is None
+    status = loop.status()
+    assert (status.state, status.entries, status.rows, status.batches) == ("reading", 80, 40, 20)
+    assert (status.unacked, status.waiting, status.error, status.bytes) == (0, 0, "", 800)
+    assert status.timestamp == 80.0
+
+
+def test_reading_stops_while_the_window_is_full(make):
+    source = ScriptedSource(transactions(50))
+    loop = make(source, window=3)
+    loop.start(START)
+    first = loop.next_batch(5)
+    eventually(lambda: loop.status().unacked == 3, 5)
+    reads = source.reads
+    eventually(lambda: loop.status().waiting == 2, 5)
+    assert source.reads <= reads + 1
+    loop.ack(first)
+    eventually(lambda: source.reads > reads, 5)
+    assert loop.status().unacked == 3
+
+
+def test_small_changes_do_not_wait_for_a_full_batch(make):
+    loop = make(ScriptedSource(transactions(1)), rows=1000)
+    loop.start(START)
+    assert loop.next_batch(5).rows == 2
+
+
+def test_while_a_batch_waits_the_next_one_grows(make):
+    source = ScriptedSource(transactions(40), chunk=4)
+    source.hold(4)
+    loop = make(source, rows=1000, wait=0.0, window=10)
+    loop.start(START)
+    eventually(lambda: loop.status().waiting == 1, 5)
+    source.release()
+    eventually(lambda: loop.status().entries == 160, 5)
+    assert [b.rows for b in take(loop, 2)] == [2, 78]
+
+
+def test_an_error_comes_after_what_was_read_before_it(make):
+    stream = transactions(4)
+    loop = make(ScriptedSource(stream, failures={13: LOST}), rows=1000, wait=60)
+    loop.start(START)
+    batch = loop.next_batch(5)
+    assert batch.entries == stream[:12]  # the rest of the fourth transaction is read again
+    for _ in range(3):
+        with pytest.raises(TransientError, match="connection was lost"):
+            loop.next_batch(5)
+    assert loop.status().state == "failed"
+    assert "connection was lost" in loop.status().error
+    loop.ack(batch)
+    assert loop.rollback(LOST) == batch.checkpoint
+    loop.pause()  # the new generation must not inherit the old error
+    assert loop.status().state == "paused"
+
+
+@pytest.mark.parametrize(
+    "error",
+    [LOST, PositionLostError("binlog.000001 was purged"), FatalError("statement format")],
+)
+def test_an_error_of_opening_is_handed_on(make, error):
+    source = ScriptedSource(transactions(1), open_errors=[error])
+    loop = make(source)
+    loop.start(START)
+    with pytest.raises(type(error)) as raised:
+        loop.next_batch(5)
+    assert raised.value is error
+    loop.rollback(error)
+    assert take(loop, 1)[0].rows == 2
+
+
+def test_a_defect_in_a_source_is_an_error_too(make):
+    loop = make(ScriptedSource(transactions(1), open_errors=[KeyError("x")]))
+    loop.start(START)
+    with pytest.raises(FatalError, match=r"KeyError\('x'\)") as raised:
+        loop.next_batch(5)
+    assert isinstance(raised.value.__cause__, KeyError)
+
+
+def test_a_rollback_reads_again_from_the_last_ack_with_new_ids(make):
+    stream = transactions(10)
+    source = ScriptedSource(stream)
+    loop = make(source)
+    loop.start(START)
+    (first,) = take(loop, 1)
+    second, third = loop.next_batch(5), loop.next_batch(5)
+    assert loop.rollback(LOST) == first.checkpoint
+    again = take(loop, 9)
+    assert [e for b in (first, *again) for e in b.entries] == stream
+    assert min(b.id for b in again) > third.id > second.id
+    assert [p.offset for p in source.opened] == [0, 4]
+    assert loop.status().generation == 2
+
+
+def test_a_termin_with_an_error_is_a_rollback(make):
+    loop = make(ScriptedSource(transactions(5)))
+    loop.start(START)
+    take(loop, 1)
+    batch = loop.next_batch(5)
+    acked = loop.settle(BatchTermin(batch.id, batch.epoch, LOST))
+    assert acked.resume.offset == 4
+    assert loop.next_batch(5).entries == batch.entries
+
+
+def test_a_batch_of_before_the_rollback_cannot_be_acked_afterwards(make):
+    loop = make(ScriptedSource(transactions(5)))
+    loop.start(START)
+    stale = loop.next_batch(5)
+    loop.rollback(LOST)
+    fresh = loop.next_batch(5)
+    with pytest.raises(FatalError, match="out of order"):
+        loop.ack(stale)
+    loop.ack(fresh)
+
+
+def test_a_termin_of_another_epoch_is_refused(make):
+    loop = make(ScriptedSource(transactions(1)), epoch=8)
+    loop.start(START)
+    batch = loop.next_batch(5)
+    with pytest.raises(FencedError):
+        loop.settle(BatchTermin(batch.id, 7))
+    loop.ack(batch)
+
+
+def test_rewind_goes_where_it_is_told(make):
+    stream = transactions(5)
+    loop = make(ScriptedSource(stream))
+    loop.start(START)
+    take(loop, 2)
+    loop.rewind(Checkpoint(stream[3].position))
+    assert loop.next_batch(5).entries == stream[4:8]
+
+
+def test_pause_keeps_the_place_even_inside_a_transaction(make):
+    stream = transactions(2, rows=8)
+    source = ScriptedSource(stream, chunk=2)
+    source.hold(6)
+    loop = make(source, rows=100)
+    loop.start(START)
+    eventually(lambda: loop.status().entries == 6, 5)
+    loop.pause()
+    source.release()
+    entries_read = loop.status().entries
+    assert loop.next_batch(0.1) is None
+    assert loop.status().entries <= entries_read + 2  # the read that was under way
+    assert loop.status().state == "paused"
+    loop.resume()
+    got = rows_of([loop.next_batch(5)])
+    while len(got) < 16:
+        got += rows_of([loop.next_batch(5)])
+    assert got == [e for e in stream if e.rows]
+    assert len(source.opened) == 1
+
+
+def test_stop_interrupts_reading_and_may_be_called_twice(make):
+    source = ScriptedSource(transactions(1))
+    loop = make(source)
+    loop.start(START)
+    take(loop, 1)
+    loop.stop()
+    loop.stop()
+    assert not source.open_now
+    assert loop.status().state == "stopped"
+    with pytest.raises(FatalError, match="not started, or stopped"):
+        loop.next_batch(5)
+
+
+def test_stop_interrupts_a_reader_that_waits_for_room(make):
+    loop = make(ScriptedSource(transactions(50)), window=1)
+    loop.start(START)
+    eventually(lambda: loop.status().waiting == 1, 5)
+    loop.stop()
+    assert loop.status().state == "stopped"
+
+
+def test_starting_twice_is_refused(make):
+    loop = make(ScriptedSource([]))
+    loop.start(START)
+    with pytest.raises(FatalError, match="twice"):
+        loop.start(START)
+
+
+def test_whoever_waits_is_woken_by_a_rollback_from_another_thread(make):
+    loop = make(ScriptedSource([]))
+    loop.start(START)
+    found = []
+    waiting = threading.Thread(target=lambda: found.append(loop.next_batch(30)), daemon=True)
+    waiting.start()
+    loop.rollback(LOST)
+    waiting.join(5)
+    assert found == [None]
+
+
+class DeafSource(ScriptedSource):
+    """Does not return from a read when it is closed, until it is let go."""
+
+    def __init__(self, stream):
+        super().__init__(stream)
+        self.let_go = threading.Event()
+
+    def read(self, limit, timeout):
+        self.let_go.wait(30)
+        return super().read(limit, timeout)
+
+
+def test_a_source_that_does_not_end_cannot_be_read_twice_at_once(make):
+    source = DeafSource(transactions(1))
+    loop = make(source, stop_timeout=0.05)
+    loop.start(START)
+    for _ in range(2):
+        with pytest.raises(TransientError, match="does not end"):
+            loop.rollback(LOST)
+        with pytest.raises(TransientError, match="does not end"):
+            loop.next_batch(5)
+    source.let_go.set()
+    eventually(lambda: not any(t.name.startswith("select-") for t in threading.enumerate()), 5)
+    loop.rollback(LOST)
+    assert take(loop, 1)[0].rows == 2
+
+
+def test_idle_and_blocked_time_are_counted(make):
+    loop = make(ScriptedSource(transactions(3)), window=1)
+    loop.start(START)
+    began = SystemClock().monotonic()
+    eventually(lambda: SystemClock().monotonic() > began + 0.3, 5)
+    take(loop, 3)
+    eventually(lambda: loop.status().blocked_seconds > 0.2, 5)
+    eventually(lambda: loop.status().idle_seconds > 0, 5)
+
+
+def test_heartbeats_do_not_make_a_storm_of_batches(make):
+    loop = make(ScriptedSource(entries([H] * 300), chunk=1), rows=1000, wait=0.05)
+    loop.start(START)
+    batches = []
+    while sum(len(b.entries) for b in batches) < 300:
+        batches += take(loop, 1)
+    assert len(batches) < 100
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.data())
+def test_whatever_fails_and_is_rolled_back_every_row_is_applied_once(data):
+    stream, _ = data.draw(streams())
+    failing = data.draw(st.sets(st.integers(0, max(0, len(stream) - 1)), max_size=4))
+    source = ScriptedSource(
+        stream,
+        chunk=data.draw(st.integers(1, 5)),
+        failures={at: TransientError(f"lost at {at}") for at in failing if at < len(stream)},
+    )
+    loop = SelectLoop(
+        source,
+        SelectSettings(BatchSettings(data.draw(st.integers(1, 6)), 1 << 20, 0.002), 3),
+        epoch=1,
+        name="p",
+    )
+    rolled_back = data.draw(st.sets(st.integers(1, 12), max_size=4))
+    applied, floor, taken, went_back_to = [], START, 0, []
+    loop.start(floor)
+    want = [e for e in stream if e.kind is EntryKind.ROWS]
+    try:
+        while len(applied) < len(want):
+            try:
+                batch = loop.next_batch(5)
+            except TransientError as error:
+                went_back_to.append((loop.rollback(error), floor))
+                continue
+            assert batch is not None
+            taken += 1
+            if taken in rolled_back:
+                loop.rollback(LOST)
+                continue
+            applied += [e for e in batch.entries if e.rows and not floor.covers(e)]
+            floor = loop.ack(batch)
+    finally:
+        loop.stop()
+    assert applied == want
+    assert all(got == expected for got, expected in went_back_to)

@@ -1,0 +1,157 @@
+import threading
+
+import pytest
+
+from setl.errors import FatalError, FencedError, TransientError
+from setl.model.batch import Batch, BatchTermin
+from setl.model.checkpoint import Checkpoint
+from setl.select.unacked import UnackedBatches
+from tests.unit.model.streams import kafka_position
+from tests.waiting import eventually
+
+START = Checkpoint(kafka_position(0))
+EPOCH = 5
+ERROR = TransientError("the target is down")
+
+
+def batch(number):
+    return Batch(number, EPOCH, [], Checkpoint(kafka_position(number * 10)), 0, 0)
+
+
+def ack(number, epoch=EPOCH):
+    return BatchTermin(number, epoch)
+
+
+@pytest.fixture
+def three():
+    batches = UnackedBatches(EPOCH, START, 3)
+    for number in (1, 2, 3):
+        assert batches.offer(batch(number), 0)
+    return batches
+
+
+def in_thread(function):
+    """Run `function` in a thread; returns the list that gets its result, and the thread."""
+    found = []
+    thread = threading.Thread(target=lambda: found.append(function()), daemon=True)
+    thread.start()
+    return found, thread
+
+
+def test_batches_are_taken_in_order_and_kept_until_their_ack(three):
+    assert [three.take(0).id for _ in range(3)] == [1, 2, 3]
+    assert three.take(0) is None
+    assert (len(three), three.waiting) == (3, 0)
+    assert three.settle(ack(1)) == batch(1).checkpoint
+    assert (len(three), three.acked) == (2, batch(1).checkpoint)
+
+
+def test_no_more_than_window_batches_are_unacked(three):
+    assert not three.offer(batch(4), 0)
+    three.take(0)
+    assert not three.offer(batch(4), 0.01)  # taken is not acked
+    three.settle(ack(1))
+    assert three.offer(batch(4), 0)
+
+
+def test_an_ack_lets_a_blocked_offer_in(three):
+    three.take(0)
+    found, thread = in_thread(lambda: three.offer(batch(4), 30))
+    assert not found
+    three.settle(ack(1))
+    thread.join(5)
+    assert found == [True]
+
+
+def test_closing_interrupts_whoever_waits(three):
+    offering, one = in_thread(lambda: three.offer(batch(4), 30))
+    empty = UnackedBatches(EPOCH, START, 1)
+    taking, two = in_thread(lambda: empty.take(30))
+    assert three.close() == START
+    empty.close()
+    one.join(5)
+    two.join(5)
+    assert (offering, taking) == ([False], [None])
+    assert not three.offer(batch(4), 0)
+    assert three.take(0) is None
+    assert three.close() == START
+
+
+def test_an_offer_wakes_who_waits_for_a_batch():
+    batches = UnackedBatches(EPOCH, START, 1)
+    found, thread = in_thread(lambda: batches.take(30))
+    batches.offer(batch(1), 0)
+    thread.join(5)
+    assert found == [batch(1)]
+
+
+def test_a_rollback_gives_everything_up_and_says_where_to_go_on(three):
+    three.take(0)
+    three.take(0)
+    three.settle(ack(1))
+    assert three.settle(BatchTermin(2, EPOCH, ERROR)) == batch(1).checkpoint
+    assert (len(three), three.waiting) == (0, 0)
+    assert three.take(0) is None
+    assert not three.offer(batch(9), 0)
+
+
+def test_a_rollback_before_the_first_ack_goes_back_to_the_start(three):
+    three.take(0)
+    assert three.settle(BatchTermin(1, EPOCH, ERROR)) == START
+
+
+@pytest.mark.parametrize("number", [2, 3, 99])
+def test_a_termin_out_of_order_is_refused(three, number):
+    three.take(0)
+    three.take(0)
+    with pytest.raises(FatalError, match="out of order"):
+        three.settle(ack(number))
+    with pytest.raises(FatalError, match="out of order"):
+        three.settle(BatchTermin(number, EPOCH, ERROR))
+    assert len(three) == 3
+    three.settle(ack(1))
+
+
+def test_a_batch_that_nobody_took_cannot_have_ended(three):
+    with pytest.raises(FatalError, match="none is loading"):
+        three.settle(ack(1))
+
+
+def test_a_termin_twice_is_refused(three):
+    three.take(0)
+    three.settle(ack(1))
+    with pytest.raises(FatalError):
+        three.settle(ack(1))
+
+
+@pytest.mark.parametrize("epoch", [EPOCH - 1, EPOCH + 1])
+def test_a_termin_of_another_epoch_is_refused(three, epoch):
+    three.take(0)
+    with pytest.raises(FencedError):
+        three.settle(ack(1, epoch))
+    assert len(three) == 3
+
+
+def test_an_error_comes_after_the_batches_before_it_and_again_and_again(three):
+    three.fail(ERROR)
+    assert [three.take(0).id for _ in range(3)] == [1, 2, 3]
+    for _ in range(2):
+        with pytest.raises(TransientError) as raised:
+            three.take(30)
+        assert raised.value is ERROR
+    assert three.settle(ack(1)) == batch(1).checkpoint  # what was read is still good
+
+
+def test_an_error_wakes_who_waits():
+    batches = UnackedBatches(EPOCH, START, 1)
+    caught = []
+
+    def wait():
+        with pytest.raises(TransientError) as raised:
+            batches.take(30)
+        caught.append(raised.value)
+
+    thread = threading.Thread(target=wait, daemon=True)
+    thread.start()
+    batches.fail(ERROR)
+    eventually(lambda: caught == [ERROR], 5)
