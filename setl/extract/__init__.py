@@ -1,0 +1,1 @@
+"""Extract: which entries of a batch are rows to apply, decided from headers alone."""

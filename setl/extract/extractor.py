@@ -1,0 +1,290 @@
+"""Extract: what of a batch is to be applied, and to which tables it goes.
+
+Runs in the driver, over headers. Nothing is decoded but the rows of two tables of setl's own,
+``retl.retl_mark`` and ``retl.xdual``; everything else is decided by an entry's kind and name.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from enum import Enum
+from typing import Final, NamedTuple, Protocol
+
+from setl.codec.port import RowCodec
+from setl.codec.statement import parse_statement
+from setl.config.routing import Route
+from setl.errors import SetlError
+from setl.extract.ddl import is_own_ddl
+from setl.extract.loopback import (
+    OUTSIDE,
+    LoopbackState,
+    MarkIdentity,
+    after_entry,
+    after_mark,
+    read_mark,
+)
+from setl.model.batch import Batch
+from setl.model.change import DecodedRows, Value
+from setl.model.checkpoint import Checkpoint
+from setl.model.entry import Entry, EntryKind
+
+SYSTEM_SCHEMA: Final = "retl"
+
+# Names of tables are a pool that a source can let grow without bound, for example by making
+# a table a day; their routes can always be found again.
+_ROUTES_KEPT: Final = 10_000
+
+
+class _System(Enum):
+    """Tables of the system schema. None of them is ever applied."""
+
+    MARK = "retl_mark"
+    HEARTBEAT = "xdual"
+    FREE_GATE = "retl_buffer"
+    OTHER = ""
+
+
+class Routing(Protocol):
+    """Where the rows of a table go. The answer for one name never changes."""
+
+    def route(self, schema: str, table: str) -> tuple[Route, ...]:
+        """The routes of a table, none if it is not mapped."""
+        ...
+
+
+class RoutedRows(NamedTuple):
+    """A rows entry that is to be applied.
+
+    Attributes:
+        entry: the rows, undecoded.
+        routes: where they go, at least one.
+    """
+
+    entry: Entry
+    routes: tuple[Route, ...]
+
+
+class HeartbeatSeen(NamedTuple):
+    """A heartbeat that came back through the stream.
+
+    Attributes:
+        id: ``ID`` of the row of ``retl.xdual``: whose heartbeat it is.
+        written_at: when the source wrote it, seconds since 1970 UTC by the source's clock.
+    """
+
+    id: int
+    written_at: float
+
+
+@dataclass(slots=True)
+class ExtractCounts:
+    """What became of the rows of a batch.
+
+    Numbers of rows are estimates where the source is a binlog (see `Entry.rows`), so the more
+    telling ones are also given as numbers of entries, which are exact.
+
+    Attributes:
+        rows: rows that are to be applied.
+        entries: entries that hold them.
+        loopback_rows: rows dropped because this channel wrote them; marks are not counted.
+        loopback_entries: entries that hold them.
+        unmapped: rows of tables that the channel does not map.
+        repeated: rows that were applied before and are read again for their transaction's mark.
+        heartbeats: entries of ``retl.xdual``.
+        free_gate: rows written to ``retl.retl_buffer``; they are not acted on.
+    """
+
+    rows: int = 0
+    entries: int = 0
+    loopback_rows: int = 0
+    loopback_entries: int = 0
+    unmapped: int = 0
+    repeated: int = 0
+    heartbeats: int = 0
+    free_gate: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Extracted:
+    """What is left of a batch.
+
+    Attributes:
+        rows: what is to be applied, in source order.
+        ddl: DDL of mapped tables, and DDL whose table is not known, in source order; its place
+            among the rows is its position's.
+        heartbeats: heartbeats seen, in source order.
+        counts: what became of the rest.
+    """
+
+    rows: list[RoutedRows] = field(default_factory=list[RoutedRows])
+    ddl: list[Entry] = field(default_factory=list[Entry])
+    heartbeats: list[HeartbeatSeen] = field(default_factory=list[HeartbeatSeen])
+    counts: ExtractCounts = field(default_factory=ExtractCounts)
+
+
+class _Destinations(dict[tuple[str, str], "tuple[Route, ...] | _System"]):
+    """What to do with the rows of each table, looked up once for each name."""
+
+    def __init__(self, routing: Routing) -> None:
+        super().__init__()
+        self._routing = routing
+
+    def __missing__(self, name: tuple[str, str]) -> tuple[Route, ...] | _System:
+        if len(self) >= _ROUTES_KEPT:
+            self.clear()
+        schema, table = name
+        if schema.lower() == SYSTEM_SCHEMA:
+            known = (_System.MARK, _System.HEARTBEAT, _System.FREE_GATE)
+            found = next((s for s in known if s.value == table.lower()), _System.OTHER)
+        else:
+            found = self._routing.route(schema, table)
+        self[name] = found
+        return found
+
+
+class Extractor:
+    """Goes through the batches of one pipeline in order, carrying the transaction's verdict.
+
+    Not thread-safe. After a batch was not applied, `reset` comes before the next `extract`.
+    """
+
+    def __init__(self, routing: Routing, identity: MarkIdentity, codec: RowCodec) -> None:
+        """Start between two transactions, with nothing applied.
+
+        Args:
+            routing: which tables are mapped, and where to.
+            identity: by what the channel knows its own marks.
+            codec: decodes the rows of the system tables.
+        """
+        self._destinations = _Destinations(routing)
+        self._identity = identity
+        self._codec = codec
+        self._state: LoopbackState = OUTSIDE
+        self._bound: Checkpoint | None = None
+
+    def reset(self, checkpoint: Checkpoint) -> None:
+        """Get ready for a stream that starts again at `checkpoint`.
+
+        The verdict of the transaction is forgotten, not restored: a checkpoint resumes at a
+        boundary, so the stream tells it again, mark first. That is why a checkpoint inside a
+        transaction goes back to its beginning, and holds how far its rows were applied.
+        """
+        self._state = OUTSIDE
+        self._bound = None if checkpoint.applied is None else checkpoint
+
+    @property
+    def state(self) -> LoopbackState:
+        """Where in a transaction the stream is, after the last batch."""
+        return self._state
+
+    def extract(self, batch: Batch) -> Extracted:
+        """Sort out the next batch.
+
+        Raises:
+            DataError: a row of a system table cannot be decoded.
+        """
+        extracted = Extracted()
+        counts, routed = extracted.counts, extracted.rows
+        destinations, bound, state = self._destinations, self._bound, self._state
+        rows_kind = EntryKind.ROWS
+        # Runs once for every entry of the source, so it is kept to dictionary look-ups.
+        for entry in batch.entries:
+            kind = entry.kind
+            if kind is not rows_kind:
+                state = after_entry(state, kind)
+                if kind is EntryKind.DDL:
+                    self._ddl(entry, extracted)
+                continue
+            destination = destinations[entry.schema, entry.table]
+            if isinstance(destination, _System):
+                state = self._system(entry, destination, state, bound, extracted)
+                continue
+            if not state.inside:
+                state = after_entry(state, kind)
+            if bound is not None:
+                if bound.covers(entry):
+                    counts.repeated += entry.rows
+                    continue
+                bound = None  # the stream only goes on from here
+            if state.loopback:
+                counts.loopback_rows += entry.rows
+                counts.loopback_entries += 1
+            elif destination:
+                counts.rows += entry.rows
+                routed.append(RoutedRows(entry, destination))
+            else:
+                counts.unmapped += entry.rows
+        counts.entries = len(routed)
+        self._bound, self._state = bound, state
+        return extracted
+
+    def _system(
+        self,
+        entry: Entry,
+        table: _System,
+        state: LoopbackState,
+        bound: Checkpoint | None,
+        extracted: Extracted,
+    ) -> LoopbackState:
+        """Act on rows of the system schema; returns the state after them."""
+        if table is _System.MARK:
+            return self._marks(entry, state)
+        if bound is None or not bound.covers(entry):
+            if table is _System.HEARTBEAT:
+                extracted.counts.heartbeats += 1
+                extracted.heartbeats.extend(_heartbeats(self._decode(entry)))
+            elif table is _System.FREE_GATE:
+                extracted.counts.free_gate += entry.rows
+        return after_entry(state, entry.kind)
+
+    def _marks(self, entry: Entry, state: LoopbackState) -> LoopbackState:
+        schema, op, images = self._decode(entry)
+        for before, after in images:
+            state = after_mark(state, read_mark(self._identity, schema, op, before, after))
+        return state
+
+    def _ddl(self, entry: Entry, extracted: Extracted) -> None:
+        if is_own_ddl(self._identity, entry.statement):
+            return
+        tables = parse_statement(entry.statement, entry.schema).tables or ((entry.schema, ""),)
+        if any(self._concerns(schema, table) for schema, table in tables):
+            extracted.ddl.append(entry)
+
+    def _concerns(self, schema: str, table: str) -> bool:
+        """Whether DDL of this table may matter; "" is a table that nothing tells."""
+        if schema.lower() == SYSTEM_SCHEMA:
+            return False
+        return not table or bool(self._destinations[schema, table])
+
+    def _decode(self, entry: Entry) -> DecodedRows:
+        try:
+            return self._codec.decode(entry.payload, entry.context)
+        except SetlError as error:
+            error.at(table=f"{entry.schema}.{entry.table}", position=entry.position)
+            raise
+
+
+def _heartbeats(decoded: DecodedRows) -> list[HeartbeatSeen]:
+    columns = {name.lower(): i for i, name in enumerate(decoded.schema.names)}
+    id_at, written_at = columns.get("id"), columns.get("x")
+    seen: list[HeartbeatSeen] = []
+    if id_at is None or written_at is None:
+        return seen
+    for _, after in decoded.images:
+        if after is None:
+            continue
+        number, seconds = after[id_at], _seconds(after[written_at])
+        if isinstance(number, int) and seconds is not None:
+            seen.append(HeartbeatSeen(number, seconds))
+    return seen
+
+
+def _seconds(value: Value) -> float | None:
+    """A UTC date and time as text, in seconds since 1970; None for NULL and zero dates."""
+    if not isinstance(value, str):
+        return None
+    try:
+        return datetime.fromisoformat(value).replace(tzinfo=UTC).timestamp()
+    except ValueError:
+        return None
