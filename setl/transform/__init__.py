@@ -1,0 +1,1 @@
+"""Transform: decode, map, compact and evaluate expressions, in Spark tasks."""

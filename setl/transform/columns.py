@@ -1,0 +1,245 @@
+"""Which columns of a source table go to which columns of the target."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from operator import itemgetter
+from typing import Any, Protocol, Self
+
+from setl.errors import ConfigurationError
+from setl.model.change import Row
+from setl.model.schema import Column, RowSchema
+
+
+class ColumnRules(Protocol):
+    """What a table mapping says about columns.
+
+    Names of columns are compared without regard to case, as MySQL compares them.
+    """
+
+    @property
+    def index(self) -> int:
+        """Place of the mapping in the pipeline's `tables`, for messages."""
+        ...
+
+    @property
+    def include(self) -> tuple[str, ...] | None:
+        """The only columns that pass under their own names; None if all do."""
+        ...
+
+    @property
+    def exclude(self) -> tuple[str, ...]:
+        """Columns that do not pass under their own names."""
+        ...
+
+    @property
+    def renames(self) -> Mapping[str, str]:
+        """Target column → the source column whose values it takes."""
+        ...
+
+    @property
+    def expressions(self) -> Mapping[str, str]:
+        """Target column → Spark SQL that computes it."""
+        ...
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """Columns that identify a row where the table's own key is not to be used; or none."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnPlan:
+    """How rows of one source schema become rows of the target, as far as no expression is needed.
+
+    Attributes:
+        columns: the target's columns, as their values come; without those that expressions
+            compute.
+        sources: for each of them, its index in a source row.
+        key: indexes of the key columns in `columns`, in key order.
+    """
+
+    columns: tuple[Column, ...]
+    sources: tuple[int, ...]
+    key: tuple[int, ...]
+    _project: Callable[[Any], Row] | None
+
+    @classmethod
+    def build(cls, schema: RowSchema, rules: ColumnRules, *, incomplete: bool = False) -> Self:
+        """Plan for one schema; once for each, not for each row.
+
+        A column that `renames` takes, or that an expression or a rename replaces under its own
+        name, does not pass under that name as well.
+
+        Args:
+            schema: the source's columns.
+            rules: what the table mapping says.
+            incomplete: the schema has only the columns that some record mentioned (see
+                `setl.transform.compaction.Survivors.partial`), so names may be missing from it.
+
+        Raises:
+            ConfigurationError: the mapping names columns that the source does not have, or
+                leaves out a key column; says all that is wrong, with its place in the mapping.
+        """
+        names = {name.lower(): i for i, name in enumerate(schema.names)}
+        problems = [] if incomplete else _missing(names, rules)
+        chosen = _chosen(schema, rules)
+        key = key_indexes(schema, rules.key)
+        places = {source: i for i, (source, _) in reversed(list(enumerate(chosen)))}
+        problems += [_key_lost(schema, rules, i) for i in key if i not in places]
+        if problems:
+            raise ConfigurationError(
+                f"the columns of {schema.name} do not fit their mapping: " + "; ".join(problems),
+                hint="`setl check` compares mappings with the tables",
+                table=schema.name,
+            )
+        sources = tuple(source for source, _ in chosen)
+        columns = tuple(
+            column if column.name == name else replace(column, name=name)
+            for column, name in ((schema.columns[source], name) for source, name in chosen)
+        )
+        return cls(columns, sources, tuple(places[i] for i in key), _projector(schema, sources))
+
+    @property
+    def is_identity(self) -> bool:
+        """Whether rows go on as they are, perhaps under other names."""
+        return self._project is None
+
+    def row(self, row: Row) -> Row:
+        """One source row as a target row."""
+        return row if self._project is None else self._project(row)
+
+    def rows(self, rows: list[Row]) -> list[Row]:
+        """Many at once; the same list where nothing changes."""
+        return rows if self._project is None else list(map(self._project, rows))
+
+
+def key_indexes(schema: RowSchema, names: Sequence[str] = ()) -> tuple[int, ...]:
+    """Indexes of the columns that identify a row of this schema, in key order.
+
+    Args:
+        schema: the columns.
+        names: columns to use instead of the primary key; none for the primary key.
+
+    Raises:
+        ConfigurationError: there is no key, or a named column does not exist.
+    """
+    if not names:
+        if schema.key:
+            return schema.key
+        raise ConfigurationError(
+            f"{schema.name} has no primary key, so its rows cannot be told apart",
+            hint="Give it a primary key, or name columns that are unique and never null under"
+            " `key` in its mapping, or leave the table out",
+            table=schema.name,
+        )
+    places = {name.lower(): i for i, name in enumerate(schema.names)}
+    missing = [name for name in names if name.lower() not in places]
+    if missing:
+        raise ConfigurationError(
+            f"{schema.name} has no column {', '.join(missing)}, named under `key`",
+            hint=f"Its columns are {', '.join(schema.names)}",
+            table=schema.name,
+        )
+    return tuple(places[name.lower()] for name in names)
+
+
+def referenced_columns(
+    expressions: Iterable[str], where: str | None, names: Sequence[str]
+) -> tuple[str, ...]:
+    """The source columns that Spark SQL texts may refer to, in the order of `names`.
+
+    By words alone, so a column that shares its name with a function or an alias counts as
+    referred to; too many columns cost time, one too few would fail. Text in single or double
+    quotes and comments hold no names; a star where a column may stand means all.
+
+    Args:
+        expressions: the texts.
+        where: one more text, or None.
+        names: names of the source's columns.
+    """
+    words: set[str] = set()
+
+    def blank(lexeme: re.Match[str]) -> str:
+        quoted = lexeme["quoted"]
+        if quoted is None:
+            return " "
+        words.add(quoted.replace("``", "`").lower())
+        return "``"  # something stands here, for what precedes a star
+
+    for text in (*expressions, where or ""):
+        bare = _LEXEMES.sub(blank, text)
+        if _STAR.search(bare):
+            return tuple(names)
+        words.update(word.lower() for word in _WORD.findall(bare))
+    return tuple(name for name in names if name.lower() in words)
+
+
+# https://spark.apache.org/docs/latest/sql-ref-literals.html#string-literal : a backslash escapes
+# in texts, but not after the prefix r.
+_LEXEMES = re.compile(
+    r"""`(?P<quoted>(?:[^`]|``)+)`
+      | \br'[^']*' | \br"[^"]*"
+      | '(?:[^'\\]|\\.)*' | "(?:[^"\\]|\\.)*"
+      | --[^\n]* | /\*.*?\*/""",
+    re.VERBOSE | re.DOTALL | re.IGNORECASE,
+)
+_WORD = re.compile(r"\w+")
+_STAR = re.compile(r"(?:^|[(,.])\s*\*")
+
+
+def _missing(names: Mapping[str, int], rules: ColumnRules) -> list[str]:
+    place = f"tables[{rules.index}]"
+    named = [
+        *((f"{place}.include", name) for name in rules.include or ()),
+        *((f"{place}.exclude", name) for name in rules.exclude),
+        *((f"{place}.columns.{target}", source) for target, source in rules.renames.items()),
+    ]
+    return [
+        f"{path} names {name}, which the source does not have"
+        for path, name in named
+        if name.lower() not in names
+    ]
+
+
+def _chosen(schema: RowSchema, rules: ColumnRules) -> list[tuple[int, str]]:
+    """(source index, target name) of each target column, in the order of the source."""
+    include = None if rules.include is None else {name.lower() for name in rules.include}
+    renamed: dict[str, list[str]] = {}
+    for target, source in rules.renames.items():
+        renamed.setdefault(source.lower(), []).append(target)
+    replaced = {name.lower() for name in (*rules.renames, *rules.expressions, *rules.exclude)}
+    chosen: list[tuple[int, str]] = []
+    for i, name in enumerate(schema.names):
+        lowered = name.lower()
+        if lowered in renamed:
+            chosen += [(i, target) for target in renamed[lowered]]
+        elif lowered not in replaced and (include is None or lowered in include):
+            chosen.append((i, name))
+    return chosen
+
+
+def _key_lost(schema: RowSchema, rules: ColumnRules, index: int) -> str:
+    name, place = schema.names[index], f"tables[{rules.index}]"
+    if any(target.lower() == name.lower() for target in (*rules.renames, *rules.expressions)):
+        return (
+            f"{place}.columns replaces the key column {name}, so that deletes would not find"
+            " their rows"
+        )
+    how = "excludes" if any(n.lower() == name.lower() for n in rules.exclude) else "leaves out"
+    part = "exclude" if how == "excludes" else "include"
+    return f"{place}.{part} {how} the key column {name}"
+
+
+def _projector(schema: RowSchema, sources: tuple[int, ...]) -> Callable[[Any], Row] | None:
+    if sources == tuple(range(len(schema.columns))):
+        return None
+    # itemgetter gives a bare value for one index.
+    return itemgetter(*sources) if len(sources) > 1 else partial(_pick, sources)
+
+
+def _pick(sources: tuple[int, ...], row: Row) -> Row:
+    return tuple(row[i] for i in sources)

@@ -1,0 +1,96 @@
+"""Merging what several tasks made of their shares of a batch, key by key.
+
+The tasks of a large batch decode and compact one stretch of it each. A key may have changed in
+more than one stretch; of each key the latest change survives, which is the change with the
+highest version, since versions grow along the stream and one record is decoded by one task.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from setl.model.change import Row, TargetChanges, Value
+from setl.model.schema import Column
+
+
+def merge(parts: Sequence[TargetChanges]) -> list[TargetChanges]:
+    """One survivor for each key of each target, from parts in any order."""
+    by_target: dict[tuple[str, str], list[TargetChanges]] = {}
+    for part in parts:
+        by_target.setdefault(part.target, []).append(part)
+    merged: list[TargetChanges] = []
+    for same_target in by_target.values():
+        merged.extend(same_target if len(same_target) == 1 else _merge_target(same_target))
+    return merged
+
+
+def _merge_target(parts: list[TargetChanges]) -> list[TargetChanges]:
+    """The survivors of one target; rows of different shapes stay apart but share their keys."""
+    # Key → (version, shape number or -1 for a delete, row). In stream order, so that a later
+    # row that lacks columns (its record did not mention them) can take them from the earlier.
+    changes = sorted(_changes(parts), key=lambda change: change[0])
+    survivors: dict[Row, tuple[int, int, Row]] = {}
+    # Keys that were emptied before a row with fewer columns took them: their delete stays, or
+    # the new row would keep what the old one held in the columns that it does not mention.
+    emptied: dict[Row, int] = {}
+    widest = max(len(part.columns) for part in parts)
+    for version, shape, key, row in changes:
+        pending = survivors.get(key)
+        if shape < 0:
+            emptied.pop(key, None)
+        elif pending is not None and pending[1] < 0 and len(parts[shape].columns) < widest:
+            emptied[key] = pending[0]
+        if shape >= 0 and pending is not None and pending[1] >= 0 and pending[1] != shape:
+            survivors[key] = (version, *_complete(parts, pending[1], pending[2], shape, row))
+        else:
+            survivors[key] = (version, shape, row)
+    results = [TargetChanges(part.target, part.columns, part.key) for part in parts]
+    for key, version in emptied.items():
+        results[0].deletes.append(key)
+        results[0].delete_versions.append(version)
+    for key, (version, shape, row) in survivors.items():
+        if shape < 0:
+            results[0].deletes.append(key)
+            results[0].delete_versions.append(version)
+        else:
+            results[shape].upserts.append(row)
+            results[shape].upsert_versions.append(version)
+    return [result for result in _by_shape(results) if result.upserts or result.deletes]
+
+
+def _changes(parts: list[TargetChanges]) -> Iterable[tuple[int, int, Row, Row]]:
+    for number, part in enumerate(parts):
+        key_of = part.key
+        for row, version in zip(part.upserts, part.upsert_versions, strict=True):
+            yield version, number, tuple(row[i] for i in key_of), row
+        for key, version in zip(part.deletes, part.delete_versions, strict=True):
+            yield version, -1, key, key
+
+
+def _complete(
+    parts: list[TargetChanges], old_shape: int, old: Row, new_shape: int, new: Row
+) -> tuple[int, Row]:
+    """The newer row, completed from the older one where that one has more columns."""
+    old_columns, new_columns = parts[old_shape].columns, parts[new_shape].columns
+    new_names = {c.name for c in new_columns}
+    if old_columns == new_columns or all(c.name in new_names for c in old_columns):
+        return new_shape, new
+    values: dict[str, Value] = dict(zip((c.name for c in old_columns), old, strict=True))
+    values.update(zip((c.name for c in new_columns), new, strict=True))
+    if len(values) != len(old_columns):
+        # Neither has all columns of the other: the table changed between the two records,
+        # and the newer record is what the source holds now.
+        return new_shape, new
+    return old_shape, tuple(values[c.name] for c in old_columns)
+
+
+def _by_shape(results: list[TargetChanges]) -> Iterable[TargetChanges]:
+    shapes: dict[tuple[Column, ...], TargetChanges] = {}
+    for result in results:
+        first = shapes.setdefault(result.columns, result)
+        if first is not result:
+            first.upserts.extend(result.upserts)
+            first.upsert_versions.extend(result.upsert_versions)
+            first.deletes.extend(result.deletes)
+            first.delete_versions.extend(result.delete_versions)
+    return shapes.values()

@@ -1,0 +1,65 @@
+"""What a task makes of several stretches that Spark gave it; Spark itself is not started here."""
+
+import pickle
+
+import pyarrow as pa
+
+from setl.config.routing import Route
+from setl.model.schema import Column, Kind, RowSchema
+from setl.transform.columns import ColumnPlan
+from setl.transform.expressions import _COUNTS, _DELETE, _UPSERT, Evaluation, _packer
+from setl.transform.merging import merge
+
+ID, NAME = Column("id", Kind.INTEGER), Column("name", Kind.TEXT)
+SCHEMA = RowSchema("shop", "t", (ID, NAME), key=(0,))
+ROUTE = Route(0, ("shop", "t"), expressions={"loud": "upper(name)"})
+
+
+def packed(*records):
+    """The shares of records (kind, version, body, keep, expression's value)."""
+    evaluation = Evaluation(
+        ROUTE,
+        SCHEMA,
+        ColumnPlan.build(SCHEMA, ROUTE),
+        (NAME,),
+        (Column("loud", Kind.TEXT),),
+        (ID, NAME, Column("loud", Kind.TEXT)),
+    )
+    kinds, versions, bodies, keeps, values = zip(*records, strict=True)
+    batch = pa.RecordBatch.from_arrays(
+        [
+            pa.array(kinds, pa.int8()),
+            pa.array(versions, pa.int64()),
+            pa.array([pickle.dumps(body) for body in bodies], pa.binary()),
+            pa.array(keeps, pa.bool_()),
+            pa.array(values, pa.string()),
+        ],
+        names=["kind", "version", "body", "keep", "loud"],
+    )
+    shares = []
+    for result in _packer(evaluation, 1)(iter([batch])):
+        shares += [pickle.loads(share) for share in result.column("share").to_pylist()]
+    return shares
+
+
+END = (_COUNTS, 0, (1, 0, 0.0), False, None)
+
+
+def test_a_delete_in_a_later_stretch_of_the_same_task_wins():
+    (share,) = packed(
+        (_UPSERT, 10, (1, "a"), True, "A"),
+        END,
+        (_DELETE, 20, (1,), False, None),
+        END,
+    )
+    (changes,) = merge(share.changes)
+    assert changes.upserts == []
+    assert changes.deletes == [(1,)]
+    assert share.rows == 2
+
+
+def test_a_row_that_where_refuses_becomes_a_delete_of_its_key():
+    (share,) = packed((_UPSERT, 10, (1, "a"), False, None), (_UPSERT, 11, (2, "b"), True, "B"), END)
+    (changes,) = merge(share.changes)
+    assert changes.deletes == [(1,)]
+    assert changes.upserts == [(2, "b", "B")]
