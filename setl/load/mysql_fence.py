@@ -1,0 +1,124 @@
+"""Takes a MySQL target over from older leaderships (I2)."""
+
+from __future__ import annotations
+
+import math
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+import pymysql
+from pymysql.connections import Connection
+
+from setl.errors import FencedError, TransientError
+from setl.mysql import writers
+from setl.mysql.connection import MysqlEndpoint, connect, translate
+
+_LOCK_WAIT = 1205
+_ATTEMPTS = 3
+
+
+class MysqlFence:
+    """The `Fence` of a MySQL target: the row of a pipeline in ``retl.setl_fence``.
+
+    Every load transaction locks the row in share mode, so raising the epoch in it waits for
+    the transactions that are open; one that begins afterwards reads the new epoch.
+    """
+
+    def __init__(self, endpoint: MysqlEndpoint, pipeline_key: str, fence_timeout: float) -> None:
+        """Connect to nothing yet.
+
+        Args:
+            endpoint: the server.
+            pipeline_key: ``channel/pipeline``.
+            fence_timeout: seconds that stale transactions get to end by themselves; rounded up
+                to whole ones, as the server counts.
+        """
+        self._lock_wait = max(1, math.ceil(fence_timeout))
+        patience = max(endpoint.read_timeout, self._lock_wait + 10.0)
+        self._endpoint = replace(endpoint, read_timeout=patience)
+        self._pipeline = pipeline_key
+
+    def raise_to(self, epoch: int, nid: str) -> None:
+        """See `setl.load.port.Fence.raise_to`."""
+        connection = connect(self._endpoint, lock_wait=self._lock_wait)
+        try:
+            self._raise_to(connection, epoch, nid)
+        except (pymysql.MySQLError, OSError) as error:
+            raise translate(error).at(pipeline=self._pipeline, server=self._endpoint) from error
+        finally:
+            _close(connection)
+
+    def _raise_to(self, connection: Connection[Any], epoch: int, nid: str) -> None:
+        for _ in range(_ATTEMPTS):
+            try:
+                held = self._update(connection, epoch, nid)
+            except pymysql.err.OperationalError as error:
+                if error.args[0] != _LOCK_WAIT:
+                    raise
+                self._end_stale_writers(connection, epoch)
+                continue
+            if held != epoch:
+                raise FencedError(
+                    f"epoch {epoch} cannot take over: the target is at epoch {held}",
+                    hint="Another node leads this pipeline. If ZooKeeper was set up anew and "
+                    "counts epochs from the beginning, delete the row from retl.setl_fence",
+                    pipeline=self._pipeline,
+                    server=self._endpoint,
+                )
+            self._forget_gone_writers(connection, epoch)
+            return
+        raise TransientError(
+            f"stale transactions hold the fence after {_ATTEMPTS} times {self._lock_wait} s",
+            hint="SHOW PROCESSLIST on the target names the connections that are open",
+            pipeline=self._pipeline,
+            server=self._endpoint,
+        )
+
+    def _update(self, connection: Connection[Any], epoch: int, nid: str) -> int:
+        """Raise the epoch if it is lower; returns what it is afterwards."""
+        with connection.cursor() as cursor:
+            for _ in range(2):
+                cursor.execute(
+                    "UPDATE retl.setl_fence SET epoch = %s, nid = %s "
+                    "WHERE pipeline = %s AND epoch < %s",
+                    (epoch, nid, self._pipeline, epoch),
+                )
+                cursor.execute(
+                    "SELECT epoch FROM retl.setl_fence WHERE pipeline = %s", (self._pipeline,)
+                )
+                row = cursor.fetchone()
+                if row is not None:
+                    return int(row[0])
+                # The first leadership ever. Two leaders may be here at once; then one inserts,
+                # and both compare again.
+                cursor.execute(
+                    "INSERT IGNORE INTO retl.setl_fence (pipeline, epoch, nid) VALUES (%s, 0, '')",
+                    (self._pipeline,),
+                )
+        raise TransientError("somebody deletes the fence's row", pipeline=self._pipeline)
+
+    def _end_stale_writers(self, connection: Connection[Any], epoch: int) -> None:
+        for writer in self._stale_writers(connection, epoch):
+            writers.end_writer(connection, self._pipeline, writer)
+
+    def _forget_gone_writers(self, connection: Connection[Any], epoch: int) -> None:
+        # The record of one that lives stays: it can still lock the row for the moment that it
+        # takes to read the new epoch, and freeze in that moment.
+        for writer in self._stale_writers(connection, epoch):
+            if not writers.is_alive(connection, self._pipeline, writer):
+                writers.forget_writer(connection, self._pipeline, writer)
+
+    def _stale_writers(self, connection: Connection[Any], epoch: int) -> list[int]:
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT conn_id FROM retl.setl_writer WHERE pipeline = %s AND epoch < %s",
+                (self._pipeline, epoch),
+            )
+            return [int(row[0]) for row in cursor.fetchall()]
+
+
+def _close(connection: Connection[Any]) -> None:
+    # If it is gone already, so much the better.
+    with suppress(pymysql.MySQLError, OSError):
+        connection.close()

@@ -1,0 +1,253 @@
+"""Which statements write changes into a MySQL table: decided once per table, then only filled.
+
+Three ways to bring a row into a table, by what its unique keys allow:
+
+* UPSERT, ``INSERT … ON DUPLICATE KEY UPDATE``: the key that identifies rows is the only one that
+  a row can collide with. Columns that only the target has keep their values.
+* REPLACE, ``REPLACE INTO``: there are further unique keys. A unique value may move from row to row
+  (1 gives 'a' to 2, or both swap), and which of the two arrives first, in which task, is open;
+  an upsert would fail on the value that is still held, or worse, update the row that holds it.
+  REPLACE removes whatever holds a value of the new row. That loses nothing: the row removed has
+  given the value up in the source, so its own change follows, in this batch or, when an older
+  stretch of the stream is applied again, in a later one, and that change carries the whole row.
+  For the same reason columns that only the target has do not survive here.
+* RENEW, ``DELETE`` and ``INSERT``: no unique key of the target lies within the key of the mapping,
+  so nothing but a delete keeps a row from being there twice. Needs an index to be fast.
+
+Deletes of all tables of a call come before all its upserts. A key may be deleted under one
+spelling and written under another that a case-insensitive collation takes for the same ('a' became
+'A'): written first, the new row would be deleted again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from setl.errors import ConfigurationError, DataError
+from setl.load.mysql_literals import encode, render_rows
+from setl.model.change import Row
+from setl.model.schema import Column, RowSchema
+from setl.mysql.identifiers import qualified, quote
+
+
+class Strategy(Enum):
+    """How rows are brought into a table; see the module's text."""
+
+    UPSERT = "upsert"
+    REPLACE = "replace"
+    RENEW = "renew"
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much goes into one statement.
+
+    Attributes:
+        rows: rows at most.
+        size: bytes above which a statement is divided.
+        packet: bytes that the server accepts at all (``max_allowed_packet``).
+    """
+
+    rows: int = 1_000
+    size: int = 1 << 20
+    packet: int = 16 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class RowStatement:
+    """A statement that takes any number of rows of one shape.
+
+    Attributes:
+        table: ``schema.table``, for messages.
+        head: the text before the rows.
+        tail: the text after them.
+        columns: the columns of what is rendered of a row.
+        picks: indexes of these in a row; None if they are the whole row.
+        key: indexes of the key in a row.
+        by_key: whether the rows are keys that are looked for, see `render_rows`.
+        limited: whether the statement ends with a LIMIT of the number of its rows.
+        never_null: indexes in a row that must not be NULL although the server would take it.
+    """
+
+    table: str
+    head: str
+    tail: str
+    columns: tuple[Column, ...]
+    picks: tuple[int, ...] | None
+    key: tuple[int, ...]
+    by_key: bool
+    limited: bool = False
+    never_null: tuple[int, ...] = ()
+
+    def text(self, rows: Sequence[Row]) -> bytes:
+        """The whole statement for `rows`, in UTF-8. Raises DataError as `render_rows` does."""
+        for place in self.never_null:
+            if any(row[place] is None for row in rows):
+                raise DataError("a value that identifies the row is NULL")
+        if self.picks is not None:
+            rows = [tuple(row[i] for i in self.picks) for row in rows]
+        rendered = ",".join(render_rows(self.columns, rows, for_key=self.by_key))
+        limit = f" LIMIT {len(rows)}" if self.limited else ""
+        return encode(self.columns, rows, f"{self.head}{rendered}{self.tail}{limit}")
+
+    def divided(self, rows: Sequence[Row], limits: Limits) -> Iterator[tuple[bytes, Sequence[Row]]]:
+        """Statements for all `rows`, none above the limits, each with the rows it holds.
+
+        Raises:
+            DataError: as `text`, or one row alone is more than the server accepts; names the
+                table and the row.
+        """
+        for start in range(0, len(rows), limits.rows):
+            yield from self._fitting(rows[start : start + limits.rows], limits)
+
+    def _fitting(
+        self, rows: Sequence[Row], limits: Limits
+    ) -> Iterator[tuple[bytes, Sequence[Row]]]:
+        try:
+            text = self.text(rows)
+        except DataError:
+            self._name_row(rows)
+            raise
+        if len(rows) > 1 and len(text) > min(limits.size, limits.packet):
+            half = len(rows) // 2
+            yield from self._fitting(rows[:half], limits)
+            yield from self._fitting(rows[half:], limits)
+        elif len(text) > limits.packet:
+            raise DataError(
+                f"a row makes a statement of {len(text)} bytes; the target accepts {limits.packet}",
+                hint="Raise max_allowed_packet on the target",
+                table=self.table,
+                key=self.key_text(rows[0]),
+            )
+        else:
+            yield text, rows
+
+    def _name_row(self, rows: Sequence[Row]) -> None:
+        for row in rows:
+            try:
+                self.text((row,))
+            except DataError as error:
+                raise error.at(table=self.table, key=self.key_text(row)) from None
+
+    def key_text(self, row: Row) -> str:
+        """A row's key, for messages."""
+        text = ", ".join(str(row[i]) for i in self.key)
+        # It may be the very text that has no UTF-8 form, and is to be logged.
+        return text.encode("utf-8", "backslashreplace").decode()[:200]
+
+
+@dataclass(frozen=True, slots=True)
+class TableWrites:
+    """How one shape of rows is written into one table."""
+
+    strategy: Strategy
+    inserts: RowStatement
+    deletes: RowStatement
+
+
+def plan_writes(
+    columns: tuple[Column, ...], key: tuple[int, ...], target: RowSchema
+) -> TableWrites:
+    """Decide how rows with these columns, identified by these of them, get into a table.
+
+    Args:
+        columns: the columns of the rows, in the order of their values.
+        key: indexes of the columns that identify a row.
+        target: the table as its server describes it.
+
+    Raises:
+        ConfigurationError: the rows have no key, or columns that the table lacks.
+    """
+    # MySQL takes names of columns for the same whatever their case.
+    there = {c.name.lower(): c for c in target.columns}
+    missing = [c.name for c in columns if c.name.lower() not in there]
+    if missing or not key:
+        what = f"lacks the columns {', '.join(missing)}" if missing else "has rows without a key"
+        raise ConfigurationError(
+            f"the target table {what}",
+            hint="Add them, or leave them out with `exclude`"
+            if missing
+            else "Name the columns that identify a row with `key`",
+            table=target.name,
+        )
+    stored = [there[c.name.lower()] for c in columns]
+    names = [c.name.lower() for c in stored]
+    strategy, identity = _strategy(names, key, target)
+    written = tuple(i for i, c in enumerate(stored) if not c.generated)
+    keys = tuple(columns[i] for i in key)
+    table = qualified(target.schema, target.table)
+    return TableWrites(
+        strategy,
+        RowStatement(
+            table=target.name,
+            head=_insert_head(strategy, table, [stored[i].name for i in written]),
+            tail=_on_duplicate(stored, key) if strategy is Strategy.UPSERT else "",
+            columns=tuple(columns[i] for i in written),
+            picks=None if len(written) == len(columns) else written,
+            key=key,
+            by_key=False,
+            # A primary key takes no NULL anyway; other unique keys take any number of them.
+            never_null=() if identity and identity == _key_names(target) else key,
+        ),
+        RowStatement(
+            table=target.name,
+            head=_delete_head(table, [stored[i].name for i in key]),
+            tail=")",
+            columns=keys,
+            picks=None,
+            key=tuple(range(len(key))),
+            by_key=True,
+            # LIMIT cuts nothing off, since each key is one row at most. It keeps the server from
+            # reading a small table from end to end, which would lock rows of other tasks.
+            limited=bool(identity),
+        ),
+    )
+
+
+def _key_names(target: RowSchema) -> frozenset[str]:
+    return frozenset(target.names[i].lower() for i in target.key)
+
+
+def _strategy(
+    names: Sequence[str], key: tuple[int, ...], target: RowSchema
+) -> tuple[Strategy, frozenset[str]]:
+    """The strategy, and the unique key of the target that identifies a row (empty for RENEW)."""
+    mapped = frozenset(names[i] for i in key)
+    others = (frozenset(target.names[i].lower() for i in u) for u in target.unique)
+    unique = [u for u in (_key_names(target), *others) if u]
+    # The primary key comes first. A part of the mapping's key is as good as the whole of it.
+    identity = next((u for u in unique if u <= mapped), frozenset[str]())
+    if not identity:
+        return Strategy.RENEW, identity
+    computed = {c.name.lower() for c in target.columns if c.generated}
+    given = computed.union(names)
+    # A key that holds the identity collides with the same row only; one whose columns all come
+    # from the target (an AUTO_INCREMENT of its own) with none.
+    rivals = [u for u in unique if not u >= identity and u & given]
+    return (Strategy.REPLACE if rivals else Strategy.UPSERT), identity
+
+
+def _insert_head(strategy: Strategy, table: str, names: Sequence[str]) -> str:
+    verb = "REPLACE" if strategy is Strategy.REPLACE else "INSERT"
+    return f"{verb} INTO {table} ({','.join(map(quote, names))}) VALUES "
+
+
+def _delete_head(table: str, names: Sequence[str]) -> str:
+    columns = ",".join(map(quote, names))
+    return f"DELETE FROM {table} WHERE ({columns}) IN ("
+
+
+def _on_duplicate(stored: Sequence[Column], key: tuple[int, ...]) -> str:
+    """``ON DUPLICATE KEY UPDATE`` for all columns but those of the key that cannot differ."""
+    names = [
+        c.name
+        for i, c in enumerate(stored)
+        # Under most collations the row found may spell its key in another way.
+        if not c.generated and (i not in key or not c.binary_order)
+    ]
+    if not names:
+        names = [stored[key[0]].name]
+    sets = ",".join(f"{quote(n)}=VALUES({quote(n)})" for n in names)
+    return f" ON DUPLICATE KEY UPDATE {sets}"

@@ -1,0 +1,297 @@
+"""Taking a MySQL target over from leaderships that are gone, slow, frozen or recorded wrongly."""
+
+import threading
+from contextlib import closing, contextmanager
+
+import pymysql
+import pytest
+
+from setl.errors import ConfigurationError, FencedError, TransientError
+from setl.load.mysql_fence import MysqlFence
+from setl.load.mysql_sink import MysqlSink, MysqlSinkSettings
+from setl.load.mysql_writer import Writer
+from setl.model.change import TargetChanges
+from setl.model.schema import Column, Kind
+from setl.mysql import writers
+from setl.mysql.connection import MysqlEndpoint
+from setl_embedded import MariaDb
+from tests.loading import (
+    MARK,
+    create_system_tables,
+    endpoint_of,
+    execute,
+    nonces,
+    rows_of,
+    ticket_for,
+    unique,
+)
+from tests.waiting import eventually
+
+ID = Column("id", Kind.INTEGER)
+ALIVE = "SELECT 1 FROM information_schema.processlist WHERE id = %s"
+
+
+class Site:
+    """A target with one pipeline, used through an account that has what sql/ grants, no more."""
+
+    def __init__(self, server):
+        create_system_tables(server)
+        self.server = server
+        self.schema = unique("fence")
+        self.key = f"shop/{self.schema}"
+        user = unique("u")[:20]
+        execute(
+            server,
+            f"CREATE DATABASE {self.schema}",
+            f"CREATE TABLE {self.schema}.t (id INT PRIMARY KEY)",
+            f"CREATE USER {user}@'%' IDENTIFIED BY 'pw'",
+            f"GRANT SELECT, INSERT, UPDATE, DELETE ON {self.schema}.* TO {user}@'%'",
+            f"GRANT SELECT, INSERT, UPDATE, DELETE ON retl.* TO {user}@'%'",
+        )
+        self.endpoint = MysqlEndpoint(server.host, server.port, user, "pw")
+
+    def fence(self, timeout=1.0):
+        return MysqlFence(self.endpoint, self.key, timeout)
+
+    def ticket(self, epoch, slot=0):
+        return ticket_for(self.schema, epoch=epoch, slot=slot)
+
+    def sink(self, **options):
+        return MysqlSink(MysqlSinkSettings(self.endpoint, MARK, **options), nonces())
+
+    def changes(self, *ids):
+        return [TargetChanges((self.schema, "t"), (ID,), (0,), [(i,) for i in ids])]
+
+    def open_transaction(self, epoch, row):
+        """A writer in the middle of a load: fence locked, mark and a row written."""
+        writer = Writer(self.endpoint, lock_wait=30)
+        writer.register(self.ticket(epoch))
+        writer.begin(self.ticket(epoch, slot=row), MARK, unique("n"))
+        connection = writer.open()
+        connection.query(f"INSERT INTO {self.schema}.t VALUES ({row})")
+        return writer
+
+    def rows(self):
+        return [r[0] for r in rows_of(self.server, f"SELECT id FROM {self.schema}.t ORDER BY id")]
+
+    def epoch(self):
+        found = rows_of(
+            self.server, "SELECT epoch, nid FROM retl.setl_fence WHERE pipeline = %s", self.key
+        )
+        return found[0] if found else None
+
+    def recorded(self):
+        sql = "SELECT conn_id, epoch FROM retl.setl_writer WHERE pipeline = %s ORDER BY 2"
+        return rows_of(self.server, sql, self.key)
+
+    def waiting(self, count=1):
+        """Whether so many transactions of this account wait for a lock."""
+        sql = "SELECT COUNT(*) FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT'"
+        return rows_of(self.server, sql)[0][0] >= count
+
+    def wait_for_waiting(self, count=1):
+        # The server looks afresh only if nobody has asked in the last 0.1 s.
+        eventually(lambda: self.waiting(count), interval=0.2)
+
+
+@pytest.fixture
+def site(mariadb_b):
+    return Site(mariadb_b)
+
+
+@contextmanager
+def in_background(call, *args):
+    """Run a call in a thread while the block runs; its outcome is in the list afterwards."""
+    outcome = []
+
+    def run():
+        try:
+            outcome.append(call(*args))
+        except Exception as error:  # noqa: BLE001 - the test looks at it
+            outcome.append(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        yield outcome
+    finally:
+        thread.join(60)
+        assert not thread.is_alive()
+
+
+def test_the_first_leadership_and_those_after_it(site):
+    assert site.epoch() is None
+    site.fence().raise_to(5, "n1")
+    assert site.epoch() == (5, "n1")
+    site.fence().raise_to(5, "n1")
+    assert site.epoch() == (5, "n1")
+    site.fence().raise_to(2**63 - 1, "n2")
+    assert site.epoch() == (2**63 - 1, "n2")
+    with pytest.raises(FencedError, match=f"the target is at epoch {2**63 - 1}") as caught:
+        site.fence().raise_to(6, "n1")
+    assert caught.value.where["pipeline"] == site.key
+    assert site.epoch() == (2**63 - 1, "n2")
+
+
+def test_leaders_that_come_at_the_same_time_leave_the_highest_epoch(site):
+    with (
+        in_background(site.fence(5).raise_to, 3, "n3") as third,
+        in_background(site.fence(5).raise_to, 1, "n1") as first,
+        in_background(site.fence(5).raise_to, 2, "n2") as second,
+    ):
+        pass
+    assert site.epoch() == (3, "n3")
+    assert third == [None]
+    assert all(o[0] is None or isinstance(o[0], FencedError) for o in (first, second))
+
+
+def test_a_transaction_that_ends_in_time_is_waited_for(site):
+    site.fence().raise_to(1, "n1")
+    writer = site.open_transaction(1, 10)
+    with in_background(site.fence(30).raise_to, 2, "n2") as raised:
+        site.wait_for_waiting()
+        assert raised == []
+        assert site.epoch()[0] == 1
+        writer.open().commit()
+    assert raised == [None]
+    assert site.epoch() == (2, "n2")
+    assert site.rows() == [10]
+    writer.open().ping(reconnect=False)
+    # It lives, so its record stays; once it is gone, so is the record.
+    assert [epoch for _, epoch in site.recorded()] == [1]
+    writer.drop()
+    eventually(lambda: rows_of(site.server, ALIVE, site.recorded()[0][0]) == [])
+    site.fence().raise_to(3, "n3")
+    assert site.recorded() == []
+
+
+def test_a_frozen_transaction_is_ended_and_leaves_nothing(site):
+    site.fence().raise_to(1, "n1")
+    writer = site.open_transaction(1, 10)
+    site.fence(1).raise_to(2, "n2")
+    assert site.epoch() == (2, "n2")
+    assert site.rows() == []
+    with pytest.raises(pymysql.MySQLError):
+        writer.open().query(f"INSERT INTO {site.schema}.t VALUES (11)")
+    sink = site.sink()
+    sink.apply(site.ticket(2), site.changes(20))
+    assert site.rows() == [20]
+    assert [epoch for _, epoch in site.recorded()] == [2]
+    sink.close()
+
+
+def test_several_frozen_transactions_are_all_ended(site):
+    site.fence().raise_to(1, "n1")
+    held = [site.open_transaction(1, row) for row in (10, 11, 12)]
+    site.fence(1).raise_to(2, "n2")
+    assert site.epoch()[0] == 2
+    assert site.rows() == []
+    for writer in held:
+        writer.drop()
+
+
+def test_a_stale_leader_that_wakes_up_is_fenced_and_writes_nothing(site):
+    site.fence().raise_to(1, "n1")
+    sink = site.sink()
+    sink.apply(site.ticket(1), site.changes(1))
+    site.fence().raise_to(2, "n2")
+    with pytest.raises(FencedError, match="epoch 1 may not write"):
+        sink.apply(site.ticket(1), site.changes(2))
+    assert site.rows() == [1]
+    # Its connection is in order and holds no lock.
+    site.fence().raise_to(3, "n3")
+    sink.apply(site.ticket(3), site.changes(3))
+    assert site.rows() == [1, 3]
+    sink.close()
+
+
+def test_a_stale_writer_that_asks_while_the_fence_is_being_raised_is_fenced(site):
+    site.fence().raise_to(1, "n1")
+    holder = site.open_transaction(1, 10)
+    sink = site.sink(lock_wait=30)
+    with in_background(site.fence(30).raise_to, 2, "n2") as raised:
+        site.wait_for_waiting(1)
+        with in_background(sink.apply, site.ticket(1), site.changes(11)) as stale:
+            site.wait_for_waiting(2)
+            holder.open().commit()
+    assert raised == [None]
+    assert isinstance(stale[0], FencedError)
+    assert site.rows() == [10]
+    holder.drop()
+    sink.close()
+
+
+def test_a_stranger_under_a_recorded_id_is_not_killed(site):
+    site.fence().raise_to(1, "n1")
+    with closing(site.server.connect(autocommit=False)) as stranger, stranger.cursor() as cursor:
+        # As after a restart of the server: the record is of a writer that had the same id.
+        own = writers.connection_id(stranger)
+        execute(
+            site.server,
+            "INSERT INTO retl.setl_writer (conn_id, pipeline, epoch, nid) "
+            f"VALUES ({own}, '{site.key}', 1, 'n1')",
+        )
+        cursor.execute(
+            "SELECT epoch FROM retl.setl_fence WHERE pipeline = %s LOCK IN SHARE MODE", (site.key,)
+        )
+        with pytest.raises(TransientError, match="stale transactions hold the fence"):
+            site.fence(1).raise_to(2, "n2")
+        cursor.execute("SELECT 1")
+        assert cursor.fetchone() == (1,)
+        stranger.rollback()
+        site.fence(1).raise_to(2, "n2")
+        assert site.epoch() == (2, "n2")
+        assert site.recorded() == []
+
+
+def test_a_sink_that_lost_its_connection_ends_what_the_server_still_runs_for_it(site):
+    site.fence().raise_to(1, "n1")
+    sink = site.sink(lock_wait=2)
+    sink.apply(site.ticket(1), site.changes(1))
+    # The client's side is gone while the server's side still holds row 5 and the mark.
+    writer = sink._writer
+    writer.begin(site.ticket(1), MARK, "lost")
+    connection = writer.open()
+    connection.query(f"INSERT INTO {site.schema}.t VALUES (5)")
+    writer._connection = None
+    sink.apply(site.ticket(1), site.changes(5, 6))
+    assert site.rows() == [1, 5, 6]
+    with pytest.raises(pymysql.MySQLError):
+        connection.query("SELECT 1")
+    assert len(site.recorded()) == 1
+    sink.close()
+
+
+@pytest.fixture
+def own_server(tmp_path):
+    with MariaDb(tmp_path / "own", "own", server_id=190) as server:
+        yield server
+
+
+def test_a_target_that_restarts_in_between(own_server):
+    server = own_server
+    with pytest.raises(ConfigurationError, match="1146"):
+        MysqlFence(endpoint_of(server), "shop/p", 1.0).raise_to(1, "n1")
+    site = Site(server)
+    site.fence().raise_to(1, "n1")
+    sink = site.sink()
+    sink.apply(site.ticket(1), site.changes(1))
+    frozen = site.open_transaction(1, 10)
+    server.kill()
+    with pytest.raises(TransientError):
+        site.fence().raise_to(2, "n2")
+    with pytest.raises(TransientError):
+        sink.apply(site.ticket(1), site.changes(2))
+    server.start()
+    # The old leader comes back first: it is still the leader, as far as the target knows.
+    sink.apply(site.ticket(1), site.changes(3))
+    site.fence().raise_to(2, "n2")
+    assert site.epoch() == (2, "n2")
+    assert site.rows() == [1, 3]
+    with pytest.raises(FencedError):
+        sink.apply(site.ticket(1), site.changes(4))
+    sink.close()
+    frozen.drop()
+    # Records of connections from before the restart are gone with the next leader.
+    site.fence().raise_to(3, "n3")
+    assert site.recorded() == []

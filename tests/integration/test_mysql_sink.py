@@ -1,0 +1,613 @@
+"""The MySQL sink against a real server: marks, errors, keys, values."""
+
+import struct
+import threading
+from contextlib import closing
+
+import pymysql
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from setl.errors import ConfigurationError, DataError, FencedError, TransientError
+from setl.load.marks import applied_through, mark_id
+from setl.load.mysql_sink import MysqlSink, MysqlSinkSettings
+from setl.load.worker import SinkCache, sink_for
+from setl.load.worker import applied_through as worker_applied_through
+from setl.model.change import ABSENT, TargetChanges
+from setl.model.schema import Column, Kind
+from setl.mysql.connection import MysqlEndpoint
+from tests.loading import (
+    MARK,
+    create_system_tables,
+    endpoint_of,
+    execute,
+    fence_for,
+    nonces,
+    rows_of,
+    sink_on,
+    ticket_for,
+    unique,
+)
+from tests.waiting import eventually
+
+ID = Column("id", Kind.INTEGER)
+NAME = Column("name", Kind.TEXT)
+CODE = Column("code", Kind.TEXT)
+
+
+class Place:
+    """A schema of its own, and a sink that writes there."""
+
+    def __init__(self, server):
+        self.server = server
+        self.schema = unique("load")
+        self.ticket = ticket_for(self.schema)
+        self.sink = sink_on(server, lock_wait=2)
+        create_system_tables(server)
+        execute(
+            server, f"CREATE DATABASE {self.schema} DEFAULT CHARACTER SET utf8mb4 "
+            "COLLATE utf8mb4_general_ci"
+        )  # fmt: skip
+        fence_for(server, self.ticket).raise_to(1, "n1")
+
+    def table(self, definition, name="t"):
+        execute(self.server, f"CREATE TABLE {self.schema}.{name} ({definition})")
+
+    def changes(self, columns, upserts=(), deletes=(), name="t", key=(0,)):
+        return TargetChanges((self.schema, name), columns, key, list(upserts), list(deletes))
+
+    def write(self, columns, upserts=(), deletes=(), name="t", key=(0,)):
+        return self.sink.apply(
+            self.ticket, [self.changes(columns, upserts, deletes, name=name, key=key)]
+        )
+
+    def rows(self, what="*", name="t", order="1"):
+        return rows_of(self.server, f"SELECT {what} FROM {self.schema}.{name} ORDER BY {order}")
+
+
+@pytest.fixture
+def place(mariadb_a):
+    made = Place(mariadb_a)
+    yield made
+    made.sink.close()
+
+
+# -- marks ---------------------------------------------------------------------------------
+
+
+def rows_events(server, since):
+    """Tables of the rows events of each transaction after a binlog position, in order."""
+    file, position = since
+    transactions = []
+    for _, _, kind, _, _, info in rows_of(
+        server, f"SHOW BINLOG EVENTS IN '{file}' FROM {position}"
+    ):
+        if kind == "Gtid":
+            transactions.append([])
+        elif kind == "Table_map":
+            transactions[-1].append(info.split("(", 1)[1].rstrip(")"))
+    return transactions
+
+
+def binlog_position(server):
+    return rows_of(server, "SHOW MASTER STATUS")[0][:2]
+
+
+def test_the_mark_is_the_first_row_event_of_every_transaction_also_when_applied_again(place):
+    place.table("id INT PRIMARY KEY, name VARCHAR(20)")
+    place.write((ID, NAME), [(9, "x")])
+    since = binlog_position(place.server)
+    for _ in range(3):
+        place.write((ID, NAME), [(1, "a"), (2, "b")], [(9,)])
+    place.write((ID, NAME), [(1, "c")])
+    mark, table = "retl.retl_mark", f"{place.schema}.t"
+    transactions = rows_events(place.server, since)
+    # Applied again, the rows are as they were and leave no event; the mark always does.
+    assert [t[0] for t in transactions] == [mark] * 4
+    assert set(transactions[0]) == {mark, table}
+    assert transactions[1] == transactions[2] == [mark]
+    assert transactions[3] == [mark, table]
+
+
+def test_each_slot_has_a_mark_of_its_own_that_names_the_channel(place):
+    place.table("id INT PRIMARY KEY")
+    for slot in (0, 3):
+        ticket = ticket_for(place.schema, slot=slot, batch_id=5, through=77 + slot)
+        place.sink.apply(ticket, [place.changes((ID,), [(slot,)])])
+    key = place.ticket.pipeline_key
+    found = rows_of(
+        place.server,
+        "SELECT ID, CHANNEL_ID, CHANNEL_INFO FROM retl.retl_mark WHERE ID IN (%s, %s) ORDER BY ID",
+        mark_id(key, 0),
+        mark_id(key, 3),
+    )
+    assert found == [(mark_id(key, 0), MARK, "1.5.0.77.n1"), (mark_id(key, 3), MARK, "1.5.3.80.n2")]
+    with closing(place.server.connect()) as connection:
+        assert applied_through(connection, key) == 80
+        assert applied_through(connection, "shop/none") == 0
+    settings = MysqlSinkSettings(endpoint_of(place.server), MARK)
+    assert worker_applied_through(settings, place.ticket) == 80
+
+
+# -- fence ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("epoch", [1, 3])
+def test_another_epoch_writes_nothing(place, epoch):
+    place.table("id INT PRIMARY KEY")
+    fence_for(place.server, place.ticket).raise_to(2, "n2")
+    ticket = ticket_for(place.schema, epoch=epoch)
+    with pytest.raises(FencedError, match="it is at epoch 2") as caught:
+        place.sink.apply(ticket, [place.changes((ID,), [(1,)])])
+    assert caught.value.where["pipeline"] == place.ticket.pipeline_key
+    assert place.rows() == []
+    key = place.ticket.pipeline_key
+    assert (
+        rows_of(place.server, "SELECT ID FROM retl.retl_mark WHERE ID = %s", mark_id(key, 0)) == []
+    )
+    # The same connection serves the leadership that holds the fence.
+    place.sink.apply(ticket_for(place.schema, epoch=2), [place.changes((ID,), [(1,)])])
+    assert place.rows() == [(1,)]
+
+
+def test_without_a_leader_nothing_is_written(place):
+    place.table("id INT PRIMARY KEY")
+    with pytest.raises(FencedError, match="knows no leader"):
+        place.sink.apply(ticket_for(unique("other")), [place.changes((ID,), [(1,)])])
+    assert place.rows() == []
+
+
+# -- keys ----------------------------------------------------------------------------------
+
+
+def test_unique_values_swap_and_move_in_one_call(place):
+    place.table("id INT PRIMARY KEY, code VARCHAR(20), UNIQUE (code)")
+    place.write((ID, CODE), [(1, "a"), (2, "b"), (3, "c"), (4, None)])
+    place.write((ID, CODE), [(1, "b"), (2, "a"), (4, "c"), (3, None)])
+    assert place.rows() == [(1, "b"), (2, "a"), (3, None), (4, "c")]
+
+
+def test_a_replay_gives_a_unique_value_back_to_its_later_owner(place):
+    place.table("id INT PRIMARY KEY, code VARCHAR(20), UNIQUE (code)")
+    calls = [[(1, "a"), (2, "b")], [(1, "x")], [(3, "a")]]
+    for rows in calls:
+        place.write((ID, CODE), rows)
+    for rows in calls:
+        place.write((ID, CODE), rows)
+    assert place.rows() == [(1, "x"), (2, "b"), (3, "a")]
+
+
+def test_columns_that_only_the_target_has_survive_an_upsert(place):
+    place.table("id INT PRIMARY KEY, name VARCHAR(20), note VARCHAR(20) DEFAULT 'none'")
+    place.write((ID, NAME), [(1, "a")])
+    execute(place.server, f"UPDATE {place.schema}.t SET note = 'mine'")
+    place.write((ID, NAME), [(1, "b"), (2, "c")])
+    assert place.rows() == [(1, "b", "mine"), (2, "c", "none")]
+
+
+def test_a_key_that_differs_in_its_case_only_is_deleted_before_it_is_written(place):
+    place.table("name VARCHAR(20) PRIMARY KEY, id INT")
+    columns = (NAME, ID)
+    place.write(columns, [("a", 1), ("b", 2)])
+    place.write(columns, [("A", 1), ("B", 3)], [("a",)])
+    assert place.rows() == [("A", 1), ("B", 3)]
+
+
+def test_a_primary_key_of_the_targets_own_is_left_to_it(place):
+    place.table("own INT AUTO_INCREMENT PRIMARY KEY, id INT NOT NULL, name VARCHAR(9), UNIQUE (id)")
+    place.write((ID, NAME), [(7, "a"), (8, "b")])
+    place.write((ID, NAME), [(7, "c")], [(8,)])
+    assert place.rows() == [(1, 7, "c")]
+
+
+def test_without_a_unique_key_rows_are_still_there_once(place):
+    place.table("id INT, name VARCHAR(20)")
+    for _ in range(2):
+        place.write((ID, NAME), [(1, "a"), (2, "b")])
+    place.write((ID, NAME), [(1, "c")], [(2,)])
+    assert place.rows() == [(1, "c")]
+
+
+@pytest.mark.parametrize("constraint", ["KEY (id)", "UNIQUE (id)"])
+def test_a_key_without_a_value_is_refused_since_it_would_be_there_twice(place, constraint):
+    place.table(f"id INT NULL, name VARCHAR(20), {constraint}")
+    with pytest.raises(DataError, match="is NULL") as caught:
+        place.write((ID, NAME), [(3, "a"), (None, "b")])
+    assert caught.value.where["key"] == "None"
+    assert place.rows() == []
+
+
+def test_generated_columns_are_left_to_the_target(place):
+    place.table("id INT PRIMARY KEY, name VARCHAR(20), twice INT AS (id * 2) STORED")
+    place.write((ID, Column("twice", Kind.INTEGER), NAME), [(4, 999, "a")])
+    assert place.rows() == [(4, "a", 8)]
+
+
+def test_names_that_need_quotes(place):
+    table, column = "odd `name` %s %d", "select `x`%d"
+    execute(
+        place.server,
+        f"CREATE TABLE {place.schema}.`{table.replace('`', '``')}` "
+        f"(id INT PRIMARY KEY, `{column.replace('`', '``')}` INT)".replace("%", "%%").replace(
+            "%%", "%"
+        ),
+    )
+    columns = (ID, Column(column, Kind.INTEGER))
+    place.write(columns, [(1, 2), (3, 4)], name=table)
+    place.write(columns, [(1, 5)], [(3,)], name=table)
+    assert place.rows(name="`" + table.replace("`", "``") + "`") == [(1, 5)]
+
+
+def test_children_may_come_before_their_parents_and_outlive_them(place):
+    place.table("id INT PRIMARY KEY", name="parent")
+    place.table(
+        "id INT PRIMARY KEY, parent_id INT, "
+        f"FOREIGN KEY (parent_id) REFERENCES {place.schema}.parent (id) ON DELETE CASCADE",
+        name="child",
+    )
+    child = (ID, Column("parent_id", Kind.INTEGER))
+    place.write(child, [(1, 10)], name="child")
+    place.write((ID,), [(10,)], name="parent")
+    place.write((ID,), [], [(10,)], name="parent")
+    assert place.rows(name="child") == [(1, 10)]
+
+
+def test_deleting_a_part_of_a_small_table_does_not_wait_for_its_other_rows(place):
+    place.table("id INT PRIMARY KEY, name VARCHAR(9)")
+    place.write((ID, NAME), [(i, "a") for i in range(50)])
+    with closing(place.server.connect(autocommit=False)) as other, other.cursor() as cursor:
+        cursor.execute(f"UPDATE {place.schema}.t SET name = 'b' WHERE id = 45")
+        place.write((ID, NAME), [], [(i,) for i in range(30)])
+        other.rollback()
+    assert [row[0] for row in place.rows()] == list(range(30, 50))
+
+
+class Source:
+    """A table with a unique key on the server itself, and what a compacting pipeline sees."""
+
+    def __init__(self, place):
+        self._place = place
+        place.table("id INT PRIMARY KEY, code INT, UNIQUE (code)", name="source")
+        self._name = f"{place.schema}.source"
+        self.batches = []
+
+    def run(self, operations):
+        """One batch of changes, those that the source refuses left out."""
+        touched = set()
+        with closing(self._place.server.connect()) as connection, connection.cursor() as cursor:
+            for verb, key, value in operations:
+                try:
+                    if verb == "put":
+                        cursor.execute(f"INSERT INTO {self._name} VALUES (%s, %s)", (key, value))
+                    elif verb == "set":
+                        cursor.execute(
+                            f"UPDATE {self._name} SET code = %s WHERE id = %s", (value, key)
+                        )
+                    elif verb == "move" and value is not None:
+                        cursor.execute(
+                            f"UPDATE {self._name} SET id = %s WHERE id = %s", (value, key)
+                        )
+                        touched.add(value)
+                    else:
+                        cursor.execute(f"DELETE FROM {self._name} WHERE id = %s", (key,))
+                except pymysql.err.IntegrityError:
+                    continue
+                touched.add(key)
+            cursor.execute(f"SELECT id, code FROM {self._name}")
+            rows = dict(cursor.fetchall())
+        upserts = [(key, rows[key]) for key in sorted(touched) if key in rows]
+        deletes = [(key,) for key in sorted(touched) if key not in rows]
+        self.batches.append((upserts, deletes))
+        return sorted(rows.items())
+
+
+operation = st.tuples(
+    st.sampled_from(["put", "put", "set", "set", "move", "remove"]),
+    st.integers(1, 4),
+    st.one_of(st.none(), st.integers(1, 4)),
+)
+
+
+@settings(
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(
+    batches=st.lists(st.lists(operation, max_size=6), min_size=1, max_size=5),
+    again=st.integers(0, 4),
+    turned=st.booleans(),
+)
+def test_any_order_of_tasks_and_any_replay_end_like_the_source(place, batches, again, turned):
+    columns = (ID, Column("code", Kind.INTEGER))
+    execute(place.server, *(f"DROP TABLE IF EXISTS {place.schema}.{t}" for t in ("t", "source")))
+    place.table("id INT PRIMARY KEY, code INT, UNIQUE (code)")
+    source = Source(place)
+
+    def load(upserts, deletes):
+        # Two tasks share a batch by key; either of them may come first.
+        for share in sorted((0, 1), reverse=turned):
+            place.write(
+                columns,
+                [row for row in upserts if row[0] % 2 == share],
+                [key for key in deletes if key[0] % 2 == share],
+            )
+
+    expected = []
+    for operations in batches:
+        expected = source.run(operations)
+        load(*source.batches[-1])
+        assert place.rows() == expected
+    for upserts, deletes in source.batches[again:]:
+        load(upserts, deletes)
+    assert place.rows() == expected
+
+
+# -- values --------------------------------------------------------------------------------
+
+ALL_KINDS = (
+    (Column("i", Kind.INTEGER), "BIGINT UNSIGNED", 2**64 - 1),
+    (Column("d", Kind.DECIMAL), "DECIMAL(65,30)", f"-{'1234567890' * 3}12345.{'0' * 29}1"),
+    (Column("f", Kind.FLOAT), "DOUBLE", 1.7976931348623157e308),
+    (Column("s", Kind.TEXT), "LONGTEXT", "it's 😀"),
+    (Column("e", Kind.ENUM), "ENUM('x','a''b')", "a'b"),
+    (Column("m", Kind.SET), "SET('p','q','r')", "p,r"),
+    (Column("j", Kind.JSON), "JSON", '{"a": [1.0, "😀\\n"]}'),
+    (Column("dd", Kind.DATE), "DATE", "0000-00-00"),
+    (Column("t", Kind.TIME), "TIME(6)", "-838:59:59.000000"),
+    (Column("dt", Kind.DATETIME), "DATETIME(6)", "9999-12-31 23:59:59.999999"),
+    (Column("ts", Kind.TIMESTAMP), "TIMESTAMP(6) NULL", "2038-01-19 03:14:07.999999"),
+    (Column("y", Kind.YEAR), "YEAR", 0),
+    (Column("b", Kind.BIT), "BIT(64)", 2**64 - 1),
+    (Column("bin", Kind.BINARY), "LONGBLOB", bytes(range(256))),
+    (Column("g", Kind.GEOMETRY), "GEOMETRY", struct.pack("<IBIdd", 0, 1, 1, 1.5, -2.5)),
+)  # fmt: skip
+
+
+def test_every_kind_arrives_as_it_left(place):
+    place.table("id INT PRIMARY KEY, " + ", ".join(f"{c.name} {t} NULL" for c, t, _ in ALL_KINDS))
+    columns = (ID, *(c for c, _, _ in ALL_KINDS))
+    values = tuple(v for _, _, v in ALL_KINDS)
+    place.write(columns, [(1, *values), (2, *(None for _ in values))])
+    texts = {Kind.DECIMAL, Kind.DATE, Kind.TIME, Kind.DATETIME, Kind.TIMESTAMP}
+    what = ", ".join(
+        f"CAST({c.name} AS CHAR)" if c.kind in texts else f"{c.name} + 0" if c.kind is Kind.BIT
+        else c.name for c in columns
+    )  # fmt: skip
+    place.server_rows = rows_of(place.server, f"SELECT {what} FROM {place.schema}.t ORDER BY id")
+    assert place.server_rows[0] == (1, *values)
+    assert place.server_rows[1] == (2, *(None for _ in values))
+
+
+@pytest.mark.parametrize(
+    ("definition", "kind", "values"),
+    [
+        ("DECIMAL(30,10)", Kind.DECIMAL, [f"1234567890123456789.000000000{n}" for n in (1, 2)]),
+        ("VARBINARY(20)", Kind.BINARY, [b"\x00", b"it's\\", b"\xff\xfe"]),
+        ("DATETIME(6)", Kind.DATETIME, ["2026-01-01 00:00:00.1", "0000-00-00 00:00:00"]),
+        ("TIMESTAMP(6)", Kind.TIMESTAMP, ["2026-03-29 01:30:00", "2026-03-29 02:30:00.5"]),
+        ("TIME(6)", Kind.TIME, ["-100:11:12.340000", "00:00:00.000000"]),
+        ("ENUM('1','0','x')", Kind.ENUM, ["1", "0", "x"]),
+        ("VARCHAR(40)", Kind.TEXT, ["it's \\", "%s", "😀", "\0\x1a"]),
+        ("BIT(64)", Kind.BIT, [0, 2**64 - 1]),
+    ],
+)  # fmt: skip
+def test_every_kind_of_key_finds_its_row(place, definition, kind, values):
+    place.table(f"k {definition} NOT NULL PRIMARY KEY, id INT")
+    columns = (Column("k", kind), ID)
+    place.write(columns, [(v, i) for i, v in enumerate(values)])
+    place.write(columns, [(values[0], 99)], [(v,) for v in values[1:]])
+    assert place.rows("id") == [(99,)]
+    place.write(columns, [], [(values[0],)])
+    assert place.rows("id") == []
+
+
+@settings(
+    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(
+    texts=st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=50), max_size=20),
+    blobs=st.lists(st.binary(max_size=50), max_size=20),
+)
+def test_any_text_and_any_bytes_arrive_as_they_left(place, texts, blobs):
+    execute(place.server, f"DROP TABLE IF EXISTS {place.schema}.t")
+    place.table("id INT PRIMARY KEY, name LONGTEXT COLLATE utf8mb4_bin, b LONGBLOB")
+    rows = [(i, t, None) for i, t in enumerate(texts)]
+    rows += [(100 + i, None, b) for i, b in enumerate(blobs)]
+    place.write((ID, NAME, Column("b", Kind.BINARY)), rows)
+    assert place.rows() == rows
+
+
+# -- errors --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("wrong", [0, 137, 499])
+def test_the_row_that_the_server_refuses_is_named_and_nothing_is_written(place, wrong):
+    place.table("id INT PRIMARY KEY, name VARCHAR(5)")
+    rows = [(i, "long one" if i == wrong else "ok") for i in range(500)]
+    with pytest.raises(DataError, match="Data too long for column 'name'") as caught:
+        place.write((ID, NAME), rows)
+    assert caught.value.where["table"] == f"{place.schema}.t"
+    assert caught.value.where["key"] == str(wrong)
+    assert place.rows() == []
+    place.write((ID, NAME), [(1, "ok")])
+    assert place.rows() == [(1, "ok")]
+
+
+@pytest.mark.parametrize(
+    ("columns", "row", "message"),
+    [
+        ((ID, NAME), (7, "caf\udce9"), "column name holds text that is not valid"),
+        ((ID, NAME), (7, ABSENT), "column name is missing"),
+        ((ID, Column("name", Kind.FLOAT)), (7, float("nan")), "column name holds a float"),
+    ],
+)
+def test_a_value_that_cannot_be_written_down_is_named(place, columns, row, message):
+    place.table("id INT PRIMARY KEY, name VARCHAR(5)")
+    with pytest.raises(DataError, match=message) as caught:
+        place.write(columns, [(1, None), row])
+    assert caught.value.where["key"] == "7"
+    assert caught.value.where["table"] == f"{place.schema}.t"
+    assert place.rows() == []
+
+
+def test_a_missing_table_and_a_missing_column_are_configuration_errors(place):
+    with pytest.raises(ConfigurationError, match="does not exist") as caught:
+        place.write((ID, NAME), [(1, "a")])
+    assert caught.value.where["table"] == f"{place.schema}.t"
+    place.table("id INT PRIMARY KEY")
+    with pytest.raises(ConfigurationError, match="lacks the columns name, code"):
+        place.write((ID, NAME, CODE), [(1, "a", "b")])
+    place.write((ID,), [(1,)])
+
+
+def test_a_table_that_changes_is_looked_at_again(place):
+    place.table("id INT PRIMARY KEY, name VARCHAR(9), code VARCHAR(9)")
+    columns = (ID, NAME, CODE)
+    place.write(columns, [(1, "a", "b")])
+    execute(place.server, f"ALTER TABLE {place.schema}.t DROP COLUMN code")
+    with pytest.raises(ConfigurationError, match="lacks the columns code"):
+        place.write(columns, [(1, "a", "c")])
+    execute(place.server, f"ALTER TABLE {place.schema}.t ADD COLUMN code VARCHAR(9)")
+    place.write(columns, [(1, "a", "d")])
+    assert place.rows() == [(1, "a", "d")]
+
+
+def test_a_missing_privilege_is_a_configuration_error(place):
+    place.table("id INT PRIMARY KEY")
+    user = unique("u")[:20]
+    execute(
+        place.server,
+        f"CREATE USER {user}@'%' IDENTIFIED BY 'secret'",
+        f"GRANT SELECT ON {place.schema}.* TO {user}@'%'",
+        f"GRANT SELECT, INSERT, UPDATE, DELETE ON retl.* TO {user}@'%'",
+    )
+    endpoint = MysqlEndpoint(place.server.host, place.server.port, user, "secret")
+    sink = MysqlSink(MysqlSinkSettings(endpoint, MARK), nonces())
+    try:
+        with pytest.raises(ConfigurationError, match=r"INSERT.* command denied") as caught:
+            sink.apply(place.ticket, [place.changes((ID,), [(1,)])])
+    finally:
+        sink.close()
+    assert "secret" not in str(caught.value)
+
+
+def test_a_row_larger_than_the_server_accepts_is_named(place):
+    place.table("id INT PRIMARY KEY, name LONGTEXT")
+    (packet,) = rows_of(place.server, "SELECT @@max_allowed_packet")[0]
+    with pytest.raises(DataError, match=f"the target accepts {packet}") as caught:
+        place.write((ID, NAME), [(1, "a"), (2, "x" * packet)])
+    assert caught.value.where["key"] == "2"
+    place.write((ID, NAME), [(1, "a"), (2, "x" * (packet - 1000))])
+    assert place.rows("id, LENGTH(name)") == [(1, 1), (2, packet - 1000)]
+
+
+def test_waiting_too_long_for_a_lock_is_transient(place):
+    place.table("id INT PRIMARY KEY, name VARCHAR(9)")
+    place.write((ID, NAME), [(1, "a"), (2, "a")])
+    with closing(place.server.connect(autocommit=False)) as other, other.cursor() as cursor:
+        cursor.execute(f"UPDATE {place.schema}.t SET name = 'b' WHERE id = 2")
+        with pytest.raises(TransientError, match="1205"):
+            place.write((ID, NAME), [(1, "c"), (2, "c")])
+        other.commit()
+    assert place.rows() == [(1, "a"), (2, "b")]
+    place.write((ID, NAME), [(1, "c"), (2, "c")])
+    assert place.rows() == [(1, "c"), (2, "c")]
+
+
+def waits_for_a_lock(server):
+    # The server looks afresh only if nobody has asked in the last 0.1 s.
+    return rows_of(
+        server, "SELECT 1 FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT'"
+    )
+
+
+def test_the_victim_of_a_deadlock_tries_again(place):
+    place.table("id INT PRIMARY KEY, name VARCHAR(9)")
+    place.write((ID, NAME), [(i, "a") for i in range(500)])
+    naps = []
+    sink = MysqlSink(
+        MysqlSinkSettings(endpoint_of(place.server), MARK), nonces(), sleep=naps.append
+    )
+    # Deletes come first, so the sink holds row 1 when it asks for row 2.
+    changes = place.changes((ID, NAME), [(2, "c")], [(1,)])
+    failures = []
+
+    def load():
+        try:
+            sink.apply(place.ticket, [changes])
+        except Exception as error:  # noqa: BLE001 - shown by the test's thread
+            failures.append(error)
+
+    with closing(place.server.connect(autocommit=False)) as other, other.cursor() as cursor:
+        # More changes than the sink has, so that the sink is the victim.
+        cursor.execute(f"UPDATE {place.schema}.t SET name = 'b' WHERE id = 2 OR id > 100")
+        task = threading.Thread(target=load)
+        task.start()
+        eventually(lambda: waits_for_a_lock(place.server), interval=0.2)
+        cursor.execute(f"UPDATE {place.schema}.t SET name = 'b' WHERE id = 1")
+        other.commit()
+        task.join(30)
+    sink.close()
+    assert failures == []
+    assert len(naps) == 1
+    assert place.rows(order="id")[:3] == [(0, "a"), (2, "c"), (3, "a")]
+
+
+def kill_writers(place):
+    """Kill the connections that are recorded for this place's pipeline."""
+    for (writer,) in rows_of(
+        place.server,
+        "SELECT conn_id FROM retl.setl_writer WHERE pipeline = %s",
+        place.ticket.pipeline_key,
+    ):
+        execute(place.server, f"KILL {writer}")
+
+
+def test_a_connection_lost_while_idle_is_opened_again(place):
+    place.table("id INT PRIMARY KEY, name VARCHAR(9)")
+    place.write((ID, NAME), [(1, "a")])
+    kill_writers(place)
+    place.write((ID, NAME), [(1, "b")])
+    assert place.rows() == [(1, "b")]
+    # The record of the lost connection went with it.
+    key = place.ticket.pipeline_key
+    assert (
+        len(rows_of(place.server, "SELECT * FROM retl.setl_writer WHERE pipeline = %s", key)) == 1
+    )
+    place.sink.close()
+    assert rows_of(place.server, "SELECT * FROM retl.setl_writer WHERE pipeline = %s", key) == []
+
+
+def test_a_server_that_is_not_there_is_transient():
+    sink = MysqlSink(MysqlSinkSettings(MysqlEndpoint("127.0.0.1", 1, "u", "pw"), 1), nonces())
+    changes = TargetChanges(("s", "t"), (ID,), (0,), [(1,)])
+    with pytest.raises(TransientError, match="2003") as caught:
+        sink.apply(ticket_for("p"), [changes])
+    assert caught.value.where["server"] == "127.0.0.1:1"
+    sink.close()
+
+
+# -- sinks of a worker ---------------------------------------------------------------------
+
+
+def test_a_worker_keeps_its_sinks_and_their_number_is_limited(place):
+    place.table("id INT PRIMARY KEY")
+    settings = MysqlSinkSettings(endpoint_of(place.server), MARK)
+    assert sink_for(settings) is sink_for(MysqlSinkSettings(endpoint_of(place.server), MARK))
+    cache = SinkCache(limit=2)
+    one, two, three = (
+        MysqlSinkSettings(endpoint_of(place.server), MARK, lock_wait=n) for n in (1, 2, 3)
+    )
+    first = cache.get(one)
+    first.apply(place.ticket, [place.changes((ID,), [(1,)])])
+    key = place.ticket.pipeline_key
+    written = "SELECT * FROM retl.setl_writer WHERE pipeline = %s"
+    assert len(rows_of(place.server, written, key)) == 1
+    cache.get(two)
+    assert cache.get(one) is first
+    cache.get(three)
+    assert cache.get(one) is first
+    cache.get(two)
+    cache.get(three)
+    assert rows_of(place.server, written, key) == []
+    cache.close()

@@ -1,0 +1,58 @@
+"""What the tests of Load share: tickets, endpoints, and the system tables on a test server."""
+
+import itertools
+import uuid
+from contextlib import closing
+
+from setl.load.mysql_fence import MysqlFence
+from setl.load.mysql_sink import MysqlSink, MysqlSinkSettings
+from setl.load.port import LoadTicket
+from setl.mysql.connection import MysqlEndpoint
+from setl.mysql.statements import resource_statements
+
+MARK = 4711
+
+
+def unique(prefix):
+    return f"{prefix}_{uuid.uuid4().hex[:12]}"
+
+
+def nonces():
+    numbers = itertools.count(1)
+    return lambda: f"n{next(numbers)}"
+
+
+def endpoint_of(server, **options):
+    return MysqlEndpoint(server.host, server.port, server.user, server.password, **options)
+
+
+def ticket_for(pipeline, *, epoch=1, batch_id=1, slot=0, channel="shop", nid="n1", through=0):
+    return LoadTicket(channel, pipeline, nid, epoch, batch_id, slot, through)
+
+
+def create_system_tables(server):
+    with closing(server.connect()) as connection, connection.cursor() as cursor:
+        for name in ("retl.sql", "fence.sql"):
+            for statement in resource_statements(name):
+                cursor.execute(statement)
+
+
+def fence_for(server, ticket, timeout=1.0):
+    return MysqlFence(endpoint_of(server), ticket.pipeline_key, timeout)
+
+
+def sink_on(server, **options):
+    settings = MysqlSinkSettings(endpoint_of(server), MARK, **options)
+    return MysqlSink(settings, nonces())
+
+
+def rows_of(server, sql, *args):
+    with closing(server.connect()) as connection, connection.cursor() as cursor:
+        cursor.execute(sql, args or None)
+        return list(cursor.fetchall())
+
+
+def execute(server, *statements):
+    with closing(server.connect()) as connection, connection.cursor() as cursor:
+        for statement in statements:
+            cursor.execute(statement)

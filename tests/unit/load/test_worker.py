@@ -1,0 +1,42 @@
+import pickle
+
+from setl.elastic.client import ElasticEndpoint
+from setl.load.elasticsearch_sink import ElasticsearchSink, ElasticsearchSinkSettings
+from setl.load.mysql_sink import MysqlSink, MysqlSinkSettings
+from setl.load.worker import SinkCache, applied_through, make_sink
+from setl.mysql.connection import MysqlEndpoint
+from tests.loading import ticket_for
+
+MYSQL = MysqlSinkSettings(MysqlEndpoint("db", password="secret1"), 7)
+SEARCH = ElasticsearchSinkSettings(
+    ElasticEndpoint(("http://u:secret2@es:9200",), "u", "secret3", "secret4")
+)
+
+
+def test_the_settings_say_which_sink_it_is():
+    assert isinstance(make_sink(MYSQL), MysqlSink)
+    assert isinstance(make_sink(SEARCH), ElasticsearchSink)
+
+
+def test_settings_travel_and_find_the_same_sink_and_show_no_secret():
+    cache = SinkCache()
+    for settings in (MYSQL, SEARCH):
+        copy = pickle.loads(pickle.dumps(settings))
+        assert cache.get(copy) is cache.get(settings)
+        assert "secret" not in f"{settings!r} {settings.endpoint}"
+    assert str(SEARCH.endpoint) == "es:9200"
+    cache.close()
+
+
+def test_a_fork_does_not_use_the_connections_of_its_parent(monkeypatch):
+    cache = SinkCache()
+    before = cache.get(MYSQL)
+    closed = []
+    monkeypatch.setattr(before, "close", lambda: closed.append(before))
+    monkeypatch.setattr("setl.load.worker.os.getpid", lambda: -1)
+    assert cache.get(MYSQL) is not before
+    assert closed == []
+
+
+def test_elasticsearch_keeps_no_record_of_how_far_it_is():
+    assert applied_through(SEARCH, ticket_for("p")) == 0
