@@ -1,0 +1,1 @@
+"""One pipeline: the four stages as batches, their outcomes, retries and the Spark session."""

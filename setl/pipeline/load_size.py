@@ -1,0 +1,40 @@
+"""How many rows one load may take: as many as the target writes in a short while.
+
+A load cannot be interrupted half-way and nothing of it counts before its end, so its size is a
+length of time: the time after which a take-over shows its first rows (I4), a stop takes effect,
+and lag is seen to shrink. What a target can do in that time differs a hundredfold between a quick
+table and a busy index, so it is measured.
+"""
+
+from __future__ import annotations
+
+SECONDS = 2.0
+"""What one load should take at most."""
+
+
+class LoadSize:
+    """The limit of the next load, in rows. The first load is one batch."""
+
+    def __init__(self, most: int) -> None:
+        """Start small.
+
+        Args:
+            most: never allow more rows than this; memory is bounded by it (I20).
+        """
+        self._most = most
+        self._rows = 1
+
+    @property
+    def rows(self) -> int:
+        """Rows after which no further batch joins a load; one batch always may."""
+        return self._rows
+
+    def loaded(self, rows: int, seconds: float) -> None:
+        """A load of so many rows took so long.
+
+        At most doubles with each load, since the first ones of a leadership say little.
+        """
+        if not rows:
+            return
+        affordable = int(rows / max(seconds, 0.001) * SECONDS)
+        self._rows = max(1, min(self._most, affordable, 2 * max(self._rows, rows)))

@@ -1,0 +1,92 @@
+"""The loading half of a Spark task: merge the shares of its keys, then write them.
+
+An exception that leaves a task reaches the driver as text. A typed error is worth more than
+that, so tasks return outcomes; only a defect is raised.
+"""
+
+from __future__ import annotations
+
+import pickle
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from setl.errors import SetlError
+from setl.load.port import LoadTicket
+from setl.load.worker import SinkSettings, sink_for
+from setl.model.change import TargetChanges
+from setl.transform.merging import merge
+from setl.transform.share import Share
+
+
+@dataclass(frozen=True, slots=True)
+class TaskReport:
+    """What one load task did.
+
+    Attributes:
+        rows: row changes decoded on its behalf.
+        redelivered: of these, changes that were applied before.
+        upserts: rows or documents written.
+        deletes: deletes sent.
+        stale: writes refused as older than what the target holds.
+        transform_seconds: time in decoding, compaction and mapping.
+        load_seconds: time in the target.
+        error: why it failed; then nothing else counts.
+    """
+
+    rows: int = 0
+    redelivered: int = 0
+    upserts: int = 0
+    deletes: int = 0
+    stale: int = 0
+    transform_seconds: float = 0.0
+    load_seconds: float = 0.0
+    error: SetlError | None = None
+
+
+def load(
+    settings: SinkSettings, ticket: LoadTicket, slot: int, shares: Iterable[bytes]
+) -> TaskReport:
+    """Second stage: merge the shares of this task's keys and write them."""
+    received: list[Share] = [pickle.loads(share) for share in shares]  # noqa: S301 - our own
+    for share in received:
+        if share.error is not None:
+            return TaskReport(error=share.error)
+    started = time.monotonic()
+    changes = merge([part for share in received for part in share.changes])
+    merged = time.monotonic()
+    report = TaskReport(
+        rows=sum(s.rows for s in received),
+        redelivered=sum(s.redelivered for s in received),
+        transform_seconds=sum(s.seconds for s in received) + merged - started,
+    )
+    if not any(part.upserts or part.deletes for part in changes):
+        return report
+    return _write(settings, replace(ticket, slot=slot), changes, report)
+
+
+def _write(
+    settings: SinkSettings,
+    ticket: LoadTicket,
+    changes: Sequence[TargetChanges],
+    report: TaskReport,
+) -> TaskReport:
+    started = time.monotonic()
+    try:
+        loaded = sink_for(settings).apply(ticket, changes)
+    except SetlError as error:
+        return TaskReport(error=error)
+    return replace(
+        report,
+        upserts=loaded.upserts,
+        deletes=loaded.deletes,
+        stale=loaded.stale,
+        load_seconds=time.monotonic() - started,
+    )
+
+
+def load_share(
+    settings: SinkSettings, ticket: LoadTicket, slot: int, shares: Iterable[tuple[int, bytes]]
+) -> TaskReport:
+    """`load` for one partition of dealt shares; the partition's number is the slot."""
+    return load(settings, ticket, slot, (share for _, share in shares))

@@ -1,0 +1,152 @@
+"""Pipelines run inside the test's process, on real servers: build, run, and wait."""
+
+import threading
+import time
+import uuid
+from contextlib import contextmanager
+
+from arbiter.memory import MemoryArbiter, MemoryCluster
+from setl.clock import SystemClock
+from setl.config.reading import parse_channel
+from setl.errors import SetlError
+from setl.mysql.statements import resource_statements
+from setl.pipeline.assembly import build_run
+from setl.pipeline.progress import Progress
+from tests.waiting import eventually
+
+
+def fresh_name(prefix="t"):
+    return f"{prefix}_{uuid.uuid4().hex[:10]}"
+
+
+def execute(server, *statements):
+    """Run statements on a server; returns the rows of the last one."""
+    with server.connect() as connection, connection.cursor() as cursor:
+        for statement in statements:
+            cursor.execute(statement)
+        return cursor.fetchall()
+
+
+def install_system_tables(server):
+    execute(server, *resource_statements("retl.sql"), *resource_statements("fence.sql"))
+
+
+def mysql(server):
+    return {
+        "type": "mysql",
+        "host": server.host,
+        "port": server.port,
+        "user": server.user,
+        "password": server.password,
+    }
+
+
+def binlog_end(server):
+    file, offset = execute(server, "SHOW MASTER STATUS")[0][:2]
+    return {"file": file, "offset": int(offset)}
+
+
+def one_way(server_a, target, tables, name=None, **options):
+    """A channel from where server_a's binlog ends now to a target."""
+    source = {**mysql(server_a), "start": binlog_end(server_a), "heartbeat": 0}
+    pipeline = {"name": "p", "source": source, "target": target, "tables": tables, **options}
+    return parse_channel({"channel": name or fresh_name("channel"), "pipelines": [pipeline]})
+
+
+class Running:
+    """A run in a thread of its own."""
+
+    def __init__(self, run, progress):
+        self.run = run
+        self.progress = progress
+        self.error = None
+        self.thread = threading.Thread(target=self._work, daemon=True)
+        self.thread.start()
+
+    def _work(self):
+        try:
+            self.run.run()
+        except SetlError as error:
+            self.error = error
+
+    @property
+    def figures(self):
+        return self.progress.figures()
+
+    def applied(self, rows, timeout=60):
+        """Wait until so many row changes are applied and acknowledged, over all leaderships."""
+
+        def reached():
+            if not self.thread.is_alive():
+                raise RuntimeError(f"the run ended: {self.error}")
+            figures = self.figures
+            assert figures.rows_total >= rows, f"{figures.state}: {figures.error or figures}"
+            return True
+
+        eventually(reached, timeout, message=f"{rows} rows applied")
+        return self.figures
+
+    def ends(self, timeout=60):
+        """Wait until the run has ended by itself; returns its error."""
+        self.thread.join(timeout)
+        assert not self.thread.is_alive(), "the run goes on"
+        return self.error
+
+    def stop(self):
+        self.run.stop()
+        self.thread.join(60)
+        assert not self.thread.is_alive(), "the run does not stop"
+
+    def abort(self):
+        self.run.abort()
+        self.thread.join(60)
+        assert not self.thread.is_alive(), "the run does not stop"
+
+
+class Site:
+    """Starts runs of channels on one Spark session and one arbiter; stops what is left."""
+
+    def __init__(self, spark):
+        self.spark = spark
+        self.arbiter = MemoryArbiter(MemoryCluster())
+        self.epoch = int(time.time() * 1000)
+        self.runs = []
+
+    def lead(self, file, pipeline="p", nid="n1", epoch=None):
+        self.epoch += 1
+        self.arbiter.put_channel(file.channel, {})
+        clock = SystemClock()
+        progress = Progress(clock)
+        run = build_run(
+            file,
+            pipeline,
+            nid=nid,
+            epoch=epoch or self.epoch,
+            arbiter=self.arbiter,
+            spark=self.spark,
+            progress=progress,
+            clock=clock,
+        )
+        running = Running(run, progress)
+        self.runs.append(running)
+        return running
+
+
+@contextmanager
+def site(spark):
+    place = Site(spark)
+    try:
+        yield place
+    finally:
+        for running in place.runs:
+            running.run.abort()
+        for running in place.runs:
+            running.thread.join(60)
+
+
+def rows(server, table, order="1"):
+    """A table's rows as the server prints them."""
+    with server.connect() as connection, connection.cursor() as cursor:
+        cursor.execute("SET time_zone = '+00:00'")
+        cursor.execute(f"SELECT * FROM {table} ORDER BY {order}")
+        return cursor.fetchall()

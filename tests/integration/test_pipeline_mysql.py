@@ -1,0 +1,257 @@
+"""Whole pipelines between real servers, with what happens to them at the worst moments."""
+
+import pytest
+
+from setl.errors import ConfigurationError, DataError, FencedError
+from setl.pipeline.progress import RunState
+from setl_embedded import MariaDb
+from tests.integration.pipelines import (
+    execute,
+    fresh_name,
+    install_system_tables,
+    mysql,
+    one_way,
+    rows,
+    site,
+)
+from tests.waiting import eventually
+
+TABLE = """CREATE TABLE {db}.orders (
+    id BIGINT PRIMARY KEY, email VARCHAR(60) NULL UNIQUE, name VARCHAR(40) NULL,
+    amount DECIMAL(20,6) NULL, payload VARBINARY(20) NULL, at DATETIME(6) NULL,
+    seen TIMESTAMP(3) NULL, kind ENUM('a','二手') NULL, big BIGINT UNSIGNED NULL, rate DOUBLE NULL)
+    CHARACTER SET utf8mb4"""
+
+
+@pytest.fixture(scope="module")
+def servers(mariadb_a, mariadb_b):
+    install_system_tables(mariadb_a)
+    install_system_tables(mariadb_b)
+    return mariadb_a, mariadb_b
+
+
+@pytest.fixture
+def place(spark):
+    with site(spark) as place:
+        yield place
+
+
+@pytest.fixture
+def db(servers):
+    """A database with one table of many types, on both servers."""
+    name = fresh_name("shop")
+    for server in servers:
+        execute(server, f"CREATE DATABASE {name}", TABLE.format(db=name))
+    yield name
+    for server in servers:
+        execute(server, f"DROP DATABASE {name}")
+
+
+def test_rows_arrive_as_they_left(servers, db, place):
+    a, b = servers
+    file = one_way(a, mysql(b), [{"from": f"{db}.orders"}])
+    execute(
+        a,
+        f"INSERT INTO {db}.orders VALUES (1, 'a@x', 'naïve 🦊 ''\\\\', '-123.456000', x'00ff27',"
+        " '2026-01-02 03:04:05.678901', '2026-01-02 03:04:05.678', '二手', 18446744073709551615,"
+        " 0.1), (2, NULL, '', NULL, NULL, NULL, NULL, NULL, NULL, NULL)",
+        f"INSERT INTO {db}.orders (id, name) VALUES (3, 'gone'), (4, 'moves')",
+        f"UPDATE {db}.orders SET name = NULL, amount = 7 WHERE id = 1",
+        f"DELETE FROM {db}.orders WHERE id = 3",
+        f"UPDATE {db}.orders SET id = 40 WHERE id = 4",
+    )
+    running = place.lead(file)
+    assert running.applied(7).rows_applied == 7
+    assert rows(b, f"{db}.orders") == rows(a, f"{db}.orders")
+
+
+def test_unique_values_and_keys_that_change_places(servers, db, place):
+    a, b = servers
+    file = one_way(a, mysql(b), [{"from": f"{db}.orders"}])
+    execute(a, f"INSERT INTO {db}.orders (id, email) VALUES (1,'one'), (2,'two'), (3,'three')")
+    running = place.lead(file)
+    running.applied(3)
+    execute(
+        a,
+        f"UPDATE {db}.orders SET email = 'x' WHERE id = 1",
+        f"UPDATE {db}.orders SET email = 'one' WHERE id = 2",
+        f"UPDATE {db}.orders SET email = 'two' WHERE id = 1",
+        f"UPDATE {db}.orders SET id = 30 WHERE id = 3",
+        f"UPDATE {db}.orders SET id = 3 WHERE id = 2",
+        f"UPDATE {db}.orders SET id = 2 WHERE id = 30",
+    )
+    running.applied(9)
+    assert rows(b, f"{db}.orders") == rows(a, f"{db}.orders")
+
+
+def test_expressions_where_and_column_lists(servers, db, place):
+    a, b = servers
+    execute(b, f"CREATE TABLE {db}.report (id BIGINT PRIMARY KEY, who TEXT, total DECIMAL(30,6))")
+    mapping = {
+        "from": f"{db}.orders",
+        "to": f"{db}.report",
+        "include": ["id"],
+        "columns": {"who": "upper(name)", "total": "amount * 2"},
+        "where": "kind = 'a'",
+    }
+    file = one_way(a, mysql(b), [mapping])
+    execute(
+        a,
+        f"INSERT INTO {db}.orders (id, name, amount, kind) VALUES"
+        " (1,'ann',1.5,'a'), (2,'bob',2,'a'), (3,'cy',3,'二手')",
+        f"UPDATE {db}.orders SET kind = '二手' WHERE id = 2",
+    )
+    running = place.lead(file)
+    running.applied(4)
+    report = [(i, w, str(t)) for i, w, t in rows(b, f"{db}.report")]
+    assert report == [(1, "ANN", "3.000000")]
+    execute(a, f"UPDATE {db}.orders SET kind = 'a' WHERE id = 3")
+    running.applied(5)
+    assert [r[0] for r in rows(b, f"{db}.report")] == [1, 3]
+
+
+def test_a_batch_of_nothing_but_deletes_of_a_table_with_expressions(servers, db, place):
+    a, b = servers
+    execute(b, f"ALTER TABLE {db}.orders ADD twice DECIMAL(30,6)")
+    mapping = {"from": f"{db}.orders", "columns": {"twice": "amount * 2"}}
+    file = one_way(a, mysql(b), [mapping])
+    execute(a, f"INSERT INTO {db}.orders (id, amount) VALUES (1, 1), (2, 2), (3, 3)")
+    running = place.lead(file)
+    running.applied(3)
+    execute(a, f"DELETE FROM {db}.orders WHERE id < 3")
+    running.applied(5)
+    assert [row[0] for row in rows(b, f"{db}.orders")] == [3]
+
+
+@pytest.mark.parametrize("columns", [{}, {"name": "upper(name)"}], ids=["plain", "expressions"])
+def test_a_large_batch_is_dealt_out_to_several_tasks(servers, db, place, columns):
+    a, b = servers
+    mapping = {"from": f"{db}.orders", "columns": columns}
+    file = one_way(a, mysql(b), [mapping], rows_per_task=100)
+    with a.connect(autocommit=False) as connection, connection.cursor() as cursor:
+        cursor.executemany(
+            f"INSERT INTO {db}.orders (id, name, amount) VALUES (%s, %s, %s)",
+            [(i, f"name {i}", i) for i in range(3000)],
+        )
+        cursor.execute(f"UPDATE {db}.orders SET name = 'again' WHERE id % 3 = 0")
+        cursor.execute(f"DELETE FROM {db}.orders WHERE id % 5 = 0")
+        connection.commit()
+    running = place.lead(file)
+    running.applied(3000 + 1000 + 600)
+    if columns:
+        execute(a, f"UPDATE {db}.orders SET name = upper(name)")
+    assert rows(b, f"{db}.orders") == rows(a, f"{db}.orders")
+
+
+def test_a_take_over_inside_a_large_transaction_applies_each_row_once(servers, db, place):
+    a, b = servers
+    file = one_way(a, mysql(b), [{"from": f"{db}.orders"}], batch_rows=500, window=1)
+    with a.connect(autocommit=False) as connection, connection.cursor() as cursor:
+        cursor.executemany(
+            f"INSERT INTO {db}.orders (id, name) VALUES (%s, %s)",
+            [(i, "x" * 30) for i in range(20_000)],
+        )
+        connection.commit()
+    first = place.lead(file)
+    first.applied(1)
+    first.abort()
+    done = first.figures.rows_total
+    assert 0 < done < 20_000, "the first leader was to be stopped inside the transaction"
+    second = place.lead(file, nid="n2")
+    figures = second.applied(20_000)
+    assert figures.rows_total == 20_000
+    assert figures.rows_applied < 20_000, "the second leader began at the start again"
+    assert len(rows(b, f"{db}.orders")) == 20_000
+
+
+def test_a_stale_leader_is_fenced_off_and_writes_nothing_more(servers, db, place):
+    a, b = servers
+    file = one_way(a, mysql(b), [{"from": f"{db}.orders"}])
+    stale = place.lead(file)
+    eventually(lambda: stale.figures.state is RunState.RUNNING, 30)
+    leader = place.lead(file, nid="n2")
+    eventually(lambda: leader.figures.state is RunState.RUNNING, 30)
+    execute(a, f"INSERT INTO {db}.orders (id) VALUES (1), (2)")
+    leader.applied(2)
+    assert isinstance(stale.ends(), FencedError)
+    marks = execute(b, "SELECT CHANNEL_INFO FROM retl.retl_mark ORDER BY CHANNEL_INFO")
+    assert not any(mark and mark.startswith(f"{place.epoch - 1}.") for (mark,) in marks)
+
+
+def test_a_table_that_is_missing_stops_the_pipeline_and_nothing_is_lost(servers, db, place):
+    a, b = servers
+    file = one_way(a, mysql(b), [{"from": f"{db}.*"}])
+    execute(a, f"CREATE TABLE {db}.late (id INT PRIMARY KEY)", f"INSERT INTO {db}.late VALUES (1)")
+    execute(a, f"INSERT INTO {db}.orders (id) VALUES (1)")
+    running = place.lead(file)
+    error = running.ends()
+    assert isinstance(error, ConfigurationError)
+    assert f"{db}.late" in str(error)
+    execute(b, f"CREATE TABLE {db}.late (id INT PRIMARY KEY)")
+    place.lead(file).applied(2)
+    assert rows(b, f"{db}.late") == ((1,),)
+    assert len(rows(b, f"{db}.orders")) == 1
+
+
+def test_a_row_that_the_target_refuses_is_named(servers, db, place):
+    a, b = servers
+    execute(b, f"ALTER TABLE {db}.orders MODIFY name VARCHAR(3) NULL")
+    file = one_way(a, mysql(b), [{"from": f"{db}.orders"}])
+    execute(a, f"INSERT INTO {db}.orders (id, name) VALUES (1, 'ok'), (77, 'too long'), (3, 'ok')")
+    error = place.lead(file).ends()
+    assert isinstance(error, DataError)
+    assert "77" in error.where["key"]
+    assert error.where["table"] == f"{db}.orders"
+    assert rows(b, f"{db}.orders") == ()
+    execute(b, f"ALTER TABLE {db}.orders MODIFY name VARCHAR(40) NULL")
+    place.lead(file).applied(3)
+    assert rows(b, f"{db}.orders") == rows(a, f"{db}.orders")
+
+
+def test_a_target_that_is_down_for_a_while(servers, db, place, tmp_path):
+    a, _ = servers
+    with MariaDb(tmp_path / "target", "target", server_id=77) as target:
+        install_system_tables(target)
+        execute(target, f"CREATE DATABASE {db}", TABLE.format(db=db))
+        file = one_way(a, mysql(target), [{"from": f"{db}.orders"}])
+        running = place.lead(file)
+        execute(a, f"INSERT INTO {db}.orders (id) VALUES (1)")
+        running.applied(1)
+        target.stop()
+        execute(a, f"INSERT INTO {db}.orders (id) VALUES (2)")
+        eventually(lambda: running.figures.state is RunState.RETRYING, 30)
+        assert "MySQL" in running.figures.error
+        execute(a, f"INSERT INTO {db}.orders (id) VALUES (3)")
+        target.start()
+        running.applied(3)
+        assert running.figures.error == ""
+        assert len(rows(target, f"{db}.orders")) == 3
+        running.stop()
+
+
+def test_two_ways_without_an_echo(servers, db, place):
+    a, b = servers
+    channel = fresh_name("both")
+    forth = one_way(a, mysql(b), [{"from": f"{db}.orders"}], name=channel)
+    back = one_way(b, mysql(a), [{"from": f"{db}.orders"}], name=channel)
+    back = back.model_copy(
+        update={"pipelines": [back.pipelines[0].model_copy(update={"name": "back"})]}
+    )
+    there, here = place.lead(forth), place.lead(back, "back")
+    for i in range(5):
+        execute(a, f"INSERT INTO {db}.orders (id, name) VALUES ({i}, 'from a')")
+        execute(b, f"INSERT INTO {db}.orders (id, name) VALUES ({100 + i}, 'from b')")
+    with a.connect(autocommit=False) as connection, connection.cursor() as cursor:
+        cursor.executemany(
+            f"INSERT INTO {db}.orders (id, name) VALUES (%s, 'large')",
+            [(1000 + i,) for i in range(12_000)],
+        )
+        connection.commit()
+    there.applied(12_005)
+    here.applied(5)
+    execute(b, f"UPDATE {db}.orders SET name = 'last' WHERE id = 100")
+    here.applied(6)
+    # Whatever was still to echo lies before this change of B in B's binlog.
+    assert here.figures.rows_total == 6
+    assert here.figures.rows_loopback > 0
+    assert rows(a, f"{db}.orders") == rows(b, f"{db}.orders")

@@ -1,0 +1,332 @@
+"""A run with scripted parts: order of fence, checkpoint, load and ack, and what errors do."""
+
+import threading
+import time
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from setl.errors import DataError, FatalError, FencedError, SetlError, TransientError
+from setl.extract.extractor import Extractor
+from setl.extract.loopback import MarkIdentity
+from setl.model.checkpoint import Checkpoint
+from setl.model.entry import Entry, EntryKind
+from setl.model.position import BinlogPosition
+from setl.pipeline.job import LoadReport
+from setl.pipeline.progress import Progress, RunState
+from setl.pipeline.run import PipelineRun, RunParts
+from setl.select.batching import BatchSettings
+from setl.select.reader import SelectLoop, SelectSettings
+from tests.waiting import eventually
+
+
+def at(offset):
+    return BinlogPosition("binlog.000001", offset)
+
+
+def transaction(start, rows, table="orders"):
+    """BEGIN, single-row entries, COMMIT; every entry is ten bytes long."""
+    kinds = [EntryKind.BEGIN, *[EntryKind.ROWS] * rows, EntryKind.COMMIT]
+    return [
+        Entry(
+            kind,
+            at(start + 10 * (i + 1)),
+            1_700_000_000.0,
+            "shop" if kind is EntryKind.ROWS else "",
+            table if kind is EntryKind.ROWS else "",
+            rows=1 if kind is EntryKind.ROWS else 0,
+            payload=b"x" if kind is EntryKind.ROWS else b"",
+        )
+        for i, kind in enumerate(kinds)
+    ]
+
+
+class ScriptedSource:
+    """A stream that is always all there; remembers where it was opened."""
+
+    def __init__(self, entries):
+        self.entries = entries
+        self.opened = []
+        self._rest = []
+
+    def initial(self):
+        return at(4)
+
+    def open(self, position):
+        self.opened.append(position.offset)
+        self._rest = [e for e in self.entries if e.position.offset > position.offset]
+
+    def read(self, limit, timeout):
+        if not self._rest:
+            threading.Event().wait(min(timeout, 0.01))
+        part, self._rest = self._rest[:limit], self._rest[limit:]
+        return part
+
+    def latest(self):
+        return self.entries[-1].position
+
+    def close(self):
+        pass
+
+
+class Log(list):
+    """What happened, in order, over all parts."""
+
+
+class RecordingStore:
+    def __init__(self, log, stored=None):
+        self.log = log
+        self.stored = stored
+        self.failures = []
+
+    def load(self):
+        return self.stored
+
+    def store(self, checkpoint, epoch):
+        if self.failures:
+            raise self.failures.pop(0)
+        self.log.append(("store", checkpoint.resume.offset))
+        self.stored = checkpoint
+
+
+class RecordingFence:
+    def __init__(self, log):
+        self.log = log
+
+    def raise_to(self, epoch, nid):
+        self.log.append(("fence", epoch))
+
+
+class RecordingJob:
+    """Applies rows by noting their positions; fails as told."""
+
+    def __init__(self, log):
+        self.log = log
+        self.failures = []
+        self.applied = []
+        self.tickets = []
+        self.cancelled = threading.Event()
+
+    def applied_through(self, ticket):
+        return 0
+
+    def run(self, rows, ticket, redelivered_through):
+        if self.failures:
+            failure = self.failures.pop(0)
+            if failure is not None:
+                raise failure
+        self.log.append(("load", rows[-1].entry.position.offset))
+        self.tickets.append(ticket)
+        self.applied += [row.entry.position.offset for row in rows]
+        return LoadReport(rows=len(rows))
+
+    def cancel(self):
+        self.cancelled.set()
+
+    def close(self):
+        pass
+
+
+class Routing:
+    def route(self, schema, table):
+        return (SimpleNamespace(index=0),) if table == "orders" else ()
+
+
+class Bench:
+    """A run with all its parts at hand."""
+
+    def __init__(self, entries, stored=None, **changes):
+        self.log = Log()
+        self.source = ScriptedSource(entries)
+        self.store = RecordingStore(self.log, stored)
+        self.job = RecordingJob(self.log)
+        clock: Any = SimpleNamespace(monotonic=time.monotonic, now=lambda: 1_700_000_100.0)
+        routing: Any = Routing()
+        codec: Any = None  # nothing of `retl` is in these streams
+        self.progress = Progress(clock)
+        settings = SelectSettings(batch=BatchSettings(rows=changes.pop("batch_rows", 3), wait=0.01))
+        parts = RunParts(
+            channel="shop",
+            pipeline="orders",
+            source=self.source,
+            extractor=Extractor(routing, MarkIdentity(7), codec),
+            job=self.job,
+            fence=RecordingFence(self.log),
+            store=self.store,
+            heartbeat=None,
+            heartbeat_id=1,
+            select=SelectLoop(self.source, settings, epoch=5, name="shop/orders"),
+            generation=changes.pop("generation", 1),
+            stop_on_ddl=changes.pop("stop_on_ddl", False),
+            rows_per_load=changes.pop("rows_per_load", 100),
+        )
+        self.run = PipelineRun(parts, "n1", 5, self.progress, clock)
+        self.error = None
+        self.thread = threading.Thread(target=self._work, daemon=True)
+
+    def _work(self):
+        try:
+            self.run.run()
+        except SetlError as error:
+            self.error = error
+
+    def start(self):
+        self.thread.start()
+        return self
+
+    def finish(self):
+        self.run.stop()
+        self.thread.join(10)
+        assert not self.thread.is_alive()
+
+
+@pytest.fixture
+def begun():
+    benches = []
+
+    def begin(entries, **changes):
+        bench = Bench(entries, **changes)
+        benches.append(bench)
+        return bench
+
+    yield begin
+    for bench in benches:
+        bench.run.abort()
+        if bench.thread.ident:
+            bench.thread.join(10)
+
+
+ROWS_OF_TWO = [24, 34]
+TWO = transaction(4, 2)  # rows at 24 and 34, commit at 44
+
+
+def test_the_fence_comes_first_then_the_initial_checkpoint_then_loads(begun):
+    bench = begun(TWO).start()
+    eventually(lambda: bench.store.stored and bench.store.stored.resume.offset == 44, 10)
+    assert bench.log[:2] == [("fence", 5), ("store", 4)]
+    assert bench.log.index(("load", 34)) < bench.log.index(("store", 44))
+    assert bench.job.applied == ROWS_OF_TWO
+
+
+def test_a_run_goes_on_from_the_stored_checkpoint(begun):
+    entries = [*TWO, *transaction(44, 1)]
+    bench = begun(entries, stored=Checkpoint(at(44), rows=2)).start()
+    eventually(lambda: bench.job.applied, 10)
+    bench.finish()
+    assert bench.job.applied == [64]
+    assert bench.store.stored.rows == 3
+
+
+def test_rows_applied_inside_a_transaction_are_not_applied_again(begun):
+    entries = transaction(4, 4)  # rows at 24, 34, 44, 54
+    bench = begun(entries, stored=Checkpoint(at(4), applied=at(34), rows=2)).start()
+    eventually(lambda: bench.store.stored.resume.offset == 64, 10)
+    bench.finish()
+    assert bench.source.opened == [4]
+    assert bench.job.applied == [44, 54]
+    assert bench.store.stored.rows == 4
+
+
+def test_a_transient_error_rolls_everything_unacked_back_and_loads_it_again(begun):
+    # The first load is one batch; the second is the one that fails.
+    bench = begun([*TWO, *transaction(44, 2)], batch_rows=2)
+    bench.job.failures = [None, TransientError("the target went away")]
+    bench.start()
+    eventually(lambda: bench.store.stored.resume.offset == 84, 10)
+    bench.finish()
+    assert bench.error is None
+    assert bench.job.applied == [24, 34, 64, 74]
+    assert bench.source.opened == [4, 44]
+    assert bench.progress.figures().retries == 1
+
+
+def test_a_checkpoint_that_cannot_be_stored_is_not_acknowledged(begun):
+    bench = begun(TWO, stored=Checkpoint(at(4)))
+    bench.store.failures = [TransientError("no answer")]
+    bench.start()
+    eventually(lambda: bench.store.stored.resume.offset == 44, 10)
+    bench.finish()
+    # The rows are loaded again, since nobody knows that they were applied.
+    assert bench.job.applied == ROWS_OF_TWO * 2
+    assert bench.store.stored.rows == 2
+
+
+@pytest.mark.parametrize("error", [DataError("bad row"), FencedError("newer epoch")])
+def test_an_error_that_stays_ends_the_run_and_moves_no_checkpoint(begun, error):
+    bench = begun(TWO, stored=Checkpoint(at(4)))
+    bench.job.failures = [error]
+    bench.start()
+    bench.thread.join(10)
+    assert bench.error is error
+    assert bench.store.stored.resume.offset == 4
+    assert bench.job.applied == []
+
+
+def test_what_piles_up_is_loaded_together_and_acknowledged_in_order(begun):
+    entries = [e for i in range(12) for e in transaction(4 + 40 * i, 2)]
+    bench = begun(entries, batch_rows=2, rows_per_load=100)
+    bench.run.suspend()
+    bench.start()
+    eventually(lambda: bench.progress.figures().state is not RunState.STANDBY, 10)
+    bench.run.resume()
+    eventually(lambda: len(bench.job.applied) == 24, 10)
+    assert bench.job.applied == sorted(bench.job.applied)
+    assert bench.progress.figures().loads <= bench.progress.figures().batches
+
+
+def test_nothing_is_loaded_while_suspended(begun):
+    bench = begun(TWO)
+    bench.run.suspend()
+    bench.start()
+    eventually(lambda: bench.source.opened, 10)
+    assert not threading.Event().wait(0.3)
+    assert bench.job.applied == []
+    bench.run.resume()
+    eventually(lambda: bench.job.applied == ROWS_OF_TWO, 10)
+
+
+def test_a_stop_while_suspended_applies_nothing_and_loses_nothing(begun):
+    bench = begun(TWO, stored=Checkpoint(at(4)))
+    bench.run.suspend()
+    bench.start()
+    eventually(lambda: bench.source.opened, 10)
+    bench.finish()
+    assert bench.job.applied == []
+    assert bench.store.stored.resume.offset == 4
+
+
+def test_a_schema_change_stops_the_pipeline_if_the_channel_says_so(begun):
+    ddl = Entry(EntryKind.DDL, at(54), 0.0, "shop", "orders", statement="ALTER TABLE orders ADD x")
+    bench = begun([*TWO, ddl, *transaction(54, 1)], stop_on_ddl=True).start()
+    bench.thread.join(10)
+    assert isinstance(bench.error, FatalError)
+    assert "ALTER TABLE" in str(bench.error)
+    assert bench.job.applied == ROWS_OF_TWO
+    assert bench.store.stored.resume.offset == 44
+
+
+def test_a_higher_generation_starts_over_where_the_source_says(begun):
+    bench = begun(TWO, stored=Checkpoint(at(44), rows=2), generation=2).start()
+    eventually(lambda: bench.job.applied == ROWS_OF_TWO, 10)
+    bench.finish()
+    assert bench.store.stored.generation == 2
+    assert bench.store.stored.rows == 4
+
+
+def test_foreign_rows_move_the_checkpoint_only_now_and_then(begun):
+    bench = begun(transaction(4, 2, table="other"), stored=Checkpoint(at(4))).start()
+    eventually(lambda: bench.progress.figures().batches > 0, 10)
+    assert [what for what, _ in bench.log if what == "store"] == []
+    bench.finish()
+    # A planned stop keeps the place, so that the next leader reads nothing twice.
+    assert bench.store.stored.resume.offset == 44
+
+
+def test_an_abort_cancels_the_load_and_stores_nothing_more(begun):
+    bench = begun(transaction(4, 2, table="other"), stored=Checkpoint(at(4))).start()
+    eventually(lambda: bench.progress.figures().batches > 0, 10)
+    bench.run.abort()
+    bench.thread.join(10)
+    assert bench.job.cancelled.is_set()
+    assert bench.store.stored.resume.offset == 4
