@@ -1,0 +1,1 @@
+"""Whole-table work on Spark: verify."""

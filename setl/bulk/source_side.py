@@ -1,0 +1,178 @@
+"""The source side of a comparison: tables read, mapped and evaluated as the stream is."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from operator import itemgetter
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import BinaryType, StructField, StructType
+
+from setl.bulk.chunks import Condition
+from setl.bulk.pairs import FRAME, Pair, Reading, Shape, Side, packed
+from setl.bulk.table_reader import TableReader
+from setl.config.routing import Route
+from setl.errors import SetlError
+from setl.model.change import Row
+from setl.model.schema import Column
+from setl.transform.columns import ColumnPlan
+from setl.transform.expressions import Evaluation, analyse, select_evaluated
+from setl.transform.typed_rows import arrow_schema, record_batch, rows_of, spark_schema
+
+Batches = Iterator[pa.RecordBatch]
+
+_BODY = "__setl_body"  # pickled: the values that pass as they are, or the error of the task
+
+
+@dataclass(frozen=True, slots=True)
+class MappedTable:
+    """A source table with the route by which its rows reach a target.
+
+    Attributes:
+        reader: reads the table.
+        route: the route.
+        columns: how its columns are mapped.
+        evaluation: its expressions over this table; None if the route has none.
+    """
+
+    reader: TableReader
+    route: Route
+    columns: ColumnPlan
+    evaluation: Evaluation | None
+
+    @classmethod
+    def build(cls, spark: SparkSession, reader: TableReader, route: Route) -> MappedTable:
+        """Plan for one table.
+
+        Raises:
+            ConfigurationError: the mapping does not fit the table.
+        """
+        plan = ColumnPlan.build(reader.schema, route)
+        evaluated = bool(route.expressions or route.where)
+        return cls(reader, route, plan, analyse(spark, route, reader.schema) if evaluated else None)
+
+    @property
+    def target_columns(self) -> tuple[Column, ...]:
+        """The target's columns that this table fills."""
+        return self.evaluation.target_columns if self.evaluation else self.columns.columns
+
+    @property
+    def key_names(self) -> tuple[str, ...]:
+        """The target's names of the key columns."""
+        return tuple(self.columns.columns[i].name for i in self.columns.key)
+
+    @property
+    def key_columns(self) -> tuple[Column, ...]:
+        """The source's key columns, in the order of `key_names`."""
+        schema = self.reader.schema
+        return tuple(schema.columns[self.columns.sources[i]] for i in self.columns.key)
+
+    def frame(
+        self, spark: SparkSession, parts: Sequence[Condition], shape: Shape, reading: Reading
+    ) -> DataFrame:
+        """The rows of some parts of the table as pairs, read by a task for each part."""
+        places = {column.name.lower(): i for i, column in enumerate(self.target_columns)}
+        pick = picker([places[name.lower()] for name in shape.names])
+        shape = shape.of_source(self.target_columns)
+        if self.evaluation is None:
+            read = _plain_reader(self, list(parts), pick, shape, reading)
+            return one_task_each(spark, len(parts)).mapInArrow(read, FRAME)
+        typed = one_task_each(spark, len(parts)).mapInArrow(
+            _typed_reader(self.reader, self.evaluation, list(parts)),
+            StructType([StructField(_BODY, BinaryType()), *spark_schema(self.evaluation.inputs)]),
+        )
+        evaluated = select_evaluated(typed, self.route, [_BODY])
+        outputs = len(self.evaluation.outputs)
+        return evaluated.mapInArrow(_finisher(outputs, pick, shape, reading), FRAME)
+
+
+def one_task_each(spark: SparkSession, count: int) -> DataFrame:
+    """A frame of the numbers from 0 to `count` - 1, each in a task of its own."""
+    return spark.range(0, count, 1, max(1, count))
+
+
+def picker(places: Sequence[int]) -> Callable[[Row], Row]:
+    """A function that takes the values at `places` out of a row."""
+    if len(places) == 1:
+        place = places[0]
+        return lambda row: (row[place],)
+    return itemgetter(*places)
+
+
+def _plain_reader(
+    table: MappedTable,
+    parts: list[Condition],
+    pick: Callable[[Row], Row],
+    shape: Shape,
+    reading: Reading,
+) -> Callable[[Batches], Batches]:
+    reader, columns = table.reader, table.columns
+    source_columns = reader.schema.columns
+
+    def pairs(part: Condition) -> Iterator[list[Pair]]:
+        for rows in reader.read(source_columns, part):
+            yield shape.pairs(list(map(pick, columns.rows(rows))))
+
+    def read(batches: Batches) -> Batches:
+        for number in numbers_in(batches):
+            yield from packed(Side.SOURCE, pairs(parts[number]), reading)
+
+    return read
+
+
+def numbers_in(batches: Batches) -> Iterator[int]:
+    """The numbers that `one_task_each` gave to this task."""
+    for batch in batches:
+        yield from batch.column(0).to_pylist()
+
+
+def _typed_reader(
+    reader: TableReader, evaluation: Evaluation, parts: list[Condition]
+) -> Callable[[Batches], Batches]:
+    schema = reader.schema
+    inputs, columns = evaluation.inputs, evaluation.columns
+    places = [schema.index[column.name] for column in inputs]
+    out = pa.schema([pa.field(_BODY, pa.binary()), *arrow_schema(inputs)])
+
+    def batch_of(bodies: list[Any], seen: list[Row]) -> pa.RecordBatch:
+        body = pa.array([pickle.dumps(body, protocol=5) for body in bodies], pa.binary())
+        typed = record_batch(inputs, seen)
+        return pa.RecordBatch.from_arrays([body, *typed.columns], schema=out)
+
+    def read(batches: Batches) -> Batches:
+        for number in numbers_in(batches):
+            try:
+                for rows in reader.read(schema.columns, parts[number]):
+                    seen = [tuple(row[i] for i in places) for row in rows]
+                    yield batch_of(columns.rows(rows), seen)
+            except SetlError as error:
+                yield batch_of([error], [(None,) * len(inputs)])
+
+    return read
+
+
+def _finisher(
+    outputs: int, pick: Callable[[Row], Row], shape: Shape, reading: Reading
+) -> Callable[[Batches], Batches]:
+    def pairs(batch: pa.RecordBatch) -> Iterator[list[Pair]]:
+        bodies, kept = batch.column(0).to_pylist(), batch.column(1).to_pylist()
+        # `select_evaluated` gives what is carried, whether it is kept, then what is computed.
+        computed = rows_of(batch.select(range(2, 2 + outputs)))
+        rows: list[Row] = []
+        for body, keep, extra in zip(bodies, kept, computed, strict=True):
+            passing = pickle.loads(body)  # noqa: S301 - made by our own task
+            if isinstance(passing, SetlError):
+                raise passing
+            if keep:
+                rows.append(pick(passing + extra))
+        yield shape.pairs(rows)
+
+    def finish(batches: Batches) -> Batches:
+        for batch in batches:
+            yield from packed(Side.SOURCE, pairs(batch), reading)
+
+    return finish

@@ -1,0 +1,86 @@
+"""What a comparison of a target with its source says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from setl.bulk.comparison import What
+from setl.model.change import Value
+
+_SHOWN = 200  # characters of a value
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnDifference:
+    """A column in which the two rows of one key differ.
+
+    Attributes:
+        name: the target's column or field.
+        source: the value that the source says should be there, as `for_people` shows it.
+        target: the value that is there, likewise.
+    """
+
+    name: str
+    source: int | float | str | None
+    target: int | float | str | None
+
+
+def for_people(value: Value) -> int | float | str | None:
+    """A value as it can be printed or written as JSON; bytes in hexadecimal, long text cut."""
+    if value is None or isinstance(value, (int, float)):
+        return value
+    text = f"0x{value.hex()}" if isinstance(value, bytes) else str(value)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}… ({len(text)} characters)"
+
+
+@dataclass(frozen=True, slots=True)
+class KeyDifference:
+    """A key on which the two sides do not agree.
+
+    Attributes:
+        key: the key as text: numbers bare, text in quotes, several columns in brackets.
+        what: which side has the row, or that both have it with other values.
+        columns: what differs, when both sides have the row and were still different when they
+            were read again to show it.
+    """
+
+    key: str
+    what: What
+    columns: tuple[ColumnDifference, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TableVerdict:
+    """The outcome for one target table or index.
+
+    Attributes:
+        table: the source tables that go into it, ``schema.table``, joined by commas.
+        target: the target table or index.
+        source_rows: rows that the source says it should have.
+        target_rows: rows that it has.
+        missing: keys that only the source has.
+        extra: keys that only the target has.
+        different: keys that both have, with other values.
+        settled: keys that differed at first and agreed when they were read again.
+        sample_keys: some of the keys that differ, sorted.
+    """
+
+    table: str
+    target: str
+    source_rows: int
+    target_rows: int
+    missing: int
+    extra: int
+    different: int
+    settled: int = 0
+    sample_keys: tuple[KeyDifference, ...] = ()
+
+    @property
+    def differences(self) -> int:
+        """Keys on which the two sides do not agree."""
+        return self.missing + self.extra + self.different
+
+    @property
+    def equal(self) -> bool:
+        """Whether source and target agree in every key."""
+        return not self.differences

@@ -1,0 +1,592 @@
+import time
+from contextlib import closing
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from elasticsearch import Elasticsearch
+from elasticsearch.helpers import bulk
+
+from setl.bulk.comparison import What
+from setl.bulk.table_reader import TableReader
+from setl.bulk.table_target import TableShape, TableTarget
+from setl.bulk.verify import mapped_targets, verify_pipeline, verify_route
+from setl.bulk.verify_target import VerifySettings
+from setl.codec.binlog.rows import BinlogRowCodec
+from setl.config.channel import Pipeline
+from setl.errors import ConfigurationError
+from setl.load.elasticsearch_documents import document_id, render_document
+from setl.model.position import BinlogPosition
+from setl.mysql.catalog import read_table
+from setl.mysql.connection import MysqlEndpoint, connect
+from setl.select.mysql_binlog import MysqlBinlogSource
+
+AT_ONCE = VerifySettings(rechecks=0, rows_per_part=3)
+
+ORDERS = """CREATE TABLE {name} (
+  id BIGINT NOT NULL PRIMARY KEY,
+  buyer VARCHAR(40) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci NULL,
+  price DECIMAL(12,2) NOT NULL,
+  created DATETIME(6) NOT NULL,
+  note TEXT CHARACTER SET utf8mb4 NULL,
+  weight FLOAT NULL,
+  paid BIT(3) NULL,
+  raw VARBINARY(20) NULL,
+  state ENUM('draft','sent') NOT NULL DEFAULT 'draft',
+  at TIMESTAMP(3) NULL,
+  took TIME(2) NULL
+) DEFAULT CHARSET=utf8mb4"""
+ROWS = [
+    (1, "Ann", "1.50", "2026-01-02 03:04:05.000001", "plain", 1.1, 5, b"\0\xff", "sent",
+     "2026-01-02 03:04:05.123", "-100:11:12.34"),
+    (2, "bob ", "-0.05", "2026-01-02 03:04:05", "", None, None, None, "draft", None, None),
+    (3, None, "0.00", "1000-01-01 00:00:00", "𝄞 🧀 größe", -2.5e-7, 0, b"", "draft", None, None),
+    (4, "", "9999999999.99", "9999-12-31 23:59:59.999999", None, 3e38, 7, b"x", "sent", None, None),
+    (1000, "far", "1", "2026-01-02 03:04:05", "gap", 0.1, 1, b"y", "sent", None, "00:00:00"),
+]  # fmt: skip
+
+
+def fill(connection, name, rows):
+    if rows:
+        marks = ", ".join(["%s"] * len(rows[0]))
+        with connection.cursor() as cursor:
+            cursor.execute("SET time_zone='+00:00'")
+            cursor.executemany(f"INSERT INTO {name} VALUES ({marks})", rows)
+
+
+def described(connection, schema, table) -> Any:
+    return read_table(connection, schema, table)
+
+
+def end_of(server, kind="mysql"):
+    return {
+        "type": kind, "host": server.host, "port": server.port, "user": server.user,
+        "password": server.password,
+    }  # fmt: skip
+
+
+class Pair:
+    """Two servers with a schema of the same name, and a pipeline from one to the other."""
+
+    def __init__(self, a, b, spark):
+        self.a, self.b, self.spark = a, b, spark
+        self.schema = f"verify_{uuid4().hex[:8]}"
+        self.source, self.target = a.connect(), b.connect()
+        for connection in (self.source, self.target):
+            self.run(connection, f"CREATE DATABASE {self.schema} CHARACTER SET utf8mb4")
+            connection.select_db(self.schema)
+
+    @staticmethod
+    def run(connection, *statements):
+        with connection.cursor() as cursor:
+            for statement in statements:
+                cursor.execute(statement)
+
+    def both(self, statement):
+        self.run(self.source, statement)
+        self.run(self.target, statement)
+
+    def orders(self, name="orders"):
+        self.both(ORDERS.format(name=name))
+        fill(self.source, name, ROWS)
+        fill(self.target, name, ROWS)
+
+    def pipeline(self, *mappings, target=None):
+        tables = [{**m, "from": f"{self.schema}.{m['from']}"} for m in mappings or [{"from": "*"}]]
+        return Pipeline.model_validate(
+            {
+                "name": "p",
+                "source": end_of(self.a),
+                "target": target or end_of(self.b),
+                "tables": tables,
+            }
+        )
+
+    def verify(self, *mappings, settings=AT_ONCE, target=None, **options):
+        return verify_pipeline(
+            self.spark, self.pipeline(*mappings, target=target), settings=settings, **options
+        )
+
+    def verdict(self, *mappings, **options):
+        (verdict,) = self.verify(*mappings, **options)
+        return verdict
+
+
+@pytest.fixture
+def pair(mariadb_a, mariadb_b, spark):
+    pair = Pair(mariadb_a, mariadb_b, spark)
+    yield pair
+    pair.both(f"DROP DATABASE {pair.schema}")
+    pair.source.close()
+    pair.target.close()
+
+
+def named(verdict):
+    return [(d.key, d.what, [c.name for c in d.columns]) for d in verdict.sample_keys]
+
+
+def test_equal_tables(pair):
+    pair.orders()
+    verdict = pair.verdict()
+    assert verdict.equal
+    assert (verdict.source_rows, verdict.target_rows) == (5, 5)
+    assert (verdict.table, verdict.target) == (f"{pair.schema}.orders",) * 2
+    assert verdict.sample_keys == ()
+
+
+def test_empty_tables(pair):
+    pair.both(ORDERS.format(name="orders"))
+    verdict = pair.verdict()
+    assert verdict.equal
+    assert (verdict.source_rows, verdict.target_rows) == (0, 0)
+
+
+def test_a_row_that_is_missing_one_too_many_and_one_that_differs(pair):
+    pair.orders()
+    pair.run(
+        pair.target,
+        "DELETE FROM orders WHERE id = 3",
+        "INSERT INTO orders (id, price, created) VALUES (7, 1, '2026-01-01')",
+        "UPDATE orders SET price = 1.5, buyer = 'x' WHERE id = 4",
+    )
+    verdict = pair.verdict()
+    assert (verdict.missing, verdict.extra, verdict.different) == (1, 1, 1)
+    assert not verdict.equal
+    assert (verdict.source_rows, verdict.target_rows) == (5, 5)
+    assert named(verdict) == [
+        ("3", What.MISSING, []),
+        ("4", What.DIFFERENT, ["buyer", "price"]),
+        ("7", What.EXTRA, []),
+    ]
+    (buyer, price) = verdict.sample_keys[1].columns
+    assert (buyer.source, buyer.target) == ("", "x")
+    assert (price.source, price.target) == ("9999999999.99", "1.5")
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        ("created", "'2026-01-02 03:04:05.000002'"),
+        ("buyer", "'Ann '"),
+        ("buyer", "'ANN'"),
+        ("buyer", "''"),
+        ("buyer", "NULL"),
+        ("note", "'plaim'"),
+        ("price", "1.51"),
+        ("weight", "1.1000001"),
+        ("paid", "b'100'"),
+        ("raw", "x'00ff00'"),
+        ("state", "'draft'"),
+        ("at", "'2026-01-02 03:04:05.124'"),
+        ("took", "'-100:11:12.35'"),
+    ],
+)
+def test_the_smallest_difference_is_found(pair, column, value):
+    pair.orders()
+    pair.run(
+        pair.target, "SET time_zone='+00:00'", f"UPDATE orders SET {column} = {value} WHERE id = 1"
+    )
+    assert named(pair.verdict()) == [("1", What.DIFFERENT, [column])]
+
+
+@pytest.mark.parametrize(
+    ("id_", "column", "value"),
+    [(4, "buyer", "NULL"), (3, "buyer", "''"), (3, "note", "'𝄟 🧀 größe'"), (4, "paid", "NULL")],
+)
+def test_null_and_nothing_and_four_bytes(pair, id_, column, value):
+    pair.orders()
+    pair.run(pair.target, f"UPDATE orders SET {column} = {value} WHERE id = {id_}")
+    assert named(pair.verdict()) == [(str(id_), What.DIFFERENT, [column])]
+
+
+def test_a_wider_decimal_holds_the_same_value_or_another_one(pair):
+    pair.orders()
+    pair.run(pair.target, "ALTER TABLE orders MODIFY price DECIMAL(14,3) NOT NULL")
+    assert pair.verdict().equal
+    pair.run(pair.target, "UPDATE orders SET price = 1.501 WHERE id = 1")
+    assert named(pair.verdict()) == [("1", What.DIFFERENT, ["price"])]
+
+
+def test_a_float_in_a_double_column(pair):
+    pair.orders()
+    pair.run(pair.target, "ALTER TABLE orders MODIFY weight DOUBLE")
+    pair.run(pair.target, "UPDATE orders SET weight = 1.1 WHERE id = 1")
+    pair.run(pair.target, "UPDATE orders SET weight = -2.5e-7 WHERE id = 3")
+    pair.run(pair.target, "UPDATE orders SET weight = 3e38 WHERE id = 4")
+    assert named(pair.verdict()) == [("1000", What.DIFFERENT, ["weight"])]
+
+
+def test_columns_that_only_the_target_has_are_not_looked_at(pair):
+    pair.orders()
+    pair.run(pair.target, "ALTER TABLE orders ADD loaded TIMESTAMP DEFAULT CURRENT_TIMESTAMP")
+    assert pair.verdict().equal
+
+
+def test_composite_keys_in_many_parts(pair):
+    pair.both(
+        "CREATE TABLE items (kind VARCHAR(10) COLLATE utf8mb4_bin, day DATE, n INT, v DECIMAL(5,1),"
+        " PRIMARY KEY (kind, day, n))"
+    )
+    rows = [
+        (kind, f"2026-01-0{day}", n, f"{n}.5")
+        for kind in ("a", "A", "ä", "b%", "")
+        for day in range(1, 4)
+        for n in range(4)
+    ]
+    fill(pair.source, "items", rows)
+    fill(pair.target, "items", list(reversed(rows)))
+    verdict = pair.verdict()
+    assert verdict.equal
+    assert (verdict.source_rows, verdict.target_rows) == (60, 60)
+    pair.run(pair.target, "DELETE FROM items WHERE kind = 'ä' AND day = '2026-01-02' AND n = 3")
+    assert named(pair.verdict()) == [('["ä", "2026-01-02", 3]', What.MISSING, [])]
+
+
+def test_a_key_that_differs_in_case_only(pair):
+    pair.both("CREATE TABLE words (w VARCHAR(10) COLLATE utf8mb4_general_ci PRIMARY KEY, n INT)")
+    fill(pair.source, "words", [("abc", 1)])
+    fill(pair.target, "words", [("ABC", 1)])
+    assert named(pair.verdict()) == [('"ABC"', What.EXTRA, []), ('"abc"', What.MISSING, [])]
+
+
+@pytest.mark.parametrize("rows_per_part", [1, 2, 1000])
+def test_parts_hold_every_row_once(pair, rows_per_part):
+    pair.orders()
+    endpoint = MysqlEndpoint(pair.a.host, pair.a.port, pair.a.user, pair.a.password)
+    schema = described(pair.source, pair.schema, "orders")
+    reader = TableReader(endpoint, schema)
+    ids: list[Any] = [
+        row[0]
+        for part in reader.parts(rows_per_part)
+        for rows in reader.read(schema.columns, part)
+        for row in rows
+    ]
+    assert sorted(ids) == [1, 2, 3, 4, 1000]
+    some = reader.parts_of_keys(schema.columns[:1], [(2,), (3,), (99,)])
+    found: list[Any] = [r[0] for p in some for rows in reader.read(schema.columns, p) for r in rows]
+    assert sorted(found) == [2, 3]
+
+
+ALL_TYPES = """CREATE TABLE kinds (
+  id INT PRIMARY KEY,
+  ti TINYINT, tu TINYINT UNSIGNED, bu BIGINT UNSIGNED, zf INT(8) UNSIGNED ZEROFILL,
+  de DECIMAL(30,10), dz DECIMAL(9,2) ZEROFILL, d65 DECIMAL(65,30), fl FLOAT, dbl DOUBLE,
+  b1 BIT(1), b64 BIT(64), y YEAR, d DATE, t0 TIME, t6 TIME(6), dt0 DATETIME, dt3 DATETIME(3),
+  ts0 TIMESTAMP NULL, ts6 TIMESTAMP(6) NULL,
+  ch CHAR(5), vc VARCHAR(20) CHARACTER SET latin1, tx MEDIUMTEXT, bi BINARY(4), vb VARBINARY(9),
+  bl BLOB, en ENUM('a','b, c'), st SET('x','y','z'), js JSON, ge POINT
+) CHARSET utf8mb4"""
+ALL_ROWS = [
+    """1, -128, 255, 18446744073709551615, 42,
+       -12345678901234567890.0123456789, 1.5, 0, 1.1, 0.1,
+       b'1', 18446744073709551615, 2026, '2026-01-02', '-838:59:59', '00:00:00.000001',
+       '2026-01-02 03:04:05', '9999-12-31 23:59:59.999',
+       '2026-01-02 03:04:05', '2038-01-19 03:14:07.999999',
+       'ab ', 'café ', '𝄞', 'a', x'00', x'', 'b, c', 'x,z', '{"a": [1, 2.50]}', POINT(1, -2)""",
+    """2, 127, 0, 0, 99999999,
+       0.0000000001, 0, 99999999999999999999999999999999999.5, -3e38, 1e-300,
+       b'0', 0, 1901, '1000-01-01', '838:59:58', '-00:00:00.5',
+       '1000-01-01 00:00:00', '2026-01-02 03:04:05.5',
+       '1970-01-01 00:00:01', '1970-01-01 00:00:01.1',
+       '', '', '', x'', '', 'x', 'a', '', '1', NULL""",
+    "3" + ", NULL" * 29,
+    """4, 0, 0, 1, 1,
+       -0.5, 1, -1.5, 16777216, -0e0,
+       b'0', 1, 0, '0000-00-00', '0:0:0', '0:0:0',
+       '0000-00-00', '2026-02-00', '0000-00-00', '0000-00-00',
+       'x', 'x', 'x', 'x', 'x', 'x', 'a', 'y', '[]', POINT(0,0)""",
+]
+
+
+def test_values_are_those_of_the_binlog(pair):
+    """What is read from a table is what the codec makes of the same rows in the stream."""
+    setup = "SET sql_mode='ALLOW_INVALID_DATES', time_zone='+00:00'"
+    pair.run(pair.source, setup, ALL_TYPES)
+    with pair.source.cursor() as cursor:
+        cursor.execute("SHOW MASTER STATUS")
+        file, offset = cursor.fetchone()[:2]
+    pair.run(pair.source, f"INSERT INTO kinds VALUES ({'), ('.join(ALL_ROWS)})")
+
+    endpoint = MysqlEndpoint(pair.a.host, pair.a.port, pair.a.user, pair.a.password)
+    binlog, codec = MysqlBinlogSource(endpoint, server_id=7_770_001), BinlogRowCodec()
+    streamed: list[Any] = []
+    with closing(binlog):
+        binlog.open(BinlogPosition(file, offset))
+        deadline = time.monotonic() + 30
+        while len(streamed) < len(ALL_ROWS) and time.monotonic() < deadline:
+            for entry in binlog.read(100, 0.5):
+                if (entry.schema, entry.table) == (pair.schema, "kinds"):
+                    decoded = codec.decode(entry.payload, entry.context)
+                    streamed += [after for _, after in decoded.images]
+    schema, read = rows_of(pair, "kinds")
+    assert len(read) == len(ALL_ROWS)
+    for one, other in zip(sorted(read), sorted(streamed), strict=True):
+        for name, value, expected in zip(schema.names, one, other, strict=True):
+            assert (name, repr(value)) == (name, repr(expected))
+
+
+def test_renamed_and_excluded_columns(pair):
+    pair.orders()
+    pair.run(pair.target, "ALTER TABLE orders CHANGE buyer customer VARCHAR(40), DROP note")
+    mapping = {"from": "orders", "columns": {"customer": "buyer"}, "exclude": ["note"]}
+    assert pair.verdict(mapping).equal
+    pair.run(pair.target, "UPDATE orders SET customer = 'y' WHERE id = 1")
+    assert named(pair.verdict(mapping)) == [("1", What.DIFFERENT, ["customer"])]
+
+
+def test_expressions_and_where(pair):
+    pair.both(ORDERS.format(name="orders"))
+    pair.run(pair.target, "ALTER TABLE orders ADD twice DECIMAL(20,2), ADD loud VARCHAR(50)")
+    fill(pair.source, "orders", ROWS)
+    sent = [row for row in ROWS if row[8] == "sent"]
+    twice = {1: "3.00", 4: "19999999999.98", 1000: "2.00"}
+    fill(
+        pair.target,
+        "orders",
+        [(*r, twice[r[0]], None if r[1] is None else r[1].upper()) for r in sent],
+    )
+    mapping = {
+        "from": "orders",
+        "columns": {"twice": "price * 2", "loud": "upper(buyer)"},
+        "where": "state = 'sent'",
+    }
+    verdict = pair.verdict(mapping)
+    assert named(verdict) == []
+    assert (verdict.source_rows, verdict.target_rows) == (3, 3)
+    pair.run(
+        pair.target,
+        "UPDATE orders SET twice = 3.01 WHERE id = 1",
+        "INSERT INTO orders (id, price, created) VALUES (2, 1, '2026-01-01')",
+    )
+    assert named(pair.verdict(mapping)) == [
+        ("1", What.DIFFERENT, ["twice"]),
+        ("2", What.EXTRA, []),
+    ]
+
+
+def test_tables_that_come_together_in_one(pair):
+    for name in ("part_1", "part_2"):
+        pair.run(pair.source, ORDERS.format(name=name))
+    pair.run(pair.target, ORDERS.format(name="whole"))
+    fill(pair.source, "part_1", ROWS[:2])
+    fill(pair.source, "part_2", ROWS[2:])
+    fill(pair.target, "whole", ROWS)
+    mapping = {"from": "part_*", "to": "whole"}
+    verdict = pair.verdict(mapping)
+    assert verdict.equal
+    assert verdict.table == f"{pair.schema}.part_1, {pair.schema}.part_2"
+    pair.run(pair.target, "INSERT INTO whole (id, price, created) VALUES (8, 1, '2026-01-01')")
+    assert named(pair.verdict(mapping)) == [("8", What.EXTRA, [])]
+
+
+def test_a_table_without_a_primary_key(pair):
+    pair.both("CREATE TABLE log (at INT NOT NULL, what VARCHAR(10))")
+    fill(pair.source, "log", [(1, "a"), (2, "b")])
+    fill(pair.target, "log", [(1, "a"), (1, "a"), (2, "b")])
+    mapping = {"from": "log", "key": ["at"]}
+    verdict = pair.verdict(mapping)
+    assert [(d.key, d.what) for d in verdict.sample_keys] == [("1", What.DIFFERENT)]
+    with pytest.raises(ConfigurationError, match="no primary key"):
+        pair.verify({"from": "log"})
+
+
+def test_chosen_tables_only_and_names_that_are_not_there(pair):
+    pair.orders("one")
+    pair.orders("two")
+    (verdict,) = pair.verify(tables=[f"{pair.schema}.two"])
+    assert verdict.target == f"{pair.schema}.two"
+    with pytest.raises(ConfigurationError, match=r"does not map x\.y"):
+        pair.verify(tables=["x.y"])
+    with pytest.raises(ConfigurationError, match=r"has no table .*nowhere"):
+        pair.verify({"from": "nowhere"})
+
+
+def test_a_target_table_or_column_that_does_not_exist(pair):
+    pair.orders()
+    pair.run(pair.target, "ALTER TABLE orders DROP note")
+    with pytest.raises(ConfigurationError, match="no column note"):
+        pair.verify()
+    pair.run(pair.target, "DROP TABLE orders")
+    with pytest.raises(ConfigurationError, match="does not exist"):
+        pair.verify()
+
+
+def test_an_error_in_a_task_keeps_its_kind(pair):
+    pair.orders()
+    gone = pair.pipeline({"from": "orders"})
+    sources = mapped_targets(gone)[pair.schema, "orders"]
+    pair.run(pair.source, "RENAME TABLE orders TO elsewhere", ORDERS.format(name="orders"))
+    reader, route = sources[0]
+    broken = TableReader(reader.endpoint, described(pair.source, pair.schema, "elsewhere"))
+    pair.run(pair.source, "ALTER TABLE elsewhere DROP note")
+    target = next(iter(mapped_targets(gone).values()))[0][0]
+    shape = TableShape.build(target.schema, target.schema.names, ["id"])
+    with pytest.raises(ConfigurationError, match="note"):
+        verify_route(pair.spark, broken, TableTarget(target, shape), route, AT_ONCE)
+
+
+def test_rows_that_arrive_while_it_looks_are_settled(pair):
+    pair.orders()
+    pair.run(
+        pair.target,
+        "DELETE FROM orders WHERE id = 1",
+        "UPDATE orders SET price = 5 WHERE id = 2",
+        "INSERT INTO orders (id, price, created) VALUES (7, 1, '2026-01-01')",
+        "UPDATE orders SET price = 5 WHERE id = 3",
+    )
+    pauses = []
+
+    def wait(seconds):
+        pauses.append(seconds)
+        if len(pauses) == 1:
+            fill(pair.target, "orders", ROWS[:1])
+            pair.run(
+                pair.source, "INSERT INTO orders (id, price, created) VALUES (7, 1, '2026-01-01')"
+            )
+        if len(pauses) == 2:
+            pair.run(pair.target, "UPDATE orders SET price = -0.05 WHERE id = 2")
+
+    settings = VerifySettings(rechecks=3, pause=0.25)
+    verdict = pair.verdict(settings=settings, wait=wait)
+    assert named(verdict) == [("3", What.DIFFERENT, ["price"])]
+    assert (verdict.missing, verdict.extra, verdict.different, verdict.settled) == (0, 0, 1, 3)
+    assert pauses == [0.25] * 3
+
+
+def test_equal_tables_are_not_read_again(pair):
+    pair.orders()
+
+    def wait(seconds):
+        raise AssertionError(seconds)
+
+    assert pair.verdict(settings=VerifySettings(), wait=wait).equal
+
+
+def test_more_differences_than_are_named_or_read_again(pair):
+    pair.both("CREATE TABLE n (id INT PRIMARY KEY, v INT)")
+    fill(pair.source, "n", [(i, i) for i in range(100)])
+    settings = VerifySettings(rechecks=1, pause=0, recheck_keys=10, rows_per_part=30)
+    verdict = pair.verdict(settings=settings, sample=3)
+    assert verdict.missing == 100
+    assert [d.key for d in verdict.sample_keys] == ["0", "1", "2"]
+
+
+def test_progress(pair):
+    pair.orders()
+    seen = []
+    pair.verify(progress=lambda target, rows: seen.append((target, rows)))
+    assert seen[-1] == (f"{pair.schema}.orders", 10)
+
+
+# -- Elasticsearch ------------------------------------------------------------------------
+
+
+@pytest.fixture
+def index(elasticsearch):
+    name = f"verify-{uuid4().hex[:8]}"
+    client = Elasticsearch(elasticsearch.url)
+    yield client, name, {"type": "elasticsearch", "hosts": [elasticsearch.url]}
+    client.options(ignore_status=404).indices.delete(index=name)
+    client.close()
+
+
+def put(client, index, schema, rows):
+    bulk(
+        client,
+        (
+            {
+                "_index": index,
+                "_id": document_id(tuple(row[i] for i in schema.key)),
+                "_source": render_document(schema.columns, row),
+            }
+            for row in rows
+        ),
+    )
+
+
+def rows_of(pair, table) -> Any:
+    endpoint = MysqlEndpoint(pair.a.host, pair.a.port, pair.a.user, pair.a.password)
+    with connect(endpoint) as connection:
+        schema = described(connection, pair.schema, table)
+    reader = TableReader(endpoint, schema)
+    parts = reader.parts(100)
+    return schema, [r for p in parts for rows in reader.read(schema.columns, p) for r in rows]
+
+
+def test_an_index(pair, index):
+    client, name, target = index
+    pair.orders()
+    mapping = {"from": "orders", "to": name}
+    verdict = pair.verdict(mapping, target=target)
+    assert (verdict.missing, verdict.source_rows, verdict.target_rows) == (5, 5, 0)
+
+    put(client, name, *rows_of(pair, "orders"))
+    verdict = pair.verdict(mapping, target=target)
+    assert named(verdict) == []
+    assert (verdict.source_rows, verdict.target_rows) == (5, 5)
+
+    client.delete(index=name, id="2")
+    client.update(index=name, id="1", doc={"note": "plain ", "extra": 1})
+    client.index(index=name, id="77", document={"id": 77})
+    verdict = pair.verdict(mapping, target=target)
+    assert named(verdict) == [
+        ("1", What.DIFFERENT, ["note"]),
+        ("2", What.MISSING, []),
+        ("77", What.EXTRA, []),
+    ]
+
+
+def test_an_index_that_catches_up(pair, index):
+    client, name, target = index
+    pair.both(
+        "CREATE TABLE pairs (a INT, b VARCHAR(10) COLLATE utf8mb4_bin, v INT, PRIMARY KEY (a, b))"
+    )
+    fill(pair.source, "pairs", [(i, f"k,{i}", i) for i in range(10)])
+    schema, rows = rows_of(pair, "pairs")
+    put(client, name, schema, [*rows[2:], (70, "new", 7), (80, "new", 8)])
+
+    def wait(_):
+        put(client, name, schema, rows[:1])
+        fill(pair.source, "pairs", [(70, "new", 7)])
+
+    settings = VerifySettings(rechecks=1)
+    verdict = pair.verdict(
+        {"from": "pairs", "to": name}, target=target, settings=settings, wait=wait
+    )
+    assert named(verdict) == [("1,k\\,1", What.MISSING, []), ("80,new", What.EXTRA, [])]
+    assert verdict.settled == 2
+
+
+def test_expressions_into_an_index(pair, index):
+    client, name, target = index
+    pair.orders()
+    _, rows = rows_of(pair, "orders")
+    mapping = {
+        "from": "orders",
+        "to": name,
+        "include": ["id"],
+        "columns": {"n": "length(note) + 1"},
+    }
+    lengths = {1: 6, 2: 1, 3: 10, 4: None, 1000: 4}
+    bulk(
+        client,
+        (
+            {"_index": name, "_id": str(r[0]), "_source": {"id": r[0], "n": lengths[r[0]]}}
+            for r in rows
+        ),
+    )
+    assert named(pair.verdict(mapping, target=target)) == []
+    client.update(index=name, id="3", doc={"n": 11})
+    assert named(pair.verdict(mapping, target=target)) == [("3", What.DIFFERENT, ["n"])]
+
+
+def test_doubles_whose_last_digit_the_server_does_not_keep(pair, index):
+    client, name, target = index
+    pair.both("CREATE TABLE d (id INT PRIMARY KEY, v DOUBLE)")
+    values = [-943305.0469559873, 2.999999900196495e38, 0.1, -109225.61189039715, 0.0, None]
+    fill(pair.source, "d", list(enumerate(values)))
+    mapping = {"from": "d", "to": name}
+    put(client, name, *rows_of(pair, "d"))
+    assert named(pair.verdict(mapping, target=target)) == []
+    client.update(index=name, id="0", doc={"v": -943305.0469559})
+    assert named(pair.verdict(mapping, target=target)) == [("0", What.DIFFERENT, ["v"])]

@@ -1,0 +1,57 @@
+from math import inf, nextafter
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from setl.bulk.index_target import DocumentShape, field_value, near, rounded
+from setl.model.schema import Column, Kind
+
+SHAPE = DocumentShape((Column("id", Kind.INTEGER), Column("f", Kind.FLOAT)), (0,))
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False), st.integers(-2, 2))
+@example(0.0, 0)
+@example(-0.0, 1)
+@example(5e-324, -1)
+def test_a_double_that_lost_its_last_digits_is_still_the_same(value, steps):
+    seen = value
+    for _ in range(abs(steps)):
+        seen = nextafter(seen, inf if steps > 0 else -inf)
+    if seen in (inf, -inf):
+        return
+    (pair,) = SHAPE.pairs([(1, value)])
+    found = SHAPE.pair_of("1", {"id": 1, "f": seen})
+    assert found.compared in [pair.compared, *pair.alternatives]
+
+
+@given(st.floats(1e-300, 1e300), st.floats(1e-11, 1.0))
+def test_a_double_that_is_another_is_not(value, change):
+    assert rounded(value * (1 + change)) not in near(value)
+
+
+@given(st.floats(1e-290, 1e290))
+def test_one_or_two_texts(value):
+    assert 1 <= len(near(value)) <= 2
+
+
+def test_null_missing_text_and_numbers():
+    assert SHAPE.pair_of("1", {"id": 1}) == SHAPE.pair_of("1", {"id": 1, "f": None})
+    different = [None, "1.5", 1.5, "", True, {"a": 1}, [1.5]]
+    forms = [field_value(value) for value in different]
+    assert len(set(forms)) == len(forms)
+    assert field_value({"a": 1, "b": 2}) == field_value({"b": 2, "a": 1})
+
+
+@pytest.mark.parametrize(("id_", "key"), [("7", (7,)), ("-7", (-7,)), ("x", None)])
+def test_an_integer_key_is_the_id(id_, key):
+    assert SHAPE.source_key(id_, None) == key
+
+
+def test_a_composite_key_is_looked_up_by_its_fields():
+    columns = (Column("a", Kind.INTEGER), Column("b", Kind.TEXT), Column("v", Kind.INTEGER))
+    shape = DocumentShape(columns, (0, 1))
+    (wanted,) = shape.pairs([(1, "x", None)])
+    found = shape.pair_of("1,x", {"a": 1, "b": "x"})
+    assert wanted[:3] == found[:3]
+    assert shape.source_key(wanted.key, wanted.lookup) == (1, "x")
