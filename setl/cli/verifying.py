@@ -1,0 +1,143 @@
+"""The command that compares source and target."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from setl.bulk.verdict import TableVerdict
+from setl.cli.cluster import channel_named, cluster_options, joined, output_option
+from setl.cli.output import console, print_rows
+from setl.config.channel import ChannelFile
+from setl.config.reading import read_channel_definition, resolve_and_parse
+
+_COLUMNS = (
+    "pipeline", "target", "source_rows", "target_rows", "missing", "extra", "different",
+)  # fmt: skip
+
+
+@click.command()
+@click.argument("channels", nargs=-1, required=True, metavar="CHANNEL...")
+@click.option("--pipeline", multiple=True, help="Only this pipeline; may be repeated.")
+@click.option("--table", multiple=True, help="Only this source table, schema.table; repeatable.")
+@click.option("--sample", default=20, show_default=True, help="Differing keys to name for each.")
+@click.option(
+    "--master", envvar="SETL_SPARK_MASTER", default="local[*]", show_default=True,
+    help="Spark master that compares.",
+)  # fmt: skip
+@cluster_options
+@output_option
+def verify(  # noqa: PLR0917 - click passes options by name
+    channels: tuple[str, ...],
+    pipeline: tuple[str, ...],
+    table: tuple[str, ...],
+    sample: int,
+    master: str,
+    zookeeper: str,
+    root: str,
+    output: str,
+) -> None:
+    """Compare source and target of every CHANNEL (a name, or a channel file) and name what differs.
+
+    Keys that differ are read again for a while, so that a pipeline which is merely behind does
+    not count as different. Exit status 0: all equal; 1: something differs.
+    """
+    files = _channel_files(channels, zookeeper, root)
+    chosen = [
+        (file.channel, p)
+        for file in files
+        for p in file.pipelines
+        if not pipeline or p.name in pipeline
+    ]
+    if not chosen:
+        known = ", ".join(f"{f.channel}/{p.name}" for f in files for p in f.pipelines)
+        raise click.BadParameter(f"no such pipeline; there are {known}", param_hint="--pipeline")
+    # Imported late: starting Spark takes seconds, and a wrong name is known before.
+    from setl.bulk.verify import verify_pipeline  # noqa: PLC0415
+    from setl.pipeline.spark_session import SparkSettings, start_session  # noqa: PLC0415
+
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)
+    shown = _progress()
+    rows: list[dict[str, Any]] = []
+    verdicts: list[TableVerdict] = []
+    with shown:
+        task = shown.add_task("starting Spark", total=None)
+        spark = start_session(SparkSettings(master=master, name="setl verify"))
+        try:
+            for channel, config in chosen:
+                name = f"{channel}/{config.name}"
+
+                def report(target: str, count: int, name: str = name) -> None:
+                    shown.update(task, description=f"{name}: {target}, {count:,} rows")
+
+                for verdict in verify_pipeline(
+                    spark, config, list(table) or None, sample, progress=report
+                ):
+                    verdicts.append(verdict)
+                    rows.append(_row(name, verdict))
+        finally:
+            spark.stop()
+    print_rows(rows, _COLUMNS, output)
+    if output == "table":
+        _name_differences(rows, verdicts)
+    if any(not verdict.equal for verdict in verdicts):
+        sys.exit(1)
+
+
+def _channel_files(names: tuple[str, ...], zookeeper: str, root: str) -> list[ChannelFile]:
+    """Each name as a channel file if there is such a file, else as a channel of the cluster."""
+    stored = [name for name in names if not Path(name).is_file()]
+    found: dict[str, Mapping[str, Any]] = {}
+    if stored:
+        with joined(zookeeper, root) as arbiter:
+            found = {name: channel_named(arbiter, name).definition for name in stored}
+    definitions = [found.get(name) or read_channel_definition(Path(name)) for name in names]
+    return [resolve_and_parse(definition, os.environ) for definition in definitions]
+
+
+def _progress() -> Progress:
+    # On standard error, so that the result alone is on standard output.
+    return Progress(
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        TimeElapsedColumn(),
+        console=Console(stderr=True),
+        transient=True,
+    )
+
+
+def _row(pipeline: str, verdict: TableVerdict) -> dict[str, Any]:
+    values = asdict(verdict)
+    values["sample_keys"] = [
+        {**sample, "what": sample["what"].value} for sample in values["sample_keys"]
+    ]
+    return {"pipeline": pipeline, "differences": verdict.differences, **values}
+
+
+def _name_differences(rows: list[dict[str, Any]], verdicts: list[TableVerdict]) -> None:
+    out = console()
+    for row, verdict in zip(rows, verdicts, strict=True):
+        if verdict.equal:
+            continue
+        out.print(f"\n{row['pipeline']}: {verdict.target}", markup=False)
+        for difference in verdict.sample_keys:
+            out.print(f"  {difference.key}: {difference.what.value}", markup=False)
+            for column in difference.columns:
+                out.print(
+                    f"    {column.name}: source {column.source!r}, target {column.target!r}",
+                    markup=False,
+                )
+        unnamed = verdict.differences - len(verdict.sample_keys)
+        if unnamed > 0:
+            out.print(f"  and {unnamed:,} more")
+    if all(verdict.equal for verdict in verdicts):
+        out.print("all equal.")

@@ -1,0 +1,1 @@
+"""One setl process: its session, the pipelines it leads, and its HTTP interface."""

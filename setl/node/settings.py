@@ -1,0 +1,44 @@
+"""How one node is run; everything here comes from the command line or the environment."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from setl.pipeline.spark_session import SparkSettings
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSettings:
+    """Settings of one node.
+
+    Attributes:
+        nid: the node's id, unique among the live nodes.
+        zookeeper: ZooKeeper's addresses, ``host:port,host:port``.
+        root: the path in ZooKeeper under which everything lies.
+        session_timeout: seconds of silence after which ZooKeeper declares the node dead.
+        takeover_delay: seconds a vacancy is left to the previous holder (I5).
+        http_host: address the HTTP interface binds to.
+        http_port: its port; 0 takes any free one, which the node announces.
+        cycle: seconds between two looks at the cluster when nothing wakes the node.
+        spark: the Spark session.
+        environment: where ``${NAME}`` in channel files is looked up.
+    """
+
+    nid: str
+    zookeeper: str
+    root: str = "/setl"
+    session_timeout: float = 10.0
+    takeover_delay: float = 0.25
+    http_host: str = "127.0.0.1"
+    http_port: int = 0
+    cycle: float = 0.5
+    spark: SparkSettings = field(default_factory=SparkSettings)
+    environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ), repr=False)
+
+
+def default_nid() -> str:
+    """A node id for people who give none: the machine's name."""
+    return socket.gethostname().split(".")[0] or "node"

@@ -1,0 +1,97 @@
+"""The local fence of I3: stops this node's writing when it may no longer be the leader.
+
+It asks nobody. The node's loop may be waiting for an answer that does not come; this thread
+only reads what is already known, so that nothing can hold it up.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from arbiter.port import Contact
+from setl.clock import Clock
+
+_log = logging.getLogger(__name__)
+
+MARGIN = 0.2
+"""Part of the session timeout left for running loads to be cancelled before it ends."""
+
+_LOOK_SECONDS = 0.1
+
+
+class SignsOfLife(Protocol):
+    """What the watchdog knows of the session; a part of `arbiter.port.Arbiter`."""
+
+    @property
+    def session_timeout(self) -> float:
+        """Seconds after which a silent session is dead."""
+        ...
+
+    def contact(self) -> Contact:
+        """What is known now; never blocks."""
+        ...
+
+    def last_contact(self) -> float:
+        """Monotonic time at which the session was last surely alive."""
+        ...
+
+
+class Suspendable(Protocol):
+    """What the watchdog acts on."""
+
+    def suspend(self) -> None:
+        """Start no new load. Must not block."""
+        ...
+
+    def abort(self) -> None:
+        """Cancel what runs. Must not block."""
+        ...
+
+
+class Watchdog:
+    """Suspends on SUSPENDED; aborts on LOST or when the deadline since last contact passes."""
+
+    def __init__(
+        self, arbiter: SignsOfLife, seats: Callable[[], Sequence[Suspendable]], clock: Clock
+    ) -> None:
+        self._arbiter = arbiter
+        self._seats = seats
+        self._clock = clock
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="watchdog", daemon=True)
+        self._last = Contact.CONNECTED
+
+    def start(self) -> None:
+        """Begin to watch."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stop watching."""
+        self._stopping.set()
+
+    def look(self) -> Contact:
+        """One look: act on what is known now, and say what that was."""
+        contact = self._arbiter.contact()
+        silent = self._clock.monotonic() - self._arbiter.last_contact()
+        if silent > self._arbiter.session_timeout * (1 - MARGIN):
+            contact = Contact.LOST
+        if contact is not self._last:
+            _log.warning(
+                "contact with the arbiter changed",
+                extra={"setl": {"contact": contact.value, "silent_seconds": round(silent, 1)}},
+            )
+            self._last = contact
+        if contact is not Contact.CONNECTED:
+            for seat in self._seats():
+                if contact is Contact.LOST:
+                    seat.abort()
+                else:
+                    seat.suspend()
+        return contact
+
+    def _watch(self) -> None:
+        while not self._stopping.wait(_LOOK_SECONDS):
+            self.look()

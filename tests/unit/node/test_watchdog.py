@@ -1,0 +1,80 @@
+import pytest
+
+from arbiter.port import Contact
+from setl.node.watchdog import MARGIN, Watchdog
+
+
+class FakeArbiter:
+    session_timeout = 10.0
+
+    def __init__(self):
+        self.state = Contact.CONNECTED
+        self.last = 100.0
+
+    def contact(self):
+        return self.state
+
+    def last_contact(self):
+        return self.last
+
+
+class FakeSeat:
+    def __init__(self):
+        self.calls = []
+
+    def suspend(self):
+        self.calls.append("suspend")
+
+    def abort(self):
+        self.calls.append("abort")
+
+
+class FakeClock:
+    def __init__(self):
+        self.time = 100.0
+
+    def monotonic(self):
+        return self.time
+
+    def now(self):
+        return self.time
+
+
+@pytest.fixture
+def parts():
+    arbiter, seat, clock = FakeArbiter(), FakeSeat(), FakeClock()
+    return arbiter, seat, clock, Watchdog(arbiter, lambda: [seat], clock)
+
+
+def test_it_leaves_a_connected_leader_alone(parts):
+    _, seat, _, watchdog = parts
+    assert watchdog.look() is Contact.CONNECTED
+    assert seat.calls == []
+
+
+def test_suspended_starts_no_new_load_but_lets_the_running_one_finish(parts):
+    arbiter, seat, _, watchdog = parts
+    arbiter.state = Contact.SUSPENDED
+    watchdog.look()
+    assert seat.calls == ["suspend"]
+
+
+def test_lost_cancels_what_runs(parts):
+    arbiter, seat, _, watchdog = parts
+    arbiter.state = Contact.LOST
+    watchdog.look()
+    assert seat.calls == ["abort"]
+
+
+@pytest.mark.parametrize("state", list(Contact))
+def test_the_deadline_passes_without_any_word_from_the_arbiter(parts, state):
+    arbiter, seat, clock, watchdog = parts
+    arbiter.state = state
+    clock.time = arbiter.last + arbiter.session_timeout * (1 - MARGIN) + 0.01
+    assert watchdog.look() is Contact.LOST
+    assert seat.calls == ["abort"]
+
+
+def test_the_deadline_lies_before_the_end_of_the_session(parts):
+    arbiter, _, _, _ = parts
+    assert arbiter.session_timeout * (1 - MARGIN) < arbiter.session_timeout
