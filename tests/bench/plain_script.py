@@ -1,0 +1,167 @@
+"""The script a person would write instead of setl, with `mysql-replication`.
+
+It reads the binlog, keeps the last image of each key until enough rows have gathered, then
+writes them: multi-row upserts and deletes with `pymysql`, or `elasticsearch.helpers.bulk`. It
+keeps no position, no order between keys and no old key when a key changes; it is here for its
+speed, as `python -m tests.bench.plain_script`, with `Settings` as JSON on standard input.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pymysql
+from elasticsearch import Elasticsearch
+from elasticsearch.helpers import bulk
+from pymysqlreplication import BinLogStreamReader
+from pymysqlreplication.event import XidEvent
+from pymysqlreplication.row_event import DeleteRowsEvent, UpdateRowsEvent, WriteRowsEvent
+
+Images = dict[Any, dict[str, Any] | None]
+"""Key -> last image; None when the row was deleted."""
+
+Write = Callable[[Images], None]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the script is told.
+
+    Attributes:
+        source: keyword arguments of `pymysql.connect` for the source.
+        start: binlog file and offset to start from.
+        end: binlog file and offset at which it is done.
+        schema: the table's schema.
+        table: the table; `key` is its primary key.
+        key: see `table`.
+        target: keyword arguments of `pymysql.connect`, or `{"url": ...}` of Elasticsearch.
+        batch_rows: row changes after which it writes, at the end of a transaction.
+    """
+
+    source: dict[str, Any]
+    start: tuple[str, int]
+    end: tuple[str, int]
+    schema: str
+    table: str
+    key: str
+    target: dict[str, Any]
+    batch_rows: int = 10_000
+
+
+def main() -> None:
+    """Run until the end position is applied; prints rows, seconds and CPU seconds as JSON."""
+    settings = Settings(**json.load(sys.stdin))
+    writer = elasticsearch_writer if "url" in settings.target else mysql_writer
+    began, cpu = time.perf_counter(), time.process_time()
+    count = run(settings, writer(settings))
+    taken = {"seconds": time.perf_counter() - began, "cpu": time.process_time() - cpu}
+    json.dump({"rows": count, **taken}, sys.stdout)
+
+
+def run(settings: Settings, write: Write) -> int:
+    """Apply everything between start and end; returns the number of row changes."""
+    images: Images = {}
+    count = pending = 0
+    key = settings.key
+    for event in events(settings):
+        if isinstance(event, XidEvent):
+            if pending >= settings.batch_rows:
+                write(images)
+                images, pending = {}, 0
+            continue
+        changed = event.rows
+        if isinstance(event, DeleteRowsEvent):
+            for row in changed:
+                images[row["values"][key]] = None
+        else:
+            image = "after_values" if isinstance(event, UpdateRowsEvent) else "values"
+            for row in changed:
+                values = row[image]
+                images[values[key]] = values
+        count += len(changed)
+        pending += len(changed)
+    if images:
+        write(images)
+    return count
+
+
+def events(settings: Settings) -> Iterator[Any]:
+    """The row and commit events between start and end.
+
+    The server is MariaDB, yet `is_mariadb` stays False: with it the reader ignores `log_file`
+    and `log_pos` and starts at the oldest binlog. Without it they hold (`resume_stream` makes
+    it take the offset too), and MariaDB's own events are understood all the same.
+    """
+    reader = BinLogStreamReader(
+        connection_settings=settings.source,
+        server_id=990_017,
+        is_mariadb=False,
+        log_file=settings.start[0],
+        log_pos=settings.start[1],
+        resume_stream=True,
+        blocking=False,
+        only_schemas=[settings.schema],
+        only_tables=[settings.table],
+        only_events=[WriteRowsEvent, UpdateRowsEvent, DeleteRowsEvent, XidEvent],
+    )
+    try:
+        for event in reader:
+            yield event
+            if (reader.log_file, reader.log_pos) >= tuple(settings.end):
+                return
+    finally:
+        reader.close()
+
+
+def mysql_writer(settings: Settings) -> Write:
+    """Writes with multi-row upserts and deletes, one transaction a batch."""
+    connection = pymysql.connect(charset="utf8mb4", autocommit=False, **settings.target)
+    cursor = connection.cursor()
+    name = f"`{settings.schema}`.`{settings.table}`"
+
+    def write(images: Images) -> None:
+        kept = [row for row in images.values() if row is not None]
+        gone = [key for key, row in images.items() if row is None]
+        if kept:
+            columns = list(kept[0])
+            names = ", ".join(f"`{c}`" for c in columns)
+            updates = ", ".join(f"`{c}`=VALUES(`{c}`)" for c in columns if c != settings.key)
+            cursor.executemany(
+                f"INSERT INTO {name} ({names}) VALUES ({', '.join(['%s'] * len(columns))})"
+                f" ON DUPLICATE KEY UPDATE {updates}",
+                [tuple(row.values()) for row in kept],
+            )
+        for first in range(0, len(gone), 1000):
+            cursor.execute(
+                f"DELETE FROM {name} WHERE `{settings.key}` IN %s", (gone[first : first + 1000],)
+            )
+        connection.commit()
+
+    return write
+
+
+def elasticsearch_writer(settings: Settings) -> Write:
+    """Writes with `helpers.bulk`: an index action for each last image, or a delete."""
+    client = Elasticsearch(settings.target["url"], request_timeout=120)
+    index = settings.table
+
+    def write(images: Images) -> None:
+        bulk(client, actions(images), chunk_size=2_000)
+
+    def actions(images: Images) -> Iterator[dict[str, Any]]:
+        for key, row in images.items():
+            if row is None:
+                yield {"_op_type": "delete", "_index": index, "_id": str(key)}
+            else:
+                yield {"_op_type": "index", "_index": index, "_id": str(key), "_source": row}
+
+    return write
+
+
+if __name__ == "__main__":
+    main()
