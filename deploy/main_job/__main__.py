@@ -1,0 +1,284 @@
+"""Runs the main job: ``python -m main_job``; `deploy/quickstart` installs and calls it."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from main_job.audit import audit, binlog_end
+from main_job.nodes import SESSION_TIMEOUT, Cluster
+from main_job.report import PipelineResult, Result, percentile, show
+from main_job.sites import channel_files, environment, prepare
+from main_job.watching import PIPELINES, SearchProbe, Watch, site_lags
+from main_job.writer import SiteWriter
+from setl_embedded import Stack
+from setl_embedded.ports import free_port
+
+LARGE_TRANSACTION = 50_000
+
+
+class Job:
+    """One run of the main job, step by step."""
+
+    def __init__(self, console: Console, options: argparse.Namespace) -> None:
+        self.console = console
+        self.options = options
+        self.started = time.monotonic()
+        self.stack = Stack(mariadb=2, zookeeper=1, elasticsearch=True)
+        self.result = Result(session_timeout=SESSION_TIMEOUT)
+
+    def say(self, text: str) -> None:
+        """A line of progress, with the time since the start."""
+        self.console.print(f"[dim]{time.monotonic() - self.started:6.1f} s[/]  {text}")
+
+    def run(self) -> Result:
+        """All steps; the servers are stopped at the end whatever happens."""
+        self.say("starting ZooKeeper, two MariaDB servers and Elasticsearch")
+        with self.stack:
+            a, b = self.stack.mariadb
+            prepare(a, "a")
+            prepare(b, "b")
+            self.cluster = Cluster(self.stack.folder, self.stack.zookeeper_hosts, environment(a, b))
+            try:
+                self._bring_up()
+                self._write_and_kill()
+                self._settle()
+                self._compare()
+                self.result.seconds = time.monotonic() - self.started
+                show(self.console, self.result)
+                if self.options.keep:
+                    self._keep()
+            except BaseException:
+                self._show_logs()
+                raise
+            finally:
+                self.cluster.stop()
+        return self.result
+
+    def _bring_up(self) -> None:
+        a, b = self.stack.mariadb
+        for name, text in channel_files(a, b, self.stack.elasticsearch_url).items():
+            path = self.stack.folder / f"{name}.yaml"
+            path.write_text(text)
+            self.cluster.run("apply", str(path))
+        self.say("starting node n1, then n2 as its hot standby")
+        self.cluster.start_node("n1", free_port())
+        self.cluster.start_node("n2", free_port())
+        self.wait_for("both nodes to be warm", lambda: all(map(self._warm, ("n1", "n2"))), 120)
+        check = self.cluster.run("check", str(self.stack.folder / "sites.yaml"))
+        self.say(f"setl check: {check.stdout.strip().splitlines()[-1]}")
+        # So that one node leads all three pipelines, and the kill hits all of them.
+        self.cluster.nodes["n2"].signal(signal.SIGSTOP)
+        for name in ("sites", "search"):
+            self.cluster.run("start", name, "--no-wait")
+        self.watch = Watch(self.cluster)
+        self.wait_for("n1 to lead all pipelines", self._all_running, 60)
+        self.cluster.nodes["n2"].signal(signal.SIGCONT)
+        self.wait_for("the standby to be back", lambda: self._warm("n2"), 60)
+        self.watch.start()
+
+    def _warm(self, nid: str) -> bool:
+        status = self.cluster.status(nid)
+        return bool(status and status["warm"] and status["contact"] == "connected")
+
+    def _all_running(self) -> bool:
+        self.watch.look()
+        return all(v.state == "running" for v in self.watch.pipelines.values())
+
+    def wait_for(self, what: str, condition: Callable[[], bool], limit: float) -> None:
+        """Wait for a condition; TimeoutError says what for."""
+        deadline = time.monotonic() + limit
+        while not condition():
+            for nid, process in self.cluster.nodes.items():
+                if not process.running and nid != self._killed:
+                    raise process.failure("ended while waiting for " + what)
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"waited {limit:.0f} s for {what}")
+            time.sleep(0.1)
+
+    _killed = ""
+
+    def _write_and_kill(self) -> None:
+        a, b = self.stack.mariadb
+        rate = self.options.rate
+        self.writers = [
+            SiteWriter(a, "a", rows_per_second=rate, seed=1),
+            SiteWriter(b, "b", rows_per_second=rate, seed=2),
+        ]
+        self.probe = SearchProbe(self.stack.elasticsearch_url, a)
+        self.probe.start()
+        self.say(f"both sites write about {rate} rows a second")
+        for writer in self.writers:
+            writer.start()
+        self._show_until(self.options.seconds * 0.35)
+        self.say(f"site a writes a transaction of {LARGE_TRANSACTION:,} rows")
+        self.writers[0].write_large(LARGE_TRANSACTION)
+        self.writers[0].large_done.wait(60)
+        before = self.watch.pipelines["sites/a-to-b"].total("rows_applied")
+        limit = time.monotonic() + 30
+        while (
+            self.watch.pipelines["sites/a-to-b"].total("rows_applied") < before + 5_000
+            and time.monotonic() < limit
+        ):
+            time.sleep(0.02)
+        process = self.cluster.nodes["n1"]
+        self._killed = "n1"
+        self.killed_at = time.time()
+        os.kill(process.pid, signal.SIGKILL)  # its JVM and workers find out by themselves
+        self.result.kill_during = "while that transaction was being applied"
+        self.say("[bold]killed n1, the active node, with SIGKILL[/]; both sites go on writing")
+        self._show_until(self.options.seconds)
+        for writer in self.writers:
+            writer.stop()
+        for writer in self.writers:
+            writer.join(60)
+            if writer.error is not None:
+                raise writer.error
+        self.say("both sites stopped writing")
+
+    def _show_until(self, seconds: float) -> None:
+        """Lines of progress until the writers have written for so long."""
+        if not hasattr(self, "writing_since"):
+            self.writing_since = time.monotonic()
+        following = time.monotonic() + 5
+        while time.monotonic() - self.writing_since < seconds:
+            time.sleep(0.2)
+            if time.monotonic() >= following:
+                following += 5
+                self._show_progress()
+
+    def _show_progress(self) -> None:
+        written = " ".join(f"{w.site} {w.written.rows:,}" for w in self.writers)
+        lines = [
+            f"{name.partition('/')[2]} {v.leader} {v.state}"
+            f" {v.total('rows_applied'):,} lag {'-' if v.lag is None else f'{v.lag:.1f} s'}"
+            for name, v in self.watch.pipelines.items()
+        ]
+        self.say(f"written: {written} | " + " | ".join(lines))
+
+    def _settle(self) -> None:
+        """Wait until every pipeline has applied everything that was written."""
+        self.written = {w.site: w.written for w in self.writers}
+        self.say("waiting for the lag to reach zero")
+        self.wait_for("both sites to be in step", self._sites_in_step, 90)
+        end = binlog_end(self.stack.mariadb[0])
+        self.wait_for("the index to be in step", lambda: self._search_is_past(end), 90)
+        self.probe.stop()
+        self._show_progress()
+
+    def _sites_in_step(self) -> bool:
+        return all(
+            self._figure(name, "rows_total") >= self.written[site].rows
+            for name, site in (("sites/a-to-b", "a"), ("sites/b-to-a", "b"))
+        )
+
+    def _search_is_past(self, end: tuple[str, int]) -> bool:
+        file, _, offset = str(self._figure("search/a-to-search", "position")).rpartition(":")
+        return bool(file) and (file, int(offset)) >= end
+
+    def _figure(self, name: str, figure: str) -> Any:
+        """A figure of the new leader; rows_total counts over all leaderships, each row once."""
+        status = self.cluster.status("n2") or {"pipelines": []}
+        for line in status["pipelines"]:
+            if f"{line['channel']}/{line['pipeline']}" == name:
+                return line["figures"][figure]
+        return -1 if figure == "rows_total" else ""
+
+    def _compare(self) -> None:
+        a, b = self.stack.mariadb
+        self.say("comparing all tables and documents on Spark (setl verify), auditing both binlogs")
+        verified = self.cluster.run("verify", "sites", "search", "-o", "json", check=False)
+        try:
+            self.result.tables = json.loads(verified.stdout)
+        except ValueError:
+            raise RuntimeError(f"setl verify: {verified.stdout}{verified.stderr}") from None
+        audits = {"b": audit(b, "b", binlog_end(b)), "a": audit(a, "a", binlog_end(a))}
+        lags = {
+            "sites/a-to-b": site_lags(b, "a"),
+            "sites/b-to-a": site_lags(a, "b"),
+            "search/a-to-search": self.probe.lags(),
+        }
+        source = {"sites/a-to-b": "a", "sites/b-to-a": "b", "search/a-to-search": "a"}
+        target = {"sites/a-to-b": "b", "sites/b-to-a": "a"}
+        for name in PIPELINES:
+            view = self.watch.pipelines[name]
+            last = view.epochs[max(view.epochs)]
+            mysql = name in target
+            written = self.written[source[name]].rows
+            if not mysql:  # the index gets what B wrote too, as it arrives at A
+                written = audits["a"].by_table.total() - audits["a"].by_table["probe_b"]
+            self.result.pipelines.append(
+                PipelineResult(
+                    pipeline=name,
+                    written=written,
+                    applied=int(self._figure(name, "rows_total")),
+                    redelivered=int(last["rows_redelivered"]) if mysql else None,
+                    loopback=view.total("rows_loopback"),
+                    failover_seconds=(
+                        last["first_applied_at"] - self.killed_at
+                        if last["first_applied_at"]
+                        else None
+                    ),
+                    lag_p50=percentile(lags[name], 0.5),
+                    lag_p99=percentile(lags[name], 0.99),
+                    differences=sum(
+                        int(t["differences"]) for t in self.result.tables if t["pipeline"] == name
+                    ),
+                    echoes=audits[target[name]].echoes if mysql else None,
+                )
+            )
+
+    def _keep(self) -> None:
+        a, b = self.stack.mariadb
+        self.console.print(
+            f"""
+Everything is still running. In another terminal:
+  export SETL_ZOOKEEPER={self.stack.zookeeper_hosts}
+  export SHOP_A_PASSWORD={a.password} SHOP_B_PASSWORD={b.password}
+  {self.cluster.setl} list                 # nodes, pipelines, who leads, lag
+  {self.cluster.setl} status sites         # every figure of a channel
+  {self.cluster.setl} verify sites search  # compare again
+  mariadb -h127.0.0.1 -P{a.port} -u{a.user} -p$SHOP_A_PASSWORD shop   # site a; b: port {b.port}
+  curl {self.stack.elasticsearch_url}/orders/_search?size=1
+  curl {self.cluster.http["n2"]}/metrics
+Logs and channel files: {self.stack.folder}
+Ctrl-C stops everything.""",
+            markup=False,
+            highlight=False,
+        )
+        with contextlib.suppress(KeyboardInterrupt):
+            signal.pause()
+
+    def _show_logs(self) -> None:
+        for nid, process in self.cluster.nodes.items():
+            self.console.rule(f"end of the log of {nid}")
+            self.console.print(process.tail(), markup=False, highlight=False)
+
+
+def main() -> int:
+    """Parse the options, run the job, and say by the exit status whether all is equal."""
+    parser = argparse.ArgumentParser(prog="deploy/quickstart", description=__doc__)
+    parser.add_argument("--keep", action="store_true", help="leave everything running at the end")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures to FILE")
+    parser.add_argument("--rate", type=int, default=300, help="rows a second and site (300)")
+    parser.add_argument("--seconds", type=float, default=60, help="how long both sites write (60)")
+    options = parser.parse_args()
+    console = Console(highlight=False, width=None if sys.stdout.isatty() else 150)
+    result = Job(console, options).run()
+    if options.json:
+        options.json.write_text(json.dumps(result.to_json(), indent=2, default=str) + "\n")
+    return 0 if result.good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

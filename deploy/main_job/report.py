@@ -1,0 +1,120 @@
+"""What the job shows while it runs, and the table it ends with."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+
+@dataclass
+class PipelineResult:
+    """One line of the final table.
+
+    Attributes:
+        pipeline: channel and pipeline.
+        written: row changes committed at the source by its users.
+        applied: row changes applied, each counted once however often it was delivered.
+        redelivered: row changes applied again after the failover; None where the target
+            cannot tell.
+        loopback: rows dropped because the channel itself had written them (estimated from the
+            binlog's headers).
+        failover_seconds: from SIGKILL to the first batch applied by the new leader.
+        lag_p50: median seconds from commit to visible.
+        lag_p99: 99th percentile of the same.
+        differences: keys that differ after the end; must be 0.
+        echoes: rows that came back to where they were written; must be 0. None for a target
+            that nobody reads from.
+    """
+
+    pipeline: str
+    written: int
+    applied: int
+    redelivered: int | None
+    loopback: int
+    failover_seconds: float | None
+    lag_p50: float | None
+    lag_p99: float | None
+    differences: int
+    echoes: int | None
+
+    @property
+    def good(self) -> bool:
+        """Whether everything arrived and nothing came back."""
+        return not self.differences and not self.echoes and self.applied == self.written
+
+
+@dataclass
+class Result:
+    """All figures of a run."""
+
+    pipelines: list[PipelineResult] = field(default_factory=list)
+    kill_during: str = ""
+    seconds: float = 0.0
+    session_timeout: float = 0.0
+    tables: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def good(self) -> bool:
+        """Whether every pipeline is."""
+        return bool(self.pipelines) and all(line.good for line in self.pipelines)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        return {"good": self.good, **asdict(self)}
+
+
+def percentile(ordered: list[float], fraction: float) -> float | None:
+    """The value below which `fraction` of the samples lie."""
+    return ordered[min(len(ordered) - 1, int(fraction * len(ordered)))] if ordered else None
+
+
+def show(console: Console, result: Result) -> None:
+    """Print the final table and the verdict."""
+    table = Table(title="the main job", title_justify="left", header_style="bold")
+    columns = (
+        "pipeline", "rows written", "applied", "redelivered", "dropped as loopback",
+        "kill → first applied", "lag p50", "lag p99", "differences", "echoes",
+    )  # fmt: skip
+    for column in columns:
+        table.add_column(column, justify="left" if column == "pipeline" else "right")
+    for line in result.pipelines:
+        table.add_row(
+            line.pipeline,
+            f"{line.written:,}",
+            f"{line.applied:,}",
+            "-" if line.redelivered is None else f"{line.redelivered:,}",
+            f"{line.loopback:,}",
+            _seconds(line.failover_seconds),
+            _seconds(line.lag_p50),
+            _seconds(line.lag_p99),
+            _must_be_zero(line.differences),
+            "-" if line.echoes is None else _must_be_zero(line.echoes),
+        )
+    console.print(table)
+    if result.good:
+        console.print(
+            f"[bold green]All equal, nothing echoed[/] — in {result.seconds:.0f} s, with the active"
+            f" node killed {result.kill_during}."
+        )
+        return
+    console.print("[bold red]Not equal:[/]")
+    for line in result.pipelines:
+        if not line.good:
+            console.print(
+                f"  {line.pipeline}: written {line.written:,}, applied {line.applied:,},"
+                f" differences {line.differences}, echoes {line.echoes}"
+            )
+    for table_line in result.tables:
+        if table_line.get("differences"):
+            console.print(f"  {table_line}", markup=False)
+
+
+def _seconds(value: float | None) -> str:
+    return "-" if value is None else f"{value:.2f} s"
+
+
+def _must_be_zero(count: int) -> str:
+    return "[green]0[/]" if count == 0 else f"[bold red]{count:,}[/]"

@@ -1,0 +1,134 @@
+"""Watches the nodes while the job runs: who leads, how far each pipeline is, how far behind."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+import urllib.request
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.error import URLError
+
+from main_job.nodes import Cluster
+from main_job.sites import SCHEMA
+from setl_embedded import MariaDb
+
+PIPELINES = ("sites/a-to-b", "sites/b-to-a", "search/a-to-search")
+_FIGURES = ("rows_applied", "rows_loopback", "rows_redelivered", "upserts", "deletes", "retries")
+
+
+@dataclass
+class PipelineView:
+    """One pipeline over all leaderships."""
+
+    leader: str = "-"
+    state: str = "-"
+    error: str = ""
+    lag: float | None = None
+    epochs: dict[int, dict[str, Any]] = field(default_factory=dict)
+
+    def total(self, figure: str) -> int:
+        """A counter summed over all leaderships."""
+        return sum(int(figures[figure]) for figures in self.epochs.values())
+
+
+class Watch(threading.Thread):
+    """Polls every node, a few times a second, until stopped."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        super().__init__(name="watch", daemon=True)
+        self.pipelines = {name: PipelineView() for name in PIPELINES}
+        self._cluster = cluster
+        self._stopping = threading.Event()
+
+    def run(self) -> None:
+        """See `threading.Thread`."""
+        while not self._stopping.wait(0.2):
+            self.look()
+
+    def look(self) -> None:
+        """Ask every node once."""
+        for nid in list(self._cluster.nodes):
+            status = self._cluster.status(nid)
+            for line in status["pipelines"] if status else ():
+                name = f"{line['channel']}/{line['pipeline']}"
+                if line["mine"] and name in self.pipelines:
+                    self._see(self.pipelines[name], nid, line)
+
+    @staticmethod
+    def _see(view: PipelineView, nid: str, line: dict[str, Any]) -> None:
+        figures = line["figures"]
+        view.leader, view.state = nid, figures["state"]
+        view.error, view.lag = figures["error"], figures["lag"]
+        view.epochs[line["epoch"]] = {
+            **{name: figures[name] for name in _FIGURES},
+            "first_applied_at": figures["first_applied_at"],
+            "nid": nid,
+        }
+
+    def stop(self) -> None:
+        """Stop polling."""
+        self._stopping.set()
+        self.join(5)
+
+
+def site_lags(receiver: MariaDb, site: str) -> list[float]:
+    """Seconds from commit at `site` to visible at the receiver, of every probe; sorted."""
+    with receiver.connect() as connection, connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT TIMESTAMPDIFF(MICROSECOND, written, arrived) / 1e6"
+            f" FROM {SCHEMA}.probe_{site} ORDER BY 1"
+        )
+        return [float(row[0]) for row in cursor.fetchall()]
+
+
+class SearchProbe(threading.Thread):
+    """Watches probes appear in the search index; good to about its interval."""
+
+    INTERVAL = 0.05
+
+    def __init__(self, url: str, writer: MariaDb) -> None:
+        super().__init__(name="search-probe", daemon=True)
+        self._url = url
+        self._writer = writer
+        self._stopping = threading.Event()
+        self._seen: dict[int, float] = {}
+
+    def run(self) -> None:
+        """See `threading.Thread`."""
+        following = 1
+        while not self._stopping.wait(self.INTERVAL):
+            wanted = [str(i) for i in range(following, following + 200)]
+            found = self._found(wanted)
+            now = time.time()
+            for ident in found:
+                self._seen.setdefault(ident, now)
+            while following in self._seen:
+                following += 1
+
+    def _found(self, idents: list[str]) -> list[int]:
+        request = urllib.request.Request(
+            f"{self._url}/probe_a/_mget",
+            data=json.dumps({"ids": idents, "_source": False}).encode(),
+            headers={"Content-Type": "application/json"},
+        )
+        try:
+            with urllib.request.urlopen(request, timeout=5) as answer:
+                documents = json.load(answer)["docs"]
+        except (URLError, OSError, ValueError, KeyError):
+            return []
+        return [int(d["_id"]) for d in documents if d.get("found")]
+
+    def stop(self) -> None:
+        """Stop watching."""
+        self._stopping.set()
+        self.join(10)
+
+    def lags(self) -> list[float]:
+        """Seconds from commit to found, of every probe seen; sorted."""
+        with self._writer.connect() as connection, connection.cursor() as cursor:
+            cursor.execute("SET time_zone = '+00:00'")
+            cursor.execute(f"SELECT id, UNIX_TIMESTAMP(written) FROM {SCHEMA}.probe_a")
+            written = {int(i): float(at) for i, at in cursor.fetchall()}
+        return sorted(max(0.0, seen - written[i]) for i, seen in self._seen.items() if i in written)

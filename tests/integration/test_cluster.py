@@ -1,0 +1,221 @@
+"""Two real nodes and the commands that people type, through pause, failover and an outage."""
+
+import json
+import signal
+import time
+
+import pytest
+import yaml
+
+from main_job.nodes import Cluster
+from setl_embedded import ZooKeeper
+from setl_embedded.ports import free_port
+from tests.integration.pipelines import execute, fresh_name, install_system_tables, mysql, rows
+from tests.waiting import eventually
+
+TIMEOUT = 6.0
+
+
+@pytest.fixture(scope="module")
+def zookeeper_of_cluster(tmp_path_factory):
+    with ZooKeeper(tmp_path_factory.mktemp("zookeeper") / "zookeeper") as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def cluster(zookeeper_of_cluster, mariadb_a, mariadb_b, tmp_path_factory):
+    install_system_tables(mariadb_a)
+    install_system_tables(mariadb_b)
+    environment = {"SETL_TEST_A": mariadb_a.password, "SETL_TEST_B": mariadb_b.password}
+    cluster = Cluster(tmp_path_factory.mktemp("nodes"), zookeeper_of_cluster.hosts, environment)
+    try:
+        for nid in ("n1", "n2"):
+            cluster.start_node(nid, free_port(), master="local[1]")
+        eventually(lambda: all(is_warm(cluster, nid) for nid in cluster.nodes), 180)
+        yield cluster
+    finally:
+        cluster.stop()
+
+
+def is_warm(cluster, nid):
+    assert cluster.nodes[nid].running, cluster.nodes[nid].tail()
+    status = cluster.status(nid)
+    return bool(status and status["warm"] and status["contact"] == "connected")
+
+
+class Channel:
+    """A two-way channel over one table, applied and started by commands."""
+
+    def __init__(self, cluster, a, b):
+        self.cluster, self.a, self.b = cluster, a, b
+        self.name = fresh_name("both")
+        self.db = fresh_name("shop")
+        for server in (a, b):
+            execute(
+                server,
+                f"CREATE DATABASE {self.db}",
+                f"CREATE TABLE {self.db}.t (id BIGINT PRIMARY KEY, v VARCHAR(40))",
+            )
+        ends = [
+            {**mysql(a), "password": "${SETL_TEST_A}"},
+            {**mysql(b), "password": "${SETL_TEST_B}"},
+        ]
+        tables = [{"from": f"{self.db}.t"}]
+        self.file = cluster.folder / f"{self.name}.yaml"
+        self.file.write_text(
+            yaml.safe_dump(
+                {
+                    "channel": self.name,
+                    "pipelines": [
+                        {"name": "ab", "source": ends[0], "target": ends[1], "tables": tables},
+                        {"name": "ba", "source": ends[1], "target": ends[0], "tables": tables},
+                    ],
+                }
+            )
+        )
+
+    def listed(self):
+        done = self.cluster.run("list", "-o", "json")
+        content = json.loads(done.stdout)[0]
+        return {
+            p["pipeline"].rpartition("/")[2]: p
+            for p in content["pipelines"]
+            if p["pipeline"].startswith(self.name + "/")
+        }
+
+    def leader(self, pipeline="ab"):
+        return self.listed()[pipeline]["leader"]
+
+    def equal(self):
+        return rows(self.a, f"{self.db}.t") == rows(self.b, f"{self.db}.t")
+
+    def count(self, server):
+        return execute(server, f"SELECT COUNT(*) FROM {self.db}.t")[0][0]
+
+
+@pytest.fixture
+def channel(cluster, mariadb_a, mariadb_b):
+    channel = Channel(cluster, mariadb_a, mariadb_b)
+    cluster.run("apply", str(channel.file))
+    cluster.run("start", channel.name)
+    yield channel
+    cluster.run("stop", channel.name, check=False)
+
+
+def write(server, db, start, count, size=1):
+    with server.connect(autocommit=False) as connection, connection.cursor() as cursor:
+        for first in range(start, start + count, size):
+            cursor.executemany(
+                f"INSERT INTO {db}.t VALUES (%s, %s)",
+                [(i, f"row {i}") for i in range(first, min(first + size, start + count))],
+            )
+            connection.commit()
+
+
+def test_a_channel_is_checked_applied_started_paused_and_stopped(channel, cluster):
+    assert "are right" in cluster.run("check", str(channel.file)).stdout
+    write(channel.a, channel.db, 1, 10)
+    write(channel.b, channel.db, 1001, 10)
+    eventually(lambda: channel.count(channel.a) == channel.count(channel.b) == 20, 30)
+    assert cluster.run("pause", channel.name).stdout.strip().endswith("PAUSE")
+    before = channel.listed()["ab"]
+    assert before["state"] == "paused"
+    write(channel.a, channel.db, 11, 5)
+    assert channel.leader() == before["leader"]
+    assert channel.count(channel.b) == 20
+    cluster.run("start", channel.name)
+    eventually(lambda: channel.count(channel.b) == 25, 30)
+    assert channel.listed()["ab"]["epoch"] == before["epoch"]
+    cluster.run("stop", channel.name)
+    assert channel.listed()["ab"]["leader"] == ""
+    write(channel.a, channel.db, 21, 5)
+    cluster.run("start", channel.name)
+    eventually(lambda: channel.count(channel.b) == 30, 30)
+    verified = cluster.run("verify", channel.name, "--master", "local[1]", "-o", "json")
+    assert [v["differences"] for v in json.loads(verified.stdout)] == [0, 0]
+
+
+def test_verify_names_the_keys_that_differ(channel, cluster):
+    write(channel.a, channel.db, 1, 3)
+    eventually(lambda: channel.count(channel.b) == 3, 30)
+    cluster.run("stop", channel.name)
+    execute(channel.b, f"UPDATE {channel.db}.t SET v = 'other' WHERE id = 2")
+    arguments = ("verify", channel.name, "--pipeline", "ab", "--master", "local[1]")
+    done = cluster.run(*arguments, check=False)
+    assert done.returncode == 1
+    assert "'other'" in done.stdout
+
+
+def test_the_active_node_is_killed_in_a_large_transaction(channel, cluster):
+    leader = channel.leader()
+    standby = next(nid for nid in cluster.nodes if nid != leader)
+    write(channel.b, channel.db, 1_000_001, 50)
+    write(channel.a, channel.db, 1, 40_000, size=40_000)
+    eventually(lambda: channel.count(channel.b) > 50, 30)
+    cluster.nodes[leader].signal(signal.SIGKILL)
+    killed = time.monotonic()
+    write(channel.a, channel.db, 50_001, 100)
+    try:
+        eventually(lambda: channel.leader() == standby, TIMEOUT + 20)
+        eventually(lambda: channel.count(channel.b) == 40_150, 60)
+        eventually(channel.equal, 30)
+        status = json.loads(cluster.run("status", channel.name, "-o", "json").stdout)
+        forth = next(row for row in status if row["pipeline"].endswith("/ab"))
+        back = next(row for row in status if row["pipeline"].endswith("/ba"))
+        assert forth["rows_total"] == 40_100, "lost, or counted twice"
+        assert back["rows_total"] == 50, "rows of A came back from B"
+        assert time.monotonic() - killed < 120
+    finally:
+        cluster.start_node(leader, free_port(), master="local[1]")
+        eventually(lambda: is_warm(cluster, leader), 180)
+
+
+def test_a_node_that_leaves_in_order_redelivers_nothing(channel, cluster):
+    write(channel.a, channel.db, 1, 200, size=10)
+    eventually(lambda: channel.count(channel.b) == 200, 30)
+    leader = channel.leader()
+    cluster.nodes[leader].stop(timeout=60)
+    try:
+        eventually(lambda: channel.leader() not in ("", leader), 30)
+        write(channel.a, channel.db, 1001, 10)
+        eventually(lambda: channel.count(channel.b) == 210, 30)
+        assert channel.listed()["ab"]["rows_redelivered"] == 0
+        assert channel.listed()["ab"]["rows_applied"] == 10
+    finally:
+        cluster.start_node(leader, free_port(), master="local[1]")
+        eventually(lambda: is_warm(cluster, leader), 180)
+
+
+def test_an_outage_of_zookeeper(channel, cluster, zookeeper_of_cluster):
+    write(channel.a, channel.db, 1, 10)
+    eventually(lambda: channel.count(channel.b) == 10, 30)
+    zookeeper_of_cluster.pause()
+    try:
+        eventually(lambda: no_node_works(cluster, channel), TIMEOUT + 10)
+        write(channel.a, channel.db, 11, 10)
+        # Nobody may write now, however long it lasts: nobody knows who leads.
+        time.sleep(1)
+        assert channel.count(channel.b) == 10
+    finally:
+        zookeeper_of_cluster.resume()
+    eventually(lambda: channel.count(channel.b) == 20, 60)
+    eventually(lambda: all(is_warm(cluster, nid) for nid in cluster.nodes), 60)
+
+
+def no_node_works(cluster, channel):
+    states = [
+        line["figures"]["state"]
+        for nid in cluster.nodes
+        for line in (cluster.status(nid) or {"pipelines": []})["pipelines"]
+        if line["channel"] == channel.name
+    ]
+    return bool(states) and "running" not in states
+
+
+def test_what_a_stranger_sees_when_names_are_wrong(cluster):
+    done = cluster.run("status", "nonsense", check=False)
+    assert done.returncode == 2
+    assert "no channel 'nonsense'" in done.stderr
+    done = cluster.run("list", "--zookeeper", f"127.0.0.1:{free_port()}", check=False)
+    assert done.returncode == 3
+    assert "127.0.0.1" in done.stderr

@@ -1,0 +1,87 @@
+"""The arrows between packages hold, and the rules that say so notice when one does not."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+CHECKOUT = Path(__file__).parents[2]
+ROOTS = (CHECKOUT / "setl", CHECKOUT / "arbiter", CHECKOUT / "deploy" / "setl_embedded")
+
+
+def lint(folder):
+    """Check the packages in `folder` against the rules of this checkout's pyproject.toml."""
+    program = "from importlinter.cli import lint_imports_command; lint_imports_command()"
+    options = ("--no-cache", "--no-logo", "--config", str(CHECKOUT / "pyproject.toml"))
+    return subprocess.run(
+        [sys.executable, "-c", program, *options],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join((str(folder), str(folder / "deploy")))},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+@pytest.fixture
+def skeleton(tmp_path):
+    """All our packages and top-level modules by name, with nothing in them."""
+    for root in ROOTS:
+        for module in root.rglob("*.py"):
+            parts = module.relative_to(root.parent)
+            if len(parts.parts) <= 2 or parts.name == "__init__.py":
+                empty = tmp_path / parts
+                empty.parent.mkdir(parents=True, exist_ok=True)
+                empty.touch()
+    return tmp_path
+
+
+def test_the_arrows_hold():
+    done = lint(CHECKOUT)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_empty_packages_break_no_rule(skeleton):
+    done = lint(skeleton)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("importer", "imported"),
+    [
+        ("setl/select", "setl.load"),
+        ("setl/load", "setl.select"),
+        ("setl/extract", "setl.transform"),
+        ("setl/transform", "setl.extract"),
+        ("setl/transform", "setl.pipeline"),
+        ("setl/load", "setl.bulk"),
+        ("setl/load", "arbiter"),
+        ("setl/codec", "setl.mysql"),
+        ("setl/codec", "setl.config"),
+        ("setl/mysql", "setl.elastic"),
+        ("setl/model", "setl.clock"),
+        ("setl/model", "setl.codec"),
+        ("setl/pipeline", "setl.node"),
+        ("setl/node", "setl.cli"),
+        ("arbiter", "setl.errors"),
+        ("setl_embedded", "setl.errors"),
+        ("setl/node", "setl_embedded"),
+    ],
+)
+def test_a_forbidden_import_is_noticed(skeleton, importer, imported):
+    (skeleton / importer / "intruder.py").write_text(f"import {imported}\n")
+    done = lint(skeleton)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "BROKEN" in done.stdout
+    assert f"{importer.replace('/', '.')}.intruder -> {imported}" in done.stdout
+
+
+def test_a_new_package_has_to_be_given_its_place(skeleton):
+    (skeleton / "setl" / "newcomer").mkdir()
+    (skeleton / "setl" / "newcomer" / "__init__.py").touch()
+    done = lint(skeleton)
+    assert done.returncode == 1
+    assert "newcomer" in done.stdout
