@@ -224,9 +224,6 @@ class LoadJob:
         self._cancelled = True
         self._context.cancelJobGroup(self._group)
 
-    def close(self) -> None:
-        """Nothing is held between loads but Spark's own caches."""
-
     def _spark_error(self, error: Exception) -> SetlError:
         """What kind of error a failed Spark job is.
 

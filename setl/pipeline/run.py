@@ -51,10 +51,6 @@ class Loading(Protocol):
         """Cancel the load that runs; from any thread."""
         ...
 
-    def close(self) -> None:
-        """Let go of what is held between loads."""
-        ...
-
 
 @dataclass(frozen=True, slots=True)
 class RunParts:
@@ -107,13 +103,11 @@ class PipelineRun:
     def stop(self) -> None:
         """Finish and acknowledge the load that runs, then return from `run`."""
         self._stopping.set()
-        self._loading_allowed.set()
 
     def abort(self) -> None:
         """Cancel the load that runs and return from `run` (I3: leadership may be gone)."""
         self._aborted = True
         self._stopping.set()
-        self._loading_allowed.set()
         self._parts.job.cancel()
 
     def suspend(self) -> None:
@@ -276,7 +270,9 @@ class PipelineRun:
                 )
 
     def _wait_until_allowed(self) -> None:
-        while not self._loading_allowed.wait(_POLL_SECONDS):
+        # A stop ends the wait by itself: while the arbiter is silent, the watchdog suspends
+        # again and again, and would undo any "allowed" that a stop had set.
+        while not self._stopping.is_set() and not self._loading_allowed.wait(_POLL_SECONDS):
             pass
 
     def _store_if_due(self) -> None:
@@ -310,13 +306,12 @@ class PipelineRun:
         self._stopping.wait(wait)
 
     def _end(self) -> None:
-        """Leave nothing behind; what was filtered away since the last store is kept if possible."""
+        """Leave no thread and no connection behind."""
         parts = self._parts
         if parts.heartbeat is not None:
             parts.heartbeat.stop()
         parts.select.stop()
         parts.source.close()
-        parts.job.close()
 
     def _ticket(self, batch_id: int, checkpoint: Checkpoint) -> LoadTicket:
         through = document_version(checkpoint.generation, checkpoint.applied or checkpoint.resume)

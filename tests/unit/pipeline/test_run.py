@@ -10,6 +10,7 @@ import pytest
 from setl.errors import DataError, FatalError, FencedError, SetlError, TransientError
 from setl.extract.extractor import Extractor
 from setl.extract.loopback import MarkIdentity
+from setl.model.batch import Batch
 from setl.model.checkpoint import Checkpoint
 from setl.model.entry import Entry, EntryKind
 from setl.model.position import BinlogPosition
@@ -123,9 +124,6 @@ class RecordingJob:
 
     def cancel(self):
         self.cancelled.set()
-
-    def close(self):
-        pass
 
 
 class Routing:
@@ -294,6 +292,15 @@ def test_a_stop_while_suspended_applies_nothing_and_loses_nothing(begun):
     bench.finish()
     assert bench.job.applied == []
     assert bench.store.stored.resume.offset == 4
+
+
+def test_a_stop_ends_a_run_that_is_suspended_again_and_again(begun):
+    bench = begun(TWO, stored=Checkpoint(at(4)))
+    bench.run.suspend()
+    bench.run.stop()
+    bench.run.suspend()
+    bench.run._load([Batch(1, 5, TWO, Checkpoint(at(44)), rows=2, size=2)])
+    assert bench.job.applied == []
 
 
 def test_a_schema_change_stops_the_pipeline_if_the_channel_says_so(begun):
