@@ -38,6 +38,10 @@ class Ending(Enum):
     STOPPED = "stopped"  # the channel was stopped, which is nobody's turn to take over
 
 
+MARGIN = 0.2
+"""Part of the session timeout left for running loads to be cancelled before it ends (I3)."""
+
+
 @dataclass(frozen=True, slots=True)
 class ElectionSettings:
     """Rules that an operator may set.
@@ -52,7 +56,7 @@ class ElectionSettings:
 
     takeover_delay: float = 0.25
     hold_off: float = 5.0
-    margin: float = 0.2
+    margin: float = MARGIN
 
     def __post_init__(self) -> None:
         if self.takeover_delay < 0 or self.hold_off < 0 or not 0 < self.margin < 1:

@@ -17,10 +17,11 @@ from rich.console import Console
 
 from main_job.audit import audit, binlog_end
 from main_job.nodes import SESSION_TIMEOUT, Cluster
-from main_job.report import PipelineResult, Result, percentile, show
+from main_job.report import PipelineResult, Result, show
 from main_job.sites import channel_files, environment, prepare
 from main_job.watching import PIPELINES, SearchProbe, Watch, site_lags
 from main_job.writer import SiteWriter
+from setl.pipeline.progress import percentile
 from setl_embedded import Stack
 from setl_embedded.ports import free_port
 

@@ -66,11 +66,6 @@ class Result:
         return {"good": self.good, **asdict(self)}
 
 
-def percentile(ordered: list[float], fraction: float) -> float | None:
-    """The value below which `fraction` of the samples lie."""
-    return ordered[min(len(ordered) - 1, int(fraction * len(ordered)))] if ordered else None
-
-
 def show(console: Console, result: Result) -> None:
     """Print the final table and the verdict."""
     table = Table(title="the main job", title_justify="left", header_style="bold")

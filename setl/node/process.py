@@ -15,7 +15,6 @@ from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
 from arbiter.campaign import Campaign
-from arbiter.election import ElectionSettings
 from arbiter.port import ArbiterError, Conflict, Contact, Unreachable
 from arbiter.values import Channel, NodeInfo, PipelineId
 from arbiter.zookeeper import ZooKeeperArbiter
@@ -165,7 +164,7 @@ class NodeProcess:
             self._arbiter,
             ident,
             self._settings.nid,
-            ElectionSettings(takeover_delay=self._settings.takeover_delay),
+            self._settings.election,
             self._clock,
         )
 

@@ -7,6 +7,7 @@ import socket
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from arbiter.election import ElectionSettings
 from setl.pipeline.spark_session import SparkSettings
 
 
@@ -19,7 +20,7 @@ class NodeSettings:
         zookeeper: ZooKeeper's addresses, ``host:port,host:port``.
         root: the path in ZooKeeper under which everything lies.
         session_timeout: seconds of silence after which ZooKeeper declares the node dead.
-        takeover_delay: seconds a vacancy is left to the previous holder (I5).
+        election: the rules of take-over.
         http_host: address the HTTP interface binds to.
         http_port: its port; 0 takes any free one, which the node announces.
         cycle: seconds between two looks at the cluster when nothing wakes the node.
@@ -31,7 +32,7 @@ class NodeSettings:
     zookeeper: str
     root: str = "/setl"
     session_timeout: float = 10.0
-    takeover_delay: float = 0.25
+    election: ElectionSettings = field(default_factory=ElectionSettings)
     http_host: str = "127.0.0.1"
     http_port: int = 0
     cycle: float = 0.5

@@ -11,13 +11,11 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
+from arbiter.election import MARGIN
 from arbiter.port import Contact
 from setl.clock import Clock
 
 _log = logging.getLogger(__name__)
-
-MARGIN = 0.2
-"""Part of the session timeout left for running loads to be cancelled before it ends."""
 
 _LOOK_SECONDS = 0.1
 

@@ -1,7 +1,8 @@
 import pytest
 
+from arbiter.election import MARGIN
 from arbiter.port import Contact
-from setl.node.watchdog import MARGIN, Watchdog
+from setl.node.watchdog import Watchdog
 
 
 class FakeArbiter:
