@@ -11,6 +11,7 @@ from typing import Any, cast
 from elasticsearch import ApiError, Elasticsearch
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_exponential
 
+from setl import failpoints
 from setl.clock import Clock, SystemClock
 from setl.elastic.client import ElasticEndpoint, make_client, translating
 from setl.errors import ConfigurationError, DataError, SetlError, TransientError
@@ -97,8 +98,10 @@ class ElasticsearchSink:
             for change in changes:
                 if (change.target[1], change.columns) not in self._known:
                     self._retrying(self._ensure, change)
+            failpoints.reached("task.before_commit")
             for pending in _requests(actions, self._settings):
                 self._retrying(load.send, pending)
+            failpoints.reached("task.after_commit")
             load.raise_refused()
         except SetlError as error:
             # An index that was there may be gone.

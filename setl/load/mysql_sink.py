@@ -10,6 +10,7 @@ from typing import Any, cast
 import pymysql
 from pymysql.connections import Connection
 
+from setl import failpoints
 from setl.clock import Clock, SystemClock
 from setl.errors import DataError, SetlError
 from setl.load.mysql_statements import Limits, RowStatement, Strategy
@@ -156,7 +157,9 @@ class MysqlSink:
             if plan.strategy is Strategy.RENEW:
                 _write(connection, plan.deletes, _keys(change), limits)
             _write(connection, plan.inserts, change.upserts, limits)
+        failpoints.reached("task.before_commit")
         connection.commit()
+        failpoints.reached("task.after_commit")
 
 
 def _keys(change: TargetChanges) -> list[Row]:

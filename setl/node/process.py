@@ -18,7 +18,7 @@ from arbiter.campaign import Campaign
 from arbiter.port import ArbiterError, Conflict, Contact, Unreachable
 from arbiter.values import Channel, NodeInfo, PipelineId
 from arbiter.zookeeper import ZooKeeperArbiter
-from setl import __version__
+from setl import __version__, failpoints
 from setl.clock import SystemClock
 from setl.config.reading import resolve_and_parse
 from setl.errors import FatalError
@@ -72,6 +72,7 @@ class NodeProcess:
             Unreachable: ZooKeeper cannot be reached at the start.
         """
         place = fields(nid=self._settings.nid)
+        failpoints.declare_node()
         self._http.start()
         self._arbiter.start()
         self._arbiter.watch(self._wake.set)

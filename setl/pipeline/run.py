@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from setl import failpoints
 from setl.clock import Clock
 from setl.errors import FatalError, TransientError
 from setl.extract.extractor import Extracted, Extractor, RoutedRows
@@ -146,7 +147,9 @@ class PipelineRun:
         parts = self._parts
         if not self._backoff.failures:
             self._progress.enter(RunState.TAKING)
+        failpoints.reached("take.before_fence")
         parts.fence.raise_to(self._epoch, self._nid)
+        failpoints.reached("take.after_fence")
         checkpoint = parts.store.load()
         if checkpoint is None or checkpoint.generation < parts.generation:
             # A generation above the stored one means that the operator wants to start over,
@@ -202,9 +205,11 @@ class PipelineRun:
         return batches
 
     def _load(self, batches: list[Batch]) -> None:
+        failpoints.reached("select.batch")
         started = self._clock.monotonic()
         extracted = [self._parts.extractor.extract(batch) for batch in batches]
         self._progress.spent("extract", self._clock.monotonic() - started)
+        failpoints.reached("extract.done")
         self._refuse_ddl(extracted)
         self._wait_until_allowed()
         if self._stopping.is_set():
@@ -214,14 +219,19 @@ class PipelineRun:
         report = LoadReport()
         if rows:
             ticket = self._ticket(last.id, last.checkpoint)
+            failpoints.reached("load.before_job")
             report = self._parts.job.run(rows, ticket, self._applied_through)
+            failpoints.reached("load.after_job")
             self._size.loaded(report.rows, self._clock.monotonic() - started)
         total = (self._reached.rows if self._reached else 0) + report.rows
         self._reached = replace(last.checkpoint, rows=total)
         if rows:
             self._store(self._reached)
+            failpoints.reached("checkpoint.stored")
         for batch in batches:
             self._parts.select.ack(batch)
+        if rows:
+            failpoints.reached("batch.acked")
         self._store_if_due()
         self._account(batches, extracted, report)
         self._backoff.succeeded()

@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from setl import failpoints
 from setl.errors import SetlError
 from setl.load.port import LoadTicket
 from setl.load.worker import SinkSettings, sink_for
@@ -73,6 +74,7 @@ def _write(
 ) -> TaskReport:
     started = time.monotonic()
     try:
+        failpoints.reached("task.before_load")
         loaded = sink_for(settings).apply(ticket, changes)
     except SetlError as error:
         return TaskReport(error=error)
