@@ -29,9 +29,13 @@ class Tls:
 class Access:
     """Credentials and encryption; all of it is left out by default.
 
+    With credentials, digest or SASL or both, every znode is made so that these credentials may
+    do everything and nobody else may even read. Then a root that lets others in is refused.
+    Servers know a digest by nothing but what was made with it: a wrong password is noticed once
+    there is something that it does not open. A certificate is not a credential in this sense.
+
     Attributes:
-        digest: ``user:password`` of ZooKeeper's digest scheme, "" for none. Whoever logs in so
-            creates znodes that nobody else may read or change.
+        digest: ``user:password`` of ZooKeeper's digest scheme, "" for none.
         sasl: options of a SASL login as kazoo takes them, for example mechanism, username and
             password. Takes the package ``pure-sasl``.
         tls: encryption, None for a plain connection.

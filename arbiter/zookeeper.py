@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from arbiter.access import Access
-from arbiter.kazoo_session import KazooSession
 from arbiter.paths import Paths
+from arbiter.session.kazoo_session import KazooSession
 from arbiter.tree_arbiter import TreeArbiter
 
 
@@ -57,6 +57,6 @@ class ZooKeeperArbiter(TreeArbiter):
 
         Raises:
             Unreachable: no server answered in time.
-            Denied: the credentials are wrong.
+            Denied: see `arbiter.session.kazoo_session.KazooSession.start`.
         """
         self._session_of_kazoo.start(timeout)

@@ -10,6 +10,7 @@ from setl_embedded.noida import Elasticsearch, Kafka
 from setl_embedded.server import Server
 from setl_embedded.stack import Stack
 from setl_embedded.zookeeper import ZooKeeper, ZooKeeperEnsemble
+from setl_embedded.zookeeper_security import ZooKeeperSecurity
 
 __all__ = [
     "Elasticsearch",
@@ -20,4 +21,5 @@ __all__ = [
     "Stack",
     "ZooKeeper",
     "ZooKeeperEnsemble",
+    "ZooKeeperSecurity",
 ]

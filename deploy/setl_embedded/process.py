@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from pathlib import Path
 
@@ -91,6 +91,7 @@ def spawn(
     *,
     log: Path,
     cwd: Path,
+    environment: Mapping[str, str] | None = None,
 ) -> ServerProcess:
     """Start a program in a process group of its own, tied to the life of this process.
 
@@ -99,6 +100,7 @@ def spawn(
         command: the program's full path and its arguments.
         log: file for its output; appended to.
         cwd: its working directory.
+        environment: variables it gets in addition to those of this process.
     """
     launcher = [sys.executable, "-I", "-S", str(_LAUNCH), str(os.getpid()), *command]
 
@@ -110,6 +112,7 @@ def spawn(
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 cwd=cwd,
+                env={**os.environ, **(environment or {})},
                 start_new_session=True,
             )
 

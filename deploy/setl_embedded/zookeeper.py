@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 import socket
+import ssl
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Self
 
@@ -13,6 +15,7 @@ from setl_embedded.errors import EmbeddedError
 from setl_embedded.ports import HOST, free_port
 from setl_embedded.programs import java, zookeeper_classpath
 from setl_embedded.server import Server
+from setl_embedded.zookeeper_security import ZooKeeperSecurity
 
 _LOG4J2 = """\
 rootLogger.level = warn
@@ -31,6 +34,7 @@ class ZooKeeper(Server):
         host: always 127.0.0.1.
         port: client port, the same over restarts.
         tick_ms: its tick; sessions may last from 2 ticks (at least 1 s) to 60 s.
+        security: TLS and SASL, None for neither.
     """
 
     def __init__(
@@ -41,6 +45,7 @@ class ZooKeeper(Server):
         tick_ms: int = 500,
         member: int = 0,
         peers: Mapping[int, str] | None = None,
+        security: ZooKeeperSecurity | None = None,
     ) -> None:
         """Describe a server; nothing is started.
 
@@ -51,11 +56,13 @@ class ZooKeeper(Server):
                 whole ticks, so a small one makes short session timeouts exact.
             member: its number in the ensemble, 0 for a server that is alone.
             peers: member number → ``host:quorum port:election port``, the same for all members.
+            security: TLS and SASL for its clients; members talk with each other in the clear.
         """
         super().__init__(folder, name)
         self.host = HOST
         self.port = free_port()
         self.tick_ms = tick_ms
+        self.security = security
         self._member = member
         self._peers = dict(peers or {})
 
@@ -67,8 +74,9 @@ class ZooKeeper(Server):
     @property
     def mode(self) -> str:
         """``standalone``, ``leader``, ``follower``, or "" while it serves nobody."""
+        context = self.security.context() if self.security else None
         try:
-            answer = four_letter_word(self.host, self.port, "srvr")
+            answer = four_letter_word(self.host, self.port, "srvr", context=context)
         except OSError:
             return ""
         found = re.search(r"^Mode: (\w+)", answer, re.MULTILINE)
@@ -83,8 +91,6 @@ class ZooKeeper(Server):
         data.mkdir(exist_ok=True)
         settings = [
             f"dataDir={data}",
-            f"clientPort={self.port}",
-            f"clientPortAddress={HOST}",
             f"tickTime={self.tick_ms}",
             "initLimit=40",
             "syncLimit=20",
@@ -96,6 +102,10 @@ class ZooKeeper(Server):
             "forceSync=no",  # nothing here has to survive a power failure
             "preAllocSize=1024",  # KiB; the default of 64 MiB a log file adds up in tests
         ]
+        if self.security:
+            settings += self.security.settings(self.port)
+        else:
+            settings += [f"clientPort={self.port}", f"clientPortAddress={HOST}"]
         settings += [f"server.{number}={peer}" for number, peer in self._peers.items()]
         (self.folder / "zoo.cfg").write_text("\n".join(settings) + "\n")
         (self.folder / "log4j2.properties").write_text(_LOG4J2)
@@ -112,6 +122,7 @@ class ZooKeeper(Server):
             "-Djava.net.preferIPv4Stack=true",
             "-Dzookeeper.jmx.log4j.disable=true",
             f"-Dlog4j2.configurationFile={(self.folder / 'log4j2.properties').as_uri()}",
+            *(self.security.java_options() if self.security else ()),
             "-cp",
             zookeeper_classpath(),
             "org.apache.zookeeper.server.quorum.QuorumPeerMain",
@@ -126,7 +137,14 @@ class ZooKeeperEnsemble:
         servers: the members, each of which may be stopped, killed and started by itself.
     """
 
-    def __init__(self, folder: Path | str, size: int = 3, *, tick_ms: int = 500) -> None:
+    def __init__(
+        self,
+        folder: Path | str,
+        size: int = 3,
+        *,
+        tick_ms: int = 500,
+        security: ZooKeeperSecurity | None = None,
+    ) -> None:
         peers = {n: f"{HOST}:{free_port()}:{free_port()}" for n in range(1, size + 1)}
         self.folder = Path(folder).absolute()
         self.servers = [
@@ -136,6 +154,7 @@ class ZooKeeperEnsemble:
                 tick_ms=tick_ms,
                 member=n,
                 peers=peers,
+                security=security,
             )
             for n in peers
         ]
@@ -204,16 +223,26 @@ class ZooKeeperEnsemble:
         self.stop()
 
 
-def four_letter_word(host: str, port: int, word: str, timeout: float = 2.0) -> str:
-    """The answer to one of ZooKeeper's four-letter commands.
+def four_letter_word(
+    host: str,
+    port: int,
+    word: str,
+    timeout: float = 2.0,
+    *,
+    context: ssl.SSLContext | None = None,
+) -> str:
+    """The answer to one of ZooKeeper's four-letter commands; `context` is for TLS ports.
 
     Source: ZooKeeper Administrator's Guide, "The Four Letter Words".
 
     Raises:
         OSError: nobody answers within `timeout` seconds.
     """
-    with socket.create_connection((host, port), timeout=timeout) as connection:
+    with ExitStack() as stack:
+        connection = stack.enter_context(socket.create_connection((host, port), timeout=timeout))
         connection.settimeout(timeout)
+        if context is not None:
+            connection = stack.enter_context(context.wrap_socket(connection, server_hostname=host))
         connection.sendall(word.encode())
         parts: list[bytes] = []
         while part := connection.recv(4096):

@@ -3,7 +3,7 @@ import struct
 
 import pytest
 
-from arbiter.kazoo_link import LinkHandler, _Link
+from arbiter.session.kazoo_link import LinkHandler, _Link
 
 
 @pytest.fixture

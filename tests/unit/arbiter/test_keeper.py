@@ -4,9 +4,9 @@ import time
 
 import pytest
 
-from arbiter.keeper import Keeper
-from arbiter.lifeline import Lifeline
 from arbiter.port import Contact, Unreachable
+from arbiter.session.keeper import Keeper
+from arbiter.session.lifeline import Lifeline
 from arbiter.znodes import Silent
 from tests.waiting import eventually
 

@@ -3,8 +3,8 @@ import threading
 
 import pytest
 
-from arbiter.lifeline import Lifeline
 from arbiter.port import Contact, Unreachable
+from arbiter.session.lifeline import Lifeline
 from arbiter.znodes import SessionOver
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from arbiter.paths import Paths
 from arbiter.port import Unreachable
-from arbiter.watching import TreeWatch
+from arbiter.session.watching import TreeWatch
 
 
 class Tree:
@@ -79,8 +79,12 @@ def test_channels_and_mainstems_are_watched(tree, watch, stirs):
     watch.arm()
     assert watch.complete
     assert set(tree.children_watches) == {"/s/channels", "/s/channels/c"}
-    assert set(tree.data_watches) == {"/s/channels/c", "/s/channels/c/p/mainstem"}
-    assert watch.armed == 4
+    assert set(tree.data_watches) == {
+        "/s/channels/c",
+        "/s/channels/c/p/mainstem",
+        "/s/channels/c/p/signals",
+    }
+    assert watch.armed == 5
     assert not stirs
 
 
@@ -90,6 +94,7 @@ def test_channels_and_mainstems_are_watched(tree, watch, stirs):
         lambda tree: tree.add("/s/channels/c/p/mainstem"),
         lambda tree: tree.add("/s/channels/new"),
         lambda tree: tree.add("/s/channels/c/q"),
+        lambda tree: tree.add("/s/channels/c/p/signals"),
         lambda tree: tree.fire(tree.data_watches, "/s/channels/c"),
         lambda tree: tree.remove("/s/channels/c"),
     ],
@@ -106,13 +111,22 @@ def test_whatever_fires_is_armed_again(tree, watch, stirs, change):
     assert stirs
 
 
+def test_every_signal_is_noticed(tree, watch, stirs):
+    tree.add("/s/channels/c/p/signals")
+    for n in range(3):
+        watch.arm()
+        stirs.clear()
+        tree.add(f"/s/channels/c/p/signals/signal-{n}")
+        assert stirs
+
+
 def test_only_what_fired_is_read_again(tree, watch):
     watch.arm()
     tree.add("/s/channels/c/p/mainstem")
     before = tree.reads
     watch.arm()
     assert tree.reads == before + 1
-    assert tree.watches() == 4
+    assert tree.watches() == 5
 
 
 def test_a_tree_that_is_not_there_yet(watch, stirs):
@@ -165,7 +179,7 @@ def test_a_new_connection_arms_everything_anew(tree, watch, stirs):
     assert stirs
     assert not watch.complete
     watch.arm()
-    assert tree.watches() == 4
+    assert tree.watches() == 5
 
 
 def test_watches_of_an_earlier_connection_mean_nothing(tree, watch, stirs):
@@ -191,7 +205,7 @@ def test_a_connection_that_is_lost_while_arming(tree, watch, stirs):
     tree.data_watches.clear()
     watch.arm()
     assert watch.complete
-    assert tree.watches() == 4
+    assert tree.watches() == 5
 
 
 def test_a_failed_read_is_tried_again(tree, watch):
@@ -211,4 +225,4 @@ def test_what_is_gone_is_forgotten(tree, watch):
         watch.arm()
         tree.remove(f"/s/channels/c{n}")
         watch.arm()
-    assert watch.armed == 4
+    assert watch.armed == 5

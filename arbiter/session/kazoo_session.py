@@ -5,41 +5,34 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Sequence
-from typing import NoReturn, TypeVar
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from typing import TypeVar
 
 from kazoo.client import KazooClient
-from kazoo.exceptions import (
-    AuthFailedError,
-    BadVersionError,
-    ConnectionClosedError,
-    ConnectionLoss,
-    InvalidACLError,
-    KazooException,
-    NoAuthError,
-    NodeExistsError,
-    NoNodeError,
-    OperationTimeoutError,
-    SessionExpiredError,
-)
+from kazoo.exceptions import KazooException
 from kazoo.handlers.threading import AsyncResult, KazooTimeoutError
 from kazoo.protocol.states import KazooState, KeeperState
-from kazoo.security import CREATOR_ALL_ACL
 
-from arbiter.access import Access, Tls
-from arbiter.kazoo_link import LinkHandler
-from arbiter.keeper import Keeper
-from arbiter.lifeline import Lifeline
+from arbiter.access import Access
 from arbiter.paths import Paths
 from arbiter.port import ArbiterError, Contact, Denied, Invalid, Unreachable
-from arbiter.watching import Fired, TreeWatch
-from arbiter.znodes import Changed, Exists, Missing, Silent, Znode
+from arbiter.session.acls import open_to_all, own_acls, way_out
+from arbiter.session.kazoo_client import new_client, refusal, translate, unanswered
+from arbiter.session.kazoo_link import LinkHandler
+from arbiter.session.keeper import Keeper
+from arbiter.session.lifeline import Lifeline
+from arbiter.session.watching import Fired, TreeWatch
+from arbiter.znodes import Exists, Missing, Znode
 
 _log = logging.getLogger(__name__)
 
 _T = TypeVar("_T")
 
 _CLOSE_SECONDS = 3.0
+
+_FORGOTTEN = 2
+"""Session timeouts without contact after which what was seen before counts no more."""
 
 
 class KazooSession:
@@ -69,6 +62,7 @@ class KazooSession:
         if session_timeout <= 0:
             raise Invalid(f"the session timeout must be positive, not {session_timeout}")
         self._hosts = hosts
+        self._paths = paths
         self._root = paths.root or "/"
         self._asked_timeout = session_timeout
         self._call_timeout = call_timeout or max(0.5, session_timeout / 3)
@@ -78,6 +72,8 @@ class KazooSession:
         self._keeper = Keeper(self._life, self, self._watches, lambda: self.session_timeout)
         self._closing = False
         self._ended = ""  # why kazoo has given up, if it has
+        self._refused = ""  # what the servers have against this client, if they said so
+        self._news = threading.Event()  # of the connection, for `start`
         self._handler, self._client = self._new_client()
 
     # -- its life -------------------------------------------------------------------------
@@ -87,23 +83,28 @@ class KazooSession:
 
         Raises:
             Unreachable: no server answered in time.
-            Denied: the credentials are wrong.
+            Denied: the credentials are wrong, missing, or of no use since the root is open to
+                everybody; or a certificate was refused, by this side or the other.
         """
         if self._life.connected:
             return
         deadline = time.monotonic() + timeout
         self._closing = False
         try:
-            self._client.start_async().wait(timeout)
-            self._keeper.beat(max(0.1, deadline - time.monotonic()))
-        except Unreachable as error:
-            denied = self._ended == KeeperState.AUTH_FAILED
-            self._end(0.0)
+            self._client.start_async()
+            self._await_answer(deadline)
+            self._check_root()
+        except ArbiterError as error:
+            refused, trouble = self._refusal(), unanswered(self._handler, self._access)
+            answering = isinstance(error, Denied) and self._life.connected
+            self._end(_CLOSE_SECONDS if answering else 0.0)
             self._handler, self._client = self._new_client()
-            if denied:
-                raise Denied(f"ZooKeeper at {self._hosts} refuses the credentials") from error
+            if refused:
+                raise Denied(refused) from error
+            if not isinstance(error, Unreachable):
+                raise
             raise Unreachable(
-                f"no ZooKeeper server answered within {timeout:g} s at {self._hosts}"
+                f"no ZooKeeper server answered within {timeout:g} s at {self._hosts}{trouble}"
             ) from error
         self._life.rejoined(self._life.session_id())
         self._keeper.start()
@@ -119,12 +120,21 @@ class KazooSession:
         self._keeper.join(1.0)
 
     def revive(self) -> None:
-        """See `arbiter.keeper.Heart.revive`."""
+        """See `arbiter.session.keeper.Heart.revive`."""
         if self._ended and not self._closing:
-            _log.warning("session begins anew", extra={"setl": {"ended": self._ended}})
+            self._refused = "" if self._handler.ended_by_server else self._refusal()
+            _log.warning(
+                "session begins anew",
+                extra={"setl": {"ended": self._ended, "refused": self._refused}},
+            )
             self._end(_CLOSE_SECONDS)
             self._handler, self._client = self._new_client()
             self._client.start_async()
+        elif time.monotonic() - self._life.last_contact() > _FORGOTTEN * self.session_timeout:
+            # Servers refuse a client that has seen a later zxid than they have, and one that was
+            # set up anew has a low one for long. The session is over by any clock, and a new one
+            # may begin from whatever is there, as that of a new process does.
+            self._client.last_zxid = 0
 
     @property
     def session_timeout(self) -> float:
@@ -159,18 +169,31 @@ class KazooSession:
         data: bytes,
         *,
         ephemeral: bool = False,
-        sequential: bool = False,
         session: int = 0,
     ) -> Znode:
         """See `arbiter.znodes.Znodes.create`."""
-        _, stat = self._ask(
-            path,
-            lambda client: client.create_async(
-                path, data, ephemeral=ephemeral, sequence=sequential, include_data=True
-            ),
-            session=session,
-        )
+        try:
+            _, stat = self._ask(
+                path,
+                lambda client: client.create_async(
+                    path, data, ephemeral=ephemeral, include_data=True
+                ),
+                session=session,
+            )
+        except Denied:
+            # ZooKeeper asks whether the parent may be written to before it says that there is
+            # such a znode. A root may well lie in a folder that only an administrator writes to.
+            if data or self._ask(path, lambda client: client.exists_async(path)) is None:
+                raise
+            raise Exists(path) from None
         return Znode(data, stat.version, stat.czxid, stat.ephemeralOwner)
+
+    def append(self, path: str, data: bytes) -> str:
+        """See `arbiter.znodes.Znodes.append`."""
+        made, _ = self._ask(
+            path, lambda client: client.create_async(path, data, sequence=True, include_data=True)
+        )
+        return made.rpartition("/")[2]
 
     def read(self, path: str) -> Znode | None:
         """See `arbiter.znodes.Znodes.read`."""
@@ -179,7 +202,7 @@ class KazooSession:
     def read_all(self, paths: Sequence[str]) -> list[Znode | None]:
         """See `arbiter.znodes.Znodes.read_all`."""
         deadline = time.monotonic() + self._call_timeout
-        with self._life.bound(0):
+        with self._bound(0):
             pending = [self._client.get_async(path) for path in paths]
         found: list[Znode | None] = []
         for path, answer in zip(paths, pending, strict=True):
@@ -193,10 +216,20 @@ class KazooSession:
 
     def children(self, path: str) -> list[str]:
         """See `arbiter.znodes.Znodes.children`."""
-        try:
-            return sorted(self._ask(path, lambda client: client.get_children_async(path)))
-        except Missing:
-            return []
+        return self.children_all((path,))[0]
+
+    def children_all(self, paths: Sequence[str]) -> list[list[str]]:
+        """See `arbiter.znodes.Znodes.children_all`."""
+        deadline = time.monotonic() + self._call_timeout
+        with self._bound(0):
+            pending = [self._client.get_children_async(path) for path in paths]
+        found: list[list[str]] = []
+        for path, answer in zip(paths, pending, strict=True):
+            try:
+                found.append(sorted(self._wait(path, answer, deadline - time.monotonic())))
+            except Missing:
+                found.append([])
+        return found
 
     def write(self, path: str, data: bytes, version: int, *, session: int = 0) -> int:
         """See `arbiter.znodes.Znodes.write`."""
@@ -212,55 +245,36 @@ class KazooSession:
     # -- for the keeper and its watches -----------------------------------------------------
 
     def beat(self, session: int, limit: float) -> None:
-        """See `arbiter.keeper.Heart.beat`: a sync is answered by the leading server."""
+        """See `arbiter.session.keeper.Heart.beat`: a sync is answered by the leading server."""
         root = self._root
         self._ask(root, lambda client: client.sync_async(root), session=session, limit=limit)
+        self._refused = ""
 
     def drop(self) -> None:
-        """See `arbiter.keeper.Heart.drop`."""
+        """See `arbiter.session.keeper.Heart.drop`."""
         self._handler.drop()
 
     def children_watched(self, path: str, fired: Fired) -> Sequence[str] | None:
-        """See `arbiter.watching.WatchedReads.children_watched`."""
+        """See `arbiter.session.watching.WatchedReads.children_watched`."""
         try:
             return self._ask(path, lambda client: client.get_children_async(path, watch=fired))
         except Missing:
             return None
 
     def exists_watched(self, path: str, fired: Fired) -> bool:
-        """See `arbiter.watching.WatchedReads.exists_watched`."""
+        """See `arbiter.session.watching.WatchedReads.exists_watched`."""
         return self._ask(path, lambda client: client.exists_async(path, watch=fired)) is not None
 
     # -- how ------------------------------------------------------------------------------
 
     def _new_client(self) -> tuple[LinkHandler, KazooClient]:
         """A client of kazoo that has not been started; each is started once only."""
-        handler = LinkHandler(connect_timeout=self._asked_timeout / 3)
-        access, tls = self._access, self._access.tls or Tls()
-        try:
-            client = KazooClient(
-                hosts=self._hosts,
-                timeout=self._asked_timeout,
-                handler=handler,
-                # The default pauses grow up to an hour; a session is lost long before.
-                connection_retry={
-                    "max_tries": -1,
-                    "delay": 0.1,
-                    "max_delay": min(1.0, self._asked_timeout / 10),
-                },
-                auth_data=[("digest", access.digest)] if access.digest else None,
-                sasl_options=dict(access.sasl) or None,
-                default_acl=CREATOR_ALL_ACL if access.digest or access.sasl else None,
-                use_ssl=access.tls is not None,
-                ca=tls.ca or None,
-                certfile=tls.certificate or None,
-                keyfile=tls.key or None,
-                keyfile_password=tls.key_password or None,
-                check_hostname=tls.check_hostname,
-                logger=_quiet_logger(),
-            )
-        except (KazooException, ValueError) as error:
-            raise Invalid(f"not ZooKeeper addresses: {self._hosts!r} ({error})") from error
+        handler, client = new_client(
+            self._hosts,
+            session_timeout=self._asked_timeout,
+            access=self._access,
+            stir=self._news.set,
+        )
         self._ended = ""
         client.add_listener(lambda state: self._on_state(client, state))
         return handler, client
@@ -269,6 +283,7 @@ class KazooSession:
         """In kazoo's connection thread: sets flags and wakes, asks ZooKeeper nothing."""
         if client is not self._client:
             return
+        self._news.set()
         if state == KazooState.CONNECTED:
             self._life.on_connected((client.client_id or (0, b""))[0])
             self._watches.forget()
@@ -283,6 +298,52 @@ class KazooSession:
 
     def _stir(self) -> None:
         self._keeper.stir()
+
+    def _await_answer(self, deadline: float) -> None:
+        """Wait for the first answer, unless it is certain that there will be none."""
+        while True:
+            if self._refusal():
+                raise Unreachable("it is no use to wait")
+            if self._life.connected:
+                try:
+                    return self._keeper.beat(max(0.1, deadline - time.monotonic()))
+                except Unreachable as error:
+                    if time.monotonic() >= deadline:
+                        raise
+                    _log.debug("no answer yet", extra={"setl": {"error": str(error)}})
+            elif not self._news.wait(max(0.0, deadline - time.monotonic())):
+                raise Unreachable("there is no connection in time")
+            self._news.clear()
+
+    def _refusal(self) -> str:
+        return refusal(self._hosts, self._client, self._handler, self._ended)
+
+    def _check_root(self) -> None:
+        """See that the credentials open what is there, and that nothing else does.
+
+        Raises:
+            Denied: one of that is not so.
+        """
+        at = f"ZooKeeper at {self._hosts}"
+        try:
+            self.read(self._root)
+        except Denied as error:
+            raise Denied(
+                f"{at} does not let this client read {self._root}; the root was made with other"
+                " credentials than these"
+            ) from error
+        if not own_acls(self._access):
+            return
+        for path in (self._root, self._paths.nodes, self._paths.channels):
+            try:
+                acls, _ = self._ask(path, lambda client, path=path: client.get_acls_async(path))
+            except Missing:
+                continue
+            if open_to_all(acls):
+                raise Denied(
+                    f"{path} in {at} is open to clients without credentials, so those given would"
+                    f" protect nothing. {way_out(self._root)}"
+                )
 
     def _end(self, limit: float) -> None:
         """End kazoo's client, and wait `limit` seconds for the server to hear of it."""
@@ -314,42 +375,23 @@ class KazooSession:
         """Send a request in a session and wait for its answer, within a limit."""
         # kazoo queues requests while it is not connected, and sends them whenever it is again;
         # `bound` refuses them at once.
-        with self._life.bound(session):
+        with self._bound(session):
             pending = send(self._client)
         return self._wait(path, pending, self._call_timeout if limit is None else limit)
+
+    @contextmanager
+    def _bound(self, session: int) -> Generator[None]:
+        """See `Lifeline.bound`; raises Denied if that is why nothing is sent."""
+        try:
+            with self._life.bound(session):
+                yield
+        except Unreachable as error:
+            if self._refused:
+                raise Denied(self._refused) from error
+            raise
 
     def _wait(self, path: str, pending: AsyncResult[_T], limit: float) -> _T:
         try:
             return pending.get(timeout=max(0.0, limit))
         except (KazooException, KazooTimeoutError) as error:
-            self._translate(error, path)
-
-    def _translate(self, error: Exception, path: str) -> NoReturn:
-        at = f"ZooKeeper at {self._hosts}"
-        if isinstance(error, NodeExistsError):
-            raise Exists(path) from error
-        if isinstance(error, NoNodeError):
-            raise Missing(path) from error
-        if isinstance(error, BadVersionError):
-            raise Changed(path) from error
-        if isinstance(error, KazooTimeoutError | OperationTimeoutError):
-            raise Silent(f"{at} did not answer in time about {path}") from error
-        if isinstance(error, ConnectionLoss | ConnectionClosedError | SessionExpiredError):
-            raise Unreachable(
-                f"the connection to {at} was lost while it was asked about {path}"
-            ) from error
-        if isinstance(error, NoAuthError | AuthFailedError | InvalidACLError):
-            raise Denied(f"{at} does not allow this for {path}") from error
-        raise ArbiterError(f"{at} answered {type(error).__name__} about {path}") from error
-
-
-def _quiet_logger() -> logging.Logger:
-    """The logger of kazoo without its debug lines: they show requests, credentials included."""
-    logger = logging.getLogger("kazoo.client")
-    if _without_debug not in logger.filters:
-        logger.addFilter(_without_debug)
-    return logger
-
-
-def _without_debug(record: logging.LogRecord) -> bool:
-    return record.levelno >= logging.INFO
+            translate(error, self._hosts, path, hung_up=self._handler.ended_by_server)

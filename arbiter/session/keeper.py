@@ -8,8 +8,8 @@ import time
 from collections.abc import Callable
 from typing import Protocol
 
-from arbiter.lifeline import Lifeline
 from arbiter.port import ArbiterError
+from arbiter.session.lifeline import Lifeline
 from arbiter.znodes import Silent
 
 _log = logging.getLogger(__name__)
@@ -44,7 +44,7 @@ class Heart(Protocol):
 
 
 class Watches(Protocol):
-    """What the keeper does to watches; see `arbiter.watching.TreeWatch`."""
+    """What the keeper does to watches; see `arbiter.session.watching.TreeWatch`."""
 
     @property
     def complete(self) -> bool:

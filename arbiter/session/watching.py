@@ -1,4 +1,4 @@
-"""Watches on channels and mainstems, armed again whenever one has fired.
+"""Watches on channels, mainstems and signals, armed again whenever one has fired.
 
 ZooKeeper's watches fire once and die with their connection. Callbacks only note that, since a
 call made in one would block all others; `TreeWatch.arm` is called from a thread that may wait.
@@ -82,6 +82,7 @@ class TreeWatch:
                 self._watch_data(path, generation, wanted)
                 for pipeline in self._below(path, generation, wanted):
                     self._watch_data(f"{path}/{pipeline}/mainstem", generation, wanted)
+                    self._below(f"{path}/{pipeline}/signals", generation, wanted)
         except BaseException:
             with self._lock:
                 self._complete = False

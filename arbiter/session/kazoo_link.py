@@ -1,0 +1,262 @@
+"""The TCP connection under a kazoo client: kept short of patience, and open to being cut.
+
+kazoo has some habits that matter to a leader. It notices a dead connection only after two thirds
+of the session timeout, and not at all while requests are being sent, since each of them puts off
+its next ping. It does not say which session timeout the server granted, which may be less than
+was asked for. Why a connection failed goes to its log only. Over TLS it trusts every authority of
+the system besides the one it is given, and leaves an answer lying that came together with another
+in one TLS record. All are mended here, through the handler that kazoo takes its sockets from.
+"""
+
+from __future__ import annotations
+
+import socket
+import ssl
+import struct
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from kazoo.handlers.threading import SequentialThreadingHandler
+
+from arbiter.access import Tls
+from arbiter.port import Invalid
+from arbiter.session.tls import client_context
+
+# The server's first message on a connection: length, protocol version, granted timeout in
+# milliseconds, session id, … Source: ZooKeeper's ConnectResponse in zookeeper.jute.
+_CONNECT_RESPONSE = struct.Struct("!iii")
+
+_Selected = tuple[list[Any], list[Any], list[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """Why no session began on the last connection to a server.
+
+    Attributes:
+        server: ``host:port`` as it was named.
+        reason: what happened, as the end of a sentence.
+        final: a certificate was refused; it will be the next time, too.
+    """
+
+    server: str
+    reason: str
+    final: bool
+
+    def __str__(self) -> str:
+        return f"{self.server}: {self.reason}"
+
+
+class LinkHandler(SequentialThreadingHandler):
+    """kazoo's handler for threads, which also knows the socket it handed out last."""
+
+    def __init__(
+        self,
+        connect_timeout: float,
+        tls: Tls | None = None,
+        stir: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Hand out connections.
+
+        Args:
+            connect_timeout: seconds that a TCP connection to one server may take, and TLS again.
+            tls: encryption, None for none.
+            stir: called when there is new trouble; must not block.
+        """
+        super().__init__()
+        self._connect_timeout = connect_timeout
+        self._tls = tls
+        self._stir = stir
+        self._link_lock = threading.Lock()
+        self._link: _Link | None = None
+        self._granted: float | None = None
+        self._troubles: dict[str, Trouble] = {}
+        self._fault: Exception | None = None
+        self._spawned: list[threading.Thread] = []
+
+    @property
+    def granted_timeout(self) -> float | None:
+        """The session timeout that a server granted, in seconds; None before the first time."""
+        with self._link_lock:
+            granted = self._link.granted_timeout if self._link is not None else None
+            self._granted = granted or self._granted
+            return self._granted
+
+    @property
+    def ended_by_server(self) -> bool:
+        """Whether the last connection ended without this side wanting it."""
+        with self._link_lock:
+            return self._link is not None and self._link.over
+
+    def troubles(self) -> Sequence[Trouble]:
+        """Why sessions did not begin: one for each server, the newest last."""
+        with self._link_lock:
+            return tuple(self._troubles.values())
+
+    def fault(self, limit: float) -> Exception | None:
+        """What kazoo's own thread ended with; waits `limit` seconds for its end."""
+        for thread in self._spawned:
+            thread.join(limit)
+        return self._fault
+
+    def create_connection(
+        self,
+        address: tuple[str, int],
+        hostname: str = "",
+        timeout: float | None = None,
+        **_of_kazoo: Any,
+    ) -> Any:
+        """Connect to one server, without spending the whole session on it."""
+        limit = min(timeout or self._connect_timeout, self._connect_timeout)
+        server = f"{hostname or address[0]}:{address[1]}"
+
+        def ended(error: OSError | None) -> None:
+            self._note(server, error)
+
+        try:
+            plain: socket.socket = super().create_connection(address, timeout=limit)
+            link = _Link(self._encrypted(plain, hostname or address[0]), ended)
+        except OSError as error:
+            self._note(server, error)
+            raise
+        with self._link_lock:
+            self._link = link
+        return link
+
+    def select(
+        self, rlist: Sequence[Any], wlist: Sequence[Any], xlist: Sequence[Any], timeout: Any = None
+    ) -> _Selected:
+        """As `select.select`; what TLS has decrypted already counts as readable."""
+        held = [each for each in rlist if hasattr(each, "pending") and each.pending() > 0]
+        if not held:
+            return super().select(rlist, wlist, xlist, timeout)
+        others = [each for each in rlist if each not in held]
+        readable, writable, failed = super().select(others, wlist, xlist, 0)
+        return held + readable, writable, failed
+
+    def spawn(self, func: Callable[..., Any], *args: Any, **kwargs: Any) -> threading.Thread:
+        """Start a thread of kazoo, and keep what it fails with for `fault`."""
+
+        def run() -> None:
+            try:
+                func(*args, **kwargs)
+            except Exception as error:  # noqa: BLE001 - kazoo has logged it, and raises anything
+                self._fault = error
+                self._stir()
+
+        thread = super().spawn(run)
+        if getattr(func, "__name__", "") == "zk_loop":
+            self._spawned.append(thread)
+        return thread
+
+    def drop(self) -> None:
+        """Cut the connection, if there is one; kazoo then looks for another server at once."""
+        with self._link_lock:
+            link = self._link
+        if link is not None:
+            link.cut()
+
+    def _encrypted(self, plain: socket.socket, hostname: str) -> socket.socket:
+        if self._tls is None:
+            return plain
+        try:
+            # Made anew each time: certificates are renewed while a node runs.
+            return client_context(self._tls).wrap_socket(plain, server_hostname=hostname)
+        except Invalid as error:
+            plain.close()
+            raise OSError(str(error)) from error  # kazoo goes on trying after an OSError only
+        except OSError:
+            plain.close()
+            raise
+
+    def _note(self, server: str, error: OSError | None) -> None:
+        trouble = _trouble(server, error, encrypted=self._tls is not None)
+        with self._link_lock:
+            self._troubles.pop(server, None)
+            self._troubles[server] = trouble
+        self._stir()
+
+
+class _Link:
+    """A socket that reads along what the server grants, and can be cut from another thread."""
+
+    def __init__(
+        self, inner: socket.socket, ended: Callable[[OSError | None], None] = lambda _: None
+    ) -> None:
+        """Wrap a socket; `ended` is told if its other side ends it before a session begins."""
+        self._inner = inner
+        self._ended = ended
+        self._head = b""
+        self.over = False
+
+    def __getattr__(self, name: str) -> Any:
+        # kazoo asks a socket for `pending` to see whether it is an SSL socket, so what the
+        # inner one lacks must be lacking here.
+        return getattr(self._inner, name)
+
+    def recv(self, size: int) -> bytes:
+        """Receive, and keep the beginning of what comes first."""
+        try:
+            data = self._inner.recv(size)
+        except (ssl.SSLWantReadError, ssl.SSLWantWriteError, BlockingIOError, InterruptedError):
+            raise
+        except OSError as error:
+            self._end(error)
+            raise
+        if not data:
+            self._end(None)
+        if len(self._head) < _CONNECT_RESPONSE.size:
+            self._head += data[: _CONNECT_RESPONSE.size - len(self._head)]
+        return data
+
+    @property
+    def granted_timeout(self) -> float | None:
+        """Seconds; None if the server has not answered, or has refused the session."""
+        if len(self._head) < _CONNECT_RESPONSE.size:
+            return None
+        _, _, milliseconds = _CONNECT_RESPONSE.unpack(self._head)
+        return milliseconds / 1000 if milliseconds > 0 else None
+
+    def cut(self) -> None:
+        """Make both sides see the end of the connection."""
+        try:
+            # Of the plain socket under a TLS one: shutting TLS down here would change its
+            # state under the thread that reads from it.
+            socket.socket.shutdown(self._inner, socket.SHUT_RDWR)
+        except OSError:
+            return  # it is gone already
+
+    def _end(self, error: OSError | None) -> None:
+        self.over = True
+        if len(self._head) < _CONNECT_RESPONSE.size:
+            self._ended(error)
+
+
+def _trouble(server: str, error: OSError | None, *, encrypted: bool) -> Trouble:
+    """What a failed connection means.
+
+    Args:
+        server: which one.
+        error: what it failed with, None if the server ended it before a session began.
+        encrypted: whether this side spoke TLS.
+    """
+    if isinstance(error, ssl.SSLCertVerificationError):
+        reason = f"its certificate is not accepted: {error.verify_message}"
+        return Trouble(server, reason, final=True)
+    if isinstance(error, ssl.SSLError) and "_ALERT_" in (error.reason or ""):
+        alert = (error.reason or "").partition("_ALERT_")[2]
+        said = alert.lower().replace("_", " ")
+        if "CERT" in alert or alert in ("UNKNOWN_CA", "ACCESS_DENIED"):
+            reason = f"it wants another certificate of this client, or any at all: {said}"
+            return Trouble(server, reason, final=True)
+        return Trouble(server, f"it ended TLS: {said}", final=False)
+    if isinstance(error, ssl.SSLError):
+        said = (error.reason or str(error)).lower().replace("_", " ")
+        return Trouble(server, f"TLS failed; is it a TLS port? ({said})", final=False)
+    if error is None or isinstance(error, ConnectionResetError | BrokenPipeError):
+        wish = "wants a client certificate or speaks no TLS" if encrypted else "wants TLS"
+        reason = f"it ended the connection before a session began; it has no quorum, or it {wish}"
+        return Trouble(server, reason, final=False)
+    return Trouble(server, error.strerror or str(error), final=False)

@@ -1,0 +1,202 @@
+"""Three servers, secured as in earnest: which of them may die, and what a leader hears of it."""
+
+import threading
+import time
+import uuid
+
+import pytest
+
+from arbiter.access import Access, Tls
+from arbiter.port import Conflict, Contact, Unreachable
+from arbiter.values import ChannelState, MainstemStatus, NodeInfo, PipelineId
+from arbiter.zookeeper import ZooKeeperArbiter
+from setl_embedded.zookeeper import ZooKeeperEnsemble
+from setl_embedded.zookeeper_security import ZooKeeperSecurity
+from tests.waiting import eventually
+
+pytestmark = pytest.mark.servers
+
+PIPELINE = PipelineId("shop", "there")
+SLOW = 30.0
+"""Seconds that an election among servers may take on a busy machine."""
+
+
+@pytest.fixture(scope="module")
+def members(tmp_path_factory):
+    """The ensemble of this file; a test leaves it with all its members alive."""
+    security = ZooKeeperSecurity(tmp_path_factory.mktemp("security"), tls=True, accounts=["setl"])
+    folder = tmp_path_factory.mktemp("ensemble")
+    with ZooKeeperEnsemble(folder, 3, tick_ms=200, security=security) as ensemble:
+        yield ensemble
+
+
+@pytest.fixture
+def ensemble(members):
+    yield members
+    members.start()
+
+
+@pytest.fixture
+def joined(ensemble):
+    """Makes started arbiters under one root, and closes them."""
+    root, made = f"/ensemble-{uuid.uuid4().hex[:12]}", []
+    security = ensemble.servers[0].security
+    login = {
+        "mechanism": "DIGEST-MD5",
+        "username": "setl",
+        "password": security.passwords["setl"],
+    }
+    access = Access(sasl=login, tls=Tls(ca=str(security.ca)))
+
+    def join(hosts=ensemble.hosts, **options):
+        arbiter = ZooKeeperArbiter(hosts, root=root, access=access, **options)
+        made.append(arbiter)
+        arbiter.start(20)
+        return arbiter
+
+    yield join
+    for arbiter in made:
+        arbiter.close()
+
+
+def contacts_of(arbiter):
+    """Every contact that the arbiter tells of, from now on."""
+    seen = []
+    arbiter.watch(lambda: seen.append(arbiter.contact()))
+    return seen
+
+
+def server_of(arbiter, ensemble):
+    """The member that this arbiter is connected to."""
+    port = arbiter._session_of_kazoo._handler._link.getpeername()[1]
+    return next(server for server in ensemble.servers if server.port == port)
+
+
+def answered(ask):
+    try:
+        return ask()
+    except (Unreachable, Conflict):
+        return None
+
+
+def leading(join, **options):
+    """A session that leads a pipeline."""
+    arbiter = join(**options)
+    arbiter.set_state(arbiter.put_channel("shop", {}), ChannelState.START)
+    arbiter.announce(NodeInfo("n1"))
+    held = arbiter.campaign(PIPELINE, "n1")
+    return arbiter, arbiter.set_mainstem_status(PIPELINE, held, MainstemStatus.OVERTAKE)
+
+
+def goes_on(arbiter, held, seen):
+    """The leadership is the same one, and the session was never lost."""
+    eventually(lambda: arbiter.contact() is Contact.CONNECTED, SLOW)
+    assert arbiter.session_id() == held.session
+    assert eventually(lambda: answered(lambda: arbiter.mainstem(PIPELINE)), SLOW) == held
+    assert Contact.LOST not in seen
+    # It may still write as the leader.
+    eventually(
+        lambda: answered(
+            lambda: arbiter.set_mainstem_status(PIPELINE, held, MainstemStatus.OVERTAKE)
+        ),
+        SLOW,
+    )
+
+
+@pytest.mark.parametrize("member", ["the leader", "the one connected to", "another follower"])
+def test_any_one_member_may_die_and_the_leadership_goes_on(ensemble, joined, member):
+    leader = ensemble.leader()
+    # Connected to a follower, so that the three are three different ones.
+    followers = [server for server in ensemble.servers if server is not leader]
+    hosts = ",".join(server.hosts for server in (followers if member != "the leader" else [leader]))
+    arbiter, held = leading(joined, session_timeout=15.0, hosts=hosts)
+    connected = server_of(arbiter, ensemble)
+    another = joined(session_timeout=15.0)
+    seen = contacts_of(arbiter)
+    dying = {
+        "the leader": leader,
+        "the one connected to": connected,
+        "another follower": next(s for s in followers if s is not connected),
+    }[member]
+    if member == "the leader":
+        # Known to the client all along, as it would be with all in its list.
+        arbiter._session_of_kazoo._client.set_hosts(ensemble.hosts)
+    dying.kill()
+    if member != "another follower":
+        eventually(lambda: Contact.SUSPENDED in seen, SLOW, interval=0.01)
+    goes_on(arbiter, held, seen)
+    assert eventually(lambda: answered(lambda: another.mainstem(PIPELINE)), SLOW) == held
+    # And a member that comes back knows all of it.
+    dying.start()
+    late = joined(hosts=dying.hosts)
+    assert late.mainstem(PIPELINE) == held
+
+
+def test_without_a_quorum_every_call_ends_and_the_deadline_passes(ensemble, joined):
+    timeout = 4.0
+    arbiter, held = leading(joined, session_timeout=timeout)
+    call_limit = timeout / 3 + 1.0  # a third of the session, and a busy machine
+    woken = threading.Event()
+    seen = contacts_of(arbiter)
+    arbiter.watch(woken.set)
+    leader = ensemble.leader()
+    stopped = [leader, next(s for s in ensemble.servers if s is not leader)]
+    for server in stopped:
+        server.kill()
+    gone = time.monotonic()
+    eventually(lambda: arbiter.contact() is Contact.SUSPENDED, timeout, interval=0.01)
+    assert woken.is_set()
+    # What I3 lives on: no sign of life counts from now on, whatever the third member says.
+    eventually(lambda: time.monotonic() > arbiter.last_contact() + timeout, 2 * timeout)
+    assert arbiter.last_contact() <= gone
+    for ask in (
+        arbiter.channels,
+        arbiter.nodes,
+        lambda: arbiter.mainstem(PIPELINE),
+        lambda: arbiter.campaign(PIPELINE, "n1"),
+        lambda: arbiter.set_mainstem_status(PIPELINE, held, MainstemStatus.TAKING),
+        lambda: arbiter.store_position(PIPELINE, {}, None),
+        lambda: arbiter.announce(NodeInfo("n1")),
+    ):
+        began = time.monotonic()
+        with pytest.raises((Unreachable, Conflict)):
+            ask()
+        assert time.monotonic() - began < call_limit
+    assert arbiter.contact() is not Contact.CONNECTED
+    assert Contact.CONNECTED not in seen[seen.index(Contact.SUSPENDED) :]
+
+    for server in stopped:
+        server.launch()
+    for server in stopped:
+        server.wait_ready()
+    # A quorum that comes back gives every session its whole timeout again, so this one may live
+    # on or not; either way it knows, and nobody led meanwhile.
+    eventually(lambda: answered(lambda: (arbiter.announce(NodeInfo("n1")), True)), SLOW)
+    assert arbiter.contact() is Contact.CONNECTED
+    now = eventually(lambda: answered(lambda: arbiter.campaign(PIPELINE, "n1")), SLOW)
+    eventually(lambda: now.session == arbiter.session_id(), SLOW)
+    if arbiter.session_id() == held.session:
+        assert now.epoch == held.epoch
+    else:
+        assert now.epoch > held.epoch
+    assert arbiter.channel("shop").state is ChannelState.START
+
+
+def test_a_session_can_begin_while_one_member_is_down(ensemble, joined):
+    ensemble.servers[1].kill()
+    arbiter, held = leading(joined)
+    assert arbiter.mainstem(PIPELINE) == held
+
+
+def test_a_session_cannot_begin_without_a_quorum_and_says_so(ensemble, joined):
+    for server in ensemble.servers[:2]:
+        server.kill()
+    began = time.monotonic()
+    security = ensemble.servers[0].security
+    access = Access(tls=Tls(ca=str(security.ca)))
+    arbiter = ZooKeeperArbiter(ensemble.hosts, access=access)
+    with pytest.raises(Unreachable) as caught:
+        arbiter.start(3.0)
+    assert time.monotonic() - began < 4.0
+    arbiter.close()
+    assert f"{ensemble.servers[0].hosts}: Connection refused" in str(caught.value)

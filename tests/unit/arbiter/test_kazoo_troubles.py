@@ -1,0 +1,222 @@
+"""Why connections fail, against servers of this test's own that misbehave."""
+
+import socket
+import ssl
+import struct
+import threading
+import time
+
+import pytest
+
+from arbiter.access import Access, Tls
+from arbiter.port import Contact, Denied, Invalid, Unreachable
+from arbiter.session import kazoo_client
+from arbiter.session.kazoo_link import LinkHandler
+from arbiter.zookeeper import ZooKeeperArbiter
+from setl_embedded.certificates import CertificateAuthority
+from setl_embedded.ports import HOST, free_port
+from tests.waiting import eventually
+
+SASL = {"mechanism": "DIGEST-MD5", "username": "setl", "password": "p"}
+
+
+def session_answer(milliseconds=4000):
+    body = struct.pack("!iiqi", 0, milliseconds, 77, 16) + bytes(16) + b"\0"
+    return struct.pack("!i", len(body)) + body
+
+
+def read_frame(connection):
+    head = connection.recv(4, socket.MSG_WAITALL)
+    return connection.recv(struct.unpack("!i", head)[0], socket.MSG_WAITALL) if head else b""
+
+
+@pytest.fixture
+def serve():
+    """Starts servers that treat each connection as told; gives their addresses."""
+    listening = []
+
+    def start(treat):
+        server = socket.create_server((HOST, free_port()))
+        listening.append(server)
+
+        def run():
+            while True:
+                try:
+                    connection, _ = server.accept()
+                except OSError:
+                    return
+                with connection:
+                    treat(connection)
+
+        threading.Thread(target=run, daemon=True).start()
+        return f"{HOST}:{server.getsockname()[1]}"
+
+    yield start
+    for server in listening:
+        server.shutdown(socket.SHUT_RDWR)
+        server.close()
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory):
+    return CertificateAuthority(tmp_path_factory.mktemp("certificates"))
+
+
+def refused(hosts, timeout, error, **options):
+    """How starting fails, and how long it took."""
+    arbiter = ZooKeeperArbiter(hosts, session_timeout=4.0, **options)
+    began = time.monotonic()
+    try:
+        with pytest.raises(error) as caught:
+            arbiter.start(timeout)
+        took = time.monotonic() - began
+        assert arbiter.contact() is Contact.LOST
+    finally:
+        arbiter.close()
+    assert took < timeout + 1
+    return str(caught.value), took
+
+
+def test_a_server_that_ends_connections_is_named(serve):
+    hosts = serve(lambda connection: None)
+    said, took = refused(hosts, 0.5, Unreachable)
+    assert said == (
+        f"no ZooKeeper server answered within 0.5 s at {hosts}; {hosts}: it ended the connection"
+        " before a session began; it has no quorum, or it wants TLS"
+    )
+    assert took >= 0.5
+
+
+def test_every_server_is_named_with_its_own_reason(serve):
+    ending, closed = serve(lambda connection: None), f"{HOST}:{free_port()}"
+    said, _ = refused(f"{ending},{closed}", 1.0, Unreachable)
+    assert f"; {ending}: it ended the connection" in said
+    assert f"; {closed}: Connection refused" in said
+
+
+def test_a_plain_server_is_told_from_a_wrong_certificate(serve, authority):
+    hosts = serve(lambda connection: connection.recv(1))
+    tls = Tls(ca=str(authority.certificate))
+    said, _ = refused(hosts, 0.5, Unreachable, access=Access(tls=tls))
+    assert f"{hosts}: " in said
+    assert "TLS failed" in said or "speaks no TLS" in said
+
+
+def tls_server(serve, authority, name, hosts=(HOST,)):
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(*authority.issue(name, hosts=hosts))
+
+    def treat(connection):
+        try:
+            with context.wrap_socket(connection, server_side=True) as encrypted:
+                encrypted.recv(1)
+        except OSError:
+            return  # the client does not like the certificate
+
+    return serve(treat)
+
+
+def test_a_refused_certificate_is_final_and_not_tried_for_long(serve, authority, tmp_path):
+    hosts = tls_server(serve, authority, "right")
+    other = Tls(ca=str(CertificateAuthority(tmp_path).certificate))
+    said, took = refused(hosts, 30, Denied, access=Access(tls=other))
+    assert said.startswith(f"no TLS with ZooKeeper: {hosts}: its certificate is not accepted: ")
+    assert took < 5
+
+
+def test_one_server_with_a_wrong_certificate_does_not_speak_for_all(serve, authority):
+    wrong = tls_server(serve, authority, "elsewhere", ("zk.example",))
+    right = tls_server(serve, authority, "here")
+    access = Access(tls=Tls(ca=str(authority.certificate)))
+    said, took = refused(f"{wrong},{right}", 1.5, Unreachable, access=access)
+    assert took >= 1.5
+    assert f"{wrong}: its certificate is not accepted: IP address mismatch" in said
+
+
+def test_a_renewed_certificate_that_is_broken_does_not_end_the_connection_thread(authority):
+    handler = LinkHandler(0.5, Tls(ca="/nowhere/ca.pem"))
+    with (
+        socket.create_server((HOST, 0)) as server,
+        pytest.raises(OSError, match=r"/nowhere/ca\.pem"),
+    ):
+        handler.create_connection(server.getsockname())
+    (trouble,) = handler.troubles()
+    assert "/nowhere/ca.pem" in str(trouble)
+    assert not trouble.final
+
+
+def hang_up_at_the_login(connection):
+    read_frame(connection)
+    connection.sendall(session_answer())
+    read_frame(connection)
+
+
+def test_a_server_that_hangs_up_at_the_login_does_not_offer_it(serve):
+    hosts = serve(hang_up_at_the_login)
+    said, took = refused(hosts, 30, Denied, access=Access(sasl=SASL))
+    assert "ended the connection at the login; does it offer SASL" in said
+    assert took < 5
+
+
+def test_a_login_without_its_package_is_refused_before_anything_else(monkeypatch):
+    monkeypatch.setattr(kazoo_client, "find_spec", lambda name: None)
+    with pytest.raises(Invalid, match="takes the package pure-sasl"):
+        ZooKeeperArbiter("127.0.0.1:2181", access=Access(sasl=SASL))
+    ZooKeeperArbiter("127.0.0.1:2181", access=Access(digest="setl:p"))
+
+
+def test_a_server_that_never_answers_the_login_is_waited_for_no_longer_than_said(serve):
+    release = threading.Event()
+
+    def hold(connection):
+        read_frame(connection)
+        connection.sendall(session_answer())
+        release.wait(20)
+
+    hosts = serve(hold)
+    try:
+        said, _ = refused(hosts, 1.0, Unreachable, access=Access(sasl=SASL))
+    finally:
+        release.set()
+    assert said.endswith("; they did not answer to the login: do they offer SASL?")
+
+
+def test_two_answers_in_one_tls_record_are_both_read(authority):
+    """Over TLS a socket may have nothing to read while its answer lies decrypted already."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(*authority.issue("coalescing", hosts=(HOST,)))
+    handler = LinkHandler(5.0, Tls(ca=str(authority.certificate)))
+    with socket.create_server((HOST, 0)) as server:
+        accepted = []
+
+        def accept():
+            plain, _ = server.accept()
+            accepted.append(context.wrap_socket(plain, server_side=True))
+
+        thread = threading.Thread(target=accept)
+        thread.start()
+        link = handler.create_connection(server.getsockname(), hostname=HOST)
+        thread.join()
+    (far,) = accepted
+    idle, busy = socket.socketpair()
+    with far, idle, busy:
+        far.sendall(b"first" + b"second")
+        link.setblocking(False)
+        handler.select([link], [], [], 5.0)
+
+        def first():
+            try:
+                return link.recv(5)
+            except ssl.SSLWantReadError:
+                return b""
+
+        assert eventually(first) == b"first"
+        began = time.monotonic()
+        assert handler.select([link, idle], [], [], 5.0)[0] == [link]
+        busy.sendall(b"x")
+        assert handler.select([link, idle], [], [], 5.0)[0] == [link, idle]
+        assert time.monotonic() - began < 1
+        assert link.recv(100) == b"second"
+        idle.recv(1)
+        assert handler.select([link, idle], [], [], 0)[0] == []
+        link.close()
