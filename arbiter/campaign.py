@@ -16,9 +16,13 @@ from arbiter.election import (
     after_look,
     after_resignation,
     decide,
+    vacant_from,
 )
+from arbiter.handover import answers, handover_due, handover_in_vacancy
 from arbiter.port import Arbiter, Conflict, Contact, NotFound, Unreachable
-from arbiter.values import ChannelState, Mainstem, PipelineId
+from arbiter.snapshot import Snapshot
+from arbiter.turns import ANY, Preference
+from arbiter.values import ChannelState, Mainstem, PipelineId, Signal, SignalState
 
 _log = logging.getLogger(__name__)
 
@@ -32,19 +36,23 @@ class Standing:
         mainstem: who leads, as far as is known.
         mine: whether that is this node, in its present session.
         reason: while it is mine, why this leadership began, for the history.
+        vacant_from: while it is mine, since when nobody had led before, seconds since 1970;
+            None if that is not known.
     """
 
     decision: Decision
     mainstem: Mainstem | None
     mine: bool
     reason: str = ""
+    vacant_from: float | None = None
 
 
 class Campaign:
     """Runs the election of one pipeline for one node.
 
-    Has no thread of its own: somebody calls `cycle` every now and then, and soon after
-    `Arbiter.watch` woke it. All calls come from one thread.
+    Has no thread of its own: somebody looks every now and then, and soon after
+    `Arbiter.watch` woke it, and calls `cycle` with what was seen. All calls come from one
+    thread.
     """
 
     def __init__(
@@ -54,43 +62,64 @@ class Campaign:
         nid: str,
         settings: ElectionSettings,
         clock: Clock,
+        *,
+        preference: Preference = ANY,
     ) -> None:
         self._arbiter = arbiter
         self._pipeline = pipeline
         self._nid = nid
         self._settings = settings
         self._clock = clock
+        self._preference = preference
         self._past = Past()
-        self._state: ChannelState | None = None
-        self._mainstem: Mainstem | None = None
+        self._asked: tuple[str, float] = ("", 0.0)  # a request's id, and when it was first seen
+        self._wanted_since: float | None = None
         self._reason = ""
+        self._vacant_from: float | None = None
         self._said: Decision | None = None
 
-    def cycle(self, *, busy: bool, ready: bool, spent: int = 0) -> Standing:
-        """Look once, decide once, and campaign or resign if that was decided.
+    def cycle(
+        self, snapshot: Snapshot, *, busy: bool, ready: bool, spent: int = 0, turn: int | None = 0
+    ) -> Standing:
+        """Decide once, and campaign or resign if that was decided.
 
         Never waits longer than the arbiter's limit for a call; an arbiter that does not answer
         is a decision too, not an error.
 
         Args:
+            snapshot: what was seen in this cycle.
             busy: whether a run of this pipeline still works on this node.
             ready: whether this node is warm and could lead at once.
             spent: the last epoch under which a run was cancelled here rather than ended in good
                 order; it is given up for a new one before this node leads again.
+            turn: this node's place in the queue for the leadership if nobody has it (see
+                `arbiter.turns`).
 
         Raises:
-            Denied: the arbiter's access rights forbid looking or campaigning.
+            Denied: the arbiter's access rights forbid campaigning.
             Invalid: the node's or the pipeline's name cannot be used.
         """
-        view = self._look(busy=busy, ready=ready, spent=spent)
+        view = self._view(snapshot, busy=busy, ready=ready, spent=spent, turn=turn)
+        if view.contact is Contact.CONNECTED and view.mainstem is not None and view.mine:
+            view = self._answer(view, snapshot, view.mainstem)
         decision = decide(view, self._settings)
         if decision.action is Action.CAMPAIGN:
             view, decision = self._campaign(view, decision)
         elif decision.action is Action.RESIGN and view.mainstem is not None:
-            ending = Ending.RENEWED if view.state is ChannelState.START else Ending.STOPPED
+            ending = Ending.RESIGNED if view.handover else Ending.RENEWED
+            if view.state is not ChannelState.START:
+                ending = Ending.STOPPED
             view, decision = self._give_up(view, view.mainstem, ending, decision)
         self._say(decision)
-        return Standing(decision, view.mainstem, view.mine, self._reason if view.mine else "")
+        if not view.mine:
+            return Standing(decision, view.mainstem, mine=False)
+        return Standing(
+            decision,
+            view.mainstem,
+            mine=True,
+            reason=self._reason,
+            vacant_from=self._vacant_from,
+        )
 
     def resign(self) -> None:
         """Give the leadership up so that another node takes it; nothing if this one has none.
@@ -107,49 +136,103 @@ class Campaign:
             now = self._clock.monotonic()
             self._past = after_resignation(self._past, Ending.RESIGNED, now=now)
 
-    def _look(self, *, busy: bool, ready: bool, spent: int) -> View:
-        contact = self._arbiter.contact()
-        session = self._arbiter.session_id()
-        if contact is Contact.CONNECTED:
-            try:
-                self._state = self._channel_state()
-                self._mainstem = self._arbiter.mainstem(self._pipeline)
-            except Unreachable:
-                contact = _worse(self._arbiter.contact(), Contact.SUSPENDED)
-            else:
-                # What was read counts only if the session lived until it was read.
-                contact = self._arbiter.contact()
+    def _view(
+        self, snapshot: Snapshot, *, busy: bool, ready: bool, spent: int, turn: int | None
+    ) -> View:
+        """What the snapshot says about this pipeline, and what is remembered of it."""
+        facts, contact = snapshot.facts, snapshot.contact
+        channel = facts.channels.get(self._pipeline.channel)
+        mainstem = facts.mainstems.get(self._pipeline)
         if contact is Contact.LOST:
-            self._mainstem = None
-        now = self._clock.monotonic()
+            mainstem = None
         if contact is not Contact.SUSPENDED:
             self._past = after_look(
-                self._past, now=now, contact=contact, session=session, mainstem=self._mainstem
+                self._past,
+                now=snapshot.taken,
+                contact=contact,
+                session=snapshot.session,
+                mainstem=mainstem,
+                nodes=facts.nodes,
             )
+        handover = self._handover(snapshot, mainstem)
+        state = channel.state if channel else None
+        if state is not ChannelState.START:
+            self._wanted_since = None
+        elif self._wanted_since is None:
+            self._wanted_since = snapshot.taken
         return View(
-            now=now,
+            now=snapshot.taken,
             contact=contact,
-            last_contact=self._arbiter.last_contact(),
-            session_timeout=self._arbiter.session_timeout,
-            session=session,
+            last_contact=snapshot.last_contact,
+            session_timeout=snapshot.session_timeout,
+            session=snapshot.session,
             nid=self._nid,
-            state=self._state,
-            mainstem=self._mainstem,
+            state=state,
+            mainstem=mainstem,
             ready=ready,
             busy=busy,
             past=self._past,
             spent=spent,
+            turn=None if self._preference.forbids(self._nid) else turn,
+            handover=handover,
+            asked_at=self._asked[1],
+            wanted_since=self._wanted_since or 0.0,
         )
 
-    def _channel_state(self) -> ChannelState | None:
-        try:
-            return self._arbiter.channel(self._pipeline.channel).state
-        except NotFound:
-            return None
+    def _handover(self, snapshot: Snapshot, mainstem: Mainstem | None) -> Signal | None:
+        """The request that is to be carried out now, and since when that is known."""
+        signals = self._signals(snapshot)
+        if mainstem is not None:
+            return handover_due(signals, mainstem, snapshot.now)
+        handover = handover_in_vacancy(signals, snapshot.now)
+        if handover is not None and handover.id != self._asked[0]:
+            self._asked = (handover.id, snapshot.taken)
+        return handover
+
+    def _signals(self, snapshot: Snapshot) -> tuple[Signal, ...]:
+        return snapshot.facts.signals.get(self._pipeline, ())
+
+    def _answer(self, view: View, snapshot: Snapshot, mainstem: Mainstem) -> View:
+        """As the leader, answer what operators asked; a request that is refused is dropped."""
+        for signal, state, text in answers(
+            self._signals(snapshot),
+            mainstem,
+            state=view.state,
+            nodes=snapshot.facts.nodes,
+            preference=self._preference,
+            now=snapshot.now,
+        ):
+            try:
+                self._arbiter.answer_signal(self._pipeline, signal, state, text)
+            except (Unreachable, Conflict, NotFound) as error:
+                # The next cycle finds it unanswered, or gone.
+                _log.debug("signal not answered", extra={"setl": {"error": str(error)}})
+            else:
+                self._log_answer(signal, state, text)
+            if view.handover is not None and view.handover.id == signal.id:
+                view = replace(view, handover=None)
+        return view
+
+    def _log_answer(self, signal: Signal, state: SignalState, text: str) -> None:
+        _log.info(
+            "request answered",
+            extra={
+                "setl": {
+                    "channel": self._pipeline.channel,
+                    "pipeline": self._pipeline.pipeline,
+                    "nid": self._nid,
+                    "request": signal.kind.value,
+                    "outcome": state.value,
+                    "answer": text,
+                }
+            },
+        )
 
     def _campaign(self, view: View, decision: Decision) -> tuple[View, Decision]:
         """Try to become the leader; what comes of it is this cycle's decision."""
         self._reason = decision.sentence
+        began = vacant_from(self._past, view.session_timeout)
+        self._vacant_from = None if began is None else self._clock.now() - view.now + began
         try:
             mainstem = self._arbiter.campaign(self._pipeline, self._nid)
         except (Unreachable, Conflict, NotFound) as error:
@@ -157,12 +240,17 @@ class Campaign:
             return view, Decision(Action.WAIT, f"{decision.sentence}, without success: {error}")
         now = self._clock.monotonic()
         session, contact = self._arbiter.session_id(), self._arbiter.contact()
-        self._mainstem = mainstem
         self._past = after_look(
             self._past, now=now, contact=contact, session=session, mainstem=mainstem
         )
         view = replace(
-            view, now=now, contact=contact, session=session, mainstem=mainstem, past=self._past
+            view,
+            now=now,
+            contact=contact,
+            session=session,
+            mainstem=mainstem,
+            past=self._past,
+            handover=None,  # it was meant for the leadership before
         )
         outcome = decide(view, self._settings)
         if outcome.action is Action.LEAD:
@@ -177,7 +265,6 @@ class Campaign:
             self._arbiter.resign(self._pipeline, held)
         except (Unreachable, Conflict) as error:
             return view, Decision(decision.action, f"{decision.sentence}, without success: {error}")
-        self._mainstem = None
         self._past = after_resignation(self._past, ending, now=self._clock.monotonic())
         return replace(view, mainstem=None, past=self._past), decision
 
@@ -198,8 +285,3 @@ class Campaign:
                 }
             },
         )
-
-
-def _worse(first: Contact, second: Contact) -> Contact:
-    order = (Contact.CONNECTED, Contact.SUSPENDED, Contact.LOST)
-    return max(first, second, key=order.index)

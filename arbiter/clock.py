@@ -11,3 +11,7 @@ class Clock(Protocol):
     def monotonic(self) -> float:
         """Seconds from an arbitrary start, the same start as `Arbiter.last_contact` uses."""
         ...
+
+    def now(self) -> float:
+        """Seconds since 1970 UTC, for what an operator wants at a certain time."""
+        ...

@@ -6,11 +6,12 @@ say it. What a node must remember between cycles is a value too (`Past`).
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import dataclass, replace
 from enum import Enum
 
 from arbiter.port import Contact
-from arbiter.values import ChannelState, Mainstem
+from arbiter.values import ChannelState, Mainstem, Signal, SignalKind
 
 
 class Action(Enum):
@@ -42,24 +43,33 @@ MARGIN = 0.2
 """Part of the session timeout left for running loads to be cancelled before it ends (I3)."""
 
 
+MAX_TURN = 4
+"""Nodes further back in the queue wait no longer than this one: a vacancy has to end."""
+
+
 @dataclass(frozen=True, slots=True)
 class ElectionSettings:
     """Rules that an operator may set.
 
     Attributes:
         takeover_delay: seconds for which a vacancy is left to the previous holder (I5).
-        hold_off: seconds for which a node that gave leadership up does not take it back (I5).
+        turn_delay: seconds by which each further node in the queue (see `arbiter.turns`) waits
+            longer than the one before it.
+        hold_off: seconds for which a node that gave leadership up does not take it back (I5),
+            and for which others leave a vacancy to the node that an operator has named.
         margin: part of the session timeout kept in reserve for cancelling running loads. A
             session expires on a tick of ZooKeeper's clock, and the servers tell each other of
             its signs of life with as much delay, so it has to be longer than a tick.
     """
 
     takeover_delay: float = 0.25
+    turn_delay: float = 0.5
     hold_off: float = 5.0
     margin: float = MARGIN
 
     def __post_init__(self) -> None:
-        if self.takeover_delay < 0 or self.hold_off < 0 or not 0 < self.margin < 1:
+        delays = (self.takeover_delay, self.turn_delay, self.hold_off)
+        if min(delays) < 0 or not 0 < self.margin < 1:
             raise ValueError(f"delays must not be negative, the margin between 0 and 1: {self}")
 
 
@@ -73,6 +83,8 @@ class Past:
         ended_at: monotonic time at which it saw that ending.
         vacant_since: monotonic time at which it first saw that nobody leads.
         leader: nid of the last leader it saw, "" if it saw none.
+        leader_gone: whether that node itself was gone when the vacancy was seen, so that its
+            session had expired rather than given the leadership up.
     """
 
     held: Mainstem | None = None
@@ -80,6 +92,7 @@ class Past:
     ended_at: float = 0.0
     vacant_since: float | None = None
     leader: str = ""
+    leader_gone: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +114,14 @@ class View:
         spent: the epoch under which a run was cancelled here, 0 if none was. A cancelled task
             may still hold a transaction open in the target, and the fence lets it commit as
             long as its epoch is the newest; so the next run needs another one.
+        turn: this node's place in the queue for the leadership, from 0; None if it must not
+            lead this pipeline.
+        handover: an operator's request to change the leader that is to be carried out now: by
+            the leader, or in a vacancy by the node that it names.
+        asked_at: monotonic time at which this node first saw that request.
+        wanted_since: monotonic time at which it first saw that the channel is to run. Queues
+            form from then on, or every node's delay would be over when a channel is started,
+            and the first that notices would take all its pipelines.
     """
 
     now: float
@@ -115,6 +136,10 @@ class View:
     busy: bool
     past: Past = Past()
     spent: int = 0
+    turn: int | None = 0
+    handover: Signal | None = None
+    asked_at: float = 0.0
+    wanted_since: float = 0.0
 
     @property
     def mine(self) -> bool:
@@ -140,9 +165,14 @@ def decide(view: View, settings: ElectionSettings) -> Decision:
     return _without_contact(view, settings) or _with_contact(view, settings)
 
 
+def allowed_silence(session_timeout: float, margin: float = MARGIN) -> float:
+    """Seconds without contact after which a node must not write, whatever it was told (I3)."""
+    return session_timeout * (1 - margin)
+
+
 def deadline(view: View, settings: ElectionSettings) -> float:
-    """Monotonic time from which this node must not write, whatever it was told (I3)."""
-    return view.last_contact + view.session_timeout * (1 - settings.margin)
+    """Monotonic time from which this node must not write (I3)."""
+    return view.last_contact + allowed_silence(view.session_timeout, settings.margin)
 
 
 def _without_contact(view: View, settings: ElectionSettings) -> Decision | None:
@@ -190,13 +220,8 @@ def _with_contact(view: View, settings: ElectionSettings) -> Decision:
 
 def _as_leader(view: View, mainstem: Mainstem) -> Decision:
     me = f"node {view.nid}"
-    if view.state is ChannelState.START and mainstem.epoch == view.spent:
-        why = f"a run was cancelled under epoch {mainstem.epoch}"
-        if view.busy:
-            return _stop(view, Action.ABORT, why)
-        return Decision(Action.RESIGN, f"{me} takes a new epoch: {why}")
     if view.state is ChannelState.START:
-        return Decision(Action.LEAD, f"no action: {me} leads, epoch {mainstem.epoch}")
+        return _as_started_leader(view, mainstem)
     if view.state is ChannelState.PAUSE:
         return Decision(
             Action.HOLD, f"paused: {me} loads nothing and stays the leader, epoch {mainstem.epoch}"
@@ -207,13 +232,38 @@ def _as_leader(view: View, mainstem: Mainstem) -> Decision:
     return Decision(Action.RESIGN, f"{me} gives epoch {mainstem.epoch} up: {why}")
 
 
+def _as_started_leader(view: View, mainstem: Mainstem) -> Decision:
+    me = f"node {view.nid}"
+    if view.handover is not None:
+        to = f"hands over to {view.handover.to}" if view.handover.to else "hands over"
+        if view.busy:
+            return Decision(Action.DRAIN, f"{me} finishes what is loading, then {to}")
+        return Decision(Action.RESIGN, f"{me} {to} and gives epoch {mainstem.epoch} up")
+    if mainstem.epoch == view.spent:
+        why = f"a run was cancelled under epoch {mainstem.epoch}"
+        if view.busy:
+            return _stop(view, Action.ABORT, why)
+        return Decision(Action.RESIGN, f"{me} takes a new epoch: {why}")
+    return Decision(Action.LEAD, f"no action: {me} leads, epoch {mainstem.epoch}")
+
+
 def _about_vacancy(view: View, settings: ElectionSettings) -> Decision:
     """Nobody leads a channel that is not stopped: does this node try to?"""
-    me, past = f"node {view.nid}", view.past
+    if view.turn is None:
+        return Decision(Action.WAIT, f"node {view.nid} never leads this pipeline, and nobody does")
+    named = _by_request(view, view.turn, settings)
+    if named is not None:
+        return named
     if view.state is ChannelState.PAUSE:
         return Decision(Action.WAIT, "paused: nobody leads, and nobody takes over")
     if not view.ready:
-        return Decision(Action.WAIT, f"{me} is not warm yet, and nobody leads")
+        return Decision(Action.WAIT, f"node {view.nid} is not warm yet, and nobody leads")
+    return _by_the_rules(view, view.turn, settings)
+
+
+def _by_the_rules(view: View, turn: int, settings: ElectionSettings) -> Decision:
+    """A vacancy that this node could fill, once it is its turn (I5)."""
+    me, past = f"node {view.nid}", view.past
     if past.ending in (Ending.DISCONNECTED, Ending.RENEWED):
         why = (
             "wants a new epoch" if past.ending is Ending.RENEWED else "led until its session ended"
@@ -221,13 +271,36 @@ def _about_vacancy(view: View, settings: ElectionSettings) -> Decision:
         return Decision(Action.CAMPAIGN, f"{me} campaigns at once: it {why}")
     if past.ending in (Ending.RESIGNED, Ending.RELEASED):
         return _after_giving_up(view, past.ending, settings)
-    since = view.now if past.vacant_since is None else past.vacant_since
     before = f" after {past.leader}" if past.leader else ""
-    if view.now < since + settings.takeover_delay:
-        return Decision(
-            Action.WAIT, f"{me} waits {settings.takeover_delay:g} s before it takes over{before}"
-        )
+    delay = settings.takeover_delay + min(turn, MAX_TURN) * settings.turn_delay
+    if view.now < max(_vacant_since(view), view.wanted_since) + delay:
+        queued = f", as number {turn + 1} in the queue," if turn else ""
+        return Decision(Action.WAIT, f"{me} waits {delay:g} s{queued} before it takes over{before}")
     return Decision(Action.CAMPAIGN, f"{me} campaigns{before}: nobody leads")
+
+
+def _by_request(view: View, turn: int, settings: ElectionSettings) -> Decision | None:
+    """A vacancy for which an operator has asked for a leader; None where the rules apply."""
+    me, handover = f"node {view.nid}", view.handover
+    if handover is None or (
+        view.state is ChannelState.PAUSE and handover.kind is not SignalKind.FAILOVER
+    ):
+        return None
+    asked = f"{handover.kind.value} by {handover.by or 'an operator'}"
+    waited = view.now - max(_vacant_since(view), view.asked_at)
+    if waited < settings.hold_off and view.nid != handover.to:
+        if handover.to:
+            return Decision(Action.WAIT, f"{me} leaves the leadership to {handover.to}: {asked}")
+        if handover.leader == view.nid:
+            return Decision(Action.WAIT, f"{me} leaves the leadership to others: {asked}")
+    at_once = view.nid == handover.to or waited >= min(turn, MAX_TURN) * settings.turn_delay
+    if view.ready and at_once:
+        return Decision(Action.CAMPAIGN, f"{me} campaigns at once: {asked}")
+    return None
+
+
+def _vacant_since(view: View) -> float:
+    return view.now if view.past.vacant_since is None else view.past.vacant_since
 
 
 def _after_giving_up(view: View, ending: Ending, settings: ElectionSettings) -> Decision:
@@ -246,8 +319,27 @@ def _leader(view: View) -> str:
     return f"{view.mainstem.nid} leads" if view.mainstem else "nobody leads"
 
 
+def vacant_from(past: Past, session_timeout: float) -> float | None:
+    """Monotonic time since which nobody led, as far as this node can tell; None if it cannot.
+
+    A leader that died was there until its session began to be silent, so its vacancy is dated
+    back by the session timeout, at most that much too far.
+    """
+    if past.ending is not None:
+        return None if past.ending is Ending.STOPPED else past.ended_at
+    if past.vacant_since is None or not past.leader:
+        return None
+    return past.vacant_since - (session_timeout if past.leader_gone else 0.0)
+
+
 def after_look(
-    past: Past, *, now: float, contact: Contact, session: int, mainstem: Mainstem | None
+    past: Past,
+    *,
+    now: float,
+    contact: Contact,
+    session: int,
+    mainstem: Mainstem | None,
+    nodes: Container[str] | None = None,
 ) -> Past:
     """What a node remembers after it has looked (with an answer) at a pipeline."""
     if contact is Contact.LOST:
@@ -258,7 +350,10 @@ def after_look(
     past = _after_loss(past, session=session, now=now)
     if mainstem is not None:
         return Past(leader=mainstem.nid)
-    return past if past.vacant_since is not None else replace(past, vacant_since=now)
+    if past.vacant_since is not None:
+        return past
+    gone = nodes is not None and past.leader not in nodes
+    return replace(past, vacant_since=now, leader_gone=gone)
 
 
 def after_resignation(past: Past, ending: Ending, *, now: float) -> Past:

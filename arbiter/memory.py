@@ -13,8 +13,8 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from arbiter.lifeline import Lifeline
 from arbiter.port import Contact, Unreachable
+from arbiter.session.lifeline import Lifeline
 from arbiter.tree_arbiter import TreeArbiter
 from arbiter.znodes import Changed, Exists, Missing, Znode
 
@@ -103,15 +103,19 @@ class MemoryCluster:
         below = (p.removeprefix(start) for p in self._znodes if p.startswith(start))
         return sorted(name for name in below if "/" not in name)
 
-    def create(self, path: str, data: bytes, *, owner: int, sequential: bool) -> Znode:
+    def append(self, path: str, data: bytes) -> str:
+        """Create a numbered znode; see `arbiter.znodes.Znodes.append`."""
+        above, _, prefix = path.rpartition("/")
+        number = self._counters.get(above, 0)
+        self.create(f"{path}{number:010d}", data, owner=0)
+        self._counters[above] = number + 1
+        return f"{prefix}{number:010d}"
+
+    def create(self, path: str, data: bytes, *, owner: int) -> Znode:
         """Create a znode; see `arbiter.znodes.Znodes.create`."""
         above = path.rpartition("/")[0]
         if above and above not in self._znodes:
             raise Missing(f"nothing above {path}")
-        if sequential:
-            number = self._counters.get(above, 0)
-            self._counters[above] = number + 1
-            path = f"{path}{number:010d}"
         if path in self._znodes:
             raise Exists(path)
         self._zxid += 1
@@ -247,16 +251,18 @@ class MemoryLink:
         data: bytes,
         *,
         ephemeral: bool = False,
-        sequential: bool = False,
         session: int = 0,
     ) -> Znode:
         """See `arbiter.znodes.Znodes.create`."""
 
         def effect() -> Znode:
-            owner = self._session if ephemeral else 0
-            return self._cluster.create(path, data, owner=owner, sequential=sequential)
+            return self._cluster.create(path, data, owner=self._session if ephemeral else 0)
 
         return self._change(effect, session)
+
+    def append(self, path: str, data: bytes) -> str:
+        """See `arbiter.znodes.Znodes.append`."""
+        return self._change(lambda: self._cluster.append(path, data), 0)
 
     def read(self, path: str) -> Znode | None:
         """See `arbiter.znodes.Znodes.read`."""
@@ -269,6 +275,10 @@ class MemoryLink:
     def children(self, path: str) -> list[str]:
         """See `arbiter.znodes.Znodes.children`."""
         return self._ask(lambda: self._cluster.children(path))
+
+    def children_all(self, paths: Sequence[str]) -> list[list[str]]:
+        """See `arbiter.znodes.Znodes.children_all`."""
+        return [self.children(path) for path in paths]
 
     def write(self, path: str, data: bytes, version: int, *, session: int = 0) -> int:
         """See `arbiter.znodes.Znodes.write`."""

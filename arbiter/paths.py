@@ -8,6 +8,8 @@ Under a root::
     /channels/{channel}/{pipeline}/position
     /channels/{channel}/{pipeline}/signals/
     /channels/{channel}/{pipeline}/history/
+    /epoch
+    /probe-{session}
 """
 
 from __future__ import annotations
@@ -92,6 +94,15 @@ class Paths:
     def signals(self, ident: PipelineId) -> str:
         """Holds the operator's requests, in order."""
         return f"{self.pipeline(ident)}/signals"
+
+    @property
+    def epoch(self) -> str:
+        """What is added to creation zxids; missing means 0."""
+        return f"{self.root}/epoch"
+
+    def probe(self, session: int) -> str:
+        """Created by a session and removed at once, to see its creation zxid."""
+        return f"{self.root}/probe-{session:x}"
 
     def history(self, ident: PipelineId) -> str:
         """Holds past leaderships, in order."""

@@ -22,6 +22,9 @@ from arbiter.values import (
     Mainstem,
     MainstemStatus,
     NodeInfo,
+    Signal,
+    SignalKind,
+    SignalState,
 )
 
 _log = logging.getLogger(__name__)
@@ -72,7 +75,13 @@ def node_payload(node: NodeInfo) -> bytes:
     """A live node."""
     return encode(
         f"node {node.nid}",
-        {"host": node.host, "pid": node.pid, "http": node.http, "started": node.started},
+        {
+            "host": node.host,
+            "pid": node.pid,
+            "http": node.http,
+            "started": node.started,
+            "ready": node.ready,
+        },
     )
 
 
@@ -85,6 +94,7 @@ def read_node(nid: str, data: bytes) -> NodeInfo:
         pid=int(_number(payload, "pid") or 0),
         http=_text(payload, "http"),
         started=_number(payload, "started") or 0.0,
+        ready=payload.get("ready") is True,
     )
 
 
@@ -110,19 +120,85 @@ def read_channel(name: str, data: bytes, revision: int) -> Channel:
     return Channel(name, state, cast("dict[str, Any]", definition), revision)
 
 
-def mainstem_payload(nid: str, status: MainstemStatus, session: int) -> bytes:
-    """Who is active. Epoch and owner are facts of the znode; the session is for people."""
-    return encode("mainstem", {"nid": nid, "status": status.value, "session": f"{session:#x}"})
+def mainstem_payload(nid: str, status: MainstemStatus, session: int, base: int) -> bytes:
+    """Who is active. Owner and creation zxid are facts of the znode; the session is for people.
+
+    The epoch's base is written down with the mainstem, so that a base raised later leaves the
+    epoch of this leadership as it is.
+    """
+    return encode(
+        "mainstem",
+        {"nid": nid, "status": status.value, "session": f"{session:#x}", "base": base},
+    )
 
 
-def read_mainstem(data: bytes, *, epoch: int, owner: int) -> Mainstem:
-    """Inverse of `mainstem_payload`, with what the znode's stat says of epoch and owner.
+def read_mainstem(data: bytes, *, created: int, owner: int) -> Mainstem:
+    """Inverse of `mainstem_payload`, with what the znode's stat says of creation and owner.
 
     An unreadable mainstem is held by its owner like any other; only the name is unknown.
     """
     payload = decode(data) or {}
     status = _member(MainstemStatus, payload.get("status")) or MainstemStatus.TAKING
-    return Mainstem(_text(payload, "nid") or "?", status, epoch, owner)
+    base = int(_number(payload, "base") or 0)
+    return Mainstem(_text(payload, "nid") or "?", status, created + base, owner)
+
+
+def epoch_payload(base: int) -> bytes:
+    """The epoch's base."""
+    return encode("the epoch's base", {"base": base})
+
+
+def read_epoch(data: bytes) -> int:
+    """Inverse of `epoch_payload`.
+
+    Raises:
+        Invalid: it cannot be read. Taking it for 0 would give leaders epochs that their targets
+            know as past ones.
+    """
+    base = (decode(data) or {}).get("base")
+    if not isinstance(base, int) or isinstance(base, bool) or base < 0:
+        raise Invalid("the epoch's base cannot be read; `setl epoch raise` writes it anew")
+    return base
+
+
+def signal_payload(signal: Signal) -> bytes:
+    """A request to a pipeline, and its answer."""
+    return encode(
+        "a signal",
+        {
+            "kind": signal.kind.value,
+            "to": signal.to,
+            "at": signal.at,
+            "leader": signal.leader,
+            "epoch": signal.epoch,
+            "by": signal.by,
+            "sent": signal.sent,
+            "state": signal.state.value,
+            "answer": signal.answer,
+        },
+    )
+
+
+def read_signal(ident: str, data: bytes, revision: int) -> Signal | None:
+    """Inverse of `signal_payload`; None for what cannot be read, which nobody can carry out."""
+    payload = decode(data) or {}
+    kind = _member(SignalKind, payload.get("kind"))
+    state = _member(SignalState, payload.get("state"))
+    if kind is None or state is None:
+        return None
+    return Signal(
+        kind=kind,
+        id=ident,
+        to=_text(payload, "to"),
+        at=_number(payload, "at") or 0.0,
+        leader=_text(payload, "leader"),
+        epoch=int(_number(payload, "epoch") or 0),
+        by=_text(payload, "by"),
+        sent=_number(payload, "sent") or 0.0,
+        state=state,
+        answer=_text(payload, "answer"),
+        revision=revision,
+    )
 
 
 def position_payload(what: str, value: Mapping[str, Any]) -> bytes:

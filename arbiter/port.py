@@ -13,11 +13,14 @@ from typing import Any, Protocol
 from arbiter.values import (
     Channel,
     ChannelState,
+    Facts,
     HistoryItem,
     Mainstem,
     MainstemStatus,
     NodeInfo,
     PipelineId,
+    Signal,
+    SignalState,
 )
 
 
@@ -95,6 +98,13 @@ class Arbiter(Protocol):
         """The live nodes, sorted by nid."""
         ...
 
+    def facts(self) -> Facts:
+        """Nodes, channels, mainstems and signals, read in a few round trips.
+
+        What cannot be read at all (a damaged payload) is treated as the single reads do.
+        """
+        ...
+
     def put_channel(self, name: str, definition: Mapping[str, Any]) -> Channel:
         """Create a channel (in state STOP) or replace its definition, keeping its state."""
         ...
@@ -137,6 +147,55 @@ class Arbiter(Protocol):
         """Give the mainstem up; nothing happens if it is no longer `held`."""
         ...
 
+    def depose(self, pipeline: PipelineId, seen: Mainstem) -> None:
+        """Take the leadership away from whoever holds `seen`, although its session may live.
+
+        For an operator whose leader does not answer. Safe because of the fence (I2): the
+        deposed leader's transactions fail as soon as another has raised the epoch. Nothing
+        happens if `seen` is over already.
+        """
+        ...
+
+    def epoch_base(self) -> int:
+        """What is added to creation zxids to give epochs; 0 unless somebody raised it."""
+        ...
+
+    def raise_epoch_base(self, base: int) -> int:
+        """Make epochs of later leaderships higher than `base`; returns the base afterwards.
+
+        For a ZooKeeper that was built anew and counts zxids from the beginning, below the
+        epochs that targets know. A base is never lowered: a lower one changes nothing. The
+        epoch of a leadership that exists stays what it is.
+
+        Raises:
+            Invalid: it is negative, or leaves zxids no room within 63 bits.
+        """
+        ...
+
+    def next_epoch(self) -> int:
+        """The least epoch that a leadership beginning now could get.
+
+        Found out by creating a znode and removing it again; takes no leadership.
+        """
+        ...
+
+    def send_signal(self, pipeline: PipelineId, signal: Signal) -> Signal:
+        """Ask something of a pipeline; returns it with its id. Not idempotent.
+
+        The oldest answered signals beyond a limit are removed.
+        """
+        ...
+
+    def signals(self, pipeline: PipelineId) -> Sequence[Signal]:
+        """The requests to a pipeline, oldest first, answered ones included."""
+        ...
+
+    def answer_signal(
+        self, pipeline: PipelineId, signal: Signal, state: SignalState, answer: str
+    ) -> Signal:
+        """Say what became of a request; Conflict if somebody else has answered it meanwhile."""
+        ...
+
     def stored_position(self, pipeline: PipelineId) -> tuple[dict[str, Any], int] | None:
         """The position kept here and its revision, None if none is."""
         ...
@@ -151,7 +210,10 @@ class Arbiter(Protocol):
         ...
 
     def add_history(self, pipeline: PipelineId, item: HistoryItem) -> None:
-        """Append; the oldest items beyond a limit are removed. Not idempotent, for people only."""
+        """Append, or replace the item of the same epoch if that is the newest.
+
+        The oldest items beyond a limit are removed. For people only.
+        """
         ...
 
     def history(self, pipeline: PipelineId) -> Sequence[HistoryItem]:

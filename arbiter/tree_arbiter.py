@@ -3,35 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
-from arbiter.paths import Paths, ancestors
+from arbiter.journal import Journal
+from arbiter.paths import Paths
 from arbiter.payloads import (
     channel_payload,
-    history_payload,
+    epoch_payload,
     mainstem_payload,
     node_payload,
     position_payload,
     read_channel,
-    read_history,
+    read_epoch,
     read_mainstem,
     read_node,
     read_position,
 )
-from arbiter.port import Conflict, Contact, Invalid, NotFound, Unreachable
+from arbiter.port import Conflict, Contact, Invalid, NotFound
+from arbiter.reading import read_facts
+from arbiter.tree import ATTEMPTS, Tree
 from arbiter.values import (
     Channel,
     ChannelState,
+    Facts,
     HistoryItem,
     Mainstem,
     MainstemStatus,
     NodeInfo,
     PipelineId,
+    Signal,
+    SignalState,
 )
 from arbiter.znodes import Changed, Exists, Missing, SessionOver, Znode, Znodes
 
-_ATTEMPTS = 5
-"""How often a call looks again when others write at the same time."""
+MAX_BASE = 1 << 62
+"""Highest base of epochs: a target keeps an epoch in 64 bits, and zxids want room above it."""
 
 
 class TreeArbiter:
@@ -43,7 +50,8 @@ class TreeArbiter:
             raise Invalid(f"the history limit must be at least 1, not {history_limit}")
         self._znodes = znodes
         self._paths = Paths.under(root)
-        self._history_limit = history_limit
+        self._tree = Tree(znodes, self._paths)
+        self._journal = Journal(self._tree, history_limit)
 
     # -- the session ----------------------------------------------------------------------
 
@@ -84,10 +92,10 @@ class TreeArbiter:
         a session's znodes before it carries out anything that comes after its end.
         """
         path, data = self._paths.node(node.nid), node_payload(node)
-        session = self._session()
-        for _ in range(_ATTEMPTS):
+        session = self._tree.session()
+        for _ in range(ATTEMPTS):
             try:
-                self._create(path, data, ephemeral=True, session=session)
+                self._tree.create(path, data, ephemeral=True, session=session)
             except Exists:
                 found = self._znodes.read(path)
                 if found is None:
@@ -112,17 +120,21 @@ class TreeArbiter:
             if znode is not None
         ]
 
+    def facts(self) -> Facts:
+        """See `arbiter.port.Arbiter.facts`."""
+        return read_facts(self._znodes, self._paths)
+
     # -- channels -------------------------------------------------------------------------
 
     def put_channel(self, name: str, definition: Mapping[str, Any]) -> Channel:
         """See `arbiter.port.Arbiter.put_channel`."""
         path = self._paths.channel(name)
-        for _ in range(_ATTEMPTS):
+        for _ in range(ATTEMPTS):
             found = self._znodes.read(path)
             try:
                 if found is None:
                     data = channel_payload(name, ChannelState.STOP, definition)
-                    return read_channel(name, data, self._create(path, data).version)
+                    return read_channel(name, data, self._tree.create(path, data).version)
                 state = read_channel(name, found.data, found.version).state
                 data = channel_payload(name, state, definition)
                 return read_channel(name, data, self._znodes.write(path, data, found.version))
@@ -167,19 +179,25 @@ class TreeArbiter:
 
     def campaign(self, pipeline: PipelineId, nid: str) -> Mainstem:
         """See `arbiter.port.Arbiter.campaign`."""
-        path, session = self._paths.mainstem(pipeline), self._session()
+        path, session = self._paths.mainstem(pipeline), self._tree.session()
         self._paths.node(nid)  # refuses a name that could never be announced
-        data = mainstem_payload(nid, MainstemStatus.TAKING, session)
-        for _ in range(_ATTEMPTS):
+        for _ in range(ATTEMPTS):
+            base = self.epoch_base()
+            data = mainstem_payload(nid, MainstemStatus.TAKING, session, base)
             try:
-                made = self._create_below(pipeline, path, data, ephemeral=True, session=session)
+                made = self._tree.create_below(
+                    pipeline, path, data, ephemeral=True, session=session
+                )
             except Exists:
                 found = self.mainstem(pipeline)
                 if found is None:
                     continue
                 return found
-            # The znode's owner is what counts, also here: it is what others will see.
-            return read_mainstem(made.data, epoch=made.created, owner=made.owner)
+            # A server may answer from a state of the past until it has carried out a write of
+            # this session, so the base it gave before may have been raised since.
+            if self.epoch_base() == base:
+                return _mainstem(made)
+            self.resign(pipeline, _mainstem(made))
         raise Conflict(f"the mainstem of {pipeline} keeps coming and going")
 
     def mainstem(self, pipeline: PipelineId) -> Mainstem | None:
@@ -187,21 +205,22 @@ class TreeArbiter:
         found = self._znodes.read(self._paths.mainstem(pipeline))
         if found is None:
             return None
-        return read_mainstem(found.data, epoch=found.created, owner=found.owner)
+        return _mainstem(found)
 
     def set_mainstem_status(
         self, pipeline: PipelineId, held: Mainstem, status: MainstemStatus
     ) -> Mainstem:
         """See `arbiter.port.Arbiter.set_mainstem_status`."""
         path = self._paths.mainstem(pipeline)
-        data = mainstem_payload(held.nid, status, held.session)
-        for _ in range(_ATTEMPTS):
+        for _ in range(ATTEMPTS):
             found = self._held(path, held)
             if found is None:
                 raise Conflict(f"epoch {held.epoch} of {pipeline} is over")
+            base = held.epoch - found.created
+            data = mainstem_payload(held.nid, status, held.session, base)
             try:
                 if self._written(path, data, found, held.session):
-                    return read_mainstem(data, epoch=found.created, owner=found.owner)
+                    return read_mainstem(data, created=found.created, owner=found.owner)
             except SessionOver:
                 raise Conflict(f"epoch {held.epoch} of {pipeline} is over") from None
         raise Conflict(f"the mainstem of {pipeline} keeps being changed by somebody else")
@@ -209,7 +228,7 @@ class TreeArbiter:
     def resign(self, pipeline: PipelineId, held: Mainstem) -> None:
         """See `arbiter.port.Arbiter.resign`."""
         path = self._paths.mainstem(pipeline)
-        for _ in range(_ATTEMPTS):
+        for _ in range(ATTEMPTS):
             found = self._held(path, held)
             if found is None:
                 return
@@ -222,7 +241,68 @@ class TreeArbiter:
             return
         raise Conflict(f"the mainstem of {pipeline} keeps being changed by somebody else")
 
-    # -- positions and history ------------------------------------------------------------
+    def depose(self, pipeline: PipelineId, seen: Mainstem) -> None:
+        """See `arbiter.port.Arbiter.depose`."""
+        path = self._paths.mainstem(pipeline)
+        for _ in range(ATTEMPTS):
+            found = self._znodes.read(path)
+            if found is None or _mainstem(found).epoch != seen.epoch:
+                return
+            try:
+                self._znodes.delete(path, found.version)
+            except Missing:
+                return
+            except Changed:
+                continue
+            return
+        raise Conflict(f"the mainstem of {pipeline} keeps being changed by somebody else")
+
+    # -- epochs ---------------------------------------------------------------------------
+
+    def epoch_base(self) -> int:
+        """See `arbiter.port.Arbiter.epoch_base`; raises Invalid if it cannot be read."""
+        found = self._znodes.read(self._paths.epoch)
+        return 0 if found is None else read_epoch(found.data)
+
+    def raise_epoch_base(self, base: int) -> int:
+        """See `arbiter.port.Arbiter.raise_epoch_base`."""
+        if not 0 <= base <= MAX_BASE:
+            raise Invalid(f"not a base for epochs: {base}; it lies between 0 and {MAX_BASE}")
+        path, data = self._paths.epoch, epoch_payload(base)
+        for _ in range(ATTEMPTS):
+            found = self._znodes.read(path)
+            kept = 0 if found is None else _base_or_none(found.data)
+            if kept is not None and kept >= base:
+                return kept
+            try:
+                if found is None:
+                    self._tree.create(path, data)
+                else:
+                    self._znodes.write(path, data, found.version)
+            except (Exists, Changed, Missing):
+                continue
+            return base
+        raise Conflict("the epoch's base keeps being changed by somebody else")
+
+    def next_epoch(self) -> int:
+        """See `arbiter.port.Arbiter.next_epoch`."""
+        session = self._tree.session()
+        path = self._paths.probe(session)
+        for _ in range(ATTEMPTS):
+            try:
+                # Ephemeral: what a call that failed half-way leaves behind goes with the session.
+                made = self._tree.create(path, b"", ephemeral=True, session=session)
+                self._znodes.delete(path, made.version, session=session)
+            except Exists:
+                with suppress(Missing, Changed):
+                    self._znodes.delete(path, 0, session=session)
+                continue
+            except Missing:
+                continue
+            return self.epoch_base() + made.created
+        raise Conflict("the probe for epochs keeps coming and going")
+
+    # -- positions ------------------------------------------------------------
 
     def stored_position(self, pipeline: PipelineId) -> tuple[dict[str, Any], int] | None:
         """See `arbiter.port.Arbiter.stored_position`; raises Invalid if it cannot be read."""
@@ -239,49 +319,43 @@ class TreeArbiter:
         data = position_payload(str(pipeline), value)
         try:
             if revision is None:
-                return self._create_below(pipeline, path, data).version
+                return self._tree.create_below(pipeline, path, data).version
             return self._znodes.write(path, data, revision)
         except (Exists, Changed, Missing):
             raise Conflict(f"the position of {pipeline} was changed meanwhile") from None
 
+    # -- signals and history --------------------------------------------------------------
+
+    def send_signal(self, pipeline: PipelineId, signal: Signal) -> Signal:
+        """See `arbiter.port.Arbiter.send_signal`."""
+        return self._journal.send_signal(pipeline, signal)
+
+    def signals(self, pipeline: PipelineId) -> Sequence[Signal]:
+        """See `arbiter.port.Arbiter.signals`."""
+        return self._journal.signals(pipeline)
+
+    def answer_signal(
+        self, pipeline: PipelineId, signal: Signal, state: SignalState, answer: str
+    ) -> Signal:
+        """See `arbiter.port.Arbiter.answer_signal`."""
+        return self._journal.answer_signal(pipeline, signal, state, answer)
+
     def add_history(self, pipeline: PipelineId, item: HistoryItem) -> None:
         """See `arbiter.port.Arbiter.add_history`."""
-        folder = self._paths.history(pipeline)
-        data = history_payload(item)
-        try:
-            self._znodes.create(f"{folder}/item-", data, sequential=True)
-        except Missing:
-            self._make_folder(pipeline, folder)
-            self._znodes.create(f"{folder}/item-", data, sequential=True)
-        for name in self._znodes.children(folder)[: -self._history_limit]:
-            try:
-                # Items are never written twice, so their version is always 0.
-                self._znodes.delete(f"{folder}/{name}", 0)
-            except (Missing, Changed):
-                continue  # somebody else trims too
+        self._journal.add_history(pipeline, item)
 
     def history(self, pipeline: PipelineId) -> Sequence[HistoryItem]:
         """See `arbiter.port.Arbiter.history`."""
-        folder = self._paths.history(pipeline)
-        names = self._znodes.children(folder)
-        found = self._znodes.read_all([f"{folder}/{name}" for name in names])
-        items = [read_history(znode.data) for znode in found if znode is not None]
-        return [item for item in items if item is not None]
+        return self._journal.history(pipeline)
 
     # -- how ------------------------------------------------------------------------------
-
-    def _session(self) -> int:
-        session = self._znodes.session_id()
-        if session == 0:
-            raise Unreachable("there is no session now")
-        return session
 
     def _held(self, path: str, held: Mainstem) -> Znode | None:
         """The mainstem's znode if it is still `held`, by this very session and epoch."""
         if held.session == 0 or held.session != self._znodes.session_id():
             return None
         found = self._znodes.read(path)
-        if found is None or (found.created, found.owner) != (held.epoch, held.session):
+        if found is None or (_mainstem(found).epoch, found.owner) != (held.epoch, held.session):
             return None
         return found
 
@@ -293,43 +367,15 @@ class TreeArbiter:
             return False
         return True
 
-    def _create(
-        self, path: str, data: bytes, *, ephemeral: bool = False, session: int = 0
-    ) -> Znode:
-        """Create a znode, and what is missing above it."""
-        try:
-            return self._znodes.create(path, data, ephemeral=ephemeral, session=session)
-        except Missing:
-            for above in ancestors(path):
-                self._make(above)
-            return self._znodes.create(path, data, ephemeral=ephemeral, session=session)
 
-    def _create_below(
-        self,
-        pipeline: PipelineId,
-        path: str,
-        data: bytes,
-        *,
-        ephemeral: bool = False,
-        session: int = 0,
-    ) -> Znode:
-        """Create a znode of a pipeline, and the pipeline's folder, but never its channel."""
-        try:
-            return self._znodes.create(path, data, ephemeral=ephemeral, session=session)
-        except Missing:
-            self._make_folder(pipeline, self._paths.pipeline(pipeline))
-            return self._znodes.create(path, data, ephemeral=ephemeral, session=session)
+def _mainstem(znode: Znode) -> Mainstem:
+    # The znode's owner is what counts, also right after its creation: it is what others see.
+    return read_mainstem(znode.data, created=znode.created, owner=znode.owner)
 
-    def _make_folder(self, pipeline: PipelineId, folder: str) -> None:
-        try:
-            for path in dict.fromkeys((self._paths.pipeline(pipeline), folder)):
-                self._make(path)
-        except Missing:
-            # A channel made here would have no definition, and look like a damaged one.
-            raise NotFound(f"there is no channel {pipeline.channel!r}") from None
 
-    def _make(self, path: str) -> None:
-        try:
-            self._znodes.create(path, b"")
-        except Exists:
-            return
+def _base_or_none(data: bytes) -> int | None:
+    """The base that is kept; None for a damaged one, which an operator may write over."""
+    try:
+        return read_epoch(data)
+    except Invalid:
+        return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
@@ -43,6 +44,7 @@ class NodeInfo:
         pid: its process id there.
         http: base address of its HTTP interface, "" if it has none.
         started: when it started, seconds since 1970 UTC.
+        ready: whether it is warm and could lead at once (I4).
     """
 
     nid: str
@@ -50,6 +52,7 @@ class NodeInfo:
     pid: int = 0
     http: str = ""
     started: float = 0.0
+    ready: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +79,8 @@ class Mainstem:
     Attributes:
         nid: the node that holds it.
         status: how far it is.
-        epoch: creation zxid of the znode; grows with every leadership, for ever.
+        epoch: creation zxid of the znode, plus the base that an operator has set after ZooKeeper
+            was built anew (0 else); grows with every leadership, for ever.
         session: id of the ZooKeeper session that owns the znode. Leadership is this, not nid.
     """
 
@@ -105,3 +109,74 @@ class HistoryItem:
     at: float
     outage: float | None = None
     redelivered: int | None = None
+
+
+class SignalKind(Enum):
+    """What an operator can ask of a pipeline."""
+
+    SWITCHOVER = "switchover"  # the leader drains and hands over
+    FAILOVER = "failover"  # a named node leads from now on, whatever the leader says
+    ROLLBACK = "rollback"  # go back to the checkpoint and on from there
+    RESTART = "restart"  # end the run in order and build it anew
+
+
+class SignalState(Enum):
+    """What became of a request."""
+
+    PENDING = "pending"
+    DONE = "done"
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True, slots=True)
+class Signal:
+    """A request to a pipeline, and its answer.
+
+    Attributes:
+        kind: what is asked.
+        id: the arbiter's name for it; grows with time; "" before it is sent.
+        to: nid that is to lead; "" leaves it to the rules of election.
+        at: when it is due, seconds since 1970 UTC; 0.0 at once.
+        leader: nid that led when it was sent, "" if nobody did.
+        epoch: the leadership it is meant for, 0 if nobody led. A later leadership does not
+            carry it out, since the operator did not know of it.
+        by: who asked, for people.
+        sent: when, seconds since 1970 UTC.
+        state: what became of it.
+        answer: the outcome in a sentence, "" while it is pending.
+        revision: for compare-and-set.
+    """
+
+    kind: SignalKind
+    id: str = ""
+    to: str = ""
+    at: float = 0.0
+    leader: str = ""
+    epoch: int = 0
+    by: str = ""
+    sent: float = 0.0
+    state: SignalState = SignalState.PENDING
+    answer: str = ""
+    revision: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """Everything that a decision about any pipeline depends on, read at one time.
+
+    Not one transaction: a fact may change while the next is read. That is harmless, since what
+    is decided from facts is only ever carried out by compare-and-set.
+
+    Attributes:
+        nodes: the live nodes by nid.
+        channels: the channels by name.
+        mainstems: who leads, where somebody does.
+        signals: requests by pipeline, oldest first, answered ones included.
+    """
+
+    nodes: Mapping[str, NodeInfo] = field(default_factory=dict[str, NodeInfo])
+    channels: Mapping[str, Channel] = field(default_factory=dict[str, Channel])
+    mainstems: Mapping[PipelineId, Mainstem] = field(default_factory=dict[PipelineId, Mainstem])
+    signals: Mapping[PipelineId, tuple[Signal, ...]] = field(
+        default_factory=dict[PipelineId, tuple[Signal, ...]]
+    )

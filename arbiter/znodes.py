@@ -91,10 +91,16 @@ class Znodes(Protocol):
         data: bytes,
         *,
         ephemeral: bool = False,
-        sequential: bool = False,
         session: int = 0,
     ) -> Znode:
         """Create a znode; raises Exists, or Missing if there is nothing above it."""
+        ...
+
+    def append(self, path: str, data: bytes) -> str:
+        """Create a persistent znode whose name is that of `path` and a number that only grows.
+
+        Returns its name, without the folder. Raises Missing if there is no folder.
+        """
         ...
 
     def read(self, path: str) -> Znode | None:
@@ -107,6 +113,10 @@ class Znodes(Protocol):
 
     def children(self, path: str) -> list[str]:
         """Names of the znodes below `path`, sorted; empty if there is no such path."""
+        ...
+
+    def children_all(self, paths: Sequence[str]) -> list[list[str]]:
+        """`children` of several paths, each read by itself, in the order of `paths`."""
         ...
 
     def write(self, path: str, data: bytes, version: int, *, session: int = 0) -> int:

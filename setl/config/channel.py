@@ -35,6 +35,7 @@ __all__ = [
     "GtidStart",
     "MysqlSource",
     "MysqlTarget",
+    "NodeChoice",
     "OffsetStart",
     "Pipeline",
     "Source",
@@ -130,6 +131,34 @@ class TableMapping(StrictModel):
             yield ("include",), "is empty and there are no `columns`, so nothing would be written"
 
 
+class NodeChoice(StrictModel):
+    """Which nodes lead a pipeline rather than others."""
+
+    prefer: list[Name] = Field(
+        default_factory=list[str],
+        description="Ids of nodes, the most wanted first. The first of them that is live and warm"
+        " takes over when nobody leads; others do if none is.",
+    )
+    weights: dict[Name, Annotated[float, Field(ge=0, le=1000)]] = Field(
+        default_factory=dict[str, float],
+        description="Node id → share of the pipelines that it is to lead, compared with others; 1"
+        " if not given. A node with 0 never leads this pipeline.",
+    )
+
+    @classmethod
+    def rules(cls, raw: Raw) -> Iterable[tuple[Path, str]]:
+        """Nobody is preferred twice, or preferred and excluded."""
+        weights, seen = part(raw.get("weights")), set[str]()
+        for i, nid in enumerate(items(raw.get("prefer"))):
+            if not isinstance(nid, str):
+                continue
+            if nid in seen:
+                yield ("prefer", i), "is named twice"
+            if weights.get(nid) == 0:
+                yield ("prefer", i), "has the weight 0, so it never leads"
+            seen.add(nid)
+
+
 class Pipeline(StrictModel):
     """One direction of a channel."""
 
@@ -176,8 +205,13 @@ class Pipeline(StrictModel):
         default=1,
         ge=1,
         lt=1 << GENERATION_BITS,
-        description="Raise it by one when the source's positions start again from the beginning:"
-        " another server, a RESET, a new subscription.",
+        description="Raise it by one to begin at `start` again. (A replica with the same GTIDs in"
+        " the source's place needs nothing; `setl position reset` goes to any other place.)",
+    )
+    nodes: NodeChoice = Field(
+        default_factory=NodeChoice,
+        description="Which nodes lead it rather than others. Not given: pipelines are spread"
+        " over all nodes.",
     )
 
     @classmethod

@@ -4,11 +4,15 @@ import logging
 
 import pytest
 
+from arbiter import requests
 from arbiter.campaign import Campaign
-from arbiter.election import Action, ElectionSettings
+from arbiter.election import MAX_TURN, Action, ElectionSettings
 from arbiter.memory import MemoryArbiter, MemoryCluster
-from arbiter.port import Conflict, Contact, Invalid, Unreachable
-from arbiter.values import ChannelState, MainstemStatus, NodeInfo, PipelineId
+from arbiter.port import Conflict, Contact, Unreachable
+from arbiter.requests import Asker
+from arbiter.snapshot import look
+from arbiter.turns import ANY, Preference
+from arbiter.values import ChannelState, MainstemStatus, NodeInfo, PipelineId, SignalState
 
 PIPELINE = PipelineId("shop", "there")
 RULES = ElectionSettings(takeover_delay=0.5, hold_off=5.0, margin=0.2)
@@ -17,17 +21,27 @@ RULES = ElectionSettings(takeover_delay=0.5, hold_off=5.0, margin=0.2)
 class Node:
     """A node reduced to its election: something runs on it while it was last told to lead."""
 
-    def __init__(self, cluster, nid):
+    def __init__(self, cluster, nid, preference=ANY):
         self.nid = nid
         self.arbiter = MemoryArbiter(cluster)
         self.link = self.arbiter.link
-        self.campaign = Campaign(self.arbiter, PIPELINE, nid, RULES, cluster.clock)
-        self.arbiter.announce(NodeInfo(nid))
+        self.clock = cluster.clock
+        self.campaign = Campaign(
+            self.arbiter, PIPELINE, nid, RULES, cluster.clock, preference=preference
+        )
+        self.arbiter.announce(NodeInfo(nid, ready=True))
+        self.snapshot = None
         self.busy = False
         self.epochs = []
 
-    def cycle(self, *, ready=True):
-        standing = self.campaign.cycle(busy=self.busy, ready=ready)
+    def look(self):
+        self.snapshot = look(self.arbiter, self.clock, self.snapshot)
+        return self.snapshot
+
+    def cycle(self, *, ready=True, spent=0, turn=0):
+        standing = self.campaign.cycle(
+            self.look(), busy=self.busy, ready=ready, spent=spent, turn=turn
+        )
         action = standing.decision.action
         if action is Action.LEAD and not self.busy:
             assert standing.mainstem is not None
@@ -106,8 +120,8 @@ def test_the_loser_of_a_race_follows(cluster, n1, n2):
 def test_a_race_lost_between_look_and_campaign_is_followed(cluster, n1, n2):
     n2.cycle()
     cluster.advance(1)
-    read = n2.arbiter.mainstem
-    n2.arbiter.mainstem = lambda pipeline: (read(pipeline), lead(cluster, n1))[0]
+    read = n2.arbiter.facts
+    n2.arbiter.facts = lambda: (read(), lead(cluster, n1))[0]
     standing = n2.cycle()
     assert standing.decision.action is Action.FOLLOW
     assert standing.mainstem.nid == "n1"
@@ -206,7 +220,21 @@ def test_after_a_stop_anybody_may_start(cluster, n1, operator):
     while n1.act() is not Action.IDLE:
         pass
     set_state(operator, ChannelState.START)
+    assert n1.act() is Action.WAIT
     cluster.advance(0.5)
+    assert n1.act() is Action.LEAD
+
+
+def test_queues_form_when_a_channel_is_started(cluster, n1, n2, operator):
+    """However long nobody has led it: the second in the queue must not be the first."""
+    set_state(operator, ChannelState.STOP)
+    assert n1.act() is n2.act() is Action.IDLE
+    cluster.advance(60)
+    set_state(operator, ChannelState.START)
+    assert n2.act(turn=1) is Action.WAIT
+    assert n1.act() is Action.WAIT
+    cluster.advance(0.5)
+    assert n2.act(turn=1) is Action.WAIT
     assert n1.act() is Action.LEAD
 
 
@@ -283,22 +311,26 @@ def test_an_earlier_process_with_my_name_is_waited_for(cluster, n1, n2):
     with pytest.raises(Conflict):
         again.announce(NodeInfo("n1"))
     campaign = Campaign(again, PIPELINE, "n1", RULES, cluster.clock)
-    standing = campaign.cycle(busy=False, ready=True)
+
+    def cycle():
+        return campaign.cycle(look(again, cluster.clock), busy=False, ready=True)
+
+    standing = cycle()
     assert standing.decision.action is Action.WAIT
     assert "earlier session" in standing.decision.sentence
     assert not standing.mine
     cluster.advance(10)
     again.announce(NodeInfo("n1"))
-    campaign.cycle(busy=False, ready=True)
+    cycle()
     cluster.advance(0.5)
-    assert campaign.cycle(busy=False, ready=True).mine
+    assert cycle().mine
 
 
-def test_a_channel_that_goes_away_is_resigned(cluster, n1, operator):
+def test_the_run_of_a_channel_that_goes_away_ends(cluster, n1, operator):
     lead(cluster, n1)
-    cluster.remove("/setl/channels/shop")
-    assert n1.act() is Action.DRAIN
-    assert n1.act() is Action.RESIGN
+    for path in ("/there/mainstem", "/there", ""):
+        cluster.remove(f"/setl/channels/shop{path}")
+    assert n1.act() is Action.ABORT
     assert n1.act() is Action.IDLE
 
 
@@ -310,13 +342,167 @@ def test_a_cancelled_run_is_followed_by_one_under_another_epoch(cluster, n1, n2)
     assert n1.act() is Action.ABORT
     n1.link.resume()
     spent = n1.epochs[-1]
-    standing = n1.campaign.cycle(busy=False, ready=True, spent=spent)
+    standing = n1.cycle(spent=spent)
     assert (standing.decision.action, standing.mine) == (Action.RESIGN, False)
-    standing = n1.campaign.cycle(busy=False, ready=True, spent=spent)
+    standing = n1.cycle(spent=spent)
     assert standing.decision.action is Action.LEAD
     assert standing.mainstem.epoch > spent
     assert standing.reason == "node n1 campaigns at once: it wants a new epoch"
     assert n2.act() is Action.FOLLOW
+
+
+# -- operators' requests ------------------------------------------------------------------------
+
+OPERATOR = Asker("root", 0.0)
+
+
+def outcome(operator):
+    signal = operator.signals(PIPELINE)[-1]
+    return signal.state, signal.answer
+
+
+def test_a_switchover_drains_then_hands_over_to_the_node_that_was_named(cluster, n1, n2, operator):
+    n3 = Node(cluster, "n3")
+    lead(cluster, n1, n2, n3)
+    requests.switchover(operator, PIPELINE, ANY, OPERATOR, to="n3")
+    assert n1.act() is Action.DRAIN
+    assert outcome(operator) == (SignalState.PENDING, "")
+    standing = n1.cycle()
+    assert (standing.decision.action, standing.mine) == (Action.RESIGN, False)
+    assert n2.act() is Action.WAIT
+    cluster.advance(1)
+    assert n2.act() is Action.WAIT
+    assert n1.act() is Action.WAIT
+    standing = n3.cycle()
+    assert standing.decision.action is Action.LEAD
+    assert standing.reason == "node n3 campaigns at once: switchover by root"
+    n3.cycle()
+    assert standing.mainstem is not None
+    assert outcome(operator) == (SignalState.DONE, f"n3 leads, epoch {standing.mainstem.epoch}")
+    assert [n.act() for n in (n1, n2, n3)] == [Action.FOLLOW, Action.FOLLOW, Action.LEAD]
+    cluster.advance(60)
+    assert [n.act() for n in (n1, n2, n3)] == [Action.FOLLOW, Action.FOLLOW, Action.LEAD]
+
+
+def test_a_switchover_to_anybody_leaves_the_old_leader_out(cluster, n1, n2, operator):
+    lead(cluster, n1, n2)
+    requests.switchover(operator, PIPELINE, ANY, OPERATOR)
+    assert n1.act() is Action.DRAIN
+    assert n1.act() is Action.RESIGN
+    assert n1.act() is Action.WAIT
+    assert n2.act() is Action.LEAD
+    n2.cycle()
+    assert outcome(operator)[0] is SignalState.DONE
+
+
+def test_the_named_node_dies_before_it_can_take_over(cluster, n1, n2, operator):
+    lead(cluster, n1, n2)
+    requests.switchover(operator, PIPELINE, ANY, OPERATOR, to="n2")
+    n1.act()
+    assert n1.act() is Action.RESIGN
+    assert n1.act() is Action.WAIT
+    n2.link.cut()
+    cluster.advance(4.9)
+    assert n1.act() is Action.WAIT
+    cluster.advance(0.1)
+    standing = n1.cycle()
+    assert standing.decision.action is Action.LEAD
+    n1.cycle()
+    assert outcome(operator) == (
+        SignalState.REFUSED,
+        f"n1 leads, epoch {standing.mainstem.epoch}: n2 did not take over",
+    )
+
+
+def test_the_named_node_went_away_before_the_time_came(cluster, n1, n2, operator):
+    lead(cluster, n1, n2)
+    due = cluster.clock.now() + 30
+    requests.switchover(operator, PIPELINE, ANY, OPERATOR, to="n2", at=due)
+    assert n1.act() is Action.LEAD
+    n2.link.close()
+    cluster.advance(30)
+    assert n1.act() is Action.LEAD
+    assert outcome(operator) == (
+        SignalState.REFUSED,
+        "there is no live node n2; live: n1",
+    )
+
+
+def test_a_scheduled_switchover_happens_at_its_time(cluster, n1, n2, operator):
+    lead(cluster, n1, n2)
+    due = cluster.clock.now() + 30
+    requests.switchover(operator, PIPELINE, ANY, OPERATOR, to="n2", at=due)
+    cluster.advance(29.9)
+    assert n1.act() is Action.LEAD
+    cluster.advance(0.1)
+    assert n1.act() is Action.DRAIN
+
+
+def test_a_scheduled_switchover_is_dropped_when_the_leader_dies_before(cluster, n1, n2, operator):
+    lead(cluster, n1, n2)
+    requests.switchover(operator, PIPELINE, ANY, OPERATOR, to="n2", at=cluster.clock.now() + 100)
+    n1.link.cut()
+    cluster.advance(10)
+    n2.cycle()
+    cluster.advance(0.5)
+    assert n2.act() is Action.LEAD
+    n2.cycle()
+    state, answer = outcome(operator)
+    assert state is SignalState.REFUSED
+    assert "dropped before its time" in answer
+
+
+def test_a_switchover_of_a_cancelled_epoch_hands_over_all_the_same(cluster, n1, n2, operator):
+    lead(cluster, n1, n2)
+    requests.switchover(operator, PIPELINE, ANY, OPERATOR, to="n2")
+    n1.busy = False
+    assert n1.cycle(spent=n1.epochs[-1]).decision.action is Action.RESIGN
+    assert n1.act() is Action.WAIT
+    assert n2.act() is Action.LEAD
+
+
+def test_a_failover_without_a_leader(cluster, n1, n2, operator):
+    set_state(operator, ChannelState.PAUSE)
+    for node in (n1, n2):
+        node.cycle()
+    cluster.advance(60)
+    assert n1.act() is n2.act() is Action.WAIT
+    requests.failover(operator, PIPELINE, ANY, OPERATOR, to="n2")
+    assert n1.act() is Action.WAIT
+    standing = n2.cycle()
+    assert standing.mine
+    assert standing.decision.action is Action.HOLD
+    n2.cycle()
+    assert outcome(operator)[0] is SignalState.DONE
+
+
+def test_a_failover_deposes_a_leader_that_does_not_answer(cluster, n1, n2, operator):
+    lead(cluster, n1, n2)
+    requests.failover(operator, PIPELINE, ANY, OPERATOR, to="n2")
+    assert n2.act() is Action.LEAD
+    assert n1.act() is Action.ABORT  # as soon as it looks again
+    assert n1.act() is Action.FOLLOW
+
+
+def test_a_node_that_never_leads_does_not_even_if_it_is_alone(cluster, operator):
+    n1 = Node(cluster, "n1", Preference(weights={"n1": 0.0}))
+    n1.cycle()
+    cluster.advance(60)
+    assert n1.act() is Action.WAIT
+
+
+def test_the_second_in_the_queue_gives_the_first_a_chance(cluster, n1, n2):
+    n2.cycle(turn=1)
+    cluster.advance(0.5 + 0.49)
+    assert n2.act(turn=1) is Action.WAIT
+    cluster.advance(0.01)
+    assert n2.act(turn=1) is Action.LEAD
+
+
+def test_a_queue_is_never_waited_for_long(cluster, n1):
+    n1.cycle(turn=50)
+    cluster.advance(0.5 + MAX_TURN * 0.5)
+    assert n1.act(turn=50) is Action.LEAD
 
 
 # -- replies that do not come -----------------------------------------------------------------
@@ -376,15 +562,9 @@ def test_a_suspended_node_asks_nothing(cluster, n1):
 
 def test_a_session_that_ends_during_the_look_does_not_lead(cluster, n1):
     lead(cluster, n1)
-    read = n1.arbiter.mainstem
-    n1.arbiter.mainstem = lambda pipeline: (read(pipeline), n1.link.expire())[0]
+    read = n1.arbiter.facts
+    n1.arbiter.facts = lambda: (read(), n1.link.expire())[0]
     assert n1.act() is Action.ABORT
-
-
-def test_a_wrong_name_is_an_error(cluster, operator):
-    campaign = Campaign(operator, PipelineId("shop", "a/b"), "n1", RULES, cluster.clock)
-    with pytest.raises(Invalid):
-        campaign.cycle(busy=False, ready=True)
 
 
 # -- the log ----------------------------------------------------------------------------------

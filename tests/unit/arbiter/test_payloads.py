@@ -1,5 +1,6 @@
 import json
 import logging
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -14,6 +15,9 @@ from arbiter.values import (
     Mainstem,
     MainstemStatus,
     NodeInfo,
+    Signal,
+    SignalKind,
+    SignalState,
 )
 
 RUBBISH = [b"", b"{", b"null", b"[1]", b'"text"', b"\xff\xfe", b"[" * 100_000, b"{}"]
@@ -32,16 +36,18 @@ def test_every_payload_has_a_version():
     written = [
         payloads.node_payload(NodeInfo("n1")),
         payloads.channel_payload("shop", ChannelState.START, {}),
-        payloads.mainstem_payload("n1", MainstemStatus.TAKING, 5),
+        payloads.mainstem_payload("n1", MainstemStatus.TAKING, 5, 0),
+        payloads.epoch_payload(7),
+        payloads.signal_payload(Signal(SignalKind.ROLLBACK)),
         payloads.position_payload("shop/there", {}),
         payloads.history_payload(HistoryItem(1, "n1", "", 0.0)),
     ]
-    assert [json.loads(data)["version"] for data in written] == [1] * 5
+    assert [json.loads(data)["version"] for data in written] == [1] * 7
 
 
-@given(texts, texts, st.integers(0, 2**31), texts, st.floats(0, 2**40))
-def test_nodes_come_back(nid, host, pid, http, started):
-    node = NodeInfo(nid, host, pid, http, started)
+@given(texts, texts, st.integers(0, 2**31), texts, st.floats(0, 2**40), st.booleans())
+def test_nodes_come_back(nid, host, pid, http, started, ready):
+    node = NodeInfo(nid, host, pid, http, started, ready)
     assert payloads.read_node(nid, payloads.node_payload(node)) == node
 
 
@@ -51,21 +57,57 @@ def test_channels_come_back(state, definition):
     assert payloads.read_channel("shop", data, 7) == Channel("shop", state, definition, 7)
 
 
-@given(texts.filter(bool), st.sampled_from(MainstemStatus))
-def test_mainstems_come_back(nid, status):
-    data = payloads.mainstem_payload(nid, status, 99)
-    assert payloads.read_mainstem(data, epoch=4, owner=5) == Mainstem(nid, status, 4, 5)
+@given(texts.filter(bool), st.sampled_from(MainstemStatus), st.integers(0, 2**62))
+def test_mainstems_come_back(nid, status, base):
+    data = payloads.mainstem_payload(nid, status, 99, base)
+    assert payloads.read_mainstem(data, created=4, owner=5) == Mainstem(nid, status, base + 4, 5)
+
+
+def test_a_mainstem_of_a_release_without_a_base():
+    data = b'{"version": 1, "nid": "n1", "status": "TAKING", "session": "0x1"}'
+    assert payloads.read_mainstem(data, created=4, owner=5).epoch == 4
+
+
+@given(
+    st.builds(
+        Signal,
+        kind=st.sampled_from(SignalKind),
+        to=texts,
+        at=st.floats(0, 2**40),
+        leader=texts,
+        epoch=st.integers(0, 2**63),
+        by=texts,
+        sent=st.floats(0, 2**40),
+        state=st.sampled_from(SignalState),
+        answer=texts,
+    )
+)
+def test_signals_come_back(signal):
+    data = payloads.signal_payload(signal)
+    assert payloads.read_signal("s-1", data, 3) == replace(signal, id="s-1", revision=3)
+
+
+@given(st.integers(0, 2**62))
+def test_bases_come_back(base):
+    assert payloads.read_epoch(payloads.epoch_payload(base)) == base
+
+
+@pytest.mark.parametrize("data", [*RUBBISH, b'{"base": -1}', b'{"base": true}', b'{"base": 1.5}'])
+def test_a_base_that_cannot_be_read_is_not_taken_for_0(data):
+    with pytest.raises(Invalid, match="epoch"):
+        payloads.read_epoch(data)
 
 
 def test_the_owner_of_a_mainstem_is_never_read_from_its_payload():
-    data = payloads.mainstem_payload("n1", MainstemStatus.OVERTAKE, 0x1F)
+    data = payloads.mainstem_payload("n1", MainstemStatus.OVERTAKE, 0x1F, 8)
     assert json.loads(data) == {
         "version": 1,
         "nid": "n1",
         "status": "OVERTAKE",
         "session": "0x1f",
+        "base": 8,
     }
-    assert payloads.read_mainstem(data, epoch=1, owner=2).session == 2
+    assert payloads.read_mainstem(data, created=1, owner=2).session == 2
 
 
 @given(
@@ -94,10 +136,11 @@ def test_rubbish(data, caplog):
     assert payloads.read_node("n1", data) == NodeInfo("n1")
     assert payloads.read_channel("shop", data, 3) == Channel("shop", ChannelState.STOP, {}, 3)
     assert [record.levelno for record in caplog.records] == [logging.WARNING]
-    assert payloads.read_mainstem(data, epoch=4, owner=5) == Mainstem(
+    assert payloads.read_mainstem(data, created=4, owner=5) == Mainstem(
         "?", MainstemStatus.TAKING, 4, 5
     )
     assert payloads.read_history(data) is None
+    assert payloads.read_signal("s-1", data, 0) is None
     with pytest.raises(Invalid, match="shop/there"):
         payloads.read_position("shop/there", data)
 

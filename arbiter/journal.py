@@ -1,0 +1,89 @@
+"""What is written to a pipeline one after another: requests to it, and its past leaderships."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+
+from arbiter.payloads import history_payload, read_history, read_signal, signal_payload
+from arbiter.port import Conflict, NotFound
+from arbiter.tree import Tree
+from arbiter.values import HistoryItem, PipelineId, Signal, SignalState
+from arbiter.znodes import Changed, Missing, Znode
+
+SIGNALS_KEPT = 20
+"""Answered requests of a pipeline that are kept for people to look at."""
+
+
+class Journal:
+    """History and signals, as `arbiter.port.Arbiter` describes them."""
+
+    def __init__(self, tree: Tree, history_limit: int) -> None:
+        self._tree = tree
+        self._znodes = tree.znodes
+        self._paths = tree.paths
+        self._history_limit = history_limit
+
+    def add_history(self, pipeline: PipelineId, item: HistoryItem) -> None:
+        """See `arbiter.port.Arbiter.add_history`."""
+        folder, data = self._paths.history(pipeline), history_payload(item)
+        names = self._znodes.children(folder)
+        if names:
+            newest = self._znodes.read(f"{folder}/{names[-1]}")
+            kept = read_history(newest.data) if newest else None
+            if newest is not None and kept is not None and kept.epoch == item.epoch:
+                # Somebody else may trim or amend; this is for people, so let it be.
+                with suppress(Changed, Missing):
+                    self._znodes.write(f"{folder}/{names[-1]}", data, newest.version)
+                return
+        self._tree.append(pipeline, folder, "item-", data)
+        self._trim(folder, names[: max(0, len(names) + 1 - self._history_limit)])
+
+    def history(self, pipeline: PipelineId) -> Sequence[HistoryItem]:
+        """See `arbiter.port.Arbiter.history`."""
+        found = self._tree.read_folder(self._paths.history(pipeline))
+        items = [read_history(znode.data) for _, znode in found]
+        return [item for item in items if item is not None]
+
+    def send_signal(self, pipeline: PipelineId, signal: Signal) -> Signal:
+        """See `arbiter.port.Arbiter.send_signal`."""
+        folder = self._paths.signals(pipeline)
+        answered = [s for s in self.signals(pipeline) if s.state is not SignalState.PENDING]
+        ident = self._tree.append(pipeline, folder, "signal-", signal_payload(signal))
+        self._trim(folder, [s.id for s in answered[: max(0, len(answered) - SIGNALS_KEPT)]])
+        return replace(signal, id=ident)
+
+    def signals(self, pipeline: PipelineId) -> Sequence[Signal]:
+        """See `arbiter.port.Arbiter.signals`."""
+        return signals_of(self._tree.read_folder(self._paths.signals(pipeline)))
+
+    def answer_signal(
+        self, pipeline: PipelineId, signal: Signal, state: SignalState, answer: str
+    ) -> Signal:
+        """See `arbiter.port.Arbiter.answer_signal`."""
+        answered = replace(signal, state=state, answer=answer)
+        path = f"{self._paths.signals(pipeline)}/{signal.id}"
+        try:
+            revision = self._znodes.write(path, signal_payload(answered), signal.revision)
+        except Changed:
+            raise Conflict(f"the signal {signal.id} of {pipeline} is answered already") from None
+        except Missing:
+            raise NotFound(f"the signal {signal.id} of {pipeline} is gone") from None
+        return replace(answered, revision=revision)
+
+    def _trim(self, folder: str, names: Iterable[str]) -> None:
+        for name in names:
+            found = self._znodes.read(f"{folder}/{name}")
+            if found is None:
+                continue
+            try:
+                self._znodes.delete(f"{folder}/{name}", found.version)
+            except (Missing, Changed):
+                continue  # somebody else trims too
+
+
+def signals_of(found: Iterable[tuple[str, Znode]]) -> tuple[Signal, ...]:
+    """The signals among the znodes of a folder, in the same order."""
+    signals = (read_signal(name, znode.data, znode.version) for name, znode in found)
+    return tuple(signal for signal in signals if signal is not None)

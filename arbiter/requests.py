@@ -1,0 +1,199 @@
+"""What operators ask of a pipeline: checked at once, written down as signals, waited for.
+
+The command line and the nodes' HTTP interface both call this, so that they refuse the same
+things with the same words.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from arbiter.handover import objection, open_handovers
+from arbiter.port import Arbiter, ArbiterError, Conflict, Unreachable
+from arbiter.turns import Preference
+from arbiter.values import (
+    Channel,
+    ChannelState,
+    Facts,
+    PipelineId,
+    Signal,
+    SignalKind,
+    SignalState,
+)
+
+_ATTEMPTS = 5
+_POLL_SECONDS = 0.1
+
+
+class Refused(ArbiterError):  # noqa: N818 - reads as what it is
+    """What was asked will not be done; the text says why. Nothing was changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asker:
+    """Who asks, and when.
+
+    Attributes:
+        by: for people, such as ``root@host``.
+        now: seconds since 1970 UTC.
+    """
+
+    by: str
+    now: float
+
+
+def switchover(
+    arbiter: Arbiter,
+    pipeline: PipelineId,
+    preference: Preference,
+    asker: Asker,
+    *,
+    to: str = "",
+    at: float = 0.0,
+) -> Signal:
+    """Ask the leader to drain and hand over, to a named node or by the rules; returns the signal.
+
+    Raises:
+        Refused: nobody leads, the channel is not running, or the node cannot lead; or another
+            change of the leader is under way.
+    """
+    facts = arbiter.facts()
+    mainstem = facts.mainstems.get(pipeline)
+    channel = _channel(facts, pipeline)
+    if mainstem is None:
+        hint = "; `setl failover` names a leader" if channel.state is ChannelState.START else ""
+        raise Refused(f"nobody leads {pipeline}{hint}")
+    signal = Signal(
+        SignalKind.SWITCHOVER,
+        to=to,
+        at=at,
+        leader=mainstem.nid,
+        epoch=mainstem.epoch,
+        by=asker.by,
+        sent=asker.now,
+    )
+    _check(facts, pipeline, signal, mainstem.nid, preference)
+    if at and at < asker.now:
+        raise Refused("the time lies in the past")
+    return arbiter.send_signal(pipeline, signal)
+
+
+def failover(
+    arbiter: Arbiter, pipeline: PipelineId, preference: Preference, asker: Asker, *, to: str = ""
+) -> Signal:
+    """Make another node the leader, whether or not there is one and whether or not it answers.
+
+    A leader that exists is deposed without being asked: what it is loading fails at the fence,
+    and what it had not acknowledged is applied again by its successor.
+
+    Raises:
+        Refused: the channel is stopped, or the node cannot lead; or another change of the leader
+            is under way.
+    """
+    facts = arbiter.facts()
+    mainstem = facts.mainstems.get(pipeline)
+    signal = Signal(
+        SignalKind.FAILOVER,
+        to=to,
+        leader=mainstem.nid if mainstem else "",
+        epoch=mainstem.epoch if mainstem else 0,
+        by=asker.by,
+        sent=asker.now,
+    )
+    _check(facts, pipeline, signal, mainstem.nid if mainstem else "", preference)
+    sent = arbiter.send_signal(pipeline, signal)
+    if mainstem is not None:
+        arbiter.depose(pipeline, mainstem)
+    return sent
+
+
+def ask_leader(arbiter: Arbiter, pipeline: PipelineId, kind: SignalKind, asker: Asker) -> Signal:
+    """Ask the leader for a rollback or a restart.
+
+    Raises:
+        Refused: nobody leads, so that nobody can do it.
+    """
+    facts = arbiter.facts()
+    _channel(facts, pipeline)
+    mainstem = facts.mainstems.get(pipeline)
+    if mainstem is None:
+        raise Refused(f"nobody leads {pipeline}")
+    signal = Signal(kind, leader=mainstem.nid, epoch=mainstem.epoch, by=asker.by, sent=asker.now)
+    return arbiter.send_signal(pipeline, signal)
+
+
+def cancel(arbiter: Arbiter, pipeline: PipelineId, asker: Asker) -> list[Signal]:
+    """Take scheduled changes of the leader back; returns them.
+
+    Raises:
+        Refused: there are none.
+    """
+    open_ = [s for s in open_handovers(arbiter.signals(pipeline)) if s.at > asker.now]
+    if not open_:
+        raise Refused(f"no switchover of {pipeline} is scheduled")
+    text = f"taken back by {asker.by}"
+    return [arbiter.answer_signal(pipeline, s, SignalState.REFUSED, text) for s in open_]
+
+
+def change_state(arbiter: Arbiter, name: str, state: ChannelState) -> Channel:
+    """Set a channel's state; tries again when somebody else changes it at the same time.
+
+    Raises:
+        NotFound: there is no such channel.
+        Conflict: it keeps being changed.
+    """
+    for _ in range(_ATTEMPTS):
+        try:
+            return arbiter.set_state(arbiter.channel(name), state)
+        except Conflict:
+            continue
+    raise Conflict(f"the channel {name!r} keeps being changed by somebody else; try again")
+
+
+def await_answer(
+    arbiter: Arbiter,
+    pipeline: PipelineId,
+    signal: Signal,
+    limit: float,
+    wait: Callable[[float], object] = time.sleep,
+) -> Signal:
+    """Wait until a signal is answered, for at most `limit` seconds; pending if it is not.
+
+    An arbiter that is silent for a moment is asked again.
+    """
+    deadline = time.monotonic() + limit
+    seen = signal
+    while True:
+        try:
+            seen = next((s for s in arbiter.signals(pipeline) if s.id == signal.id), seen)
+        except Unreachable:
+            if time.monotonic() >= deadline:
+                raise
+        if seen.state is not SignalState.PENDING or time.monotonic() >= deadline:
+            return seen
+        wait(_POLL_SECONDS)
+
+
+def _channel(facts: Facts, pipeline: PipelineId) -> Channel:
+    channel = facts.channels.get(pipeline.channel)
+    if channel is None:
+        known = ", ".join(sorted(facts.channels)) or "none"
+        raise Refused(f"there is no channel {pipeline.channel!r}; known: {known}")
+    return channel
+
+
+def _check(
+    facts: Facts, pipeline: PipelineId, signal: Signal, leader: str, preference: Preference
+) -> None:
+    state = _channel(facts, pipeline).state
+    why = objection(signal, leader, state=state, nodes=facts.nodes, preference=preference)
+    if why:
+        raise Refused(why)
+    for other in open_handovers(facts.signals.get(pipeline, ())):
+        when = " is scheduled" if other.at > signal.sent else " is under way"
+        raise Refused(
+            f"a {other.kind.value} by {other.by}{when} already"
+            + ("; `setl switchover --cancel` takes it back" if other.at > signal.sent else "")
+        )

@@ -1,0 +1,72 @@
+"""One look at the cluster: what a node knows, and how well it knows it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from arbiter.clock import Clock
+from arbiter.port import Arbiter, Contact, Unreachable
+from arbiter.values import Facts
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """What all decisions of one cycle are made from.
+
+    Attributes:
+        taken: monotonic time at which it was complete.
+        now: the same moment, seconds since 1970 UTC.
+        contact: how well the truth was known then. Unless it is CONNECTED, the facts are those
+            of an earlier look.
+        last_contact: when the session was last surely alive, monotonic.
+        session_timeout: seconds after which a silent session is dead.
+        session: id of this process's session, 0 if there is none.
+        facts: what was read.
+    """
+
+    taken: float
+    now: float
+    contact: Contact
+    last_contact: float
+    session_timeout: float
+    session: int
+    facts: Facts = field(default_factory=Facts)
+
+
+def look(arbiter: Arbiter, clock: Clock, before: Snapshot | None = None) -> Snapshot:
+    """Look once. An arbiter that does not answer is a finding, not an error.
+
+    Never waits longer than the arbiter's limits for its calls.
+
+    Args:
+        arbiter: whom to ask.
+        clock: tells when that was.
+        before: the look before this one, whose facts stand in for those that cannot be had.
+
+    Raises:
+        Denied: the arbiter's access rights forbid looking.
+    """
+    contact, session = arbiter.contact(), arbiter.session_id()
+    facts = before.facts if before else Facts()
+    if contact is Contact.CONNECTED:
+        try:
+            facts = arbiter.facts()
+        except Unreachable:
+            contact = _worse(arbiter.contact(), Contact.SUSPENDED)
+        else:
+            # What was read counts only if the session lived until it was read.
+            contact = arbiter.contact()
+    return Snapshot(
+        taken=clock.monotonic(),
+        now=clock.now(),
+        contact=contact,
+        last_contact=arbiter.last_contact(),
+        session_timeout=arbiter.session_timeout,
+        session=session,
+        facts=facts,
+    )
+
+
+def _worse(first: Contact, second: Contact) -> Contact:
+    order = (Contact.CONNECTED, Contact.SUSPENDED, Contact.LOST)
+    return max(first, second, key=order.index)

@@ -1,0 +1,92 @@
+"""Making znodes where the folders above them may not be there yet."""
+
+from __future__ import annotations
+
+from arbiter.paths import Paths, ancestors
+from arbiter.port import NotFound, Unreachable
+from arbiter.values import PipelineId
+from arbiter.znodes import Exists, Missing, Znode, Znodes
+
+ATTEMPTS = 5
+"""How often a call looks again when others write at the same time."""
+
+
+class Tree:
+    """The znodes under one root, with the rules for what may be created.
+
+    Attributes:
+        znodes: the znodes themselves.
+        paths: where they lie.
+    """
+
+    def __init__(self, znodes: Znodes, paths: Paths) -> None:
+        self.znodes = znodes
+        self.paths = paths
+
+    def session(self) -> int:
+        """Id of the session; raises Unreachable while there is none."""
+        session = self.znodes.session_id()
+        if session == 0:
+            raise Unreachable("there is no session now")
+        return session
+
+    def create(self, path: str, data: bytes, *, ephemeral: bool = False, session: int = 0) -> Znode:
+        """Create a znode, and what is missing above it."""
+        try:
+            return self.znodes.create(path, data, ephemeral=ephemeral, session=session)
+        except Missing:
+            for above in ancestors(path):
+                self._make(above)
+            return self.znodes.create(path, data, ephemeral=ephemeral, session=session)
+
+    def create_below(
+        self,
+        pipeline: PipelineId,
+        path: str,
+        data: bytes,
+        *,
+        ephemeral: bool = False,
+        session: int = 0,
+    ) -> Znode:
+        """Create a znode of a pipeline, and the pipeline's folder, but never its channel.
+
+        Raises:
+            NotFound: there is no such channel.
+        """
+        try:
+            return self.znodes.create(path, data, ephemeral=ephemeral, session=session)
+        except Missing:
+            self._make_folders(pipeline, self.paths.pipeline(pipeline))
+            return self.znodes.create(path, data, ephemeral=ephemeral, session=session)
+
+    def append(self, pipeline: PipelineId, folder: str, prefix: str, data: bytes) -> str:
+        """Create the next znode of a pipeline's folder; returns its name.
+
+        Raises:
+            NotFound: there is no such channel.
+        """
+        try:
+            return self.znodes.append(f"{folder}/{prefix}", data)
+        except Missing:
+            self._make_folders(pipeline, folder)
+            return self.znodes.append(f"{folder}/{prefix}", data)
+
+    def read_folder(self, folder: str) -> list[tuple[str, Znode]]:
+        """The znodes of a folder with their names, oldest first."""
+        names = self.znodes.children(folder)
+        found = self.znodes.read_all([f"{folder}/{name}" for name in names])
+        return [(n, z) for n, z in zip(names, found, strict=True) if z is not None]
+
+    def _make_folders(self, pipeline: PipelineId, folder: str) -> None:
+        try:
+            for path in dict.fromkeys((self.paths.pipeline(pipeline), folder)):
+                self._make(path)
+        except Missing:
+            # A channel made here would have no definition, and look like a damaged one.
+            raise NotFound(f"there is no channel {pipeline.channel!r}") from None
+
+    def _make(self, path: str) -> None:
+        try:
+            self.znodes.create(path, b"")
+        except Exists:
+            return

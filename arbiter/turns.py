@@ -1,0 +1,74 @@
+"""Whose turn it is when nobody leads: preferred nodes first, then the least loaded.
+
+Every node works this out by itself from the same facts and comes to the same answer, so that
+several vacancies at once (a node died that led ten pipelines) are spread without a word between
+the nodes. If two nodes see different facts for a moment, the worst is that a pipeline goes to
+the second best node: it is the mainstem's creation that decides, not the queue.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from arbiter.values import Facts, NodeInfo, PipelineId
+
+
+@dataclass(frozen=True, slots=True)
+class Preference:
+    """What a pipeline wants of its leader.
+
+    Attributes:
+        prefer: nids, the most wanted first; nodes that are not named come after them.
+        weights: share of pipelines that a node is to lead, relative to others; 1 if it is not
+            named. 0: it never leads this pipeline.
+    """
+
+    prefer: tuple[str, ...] = ()
+    weights: Mapping[str, float] = field(default_factory=dict[str, float])
+
+    def forbids(self, nid: str) -> bool:
+        """Whether this node must not lead."""
+        return self.weights.get(nid, 1.0) <= 0
+
+
+ANY = Preference()
+
+
+def queues(
+    vacant: Iterable[PipelineId], facts: Facts, preferences: Mapping[PipelineId, Preference]
+) -> dict[PipelineId, tuple[str, ...]]:
+    """For each vacant pipeline the nodes that may lead it, in the order of their turns.
+
+    Pipelines are dealt out one after another, by name; each goes to the node that is preferred
+    most, among those to the one with the fewest pipelines for its weight, and among those to one
+    chosen by a hash of both names (rendezvous hashing: Thaler and Ravishankar, 1998), so that
+    the same node does not get every first pipeline.
+    """
+    ready = [node for node in facts.nodes.values() if node.ready]
+    leads = Counter(mainstem.nid for mainstem in facts.mainstems.values())
+    dealt: dict[PipelineId, tuple[str, ...]] = {}
+    for pipeline in sorted(vacant, key=str):
+        preference = preferences.get(pipeline, ANY)
+        queue = _queue(pipeline, ready, leads, preference)
+        dealt[pipeline] = queue
+        leads.update(queue[:1])
+    return dealt
+
+
+def _queue(
+    pipeline: PipelineId, ready: Iterable[NodeInfo], leads: Counter[str], preference: Preference
+) -> tuple[str, ...]:
+    rank = {nid: place for place, nid in enumerate(preference.prefer)}
+
+    def order(nid: str) -> tuple[int, float, bytes, str]:
+        share = (leads[nid] + 1) / preference.weights.get(nid, 1.0)
+        return rank.get(nid, len(rank)), share, _lot(pipeline, nid), nid
+
+    return tuple(sorted((n.nid for n in ready if not preference.forbids(n.nid)), key=order))
+
+
+def _lot(pipeline: PipelineId, nid: str) -> bytes:
+    return hashlib.blake2b(f"{pipeline}\0{nid}".encode(), digest_size=8).digest()

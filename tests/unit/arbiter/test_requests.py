@@ -1,0 +1,120 @@
+"""What is refused before it is written down, and how answers are waited for."""
+
+import pytest
+
+from arbiter import requests
+from arbiter.memory import MemoryArbiter, MemoryCluster
+from arbiter.requests import Asker, Refused
+from arbiter.turns import ANY
+from arbiter.values import (
+    ChannelState,
+    NodeInfo,
+    PipelineId,
+    SignalKind,
+    SignalState,
+)
+
+PIPELINE = PipelineId("shop", "there")
+ROOT = Asker("root", 100.0)
+
+
+@pytest.fixture
+def cluster():
+    return MemoryCluster()
+
+
+@pytest.fixture
+def operator(cluster):
+    arbiter = MemoryArbiter(cluster)
+    arbiter.put_channel("shop", {})
+    requests.change_state(arbiter, "shop", ChannelState.START)
+    return arbiter
+
+
+@pytest.fixture
+def n1(cluster, operator):
+    arbiter = MemoryArbiter(cluster)
+    arbiter.announce(NodeInfo("n1", ready=True))
+    arbiter.campaign(PIPELINE, "n1")
+    return arbiter
+
+
+@pytest.fixture
+def n2(cluster, operator):
+    arbiter = MemoryArbiter(cluster)
+    arbiter.announce(NodeInfo("n2", ready=True))
+    return arbiter
+
+
+def refused(call, *args, **options):
+    with pytest.raises(Refused) as caught:
+        call(*args, **options)
+    return str(caught.value)
+
+
+def test_a_switchover_names_the_leadership_it_was_meant_for(operator, n1, n2):
+    sent = requests.switchover(operator, PIPELINE, ANY, ROOT, to="n2", at=200.0)
+    assert (sent.leader, sent.epoch) == ("n1", operator.mainstem(PIPELINE).epoch)
+    assert (sent.to, sent.at, sent.by, sent.sent) == ("n2", 200.0, "root", 100.0)
+    assert list(operator.signals(PIPELINE)) == [sent]
+
+
+def test_what_a_switchover_is_refused_for(operator, n1):
+    switchover = (requests.switchover, operator, PIPELINE, ANY, ROOT)
+    assert refused(*switchover, to="n9") == "there is no live node n9; live: n1"
+    assert refused(*switchover, to="n1") == "node n1 leads already"
+    assert refused(*switchover) == "no other node is ready to lead"
+    requests.change_state(operator, "shop", ChannelState.PAUSE)
+    assert refused(*switchover) == "the channel is paused"
+    n1.close()
+    assert refused(*switchover).startswith("nobody leads shop/there")
+    nowhere = PipelineId("nowhere", "p")
+    assert "known: shop" in refused(requests.switchover, operator, nowhere, ANY, ROOT)
+    assert list(operator.signals(PIPELINE)) == []
+
+
+def test_the_past_is_refused(operator, n1, n2):
+    assert "past" in refused(requests.switchover, operator, PIPELINE, ANY, ROOT, at=99.0)
+
+
+def test_one_change_of_the_leader_at_a_time(operator, n1, n2):
+    requests.switchover(operator, PIPELINE, ANY, ROOT, at=200.0)
+    assert "is scheduled already" in refused(requests.switchover, operator, PIPELINE, ANY, ROOT)
+    (cancelled,) = requests.cancel(operator, PIPELINE, ROOT)
+    assert (cancelled.state, cancelled.answer) == (SignalState.REFUSED, "taken back by root")
+    requests.switchover(operator, PIPELINE, ANY, ROOT)
+    assert "is under way already" in refused(requests.failover, operator, PIPELINE, ANY, ROOT)
+    assert "no switchover" in refused(requests.cancel, operator, PIPELINE, ROOT)
+
+
+def test_a_failover_takes_the_leadership_away(operator, n1, n2):
+    held = operator.mainstem(PIPELINE)
+    sent = requests.failover(operator, PIPELINE, ANY, ROOT, to="n2")
+    assert operator.mainstem(PIPELINE) is None
+    assert (sent.leader, sent.epoch) == ("n1", held.epoch)
+
+
+def test_a_refused_failover_takes_nothing_away(operator, n1):
+    refused(requests.failover, operator, PIPELINE, ANY, ROOT, to="n9")
+    assert operator.mainstem(PIPELINE) is not None
+
+
+@pytest.mark.parametrize("kind", [SignalKind.ROLLBACK, SignalKind.RESTART])
+def test_only_a_leader_can_be_asked(operator, cluster, kind):
+    assert refused(requests.ask_leader, operator, PIPELINE, kind, ROOT).startswith("nobody leads")
+
+
+def test_answers_are_waited_for(operator, n1):
+    sent = requests.ask_leader(operator, PIPELINE, SignalKind.ROLLBACK, ROOT)
+
+    def answer(_seconds):
+        n1.answer_signal(PIPELINE, sent, SignalState.DONE, "done")
+
+    seen = requests.await_answer(operator, PIPELINE, sent, 5.0, wait=answer)
+    assert (seen.state, seen.answer) == (SignalState.DONE, "done")
+
+
+def test_an_answer_that_does_not_come(operator, n1):
+    sent = requests.ask_leader(operator, PIPELINE, SignalKind.ROLLBACK, ROOT)
+    seen = requests.await_answer(operator, PIPELINE, sent, 0.0)
+    assert seen.state is SignalState.PENDING

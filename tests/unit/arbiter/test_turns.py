@@ -1,0 +1,86 @@
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from arbiter.turns import ANY, Preference, queues
+from arbiter.values import Facts, Mainstem, MainstemStatus, NodeInfo, PipelineId
+
+
+def ident(name):
+    return PipelineId("shop", name)
+
+
+def facts(*nids, leads=(), cold=()):
+    nodes = {nid: NodeInfo(nid, ready=nid not in cold) for nid in nids}
+    mainstems = {
+        ident(f"led-{i}"): Mainstem(nid, MainstemStatus.OVERTAKE, i + 1, i + 1)
+        for i, nid in enumerate(leads)
+    }
+    return Facts(nodes=nodes, mainstems=mainstems)
+
+
+def first_turns(vacant, facts, preferences=None):
+    dealt = queues(vacant, facts, preferences or {})
+    return [dealt[pipeline][0] for pipeline in sorted(vacant, key=str)]
+
+
+def test_many_vacancies_at_once_are_spread_evenly():
+    vacant = [ident(f"p{i}") for i in range(12)]
+    counts = Counter(first_turns(vacant, facts("n1", "n2", "n3")))
+    assert counts == {"n1": 4, "n2": 4, "n3": 4}
+
+
+def test_what_a_node_leads_already_counts():
+    vacant = [ident("p1"), ident("p2")]
+    assert first_turns(vacant, facts("n1", "n2", leads=["n1", "n1"])) == ["n2", "n2"]
+
+
+def test_weights_are_shares():
+    weights = Preference(weights={"n1": 3.0})
+    vacant = [ident(f"p{i}") for i in range(8)]
+    counts = Counter(first_turns(vacant, facts("n1", "n2"), dict.fromkeys(vacant, weights)))
+    assert counts == {"n1": 6, "n2": 2}
+
+
+def test_the_most_preferred_live_node_comes_first_whatever_it_leads():
+    wish = {ident("p"): Preference(prefer=("n3", "n2"))}
+    seen = facts("n1", "n2", "n3", leads=["n3", "n3", "n2"])
+    assert queues([ident("p")], seen, wish)[ident("p")] == ("n3", "n2", "n1")
+    seen = facts("n1", "n2", leads=["n2"])
+    assert queues([ident("p")], seen, wish)[ident("p")] == ("n2", "n1")
+
+
+def test_a_cold_node_and_one_with_the_weight_0_are_in_no_queue():
+    wish = {ident("p"): Preference(prefer=("n1",), weights={"n2": 0.0})}
+    seen = facts("n1", "n2", "n3", cold=["n1"])
+    assert queues([ident("p")], seen, wish) == {ident("p"): ("n3",)}
+
+
+def test_nobody_is_ready():
+    assert queues([ident("p")], facts("n1", cold=["n1"]), {}) == {ident("p"): ()}
+
+
+@pytest.mark.parametrize("weight", [0, 0.0])
+def test_weight_0_forbids(weight):
+    assert Preference(weights={"n1": weight}).forbids("n1")
+    assert not ANY.forbids("n1")
+
+
+names = st.sets(st.sampled_from([f"n{i}" for i in range(6)]), min_size=1)
+
+
+@given(names, st.integers(1, 30), st.permutations(range(30)))
+def test_every_node_comes_to_the_same_answer(nids, count, order):
+    vacant = [ident(f"p{i}") for i in range(count)]
+    shuffled = [vacant[i] for i in order if i < count]
+    forward, backward = sorted(nids), sorted(nids, reverse=True)
+    assert queues(vacant, facts(*forward), {}) == queues(shuffled, facts(*backward), {})
+
+
+@given(names, st.integers(1, 40))
+def test_no_node_is_dealt_more_than_its_share(nids, count):
+    vacant = [ident(f"p{i}") for i in range(count)]
+    counts = Counter(first_turns(vacant, facts(*sorted(nids))))
+    assert max(counts.values()) - min(counts[n] for n in nids) <= 1
