@@ -25,9 +25,13 @@ class Checkpoint:
         resume: where to start reading.
         applied: last applied place inside the transaction that starts at `resume`, or None.
         timestamp: commit time at the source of the last thing applied, seconds since 1970.
-        generation: see `setl.model.position.document_version`.
+        generation: see `setl.model.position.document_version`. It begins with the channel
+            file's, and grows by one with every `moved_to`.
         rows: row changes applied since the pipeline's first start, each counted once however
             often it was delivered. Kept here because counters of a node die with it.
+        requested: generation in the channel file when the pipeline last started over; a file
+            with a higher one asks to start over again. 0 stands for `generation`, as in
+            checkpoints stored before the two could differ.
     """
 
     resume: Position
@@ -35,6 +39,28 @@ class Checkpoint:
     timestamp: float = 0.0
     generation: int = 1
     rows: int = 0
+    requested: int = 0
+
+    def outdated(self, requested: int) -> bool:
+        """Whether a channel file with generation `requested` asks to start over."""
+        return (self.requested or self.generation) < requested
+
+    def moved_to(self, position: Position) -> Checkpoint:
+        """The checkpoint to go on from another place: one generation up, all else kept.
+
+        A transaction of which a part was applied is applied again from its beginning, since
+        the places inside it are other ones now.
+
+        Args:
+            position: a transaction boundary.
+        """
+        return Checkpoint(
+            position,
+            timestamp=self.timestamp,
+            generation=self.generation + 1,
+            rows=self.rows,
+            requested=self.requested or self.generation,
+        )
 
     @property
     def order(self) -> tuple[int, tuple[int, int]]:
@@ -55,6 +81,7 @@ class Checkpoint:
             "timestamp": self.timestamp,
             "generation": self.generation,
             "rows": self.rows,
+            "requested": self.requested,
         }
 
     @classmethod
@@ -67,6 +94,7 @@ class Checkpoint:
             timestamp=float(value.get("timestamp", 0)),
             generation=int(value.get("generation", 1)),
             rows=int(value.get("rows", 0)),
+            requested=int(value.get("requested", 0)),
         )
 
     def __str__(self) -> str:
@@ -78,8 +106,8 @@ def check_progress(stored: Checkpoint, new: Checkpoint) -> None:
     """Refuse a checkpoint that would take a store back.
 
     Positions of two streams cannot be compared: another topic, or a binlog under another
-    name. They may follow each other only with a higher generation, which is how an operator
-    says that the start over is meant.
+    name. They may follow each other only with a higher generation, which says that it is
+    meant: an operator started over, or the source found its place on another server.
 
     Raises:
         FatalError: `new` lies before `stored`, or belongs to another stream.
@@ -121,6 +149,7 @@ class CheckpointTracker:
         self._applied: Position | None = start.applied
         self._timestamp = start.timestamp
         self._generation = start.generation
+        self._requested = start.requested
         self._last: Position = start.resume
         self._inside = False
         # Rows that an earlier leader applied are read again; until they are past, a row must
@@ -137,7 +166,13 @@ class CheckpointTracker:
     def checkpoint(self) -> Checkpoint:
         """The checkpoint once everything seen so far is applied."""
         if self._built is None:
-            self._built = Checkpoint(self._resume, self._applied, self._timestamp, self._generation)
+            self._built = Checkpoint(
+                self._resume,
+                self._applied,
+                self._timestamp,
+                self._generation,
+                requested=self._requested,
+            )
         return self._built
 
     def advance(self, entry: Entry) -> Checkpoint:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from setl.errors import FatalError
 
@@ -20,6 +20,34 @@ BINLOG_FILE_BITS = 20
 BINLOG_OFFSET_BITS = 32
 
 
+class BinlogOrigin(NamedTuple):
+    """Which binlog file a file name means: servers number their files alike.
+
+    Attributes:
+        server: MySQL's ``server_uuid``; MariaDB has none, there its ``server_id``.
+        writer: ``server_id`` in the FORMAT_DESCRIPTION event that the file begins with.
+        created: that event's timestamp, when the file was begun, in seconds since 1970; 0 as
+            long as the event was not seen.
+    """
+
+    server: str
+    writer: int = 0
+    created: int = 0
+
+
+class KafkaOrigin(NamedTuple):
+    """Which topic a topic's name means.
+
+    Attributes:
+        cluster: id of the Kafka cluster, "" if the brokers do not tell.
+        topic: id of the topic, new each time a topic of this name is made; "" if the brokers
+            do not tell, as those before Kafka 2.8.
+    """
+
+    cluster: str = ""
+    topic: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class BinlogPosition:
     """A place in a MySQL or MariaDB binlog.
@@ -28,11 +56,13 @@ class BinlogPosition:
         file: the binlog file's name, such as ``mariadb-bin.000003``.
         offset: byte offset in that file, of the event that comes next.
         gtid: the GTIDs executed up to here in the server's own notation, or "".
+        origin: which server's file it is; None in positions that were stored without it.
     """
 
     file: str
     offset: int
     gtid: str = ""
+    origin: BinlogOrigin | None = None
 
     @property
     def order(self) -> tuple[int, int]:
@@ -53,12 +83,17 @@ class KafkaPosition:
         offset: offset of the record that comes next.
         timestamp: the source's commit time of the record before it, in seconds; used to find
             the place again when the brokers were replaced and offsets mean nothing.
+        record: CRC-32 of the value of the record before it, 0 if unknown; tells whether a
+            topic of the same name is the same topic.
+        origin: which cluster's topic it is; None in positions that were stored without it.
     """
 
     topic: str
     partition: int
     offset: int
     timestamp: int = 0
+    record: int = 0
+    origin: KafkaOrigin | None = None
 
     @property
     def order(self) -> tuple[int, int]:
@@ -83,28 +118,43 @@ def binlog_file_number(file: str) -> int:
 
 def position_to_json(position: Position) -> dict[str, Any]:
     """A position as plain JSON values; `position_from_json` is its inverse."""
+    value: dict[str, Any]
     if isinstance(position, BinlogPosition):
-        return {"file": position.file, "offset": position.offset, "gtid": position.gtid}
-    return {
-        "topic": position.topic,
-        "partition": position.partition,
-        "offset": position.offset,
-        "timestamp": position.timestamp,
-    }
+        value = {"file": position.file, "offset": position.offset, "gtid": position.gtid}
+    else:
+        value = {
+            "topic": position.topic,
+            "partition": position.partition,
+            "offset": position.offset,
+            "timestamp": position.timestamp,
+            "record": position.record,
+        }
+    if position.origin is not None:
+        value["origin"] = position.origin._asdict()
+    return value
 
 
 def position_from_json(value: dict[str, Any]) -> Position:
     """Inverse of `position_to_json`; raises FatalError for anything else."""
     try:
+        origin = value.get("origin")
         if "file" in value:
             return BinlogPosition(
-                str(value["file"]), int(value["offset"]), str(value.get("gtid", ""))
+                str(value["file"]),
+                int(value["offset"]),
+                str(value.get("gtid", "")),
+                origin
+                and BinlogOrigin(
+                    str(origin["server"]), int(origin["writer"]), int(origin["created"])
+                ),
             )
         return KafkaPosition(
             str(value["topic"]),
             int(value["partition"]),
             int(value["offset"]),
             int(value.get("timestamp", 0)),
+            int(value.get("record", 0)),
+            origin and KafkaOrigin(str(origin["cluster"]), str(origin["topic"])),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise FatalError(
@@ -117,8 +167,8 @@ def document_version(generation: int, position: Position) -> int:
     """The external version of a document written from this position (I12).
 
     Grows with the order of the source, so that an old write cannot replace a newer one; the
-    generation stands above the order and is raised when positions start again from the
-    beginning (another server, a reset), which would otherwise look like the past.
+    generation stands above the order and is raised whenever positions of another server or a
+    place further back follow, which would otherwise look like the past.
 
     Raises:
         FatalError: a part has outgrown its bits.
@@ -139,3 +189,8 @@ def document_version(generation: int, position: Position) -> int:
         )
     order = major << BINLOG_OFFSET_BITS | minor
     return generation << BINLOG_FILE_BITS + BINLOG_OFFSET_BITS | order
+
+
+def version_generation(version: int) -> int:
+    """The generation that a document version was made of."""
+    return version >> BINLOG_FILE_BITS + BINLOG_OFFSET_BITS

@@ -139,6 +139,11 @@ class BinlogStream:
             )
             self._thread.start()
 
+    @property
+    def position(self) -> BinlogPosition:
+        """The place after the last event that came, read ahead or not."""
+        return self._reader.position
+
     def read(self, limit: int, timeout: float) -> Sequence[Entry]:
         """See `Source.read`."""
         with self._changed:
@@ -258,8 +263,21 @@ class BinlogStream:
     def _translate(self, error: MesError | MesConnectionError) -> SetlError:
         place = self._reader.position
         if is_lost(error):
+            if self._replaced(place):
+                return TransientError(
+                    f"another server answers since the binlog was opened: {error}",
+                    server=self._endpoint,
+                    position=place,
+                )
             return self._server.lost(f"the source refuses to go on at {place}: {error}", place)
         return translate(error, self._server_id).at(server=self._endpoint, position=place)
+
+    def _replaced(self, place: BinlogPosition) -> bool:
+        """Whether another server answers by now, where the place is to be looked up again."""
+        try:
+            return place.origin is not None and place.origin.server != self._server.identity()
+        except SetlError:
+            return True  # none answers; whichever does next is to be asked
 
 
 def _closed() -> TransientError:

@@ -17,10 +17,12 @@ from kafka.errors import (
     UnsupportedCodecError,
     UnsupportedSaslMechanismError,
 )
+from kafka.structs import TopicPartition
 
 from setl.config.channel import DtsSource
 from setl.config.connections import kafka_settings
 from setl.errors import ConfigurationError, FatalError, SetlError, TransientError
+from setl.model.position import KafkaOrigin
 
 _CONFIGURATION = (
     AuthorizationError,
@@ -69,6 +71,28 @@ def connect(source: DtsSource, timeout: float) -> Any:
             f"a Kafka setting is wrong: {error}",
             hint="They are named and written as in kafka-python's KafkaConsumer",
         ).at(**where) from error
+
+
+def origin_of(consumer: Any, topic: str) -> KafkaOrigin:
+    """Which cluster and topic a consumer has last heard of, as far as brokers tell.
+
+    kafka-python keeps both and has no call for them.
+    """
+    cluster = consumer._cluster  # noqa: SLF001
+    # Ids of topics came with Kafka 2.8 and a newer request than clients of older ones send.
+    topic_id = cluster._topic_ids.get(topic)  # noqa: SLF001
+    return KafkaOrigin(str(cluster.cluster_id or ""), str(topic_id or ""))
+
+
+def connection_of(consumer: Any, partition: TopicPartition) -> object | None:
+    """The connection over which a partition is read, None if there is none just now.
+
+    After a lost connection the client opens another by itself and reads on at the same
+    offset, whichever brokers answer there. This object is how that is noticed.
+    """
+    manager = consumer._manager  # noqa: SLF001
+    leader = manager.cluster.leader_for_partition(partition)
+    return manager._conns.get(leader)  # noqa: SLF001
 
 
 def translate(error: KafkaError) -> SetlError:

@@ -6,11 +6,14 @@ nothing is ever committed to Kafka. The place is the pipeline's own checkpoint.
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from math import ceil
 from typing import Any
+from zlib import crc32
 
 from kafka.errors import KafkaError, OffsetOutOfRangeError
 from kafka.structs import TopicPartition
@@ -26,9 +29,13 @@ from setl.errors import (
     SetlError,
     TransientError,
 )
+from setl.model.checkpoint import Checkpoint
 from setl.model.entry import Entry
-from setl.model.position import KafkaPosition, Position
-from setl.select.kafka_client import connect, translate
+from setl.model.position import KafkaOrigin, KafkaPosition, Position
+from setl.select.kafka_client import connect, connection_of, origin_of, translate
+from setl.select.kafka_search import Bounds, TopicSearch, expired, moved_reason, ways_out
+
+_LOG = logging.getLogger(__name__)
 
 _SLICE = 0.2  # seconds after which a waiting read looks whether it was closed
 _SILENCE = 3.0  # seconds without records after which the broker is asked for a sign of life
@@ -39,9 +46,11 @@ class DtsKafkaSource:
 
     A broker that is gone looks like an idle one to the client, which tries for ever. So after
     3 s without records the broker is asked where the partition ends; no answer within
-    `timeout` is a lost connection.
+    `timeout` is a lost connection. And a broker that comes back may be of another cluster, in
+    which the client would read on at the same offset; so a connection that was made anew is an
+    error of `read`, and the pipeline locates its checkpoint again.
 
-    `open`, `read` and `initial` belong to one thread; `latest` and `close` to any.
+    `locate`, `open`, `read` and `initial` belong to one thread; `latest` and `close` to any.
     """
 
     def __init__(
@@ -61,6 +70,10 @@ class DtsKafkaSource:
         self._consumer: Any = None
         self._headers = DtsHeaderReader()
         self._next = 0  # offset of the next record
+        self._before = 0  # CRC-32 of the record before it that must come first, 0 for none
+        self._time = 0  # commit time of the last record that had one
+        self._origin = KafkaOrigin()
+        self._connection: object | None = None
         self._heard = 0.0
         self._held: SetlError | None = None
         self._using = threading.Lock()
@@ -75,35 +88,59 @@ class DtsKafkaSource:
         """
         start = self._config.start
         with self._asking() as consumer:
-            first, end = self._bounds(consumer)
+            search = self._search(consumer)
+            bounds = search.bounds()
             if isinstance(start, OffsetStart):
-                self._check(start.offset, first, end)
-                return self._at(start.offset)
+                self._check(start.offset, bounds)
+                return search.at(start.offset)
             if isinstance(start, TimestampStart):
-                return self._at_time(consumer, start.timestamp, first, end)
-            return self._at(first if start == "earliest" else end)
+                return self._at_time(search, start.timestamp, bounds)
+            return search.at(bounds.first if start == "earliest" else bounds.end)
+
+    def locate(self, checkpoint: Checkpoint) -> Checkpoint:
+        """See `Source.locate`."""
+        position = self._own(checkpoint.resume)
+        with self._asking() as consumer:
+            place = self._search(consumer).resume(position)
+        if place is position:
+            return checkpoint
+        moved = checkpoint.moved_to(place)
+        _LOG.warning(
+            "%s: the position %s is of another topic than the one that answers now, so reading "
+            "goes on at %s, %d s before it, as generation %d; what was applied since is applied "
+            "again",
+            ",".join(self._config.brokers),
+            checkpoint,
+            place,
+            position.timestamp - place.timestamp,
+            moved.generation,
+        )
+        return moved
 
     def open(self, position: Position) -> None:
         """See `Source.open`."""
-        if not isinstance(position, KafkaPosition) or (
-            (position.topic, position.partition) != (self._config.topic, self._config.partition)
-        ):
-            raise FatalError(
-                f"the checkpoint {position} is not one of {self._config.topic}"
-                f"[{self._config.partition}]",
-                hint="Reset the position: it was kept for another source",
-            )
+        position = self._own(position)
         self._closing.clear()
         with self._used():
             self._drop()
             consumer = self._connect()
             self._consumer = consumer
             with self._translating():
-                self._check(position.offset, *self._bounds(consumer))
+                bounds = self._search(consumer).bounds()
+                self._origin = origin_of(consumer, self._config.topic)
+                moved = moved_reason(position.origin, self._origin)
+                if moved:
+                    raise self._replaced(moved)
+                self._check(position.offset, bounds)
+                # With the record before it, to see that it is still the one that was read.
+                again = position.record != 0 and position.offset > bounds.first
+                self._before = position.record if again else 0
                 consumer.assign([self._partition])
-                consumer.seek(self._partition, position.offset)
+                consumer.seek(self._partition, position.offset - again)
+            self._connection = connection_of(consumer, self._partition)
             self._headers = DtsHeaderReader()
             self._next = position.offset
+            self._time = position.timestamp
             self._held = None
             self._heard = self._clock.monotonic()
 
@@ -127,7 +164,8 @@ class DtsKafkaSource:
     def latest(self) -> Position:
         """See `Source.latest`."""
         with self._asking() as consumer:
-            return self._at(self._bounds(consumer)[1])
+            end = self._search(consumer).bounds().end
+            return KafkaPosition(self._config.topic, self._config.partition, end)
 
     def close(self) -> None:
         """See `Source.close`."""
@@ -145,24 +183,62 @@ class DtsKafkaSource:
             try:
                 found = self._consumer.poll(timeout_ms=ceil(seconds * 1000), max_records=limit)
             except OffsetOutOfRangeError as error:
-                raise self._lost(self._next, *self._bounds(self._consumer)) from error
+                raise self._out_of_range() from error
             now = self._clock.monotonic()
             if found:
                 self._heard = now
-                return found[self._partition]
+                self._check_source()
+                return self._behind(found[self._partition])
             if now - self._heard > _SILENCE:
-                self._bounds(self._consumer)
+                self._search(self._consumer).bounds()
                 self._heard = self._clock.monotonic()
             return []
 
+    def _out_of_range(self) -> SetlError:
+        """The error that the broker does not have the next offset."""
+        self._check_source()
+        bounds = self._search(self._consumer).bounds()
+        if self._next > bounds.end:
+            return self._replaced(f"the topic ends at {bounds.end}, so it was made anew")
+        return expired(self._next, bounds).at(**self._where())
+
+    def _check_source(self) -> None:
+        """See that what came is of the topic that was opened."""
+        moved = moved_reason(self._origin, origin_of(self._consumer, self._config.topic))
+        if moved:
+            raise self._replaced(moved)
+        if connection_of(self._consumer, self._partition) is not self._connection:
+            raise self._replaced("the connection to the brokers was lost")
+
+    def _behind(self, records: list[Any]) -> list[Any]:
+        """Records without the one before the place, which must be the one that was read."""
+        expected, self._before = self._before, 0
+        if not expected:
+            return records
+        first = records[0]
+        if (first.offset, crc32(first.value or b"")) != (self._next - 1, expected):
+            raise self._replaced(f"another record stands before {self._next}")
+        return records[1:]
+
+    def _replaced(self, reason: str) -> TransientError:
+        return TransientError(f"the place has to be looked up again: {reason}").at(**self._where())
+
     def _entries(self, records: list[Any]) -> list[Entry]:
-        topic, partition = self._config.topic, self._config.partition
+        topic, partition, origin = self._config.topic, self._config.partition, self._origin
         read, entries = self._headers.read, list[Entry]()
         try:
             for record in records:
+                value = record.value or b""
                 # Without a timestamp of its own the position gets the record's.
-                position = KafkaPosition(topic, partition, record.offset + 1)
-                entries.append(read(record.value or b"", position))
+                position = KafkaPosition(
+                    topic, partition, record.offset + 1, 0, crc32(value), origin
+                )
+                entry = read(value, position)
+                if entry.timestamp:
+                    self._time = int(entry.timestamp)
+                else:  # a filler; its place has to be found again as well
+                    entry = entry._replace(position=replace(position, timestamp=self._time))
+                entries.append(entry)
             self._next = records[-1].offset + 1
         except SetlError as error:
             failure = error
@@ -174,48 +250,35 @@ class DtsKafkaSource:
                 raise self._held from error
         return entries
 
-    def _at_time(self, consumer: Any, seconds: int, first: int, end: int) -> KafkaPosition:
-        wanted = seconds * 1000
-        found = consumer.offsets_for_times(
-            {self._partition: wanted}, timeout_ms=self._timeout * 1000
-        )[self._partition]
+    def _at_time(self, search: TopicSearch, seconds: int, bounds: Bounds) -> KafkaPosition:
+        found = search.first_since(seconds)
         if found is None:
-            return self._at(end, seconds)
-        if found.offset == first > 0 and found.timestamp > wanted:
+            return search.at(bounds.end, seconds)
+        if found.offset == bounds.first > 0 and found.timestamp > seconds * 1000:
             raise PositionLostError(
                 f"the oldest record that is kept is of {found.timestamp // 1000} and not of "
                 f"{seconds}: records in between may have expired",
-                hint=self._ways_out(first, end),
+                hint=ways_out(bounds),
             ).at(**self._where())
-        return self._at(found.offset, seconds)
+        return search.at(found.offset, seconds)
 
-    def _check(self, offset: int, first: int, end: int) -> None:
-        if not first <= offset <= end:
-            raise self._lost(offset, first, end)
+    def _check(self, offset: int, bounds: Bounds) -> None:
+        if not bounds.first <= offset <= bounds.end:
+            raise expired(offset, bounds).at(**self._where())
 
-    def _lost(self, offset: int, first: int, end: int) -> PositionLostError:
-        why = "has expired" if offset < first else "does not exist, so the topic was made anew"
-        return PositionLostError(
-            f"offset {offset} {why}; the topic holds {first} to {end}",
-            hint=self._ways_out(first, end),
-        ).at(**self._where())
-
-    def _ways_out(self, first: int, end: int) -> str:
-        return (
-            f"Load the tables again and start at `start: latest` ({end}), or start at "
-            f"`start: earliest` ({first}) and verify afterwards; let the topic keep records longer"
+    def _own(self, position: Position) -> KafkaPosition:
+        if isinstance(position, KafkaPosition) and (
+            (position.topic, position.partition) == (self._config.topic, self._config.partition)
+        ):
+            return position
+        raise FatalError(
+            f"the checkpoint {position} is not one of {self._config.topic}"
+            f"[{self._config.partition}]",
+            hint="Reset the position: it was kept for another source",
         )
 
-    def _bounds(self, consumer: Any) -> tuple[int, int]:
-        """First offset that is kept, and the offset of the next record to come."""
-        wanted, limit = [self._partition], self._timeout * 1000
-        return (
-            consumer.beginning_offsets(wanted, timeout_ms=limit)[self._partition],
-            consumer.end_offsets(wanted, timeout_ms=limit)[self._partition],
-        )
-
-    def _at(self, offset: int, seconds: int = 0) -> KafkaPosition:
-        return KafkaPosition(self._config.topic, self._config.partition, offset, seconds)
+    def _search(self, consumer: Any) -> TopicSearch:
+        return TopicSearch(consumer, self._partition, timeout=self._timeout, clock=self._clock)
 
     def _connect(self) -> Any:
         consumer = connect(self._config, self._timeout)
@@ -264,6 +327,9 @@ class DtsKafkaSource:
             yield
         except KafkaError as error:
             raise translate(error).at(**self._where()) from error
+        except SetlError as error:
+            error.at(**self._where())
+            raise
 
     def _drop(self) -> None:
         consumer, self._consumer = self._consumer, None

@@ -2,37 +2,38 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal
 
-from mysql_event_stream import BinlogClient, MesConnectionError, MesError
-
 from setl.clock import Clock, SystemClock
-from setl.codec.binlog.event import EVENT_HEADER, EventType
-from setl.codec.binlog.header import BinlogHeaderReader
 from setl.config.channel import BinlogStart, GtidStart
 from setl.errors import FatalError, TransientError
+from setl.model.checkpoint import Checkpoint
 from setl.model.entry import Entry
-from setl.model.position import BinlogPosition, Position
+from setl.model.position import BinlogOrigin, BinlogPosition, Position
 from setl.mysql.connection import MysqlEndpoint
-from setl.select.binlog_errors import is_lost, translate
-from setl.select.binlog_server import BinlogServer, Progress
-from setl.select.binlog_stream import BinlogStream, StreamLimits, open_client
+from setl.select.binlog_search import BinlogSearch
+from setl.select.binlog_server import BinlogServer
+from setl.select.binlog_stream import BinlogStream, StreamLimits
 
-_TRANSACTION = frozenset((EventType.GTID, EventType.ANONYMOUS_GTID, EventType.MARIADB_GTID))
-_GTID_SEARCH = 60.0  # seconds that finding a GTID in the binlogs may take
+_LOG = logging.getLogger(__name__)
+
+_QUIET = 10.0  # seconds without entries after which the server is asked where its binlog ends
 
 
 class MysqlBinlogSource:
     """Reads a server's binlog from a file and offset on; see `Source`.
 
     Streams are always opened by file and offset, the one way in which a server sends exactly
-    what follows a position; a start by GTID is looked up once and becomes such a position.
+    what follows a position. A start by GTID is looked up once and becomes such a position, and
+    so does the place on a server that replaced the one read before.
     Nothing is connected again behind the pipeline's back: a lost connection is an error of
     `read`, and the pipeline opens the source again from its own checkpoint.
 
-    `open`, `read` and `initial` belong to one thread; `latest` and `close` to any.
+    `initial`, `locate`, `open` and `read` belong to one thread; `latest` and `close` to any.
     """
 
     def __init__(
@@ -50,7 +51,7 @@ class MysqlBinlogSource:
             server_id: see `setl.select.identity.replica_id`.
             start: where a pipeline without a checkpoint begins.
             limits: bounds of time and memory.
-            clock: for the limit of looking a GTID up.
+            clock: for the limits of searches and of silence.
         """
         self._endpoint = endpoint
         self._server_id = server_id
@@ -58,26 +59,52 @@ class MysqlBinlogSource:
         self._limits = limits or StreamLimits()
         self._clock = clock or SystemClock()
         self._server = BinlogServer(endpoint, timeout=self._limits.silence)
+        self._search = BinlogSearch(endpoint, server_id, self._limits, self._server, self._clock)
         self._stream: BinlogStream | None = None
+        self._moved = 0.0  # when the stream was last seen to move
+        self._ahead: BinlogPosition | None = None
         self._lock = threading.Lock()
 
     def initial(self) -> Position:
         """See `Source.initial`."""
-        if isinstance(self._start, BinlogStart):
-            return self._server.at(self._start.file, self._start.offset)
         if isinstance(self._start, GtidStart):
-            return self._after(self._start.gtid)
-        return self._server.earliest() if self._start == "earliest" else self._server.latest()
+            return self._search.after(self._start.gtid)
+        if isinstance(self._start, BinlogStart):
+            place = self._server.at(self._start.file, self._start.offset)
+        elif self._start == "earliest":
+            place = self._server.earliest()
+        else:
+            place = self._server.latest()
+        return self._search.identified(place)
+
+    def locate(self, checkpoint: Checkpoint) -> Checkpoint:
+        """See `Source.locate`."""
+        position = _binlog_position(checkpoint.resume)
+        place = self._search.resume(position)
+        if place is position:
+            return checkpoint
+        moved = checkpoint.moved_to(place)
+        _LOG.warning(
+            "%s: the position %s was of server %s; server %s answers now and has all its GTIDs, "
+            "so reading goes on there at %s behind GTID %s, as generation %d",
+            self._endpoint,
+            checkpoint,
+            position.origin.server if position.origin else "?",
+            place.origin.server if place.origin else "?",
+            place,
+            place.gtid,
+            moved.generation,
+        )
+        return moved
 
     def open(self, position: Position) -> None:
         """See `Source.open`."""
-        if not isinstance(position, BinlogPosition):
-            raise FatalError(
-                f"the checkpoint {position} is not one of a binlog",
-                hint="Reset the position: it was kept for another kind of source",
-            )
+        position = _binlog_position(position)
         self.close()
-        self._server.check(position)
+        server = self._server.check(position)
+        # What follows is of the server that answers now, whoever wrote the file.
+        origin = (position.origin or BinlogOrigin(server))._replace(server=server)
+        position = replace(position, origin=origin)
         stream = BinlogStream(
             self._endpoint,
             self._server_id,
@@ -88,6 +115,7 @@ class MysqlBinlogSource:
         )
         with self._lock:
             self._stream = stream
+        self._moved, self._ahead = self._clock.monotonic(), None
         try:
             stream.open()
         except BaseException:
@@ -100,7 +128,12 @@ class MysqlBinlogSource:
             stream = self._stream
         if stream is None:
             raise TransientError("the source is not open", server=self._endpoint)
-        return stream.read(limit, timeout)
+        entries = stream.read(limit, timeout)
+        if entries:
+            self._moved, self._ahead = self._clock.monotonic(), None
+        elif self._clock.monotonic() - self._moved >= _QUIET:
+            self._look_ahead(stream.position)
+        return entries
 
     def latest(self) -> Position:
         """See `Source.latest`."""
@@ -113,42 +146,31 @@ class MysqlBinlogSource:
         if stream is not None:
             stream.close()
 
-    def _after(self, gtid: str) -> BinlogPosition:
-        """The place where the first transaction stands that `gtid` does not name."""
-        latest = self._server.latest()
-        progress = self._server.progress(gtid)
-        if progress is Progress.BEHIND:
-            raise self._server.lost(
-                f"the source has not executed all of the GTIDs {gtid} to start after", latest
-            )
-        if progress is Progress.THERE:
-            return latest
-        client = open_client(self._endpoint, self._server_id, self._limits, gtid)
-        try:
-            client.connect()
-            client.start()
-            return self._first_transaction(client, gtid)
-        except (MesError, MesConnectionError) as error:
-            if is_lost(error):
-                raise self._server.lost(
-                    f"the source has purged what follows the GTIDs {gtid}: {error}", latest
-                ) from error
-            raise translate(error, self._server_id).at(server=self._endpoint) from error
-        finally:
-            client.close()
+    def _look_ahead(self, place: BinlogPosition) -> None:
+        """See that a quiet stream is at the end of the binlog.
 
-    def _first_transaction(self, client: BinlogClient, gtid: str) -> BinlogPosition:
-        reader = BinlogHeaderReader(BinlogPosition("", 0))
-        deadline = self._clock.monotonic() + _GTID_SEARCH
-        while self._clock.monotonic() < deadline:
-            for event in client.poll_batch():
-                if event.data is None:
-                    continue
-                _, kind, _, size, end, _ = EVENT_HEADER.unpack_from(event.data)
-                if kind in _TRANSACTION:
-                    return BinlogPosition(reader.position.file, end - size, gtid)
-                reader.read(event.data, checksum=event.checksum_enabled)
+        After RESET MASTER, a server goes on sending heartbeats on the streams it has, and
+        nothing else until the new binlog is longer than the old one was.
+        """
+        latest = self._server.latest()
+        ahead, self._ahead = self._ahead, latest
+        self._moved = self._clock.monotonic()
+        # The stream was there before the server was asked for its end. The other way round,
+        # what was written just now may be on its way, but not what was there at the last look.
+        if place.order <= latest.order and (ahead is None or place.order >= ahead.order):
+            return
         raise TransientError(
-            f"the place of the GTIDs {gtid} was not found within {_GTID_SEARCH:g} s",
+            f"the source sends nothing and its binlog ends at {latest}",
+            hint="The binlogs were reset, or the connection stalls; the place is looked up again",
             server=self._endpoint,
+            position=place,
         )
+
+
+def _binlog_position(position: Position) -> BinlogPosition:
+    if isinstance(position, BinlogPosition):
+        return position
+    raise FatalError(
+        f"the checkpoint {position} is not one of a binlog",
+        hint="Reset the position: it was kept for another kind of source",
+    )

@@ -28,11 +28,40 @@ class Source(Protocol):
         """
         ...
 
+    def locate(self, checkpoint: Checkpoint) -> Checkpoint:
+        """Where to go on from a stored checkpoint, at the servers that answer now.
+
+        Servers behind an address can be replaced while nobody reads, and a place of the same
+        name may be another place then. This compares the place with what the checkpoint knows
+        of it, before `open`, and finds it again if that can be done without a gap. A source
+        that is open has to be closed before: one server may serve one reader of a name only.
+
+        Order: a checkpoint that moved has a higher generation, so what follows is newer than
+        all before, though its positions may be lower. Idempotence: nothing is changed at the
+        source; asked again, it says the same, with the same generation. Crash: the caller
+        stores a moved checkpoint before it opens the source. If it dies in between, the next
+        leader gets the same from the old checkpoint; if after, the stored one is of the server
+        that answers, and comes back as it is.
+
+        Returns:
+            `checkpoint` itself where it still holds; else one made by `Checkpoint.moved_to`,
+            from which everything not applied follows, and perhaps a part of what is.
+
+        Raises:
+            TransientError: the source cannot be reached.
+            PositionLostError: what follows the checkpoint is not there, or it cannot be told
+                where; says why, and the ways out.
+            FatalError: the checkpoint is of another kind of source.
+            ConfigurationError: the source refuses the account.
+        """
+        ...
+
     def open(self, position: Position) -> None:
         """Go to a transaction boundary; `read` goes on from there. May be called again.
 
         Raises:
-            TransientError: the source cannot be reached.
+            TransientError: the source cannot be reached. (Or it was replaced since `locate`;
+                as far as opening does not show that, `read` raises it before any entry.)
             PositionLostError: the source no longer has this position.
             ConfigurationError: the source refuses the account or logs in another format.
         """
@@ -45,7 +74,8 @@ class Source(Protocol):
         After an error the source must be opened again.
 
         Raises:
-            TransientError: the connection was lost.
+            TransientError: the connection was lost, or the source was replaced: the checkpoint
+                has to be located again.
             PositionLostError: what comes next was removed before it was read.
             FatalError: the stream holds something that cannot be replicated.
         """

@@ -12,7 +12,7 @@ from arbiter.values import PipelineId
 from arbiter.zookeeper import ZooKeeperArbiter
 from setl.errors import ConfigurationError, FatalError, FencedError, TransientError
 from setl.model.checkpoint import Checkpoint
-from setl.model.position import BinlogPosition, KafkaPosition
+from setl.model.position import BinlogOrigin, BinlogPosition, KafkaOrigin, KafkaPosition
 from setl.mysql.connection import MysqlEndpoint
 from setl.resources import read_text
 from setl.select.checkpoint_arbiter import ArbiterCheckpointStore
@@ -116,6 +116,13 @@ def test_there_is_none_at_first(backend):
         ONE,
         at(100, applied=170, generation=9),
         Checkpoint(KafkaPosition("cn_x-主题", 2, 1 << 40, 1_700_000_000)),
+        Checkpoint(
+            BinlogPosition("binlog.000003", 4, "0-1-7", BinlogOrigin("8a-1", 7, 1_700_000_000)),
+            requested=3,
+        ),
+        Checkpoint(
+            KafkaPosition("t", 0, 9, 5, 4_000_000_000, KafkaOrigin("c-1", "t-1")), requested=1
+        ),
     ],
 )
 def test_what_was_stored_is_loaded(backend, checkpoint):
@@ -163,6 +170,20 @@ def test_another_stream_needs_a_higher_generation(backend):
         store.store(elsewhere, 1)
     store.store(replace(elsewhere, generation=2), 1)
     assert store.load() == replace(elsewhere, generation=2)
+
+
+def test_a_checkpoint_that_moved_to_another_server_may_lie_before(backend):
+    store = backend.store()
+    store.store(at(300, applied=350), 1)
+    moved = at(300, applied=350).moved_to(BinlogPosition("binlog.000001", 90, "0-1-7"))
+    store.store(moved, 1)
+    store.store(moved, 1)  # found again after a crash
+    assert backend.store().load() == moved
+    with pytest.raises(FatalError, match="lies before the stored one"):
+        store.store(at(400), 1)
+    backend.lead(2)
+    with pytest.raises(FencedError):
+        store.store(replace(moved, resume=BinlogPosition("binlog.000001", 95)), 1)
 
 
 def test_a_leader_that_was_replaced_is_refused(backend):

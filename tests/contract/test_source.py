@@ -1,5 +1,6 @@
 """What every source promises (setl.select.port.Source)."""
 
+import json
 import struct
 import threading
 import time
@@ -8,11 +9,13 @@ from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import pytest
 from kafka import KafkaAdminClient, KafkaProducer
 from kafka.structs import TopicPartition
 
+from setl.codec.dts.header import read_header
 from setl.config.channel import BinlogStart, DtsSource, GtidStart, OffsetStart, TimestampStart
 from setl.errors import (
     ConfigurationError,
@@ -21,7 +24,7 @@ from setl.errors import (
     SetlError,
     TransientError,
 )
-from setl.model.checkpoint import Checkpoint
+from setl.model.checkpoint import Checkpoint, CheckpointTracker
 from setl.model.entry import EntryKind
 from setl.model.position import BinlogPosition, KafkaPosition
 from setl.mysql.connection import MysqlEndpoint
@@ -44,8 +47,6 @@ FIXTURES = Path(__file__).parent.parent / "unit" / "data" / "dts"
 def dts_records():
     """One record of each operation, from the fixture file."""
     data, found, at = (FIXTURES / "orders.bin").read_bytes(), {}, 0
-    from setl.codec.dts.header import read_header
-
     while at < len(data):
         (size,) = struct.unpack_from(">I", data, at)
         value = data[at + 4 : at + 4 + size]
@@ -127,6 +128,12 @@ class DtsSide:
     def write(self, transactions=1, rows=2, at=None):
         one = [EntryKind.BEGIN, *[EntryKind.ROWS] * rows, EntryKind.COMMIT]
         self.send(*[self.records[kind] for kind in one * transactions], at=at)
+
+    def before(self, offset):
+        """Time and CRC-32 of the record before an offset, for the operations that `write` sends."""
+        kind = [EntryKind.COMMIT, EntryKind.BEGIN, EntryKind.ROWS, EntryKind.ROWS][(offset - 1) % 4]
+        value = self.records[EntryKind.HEARTBEAT if offset == 1 else kind]
+        return int(read_header(value, KafkaPosition("t", 0, 1)).timestamp), crc32(value)
 
     def config(self, start: Any = "latest", **more):
         more = {"brokers": [self.server.brokers], "topic": self.topic, **more}
@@ -310,8 +317,8 @@ def test_a_position_that_is_gone_is_final_and_names_the_ways_out(side):
     source = side.source()
     with pytest.raises(PositionLostError) as raised:
         source.open(side.lost)
-    assert "start: latest" in raised.value.hint
-    assert "start: earliest" in raised.value.hint
+    assert "--to latest" in raised.value.hint
+    assert "--to earliest" in raised.value.hint
     source.open(side.origin)  # the source itself is none the worse for it
 
 
@@ -319,6 +326,32 @@ def test_a_position_of_another_kind_of_source_is_refused(side):
     other = KafkaPosition("x", 0, 0) if isinstance(side, BinlogSide) else BinlogSide.lost
     with pytest.raises(FatalError, match="is not one of"):
         side.source().open(other)
+    with pytest.raises(FatalError, match="is not one of"):
+        side.source().locate(Checkpoint(other))
+
+
+def test_a_checkpoint_of_the_source_that_answers_is_left_as_it_is(side):
+    source = side.source()
+    for start in (source.initial(), side.source("earliest").initial()):
+        checkpoint = Checkpoint(start)
+        assert source.locate(checkpoint) is checkpoint
+    side.write(2)
+    source.open(side.origin)
+    entries = read_rows(source, 4)
+    source.close()
+    tracker = CheckpointTracker(Checkpoint(side.origin))
+    for entry in entries:
+        checkpoint = tracker.advance(entry)  # between and inside transactions
+        stored = Checkpoint.from_json(json.loads(json.dumps(checkpoint.to_json())))
+        assert source.locate(stored) is stored
+
+
+def test_a_checkpoint_that_is_gone_is_final_and_names_the_ways_out(side):
+    with pytest.raises(PositionLostError) as raised:
+        side.source().locate(Checkpoint(side.lost))
+    assert "--to latest" in raised.value.hint
+    assert "--to earliest" in raised.value.hint
+    assert "setl position reset" in raised.value.hint
 
 
 def test_closing_from_another_thread_ends_a_waiting_read(side):
@@ -616,7 +649,9 @@ def test_dts_a_start_by_offset_and_by_time(dts):
     # Offset 0 is the heartbeat that made the topic; four records a transaction follow.
     for timestamp, offset in ((base, 1), (base + 1, 5), (base + 100, 5), (base + 10_000, 9)):
         found = dts.source(TimestampStart(timestamp=timestamp)).initial()
-        assert found == KafkaPosition(dts.topic, 0, offset, timestamp)
+        assert found.offset == offset
+        # What the record before it says, which is how the place is found again.
+        assert (found.timestamp, found.record) == dts.before(offset)
 
 
 def test_dts_records_without_value_move_the_position_on(dts):

@@ -59,6 +59,46 @@ class MariadbGtids:
 _INTERVAL: Final = re.compile(r"(\d+)(?:-(\d+))?")
 
 
+def mariadb_gtids(text: str) -> frozenset[tuple[int, int, int]]:
+    """MariaDB's GTIDs as domain, server and sequence.
+
+    Raises:
+        ValueError: `text` is of another notation.
+    """
+    found: set[tuple[int, int, int]] = set()
+    for gtid in filter(None, (part.strip() for part in text.split(","))):
+        domain, server, sequence = gtid.split("-")
+        found.add((int(domain), int(server), int(sequence)))
+    return frozenset(found)
+
+
+def mariadb_missing(state: str, gtid: str) -> str:
+    """Those of `gtid` that a binlog does not hold, as text; "" if it holds all.
+
+    Args:
+        state: ``gtid_binlog_state``: for each domain and each server that wrote to it, the
+            newest GTID. (``gtid_binlog_pos`` has one server for each domain, which does not
+            tell whether the binlog holds another server's transaction of that number.)
+        gtid: what to look for.
+
+    Raises:
+        ValueError: `gtid` is no GTIDs of MariaDB.
+    """
+    newest = {(domain, server): number for domain, server, number in mariadb_gtids(state)}
+    return ",".join(
+        f"{domain}-{server}-{number}"
+        for domain, server, number in sorted(mariadb_gtids(gtid))
+        if newest.get((domain, server), -1) < number
+    )
+
+
+def same_gtids(one: str, other: str) -> bool:
+    """Whether two texts name the same GTIDs, whatever the order and the spaces."""
+    if ":" in one or ":" in other:
+        return str(MysqlGtids(one)) == str(MysqlGtids(other))
+    return mariadb_gtids(one) == mariadb_gtids(other)
+
+
 class MysqlGtids:
     """MySQL's set: for each server's UUID the intervals of executed numbers."""
 

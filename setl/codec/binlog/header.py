@@ -23,9 +23,9 @@ from setl.codec.binlog.row_estimate import RowEstimate
 from setl.codec.binlog.table_map import parse_table_map, table_map_body
 from setl.codec.binlog.transaction import OpenTransaction
 from setl.codec.statement import Statement, StatementKind, parse_statement
-from setl.errors import FatalError
+from setl.errors import FatalError, TransientError
 from setl.model.entry import Entry, EntryKind
-from setl.model.position import BinlogPosition
+from setl.model.position import BinlogOrigin, BinlogPosition
 
 _MARIADB_STANDALONE: Final = 1  # the event after this GTID is a group of its own: DDL
 _TABLES_KEPT: Final = 4096
@@ -60,19 +60,25 @@ class BinlogHeaderReader:
 
     Positions carry the executed GTIDs if they were known at the start, or from the first file
     on whose beginning was read; until then they carry "".
+
+    Positions also carry which file they are of, if the start names at least the server: the
+    file's FORMAT_DESCRIPTION event says when it was begun, and is sent first, wherever in the
+    file a stream starts.
     """
 
     def __init__(self, start: BinlogPosition, *, hold_bytes: int = _HELD_BYTES) -> None:
         """Begin at `start`: the first event given to `read` is the first one sent from there.
 
         Args:
-            start: a transaction boundary.
+            start: a transaction boundary. If its origin says when the file was begun, a stream
+                that begins with another file is refused.
             hold_bytes: bytes of one transaction beyond which its rows come out before its end.
         """
         self._file = start.file
         self._offset = start.offset
         self._gtids: ExecutedGtids | None = _gtids_from(start.gtid)
         self._executed = start.gtid
+        self._origin = start.origin
         self._transaction = ""
         self._open = False
         self._held = OpenTransaction(hold_bytes)
@@ -97,7 +103,7 @@ class BinlogHeaderReader:
     @property
     def position(self) -> BinlogPosition:
         """The place after the last event read, which may lie inside a transaction."""
-        return BinlogPosition(self._file, self._offset, self._executed)
+        return BinlogPosition(self._file, self._offset, self._executed, self._origin)
 
     def read(self, event: bytes, *, checksum: bool) -> Sequence[Entry]:
         """Take the next event in.
@@ -111,6 +117,7 @@ class BinlogHeaderReader:
 
         Raises:
             FatalError: the event cannot be replicated, or is damaged.
+            TransientError: the stream comes from another file than the start's.
         """
         try:
             seconds, kind, _, size, next_offset, flags = EVENT_HEADER.unpack_from(event)
@@ -140,7 +147,7 @@ class BinlogHeaderReader:
         return self._emit(
             Entry(
                 EntryKind.ROWS,
-                BinlogPosition(self._file, self._offset, self._executed),
+                BinlogPosition(self._file, self._offset, self._executed, self._origin),
                 float(seconds),
                 table.schema,
                 table.table,
@@ -164,13 +171,26 @@ class BinlogHeaderReader:
         self._tables[body[:6]] = table
         return ()
 
-    def _format_description(self, event: bytes, _checksum: bool, _: int) -> Sequence[Entry]:  # noqa: FBT001
+    def _format_description(self, event: bytes, _checksum: bool, seconds: int) -> Sequence[Entry]:  # noqa: FBT001
+        if self._origin is not None:
+            self._identify(event, self._origin, seconds)
         # The same server writes the same event into every file, but for a time of creation.
         if _timeless(event) != _timeless(self._format):
             self._format = event
             self._by_body.clear()
         self._tables.clear()
         return ()
+
+    def _identify(self, format_description: bytes, known: BinlogOrigin, created: int) -> None:
+        """Learn which file it is, or see that it is the one that was meant."""
+        (writer,) = struct.unpack_from("<I", format_description, 5)
+        self._origin = BinlogOrigin(known.server, writer, created)
+        if known.created and self._origin != known:
+            raise TransientError(
+                f"{self._file} is not the file of this name that was read before",
+                hint="The source was replaced or reset meanwhile; the place is looked up again",
+                position=self.position,
+            )
 
     # ---- transactions
 
@@ -266,10 +286,15 @@ class BinlogHeaderReader:
         transaction = self._transaction
         if not self._open:
             self._end(EntryKind.DDL, seconds)
+        position = self.position
+        if self._open:
+            # No GTIDs name a place inside a transaction; those before it would lead to its
+            # beginning, and a server says of this place that the transaction is executed.
+            position = BinlogPosition(position.file, position.offset, "", position.origin)
         return self._emit(
             Entry(
                 EntryKind.DDL,
-                self.position,
+                position,
                 float(seconds),
                 schema,
                 table,
@@ -288,6 +313,8 @@ class BinlogHeaderReader:
         self._file, self._offset = file, offset
         if not moved:
             return ()
+        if self._origin is not None:
+            self._origin = BinlogOrigin(self._origin.server)
         if self._open and self._held.rollback() is None:
             raise self._taken_back("the file ends inside a transaction")
         # Transactions do not go on in another file: this one was lost with the server.

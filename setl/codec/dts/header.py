@@ -59,7 +59,14 @@ def read_header(value: bytes, position: KafkaPosition) -> Entry:
     if len(value) <= MOCK_BYTES and not is_whole_record(value):
         return _heartbeat(position, 0)
     if not position.timestamp:
-        position = KafkaPosition(position.topic, position.partition, position.offset, seconds)
+        position = KafkaPosition(
+            position.topic,
+            position.partition,
+            position.offset,
+            seconds,
+            position.record,
+            position.origin,
+        )
     if operation in _ROWS:
         if not name:
             raise _malformed(position, f"a record of operation {operation} names no table")

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setl.codec.binlog.gtid import MariadbGtids, MysqlGtids
+from setl.codec.binlog.gtid import MariadbGtids, MysqlGtids, mariadb_missing, same_gtids
 from setl.errors import FatalError
 from tests.unit.codec.binlog_events import EventWriter
 
@@ -76,3 +76,47 @@ def test_uuids_are_written_as_the_server_does():
     server = uuid.UUID("9D437549-9A4C-11EA-9659-9EFC635AF2AE")
     body = EventWriter.previous_gtids_body({str(server): [(1, 2)]})
     assert str(MysqlGtids.from_previous_event(body)) == "9d437549-9a4c-11ea-9659-9efc635af2ae:1"
+
+
+@pytest.mark.parametrize(
+    ("state", "gtid", "missing"),
+    [
+        ("0-1-5", "0-1-5", ""),
+        ("0-1-6", "0-1-5", ""),
+        ("0-1-4", "0-1-5", "0-1-5"),
+        # Another server's transaction of that number is another transaction.
+        ("0-2-5", "0-1-5", "0-1-5"),
+        ("0-1-5,0-2-9", "0-1-5", ""),
+        ("0-1-4,0-2-9", "0-1-5", "0-1-5"),
+        ("0-1-5,1-1-1", "0-1-5", ""),
+        ("0-1-9", "0-1-5, 1-1-1,2-7-3", "1-1-1,2-7-3"),
+        ("", "0-1-5", "0-1-5"),
+        ("0-1-5", "", ""),
+    ],
+)
+def test_what_a_mariadb_binlog_lacks(state, gtid, missing):
+    assert mariadb_missing(state, gtid) == missing
+
+
+@pytest.mark.parametrize("text", ["3E11FA47-71CA-11E1-9E33-C80AA9429562:1-5", "0-1", "a-b-c"])
+def test_what_is_no_gtid_of_mariadb(text):
+    with pytest.raises(ValueError):  # noqa: PT011
+        mariadb_missing("0-1-5", text)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("", "", True),
+        ("0-1-5", "0-1-5", True),
+        ("1-1-7, 0-1-5", "0-1-5,1-1-7", True),
+        ("0-1-5", "0-2-5", False),
+        ("0-1-5", "0-1-5,1-1-1", False),
+        ("0-1-5", "", False),
+        (f"{A}:1-3:4", f"{A.upper()}:1-4", True),
+        (f"{A}:1-3", f"{A}:1-4", False),
+    ],
+)
+def test_whether_gtids_are_the_same(one, other, same):
+    assert same_gtids(one, other) is same
+    assert same_gtids(other, one) is same

@@ -1,14 +1,15 @@
 import contextlib
 import struct
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from setl.codec.binlog.header import BinlogHeaderReader
-from setl.errors import FatalError
+from setl.errors import FatalError, TransientError
 from setl.model.entry import EntryKind
-from setl.model.position import BinlogPosition
+from setl.model.position import BinlogOrigin, BinlogPosition
 from tests.unit.codec.binlog_events import START, EventWriter, entries_of, names
 
 SERVER = "9d437549-9a4c-11ea-9659-9efc635af2ae"
@@ -280,7 +281,38 @@ def test_create_select_is_ddl_inside_a_transaction():
     ]
     entries, _ = entries_of(events, BinlogPosition("binlog.000007", 4, f"{SERVER}:1-3"))
     assert kinds(entries) == ["BEGIN", "DDL", "ROWS", "COMMIT"]
-    assert [e.position.gtid for e in entries] == [f"{SERVER}:1-3"] * 3 + [f"{SERVER}:1-4"]
+    before, inside = f"{SERVER}:1-3", ""  # reading on after the DDL is inside the transaction
+    assert [e.position.gtid for e in entries] == [before, inside, before, f"{SERVER}:1-4"]
+
+
+def test_positions_say_which_file_they_are_of():
+    writer = EventWriter()
+    known = BinlogOrigin("201")
+    events = [
+        *writer.opening(),
+        *mysql_transaction(writer, 4, one_row),
+        writer.rotate("binlog.000008"),
+        writer.rotate("binlog.000008", artificial=True),
+        writer.format_description(created=9),
+        *mysql_transaction(writer, 5, one_row),
+    ]
+    entries, reader = entries_of(events, BinlogPosition("binlog.000007", 4, origin=known))
+    origins = [e.position.origin for e in entries]
+    first = entries[0].position.origin
+    assert first == BinlogOrigin("201", 1, 1_700_000_000)
+    # Between two files, before the new one has said what it is, only the server is known.
+    assert origins == [first] * 3 + [known] + [reader.position.origin] * 3
+
+
+@pytest.mark.parametrize("other", [{"writer": 2}, {"created": 9}])
+def test_a_file_that_is_another_than_was_meant_is_refused_before_any_entry(other):
+    writer = EventWriter()
+    events = [*writer.opening(), *mysql_transaction(writer, 4, one_row)]
+    start = BinlogPosition("binlog.000007", 4, origin=BinlogOrigin("201"))
+    origin = entries_of(events, start)[0][0].position.origin
+    entries_of(events, replace(start, origin=origin))
+    with pytest.raises(TransientError, match="is not the file of this name"):
+        entries_of(events, replace(start, origin=origin._replace(**other)))
 
 
 @pytest.mark.parametrize(

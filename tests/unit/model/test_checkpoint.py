@@ -1,3 +1,4 @@
+import json
 from dataclasses import replace
 from itertools import pairwise
 
@@ -8,7 +9,16 @@ from hypothesis import strategies as st
 from setl.errors import FatalError
 from setl.model.checkpoint import Checkpoint, CheckpointTracker, check_progress
 from setl.model.entry import EntryKind
-from setl.model.position import BinlogPosition, KafkaPosition
+from setl.model.position import (
+    BinlogOrigin,
+    BinlogPosition,
+    KafkaOrigin,
+    KafkaPosition,
+    document_version,
+    position_from_json,
+    position_to_json,
+    version_generation,
+)
 from tests.unit.model.streams import (
     B,
     C,
@@ -195,3 +205,84 @@ def test_progress_refuses_to_go_back_or_elsewhere(stored, new, says):
 
 def test_a_higher_generation_may_begin_anywhere():
     check_progress(binlog("b.000009", 4), Checkpoint(KafkaPosition("t", 0, 1), generation=2))
+
+
+def test_a_checkpoint_that_moves_keeps_all_but_the_place():
+    stored = Checkpoint(
+        BinlogPosition("b.000009", 500, "0-1-7", BinlogOrigin("1", 1, 9)),
+        applied=BinlogPosition("b.000009", 800),
+        timestamp=77.0,
+        generation=3,
+        rows=12,
+        requested=2,
+    )
+    place = BinlogPosition("other.000001", 4, "0-1-7", BinlogOrigin("2", 2, 8))
+    moved = stored.moved_to(place)
+    assert moved == Checkpoint(place, None, 77.0, generation=4, rows=12, requested=2)
+    check_progress(stored, moved)
+    with pytest.raises(FatalError):
+        check_progress(moved, stored)
+    # What is read from there carries it on.
+    [entry] = entries([EntryKind.COMMIT], lambda _: replace(place, offset=90))
+    after = CheckpointTracker(moved).advance(entry)
+    assert (after.generation, after.requested) == (4, 2)
+    check_progress(moved, after)
+
+
+def test_versions_after_a_move_are_above_all_before():
+    before = BinlogPosition("b.000999", 4_000_000_000)
+    checkpoint = Checkpoint(before, generation=5)
+    moved = checkpoint.moved_to(BinlogPosition("b.000001", 4))
+    low = document_version(moved.generation, moved.resume)
+    assert low > document_version(checkpoint.generation, before)
+    assert version_generation(low) == 6
+    assert version_generation(document_version(5, before)) == 5
+
+
+def test_who_asks_to_start_over():
+    first = binlog("b.000001", 4, generation=2, requested=2)
+    assert [first.outdated(n) for n in (1, 2, 3)] == [False, False, True]
+    # Generations that a move has used up are not the operator's.
+    moved = first.moved_to(BinlogPosition("c.000001", 4)).moved_to(BinlogPosition("d.000001", 4))
+    assert moved.generation == 4
+    assert [moved.outdated(n) for n in (2, 3, 4)] == [False, True, True]
+    # Stored before the two could differ.
+    old = binlog("b.000001", 4, generation=2)
+    assert [old.outdated(n) for n in (2, 3)] == [False, True]
+    assert old.moved_to(BinlogPosition("c.000001", 4)).requested == 2
+
+
+@pytest.mark.parametrize(
+    ("value", "position"),
+    [
+        (
+            {"file": "b.000001", "offset": 4, "gtid": "0-1-1"},
+            BinlogPosition("b.000001", 4, "0-1-1"),
+        ),
+        (
+            {"topic": "t", "partition": 0, "offset": 9, "timestamp": 5},
+            KafkaPosition("t", 0, 9, 5),
+        ),
+    ],
+)
+def test_checkpoints_stored_by_the_first_version_are_read(value, position):
+    stored = {"version": 1, "resume": value, "applied": None, "timestamp": 1.5, "generation": 3}
+    assert Checkpoint.from_json(stored) == Checkpoint(position, None, 1.5, generation=3)
+
+
+@pytest.mark.parametrize(
+    "position",
+    [
+        BinlogPosition("b.000001", 4, "0-1-1", BinlogOrigin("8a-1", 7, 1_700_000_000)),
+        KafkaPosition("t", 0, 9, 5, 4_000_000_000, KafkaOrigin("c-1", "t-1")),
+    ],
+)
+def test_json_keeps_where_a_position_is_from(position):
+    stored = json.loads(json.dumps(position_to_json(position)))
+    assert position_from_json(stored) == position
+    assert isinstance(position_from_json(stored).origin, type(position.origin))
+
+
+def test_an_origin_that_is_none_is_refused():
+    with pytest.raises(FatalError, match="not a stored position"):
+        position_from_json({"file": "b.000001", "offset": 4, "origin": {"server": "1"}})

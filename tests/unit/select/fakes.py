@@ -39,6 +39,9 @@ class ScriptedSource:
     def initial(self):
         raise NotImplementedError
 
+    def locate(self, checkpoint):
+        return checkpoint
+
     def latest(self):
         raise NotImplementedError
 

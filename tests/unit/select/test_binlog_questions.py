@@ -2,34 +2,11 @@ import pytest
 from mysql_event_stream import MesConnectionError, MesError, MesErrorCode
 
 from setl.errors import ConfigurationError, FatalError, SetlError, TransientError
-from setl.model.position import BinlogPosition
+from setl.model.position import BinlogOrigin, BinlogPosition
 from setl.mysql.connection import MysqlEndpoint
 from setl.select import binlog_server
 from setl.select.binlog_errors import is_lost, translate
-from setl.select.binlog_server import BinlogServer, Progress, mariadb_progress
-
-
-@pytest.mark.parametrize(
-    ("executed", "gtid", "progress"),
-    [
-        ("0-1-5", "0-1-5", Progress.THERE),
-        ("0-2-5", "0-1-5", Progress.THERE),  # the newest of a domain counts, whoever wrote it
-        ("0-1-6", "0-1-5", Progress.BEYOND),
-        ("0-1-5,1-1-1", "0-1-5", Progress.BEYOND),
-        ("0-1-4", "0-1-5", Progress.BEHIND),
-        ("0-1-9", "0-1-5, 1-1-1", Progress.BEHIND),
-        ("", "0-1-5", Progress.BEHIND),
-        ("0-1-5", "", Progress.BEYOND),
-    ],
-)
-def test_progress_of_mariadb(executed, gtid, progress):
-    assert mariadb_progress(executed, gtid) is progress
-
-
-@pytest.mark.parametrize("text", ["3E11FA47-71CA-11E1-9E33-C80AA9429562:1-5", "0-1", "a-b-c"])
-def test_what_is_no_gtid_of_mariadb(text):
-    with pytest.raises(ConfigurationError, match="not GTIDs of a MariaDB server"):
-        mariadb_progress("0-1-5", text)
+from setl.select.binlog_server import BinlogServer, PlaceReport
 
 
 class FakeConnection:
@@ -68,7 +45,13 @@ FILES = [("mysql-bin.000006", 5000, "No"), ("mysql-bin.000007", 1234, "No")]
 def answering(monkeypatch):
     def install(version, **answers):
         connection = FakeConnection(
-            {"SELECT VERSION()": [(version,)], "SHOW BINARY LOGS": FILES, **answers}
+            {
+                "SELECT VERSION()": [(version,)],
+                "SHOW BINARY LOGS": FILES,
+                "SELECT @@server_uuid": [("8a-1",)],
+                "SELECT @@GLOBAL.server_id": [(101,)],
+                **answers,
+            }
         )
         monkeypatch.setattr(binlog_server, "connect", lambda *_, **__: connection)
         return BinlogServer(MysqlEndpoint("db1", 3306, "u", "p")), connection
@@ -79,7 +62,9 @@ def answering(monkeypatch):
 @pytest.mark.parametrize("version", ["8.4.2", "9.7.0-commercial", "8.2.0"])
 def test_mysql_since_8_2_is_asked_by_the_new_name(answering, version):
     server, _ = answering(version, **{"SHOW BINARY LOG STATUS": [STATUS]})
-    assert server.latest() == BinlogPosition("mysql-bin.000007", 1234, "8a-1:1-5,8a-2:1-3")
+    assert server.latest() == BinlogPosition(
+        "mysql-bin.000007", 1234, "8a-1:1-5,8a-2:1-3", BinlogOrigin("8a-1")
+    )
 
 
 @pytest.mark.parametrize("version", ["8.0.36", "5.7.44-log"])
@@ -96,19 +81,49 @@ def test_mariadb_is_asked_by_the_old_name_and_for_the_gtids_of_the_place(answeri
             "SELECT BINLOG_GTID_POS(%s, %s)": [("0-1-9",)],
         },
     )
-    assert server.latest() == BinlogPosition("b.000007", 1234, "0-1-9")
+    assert server.latest() == BinlogPosition("b.000007", 1234, "0-1-9", BinlogOrigin("101"))
+
+
+MISSING = "SELECT GTID_SUBTRACT(%s, @@GLOBAL.gtid_executed)"
+
+
+@pytest.mark.parametrize("missing", ["", "8a-1:4-5,\n8a-2:1"])
+def test_mysql_compares_gtids_itself(answering, missing):
+    server, _ = answering("8.4.2", **{MISSING: [(missing,)]})
+    text = missing.replace("\n", "")
+    assert server.missing("8a-1:1-5,8a-2:1") == text
+    report = server.examine(BinlogPosition("mysql-bin.000006", 300, "8a-1:1-5,8a-2:1"))
+    says = f"the server has not executed {text}" if text else ""
+    assert report == PlaceReport("8a-1", disagreement=says)
 
 
 @pytest.mark.parametrize(
-    ("answer", "progress"),
-    [((0, 1), Progress.BEHIND), ((1, 1), Progress.THERE), ((1, 0), Progress.BEYOND)],
+    ("there", "disagreement"),
+    [
+        ("0-1-5,1-1-2", ""),
+        ("1-1-2,0-1-5", ""),
+        ("0-1-6,1-1-2", "GTID 0-1-6,1-1-2 ends there, and not 0-1-5,1-1-2"),
+        ("", "GTID nothing ends there, and not 0-1-5,1-1-2"),
+        (None, "no event begins there"),
+    ],
 )
-def test_mysql_compares_gtids_itself(answering, answer, progress):
-    statement = (
-        "SELECT GTID_SUBSET(%s, @@GLOBAL.gtid_executed), GTID_SUBSET(@@GLOBAL.gtid_executed, %s)"
-    )
-    server, _ = answering("8.4.2", **{statement: [answer]})
-    assert server.progress("8a-1:1-5") is progress
+def test_mariadb_tells_the_gtids_of_the_place(answering, there, disagreement):
+    server, _ = answering("10.11.6-MariaDB", **{"SELECT BINLOG_GTID_POS(%s, %s)": [(there,)]})
+    report = server.examine(BinlogPosition("mysql-bin.000006", 300, "0-1-5,1-1-2"))
+    assert report == PlaceReport("101", disagreement=disagreement, proved=not disagreement)
+
+
+def test_what_is_no_gtid_is_a_matter_of_configuration(answering):
+    server, _ = answering("10.11-MariaDB", **{"SELECT @@GLOBAL.gtid_binlog_state": [("0-1-5",)]})
+    with pytest.raises(ConfigurationError, match="not GTIDs of a MariaDB server"):
+        server.missing("3E11FA47-71CA-11E1-9E33-C80AA9429562:1-5")
+
+
+def test_without_gtids_a_place_that_exists_may_be_right(answering):
+    server, _ = answering("8.4.2")
+    assert server.examine(BinlogPosition("mysql-bin.000006", 300)) == PlaceReport("8a-1")
+    gone = server.examine(BinlogPosition("mysql-bin.000006", 5001, "8a-1:1-5"))
+    assert "ends at 5000" in gone.absence
 
 
 def test_a_server_without_binlog(answering):
@@ -136,7 +151,7 @@ def test_why_a_position_is_gone(answering, position, says):
 
 def test_a_position_at_the_very_end_is_there(answering):
     server, _ = answering("8.4.2")
-    server.check(BinlogPosition("mysql-bin.000007", 1234))
+    assert server.check(BinlogPosition("mysql-bin.000007", 1234)) == "8a-1"
     server.check(BinlogPosition("mysql-bin.000006", 4))
 
 

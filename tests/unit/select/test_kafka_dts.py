@@ -1,6 +1,7 @@
 """What the Kafka client gets to see, and what it does that an embedded broker does not."""
 
 from types import SimpleNamespace
+from zlib import crc32
 
 import pytest
 from kafka import errors
@@ -8,10 +9,11 @@ from kafka.structs import TopicPartition
 
 from setl.config.channel import DtsSource
 from setl.errors import ConfigurationError, FatalError, PositionLostError, TransientError
-from setl.model.position import KafkaPosition
+from setl.model.position import KafkaOrigin, KafkaPosition
 from setl.select import kafka_dts
 from setl.select.kafka_client import client_settings, translate
 from setl.select.kafka_dts import DtsKafkaSource
+from tests.unit.codec.dts_records import record as dts_record
 from tests.unit.select.fakes import ManualClock
 
 PARTITION = TopicPartition("orders", 0)
@@ -75,6 +77,10 @@ class FakeConsumer:
     """Plays back answers of `poll`; an exception among them is raised."""
 
     def __init__(self):
+        self._cluster = SimpleNamespace(cluster_id="c1", _topic_ids={})
+        self._manager = SimpleNamespace(
+            cluster=SimpleNamespace(leader_for_partition=lambda _: 1), _conns={1: object()}
+        )
         self.polls = []
         self.bounds = (0, 10)
         self.asked = 0
@@ -169,3 +175,80 @@ def test_closed_means_closed(opened):
     with pytest.raises(TransientError):
         source.read(10, 0)
     source.close()
+
+
+def valued(*values, first):
+    return {
+        PARTITION: [
+            SimpleNamespace(offset=first + i, value=value) for i, value in enumerate(values)
+        ]
+    }
+
+
+def test_the_record_before_the_place_is_read_again_and_compared(opened):
+    source, consumer = opened
+    value = dts_record(sourceTimestamp=1_700_000_100)
+    place = KafkaPosition("orders", 0, 3, record=crc32(value))
+    consumer.polls = [valued(value, b"", first=2)]
+    source.open(place)
+    assert consumer.sought == 2
+    assert [e.position.offset for e in source.read(10, 1)] == [4]
+    source.open(place)
+    consumer.polls = [valued(dts_record(id=7), b"", first=2)]
+    with pytest.raises(TransientError, match="another record stands before 3"):
+        source.read(10, 1)
+    source.open(place)
+    consumer.polls = [valued(value, first=3)]  # it is not there any more
+    with pytest.raises(TransientError, match="another record stands before 3"):
+        source.read(10, 1)
+
+
+def test_a_connection_made_anew_ends_reading_before_what_came_over_it(opened):
+    source, consumer = opened
+    consumer.polls = [records(3)]
+    assert len(source.read(10, 1)) == 1
+    consumer._manager._conns[1] = object()
+    consumer.polls = [records(4)]
+    with pytest.raises(TransientError, match="the connection to the brokers was lost"):
+        source.read(10, 1)
+    consumer.polls = [errors.OffsetOutOfRangeError({PARTITION: 4})]
+    consumer.bounds = (8, 10)
+    with pytest.raises(TransientError, match="the connection to the brokers was lost"):
+        source.read(10, 1)  # what those brokers have is not what was asked for
+
+
+def test_another_cluster_or_topic_ends_reading(opened):
+    source, consumer = opened
+    consumer._cluster.cluster_id = "c2"
+    consumer.polls = [records(3)]
+    with pytest.raises(TransientError, match="cluster c1, and c2 answers now"):
+        source.read(10, 1)
+    known = KafkaOrigin("c1", "t1")
+    with pytest.raises(TransientError, match="c2 answers now"):
+        source.open(KafkaPosition("orders", 0, 3, origin=known))
+    consumer._cluster.cluster_id = "c1"
+    consumer._cluster._topic_ids["orders"] = "t2"
+    with pytest.raises(TransientError, match="it was made anew"):
+        source.open(KafkaPosition("orders", 0, 3, origin=known))
+
+
+def test_an_offset_beyond_the_end_of_a_topic_made_anew_is_looked_up_again(opened):
+    source, consumer = opened
+    consumer.polls = [records(3), errors.OffsetOutOfRangeError({PARTITION: 4})]
+    source.read(10, 1)
+    consumer.bounds = (0, 2)
+    with pytest.raises(TransientError, match="the topic ends at 2"):
+        source.read(10, 1)
+
+
+def test_positions_know_enough_to_be_found_again(opened):
+    source, consumer = opened
+    consumer._cluster._topic_ids["orders"] = "t1"
+    value = dts_record(sourceTimestamp=1_700_000_100)
+    consumer.polls = [valued(value, b"", value, first=3)]
+    source.open(KafkaPosition("orders", 0, 3, 1_600_000_000))
+    one, filler, _ = source.read(10, 1)
+    known = KafkaOrigin("c1", "t1")
+    assert one.position == KafkaPosition("orders", 0, 4, 1_700_000_100, crc32(value), known)
+    # A filler has no time of its own.
+    assert filler.position == KafkaPosition("orders", 0, 5, 1_700_000_100, 0, known)

@@ -1,0 +1,787 @@
+"""The source behind an address is not the one it was: rotated, purged, reset, replaced.
+
+No entry may be lost without an error, and none may be read from a place that only looks the same.
+"""
+
+import threading
+import time
+import uuid
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from kafka import KafkaAdminClient, KafkaProducer
+from kafka.admin import NewTopic
+from kafka.structs import TopicPartition
+
+from setl.config.channel import DtsSource, GtidStart
+from setl.errors import PositionLostError, SetlError, TransientError
+from setl.model.checkpoint import Checkpoint, CheckpointTracker
+from setl.model.entry import EntryKind
+from setl.model.position import BinlogPosition, KafkaPosition
+from setl.select import mysql_binlog
+from setl.select.batching import BatchSettings
+from setl.select.binlog_stream import StreamLimits
+from setl.select.kafka_dts import DtsKafkaSource
+from setl.select.mysql_binlog import MysqlBinlogSource
+from setl.select.reader import SelectLoop
+from setl.select.reading import SelectSettings
+from setl_embedded import Kafka, MariaDb
+from tests.integration.pipelines import execute, fresh_name
+from tests.loading import endpoint_of
+from tests.unit.codec.dts_records import integer, record, row_record
+from tests.waiting import eventually
+
+pytestmark = pytest.mark.servers
+
+READER = 3_900_000_001
+
+
+def source_of(server, start: Any = "latest", reader=READER):
+    return MysqlBinlogSource(endpoint_of(server), reader, start, StreamLimits(silence=5.0))
+
+
+@contextmanager
+def opened(server, position, reader=READER):
+    source = source_of(server, reader=reader)
+    try:
+        source.open(position)
+        yield source
+    finally:
+        source.close()
+
+
+def read_until(source, done, timeout=20.0):
+    """Entries until `done` of them is true."""
+    entries, deadline = [], time.monotonic() + timeout
+    while not done(entries):
+        assert time.monotonic() < deadline, f"{len(entries)} entries, last {entries[-3:]}"
+        entries += source.read(1000, 0.5)
+    return entries
+
+
+def read_to_end(server, position, timeout=20.0):
+    """Entries from a position to where the server's binlog ends now."""
+    end = source_of(server).latest().order
+    with opened(server, position) as source:
+        return read_until(source, lambda found: found and found[-1].position.order >= end, timeout)
+
+
+def ended(entry):
+    return entry.kind in (EntryKind.COMMIT, EntryKind.DDL)
+
+
+def transactions(entries):
+    return [e.transaction for e in entries if ended(e)]
+
+
+def row_counts(entries):
+    counts = {}
+    for entry in entries:
+        if entry.kind is EntryKind.ROWS:
+            counts[entry.transaction] = counts.get(entry.transaction, 0) + 1
+    return counts
+
+
+def newest(server):
+    return execute(server, "SELECT @@GLOBAL.gtid_binlog_pos")[0][0]
+
+
+def insert(server, table, times=1, rows=1, domain=None):
+    with server.connect(autocommit=False) as connection, connection.cursor() as cursor:
+        if domain is not None:
+            cursor.execute(f"SET SESSION gtid_domain_id = {domain}")
+        for _ in range(times):
+            for _ in range(rows):
+                cursor.execute(f"INSERT INTO {table} (v) VALUES (UUID())")
+            connection.commit()
+
+
+def make_table(server):
+    name = fresh_name("replaced")
+    execute(
+        server,
+        f"CREATE DATABASE {name}",
+        f"CREATE TABLE {name}.t (id BIGINT PRIMARY KEY AUTO_INCREMENT, v VARCHAR(40))",
+    )
+    return f"{name}.t"
+
+
+def follow(replica, server):
+    """Make a server the replica of another."""
+    execute(
+        replica,
+        f"CHANGE MASTER TO MASTER_HOST='{server.host}', MASTER_PORT={server.port},"
+        f" MASTER_USER='{server.user}', MASTER_PASSWORD='{server.password}',"
+        " MASTER_USE_GTID=slave_pos",
+        "START SLAVE",
+    )
+
+
+def caught_up(replica, server):
+    gtid = newest(server)
+    assert execute(replica, f"SELECT MASTER_GTID_WAIT('{gtid}', 30)") == ((0,),)
+    # The replica's own binlog ends with it as well, not just its tables.
+    eventually(lambda: newest(replica) == gtid, 10)
+
+
+def checkpoint_at(entries, index):
+    """The checkpoint after the first `index` entries, read from a boundary on."""
+    tracker = CheckpointTracker(Checkpoint(entries[0].position))
+    tracker.advance_all(entries[1:index])
+    return tracker.checkpoint
+
+
+def commits(entries):
+    return [i + 1 for i, entry in enumerate(entries) if entry.kind is EntryKind.COMMIT]
+
+
+def binlog_place(checkpoint):
+    assert isinstance(checkpoint.resume, BinlogPosition)
+    return checkpoint.resume
+
+
+class Pair:
+    """A server and its replica, whose binlog holds the same transactions in other files."""
+
+    def __init__(self, one, two):
+        self.one, self.two = one, two
+        self.table = make_table(one)
+        self.origin = source_of(one).initial()
+
+    def write(self, times=1, rows=1):
+        insert(self.one, self.table, times, rows)
+
+    def read(self):
+        """Everything since this object was made, as the first server has it."""
+        return read_to_end(self.one, self.origin)
+
+
+@pytest.fixture(scope="module")
+def servers(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("replaced")
+    with (
+        MariaDb(folder / "one", "one", 201, gtid_domain_id=1) as one,
+        MariaDb(
+            folder / "two", "two", 202, gtid_domain_id=1, options=["--log-slave-updates=ON"]
+        ) as two,
+    ):
+        # So that its files and offsets are others from the beginning.
+        execute(two, "FLUSH BINARY LOGS", "FLUSH BINARY LOGS")
+        follow(two, one)
+        yield one, two
+
+
+@pytest.fixture
+def pair(servers):
+    made = Pair(*servers)
+    yield made
+    execute(made.two, "START SLAVE")
+    caught_up(made.two, made.one)
+
+
+@pytest.fixture
+def own(tmp_path):
+    with MariaDb(tmp_path, "own", 203, gtid_domain_id=1) as server:
+        yield server
+
+
+# ---- another server with the same transactions
+
+
+def test_on_a_replica_reading_goes_on_behind_the_same_transaction(pair):
+    pair.write(20)
+    entries = pair.read()
+    caught_up(pair.two, pair.one)
+    source = source_of(pair.two)
+    for index in (commits(entries)[4], commits(entries)[-1]):
+        checkpoint = replace(checkpoint_at(entries, index), rows=77, timestamp=5.0)
+        assert source_of(pair.one).locate(checkpoint) is checkpoint
+        moved = source.locate(checkpoint)
+        assert str(moved.resume) != str(checkpoint.resume)
+        place, left = binlog_place(moved), binlog_place(checkpoint)
+        assert place.gtid == left.gtid
+        assert place.origin is not None
+        assert place.origin.server == "202"
+        assert (moved.generation, moved.rows, moved.timestamp) == (2, 77, 5.0)
+        assert moved.applied is None
+        assert source.locate(checkpoint) == moved  # asked again, the same
+        assert source.locate(moved) is moved  # and that holds
+        pair.write(2)
+        rest = read_to_end(pair.one, checkpoint.resume)
+        caught_up(pair.two, pair.one)
+        found = read_to_end(pair.two, moved.resume)
+        assert transactions(found) == transactions(rest)
+        assert row_counts(found) == row_counts(rest)
+        assert len(set(transactions(found))) == len(transactions(found)) > 1
+
+
+def test_a_place_that_exists_on_the_replica_and_is_another_one(pair):
+    """The dangerous one: nothing fails, and transactions between the two places are missing."""
+    pair.write(12)
+    entries = pair.read()
+    caught_up(pair.two, pair.one)
+    index = commits(entries)[5]
+    left = entries[index - 1].position
+    on_two = read_to_end(pair.two, BinlogPosition(binlogs(pair.two)[-1], 4))
+    there = next(
+        e.position for e in on_two if e.transaction == transactions(entries)[9] and ended(e)
+    )
+    assert there.gtid != left.gtid
+    # Servers number files alike, and transactions of one size end at the same offsets.
+    trap = replace(left, file=there.file, offset=there.offset)
+    checkpoint = Checkpoint(trap)
+    moved = source_of(pair.two).locate(checkpoint)
+    assert moved.generation == 2
+    rest = transactions(entries[index:])
+    assert transactions(read_to_end(pair.two, moved.resume)) == rest
+    # Whoever opens it all the same gets an error before any entry.
+    with opened(pair.two, trap) as source, pytest.raises(TransientError, match="is not the file"):
+        read_until(source, lambda found: found)
+
+
+def binlogs(server):
+    return [row[0] for row in execute(server, "SHOW BINARY LOGS")]
+
+
+def test_a_transaction_that_was_cut_is_delivered_whole_again(pair):
+    pair.write(3)
+    pair.write(1, rows=40)
+    pair.write(3)
+    entries = pair.read()
+    caught_up(pair.two, pair.one)
+    large = next(t for t, n in row_counts(entries).items() if n == 40)
+    inside = [i for i, e in enumerate(entries) if e.transaction == large][20]
+    checkpoint = checkpoint_at(entries, inside)
+    assert checkpoint.applied is not None
+    assert source_of(pair.one).locate(checkpoint) is checkpoint
+    moved = source_of(pair.two).locate(checkpoint)
+    assert moved.applied is None
+    assert moved.generation == 2
+    found = read_to_end(pair.two, moved.resume)
+    assert transactions(found)[0] == large
+    assert row_counts(found)[large] == 40
+
+
+def test_going_back_to_the_first_server_is_another_move(pair):
+    pair.write(5)
+    entries = pair.read()
+    caught_up(pair.two, pair.one)
+    checkpoint = checkpoint_at(entries, commits(entries)[2])
+    there = source_of(pair.two).locate(checkpoint)
+    back = source_of(pair.one).locate(there)
+    assert back.generation == 3
+    assert back.resume == checkpoint.resume
+
+
+def test_domains_that_are_interleaved_otherwise_lose_nothing(pair):
+    """What one server has between two places may be on either side of one on the other."""
+    execute(pair.two, "STOP SLAVE")
+    insert(pair.one, pair.table, 2)
+    insert(pair.one, pair.table, 2, domain=11)
+    entries = pair.read()
+    place = entries[commits(entries)[-1] - 1].position
+    insert(pair.one, pair.table, 2)
+    insert(pair.one, pair.table, 2, domain=11)
+    # The replica gets the second domain's transactions first.
+    stop_at = ",".join(sorted({*newest(pair.one).split(",")} - {first_domain(newest(pair.one))}))
+    first = first_domain(execute(pair.two, "SELECT @@GLOBAL.gtid_slave_pos")[0][0])
+    execute(pair.two, f"START SLAVE UNTIL master_gtid_pos = '{first},{stop_at}'")
+    eventually(
+        lambda: execute(pair.two, "SELECT @@GLOBAL.gtid_slave_pos")[0][0].endswith(
+            stop_at.split(",")[-1]
+        ),
+        20,
+    )
+    eventually(lambda: not slave_runs(pair.two), 20)
+    execute(pair.two, "START SLAVE")
+    end = newest(pair.one)
+    assert execute(pair.two, f"SELECT MASTER_GTID_WAIT('{end}', 30)") == ((0,),)
+    moved = source_of(pair.two).locate(Checkpoint(place))
+    with opened(pair.one, place) as one, opened(pair.two, moved.resume) as two:
+        rest = set(transactions(read_until(one, lambda found: len(transactions(found)) >= 4)))
+        found = transactions(read_until(two, lambda found: rest <= set(transactions(found))))
+    assert len(rest) == 4
+    assert len(found) > 4  # the rest, and what cannot be told apart by one place
+    assert source_of(pair.two).locate(moved) is moved
+
+
+def first_domain(gtids):
+    return next(g for g in gtids.split(",") if g.startswith("1-"))
+
+
+def slave_runs(server):
+    with server.connect() as connection, connection.cursor() as cursor:
+        cursor.execute("SHOW SLAVE STATUS")
+        names = [column[0] for column in cursor.description]
+        return dict(zip(names, cursor.fetchone(), strict=True))["Slave_SQL_Running"] == "Yes"
+
+
+# ---- another server without them
+
+
+def test_a_replica_that_lacks_transactions_is_a_lost_position(pair):
+    pair.write(3)
+    caught_up(pair.two, pair.one)
+    execute(pair.two, "STOP SLAVE")
+    pair.write(3)
+    entries = pair.read()
+    checkpoint = checkpoint_at(entries, len(entries))
+    gtid = first_domain(newest(pair.one))
+    with pytest.raises(PositionLostError) as raised:
+        source_of(pair.two).locate(checkpoint)
+    text = str(raised.value)
+    assert f"of server 201, and server 202 answers now, which lacks GTIDs {gtid}" in text
+    assert "still catches up" in raised.value.hint
+    assert "setl position reset" in raised.value.hint
+    execute(pair.two, "START SLAVE")
+    caught_up(pair.two, pair.one)
+    assert source_of(pair.two).locate(checkpoint).generation == 2
+
+
+def test_without_gtids_another_server_is_a_lost_position(pair):
+    pair.write(3)
+    entries = pair.read()
+    caught_up(pair.two, pair.one)
+    known = replace(entries[commits(entries)[0] - 1].position, gtid="")
+    assert source_of(pair.one).locate(Checkpoint(known)).resume is known
+    with pytest.raises(PositionLostError, match="without GTIDs it cannot be found there"):
+        source_of(pair.two).locate(Checkpoint(known))
+
+
+def test_a_checkpoint_stored_without_origin_is_taken_for_what_it_is(pair):
+    pair.write(5)
+    entries = pair.read()
+    caught_up(pair.two, pair.one)
+    place = entries[commits(entries)[1] - 1].position
+    old = Checkpoint.from_json(Checkpoint(replace(place, origin=None)).to_json())
+    assert source_of(pair.one).locate(old) is old
+    source = source_of(pair.one)
+    source.open(old.resume)
+    found = read_until(source, lambda found: found)
+    assert found[0].position.origin.server == "201"  # from here on it is known
+    source.close()
+    # Its GTIDs tell a wrong place all the same, but not what became of the server.
+    with pytest.raises(PositionLostError):
+        source_of(pair.two).locate(old)
+
+
+# ---- the same server
+
+
+def purge_all(server):
+    """Keep the newest binlog only."""
+    execute(server, "FLUSH BINARY LOGS")
+    keep = binlogs(server)[-1]
+
+    def purged():
+        # Refused while the server still needs a file to recover from a crash.
+        execute(server, f"PURGE BINARY LOGS TO '{keep}'")
+        return binlogs(server) == [keep]
+
+    eventually(purged, 20)
+    return keep
+
+
+PURGED = "of server 201, and server 204 answers now: the source has purged what follows the GTIDs"
+
+
+def test_purged_is_lost_on_this_server_and_on_another(servers, tmp_path):
+    one, _ = servers
+    pair = Pair(*servers)
+    with MariaDb(
+        tmp_path, "three", 204, gtid_domain_id=1, options=["--log-slave-updates=ON"]
+    ) as three:
+        follow(three, one)
+        pair.write(5)
+        entries = pair.read()
+        checkpoint = checkpoint_at(entries, commits(entries)[1])
+        caught_up(three, one)
+        assert source_of(three).locate(checkpoint).generation == 2
+        # Read to the end there, nothing that was purged is needed.
+        end = checkpoint_at(entries, len(entries))
+        keep = purge_all(three)
+        moved = source_of(three).locate(end)
+        assert binlog_place(moved).file == keep
+        with pytest.raises(PositionLostError, match=PURGED):
+            source_of(three).locate(checkpoint)
+        # Back on a position of its own, it is plainly purged.
+        here = replace(
+            checkpoint,
+            resume=replace(checkpoint.resume, origin=moved.resume.origin, file="binlog.000001"),
+        )
+        with pytest.raises(PositionLostError, match=r"binlog\.000001 was purged; it keeps"):
+            source_of(three).locate(here)
+
+
+def test_reset_is_lost_even_when_files_offsets_and_gtids_come_again(own):
+    table = make_table(own)
+    start = BinlogPosition(binlogs(own)[0], 4)
+    insert(own, table, 10)
+    entries = read_to_end(own, start)
+    checkpoint = checkpoint_at(entries, commits(entries)[5])
+    assert source_of(own).locate(checkpoint) is checkpoint
+    time.sleep(1.1)  # a file begun in the same second is told apart by its contents alone
+    execute(own, "RESET MASTER")
+    with pytest.raises(PositionLostError, match="binlogs were reset"):
+        source_of(own).locate(checkpoint)
+    insert(own, table, 30)
+    again = read_to_end(own, start)
+    assert binlog_place(checkpoint).gtid in transactions(again)
+    with pytest.raises(PositionLostError, match="was begun by server 203 at") as raised:
+        source_of(own).locate(checkpoint)
+    assert "setl position reset" in raised.value.hint
+    # Its number was given again, to another transaction.
+    there = next(e for e in again if e.position.gtid == binlog_place(checkpoint).gtid and ended(e))
+    with pytest.raises(PositionLostError, match="was begun by server 203 at"):
+        source_of(own).locate(Checkpoint(replace(there.position, origin=checkpoint.resume.origin)))
+    with pytest.raises(PositionLostError, match="ends there, and not"):
+        source_of(own).locate(Checkpoint(replace(there.position, gtid="1-203-2")))
+    with pytest.raises(PositionLostError, match="no event begins there"):
+        source_of(own).locate(Checkpoint(replace(there.position, offset=there.position.offset + 1)))
+    assert source_of(own).locate(Checkpoint(there.position)).resume is there.position
+
+
+def test_a_reset_is_noticed_while_a_stream_is_open(own, monkeypatch):
+    """The server goes on with heartbeats on a stream of a binlog that is no more."""
+    monkeypatch.setattr(mysql_binlog, "_QUIET", 1.0)
+    table = make_table(own)
+    insert(own, table, 10)
+    with opened(own, BinlogPosition(binlogs(own)[0], 4)) as source:
+        entries = read_until(source, lambda found: len(transactions(found)) >= 12)
+        time.sleep(1.1)
+        execute(own, "RESET MASTER")
+        insert(own, table, 2)
+        with pytest.raises(TransientError, match="sends nothing and its binlog ends at"):
+            read_until(source, lambda found: found, 20)
+    with pytest.raises(PositionLostError, match="were reset"):
+        source_of(own).locate(checkpoint_at(entries, len(entries)))
+
+
+def test_a_stream_at_rest_stays_at_rest(own, monkeypatch):
+    monkeypatch.setattr(mysql_binlog, "_QUIET", 0.2)
+    table = make_table(own)
+    insert(own, table, 1)
+    source = source_of(own)
+    source.open(source.initial())
+    for _ in range(6):
+        assert source.read(10, 0.3) == ()
+    execute(own, "FLUSH BINARY LOGS")
+    found = read_until(source, lambda found: found)
+    assert [e.kind for e in found] == [EntryKind.HEARTBEAT]
+    for _ in range(6):
+        assert source.read(10, 0.3) == ()
+    source.close()
+
+
+def test_every_boundary_of_a_stream_is_found_to_be_right(own):
+    """No false alarm: DDL, rotations, restarts, empty transactions, two domains."""
+    table = make_table(own)
+    start = BinlogPosition(binlogs(own)[0], 4)
+    schema = table.partition(".")[0]
+    for number in range(3):
+        insert(own, table, 2, rows=3)
+        execute(own, f"ALTER TABLE {table} ADD c{number} INT", f"ANALYZE TABLE {table}")
+        execute(own, f"CREATE TABLE {schema}.copy{number} AS SELECT * FROM {table}")
+        insert(own, table, 1, domain=9)
+        execute(own, "FLUSH BINARY LOGS")
+    own.stop()
+    own.start()
+    insert(own, table, 2)
+    source = source_of(own)
+    source.open(replace(start, origin=None))
+    entries = read_until(
+        source, lambda found: found and found[-1].position.order == source.latest().order
+    )
+    source.close()
+    tracker, places = CheckpointTracker(Checkpoint(start)), set()
+    for entry in entries:
+        places.add(tracker.advance(entry).resume)
+    assert len(places) > 20
+    for place in places:
+        assert source_of(own).locate(Checkpoint(place)).resume is place
+
+
+# ---- rotation under load
+
+
+def test_rotations_under_load_lose_and_reorder_nothing(own):
+    tables = [make_table(own) for _ in range(2)]
+    source = source_of(own)
+    start = source.initial()
+    stopped, rotations = threading.Event(), 0
+
+    def write(table):
+        while not stopped.is_set():
+            insert(own, table, 10, rows=2)
+
+    writers = [threading.Thread(target=write, args=(table,)) for table in tables]
+    loop = SelectLoop(
+        source, SelectSettings(BatchSettings(rows=50, wait=0.01)), epoch=1, name="rotating"
+    )
+    checkpoint, entries, interrupted = Checkpoint(start), [], 0
+    loop.start(checkpoint)
+    for writer in writers:
+        writer.start()
+    try:
+        deadline = time.monotonic() + 60
+        while rotations < 40:
+            assert time.monotonic() < deadline
+            execute(own, "FLUSH BINARY LOGS")
+            rotations += 1
+            batch = loop.next_batch(5)
+            if batch is None:
+                continue
+            if rotations % 10 == 0:
+                # A load fails: read again from what is acknowledged, perhaps files back.
+                assert source_of(own, reader=READER + 1).locate(checkpoint) is checkpoint
+                loop.rollback(TransientError("the target is down"))
+                interrupted += 1
+                continue
+            entries += [e for e in batch.entries if not checkpoint.covers(e)]
+            checkpoint = loop.ack(batch)
+        stopped.set()
+        for writer in writers:
+            writer.join()
+        end = newest(own)
+        while not entries or entries[-1].position.gtid != end:
+            assert time.monotonic() < deadline
+            batch = loop.next_batch(5)
+            assert batch is not None
+            entries += [e for e in batch.entries if not checkpoint.covers(e)]
+            checkpoint = loop.ack(batch)
+    finally:
+        stopped.set()
+        loop.stop()
+    assert interrupted >= 3
+    sequence = [int(gtid.split("-")[2]) for gtid in transactions(entries)]
+    first = int(binlog_place(Checkpoint(start)).gtid.split("-")[2])
+    assert sequence == list(range(first + 1, first + 1 + len(sequence)))
+    written = sum(execute(own, f"SELECT COUNT(*) FROM {table}")[0][0] for table in tables)
+    assert sum(e.kind is EntryKind.ROWS for e in entries) == written
+    assert len({e.position.file for e in entries}) > 30
+
+
+def test_a_start_by_gtid_of_another_server_with_that_number_is_refused(pair):
+    pair.write(3)
+    gtid = first_domain(newest(pair.one))
+    domain, _, number = gtid.split("-")
+    with pytest.raises(PositionLostError, match="has not executed the GTIDs 1-999-"):
+        source_of(pair.one, GtidStart(gtid=f"{domain}-999-{number}")).initial()
+
+
+# ---- Kafka
+
+
+class Topic:
+    """A topic whose records carry the times that the test gives them."""
+
+    def __init__(self, brokers, name):
+        self.brokers, self.name = brokers, name
+        self.producer = KafkaProducer(bootstrap_servers=brokers, linger_ms=2)
+
+    def send(self, *records):
+        """Records as (seconds, value); Kafka keeps the same time."""
+        for seconds, value in records:
+            self.producer.send(self.name, value, partition=0, timestamp_ms=seconds * 1000)
+        self.producer.flush()
+
+    def transaction(self, number, seconds, rows=2):
+        rows = [
+            row_record(
+                "INSERT",
+                [("id", 3)],
+                after=[integer(number * 100 + row)],
+                sourceTimestamp=seconds,
+                id=number,
+            )
+            for row in range(rows)
+        ]
+        begin, commit = (
+            record(operation, sourceTimestamp=seconds, id=number)
+            for operation in ("BEGIN", "COMMIT")
+        )
+        self.send(*[(seconds, value) for value in (begin, *rows, commit)])
+
+    def close(self):
+        self.producer.close(0)
+
+
+BASE = 1_790_000_000
+
+
+@pytest.fixture
+def brokers(tmp_path):
+    """Starts brokers at one address, one after the other."""
+    started, port = [], []
+
+    def start():
+        if started:
+            started[-1].stop()
+        broker = Kafka(tmp_path / f"kafka-{len(started)}")
+        if port:
+            broker.port = port[0]
+        port.append(broker.port)
+        broker.start()
+        started.append(broker)
+        return broker
+
+    yield start
+    for broker in started:
+        with suppress(SetlError):
+            broker.stop()
+
+
+@pytest.fixture
+def dts():
+    made = []
+
+    def source(brokers, topic, start: Any = "earliest"):
+        config = DtsSource(type="dts", brokers=[brokers], topic=topic, start=start)
+        made.append(DtsKafkaSource(config, timeout=3.0))
+        return made[-1]
+
+    yield source
+    for one in made:
+        one.close()
+
+
+def read_dts(source, position, count):
+    source.open(position)
+    return read_until(source, lambda found: len(found) >= count)
+
+
+def payloads(entries):
+    return [e.payload for e in entries if e.kind is EntryKind.ROWS]
+
+
+def test_another_kafka_is_found_by_time_and_nothing_is_lost(brokers, dts):
+    name = f"dts-{uuid.uuid4().hex[:8]}"
+    topic = Topic(brokers().brokers, name)
+    for number in range(20):
+        topic.transaction(number, BASE + 30 * number)
+    source = dts(topic.brokers, name)
+    entries = read_dts(source, source.initial(), 80)
+    checkpoint = checkpoint_at(entries, 48)  # the end of the twelfth
+    assert checkpoint.resume == entries[47].position
+    assert entries[47].position.timestamp == BASE + 30 * 11
+    assert source.locate(checkpoint) is checkpoint
+    topic.close()
+
+    brokers()
+    # It has the stream from a later beginning, so that offsets mean something else there.
+    again = Topic(topic.brokers, name)
+    for number in range(5, 20):
+        again.transaction(number, BASE + 30 * number)
+    moved = source.locate(checkpoint)
+    assert moved.generation == 2
+    assert moved.applied is None
+    assert source.locate(moved) is moved
+    found = payloads(read_dts(source, moved.resume, 40))
+    rest = payloads(entries[48:])
+    assert found[-len(rest) :] == rest
+    assert found == payloads(entries)[-len(found) :]
+    assert len(rest) < len(found) <= len(rest) + 8  # a minute more, not the whole topic
+    # Inside a transaction too, from its beginning or before.
+    cut = checkpoint_at(entries, 50)
+    assert cut.applied is not None
+    assert source.locate(cut).resume == moved.resume
+    # Whoever opens the old place all the same gets an error before any entry.
+    with pytest.raises(TransientError, match="another record stands before 48"):
+        read_dts(source, checkpoint.resume, 1)
+    again.close()
+
+
+def test_a_kafka_replaced_while_it_is_read_is_not_read_on_at_the_old_offset(brokers, dts):
+    name = f"dts-{uuid.uuid4().hex[:8]}"
+    topic = Topic(brokers().brokers, name)
+    for number in range(5):
+        topic.transaction(number, BASE + 30 * number)
+    source = dts(topic.brokers, name)
+    entries = read_dts(source, source.initial(), 20)
+    topic.close()
+    brokers()
+    again = Topic(topic.brokers, name)
+    for number in range(9):
+        again.transaction(100 + number, BASE + 30 * number)
+    with pytest.raises(TransientError, match="looked up again"):
+        read_until(source, lambda found: found, 30)
+    moved = source.locate(checkpoint_at(entries, 20))
+    assert moved.generation == 2
+    assert isinstance(moved.resume, KafkaPosition)
+    assert moved.resume.timestamp < BASE + 30 * 4
+    again.close()
+
+
+def remake(brokers, name):
+    """Delete a topic and make it anew, empty."""
+    admin = KafkaAdminClient(bootstrap_servers=brokers)
+    admin.delete_topics([name])
+    admin.create_topics([NewTopic(name, num_partitions=1, replication_factor=1)])
+    admin.close()
+
+
+def test_a_topic_made_anew_that_does_not_reach_back_is_lost(kafka, dts):
+    name = f"dts-{uuid.uuid4().hex[:8]}"
+    topic = Topic(kafka.brokers, name)
+    for number in range(6):
+        topic.transaction(number, BASE + 30 * number)
+    source = dts(kafka.brokers, name)
+    entries = read_dts(source, source.initial(), 24)
+    checkpoint = checkpoint_at(entries, 12)
+    topic.close()
+    remake(kafka.brokers, name)
+    with pytest.raises(PositionLostError, match="the topic is empty") as raised:
+        source.locate(checkpoint)
+    assert "--to earliest" in raised.value.hint
+    topic = Topic(kafka.brokers, name)
+    topic.transaction(50, BASE + 3000)
+    with pytest.raises(PositionLostError, match=r"it was made anew.*nothing in it is older than"):
+        source.locate(checkpoint)
+    for number in range(51, 60):
+        topic.transaction(number, BASE + 3000)
+    with pytest.raises(PositionLostError, match="another record than the one that was read"):
+        source.locate(checkpoint)
+    topic.close()
+
+
+def test_a_topic_that_has_not_come_that_far_is_read_on_without_a_gap(kafka, dts):
+    name = f"dts-{uuid.uuid4().hex[:8]}"
+    topic = Topic(kafka.brokers, name)
+    for number in range(8):
+        topic.transaction(number, BASE + 300 * number)
+    source = dts(kafka.brokers, name)
+    entries = read_dts(source, source.initial(), 32)
+    checkpoint = checkpoint_at(entries, 28)
+    topic.close()
+    remake(kafka.brokers, name)
+    topic = Topic(kafka.brokers, name)
+    for number in range(3, 5):
+        topic.transaction(number, BASE + 300 * number)
+    moved = source.locate(checkpoint)
+    assert (
+        str(moved.resume) == f"{name}[0]@4"
+    )  # its newest transaction, of long before the position
+    for number in range(5, 8):
+        topic.transaction(number, BASE + 300 * number)
+    assert payloads(read_dts(source, moved.resume, 16)) == payloads(entries[16:])
+    topic.close()
+
+
+def test_expired_records_are_lost_and_not_looked_for_by_time(kafka, dts):
+    name = f"dts-{uuid.uuid4().hex[:8]}"
+    topic = Topic(kafka.brokers, name)
+    for number in range(6):
+        topic.transaction(number, BASE + 30 * number)
+    source = dts(kafka.brokers, name)
+    entries = read_dts(source, source.initial(), 24)
+    checkpoint = checkpoint_at(entries, 8)
+    admin = KafkaAdminClient(bootstrap_servers=kafka.brokers)
+    admin.delete_records({TopicPartition(name, 0): 16})
+    admin.close()
+    with pytest.raises(PositionLostError, match="offset 8 has expired; the topic holds 16 to 24"):
+        source.locate(checkpoint)
+    # Where the record before the place has just expired, nothing is missing.
+    assert source.locate(checkpoint_at(entries, 16)).generation == 1
+    topic.close()
