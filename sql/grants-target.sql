@@ -14,3 +14,6 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON {schema}.* TO {user};
 -- Marks, fence, writers and checkpoint. A new leader ends connections of the old one with
 -- KILL; both use this account, and one's own connections need no privilege for that.
 GRANT SELECT, INSERT, UPDATE, DELETE ON retl.* TO {user};
+
+-- Optional: lets `setl status` name the connection that holds a lock which a load waits for.
+-- GRANT PROCESS ON *.* TO {user};

@@ -15,3 +15,7 @@ class VersionFence:
     def raise_to(self, epoch: int, nid: str) -> None:
         """See `setl.load.port.Fence.raise_to`; always succeeds."""
         del epoch, nid
+
+    def end_writers(self, epoch: int) -> None:
+        """See `setl.load.port.Fence.end_writers`; there are no connections that hold anything."""
+        del epoch

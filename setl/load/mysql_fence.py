@@ -49,6 +49,18 @@ class MysqlFence:
         finally:
             _close(connection)
 
+    def end_writers(self, epoch: int) -> None:
+        """See `setl.load.port.Fence.end_writers`."""
+        connection = connect(self._endpoint)
+        try:
+            # A writer that has read the fence under this epoch was recorded before.
+            for writer in self._stale_writers(connection, epoch + 1):
+                writers.end_writer(connection, self._pipeline, writer)
+        except (pymysql.MySQLError, OSError) as error:
+            raise translate(error).at(pipeline=self._pipeline, server=self._endpoint) from error
+        finally:
+            _close(connection)
+
     def _raise_to(self, connection: Connection[Any], epoch: int, nid: str) -> None:
         for _ in range(_ATTEMPTS):
             try:
@@ -58,25 +70,37 @@ class MysqlFence:
                     raise
                 self._end_stale_writers(connection, epoch)
                 continue
-            if held != epoch:
-                raise FencedError(
-                    f"epoch {epoch} cannot take over: the target is at epoch {held}",
-                    hint="Another node leads this pipeline. If ZooKeeper was set up anew and "
-                    "counts epochs from the beginning, delete the row from retl.setl_fence",
-                    pipeline=self._pipeline,
-                    server=self._endpoint,
-                )
+            if held != (epoch, nid):
+                raise self._fenced(epoch, *held)
             self._forget_gone_writers(connection, epoch)
             return
         raise TransientError(
-            f"stale transactions hold the fence after {_ATTEMPTS} times {self._lock_wait} s",
-            hint="SHOW PROCESSLIST on the target names the connections that are open",
+            f"stale transactions hold the fence after {_ATTEMPTS} times {self._lock_wait} s; "
+            "those of recorded writers were ended",
+            hint="As an administrator of the target: SELECT trx_mysql_thread_id, trx_state, "
+            "trx_started FROM information_schema.innodb_trx ORDER BY trx_started says whose "
+            "transactions are open; KILL that connection, or wait if it is ROLLING BACK",
             pipeline=self._pipeline,
             server=self._endpoint,
         )
 
-    def _update(self, connection: Connection[Any], epoch: int, nid: str) -> int:
-        """Raise the epoch if it is lower; returns what it is afterwards."""
+    def _fenced(self, epoch: int, held: int, holder: str) -> FencedError:
+        # Two leaderships have the same number only if the numbers have started again.
+        by = f" by node {holder}" if held == epoch else ""
+        return FencedError(
+            f"epoch {epoch} cannot take over: the target is at epoch {held}{by}",
+            hint="Another node leads this pipeline; or, if ZooKeeper was set up anew, its epochs "
+            "have started again, and `setl epoch` shows and raises them",
+            pipeline=self._pipeline,
+            server=self._endpoint,
+        )
+
+    def _update(self, connection: Connection[Any], epoch: int, nid: str) -> tuple[int, str]:
+        """Raise the epoch if it is lower; returns what it is afterwards, and who raised it.
+
+        Waits for the transactions that have the row locked even if there is nothing to raise:
+        an earlier attempt of this leadership may have left one behind.
+        """
         with connection.cursor() as cursor:
             for _ in range(2):
                 cursor.execute(
@@ -85,11 +109,12 @@ class MysqlFence:
                     (epoch, nid, self._pipeline, epoch),
                 )
                 cursor.execute(
-                    "SELECT epoch FROM retl.setl_fence WHERE pipeline = %s", (self._pipeline,)
+                    "SELECT epoch, nid FROM retl.setl_fence WHERE pipeline = %s",
+                    (self._pipeline,),
                 )
                 row = cursor.fetchone()
                 if row is not None:
-                    return int(row[0])
+                    return int(row[0]), str(row[1])
                 # The first leadership ever. Two leaders may be here at once; then one inserts,
                 # and both compare again.
                 cursor.execute(
@@ -99,7 +124,10 @@ class MysqlFence:
         raise TransientError("somebody deletes the fence's row", pipeline=self._pipeline)
 
     def _end_stale_writers(self, connection: Connection[Any], epoch: int) -> None:
-        for writer in self._stale_writers(connection, epoch):
+        # Those of this epoch too. Nothing of this leadership loads while it takes over, but a
+        # load that failed without an answer may have left a connection behind, half of which
+        # the network has lost: the server would keep its locks for hours.
+        for writer in self._stale_writers(connection, epoch + 1):
             writers.end_writer(connection, self._pipeline, writer)
 
     def _forget_gone_writers(self, connection: Connection[Any], epoch: int) -> None:

@@ -84,6 +84,19 @@ class Sink(Protocol):
 class Fence(Protocol):
     """Keeps older leaderships from writing into a target (I2)."""
 
+    def end_writers(self, epoch: int) -> None:
+        """End what still writes on behalf of `epoch`, for a leader whose session may be over.
+
+        The fence would hold those writers too, once a successor has raised it. This ends them
+        before, so that nothing is written by a node that knows it must not write any more (I3),
+        however long its cancelled tasks take to end. May be called more than once, from any
+        thread; does nothing for a target that has no connections to end.
+
+        Raises:
+            TransientError: the target does not answer, within the limit for connecting.
+        """
+        ...
+
     def raise_to(self, epoch: int, nid: str) -> None:
         """Make `epoch` the only one that may write; called before the first entry is selected.
 

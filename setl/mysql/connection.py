@@ -95,7 +95,7 @@ def connect(
     """
     ssl = {"ca": endpoint.ssl_ca} if endpoint.ssl_ca else None
     with translating(endpoint):
-        return pymysql.connect(
+        connection = pymysql.connect(
             host=endpoint.host,
             port=endpoint.port,
             user=endpoint.user,
@@ -103,12 +103,17 @@ def connect(
             charset="utf8mb4",
             autocommit=autocommit,
             connect_timeout=max(1, int(endpoint.connect_timeout)),
-            read_timeout=endpoint.read_timeout,
+            # Also how long the server's greeting is waited for, which a server that hangs does
+            # not send although its machine has taken the connection.
+            read_timeout=min(endpoint.connect_timeout, endpoint.read_timeout),
             write_timeout=endpoint.read_timeout,
             init_command=SESSION.format(lock_wait=int(lock_wait)),
             ssl=ssl,
             **options,
         )
+    # pymysql has no way of its own to give the two different limits.
+    vars(connection)["_read_timeout"] = endpoint.read_timeout
+    return connection
 
 
 @contextmanager

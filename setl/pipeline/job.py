@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import pickle
 import re
+import threading
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import Any
 
 import pyarrow as pa
+from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark import RDD
 from pyspark.sql import DataFrame, SparkSession
 
@@ -19,12 +22,21 @@ from setl.errors import DataError, FatalError, FencedError, SetlError, Transient
 from setl.extract.extractor import RoutedRows
 from setl.load.port import LoadTicket
 from setl.load.worker import SinkSettings, applied_through
-from setl.model.position import document_version
-from setl.pipeline.spark_session import parallelism
+from setl.log import fields
+from setl.model.position import document_version, version_generation
+from setl.pipeline.spark_session import jvm_exit, parallelism, spark_gone
+from setl.pipeline.stalls.spark_jobs import look_at_group
+from setl.pipeline.stalls.stall import JobView
 from setl.pipeline.tasks import TaskReport, load, load_share
 from setl.transform.expressions import ExpressionBranch
 from setl.transform.share import deal
 from setl.transform.work import TransformPlan, WorkItem
+
+_log = logging.getLogger(__name__)
+
+# A JVM that is killed closes its connections before it counts as ended, on a busy machine by
+# a second or two.
+_JVM_END_SECONDS = 5.0
 
 TableRoute = tuple[int, str, str]
 """A route's index, and the schema and table that go by it."""
@@ -68,7 +80,6 @@ class LoadJob:
         plan: TransformPlan,
         sink: SinkSettings,
         rows_per_task: int,
-        generation: int,
     ) -> None:
         self._spark = spark
         self._context = spark.sparkContext
@@ -76,8 +87,9 @@ class LoadJob:
         self._plan = plan
         self._sink = sink
         self._rows_per_task = rows_per_task
-        self._generation = generation
         self._cancelled = False
+        self._cancelling: threading.Thread | None = None
+        self._abandoned = False
         self._branches: dict[TableRoute, ExpressionBranch] = {}
 
     def applied_through(self, ticket: LoadTicket) -> int:
@@ -102,13 +114,14 @@ class LoadJob:
         Raises:
             SetlError: the most serious error of any task; part of the load may be in the target.
             TransientError: Spark itself failed, or the load was cancelled.
+            SparkGone: the session's JVM has ended.
         """
         plan = replace(self._plan, applied_through=redelivered_through)
-        plain, by_branch = self._items(rows)
-        estimated = sum(max(1, row.entry.rows) for row in rows)
-        tasks = max(1, min(parallelism(self._spark), math.ceil(estimated / self._rows_per_task)))
-        self._context.setJobGroup(self._group, f"batch {ticket.batch_id}", interruptOnCancel=True)
-        self._context.setLocalProperty("spark.scheduler.pool", self._group)
+        try:
+            plain, by_branch = self._items(rows, version_generation(ticket.through))
+            tasks = self._begin(rows, ticket)
+        except (Py4JError, OSError, EOFError) as error:
+            raise self._spark_error(error) from error
         try:
             if tasks == 1 and not by_branch:
                 reports = self._run_alone(plan, plain, ticket)
@@ -119,17 +132,29 @@ class LoadJob:
         except SetlError:
             raise
         except Exception as error:
+            # Spark reports a failed job while other tasks of it still run, for seconds.
+            self._abandoned = True
             raise self._spark_error(error) from error
         raise_worst(report.error for report in reports)
         return _summed(reports)
 
+    def _begin(self, rows: Sequence[RoutedRows], ticket: LoadTicket) -> int:
+        """Name the jobs of this thread after the pipeline; returns how many tasks are worth it."""
+        self._context.setJobGroup(self._group, f"batch {ticket.batch_id}", interruptOnCancel=True)
+        self._context.setLocalProperty("spark.scheduler.pool", self._group)
+        if self._cancelled:
+            # Cancelling ends the jobs that it finds, and this one is not among them yet.
+            raise TransientError("the load was cancelled")
+        estimated = sum(max(1, row.entry.rows) for row in rows)
+        wanted = math.ceil(estimated / self._rows_per_task)
+        return max(1, min(parallelism(self._spark), wanted))
+
     def _items(
-        self, rows: Sequence[RoutedRows]
+        self, rows: Sequence[RoutedRows], generation: int
     ) -> tuple[list[WorkItem], dict[TableRoute, list[WorkItem]]]:
         """Entries as work items: for plain routes, and for each route with expressions."""
         plain: list[WorkItem] = []
         by_branch: dict[TableRoute, list[WorkItem]] = {}
-        generation = self._generation
         sorted_out: dict[tuple[str, str], tuple[tuple[int, ...], list[TableRoute]]] = {}
         for entry, routes in rows:
             name = (entry.schema, entry.table)
@@ -220,9 +245,43 @@ class LoadJob:
         )
 
     def cancel(self) -> None:
-        """Cancel the load that runs, if any; its tasks are interrupted and roll back."""
+        """Cancel the load that runs, if any; its tasks are interrupted and roll back.
+
+        Returns at once. Spark is told in a thread of its own: a JVM that hangs would hold up
+        the caller, who has other loads to cancel.
+        """
         self._cancelled = True
-        self._context.cancelJobGroup(self._group)
+        if self._cancelling is None or not self._cancelling.is_alive():
+            self._cancelling = threading.Thread(
+                target=self._cancel_group, name=f"cancel-{self._group}", daemon=True
+            )
+            self._cancelling.start()
+
+    def _cancel_group(self) -> None:
+        try:
+            self._context.cancelJobGroup(self._group)
+        except (Py4JError, OSError) as error:
+            # Nothing runs in a JVM that is gone.
+            _log.warning(
+                "a load could not be cancelled", extra=fields(load=self._group, error=repr(error))
+            )
+
+    @property
+    def abandoned(self) -> bool:
+        """Whether a load has failed in Spark itself, so that tasks of it may still be writing."""
+        return self._abandoned
+
+    def activity(self) -> JobView | None:
+        """The Spark job that loads, None if none runs. May block while Spark does not answer.
+
+        Raises:
+            SparkGone: the session's JVM has ended.
+            TransientError: Spark could not be asked.
+        """
+        try:
+            return look_at_group(self._context, self._group)
+        except Exception as error:
+            raise self._spark_error(error) from error
 
     def _spark_error(self, error: Exception) -> SetlError:
         """What kind of error a failed Spark job is.
@@ -230,19 +289,35 @@ class LoadJob:
         Spark gives SQLSTATE class 22 ("data exception") to what an expression cannot do with
         a value; a Python traceback is a defect in a task, since tasks return their errors.
         """
-        text = str(error)
+        # First, since the text of an error from Java is fetched from the JVM.
+        ended = jvm_exit(_JVM_END_SECONDS if _cut_off(error) else 0)
+        if ended is not None:
+            return spark_gone(ended)
         if self._cancelled:
             return TransientError("the load was cancelled")
+        text = str(error)
         refused = re.search(r"\[[A-Z_.]+\][^\n]*SQLSTATE: 22\w{3}", text)
         if refused is not None:
             return DataError(
                 f"an expression cannot be evaluated: {refused.group(0)}",
                 hint="Mend the expression in the channel file, for example with try_cast",
             )
+        if "Python worker exited unexpectedly" in text:
+            return TransientError(
+                "a Python worker of Spark ended in the middle of a task",
+                hint="If it happens again: memory that ran out is the usual cause",
+            )
         if "PythonException" in text and "Traceback" in text:
             last = text.partition("Traceback")[2].partition("\n\n")[0].strip().splitlines()[-1]
             return FatalError(f"a Spark task failed unexpectedly: {last}", hint="This is a defect")
         return TransientError(f"the Spark job failed: {text.strip()[:500]}")
+
+
+def _cut_off(error: Exception) -> bool:
+    """Whether this is how it looks from Python when the JVM goes away."""
+    if isinstance(error, Py4JJavaError):
+        return False
+    return isinstance(error, (Py4JError, OSError, EOFError))
 
 
 def stretches(items: list[WorkItem], count: int) -> list[list[WorkItem]]:

@@ -5,26 +5,27 @@ from __future__ import annotations
 import logging
 import random
 import threading
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Protocol
+from collections.abc import Callable
+from dataclasses import replace
 
 from setl import failpoints
 from setl.clock import Clock
-from setl.errors import FatalError, TransientError
-from setl.extract.extractor import Extracted, Extractor, RoutedRows
-from setl.load.port import Fence, LoadTicket
+from setl.errors import FatalError, SetlError, TransientError
+from setl.extract.extractor import Extracted
+from setl.load.port import LoadTicket
 from setl.log import fields
 from setl.model.batch import Batch
 from setl.model.checkpoint import Checkpoint
 from setl.model.position import document_version
+from setl.pipeline.accounting import account
 from setl.pipeline.backoff import Backoff
+from setl.pipeline.beginning import place_to_begin
 from setl.pipeline.job import LoadReport
 from setl.pipeline.load_size import LoadSize
+from setl.pipeline.pace import Stage
+from setl.pipeline.parts import RunParts
 from setl.pipeline.progress import Progress, RunState
-from setl.select.heartbeat import Heartbeat
-from setl.select.port import CheckpointStore, Source
-from setl.select.reader import SelectLoop
+from setl.pipeline.stalls.observer import Observed
 
 _log = logging.getLogger(__name__)
 
@@ -33,43 +34,7 @@ _log = logging.getLogger(__name__)
 # reads and answers with a checkpoint of its own, for ever.
 IDLE_CHECKPOINT_SECONDS = 5.0
 _POLL_SECONDS = 0.2
-
-
-class Loading(Protocol):
-    """What a run asks of Transform and Load; `setl.pipeline.job.LoadJob` is it."""
-
-    def applied_through(self, ticket: LoadTicket) -> int:
-        """Version up to which the target may hold this pipeline's changes; 0 if unknown."""
-        ...
-
-    def run(
-        self, rows: Sequence[RoutedRows], ticket: LoadTicket, redelivered_through: int
-    ) -> LoadReport:
-        """Transform and load; returns when the target has everything, raises SetlError."""
-        ...
-
-    def cancel(self) -> None:
-        """Cancel the load that runs; from any thread."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class RunParts:
-    """What a run is made of; `setl.pipeline.assembly` builds it from a channel file."""
-
-    channel: str
-    pipeline: str
-    source: Source
-    extractor: Extractor
-    job: Loading
-    fence: Fence
-    store: CheckpointStore
-    heartbeat: Heartbeat | None
-    heartbeat_id: int
-    select: SelectLoop
-    generation: int
-    stop_on_ddl: bool
-    rows_per_load: int
+_ABORT_SECONDS = 0.2
 
 
 class PipelineRun:
@@ -88,6 +53,10 @@ class PipelineRun:
         self._progress = progress
         self._clock = clock
         self._stopping = threading.Event()
+        self._ended = threading.Event()
+        # Set together with `_stopping` and by `rollback`: ends the waits between two loads.
+        self._interrupted = threading.Event()
+        self._rollbacks: list[threading.Event] = []
         self._aborted = False
         self._loading_allowed = threading.Event()
         self._loading_allowed.set()
@@ -104,12 +73,47 @@ class PipelineRun:
     def stop(self) -> None:
         """Finish and acknowledge the load that runs, then return from `run`."""
         self._stopping.set()
+        self._interrupted.set()
+
+    def rollback(self) -> threading.Event:
+        """Finish the load that runs, then go back to the stored checkpoint and on from there.
+
+        Returns an event that is set once reading has begun again.
+        """
+        done = threading.Event()
+        self._rollbacks.append(done)
+        self._interrupted.set()
+        return done
 
     def abort(self) -> None:
         """Cancel the load that runs and return from `run` (I3: leadership may be gone)."""
+        if self._aborted:
+            return
         self._aborted = True
-        self._stopping.set()
-        self._parts.job.cancel()
+        self.stop()
+        # Neither may hold up the caller, which has other runs to cancel.
+        for end in (self._parts.job.cancel, self._end_writers):
+            threading.Thread(
+                target=self._until_ended, args=(end,), name="abort", daemon=True
+            ).start()
+
+    def _until_ended(self, end: Callable[[], None]) -> None:
+        # Again and again: the first time may come just before the load begins.
+        while not self._ended.is_set():
+            end()
+            self._ended.wait(_ABORT_SECONDS)
+
+    def _end_writers(self) -> None:
+        # Spark takes a second or two to end a cancelled task; its connection ends at once.
+        try:
+            self._parts.fence.end_writers(self._epoch)
+        except SetlError as error:
+            _log.info("writers not ended", extra=self._fields(error=str(error)))
+
+    @property
+    def abandoned(self) -> bool:
+        """Whether tasks of this run may still be writing when it has ended."""
+        return self._aborted or self._parts.job.abandoned
 
     def suspend(self) -> None:
         """Start no new load until `resume` (I3: the arbiter does not answer)."""
@@ -123,6 +127,22 @@ class PipelineRun:
             self._progress.enter(RunState.RUNNING)
             self._loading_allowed.set()
 
+    @property
+    def observed(self) -> Observed:
+        """The run as whoever watches for stalls needs it."""
+        parts = self._parts
+        return Observed(
+            channel=parts.channel,
+            pipeline=parts.pipeline,
+            nid=self._nid,
+            epoch=self._epoch,
+            progress=self._progress,
+            select=parts.select,
+            heartbeat=parts.heartbeat,
+            ended=self._ended.is_set,
+            sights=parts.sights,
+        )
+
     # -- the run --------------------------------------------------------------------------
 
     def run(self) -> None:
@@ -130,39 +150,48 @@ class PipelineRun:
 
         Raises:
             FencedError: a newer leadership exists.
+            TransientError: it may work when tried again, but only under another epoch; see
+                `abandoned`.
             SetlError: any other error that trying again does not mend.
         """
         try:
             while not self._stopping.is_set():
                 try:
                     self._begin()
-                    self._apply_until_stopped()
+                    self._apply_until_interrupted()
                 except TransientError as error:
+                    if self.abandoned:
+                        raise
                     self._retry_later(error)
         finally:
+            self._progress.at_stage(Stage.NONE)
+            self._ended.set()
             self._end()
 
     def _begin(self) -> None:
         """Raise the fence before the first entry is selected (I2), then open the source."""
-        parts = self._parts
+        # In this order, so that a request that comes meanwhile is at worst carried out twice.
+        self._interrupted.clear()
+        parts, asked = self._parts, self._rollbacks
+        self._rollbacks = []
+        self._progress.at_stage(Stage.TAKE_OVER)
         if not self._backoff.failures:
             self._progress.enter(RunState.TAKING)
         failpoints.reached("take.before_fence")
         parts.fence.raise_to(self._epoch, self._nid)
         failpoints.reached("take.after_fence")
-        checkpoint = parts.store.load()
-        if checkpoint is None or checkpoint.generation < parts.generation:
-            # A generation above the stored one means that the operator wants to start over,
-            # since the stored position says nothing about the source as it is now.
-            rows = checkpoint.rows if checkpoint else 0
-            checkpoint = Checkpoint(parts.source.initial(), generation=parts.generation, rows=rows)
+        stored = parts.store.load()
+        checkpoint = place_to_begin(parts.source, stored, parts.generation)
+        if checkpoint != stored:
             # Kept before anything is applied: a start at "latest" that is lost in a crash
             # would become a later "latest", and what lies between would never be applied.
             parts.store.store(checkpoint, self._epoch)
         self._stored = self._reached = checkpoint
         self._stored_at = self._clock.monotonic()
         self._progress.resumed(str(checkpoint.resume), checkpoint.rows)
-        self._applied_through = parts.job.applied_through(self._ticket(0, checkpoint))
+        ticket = self._ticket(0, checkpoint)
+        self._applied_through = through = parts.job.applied_through(ticket)
+        self._progress.took_over(through, ticket.through, counted=parts.tells_applied)
         parts.extractor.reset(checkpoint)
         self._set_aside = None
         parts.select.start(checkpoint)
@@ -172,10 +201,13 @@ class PipelineRun:
             "pipeline takes over",
             extra=self._fields(position=str(checkpoint)),
         )
+        for done in asked:
+            done.set()
 
-    def _apply_until_stopped(self) -> None:
+    def _apply_until_interrupted(self) -> None:
         select = self._parts.select
-        while not self._stopping.is_set():
+        while not (self._stopping.is_set() or self._interrupted.is_set()):
+            self._progress.at_stage(Stage.SELECT)
             batch, self._set_aside = self._set_aside, None
             batch = batch or select.next_batch(_POLL_SECONDS)
             self._progress.enter_if(RunState.TAKING, RunState.RUNNING)
@@ -185,6 +217,10 @@ class PipelineRun:
             self._load(self._with_backlog(batch))
         if not self._aborted and self._reached is not None and self._reached != self._stored:
             self._store(self._reached)  # handed over in order: the next leader reads nothing twice
+        if not self._stopping.is_set():
+            _log.info("pipeline rolls back on request", extra=self._fields())
+            self._progress.add(retries=1)
+            select.stop()
 
     def _with_backlog(self, first: Batch) -> list[Batch]:
         """The batch and those waiting behind it: what piled up is loaded by one Spark job.
@@ -206,11 +242,13 @@ class PipelineRun:
 
     def _load(self, batches: list[Batch]) -> None:
         failpoints.reached("select.batch")
+        self._progress.at_stage(Stage.EXTRACT)
         started = self._clock.monotonic()
         extracted = [self._parts.extractor.extract(batch) for batch in batches]
         self._progress.spent("extract", self._clock.monotonic() - started)
         failpoints.reached("extract.done")
         self._refuse_ddl(extracted)
+        self._progress.at_stage(Stage.LOAD)
         self._wait_until_allowed()
         if self._stopping.is_set():
             return
@@ -233,33 +271,16 @@ class PipelineRun:
         if rows:
             failpoints.reached("batch.acked")
         self._store_if_due()
-        self._account(batches, extracted, report)
-        self._backoff.succeeded()
-
-    def _account(
-        self, batches: list[Batch], extracted: list[Extracted], report: LoadReport
-    ) -> None:
-        progress, checkpoint = self._progress, batches[-1].checkpoint
-        progress.applied(report.rows, str(checkpoint.resume), self._parts.select.status().unacked)
-        progress.add(
-            batches=len(batches),
-            loads=1 if report.rows else 0,
-            rows_applied=report.rows,
-            rows_redelivered=report.redelivered,
-            rows_loopback=sum(e.counts.loopback_rows for e in extracted),
-            rows_unmapped=sum(e.counts.unmapped for e in extracted),
-            upserts=report.upserts,
-            deletes=report.deletes,
-            stale=report.stale,
+        account(
+            self._progress,
+            self._parts,
+            batches,
+            extracted,
+            report,
+            now=self._clock.now(),
+            through=self._ticket(0, last.checkpoint).through,
         )
-        for stage, seconds in report.seconds.items():
-            progress.spent(stage, seconds)
-        now = self._clock.now()
-        for part in extracted:
-            for seen in part.heartbeats:
-                if seen.id == self._parts.heartbeat_id:
-                    progress.sample_lag(now - seen.written_at)
-        progress.enter_if(RunState.RETRYING, RunState.RUNNING)
+        self._backoff.succeeded()
 
     def _refuse_ddl(self, extracted: list[Extracted]) -> None:
         for part in extracted:
@@ -296,6 +317,7 @@ class PipelineRun:
 
     def _store(self, checkpoint: Checkpoint) -> None:
         started = self._clock.monotonic()
+        self._progress.at_stage(Stage.CHECKPOINT)
         self._parts.store.store(checkpoint, self._epoch)
         self._stored, self._stored_at = checkpoint, self._clock.monotonic()
         self._progress.spent("checkpoint", self._stored_at - started)
@@ -304,6 +326,7 @@ class PipelineRun:
         """Roll everything unacknowledged back (I6), then wait before beginning again."""
         wait = self._backoff.failed()
         error.at(**self._place())
+        self._progress.failed(error.message)
         self._progress.enter(RunState.RETRYING, str(error))
         self._progress.add(retries=1)
         _log.warning(
@@ -313,7 +336,7 @@ class PipelineRun:
             ),
         )
         self._parts.select.stop()
-        self._stopping.wait(wait)
+        self._interrupted.wait(wait)
 
     def _end(self) -> None:
         """Leave no thread and no connection behind."""

@@ -295,3 +295,23 @@ def test_a_target_that_restarts_in_between(own_server):
     # Records of connections from before the restart are gone with the next leader.
     site.fence().raise_to(3, "n3")
     assert site.recorded() == []
+
+
+def test_a_leader_that_must_not_write_any_more_ends_its_own_writers(site):
+    site.fence().raise_to(7, "n1")
+    writer = site.open_transaction(7, row=1)
+    site.fence().end_writers(7)
+    site.fence().end_writers(7)
+    connection = writer.open()
+    with pytest.raises(pymysql.MySQLError):
+        connection.commit()
+    assert site.rows() == []
+
+
+def test_it_leaves_those_of_its_successor_alone(site):
+    site.fence().raise_to(8, "n2")
+    writer = site.open_transaction(8, row=1)
+    site.fence().end_writers(7)
+    writer.open().commit()
+    assert site.rows() == [1]
+    writer.close()

@@ -7,13 +7,20 @@ from typing import Any
 
 import pytest
 
-from setl.errors import DataError, FatalError, FencedError, SetlError, TransientError
+from setl.errors import (
+    DataError,
+    FatalError,
+    FencedError,
+    PositionLostError,
+    SetlError,
+    TransientError,
+)
 from setl.extract.extractor import Extractor
 from setl.extract.loopback import MarkIdentity
 from setl.model.batch import Batch
 from setl.model.checkpoint import Checkpoint
 from setl.model.entry import Entry, EntryKind
-from setl.model.position import BinlogPosition
+from setl.model.position import BinlogPosition, version_generation
 from setl.pipeline.job import LoadReport
 from setl.pipeline.progress import Progress, RunState
 from setl.pipeline.run import PipelineRun, RunParts
@@ -53,6 +60,9 @@ class ScriptedSource:
 
     def initial(self):
         return at(4)
+
+    def locate(self, checkpoint):
+        return checkpoint
 
     def open(self, position):
         self.opened.append(position.offset)
@@ -98,6 +108,9 @@ class RecordingFence:
     def raise_to(self, epoch, nid):
         self.log.append(("fence", epoch))
 
+    def end_writers(self, epoch):
+        self.log.append(("end writers", epoch))
+
 
 class RecordingJob:
     """Applies rows by noting their positions; fails as told."""
@@ -108,6 +121,7 @@ class RecordingJob:
         self.applied = []
         self.tickets = []
         self.cancelled = threading.Event()
+        self.abandoned = False
 
     def applied_through(self, ticket):
         return 0
@@ -239,6 +253,17 @@ def test_a_transient_error_rolls_everything_unacked_back_and_loads_it_again(begu
     assert bench.progress.figures().retries == 1
 
 
+def test_a_load_that_left_tasks_behind_is_not_repeated_under_the_same_epoch(begun):
+    bench = begun(TWO, stored=Checkpoint(at(4)))
+    bench.job.failures = [TransientError("a worker ended")]
+    bench.job.abandoned = True
+    bench.start()
+    bench.thread.join(10)
+    assert isinstance(bench.error, TransientError)
+    assert bench.run.abandoned
+    assert bench.job.applied == []
+
+
 def test_a_checkpoint_that_cannot_be_stored_is_not_acknowledged(begun):
     bench = begun(TWO, stored=Checkpoint(at(4)))
     bench.store.failures = [TransientError("no answer")]
@@ -321,6 +346,42 @@ def test_a_higher_generation_starts_over_where_the_source_says(begun):
     assert bench.store.stored.rows == 4
 
 
+def test_a_place_that_moved_is_stored_before_anything_is_selected(begun):
+    """A crash in between leaves the old checkpoint, which leads to the same place again."""
+    bench = begun(TWO, stored=Checkpoint(at(90), applied=at(95), rows=2, generation=3))
+    located = []
+
+    def locate(checkpoint):
+        located.append(checkpoint)
+        return checkpoint if checkpoint.generation > 3 else checkpoint.moved_to(at(4))
+
+    bench.source.locate = locate
+    bench.store.failures = [TransientError("the target is down")]
+    bench.start()
+    eventually(lambda: bench.job.applied == ROWS_OF_TWO, 10)
+    bench.finish()
+    assert [c.generation for c in located] == [3, 3]
+    assert bench.source.opened == [4]
+    assert bench.log.index(("store", 4)) < bench.log.index(("load", 34))
+    assert (bench.store.stored.generation, bench.store.stored.rows) == (4, 4)
+    assert version_generation(bench.job.tickets[-1].through) == 4
+
+
+def test_a_place_that_is_lost_ends_the_run_at_once(begun):
+    bench = begun(TWO, stored=Checkpoint(at(90)))
+
+    def locate(checkpoint):
+        raise PositionLostError("it was purged", position=checkpoint.resume)
+
+    bench.source.locate = locate
+    bench.start()
+    bench.thread.join(10)
+    assert isinstance(bench.error, PositionLostError)
+    assert bench.source.opened == []
+    assert bench.progress.figures().retries == 0
+    assert bench.store.stored == Checkpoint(at(90))
+
+
 def test_foreign_rows_move_the_checkpoint_only_now_and_then(begun):
     bench = begun(transaction(4, 2, table="other"), stored=Checkpoint(at(4))).start()
     eventually(lambda: bench.progress.figures().batches > 0, 10)
@@ -335,5 +396,60 @@ def test_an_abort_cancels_the_load_and_stores_nothing_more(begun):
     eventually(lambda: bench.progress.figures().batches > 0, 10)
     bench.run.abort()
     bench.thread.join(10)
-    assert bench.job.cancelled.is_set()
     assert bench.store.stored.resume.offset == 4
+
+
+def test_an_abort_cancels_a_load_that_begins_after_it(begun):
+    bench = begun(TWO, stored=Checkpoint(at(4)))
+    entered, again = threading.Event(), threading.Event()
+
+    def hangs(rows, ticket, redelivered_through):
+        entered.set()
+        assert again.wait(10), "cancelled only once, and too early"
+        raise TransientError("cancelled")
+
+    def cancel():
+        if entered.is_set():
+            again.set()
+
+    bench.job.run, bench.job.cancel = hangs, cancel
+    wait = bench.run._wait_until_allowed
+    bench.run._wait_until_allowed = lambda: (wait(), bench.run.abort(), bench.run._stopping.clear())
+    bench.start()
+    assert again.wait(10)
+    bench.run.stop()
+    bench.thread.join(10)
+    assert ("end writers", 5) in bench.log
+    assert bench.job.applied == []
+
+
+def test_a_rollback_on_request_goes_back_to_the_checkpoint_and_on(begun):
+    bench = begun([*TWO, *transaction(44, 2)]).start()
+    eventually(lambda: bench.store.stored and bench.store.stored.resume.offset == 84, 10)
+    done = bench.run.rollback()
+    assert done.wait(10)
+    assert bench.source.opened == [4, 84]
+    assert bench.log.count(("fence", 5)) == 2
+    bench.finish()
+    assert bench.job.applied == [24, 34, 64, 74]
+    assert bench.progress.figures().retries == 1
+
+
+def test_a_rollback_on_request_ends_the_wait_after_an_error(begun, monkeypatch):
+    bench = begun(TWO, stored=Checkpoint(at(4)))
+    monkeypatch.setattr(bench.run._backoff, "failed", lambda: 60.0)
+    bench.job.failures = [TransientError("the target went away")]
+    bench.start()
+    eventually(lambda: bench.progress.figures().state is RunState.RETRYING, 10)
+    assert bench.run.rollback().wait(10)
+    eventually(lambda: bench.store.stored.resume.offset == 44, 10)
+    bench.finish()
+    assert bench.job.applied == ROWS_OF_TWO
+
+
+def test_a_stop_during_a_rollback_stops(begun):
+    bench = begun(TWO).start()
+    eventually(lambda: bench.job.applied, 10)
+    bench.run.rollback()
+    bench.finish()
+    assert bench.error is None

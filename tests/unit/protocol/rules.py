@@ -1,0 +1,66 @@
+"""What a node of the model decides: the real election, asked about a state of the model.
+
+What a node remembers (`arbiter.election.Past`) only delays a decision, so the model has none of
+it: every look is a node's first, and every delay has passed since.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+from arbiter.election import Action, ElectionSettings, Past, View, after_look, decide
+from arbiter.port import Contact
+from arbiter.values import ChannelState, Mainstem, MainstemStatus
+
+_SETTINGS = ElectionSettings()
+_LONG_AGO, _NOW, _SESSION_TIMEOUT = 0.0, 1000.0, 10.0
+_SESSION, _EARLIER_SESSION, _OTHER_SESSION = 101, 100, 200
+_EPOCH = 7
+
+
+@cache
+def action(
+    contact: Contact,
+    *,
+    late: bool = False,
+    wanted: str = "START",
+    holder: str = "",
+    busy: bool = False,
+    spent: bool = False,
+    trust_nid: bool = False,
+) -> Action:
+    """What the node ``n1`` does.
+
+    Args:
+        contact: what it knows of its session.
+        late: whether the arbiter has been silent for longer than I3's deadline.
+        wanted: the channel's state.
+        holder: whose the mainstem is: ``own``, ``earlier`` (of a process of this node that is
+            gone), ``other``, or "" for nobody's.
+        busy: whether a run works here.
+        spent: whether a run was cancelled here under the mainstem's epoch.
+        trust_nid: compare node ids instead of sessions, which the real rules do not.
+    """
+    sessions = {"own": _SESSION, "earlier": _EARLIER_SESSION, "other": _OTHER_SESSION}
+    mainstem = None
+    if holder:
+        nid = "n2" if holder == "other" else "n1"
+        session = _SESSION if trust_nid and nid == "n1" else sessions[holder]
+        mainstem = Mainstem(nid, MainstemStatus.OVERTAKE, _EPOCH, session)
+    session = 0 if contact is Contact.LOST else _SESSION
+    past = after_look(Past(), now=_LONG_AGO, contact=contact, session=session, mainstem=mainstem)
+    view = View(
+        now=_NOW,
+        contact=contact,
+        last_contact=_LONG_AGO if late else _NOW,
+        session_timeout=_SESSION_TIMEOUT,
+        session=session,
+        nid="n1",
+        state=ChannelState(wanted),
+        mainstem=mainstem,
+        ready=True,
+        busy=busy,
+        past=past,
+        spent=_EPOCH if spent else 0,
+    )
+    return decide(view, _SETTINGS).action
