@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from setl.node.http import NodeStatus
+from setl.node.status import NodeStatus, PipelineStatus
+from setl.pipeline.pace import Stage
+from setl.pipeline.progress import RunState
 
 _COUNTERS = {
     "rows_applied": "Row changes applied, before compaction",
@@ -22,32 +24,106 @@ _COUNTERS = {
     "retries": "Rollbacks of everything unacknowledged",
 }
 
+CONTACTS = {"connected": 1, "suspended": 2, "lost": 3}
+"""Numbers of `setl_contact`, 0 for any other. Dashboards know them: never renumber, only add."""
+
+STATES = {
+    RunState.STANDBY: 1,
+    RunState.TAKING: 2,
+    RunState.RUNNING: 3,
+    RunState.RETRYING: 4,
+    RunState.SUSPENDED: 5,
+    RunState.PAUSED: 6,
+    RunState.FAILED: 7,
+    RunState.STOPPED: 8,
+}
+"""Numbers of `setl_state`, 0 for any other. Dashboards know them: never renumber, only add."""
+
+_LABELS = ("channel", "pipeline")
+
 
 class NodeCollector(Collector):
     """Turns a node's status into metrics; labels are channel and pipeline."""
 
-    def __init__(self, status: Callable[[], NodeStatus]) -> None:
+    def __init__(
+        self, status: Callable[[], NodeStatus], silent: Callable[[], float] | None = None
+    ) -> None:
+        """Collect from a node.
+
+        Args:
+            status: what the node knows and does.
+            silent: seconds since the session with the arbiter was last surely alive.
+        """
         self._status = status
+        self._silent = silent
 
     def collect(self) -> Iterator[Metric]:
         """See `prometheus_client.registry.Collector`."""
         status = self._status()
-        labels = ["channel", "pipeline"]
-        leads = GaugeMetricFamily("setl_leader", "1 where this node leads", labels=labels)
-        epoch = GaugeMetricFamily("setl_epoch", "Epoch of the leadership", labels=labels)
-        lag = GaugeMetricFamily("setl_lag_seconds", "Commit to applied", labels=labels)
-        pending = GaugeMetricFamily("setl_pending_batches", "Not yet acknowledged", labels=labels)
-        families: list[Any] = [leads, epoch, lag, pending]
-        for line in status.pipelines:
-            key = [line.channel, line.pipeline]
-            leads.add_metric(key, float(line.mine))
-            epoch.add_metric(key, float(line.epoch))
-            pending.add_metric(key, float(line.figures.pending))
-            if line.figures.lag is not None:
-                lag.add_metric(key, line.figures.lag)
+        yield from self._of_node(status)
+        yield from _of_leaderships(status.pipelines)
+        yield from _of_stages(status.pipelines)
         for name, text in _COUNTERS.items():
-            family = CounterMetricFamily(f"setl_{name}", text, labels=labels)
+            family = CounterMetricFamily(f"setl_{name}", text, labels=_LABELS)
             for line in status.pipelines:
                 family.add_metric([line.channel, line.pipeline], getattr(line.figures, name))
-            families.append(family)
-        yield from families
+            yield family
+
+    def _of_node(self, status: NodeStatus) -> Iterator[Metric]:
+        numbers = ", ".join(f"{number} {name}" for name, number in CONTACTS.items())
+        yield GaugeMetricFamily(
+            "setl_contact", f"Contact with the arbiter: {numbers}", CONTACTS.get(status.contact, 0)
+        )
+        if self._silent is not None:
+            yield GaugeMetricFamily(
+                "setl_last_contact_seconds",
+                "Since the session with the arbiter was last surely alive",
+                self._silent(),
+            )
+
+
+def _of_leaderships(lines: Sequence[PipelineStatus]) -> Iterator[Metric]:
+    numbers = ", ".join(f"{number} {state.value}" for state, number in STATES.items())
+    leads = GaugeMetricFamily("setl_leader", "1 where this node leads", labels=_LABELS)
+    epoch = GaugeMetricFamily("setl_epoch", "Epoch of the leadership", labels=_LABELS)
+    state = GaugeMetricFamily("setl_state", f"What it does here: {numbers}", labels=_LABELS)
+    paused = GaugeMetricFamily("setl_paused", "1 while the channel is paused", labels=_LABELS)
+    lag = GaugeMetricFamily("setl_lag_seconds", "Commit to applied", labels=_LABELS)
+    pending = GaugeMetricFamily("setl_pending_batches", "Not yet acknowledged", labels=_LABELS)
+    families: list[Any] = [leads, epoch, state, paused, lag, pending]
+    for line in lines:
+        key = [line.channel, line.pipeline]
+        leads.add_metric(key, float(line.mine))
+        epoch.add_metric(key, float(line.epoch))
+        state.add_metric(key, float(STATES.get(line.figures.state, 0)))
+        paused.add_metric(key, float(line.figures.state is RunState.PAUSED))
+        pending.add_metric(key, float(line.figures.pending))
+        if line.figures.lag is not None:
+            lag.add_metric(key, line.figures.lag)
+    yield from families
+
+
+def _of_stages(lines: Sequence[PipelineStatus]) -> Iterator[Metric]:
+    """Where runs are, and which stand still: one series of each for every run."""
+    stage = GaugeMetricFamily(
+        "setl_stage_seconds", "Since the run came to its stage", labels=[*_LABELS, "stage"]
+    )
+    spent = CounterMetricFamily(
+        "setl_stage_spent_seconds", "Time spent, tasks added up", labels=[*_LABELS, "stage"]
+    )
+    stalled = GaugeMetricFamily(
+        "setl_stalled",
+        "1 while nothing advances, with the stage to blame and why, else 0",
+        labels=[*_LABELS, "stage", "reason"],
+    )
+    for line in lines:
+        figures, key = line.figures, [line.channel, line.pipeline]
+        for name, seconds in figures.seconds.items():
+            spent.add_metric([*key, name], seconds)
+        if figures.stage is Stage.NONE:
+            continue
+        stage.add_metric([*key, figures.stage.value], figures.stage_seconds)
+        why = [figures.stalled_stage, figures.stalled_reason]
+        stalled.add_metric([*key, *why], float(bool(figures.stalled)))
+    families: list[Any] = [stage, spent, stalled]
+    yield from families

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from setl.clock import Clock
+from setl.pipeline.pace import Pace, PaceKeeper, Stage
+from setl.pipeline.stalls.stall import Stall
 
 _SAMPLES = 4096  # lag samples kept: over an hour of heartbeats at one a second
 _RATE_WINDOW = 10.0  # seconds over which rows a second are averaged
@@ -53,6 +55,12 @@ class Figures:
         first_applied_at: when this leadership applied its first batch with rows, seconds since
             1970, None before.
         seconds: time spent by stage.
+        stage: where the run is, `Stage.NONE` while none runs.
+        stage_seconds: since it came there.
+        stalled: why it makes no progress, "" while it does or has nothing to do.
+        stalled_stage: the stage to blame for that; differs from `stage` while it tries again.
+        stalled_reason: the reason in a word or two, one of `setl.pipeline.stalls.stall.Reason`.
+        stalled_seconds: for how long nothing has advanced.
     """
 
     state: RunState = RunState.STANDBY
@@ -76,6 +84,45 @@ class Figures:
     rows_per_second: float = 0.0
     first_applied_at: float | None = None
     seconds: dict[str, float] = field(default_factory=dict[str, float])
+    stage: Stage = Stage.NONE
+    stage_seconds: float = 0.0
+    stalled: str = ""
+    stalled_stage: str = ""
+    stalled_reason: str = ""
+    stalled_seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """What a change of leadership has cost, once that is known.
+
+    Attributes:
+        working_at: when the new leadership acknowledged its first batch, with rows or without,
+            seconds since 1970. This is when the outage was over.
+        first_applied_at: when it applied its first batch with rows, None if there was none yet.
+        redelivered: row changes that were applied again; None if the target does not tell.
+    """
+
+    working_at: float
+    first_applied_at: float | None
+    redelivered: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Handover:
+    """Up to where the leadership before had come.
+
+    Attributes:
+        through: version up to which the target may hold changes already.
+        passed: version up to which this leadership has acknowledged batches.
+        counted: whether the target tells `through`, so that what is applied again is known.
+        working_at: see `Settled`.
+    """
+
+    through: int
+    passed: int
+    counted: bool
+    working_at: float | None = None
 
 
 class Progress:
@@ -87,6 +134,10 @@ class Progress:
         self._figures = Figures()
         self._lags: deque[float] = deque(maxlen=_SAMPLES)
         self._rows: deque[tuple[float, int]] = deque()
+        self._pace = PaceKeeper(clock)
+        self._stall: Stall | None = None
+        self._handover: _Handover | None = None
+        self._settled: Settled | None = None
 
     def enter(self, state: RunState, error: str = "") -> None:
         """Say what the pipeline is doing now, and with which error."""
@@ -98,6 +149,72 @@ class Progress:
         with self._lock:
             if self._figures.state is current:
                 self._figures = replace(self._figures, state=state, error="")
+
+    def at_stage(self, stage: Stage) -> None:
+        """The run comes to a stage; `Stage.TAKE_OVER` begins an attempt."""
+        with self._lock:
+            self._pace.enter(stage)
+
+    def moved(self) -> None:
+        """Something advanced inside the stage, as seen from outside the run."""
+        with self._lock:
+            self._pace.moved()
+
+    def failed(self, error: str) -> None:
+        """The run rolls back and will try again."""
+        with self._lock:
+            self._pace.failed(error)
+
+    def succeeded(self) -> None:
+        """Batches are acknowledged, so whatever failed before has passed."""
+        with self._lock:
+            self._pace.succeeded()
+
+    def pace(self) -> Pace:
+        """How the run moves now."""
+        with self._lock:
+            return self._pace.pace()
+
+    def stalls(self, stall: Stall | None) -> None:
+        """What a diagnosis found; None if the run does not stand still (any more)."""
+        with self._lock:
+            self._stall = stall
+
+    def took_over(self, through: int, passed: int, *, counted: bool) -> None:
+        """The run begins at a checkpoint; only its first beginning in a leadership counts.
+
+        Args:
+            through: version up to which the target may hold changes already, 0 for none.
+            passed: version of the checkpoint.
+            counted: whether the target can tell `through`.
+        """
+        with self._lock:
+            if self._handover is None:
+                self._handover = _Handover(through, passed, counted)
+
+    def acknowledged(self, passed: int) -> None:
+        """Everything up to a version is applied, and counted by `add` and `applied`."""
+        with self._lock:
+            handover, figures = self._handover, self._figures
+            if handover is None or self._settled is not None:
+                return
+            working_at = handover.working_at or self._clock.now()
+            self._handover = replace(handover, passed=passed, working_at=working_at)
+            if passed >= handover.through:
+                self._settled = Settled(
+                    working_at,
+                    figures.first_applied_at,
+                    figures.rows_redelivered if handover.counted else None,
+                )
+
+    def settled(self) -> Settled | None:
+        """What the change of leadership has cost.
+
+        None until a first batch is acknowledged and everything has passed that might have been
+        applied before; never changes afterwards.
+        """
+        with self._lock:
+            return self._settled
 
     def add(self, **counters: int) -> None:
         """Add to counters, named as in `Figures`."""
@@ -147,8 +264,15 @@ class Progress:
             while self._rows and self._rows[0][0] < horizon:
                 self._rows.popleft()
             lags = sorted(self._lags)
+            pace, stall = self._pace.pace(), self._stall
             return replace(
                 self._figures,
+                stage=pace.stage,
+                stage_seconds=round(pace.in_stage, 3) if pace.stage is not Stage.NONE else 0.0,
+                stalled=str(stall or ""),
+                stalled_stage=stall.stage.value if stall else "",
+                stalled_reason=stall.reason.value if stall else "",
+                stalled_seconds=round(stall.seconds, 1) if stall else 0.0,
                 rows_per_second=sum(n for _, n in self._rows) / _RATE_WINDOW,
                 lag_p50=percentile(lags, 0.50),
                 lag_p99=percentile(lags, 0.99),

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
-from collections.abc import Mapping
+import threading
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import cast
 
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
+
+from setl.errors import FatalError
+
+_JVM_LOOK_SECONDS = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +65,8 @@ def start_session(settings: SparkSettings) -> SparkSession:
     if settings.master.startswith("local"):
         conf["spark.driver.bindAddress"] = "127.0.0.1"
         conf["spark.driver.host"] = "127.0.0.1"
-    logging = Path(__file__).with_name("log4j2.properties").as_uri()
-    conf["spark.driver.extraJavaOptions"] = f"-Dlog4j2.configurationFile={logging}"
+    log4j = Path(__file__).with_name("log4j2.properties").as_uri()
+    conf["spark.driver.extraJavaOptions"] = f"-Dlog4j2.configurationFile={log4j}"
     for name, value in {**conf, **settings.conf, **_REQUIRED}.items():
         builder = builder.config(name, value)
     session = builder.getOrCreate()
@@ -69,3 +77,85 @@ def start_session(settings: SparkSettings) -> SparkSession:
 def parallelism(spark: SparkSession) -> int:
     """How many tasks can run at once."""
     return max(1, spark.sparkContext.defaultParallelism)
+
+
+class SparkGone(FatalError):  # noqa: N818 - reads as what it is
+    """The JVM of this process's Spark session has ended; the process cannot load any more.
+
+    There is no way back inside the process: what its tasks left behind in the targets is only
+    told apart by a higher epoch, which a new leadership brings. So the node gives up all its
+    leaderships and ends, and whoever supervises it starts another.
+    """
+
+
+def jvm_exit(patience: float = 0.0) -> int | None:
+    """Exit status of the session's JVM, None while it runs.
+
+    Also None where the JVM is not a child of this process and nothing can be known.
+
+    Args:
+        patience: seconds to wait for an end that is under way: connections of a process that
+            is killed are closed a moment before it counts as ended.
+    """
+    process = _jvm()
+    if process is None:
+        return None
+    try:
+        return process.wait(patience) if patience > 0 else process.poll()
+    except subprocess.TimeoutExpired:
+        return None
+
+
+def spark_gone(status: int) -> SparkGone:
+    """The error for a JVM that ended with a status, negative for a signal as in `subprocess`."""
+    how = f"was ended by signal {-status}" if status < 0 else f"ended with status {status}"
+    return SparkGone(
+        f"the Spark session's JVM {how}",
+        hint="The node has to be started again; memory that ran out is the usual cause, see"
+        " the kernel's log and the node's own output",
+    )
+
+
+def _jvm() -> subprocess.Popen[bytes] | None:
+    # The process that was started as spark-submit ends up as the JVM itself: its shell scripts
+    # replace themselves. There is no public way to it.
+    gateway: object = vars(SparkContext).get("_gateway")
+    process: object = getattr(gateway, "proc", None)
+    if not isinstance(process, subprocess.Popen):
+        return None
+    return cast("subprocess.Popen[bytes]", process)
+
+
+class JvmWatch:
+    """Waits for the end of the session's JVM, in a thread of its own.
+
+    Without it nobody would notice while the pipelines are idle, and the node would keep
+    leaderships that it can do nothing with.
+    """
+
+    def __init__(self, gone: Callable[[SparkGone], None]) -> None:
+        """Watch nothing yet.
+
+        Args:
+            gone: called once, from the watching thread, when the JVM has ended; not after
+                `stop`. Must not block.
+        """
+        self._gone = gone
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="jvm-watch", daemon=True)
+
+    def start(self) -> None:
+        """Begin to watch; the session must have been started."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stop watching, before the session is ended on purpose."""
+        self._stopping.set()
+
+    def _watch(self) -> None:
+        while not self._stopping.wait(_JVM_LOOK_SECONDS):
+            status = jvm_exit()
+            if status is not None:
+                if not self._stopping.is_set():
+                    self._gone(spark_gone(status))
+                return

@@ -1,4 +1,6 @@
-from setl.pipeline.progress import Progress, RunState, percentile
+from setl.pipeline.pace import Stage
+from setl.pipeline.progress import Progress, RunState, Settled, percentile
+from setl.pipeline.stalls.stall import Reason, Stall
 
 
 class Clock:
@@ -59,3 +61,72 @@ def test_percentiles_of_few_samples():
     assert percentile([], 0.5) is None
     assert percentile([1.0], 0.99) == 1.0
     assert percentile([float(i) for i in range(100)], 0.99) == 99.0
+
+
+def test_the_stage_and_a_stall_are_among_the_figures():
+    clock = Clock()
+    progress = Progress(clock)
+    assert (progress.figures().stage, progress.figures().stage_seconds) == (Stage.NONE, 0)
+    progress.at_stage(Stage.LOAD)
+    clock.time += 70
+    progress.stalls(Stall(Stage.TRANSFORM, 65, Reason.TASK_SLOW, "1 of 1 tasks run"))
+    figures = progress.figures()
+    assert (figures.stage, figures.stage_seconds) == (Stage.LOAD, 70)
+    assert (figures.stalled_stage, figures.stalled_reason) == ("transform", "task slow")
+    assert figures.stalled_seconds == 65
+    assert figures.stalled == ("transform: no progress for 65 s, task slow: 1 of 1 tasks run")
+    progress.stalls(None)
+    figures = progress.figures()
+    assert (figures.stalled, figures.stalled_stage, figures.stalled_reason) == ("", "", "")
+
+
+def acknowledge(progress, passed, rows=0, redelivered=0):
+    progress.applied(rows, f"binlog.000001:{passed}", pending=0)
+    progress.add(rows_redelivered=redelivered)
+    progress.acknowledged(passed)
+
+
+def test_redelivered_rows_are_final_once_everything_has_passed_that_was_there_before():
+    clock = Clock()
+    progress = Progress(clock)
+    progress.took_over(through=300, passed=100, counted=True)
+    assert progress.settled() is None
+    clock.time += 2
+    acknowledge(progress, 200, rows=10, redelivered=10)
+    assert progress.settled() is None
+    clock.time += 2
+    acknowledge(progress, 320, rows=10, redelivered=8)
+    settled = Settled(working_at=1502.0, first_applied_at=1502.0, redelivered=18)
+    assert progress.settled() == settled
+    clock.time += 2
+    acknowledge(progress, 400, rows=10, redelivered=5)
+    assert progress.settled() == settled
+
+
+def test_after_a_hand_over_in_order_the_first_batch_settles_it():
+    clock = Clock()
+    progress = Progress(clock)
+    progress.took_over(through=300, passed=300, counted=True)
+    clock.time += 2
+    acknowledge(progress, 310)
+    assert progress.settled() == Settled(1502.0, None, 0)
+
+
+def test_a_target_that_cannot_tell_leaves_the_redelivered_rows_unknown():
+    progress = Progress(Clock())
+    progress.took_over(through=0, passed=300, counted=False)
+    acknowledge(progress, 310, rows=3)
+    settled = progress.settled()
+    assert settled is not None
+    assert settled.redelivered is None
+
+
+def test_a_rollback_does_not_make_own_rows_those_of_the_leadership_before():
+    progress = Progress(Clock())
+    progress.took_over(through=300, passed=100, counted=True)
+    acknowledge(progress, 200, rows=10, redelivered=10)
+    progress.took_over(through=900, passed=200, counted=True)
+    acknowledge(progress, 300, rows=1, redelivered=1)
+    settled = progress.settled()
+    assert settled is not None
+    assert settled.redelivered == 11

@@ -1,0 +1,303 @@
+"""What a server does for the connections of one leadership, and whom they wait for.
+
+Asked only when a pipeline stands still. Sources of the columns: MariaDB's
+information_schema.INNODB_TRX, INNODB_LOCK_WAITS and INNODB_LOCKS
+(https://mariadb.com/kb/en/information-schema-innodb_lock_waits-table/), and for MySQL 8
+performance_schema.data_lock_waits and data_locks
+(https://dev.mysql.com/doc/refman/8.4/en/performance-schema-data-lock-waits-table.html).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pymysql
+from pymysql.connections import Connection
+
+from setl.mysql.connection import MysqlEndpoint, connect, error_number, translating
+
+_CONNECT_SECONDS = 2.0
+_ANSWER_SECONDS = 3.0
+
+# Not allowed to look, or the server does not have it: then one goes on with what can be seen.
+_CANNOT_BE_SEEN = frozenset({1044, 1109, 1142, 1146, 1193, 1227})
+
+_FENCE = "retl.setl_fence"
+
+
+@dataclass(frozen=True, slots=True)
+class LockWait:
+    """One of our connections waits for a lock.
+
+    Attributes:
+        waiting: our connection.
+        seconds: how long it has waited.
+        table: ``schema.table`` of the lock, "" if not known.
+        holder: the connection in its way, 0 if that cannot be seen.
+        who: ``user@host`` of the holder, or the leadership for which it writes; "" if unknown.
+        held: seconds since the holder's transaction began.
+        doing: what the holder does: its command and state.
+    """
+
+    waiting: int
+    seconds: float = 0.0
+    table: str = ""
+    holder: int = 0
+    who: str = ""
+    held: float = 0.0
+    doing: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A statement of one of our connections that runs.
+
+    Attributes:
+        connection: its id.
+        seconds: how long it has run.
+        state: what the server says that it is doing.
+    """
+
+    connection: int
+    seconds: float
+    state: str
+
+
+@dataclass(frozen=True, slots=True)
+class Connections:
+    """The connections of one leadership on a server.
+
+    Attributes:
+        recorded: ids that are recorded as its writers.
+        waits: those that wait for a lock.
+        statements: statements that run, those that wait for a lock left out.
+        open: connections with a transaction open but no statement running.
+        gone: recorded connections that the server does not have any more.
+        modified: connection → transaction and rows that it has changed so far; two looks that
+            differ here show that something advances.
+        blind: what could not be seen, and why; "" if everything could.
+    """
+
+    recorded: tuple[int, ...] = ()
+    waits: tuple[LockWait, ...] = ()
+    statements: tuple[Statement, ...] = ()
+    open: tuple[int, ...] = ()
+    gone: tuple[int, ...] = ()
+    modified: tuple[tuple[int, str, int], ...] = ()
+    blind: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Process:
+    id: int
+    who: str
+    command: str
+    seconds: float
+    state: str
+
+    @property
+    def doing(self) -> str:
+        if self.command == "Sleep":
+            return "idle in its transaction"
+        return f"runs a statement, {self.state}" if self.state else "runs a statement"
+
+
+@dataclass(slots=True)
+class _Sight:
+    """What was read before it is put together."""
+
+    processes: dict[int, _Process] = field(default_factory=dict[int, _Process])
+    waits: list[LockWait] = field(default_factory=list[LockWait])
+    modified: list[tuple[int, str, int]] = field(default_factory=list[tuple[int, str, int]])
+    blind: str = ""
+
+
+def look(endpoint: MysqlEndpoint, pipeline_key: str, epoch: int) -> Connections:
+    """What the connections of one leadership do, over a short-lived connection of its own.
+
+    Takes no locks. The account should have PROCESS; without it locks of others are not seen, and
+    `Connections.blind` says so.
+
+    Args:
+        endpoint: the server; its time limits are shortened to a few seconds.
+        pipeline_key: ``channel/pipeline``.
+        epoch: the leadership.
+
+    Raises:
+        SetlError: the server does not answer in time, or not to this account.
+    """
+    hasty = replace(
+        endpoint,
+        connect_timeout=min(endpoint.connect_timeout, _CONNECT_SECONDS),
+        read_timeout=min(endpoint.read_timeout, _ANSWER_SECONDS),
+    )
+    with translating(hasty):
+        connection = connect(hasty, lock_wait=1)
+        try:
+            return _look(connection, pipeline_key, epoch)
+        finally:
+            connection.close()
+
+
+def _look(connection: Connection[Any], pipeline_key: str, epoch: int) -> Connections:
+    # InnoDB tells when transactions began in the server's own time zone.
+    _rows(connection, "SET SESSION time_zone = 'SYSTEM'")
+    recorded = tuple(
+        int(row[0])
+        for row in _rows(
+            connection,
+            "SELECT conn_id FROM retl.setl_writer WHERE pipeline = %s AND epoch = %s",
+            (pipeline_key, epoch),
+        )
+    )
+    sight = _Sight(processes=_processes(connection, recorded, pipeline_key))
+    present = sorted(sight.processes)
+    if present:
+        _look_inside(connection, present, sight)
+    waiting = {wait.waiting for wait in sight.waits}
+    statements = tuple(
+        Statement(p.id, p.seconds, p.state)
+        for p in sight.processes.values()
+        if p.command not in {"Sleep", "Killed"} and p.id not in waiting
+    )
+    running = {statement.connection for statement in statements}
+    return Connections(
+        recorded=recorded,
+        waits=tuple(_told(connection, sight.waits)),
+        statements=statements,
+        open=tuple(m[0] for m in sight.modified if m[0] not in running | waiting),
+        gone=tuple(sorted(set(recorded) - set(sight.processes))),
+        modified=tuple(sorted(sight.modified)),
+        blind=sight.blind,
+    )
+
+
+def _processes(
+    connection: Connection[Any], recorded: Sequence[int], pipeline_key: str
+) -> dict[int, _Process]:
+    """Our connections: those recorded, and one that asks for the fence and is not recorded yet."""
+    found: dict[int, _Process] = {}
+    listed = _rows(
+        connection,
+        "SELECT id, user, host, command, time, state, info FROM information_schema.processlist"
+        f" WHERE id <> CONNECTION_ID() AND (id IN ({_listed(recorded)}) OR info LIKE %s)",
+        (f"%{_FENCE}%",),
+    )
+    for ident, user, host, command, seconds, state, info in listed:
+        if ident in recorded or pipeline_key in (info or ""):
+            found[int(ident)] = _process((ident, user, host, command, seconds, state))
+    return found
+
+
+def _process(row: Sequence[Any]) -> _Process:
+    ident, user, host, command, seconds, state = row
+    return _Process(
+        int(ident),
+        f"{user}@{(host or '').partition(':')[0]}",  # without the port
+        command,
+        float(seconds or 0),
+        state or "",
+    )
+
+
+def _look_inside(connection: Connection[Any], ids: Sequence[int], sight: _Sight) -> None:
+    """Transactions and lock waits, as far as the account may see them."""
+    for process in sight.processes.values():
+        # Locks on tables as such, which InnoDB knows nothing of.
+        if process.state.startswith("Waiting for") and "lock" in process.state:
+            sight.waits.append(LockWait(process.id, process.seconds, doing=process.state))
+    try:
+        sight.modified = [
+            (int(thread), str(transaction), int(rows))
+            for thread, transaction, rows in _rows(
+                connection,
+                "SELECT trx_mysql_thread_id, trx_id, trx_rows_modified"
+                " FROM information_schema.innodb_trx"
+                f" WHERE trx_mysql_thread_id IN ({_listed(ids)})",
+            )
+        ]
+        sight.waits += _row_waits(connection, ids)
+    except pymysql.MySQLError as error:
+        if error_number(error) not in _CANNOT_BE_SEEN:
+            raise
+        sight.blind = "row locks cannot be seen, since the account on the target lacks PROCESS"
+
+
+_WAITS_MARIADB = """
+SELECT r.trx_mysql_thread_id, b.trx_mysql_thread_id,
+       TIMESTAMPDIFF(SECOND, r.trx_wait_started, NOW()),
+       TIMESTAMPDIFF(SECOND, b.trx_started, NOW()), l.lock_table
+  FROM information_schema.innodb_lock_waits w
+  JOIN information_schema.innodb_trx r ON r.trx_id = w.requesting_trx_id
+  JOIN information_schema.innodb_trx b ON b.trx_id = w.blocking_trx_id
+  LEFT JOIN information_schema.innodb_locks l ON l.lock_id = w.requested_lock_id
+ WHERE r.trx_mysql_thread_id IN ({ids}) ORDER BY 4 DESC LIMIT 20"""
+
+_WAITS_MYSQL = """
+SELECT r.trx_mysql_thread_id, b.trx_mysql_thread_id,
+       TIMESTAMPDIFF(SECOND, r.trx_wait_started, NOW()),
+       TIMESTAMPDIFF(SECOND, b.trx_started, NOW()),
+       CONCAT(l.object_schema, '.', l.object_name)
+  FROM performance_schema.data_lock_waits w
+  JOIN information_schema.innodb_trx r ON r.trx_id = w.requesting_engine_transaction_id
+  JOIN information_schema.innodb_trx b ON b.trx_id = w.blocking_engine_transaction_id
+  LEFT JOIN performance_schema.data_locks l ON l.engine_lock_id = w.requesting_engine_lock_id
+ WHERE r.trx_mysql_thread_id IN ({ids}) ORDER BY 4 DESC LIMIT 20"""
+
+
+def _row_waits(connection: Connection[Any], ids: Sequence[int]) -> list[LockWait]:
+    (version,) = _rows(connection, "SELECT VERSION()")[0]
+    form = _WAITS_MARIADB if "mariadb" in str(version).lower() else _WAITS_MYSQL
+    query = form.format(ids=_listed(ids))
+    return [
+        LockWait(
+            waiting=int(waiting),
+            seconds=float(waited or 0),
+            table=str(table or "").replace("`", ""),
+            holder=int(holder),
+            held=float(held or 0),
+        )
+        for waiting, holder, waited, held, table in _rows(connection, query)
+    ]
+
+
+def _told(connection: Connection[Any], waits: Sequence[LockWait]) -> list[LockWait]:
+    """The waits, with who the holders are and what they do."""
+    holders = sorted({wait.holder for wait in waits if wait.holder})
+    if not holders:
+        return list(waits)
+    listed = _rows(
+        connection,
+        "SELECT id, user, host, command, time, state FROM information_schema.processlist"
+        f" WHERE id IN ({_listed(holders)})",
+    )
+    known = {int(row[0]): _process(row) for row in listed}
+    writers = {
+        int(ident): f"writer of {pipeline}, node {nid}, epoch {epoch}"
+        for ident, pipeline, nid, epoch in _rows(
+            connection,
+            "SELECT conn_id, pipeline, nid, epoch FROM retl.setl_writer"
+            f" WHERE conn_id IN ({_listed(holders)})",
+        )
+    }
+    told: list[LockWait] = []
+    for wait in waits:
+        process = known.get(wait.holder)
+        who = process.who if process else ""
+        if process and wait.holder in writers:
+            who = f"{who}, {writers[wait.holder]}"
+        told.append(replace(wait, who=who, doing=process.doing if process else wait.doing))
+    return told
+
+
+def _listed(ids: Sequence[int]) -> str:
+    """Ids for an IN, which must not be empty; no connection has the id 0."""
+    return ", ".join(str(int(ident)) for ident in ids) or "0"
+
+
+def _rows(connection: Connection[Any], sql: str, args: Sequence[object] = ()) -> list[Any]:
+    with connection.cursor() as cursor:
+        cursor.execute(sql, tuple(args) or None)
+        return list(cursor.fetchall())

@@ -1,0 +1,123 @@
+"""How a run moves: its stage, since when, and when something last advanced in it."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from enum import Enum
+
+from setl.clock import Clock
+
+
+class Stage(Enum):
+    """Where a run is. Transform and Load are one Spark job, whose mark is LOAD."""
+
+    NONE = ""  # it does not run
+    TAKE_OVER = "take over"
+    SELECT = "select"
+    EXTRACT = "extract"
+    TRANSFORM = "transform"
+    LOAD = "load"
+    CHECKPOINT = "checkpoint"
+
+
+@dataclass(frozen=True, slots=True)
+class Retrying:
+    """A run that has failed and not succeeded since.
+
+    Attributes:
+        stage: where it failed last.
+        attempts: how often it failed in a row.
+        same: how often of these it failed with the last error, numbers in it aside.
+        seconds: since it entered the stage in which it failed first.
+        error: the last error.
+    """
+
+    stage: Stage
+    attempts: int
+    same: int
+    seconds: float
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How a run moves, as of one moment; all times in seconds until then.
+
+    Attributes:
+        stage: where it is.
+        in_stage: since it came there.
+        still: since something advanced: it came to the stage, or something was seen to advance
+            inside it, such as a task that finished.
+        attempt: since it began, or began again after an error.
+        retrying: set while it fails and tries again.
+    """
+
+    stage: Stage = Stage.NONE
+    in_stage: float = 0.0
+    still: float = 0.0
+    attempt: float = 0.0
+    retrying: Retrying | None = None
+
+
+class PaceKeeper:
+    """Notes what a run does and when. Not thread-safe: whoever owns it has a lock."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._stage = Stage.NONE
+        self._since = self._began = clock.monotonic()
+        self._moved = -math.inf
+        self._failures = self._same = 0
+        self._failing_since = 0.0
+        self._failed_in = Stage.NONE
+        self._error = ""
+
+    def enter(self, stage: Stage) -> None:
+        """The run comes to a stage; the take-over begins an attempt."""
+        now = self._clock.monotonic()
+        if stage is Stage.TAKE_OVER:
+            self._began = now
+        if stage is not self._stage:
+            self._stage, self._since = stage, now
+
+    def moved(self) -> None:
+        """Something advanced inside the stage."""
+        self._moved = self._clock.monotonic()
+
+    def failed(self, error: str) -> None:
+        """The run rolls back and will try again."""
+        # Waiting for the source is no part of the trouble, however long it took before.
+        if not self._failures:
+            waiting = self._stage is Stage.SELECT
+            self._failing_since = self._clock.monotonic() if waiting else self._since
+        self._same = self._same + 1 if _alike(error, self._error) else 1
+        self._failures += 1
+        self._failed_in, self._error = self._stage, error
+
+    def succeeded(self) -> None:
+        """A batch is acknowledged."""
+        self._failures = self._same = 0
+        self._error = ""
+        self.moved()
+
+    def pace(self) -> Pace:
+        """How the run moves now."""
+        now = self._clock.monotonic()
+        return Pace(
+            stage=self._stage,
+            in_stage=now - self._since,
+            still=now - max(self._since, self._moved),
+            attempt=now - self._began,
+            retrying=Retrying(
+                self._failed_in, self._failures, self._same, now - self._failing_since, self._error
+            )
+            if self._failures
+            else None,
+        )
+
+
+def _alike(one: str, other: str) -> bool:
+    """Whether two errors differ in nothing but numbers, such as those of batches or ports."""
+    return re.sub(r"\d+", "0", one) == re.sub(r"\d+", "0", other)

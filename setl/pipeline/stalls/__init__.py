@@ -1,0 +1,1 @@
+"""Why a run stands still, found out beside it."""

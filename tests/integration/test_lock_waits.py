@@ -1,0 +1,199 @@
+"""What can be seen of the connections of a leadership, with privileges and without."""
+
+import threading
+
+import pytest
+
+from setl.elastic.client import ElasticEndpoint
+from setl.elastic.write_load import look_at_writes
+from setl.errors import TransientError
+from setl.mysql import writers
+from setl.mysql.connection import MysqlEndpoint, connect
+from setl.mysql.lock_waits import look
+from setl_embedded.ports import free_port
+from tests.integration.pipelines import execute, fresh_name, install_system_tables
+from tests.waiting import eventually
+
+EPOCH = 12
+
+
+@pytest.fixture(scope="module")
+def server(mariadb_a):
+    install_system_tables(mariadb_a)
+    return mariadb_a
+
+
+@pytest.fixture
+def table(server):
+    db = fresh_name("shop")
+    execute(
+        server,
+        f"CREATE DATABASE {db}",
+        f"CREATE TABLE {db}.t (id INT PRIMARY KEY, v INT)",
+        f"INSERT INTO {db}.t VALUES (1, 1), (2, 2)",
+    )
+    yield f"{db}.t"
+    execute(server, f"DROP DATABASE {db}")
+
+
+@pytest.fixture
+def key():
+    return f"{fresh_name('channel')}/p"
+
+
+def endpoint_of(server, **changes):
+    given = {"host": server.host, "port": server.port, "user": server.user}
+    return MysqlEndpoint(**{**given, "password": server.password, **changes})
+
+
+@pytest.fixture
+def plain(server):
+    """An account with the privileges of grants-target.sql and nothing else."""
+    name = fresh_name("u")[:20]
+    execute(
+        server,
+        f"CREATE USER {name}@'%' IDENTIFIED BY 'secret'",
+        f"GRANT SELECT, INSERT, UPDATE, DELETE ON retl.* TO {name}@'%'",
+        f"GRANT SELECT, INSERT, UPDATE, DELETE ON `shop%`.* TO {name}@'%'",
+    )
+    yield endpoint_of(server, user=name, password="secret")
+    execute(server, f"DROP USER {name}@'%'")
+
+
+@pytest.fixture
+def opened():
+    connections = []
+
+    def open_(endpoint, key=None, epoch=EPOCH, nid="n1"):
+        connection = connect(endpoint, autocommit=False, lock_wait=60)
+        connections.append(connection)
+        if key:
+            writers.register(connection, key, epoch, nid)
+        connection.begin()
+        return connection
+
+    yield open_
+    for connection in connections:
+        if connection.open:
+            connection.close()
+
+
+def run(connection, sql):
+    with connection.cursor() as cursor:
+        cursor.execute(sql)
+
+
+def in_background(connection, sql):
+    thread = threading.Thread(target=run, args=(connection, sql), daemon=True)
+    thread.start()
+    return thread
+
+
+def test_a_row_lock_of_a_stranger(server, table, key, opened):
+    endpoint = endpoint_of(server)
+    ours, holder = opened(endpoint, key), opened(endpoint)
+    run(holder, f"UPDATE {table} SET v = 5 WHERE id = 1")
+    thread = in_background(ours, f"UPDATE {table} SET v = 6 WHERE id = 1")
+    seen = eventually(lambda: waiting(endpoint, key))
+    (wait,) = seen.waits
+    assert (wait.waiting, wait.holder) == (ours.thread_id(), holder.thread_id())
+    assert wait.table == table
+    assert wait.who == f"{server.user}@127.0.0.1"
+    assert wait.doing == "idle in its transaction"
+    assert 0 <= wait.held < 60
+    assert seen.statements == ()
+    assert seen.recorded == (ours.thread_id(),)
+    assert seen.blind == ""
+    holder.rollback()
+    thread.join(30)
+    # InnoDB shows what it knew a tenth of a second ago.
+    eventually(lambda: not look(endpoint, key, EPOCH).waits)
+    after = look(endpoint, key, EPOCH)
+    assert after.open == (ours.thread_id(),)
+    assert after.modified != seen.modified
+
+
+def waiting(endpoint, key):
+    seen = look(endpoint, key, EPOCH)
+    return seen if seen.waits else None
+
+
+def test_a_lock_of_another_leadership_is_told_as_such(server, table, key, opened):
+    endpoint = endpoint_of(server)
+    ours, holder = opened(endpoint, key), opened(endpoint, "other/p", epoch=11, nid="n2")
+    run(holder, f"UPDATE {table} SET v = 5 WHERE id = 1")
+    thread = in_background(ours, f"UPDATE {table} SET v = 6 WHERE id = 1")
+    (wait,) = eventually(lambda: waiting(endpoint, key)).waits
+    assert wait.who.endswith("writer of other/p, node n2, epoch 11")
+    holder.rollback()
+    thread.join(30)
+
+
+def test_a_metadata_lock(server, table, key, opened):
+    endpoint = endpoint_of(server)
+    ours, holder = opened(endpoint, key), opened(endpoint)
+    run(holder, f"LOCK TABLES {table} WRITE")
+    thread = in_background(ours, f"UPDATE {table} SET v = 6 WHERE id = 1")
+    (wait,) = eventually(lambda: waiting(endpoint, key)).waits
+    assert (wait.waiting, wait.holder) == (ours.thread_id(), 0)
+    assert "metadata lock" in wait.doing
+    run(holder, "UNLOCK TABLES")
+    thread.join(30)
+
+
+def test_a_statement_that_runs(server, key, opened):
+    endpoint = endpoint_of(server)
+    ours = opened(endpoint, key)
+    thread = in_background(ours, "SELECT SLEEP(3)")
+    seen = eventually(lambda: running(endpoint, key))
+    assert [s.connection for s in seen.statements] == [ours.thread_id()]
+    assert seen.statements[0].state == "User sleep"
+    thread.join(30)
+    assert look(endpoint, key, EPOCH).statements == ()
+
+
+def running(endpoint, key):
+    seen = look(endpoint, key, EPOCH)
+    return seen if seen.statements else None
+
+
+def test_connections_of_other_leaderships_are_not_ours(server, key, opened):
+    endpoint = endpoint_of(server)
+    opened(endpoint, key, epoch=EPOCH - 1)
+    opened(endpoint, f"{key}x")
+    assert look(endpoint, key, EPOCH).recorded == ()
+
+
+def test_a_recorded_connection_that_is_gone(server, key, opened):
+    endpoint = endpoint_of(server)
+    ours = opened(endpoint, key)
+    ident = ours.thread_id()
+    ours.close()
+    eventually(lambda: look(endpoint, key, EPOCH).gone == (ident,))
+
+
+def test_without_the_privilege_it_says_what_it_could_not_see(plain, server, table, key, opened):
+    ours, holder = opened(plain, key), opened(endpoint_of(server))
+    run(holder, f"UPDATE {table} SET v = 5 WHERE id = 1")
+    thread = in_background(ours, f"UPDATE {table} SET v = 6 WHERE id = 1")
+    seen = eventually(lambda: running(plain, key))
+    assert seen.waits == ()
+    assert [s.connection for s in seen.statements] == [ours.thread_id()]
+    assert "PROCESS" in seen.blind
+    holder.rollback()
+    thread.join(30)
+
+
+def test_a_server_that_is_not_there_is_known_in_seconds(server, key):
+    with pytest.raises(TransientError):
+        look(endpoint_of(server, port=free_port()), key, EPOCH)
+
+
+def test_a_cluster_that_writes_nothing(elasticsearch):
+    load = look_at_writes(ElasticEndpoint((elasticsearch.url,)))
+    assert (load.active, load.queued, load.running, load.blind) == (0, 0, (), "")
+
+
+def test_a_cluster_that_is_not_there():
+    with pytest.raises(TransientError):
+        look_at_writes(ElasticEndpoint((f"http://127.0.0.1:{free_port()}",)))

@@ -1,0 +1,179 @@
+"""A node whose Spark processes are killed: Python's are replaced, without the JVM it gives up."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+import pytest
+import yaml
+
+from setl_embedded.ports import free_port
+from tests.integration.pipelines import execute, fresh_name, install_system_tables, mysql
+from tests.waiting import eventually
+
+SETL = str(Path(sys.executable).with_name("setl"))
+SESSION_TIMEOUT = 40.0  # so long that a leadership given up cannot be mistaken for one that expired
+
+
+class Node:
+    """A node in a process of its own, and commands beside it."""
+
+    def __init__(self, folder, zookeeper):
+        self.folder = folder
+        self.http = f"http://127.0.0.1:{free_port()}"
+        self.log = folder / "node.log"
+        environment = {"SETL_ZOOKEEPER": zookeeper.hosts, "SETL_ROOT": f"/{fresh_name()}"}
+        self.environment = {**os.environ, **environment}
+        command = [
+            SETL, "node", "--id", "n1", "--master", "local[1]", "--http", self.http[7:],
+            "--session-timeout", str(SESSION_TIMEOUT),
+        ]  # fmt: skip
+        with self.log.open("wb") as output:
+            self.process = subprocess.Popen(
+                command, env=self.environment, stdout=output, stderr=output, cwd=folder
+            )
+
+    def setl(self, *arguments):
+        done = subprocess.run(
+            [SETL, *arguments],
+            env=self.environment, cwd=self.folder, capture_output=True, text=True, timeout=120,
+            check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    def status(self):
+        assert self.process.poll() is None, self.log.read_text()[-3000:]
+        try:
+            with urllib.request.urlopen(f"{self.http}/status", timeout=2) as answer:
+                return json.load(answer)
+        except OSError:
+            return {"warm": False, "pipelines": []}
+
+    def epoch(self):
+        (line,) = self.status()["pipelines"]
+        return line["epoch"]
+
+    def children(self):
+        """All processes below the node: pid → command line."""
+        parents, commands = {}, {}
+        for entry in Path("/proc").iterdir():
+            if entry.name.isdigit():
+                try:
+                    stat = (entry / "stat").read_text()
+                    command = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+                except OSError:
+                    continue  # it has just ended
+                parents[int(entry.name)] = int(stat.rpartition(")")[2].split()[1])
+                commands[int(entry.name)] = command
+        found, frontier = {}, {self.process.pid}
+        while frontier:
+            frontier = {pid for pid, parent in parents.items() if parent in frontier}
+            found |= {pid: commands[pid] for pid in frontier}
+        return found
+
+    def jvm(self):
+        (pid,) = [pid for pid, command in self.children().items() if "org.apache.spark" in command]
+        return pid
+
+    def python_workers(self):
+        """The daemon that forks workers first, if it lives, then the workers."""
+        return sorted(
+            pid for pid, command in self.children().items() if "pyspark.daemon" in command
+        )
+
+
+@pytest.fixture(scope="module")
+def servers(mariadb_a, mariadb_b):
+    install_system_tables(mariadb_a)
+    install_system_tables(mariadb_b)
+    return mariadb_a, mariadb_b
+
+
+@pytest.fixture
+def node(tmp_path, zookeeper):
+    node = Node(tmp_path, zookeeper)
+    eventually(lambda: node.status()["warm"], 180)
+    yield node
+    if node.process.poll() is None:
+        node.process.terminate()
+        node.process.wait(60)
+
+
+@pytest.fixture
+def channel(node, servers):
+    db, name = fresh_name("shop"), fresh_name("channel")
+    for server in servers:
+        execute(
+            server,
+            f"CREATE DATABASE {db}",
+            f"CREATE TABLE {db}.t (id BIGINT PRIMARY KEY, v VARCHAR(40))",
+        )
+    file = node.folder / "channel.yaml"
+    a, b = ({**mysql(server)} for server in servers)
+    pipeline = {"name": "p", "source": a, "target": b, "tables": [{"from": f"{db}.t"}]}
+    file.write_text(yaml.safe_dump({"channel": name, "pipelines": [pipeline]}))
+    node.setl("apply", str(file))
+    node.setl("start", name)
+    yield name, db
+    for server in servers:
+        execute(server, f"DROP DATABASE {db}")
+
+
+def arrives(servers, db, number):
+    a, b = servers
+    execute(a, f"INSERT INTO {db}.t VALUES ({number}, 'n')")
+    eventually(lambda: execute(b, f"SELECT 1 FROM {db}.t WHERE id = {number}"), 90)
+
+
+def test_a_node_loses_its_python_workers_then_their_daemon_then_the_jvm(node, servers, channel):
+    _, db = channel
+    arrives(servers, db, 1)
+
+    # A worker in the middle of its transaction.
+    slow = f"CREATE TRIGGER {db}.slow BEFORE INSERT ON {db}.t FOR EACH ROW"
+    execute(servers[1], f"{slow} DO SLEEP(IF(NEW.id = 2, 4, 0))")
+    execute(servers[0], f"INSERT INTO {db}.t VALUES (2, 'slow')")
+    eventually(
+        lambda: execute(
+            servers[1],
+            "SELECT 1 FROM information_schema.processlist WHERE state = 'User sleep'",
+        ),
+        60,
+    )
+    epoch = node.epoch()
+    for pid in node.python_workers()[1:]:
+        os.kill(pid, signal.SIGKILL)
+    # What its tasks have left behind can only be told apart under another epoch.
+    eventually(lambda: node.epoch() > epoch, 60)
+    assert "a Python worker of Spark ended in the middle of a task" in node.log.read_text()
+    arrives(servers, db, 3)
+    assert execute(servers[1], f"SELECT id FROM {db}.t ORDER BY id") == ((1,), (2,), (3,))
+
+    # The daemon that starts workers, and then the last worker that it has started.
+    daemon, *workers = node.python_workers()
+    os.kill(daemon, signal.SIGKILL)
+    arrives(servers, db, 4)
+    for pid in workers:
+        os.kill(pid, signal.SIGKILL)
+    arrives(servers, db, 5)
+
+    # The JVM.
+    began = time.monotonic()
+    os.kill(node.jvm(), signal.SIGKILL)
+    assert node.process.wait(30) == 4
+    took = time.monotonic() - began
+    assert took < SESSION_TIMEOUT / 2, took
+    log = node.log.read_text()
+    lines = [line for line in log.splitlines() if "node ends without Spark" in line]
+    assert len(lines) == 1
+    assert "ended by signal 9" in lines[0]
+    assert "Error: the Spark session's JVM was ended by signal 9" in log
+    (listed,) = json.loads(node.setl("list", "-o", "json"))
+    assert listed["nodes"] == []
+    assert [line["leader"] for line in listed["pipelines"]] == [""]

@@ -1,0 +1,243 @@
+"""What holds a pipeline up is named while it does, on real servers, and forgotten afterwards."""
+
+import functools
+import logging
+import threading
+
+import pytest
+
+from setl.clock import SystemClock
+from setl.load.mysql_sink import MysqlSinkSettings
+from setl.node.stall_watch import StallWatch
+from setl.pipeline.progress import RunState
+from setl_embedded import MariaDb
+from tests.integration.pipelines import (
+    execute,
+    fresh_name,
+    install_system_tables,
+    mysql,
+    one_way,
+    rows,
+    site,
+)
+from tests.waiting import eventually
+
+LIMIT = 2.0
+SOON = 60  # seconds in which anything has to be noticed on a busy machine
+
+
+@pytest.fixture(scope="module")
+def servers(mariadb_a, mariadb_b):
+    install_system_tables(mariadb_a)
+    install_system_tables(mariadb_b)
+    return mariadb_a, mariadb_b
+
+
+@pytest.fixture
+def db(servers):
+    name = fresh_name("shop")
+    create(name, *servers)
+    yield name
+    for server in servers:
+        execute(server, f"DROP DATABASE {name}")
+
+
+def create(name, *servers):
+    for server in servers:
+        execute(
+            server,
+            f"CREATE DATABASE {name}",
+            f"CREATE TABLE {name}.orders (id BIGINT PRIMARY KEY, name VARCHAR(40))",
+        )
+
+
+@pytest.fixture
+def place(spark):
+    with site(spark) as place:
+        yield place
+
+
+@pytest.fixture
+def watched(place):
+    """Leads a channel with a watch on it that loses patience quickly."""
+    watch = StallWatch(SystemClock(), limit=LIMIT)
+    watch.start()
+
+    def lead(file):
+        running = place.lead(file)
+        watch.follow(running.run.observed)
+        return running
+
+    yield lead
+    watch.stop()
+
+
+def stalls(running, reason):
+    def told():
+        figures = running.figures
+        assert figures.stalled_reason == reason, figures
+        return True
+
+    eventually(told, SOON)
+    return running.figures
+
+
+def goes_on(running):
+    eventually(lambda: not running.figures.stalled, SOON)
+    figures = running.figures
+    assert (figures.stalled_stage, figures.stalled_reason) == ("", "")
+
+
+def test_a_lock_on_a_row_is_named_with_who_holds_it(servers, db, watched, caplog):
+    a, b = servers
+    caplog.set_level(logging.INFO, "setl.node.stall_watch")
+    running = watched(one_way(a, mysql(b), [{"from": f"{db}.orders"}]))
+    execute(a, f"INSERT INTO {db}.orders VALUES (1, 'one'), (2, 'two')")
+    running.applied(2)
+    with b.connect(autocommit=False) as holder:
+        with holder.cursor() as cursor:
+            cursor.execute(f"UPDATE {db}.orders SET name = 'held' WHERE id = 1")
+        execute(a, f"UPDATE {db}.orders SET name = 'wanted' WHERE id = 1")
+        figures = stalls(running, "waiting for lock")
+        assert figures.stalled_stage == "load"
+        assert f"connection {holder.thread_id()} ({b.user}@" in figures.stalled
+        assert f"{db}.orders" in figures.stalled
+        assert "idle in its transaction" in figures.stalled
+        holder.rollback()
+    running.applied(3)
+    goes_on(running)
+    assert rows(b, f"{db}.orders") == ((1, "wanted"), (2, "two"))
+    # On a cold session the first load may have looked like a stall too.
+    said = [
+        r for r in caplog.records if getattr(r, "setl", {}).get("reason") == figures.stalled_reason
+    ]
+    assert [record.getMessage() for record in said] == [
+        "pipeline stalls",
+        "pipeline goes on after a stall",
+    ]
+    assert said[0].setl["reason"] == said[1].setl["reason"] == "waiting for lock"
+    assert said[0].setl["epoch"] == running.run.observed.epoch
+
+
+def test_attempts_that_give_up_on_a_lock_do_not_hide_it(servers, db, watched, monkeypatch):
+    a, b = servers
+    hasty = functools.partial(MysqlSinkSettings, lock_wait=1)
+    monkeypatch.setattr("setl.pipeline.assembly.MysqlSinkSettings", hasty)
+    running = watched(one_way(a, mysql(b), [{"from": f"{db}.orders"}]))
+    execute(a, f"INSERT INTO {db}.orders VALUES (1, 'one')")
+    running.applied(1)
+    with b.connect(autocommit=False) as holder:
+        with holder.cursor() as cursor:
+            cursor.execute(f"UPDATE {db}.orders SET name = 'held' WHERE id = 1")
+        execute(a, f"UPDATE {db}.orders SET name = 'wanted' WHERE id = 1")
+        eventually(lambda: running.figures.retries >= 4, SOON)
+        figures = stalls(running, "waiting for lock")
+        assert "attempts have failed" in figures.stalled
+        assert f"connection {holder.thread_id()} " in figures.stalled
+        # Not for a moment does it look as if it went on, whatever an attempt is doing.
+        before = running.figures.retries
+        while running.figures.retries < before + 3:
+            assert running.figures.stalled_reason == "waiting for lock"
+            threading.Event().wait(0.05)
+        holder.rollback()
+    running.applied(2)
+    goes_on(running)
+
+
+def test_a_lock_on_the_fence_holds_up_the_take_over(servers, db, watched):
+    a, b = servers
+    file = one_way(a, mysql(b), [{"from": f"{db}.orders"}])
+    key = f"{file.channel}/p"
+    execute(b, f"INSERT INTO retl.setl_fence (pipeline, epoch, nid) VALUES ('{key}', 1, 'n0')")
+    with b.connect(autocommit=False) as holder:
+        with holder.cursor() as cursor:
+            cursor.execute(f"SELECT * FROM retl.setl_fence WHERE pipeline = '{key}' FOR UPDATE")
+        running = watched(file)
+        figures = stalls(running, "waiting for lock")
+        assert figures.stalled_stage == "take over"
+        assert f"connection {holder.thread_id()} " in figures.stalled
+        assert "retl.setl_fence" in figures.stalled
+        holder.rollback()
+    eventually(lambda: running.figures.state is RunState.RUNNING, SOON)
+    goes_on(running)
+
+
+def test_a_slow_statement_is_the_targets_fault_but_a_long_load_that_advances_is_none(
+    servers, db, watched
+):
+    a, b = servers
+    slow = f"CREATE TRIGGER {db}.slow BEFORE INSERT ON {db}.orders FOR EACH ROW DO SLEEP"
+    execute(b, f"{slow}(0.02)")
+    running = watched(one_way(a, mysql(b), [{"from": f"{db}.orders"}]))
+    values = ", ".join(f"({i}, 'n')" for i in range(400))
+    execute(a, f"INSERT INTO {db}.orders VALUES {values}")
+    seen = set()
+    longest = 0.0
+    while running.figures.rows_total < 400:
+        seen.add(running.figures.stalled)
+        longest = max(longest, running.figures.stage_seconds)
+        threading.Event().wait(0.05)
+    assert longest > 2 * LIMIT, "the load was no long one"
+    assert seen == {""}
+    execute(b, f"DROP TRIGGER {db}.slow", f"{slow}(IF(NEW.id = 1000, 15, 0))")
+    execute(a, f"INSERT INTO {db}.orders VALUES (1000, 'slow')")
+    figures = stalls(running, "target slow")
+    assert figures.stalled_stage == "load"
+    assert "runs for" in figures.stalled
+    running.applied(401)
+    goes_on(running)
+
+
+def test_a_pipeline_without_work_does_not_stall(servers, db, watched):
+    a, b = servers
+    running = watched(one_way(a, mysql(b), [{"from": f"{db}.orders"}]))
+    execute(a, f"INSERT INTO {db}.orders VALUES (1, 'one')")
+    running.applied(1)
+    eventually(lambda: running.figures.stage_seconds > 3 * LIMIT, SOON)
+    assert running.figures.stage.value == "select"
+    assert running.figures.stalled == ""
+
+
+def test_a_frozen_target_does_not_answer(servers, watched, tmp_path):
+    a, _ = servers
+    db = fresh_name("shop")
+    with MariaDb(tmp_path / "target", "target", server_id=301) as target:
+        install_system_tables(target)
+        create(db, a, target)
+        running = watched(one_way(a, mysql(target), [{"from": f"{db}.orders"}]))
+        execute(a, f"INSERT INTO {db}.orders VALUES (1, 'one')")
+        running.applied(1)
+        target.pause()
+        try:
+            execute(a, f"INSERT INTO {db}.orders VALUES (2, 'two')")
+            figures = stalls(running, "target does not answer")
+            assert figures.stalled_stage == "load"
+            assert f"127.0.0.1:{target.port}" in figures.stalled
+        finally:
+            target.resume()
+        running.applied(2)
+        goes_on(running)
+        running.abort()
+    execute(a, f"DROP DATABASE {db}")
+
+
+def test_a_source_that_swallows_heartbeats_is_silent(servers, watched, tmp_path):
+    _, b = servers
+    db = fresh_name("shop")
+    # Heartbeats are written, and by a mistake in its settings never get into the binlog.
+    options = ["--binlog-ignore-db=retl"]
+    with MariaDb(tmp_path / "source", "source", server_id=302, options=options) as source:
+        install_system_tables(source)
+        create(db, source, b)
+        file = one_way(source, mysql(b), [{"from": f"{db}.orders"}])
+        end = file.pipelines[0].source.model_copy(update={"heartbeat": 0.2})
+        pipeline = file.pipelines[0].model_copy(update={"source": end})
+        running = watched(file.model_copy(update={"pipelines": [pipeline]}))
+        figures = stalls(running, "source silent")
+        assert figures.stalled_stage == "select"
+        assert "heartbeats were written" in figures.stalled
+        execute(source, f"INSERT INTO {db}.orders VALUES (1, 'one')")
+        running.applied(1)
+        goes_on(running)
+        running.abort()
+    execute(b, f"DROP DATABASE {db}")

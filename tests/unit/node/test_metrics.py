@@ -1,0 +1,75 @@
+from dataclasses import replace
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from setl.node.metrics import CONTACTS, STATES, NodeCollector
+from setl.node.status import NodeStatus, PipelineStatus
+from setl.pipeline.pace import Stage
+from setl.pipeline.progress import Figures, RunState
+
+LABELS = {"channel": "shop", "pipeline": "orders"}
+
+
+def collected(figures, contact="connected", mine=True):
+    line = PipelineStatus("shop", "orders", "n1", 7, mine, "leads", figures)
+    status = NodeStatus("n1", "1", contact, True, 0.0, (line,))
+    registry = CollectorRegistry()
+    registry.register(NodeCollector(lambda: status, lambda: 1.5))
+    return registry
+
+
+RUNS = Figures(state=RunState.RUNNING, stage=Stage.LOAD, stage_seconds=4.5, seconds={"load": 9.0})
+
+
+def test_the_numbers_of_states_and_contacts_never_change():
+    # Dashboards and alerts know them. A new one gets a new number at the end.
+    assert {state.value: number for state, number in STATES.items()} == {
+        "standby": 1,
+        "taking over": 2,
+        "running": 3,
+        "retrying": 4,
+        "suspended": 5,
+        "paused": 6,
+        "failed": 7,
+        "stopped": 8,
+    }
+    assert CONTACTS == {"connected": 1, "suspended": 2, "lost": 3}
+    assert set(STATES) == set(RunState)
+
+
+@pytest.mark.parametrize(("contact", "number"), [("connected", 1), ("lost", 3), ("other", 0)])
+def test_contact(contact, number):
+    registry = collected(RUNS, contact)
+    assert registry.get_sample_value("setl_contact") == number
+    assert registry.get_sample_value("setl_last_contact_seconds") == 1.5
+
+
+def test_a_run_that_goes_on():
+    registry = collected(RUNS)
+    assert registry.get_sample_value("setl_state", LABELS) == 3
+    assert registry.get_sample_value("setl_paused", LABELS) == 0
+    assert registry.get_sample_value("setl_leader", LABELS) == 1
+    assert registry.get_sample_value("setl_stage_seconds", {**LABELS, "stage": "load"}) == 4.5
+    spent = registry.get_sample_value("setl_stage_spent_seconds_total", {**LABELS, "stage": "load"})
+    assert spent == 9.0
+    none = {**LABELS, "stage": "", "reason": ""}
+    assert registry.get_sample_value("setl_stalled", none) == 0
+
+
+def test_a_run_that_stalls_has_one_series_that_says_why():
+    stalled = replace(
+        RUNS, stalled="long text", stalled_stage="load", stalled_reason="waiting for lock"
+    )
+    registry = collected(stalled)
+    why = {**LABELS, "stage": "load", "reason": "waiting for lock"}
+    assert registry.get_sample_value("setl_stalled", why) == 1
+    series = [s for m in registry.collect() if m.name == "setl_stalled" for s in m.samples]
+    assert len(series) == 1
+
+
+def test_a_standby_has_no_stage():
+    registry = collected(Figures(state=RunState.PAUSED), mine=False)
+    assert registry.get_sample_value("setl_paused", LABELS) == 1
+    names = {s.name for m in registry.collect() for s in m.samples}
+    assert not names & {"setl_stalled", "setl_stage_seconds"}
