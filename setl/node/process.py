@@ -7,7 +7,7 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable
 from contextlib import suppress
 
 from prometheus_client import CollectorRegistry
@@ -16,27 +16,33 @@ from pyspark.sql import SparkSession
 
 from arbiter.campaign import Campaign
 from arbiter.port import ArbiterError, Conflict, Contact, Unreachable
-from arbiter.values import Channel, NodeInfo, PipelineId
+from arbiter.snapshot import Snapshot, look
+from arbiter.turns import Preference, queues
+from arbiter.values import Channel, ChannelState, Facts, NodeInfo, PipelineId
 from arbiter.zookeeper import ZooKeeperArbiter
 from setl import __version__, failpoints
 from setl.clock import SystemClock
 from setl.config.reading import resolve_and_parse
 from setl.errors import FatalError
 from setl.log import fields
-from setl.node.http import NodeHttp, NodeStatus
+from setl.node.http.server import Inside, NodeHttp
 from setl.node.metrics import NodeCollector
 from setl.node.seat import Seat
 from setl.node.settings import NodeSettings
+from setl.node.stall_watch import StallWatch
+from setl.node.status import NodeStatus
+from setl.node.stored import pipelines_of, preference_of
 from setl.node.watchdog import Watchdog
 from setl.pipeline.assembly import build_run
 from setl.pipeline.progress import Progress
 from setl.pipeline.run import PipelineRun
-from setl.pipeline.spark_session import start_session
+from setl.pipeline.spark_session import JvmWatch, SparkGone, start_session
 from setl.pipeline.warming import warm
 
 _log = logging.getLogger(__name__)
 
 _DRAIN_SECONDS = 30.0
+_DRAIN_WITHOUT_SPARK = 2.0  # nothing can be loaded any more, so there is little to wait for
 
 
 class NodeProcess:
@@ -50,15 +56,39 @@ class NodeProcess:
         self._warm = False
         self._started = self._clock.now()
         self._arbiter = ZooKeeperArbiter(
-            settings.zookeeper, root=settings.root, session_timeout=settings.session_timeout
+            settings.zookeeper,
+            root=settings.root,
+            session_timeout=settings.session_timeout,
+            access=settings.access,
         )
         self._seats: dict[PipelineId, Seat] = {}
         self._definitions: dict[PipelineId, object] = {}
+        self._preferences: dict[PipelineId, Preference] = {}
+        self._snapshot: Snapshot | None = None
+        self._announced: NodeInfo | None = None
+        self._complaints: dict[PipelineId, str] = {}
+        self._last_cycle: float | None = None  # none begun yet, or none any more
         self._spark: SparkSession | None = None
         registry = CollectorRegistry()
-        registry.register(NodeCollector(self.status))
-        self._http = NodeHttp(settings.http_host, settings.http_port, self.status, registry)
+        registry.register(NodeCollector(self.status, self._silent_seconds))
+        self._http = NodeHttp(
+            settings.http_host,
+            settings.http_port,
+            Inside(
+                status=self.status,
+                snapshot=lambda: self._snapshot,
+                last_cycle=lambda: self._last_cycle,
+                arbiter=self._arbiter,
+                clock=self._clock,
+                registry=registry,
+            ),
+            nid=settings.nid,
+            token=settings.http_token,
+        )
         self._watchdog = Watchdog(self._arbiter, self._current_seats, self._clock)
+        self._stall_watch = StallWatch(self._clock)
+        self._jvm_watch = JvmWatch(self._lose_spark)
+        self._spark_gone: SparkGone | None = None
 
     def stop(self) -> None:
         """Drain every pipeline, hand leaderships over, and end."""
@@ -70,6 +100,7 @@ class NodeProcess:
 
         Raises:
             Unreachable: ZooKeeper cannot be reached at the start.
+            SparkGone: the JVM has ended; all leaderships are given up.
         """
         place = fields(nid=self._settings.nid)
         failpoints.declare_node()
@@ -79,18 +110,24 @@ class NodeProcess:
         self._announce()
         _log.info("node joins", extra=fields(nid=self._settings.nid, http=self._http.address))
         self._spark = start_session(self._settings.spark)
+        self._jvm_watch.start()
         warm(self._spark)
-        self._warm = True
+        self._warm = True  # the next cycle tells the others
         _log.info("node is warm", extra=place)
         self._watchdog.start()
+        self._stall_watch.start()
         try:
             while not self._stopping.is_set():
+                self._last_cycle = self._clock.monotonic()
                 self._tick()
+                self._last_cycle = self._clock.monotonic()
                 self._wake.wait(self._settings.cycle)
                 self._wake.clear()
         finally:
             self._leave()
             _log.info("node left", extra=place)
+        if self._spark_gone is not None:
+            raise self._spark_gone
 
     def status(self) -> NodeStatus:
         """What this node knows and does."""
@@ -103,18 +140,34 @@ class NodeProcess:
             pipelines=tuple(seat.status() for seat in self._current_seats()),
         )
 
+    def _silent_seconds(self) -> float:
+        return max(0.0, self._clock.monotonic() - self._arbiter.last_contact())
+
+    def _lose_spark(self, error: SparkGone) -> None:
+        """A node that cannot load must not lead: leave, and let the supervisor start another."""
+        _log.error(
+            "node ends without Spark", extra=fields(nid=self._settings.nid, error=str(error))
+        )
+        self._spark_gone = error
+        self._warm = False
+        self.stop()
+
     def _current_seats(self) -> list[Seat]:
         return list(self._seats.values())
 
-    def _announce(self) -> None:
-        """Make the node known; waits out the session of a process that had the same id."""
-        info = NodeInfo(
+    def _info(self) -> NodeInfo:
+        return NodeInfo(
             nid=self._settings.nid,
             host=socket.gethostname(),
             pid=os.getpid(),
             http=self._http.address,
             started=self._started,
+            ready=self._warm,
         )
+
+    def _announce(self) -> None:
+        """Make the node known; waits out the session of a process that had the same id."""
+        info = self._info()
         deadline = time.monotonic() + 2 * self._settings.session_timeout
         while True:
             try:
@@ -124,39 +177,75 @@ class NodeProcess:
                     raise
                 self._stopping.wait(0.2)
             else:
+                self._announced = info
                 return
 
     def _tick(self) -> None:
         try:
-            if self._arbiter.contact() is Contact.LOST and not any(
-                seat.busy for seat in self._current_seats()
-            ):
-                self._announce()
-                _log.info("node rejoins", extra=fields(nid=self._settings.nid))
-            channels = self._arbiter.channels()
+            self._make_known()
         except (Unreachable, Conflict) as error:
             _log.debug("arbiter does not answer", extra=fields(error=str(error)))
             return  # the watchdog suspends and aborts without any answer
-        self._seat_pipelines(channels)
-        revisions = {channel.name: channel.revision for channel in channels}
+        snapshot = self._snapshot = look(self._arbiter, self._clock, self._snapshot)
+        if snapshot.contact is Contact.CONNECTED:
+            self._seat_pipelines(snapshot.facts.channels.values())
+        turns = self._turns(snapshot.facts)
         for seat in self._current_seats():
             try:
-                seat.tick(revision=revisions.get(seat.pipeline.channel, -1), warm=self._warm)
+                seat.tick(snapshot, warm=self._warm, turn=turns.get(seat.pipeline, 0))
             except ArbiterError as error:
-                _log.debug("arbiter does not answer", extra=fields(error=str(error)))
+                self._complain(seat.pipeline, error)
 
-    def _seat_pipelines(self, channels: Sequence[Channel]) -> None:
+    def _complain(self, pipeline: PipelineId, error: ArbiterError) -> None:
+        """Say once what the arbiter refuses; a cycle later it is the same."""
+        level = logging.DEBUG if self._complaints.get(pipeline) == str(error) else logging.WARNING
+        self._complaints[pipeline] = str(error)
+        place = fields(
+            channel=pipeline.channel,
+            pipeline=pipeline.pipeline,
+            nid=self._settings.nid,
+            error=str(error),
+        )
+        _log.log(level, "arbiter refuses", extra=place)
+
+    def _make_known(self) -> None:
+        """Announce this node in a new session, and when it has become warm."""
+        contact = self._arbiter.contact()
+        if contact is Contact.LOST and not any(seat.busy for seat in self._current_seats()):
+            self._announce()
+            _log.info("node rejoins", extra=fields(nid=self._settings.nid))
+        elif contact is Contact.CONNECTED and self._announced != self._info():
+            self._announce()
+
+    def _turns(self, facts: Facts) -> dict[PipelineId, int]:
+        """This node's place in the queue for every pipeline that nobody leads.
+
+        While the others have not heard yet that this node is warm, it is in no queue; it then
+        comes last, which costs the delay of a turn.
+        """
+        vacant = [
+            ident
+            for ident in self._seats
+            if ident not in facts.mainstems
+            and ident.channel in facts.channels
+            and facts.channels[ident.channel].state is not ChannelState.STOP
+        ]
+        turns: dict[PipelineId, int] = {}
+        for ident, queue in queues(vacant, facts, self._preferences).items():
+            nid = self._settings.nid
+            turns[ident] = queue.index(nid) if nid in queue else len(queue)
+        return turns
+
+    def _seat_pipelines(self, channels: Iterable[Channel]) -> None:
         """Take a seat for each pipeline; leave those whose channel changed or went away."""
-        wanted: dict[PipelineId, Channel] = {}
-        for channel in channels:
-            for pipeline in channel.definition.get("pipelines", []):
-                wanted[PipelineId(channel.name, str(pipeline.get("name", "")))] = channel
+        wanted = {ident: channel for channel in channels for ident in pipelines_of(channel)}
         for ident, seat in list(self._seats.items()):
             changed = ident not in wanted or self._definitions[ident] != wanted[ident].definition
             if changed and self._leave_seat(seat):
                 del self._seats[ident]
         for ident, channel in wanted.items():
             if ident not in self._seats:
+                self._preferences[ident] = preference_of(channel, ident.pipeline)
                 self._seats[ident] = self._take_seat(ident, channel)
                 self._definitions[ident] = channel.definition
 
@@ -167,13 +256,14 @@ class NodeProcess:
             self._settings.nid,
             self._settings.election,
             self._clock,
+            preference=self._preferences[ident],
         )
 
         def build(epoch: int, progress: Progress) -> PipelineRun:
             if self._spark is None:
                 raise FatalError("the Spark session is not started", hint="This is a defect")
             file = resolve_and_parse(channel.definition, self._settings.environment)
-            return build_run(
+            run = build_run(
                 file,
                 ident.pipeline,
                 nid=self._settings.nid,
@@ -183,6 +273,8 @@ class NodeProcess:
                 progress=progress,
                 clock=self._clock,
             )
+            self._stall_watch.follow(run.observed)
+            return run
 
         return Seat(
             ident,
@@ -204,13 +296,17 @@ class NodeProcess:
 
     def _leave(self) -> None:
         """Drain all seats, give the leaderships up, end the session, then Spark."""
+        self._last_cycle = None  # draining may take longer than a cycle, and is no hanging
         self._watchdog.stop()
+        self._stall_watch.stop()
+        self._jvm_watch.stop()
+        patience = _DRAIN_SECONDS if self._spark_gone is None else _DRAIN_WITHOUT_SPARK
         seats = self._current_seats()
         for seat in seats:
             seat.drain()
         for seat in seats:
             try:
-                seat.close(_DRAIN_SECONDS)
+                seat.close(patience)
             except ArbiterError as error:
                 # The session ends below, and every leadership with it.
                 _log.warning("leadership not given up", extra=fields(error=str(error)))

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import logging
+import random
 import threading
 from collections.abc import Callable
 
 from arbiter.campaign import Campaign, Standing
 from arbiter.election import Action
-from arbiter.port import Arbiter, ArbiterError
+from arbiter.port import Arbiter, ArbiterError, Contact
+from arbiter.snapshot import Snapshot
 from arbiter.values import HistoryItem, Mainstem, MainstemStatus, PipelineId
 from setl.clock import Clock
-from setl.errors import FencedError, SetlError
+from setl.errors import FencedError, SetlError, TransientError
 from setl.log import fields
-from setl.node.http import PipelineStatus
+from setl.node.run_requests import Controls, RunRequests
+from setl.node.status import PipelineStatus
+from setl.pipeline.backoff import Backoff
 from setl.pipeline.progress import Progress, RunState
 from setl.pipeline.run import PipelineRun
 
@@ -49,25 +53,61 @@ class Seat:
         self._clock = clock
         self._wake = wake
         self._progress = Progress(clock)
+        # Guards the run and what it was told before it was there: the watchdog may cancel it
+        # while it is being built.
+        self._lock = threading.Lock()
         self._run: PipelineRun | None = None
+        self._told: list[Callable[[PipelineRun], None]] = []
+        self._begun = 0
+        self._recorded = 0  # epoch whose cost is in the history
         self._thread: threading.Thread | None = None
         self._held: Mainstem | None = None
         self._failed_at: int | None = None  # channel revision under which the run failed
         self._standing: Standing | None = None
-        self._spent = 0  # last epoch under which a run was cancelled
+        self._spent = 0  # last epoch under which a run left tasks behind
+        self._backoff = Backoff(random.Random())  # noqa: S311 - jitter is no secret
+        self._not_before = 0.0  # monotonic time of the next attempt
+        self._requests = RunRequests(
+            pipeline,
+            nid,
+            arbiter,
+            Controls(
+                rollback=self._rollback,
+                restart=self._restart,
+                begun=lambda: self._begun,
+                failed=lambda: (
+                    self._progress.figures().error if self._failed_at is not None else ""
+                ),
+            ),
+        )
 
     @property
     def busy(self) -> bool:
         """Whether a run still works, and leadership must not be given away yet."""
         return self._thread is not None and self._thread.is_alive()
 
-    def tick(self, *, revision: int, warm: bool) -> None:
-        """Look, decide, act. Raises ArbiterError if the arbiter does not answer."""
-        standing = self._campaign.cycle(busy=self.busy, ready=warm, spent=self._spent)
+    def tick(self, snapshot: Snapshot, *, warm: bool, turn: int | None) -> None:
+        """Decide and act on one look at the cluster.
+
+        Args:
+            snapshot: what was seen.
+            warm: whether this node could lead at once.
+            turn: its place in the queue if nobody leads.
+
+        Raises:
+            ArbiterError: the arbiter refuses what was decided.
+        """
+        standing = self._campaign.cycle(
+            snapshot, busy=self.busy, ready=warm, spent=self._spent, turn=turn
+        )
         self._standing = standing
         action = standing.decision.action
+        channel = snapshot.facts.channels.get(self.pipeline.channel)
         if action is Action.LEAD and standing.mainstem is not None:
-            self._lead(standing.mainstem, revision)
+            self._lead(standing.mainstem, channel.revision if channel else -1)
+            signals = snapshot.facts.signals.get(self.pipeline, ())
+            self._requests.attend(signals, standing.mainstem)
+            self._record_cost(standing, standing.mainstem)
         elif action is Action.SUSPEND:
             self.suspend()
         elif action is Action.ABORT:
@@ -75,14 +115,23 @@ class Seat:
         elif action in (Action.HOLD, Action.DRAIN):
             self._drain(RunState.PAUSED if action is Action.HOLD else RunState.STOPPED)
         elif not self.busy:
-            self._held = None
-            idle = RunState.STOPPED if action is Action.IDLE else RunState.STANDBY
-            self._progress.enter(idle)
+            self._stand_by(action)
+
+    def _stand_by(self, action: Action) -> None:
+        """Nothing runs here, and this node does not lead, or only to have another epoch."""
+        self._held = None
+        if action is Action.IDLE:
+            self._failed_at = None
+            self._progress.enter(RunState.STOPPED)
+        elif action is Action.FOLLOW:
+            self._failed_at = None  # if it comes back to this node, it is tried again
+            self._progress.enter(RunState.STANDBY)
+        elif self._failed_at is None and self._clock.monotonic() >= self._not_before:
+            self._progress.enter(RunState.STANDBY)
 
     def suspend(self) -> None:
         """Let no new load start; called from the watchdog too, so it must not block."""
-        if self._run is not None and self.busy:
-            self._run.suspend()
+        self._tell(_suspend)
 
     def abort(self) -> None:
         """Cancel what runs, at once (I3).
@@ -90,29 +139,49 @@ class Seat:
         Its epoch is spent: a cancelled task may still be writing, and only a higher epoch in the
         target's fence can tell its transactions from those of the next run.
         """
-        if self._run is not None and self.busy:
+        if self.busy:
             self._spent = self._held.epoch if self._held else self._spent
-            self._run.abort()
+            self._tell(_abort)
 
     def drain(self) -> None:
         """Let the run finish what is loading, then end; returns at once."""
-        if self._run is not None and self.busy:
-            self._run.stop()
+        self._tell(_stop)
+
+    def _tell(self, what: Callable[[PipelineRun], None]) -> None:
+        """Tell the run something: at once, or before it begins if it is still being built."""
+        with self._lock:
+            if not self.busy:
+                return
+            if self._run is not None:
+                what(self._run)
+            elif what not in self._told:
+                self._told.append(what)
+
+    def _rollback(self) -> threading.Event | None:
+        with self._lock:
+            return self._run.rollback() if self._run is not None and self.busy else None
+
+    def _restart(self) -> None:
+        self._failed_at = None
+        self.drain()
 
     def _lead(self, mainstem: Mainstem, revision: int) -> None:
         if self.busy and self._held is not None and self._held.epoch == mainstem.epoch:
-            if self._run is not None:
-                self._run.resume()
+            if self._arbiter.contact() is Contact.CONNECTED:  # still, after the look
+                self._tell(_resume)
             return
         if self.busy:
             self.abort()  # a run of an earlier epoch has no business any more
             return
-        if self._failed_at == revision and self._held and self._held.epoch == mainstem.epoch:
+        if self._failed_at == revision:
             return  # it failed for good; the operator's next `start` changes the revision
+        if self._clock.monotonic() < self._not_before:
+            return
         if self._held is None or self._held.epoch != mainstem.epoch:
             self._progress = Progress(self._clock)
         self._held = mainstem
         self._failed_at = None
+        self._run, self._told = None, []
         self._thread = threading.Thread(
             target=self._work, args=(mainstem, revision), name=f"run-{self.pipeline}", daemon=True
         )
@@ -128,9 +197,20 @@ class Seat:
         """The run's thread: build it, run it, and keep what it failed with."""
         try:
             self._progress.enter(RunState.TAKING)
-            self._run = self._build(mainstem.epoch, self._progress)
+            run = self._build(mainstem.epoch, self._progress)
+            with self._lock:
+                self._run = run
+                for what in self._told:
+                    what(run)
+            self._begun += 1
             self._say_overtaken(mainstem)
-            self._run.run()
+            try:
+                run.run()
+            finally:
+                if run.abandoned:
+                    self._spent = mainstem.epoch
+        except TransientError as error:
+            self._try_again(mainstem, error)
         except SetlError as error:
             self._failed_at = revision
             error.at(pipeline=self.pipeline)
@@ -147,6 +227,20 @@ class Seat:
         finally:
             self._wake()
 
+    def _try_again(self, mainstem: Mainstem, error: TransientError) -> None:
+        """What a run leaves to its seat to try again needs another epoch, and a pause before it."""
+        self._spent = mainstem.epoch
+        if self._progress.figures().batches:
+            self._backoff.succeeded()
+        wait = self._backoff.failed()
+        self._not_before = self._clock.monotonic() + wait
+        error.at(pipeline=self.pipeline)
+        self._progress.enter(RunState.RETRYING, str(error))
+        _log.warning(
+            "pipeline tries again under another epoch",
+            extra=self._fields(mainstem, error=str(error), wait=round(wait, 2)),
+        )
+
     def _say_overtaken(self, mainstem: Mainstem) -> None:
         """Tell the cluster; a refusal is not acted on here, the next tick will see why."""
         try:
@@ -160,6 +254,34 @@ class Seat:
             _log.warning(
                 "leadership could not be recorded", extra=self._fields(mainstem, error=str(error))
             )
+
+    def _record_cost(self, standing: Standing, mainstem: Mainstem) -> None:
+        """Amend the history once it is known how long nobody applied and what was redelivered."""
+        settled = self._progress.settled()
+        if settled is None or self._recorded == mainstem.epoch:
+            return
+        self._recorded = mainstem.epoch
+        outage = None
+        if standing.vacant_from is not None:
+            outage = round(max(0.0, settled.working_at - standing.vacant_from), 3)
+        item = HistoryItem(
+            mainstem.epoch,
+            self._nid,
+            standing.reason,
+            settled.working_at,
+            outage,
+            settled.redelivered,
+        )
+        try:
+            self._arbiter.add_history(self.pipeline, item)
+        except ArbiterError as error:
+            _log.warning(
+                "leadership could not be recorded", extra=self._fields(mainstem, error=str(error))
+            )
+        _log.info(
+            "pipeline has taken over",
+            extra=self._fields(mainstem, outage=outage, redelivered=settled.redelivered),
+        )
 
     def _fields(self, mainstem: Mainstem, **values: object) -> dict[str, object]:
         return fields(
@@ -193,3 +315,22 @@ class Seat:
             self.abort()
         if not self.busy:
             self._campaign.resign()
+
+
+# What a run can be told, as values, so that it can be noted for a run that is still being built.
+
+
+def _suspend(run: PipelineRun) -> None:
+    run.suspend()
+
+
+def _resume(run: PipelineRun) -> None:
+    run.resume()
+
+
+def _stop(run: PipelineRun) -> None:
+    run.stop()
+
+
+def _abort(run: PipelineRun) -> None:
+    run.abort()

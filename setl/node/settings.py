@@ -7,6 +7,7 @@ import socket
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from arbiter.access import Access
 from arbiter.election import ElectionSettings
 from setl.pipeline.spark_session import SparkSettings
 
@@ -19,10 +20,12 @@ class NodeSettings:
         nid: the node's id, unique among the live nodes.
         zookeeper: ZooKeeper's addresses, ``host:port,host:port``.
         root: the path in ZooKeeper under which everything lies.
+        access: credentials and TLS for ZooKeeper.
         session_timeout: seconds of silence after which ZooKeeper declares the node dead.
         election: the rules of take-over.
         http_host: address the HTTP interface binds to.
         http_port: its port; 0 takes any free one, which the node announces.
+        http_token: what a request that changes something must show; empty if none may.
         cycle: seconds between two looks at the cluster when nothing wakes the node.
         spark: the Spark session.
         environment: where ``${NAME}`` in channel files is looked up.
@@ -31,10 +34,14 @@ class NodeSettings:
     nid: str
     zookeeper: str
     root: str = "/setl"
+    access: Access = field(default_factory=Access)
     session_timeout: float = 10.0
     election: ElectionSettings = field(default_factory=ElectionSettings)
     http_host: str = "127.0.0.1"
     http_port: int = 0
+    http_token: str = field(
+        default_factory=lambda: os.environ.get("SETL_HTTP_TOKEN", ""), repr=False
+    )
     cycle: float = 0.5
     spark: SparkSettings = field(default_factory=SparkSettings)
     environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ), repr=False)

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from arbiter.election import MARGIN
+from arbiter.election import allowed_silence
 from arbiter.port import Contact
 from setl.clock import Clock
 
@@ -74,7 +74,7 @@ class Watchdog:
         """One look: act on what is known now, and say what that was."""
         contact = self._arbiter.contact()
         silent = self._clock.monotonic() - self._arbiter.last_contact()
-        if silent > self._arbiter.session_timeout * (1 - MARGIN):
+        if silent > allowed_silence(self._arbiter.session_timeout):
             contact = Contact.LOST
         if contact is not self._last:
             _log.warning(

@@ -1,0 +1,280 @@
+"""The part of the HTTP interface that changes something: switchover, failover, pause, resume.
+
+The codes are Patroni's: 200 done, 202 recorded and not done yet, 412 refused, 503 not possible
+now; and those that HTTP has for requests that are wrong or come from the wrong people.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Any, TypeVar
+
+from pydantic import ValidationError
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from arbiter import requests
+from arbiter.port import Arbiter, ArbiterError, Conflict, Invalid, NotFound, Unreachable
+from arbiter.requests import Asker, Refused
+from arbiter.values import Signal, SignalState
+from setl.clock import Clock
+from setl.log import fields
+from setl.node.http import orders
+from setl.node.http.errands import Errands
+from setl.node.http.gate import UNAUTHORIZED, Gate
+from setl.node.http.orders import (
+    CancelOrder,
+    ChannelOrder,
+    FailoverOrder,
+    Sent,
+    SwitchoverOrder,
+)
+from setl.node.http.probes import BAD_REQUEST, NO, NOT_FOUND, OK, TOO_MANY, Reply, seconds
+
+_log = logging.getLogger(__name__)
+
+ACCEPTED = 202
+TIMEOUT = 408
+CONFLICT = 409
+REFUSED = 412
+TOO_LARGE = 413
+DEFECT = 500
+
+BODY_LIMIT = 64 * 1024
+BODY_SECONDS = 10.0
+WAIT_SECONDS = 30.0
+LONGEST_WAIT = 120.0
+MOST = 16
+"""Requests that are carried out or waited for at the same time."""
+
+_THREADS = 4
+_POLL_SECONDS = 0.2
+
+_Order = TypeVar("_Order", CancelOrder, FailoverOrder, SwitchoverOrder, ChannelOrder)
+_Act = Callable[[Request], Awaitable[Reply]]
+
+
+class _Unusable(Exception):  # noqa: N818 - an answer, not an error of ours
+    def __init__(self, code: int, error: str) -> None:
+        super().__init__(error)
+        self.reply = Reply(code, {"error": error})
+
+
+class Operations:
+    """Carries operators' requests out through the node's own session with the arbiter."""
+
+    def __init__(
+        self,
+        arbiter: Arbiter,
+        clock: Clock,
+        *,
+        nid: str,
+        token: str,
+        call_seconds: float,
+    ) -> None:
+        """Nothing is done before a request comes.
+
+        Args:
+            arbiter: the node's session.
+            clock: for the time at which somebody asks.
+            nid: the node, which answers on the cluster's behalf.
+            token: what a request must show; empty if nothing may be changed over HTTP.
+            call_seconds: limit of what an order needs from the arbiter.
+        """
+        self._arbiter = arbiter
+        self._clock = clock
+        self._nid = nid
+        self._gate = Gate(token)
+        self._errands = Errands("http-order", threads=_THREADS, limit=call_seconds)
+        self._under_way = 0
+        self._leaving = False
+
+    def routes(self) -> list[Route]:
+        """Where the requests come in."""
+        return [
+            self._route("/switchover", "POST", self._switchover),
+            self._route("/switchover", "DELETE", self._cancel),
+            self._route("/failover", "POST", self._failover),
+            self._route("/pause", "POST", self._pause),
+            self._route("/resume", "POST", self._resume),
+        ]
+
+    def stop(self) -> None:
+        """Wait for no answer any more, so that the node can end."""
+        self._leaving = True
+        self._errands.stop()
+
+    def _route(self, path: str, method: str, act: _Act) -> Route:
+        async def endpoint(request: Request) -> Response:
+            reply = await self._admit(request, act)
+            _log.info(
+                "request over HTTP",
+                extra=fields(
+                    nid=self._nid,
+                    request=f"{method} {path}",
+                    client=_client(request),
+                    code=reply.code,
+                    pipeline=reply.body.get("pipeline"),
+                    channel=reply.body.get("channel"),
+                    outcome=reply.body.get("answer") or reply.body.get("error"),
+                ),
+            )
+            return _response(reply)
+
+        return Route(path, endpoint, methods=[method])
+
+    async def _admit(self, request: Request, act: _Act) -> Reply:
+        """Let a request through if it may pass, and turn what goes wrong into an answer."""
+        refusal = self._gate.refusal(request.headers.get("authorization"))
+        if refusal is not None:
+            return refusal
+        if self._under_way >= MOST:
+            return Reply(TOO_MANY, {"error": f"{MOST} requests are under way already"})
+        self._under_way += 1
+        try:
+            return await act(request)
+        except _Unusable as unusable:
+            return unusable.reply
+        except ArbiterError as error:
+            return _troubled(error)
+        finally:
+            self._under_way -= 1
+
+    async def _switchover(self, request: Request) -> Reply:
+        wait, order = _wait(request), await _order(request, SwitchoverOrder)
+        call = partial(orders.switchover, self._arbiter, order, self._asker(request))
+        return await self._follow(await self._errands.run(call), wait)
+
+    async def _failover(self, request: Request) -> Reply:
+        wait, order = _wait(request), await _order(request, FailoverOrder)
+        call = partial(orders.failover, self._arbiter, order, self._asker(request))
+        return await self._follow(await self._errands.run(call), wait)
+
+    async def _cancel(self, request: Request) -> Reply:
+        # Some clients and proxies let a DELETE have no body.
+        named = request.query_params.get("pipeline")
+        if named:
+            order = _parsed(CancelOrder, {"pipeline": named})
+        else:
+            order = await _order(request, CancelOrder)
+        call = partial(orders.cancel, self._arbiter, order, self._asker(request))
+        try:
+            return await self._errands.run(call)
+        except Refused as nothing:
+            return Reply(NOT_FOUND, {"error": str(nothing)})
+
+    async def _pause(self, request: Request) -> Reply:
+        order = await _order(request, ChannelOrder)
+        return await self._errands.run(partial(orders.pause, self._arbiter, order))
+
+    async def _resume(self, request: Request) -> Reply:
+        order = await _order(request, ChannelOrder)
+        return await self._errands.run(partial(orders.resume, self._arbiter, order))
+
+    async def _follow(self, sent: Sent | Reply, wait: float) -> Reply:
+        """Wait until a recorded request is answered, but for a scheduled one."""
+        if isinstance(sent, Reply):
+            return sent
+        pipeline, signal = sent
+        if signal.at > self._clock.now():
+            return _told(sent, ACCEPTED, "scheduled", "it is done when its time comes")
+        loop = asyncio.get_running_loop()
+        deadline, trouble = loop.time() + wait, ""
+        look = partial(requests.await_answer, self._arbiter, pipeline, signal, 0.0)
+        while loop.time() < deadline and not self._leaving:
+            try:
+                signal = await self._errands.run(look)
+                trouble = ""
+            except Unreachable as error:
+                trouble = f"; {error}"
+            if signal.state is SignalState.DONE:
+                return _told(Sent(pipeline, signal), OK, "done", signal.answer)
+            if signal.state is SignalState.REFUSED:
+                return _told(Sent(pipeline, signal), REFUSED, "refused", signal.answer)
+            await asyncio.sleep(_POLL_SECONDS)
+        text = "this node is leaving" if self._leaving else "it is recorded and under way"
+        return _told(
+            sent, ACCEPTED, "pending", f"{text}{trouble}; GET /cluster shows it until then"
+        )
+
+    def _asker(self, request: Request) -> Asker:
+        return Asker(by=f"{_client(request)} over HTTP at {self._nid}", now=self._clock.now())
+
+
+async def _order(request: Request, model: type[_Order]) -> _Order:
+    """The body of a request, within limits of size and time."""
+    body = bytearray()
+    try:
+        async with asyncio.timeout(BODY_SECONDS):
+            async for chunk in request.stream():
+                body += chunk
+                if len(body) > BODY_LIMIT:
+                    raise _Unusable(TOO_LARGE, f"the body is larger than {BODY_LIMIT} bytes")
+    except TimeoutError:
+        raise _Unusable(TIMEOUT, f"the body did not arrive within {BODY_SECONDS:g} s") from None
+    except ClientDisconnect:
+        raise _Unusable(BAD_REQUEST, "the client went away") from None
+    return _parsed(model, bytes(body))
+
+
+def _parsed(model: type[_Order], body: bytes | dict[str, Any]) -> _Order:
+    try:
+        if isinstance(body, bytes):
+            return model.model_validate_json(body)
+        return model.model_validate(body)
+    except ValidationError as error:
+        # Without the values: somebody may have put a secret where it does not belong.
+        faults = error.errors(include_url=False, include_input=False, include_context=False)
+        texts = [": ".join((*map(str, fault["loc"]), fault["msg"])) for fault in faults[:10]]
+        raise _Unusable(BAD_REQUEST, "; ".join(texts)) from None
+
+
+def _wait(request: Request) -> float:
+    wait = seconds("wait", request.query_params.get("wait"), most=LONGEST_WAIT)
+    if isinstance(wait, Reply):
+        raise _Unusable(wait.code, wait.body["error"])
+    return WAIT_SECONDS if wait is None else wait
+
+
+def _told(sent: Sent, code: int, outcome: str, answer: str) -> Reply:
+    signal: Signal = sent.signal
+    body: dict[str, Any] = {
+        "outcome": outcome,
+        "answer": answer,
+        "pipeline": str(sent.pipeline),
+        "request": signal.kind.value,
+        "id": signal.id,
+        "from": signal.leader,
+        "to": signal.to,
+        "at": signal.at or signal.sent,
+    }
+    return Reply(code, body)
+
+
+def _troubled(error: ArbiterError) -> Reply:
+    text = str(error)
+    if isinstance(error, Refused):
+        return Reply(REFUSED, {"outcome": "refused", "error": text})
+    if isinstance(error, Unreachable):
+        text += "; whether anything was recorded is not known, GET /cluster shows it"
+        return Reply(NO, {"error": text})
+    codes = ((NotFound, NOT_FOUND), (Conflict, CONFLICT), (Invalid, BAD_REQUEST))
+    code = next((code for kind, code in codes if isinstance(error, kind)), DEFECT)
+    return Reply(code, {"error": text})
+
+
+def _client(request: Request) -> str:
+    return request.client.host if request.client else "somebody"
+
+
+def _response(reply: Reply) -> Response:
+    headers: dict[str, str] = {}
+    if reply.code == UNAUTHORIZED:
+        headers["WWW-Authenticate"] = 'Bearer realm="setl"'
+    if reply.code in {TOO_MANY, NO}:
+        headers["Retry-After"] = "1"
+    return JSONResponse(reply.body, status_code=reply.code, headers=headers)

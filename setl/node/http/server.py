@@ -1,0 +1,269 @@
+"""The node's HTTP interface: what it is doing, for people, load balancers and Prometheus.
+
+Served without TLS and, but for what changes something, without asking who is there: a proxy in
+front of it does both where they are wanted.
+"""
+
+from __future__ import annotations
+
+import logging
+import socket
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import uvicorn
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from arbiter.port import Arbiter, ArbiterError
+from arbiter.snapshot import Snapshot
+from arbiter.values import HistoryItem, PipelineId
+from setl.clock import Clock
+from setl.log import fields
+from setl.node.http import overview, probes
+from setl.node.http.errands import Errands
+from setl.node.http.operations import Operations
+from setl.node.http.probes import NO, OK, TOO_MANY, Moment, Reply
+from setl.node.naming import known_pipelines
+from setl.node.status import NodeStatus, as_json
+
+_log = logging.getLogger(__name__)
+
+_CONNECTIONS = 512  # further ones are answered 503
+_STOP_SECONDS = 3.0
+_CALL_SECONDS = 10.0
+_HISTORY_READERS = 8
+_ANYWHERE = frozenset({"0.0.0.0", "::", ""})  # noqa: S104 - recognised, not bound to
+
+INDEX: Mapping[str, str] = {
+    "GET /health": "200 if this node is warm and reaches the arbiter",
+    "GET /liveness": "200 unless the main loop hangs",
+    "GET /readiness?lag=SECONDS&pipeline=NAME": "200 if warm, and what it leads keeps up",
+    "GET /leader/{channel}/{pipeline}": "200 if this node leads the pipeline and applies changes",
+    "GET /standby/{channel}/{pipeline}": "200 if this node could take the pipeline over",
+    "GET /cluster": "nodes, channels, pipelines, scheduled switchovers",
+    "GET /history?pipeline=NAME": "past leaderships",
+    "GET /status": "every figure of this node",
+    "GET /metrics": "the same for Prometheus",
+    "POST /switchover": '{"pipeline", "to"?, "at"?}: drain and hand over; token needed',
+    "DELETE /switchover": '{"pipeline"}: take a scheduled one back; token needed',
+    "POST /failover": '{"pipeline", "to"?}: take the leadership away; token needed',
+    "POST /pause": '{"channel"}; token needed',
+    "POST /resume": '{"channel"}; token needed',
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Inside:
+    """What the interface knows of its node.
+
+    Attributes:
+        status: the node and its pipelines, as of now; must not block.
+        snapshot: the last look at the cluster, None before the first.
+        last_cycle: monotonic time at which the main loop completed a cycle last; None while it
+            has not begun or has ended.
+        arbiter: the node's session.
+        clock: the node's clock.
+        registry: the metrics.
+    """
+
+    status: Callable[[], NodeStatus]
+    snapshot: Callable[[], Snapshot | None]
+    last_cycle: Callable[[], float | None]
+    arbiter: Arbiter
+    clock: Clock
+    registry: CollectorRegistry
+
+
+class NodeHttp:
+    """Serves from its own thread, on a socket that is bound at once."""
+
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        inside: Inside,
+        *,
+        nid: str = "",
+        token: str = "",
+        call_seconds: float = _CALL_SECONDS,
+    ) -> None:
+        """Bind, but do not answer yet.
+
+        Args:
+            host: address to bind to.
+            port: port to bind to; 0 takes any free one.
+            inside: the node.
+            nid: its id.
+            token: what requests that change something must show; empty if none may.
+            call_seconds: limit of what a request needs from the arbiter.
+
+        Raises:
+            OSError: the port is taken, or the address is not this machine's.
+        """
+        self._inside = inside
+        self._nid = nid
+        self._socket = _bound(host, port)
+        self.address = f"http://{_announced(host)}:{self._socket.getsockname()[1]}"
+        self._operations = Operations(
+            inside.arbiter, inside.clock, nid=nid, token=token, call_seconds=call_seconds
+        )
+        self._history = Errands("http-history", threads=2, limit=call_seconds)
+        self._reading = 0
+        config = uvicorn.Config(
+            self._application(),
+            log_level="critical",
+            access_log=False,
+            lifespan="off",
+            server_header=False,
+            limit_concurrency=_CONNECTIONS,
+            timeout_graceful_shutdown=1,
+        )
+        self._server = uvicorn.Server(config)
+        self._thread = threading.Thread(
+            target=self._server.run, kwargs={"sockets": [self._socket]}, name="http", daemon=True
+        )
+
+    def start(self) -> None:
+        """Begin to answer."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stop answering; bounded."""
+        self._operations.stop()
+        self._history.stop()
+        self._server.should_exit = True
+        if self._thread.is_alive():
+            self._thread.join(timeout=_STOP_SECONDS)
+        self._socket.close()
+
+    def _application(self) -> Starlette:
+        look: dict[str, Callable[[Request], Reply]] = {
+            "/": lambda _: Reply(OK, {"nid": self._nid, "paths": dict(INDEX)}),
+            "/health": lambda _: probes.health(self._moment()),
+            "/liveness": self._liveness,
+            "/readiness": self._readiness,
+            "/leader/{name:path}": lambda r: probes.leader(self._moment(), r.path_params["name"]),
+            "/standby/{name:path}": lambda r: probes.standby(self._moment(), r.path_params["name"]),
+            "/cluster": lambda _: _of_cluster(self._moment()),
+            "/status": lambda _: Reply(OK, as_json(self._inside.status())),
+        }
+        return Starlette(
+            routes=[
+                *(Route(path, _probe(answer), methods=_READING) for path, answer in look.items()),
+                Route("/history", self._show_history, methods=_READING),
+                Route("/metrics", self._metrics, methods=["GET", "HEAD"]),
+                *self._operations.routes(),
+            ],
+            exception_handlers={HTTPException: _not_served, 500: _defect},
+        )
+
+    def _moment(self) -> Moment:
+        inside = self._inside
+        # The look comes before the status that was decided from it, never after.
+        snapshot = inside.snapshot()
+        at = inside.clock.monotonic()
+        return probes.moment(at, inside.status(), inside.arbiter, snapshot)
+
+    def _liveness(self, _: Request) -> Reply:
+        return probes.liveness(
+            self._nid,
+            self._inside.clock.monotonic(),
+            self._inside.last_cycle(),
+            self._inside.arbiter.session_timeout,
+        )
+
+    def _readiness(self, request: Request) -> Reply:
+        lag = probes.seconds("lag", request.query_params.get("lag"))
+        if isinstance(lag, Reply):
+            return lag
+        return probes.readiness(self._moment(), lag, request.query_params.get("pipeline", ""))
+
+    async def _show_history(self, request: Request) -> Response:
+        if self._reading >= _HISTORY_READERS:
+            return _answer(Reply(TOO_MANY, {"error": "too many are reading the history"}), request)
+        self._reading += 1
+        try:
+            return _answer(await self._read_history(request), request)
+        finally:
+            self._reading -= 1
+
+    async def _read_history(self, request: Request) -> Reply:
+        """The history, from the arbiter itself, since no node keeps a copy."""
+        now, name = self._moment(), request.query_params.get("pipeline", "")
+        if now.snapshot is None:
+            return probes.NOT_LOOKED
+        found = probes.find(name, now) if name else None
+        if isinstance(found, Reply):
+            return found
+        pipelines = [found] if found else known_pipelines(now.facts)
+        arbiter = self._inside.arbiter
+
+        def read() -> dict[PipelineId, list[HistoryItem]]:
+            return {pipeline: list(arbiter.history(pipeline)) for pipeline in pipelines}
+
+        try:
+            return Reply(OK, {"history": overview.history(await self._history.run(read))})
+        except ArbiterError as error:
+            return Reply(NO, {"error": str(error)})
+
+    def _metrics(self, _: Request) -> Response:
+        return Response(generate_latest(self._inside.registry), media_type=CONTENT_TYPE_LATEST)
+
+
+_READING = ["GET", "HEAD", "OPTIONS"]
+
+
+def _probe(answer: Callable[[Request], Reply]) -> Callable[[Request], Response]:
+    """An endpoint; starlette runs it in a thread, so that a slow one holds no other up."""
+
+    def endpoint(request: Request) -> Response:
+        return _answer(answer(request), request)
+
+    return endpoint
+
+
+def _of_cluster(now: Moment) -> Reply:
+    return Reply(OK, overview.cluster(now)) if now.snapshot else probes.NOT_LOOKED
+
+
+def _answer(reply: Reply, request: Request) -> Response:
+    """With the code alone for OPTIONS, which HAProxy's health checks may use."""
+    if request.method == "OPTIONS":
+        return Response(status_code=reply.code, headers={"Allow": ", ".join(_READING)})
+    return JSONResponse(reply.body, status_code=reply.code, headers={"Cache-Control": "no-store"})
+
+
+def _not_served(request: Request, error: Exception) -> Response:
+    """Nothing is there, or not with this method."""
+    if not isinstance(error, HTTPException):
+        raise error
+    text = f"nothing answers {request.method} {request.url.path}; GET / says what there is"
+    return JSONResponse({"error": text}, status_code=error.status_code, headers=error.headers)
+
+
+def _defect(request: Request, error: Exception) -> Response:
+    """An error that nobody expected; the log has the rest."""
+    where = f"{request.method} {request.url.path}"
+    _log.error("request failed unexpectedly", exc_info=error, extra=fields(request=where))
+    text = f"unexpected {type(error).__name__}; the node's log says more"
+    return JSONResponse({"error": text}, status_code=500)
+
+
+def _bound(host: str, port: int) -> socket.socket:
+    bare = host.removeprefix("[").removesuffix("]")
+    family = socket.AF_INET6 if ":" in bare else socket.AF_INET
+    return socket.create_server((bare, port), family=family)
+
+
+def _announced(host: str) -> str:
+    """The host by which others reach this node; a wildcard is no address to call."""
+    bare = host.removeprefix("[").removesuffix("]")
+    if bare in _ANYWHERE:
+        return socket.gethostname()
+    return f"[{bare}]" if ":" in bare else bare

@@ -1,0 +1,128 @@
+"""What a leader does about an operator's ``rollback`` and ``restart``."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from arbiter.port import Arbiter, Conflict, NotFound, Unreachable
+from arbiter.values import Mainstem, PipelineId, Signal, SignalKind, SignalState
+from setl.log import fields
+
+_log = logging.getLogger(__name__)
+
+_KINDS = frozenset((SignalKind.ROLLBACK, SignalKind.RESTART))
+
+
+@dataclass(slots=True)
+class _UnderWay:
+    """A request that is being carried out."""
+
+    signal: Signal
+    done: Callable[[], bool]
+    text: str
+
+
+class Controls:
+    """What the requests act on; a seat gives these.
+
+    Attributes:
+        rollback: tells the run to go back to its checkpoint; the event says that it has. None
+            if nothing runs.
+        restart: tells the run to end in order, or forgets why the last one failed.
+        begun: how many runs this node has begun; grows when a restart has taken effect.
+        failed: why the run failed, "" if it did not.
+    """
+
+    def __init__(
+        self,
+        *,
+        rollback: Callable[[], threading.Event | None],
+        restart: Callable[[], None],
+        begun: Callable[[], int],
+        failed: Callable[[], str],
+    ) -> None:
+        self.rollback = rollback
+        self.restart = restart
+        self.begun = begun
+        self.failed = failed
+
+
+class RunRequests:
+    """Carries the requests to one pipeline out, one at a time, and answers them.
+
+    A request is answered when it is done, not when it is understood: whoever waits for the
+    answer finds the pipeline as it was asked to be. One whose leader died meanwhile is answered
+    by the next leader.
+    """
+
+    def __init__(
+        self, pipeline: PipelineId, nid: str, arbiter: Arbiter, controls: Controls
+    ) -> None:
+        self._pipeline = pipeline
+        self._nid = nid
+        self._arbiter = arbiter
+        self._controls = controls
+        self._under_way: _UnderWay | None = None
+
+    def attend(self, signals: Iterable[Signal], mainstem: Mainstem) -> None:
+        """Look at the requests as the leader `mainstem`; never waits for the pipeline."""
+        open_ = [s for s in signals if s.kind in _KINDS and s.state is SignalState.PENDING]
+        if self._under_way is not None:
+            if self._under_way.signal.id not in {s.id for s in open_}:
+                self._under_way = None  # answered
+            else:
+                self._follow_up(self._under_way)
+                return
+        for signal in open_:
+            if signal.epoch != mainstem.epoch:
+                why = f"the leader has changed: {mainstem.nid} leads, epoch {mainstem.epoch}"
+                self._answer(signal, SignalState.REFUSED, why)
+            else:
+                self._begin(signal)
+                return
+
+    def _begin(self, signal: Signal) -> None:
+        if signal.kind is SignalKind.ROLLBACK:
+            event = self._controls.rollback()
+            if event is None:
+                why = self._controls.failed()
+                text = f"it has failed: {why}" if why else "nothing runs"
+                self._answer(signal, SignalState.REFUSED, f"{text}; a restart begins anew")
+                return
+            text = "rolled back to the checkpoint and reading from there"
+            self._under_way = _UnderWay(signal, event.is_set, text)
+        else:
+            before = self._controls.begun()
+            self._controls.restart()
+            self._under_way = _UnderWay(
+                signal, lambda: self._controls.begun() > before, "ended and begun anew"
+            )
+
+    def _follow_up(self, under_way: _UnderWay) -> None:
+        failed = self._controls.failed()
+        if under_way.done():
+            self._answer(under_way.signal, SignalState.DONE, under_way.text)
+        elif failed and under_way.signal.kind is SignalKind.ROLLBACK:
+            self._answer(under_way.signal, SignalState.REFUSED, f"it has failed: {failed}")
+
+    def _answer(self, signal: Signal, state: SignalState, text: str) -> None:
+        try:
+            self._arbiter.answer_signal(self._pipeline, signal, state, text)
+        except (Conflict, NotFound, Unreachable) as error:
+            # Still open, or taken back: the next look finds out.
+            _log.debug("signal not answered", extra=fields(error=str(error)))
+            return
+        _log.info(
+            "request answered",
+            extra=fields(
+                channel=self._pipeline.channel,
+                pipeline=self._pipeline.pipeline,
+                nid=self._nid,
+                request=signal.kind.value,
+                outcome=state.value,
+                answer=text,
+            ),
+        )

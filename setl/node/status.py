@@ -1,0 +1,62 @@
+"""What a node knows and does, as values: for its HTTP interface, its metrics and the commands."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from enum import Enum
+from typing import Any
+
+from setl.pipeline.progress import Figures
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineStatus:
+    """One pipeline as this node sees it.
+
+    Attributes:
+        channel: the channel.
+        pipeline: the pipeline.
+        leader: nid of whoever leads it, "" if nobody does.
+        epoch: of that leadership, 0 if there is none.
+        mine: whether this node is the leader.
+        decision: what this node decided last about it, one sentence.
+        figures: what the pipeline does here; all zero on a standby.
+    """
+
+    channel: str
+    pipeline: str
+    leader: str
+    epoch: int
+    mine: bool
+    decision: str
+    figures: Figures
+
+
+@dataclass(frozen=True, slots=True)
+class NodeStatus:
+    """A node and all pipelines it knows.
+
+    Attributes:
+        nid: its id.
+        version: version of setl.
+        contact: how well it reaches the arbiter.
+        warm: whether its Spark session is ready to take over.
+        started: when it started, seconds since 1970 UTC.
+        pipelines: every pipeline of every channel.
+    """
+
+    nid: str
+    version: str
+    contact: str
+    warm: bool
+    started: float
+    pipelines: tuple[PipelineStatus, ...]
+
+
+def as_json(status: NodeStatus) -> dict[str, Any]:
+    """A node's status as plain JSON values."""
+    return asdict(status, dict_factory=_plain)
+
+
+def _plain(items: list[tuple[str, Any]]) -> dict[str, Any]:
+    return {k: v.value if isinstance(v, Enum) else v for k, v in items}

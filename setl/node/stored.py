@@ -1,0 +1,51 @@
+"""What a stored channel definition says to the election, without reading the rest of it.
+
+A definition may have been stored by another release, or be damaged; a node has to take part in
+the election all the same, and so has a command that only wants to know who leads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, cast
+
+from arbiter.turns import Preference
+from arbiter.values import Channel, PipelineId
+
+
+def pipelines_of(channel: Channel) -> list[PipelineId]:
+    """The pipelines of a channel, in the order of its file."""
+    return [PipelineId(channel.name, name) for name, _ in _named(channel)]
+
+
+def preference_of(channel: Channel, pipeline: str) -> Preference:
+    """Which nodes a pipeline prefers; no preference if it says nothing that can be read."""
+    nodes = dict(_named(channel)).get(pipeline, {}).get("nodes")
+    if not isinstance(nodes, Mapping):
+        return Preference()
+    choice = cast("Mapping[str, Any]", nodes)
+    prefer, weights = choice.get("prefer"), choice.get("weights")
+    return Preference(
+        tuple(map(str, cast("list[Any]", prefer))) if isinstance(prefer, list) else (),
+        _numbers(cast("Mapping[str, Any]", weights)) if isinstance(weights, Mapping) else {},
+    )
+
+
+def _named(channel: Channel) -> Iterable[tuple[str, Mapping[str, Any]]]:
+    pipelines = channel.definition.get("pipelines")
+    if not isinstance(pipelines, list):
+        return
+    for raw in cast("list[Any]", pipelines):
+        if isinstance(raw, dict):
+            pipeline = cast("dict[str, Any]", raw)
+            yield str(pipeline.get("name", "")), pipeline
+
+
+def _numbers(weights: Mapping[str, Any]) -> dict[str, float]:
+    found: dict[str, float] = {}
+    for nid, weight in weights.items():
+        try:
+            found[str(nid)] = float(weight)
+        except (TypeError, ValueError):
+            continue  # a reference to the environment, which every node could read differently
+    return found

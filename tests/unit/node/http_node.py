@@ -1,0 +1,153 @@
+"""A node reduced to its HTTP interface, and a client that sees what really goes over the wire."""
+
+import http.client
+import json
+import time
+from dataclasses import dataclass, field
+
+from prometheus_client import CollectorRegistry
+
+from arbiter.memory import MemoryArbiter, MemoryCluster
+from arbiter.snapshot import look
+from arbiter.values import ChannelState, Facts, NodeInfo, PipelineId
+from setl.node.http.server import Inside, NodeHttp
+from setl.node.metrics import NodeCollector
+from setl.node.status import NodeStatus, PipelineStatus
+from setl.pipeline.progress import Figures, RunState
+
+TOKEN = "open-sesame-4711"
+THERE = PipelineId("shop", "there")
+BACK = PipelineId("shop", "back")
+SEARCH = PipelineId("search", "there")
+SHOP = {"pipelines": [{"name": "there"}, {"name": "back", "nodes": {"weights": {"n3": 0}}}]}
+
+WRITING = [
+    ("POST", "/switchover", {"pipeline": "shop/there"}),
+    ("DELETE", "/switchover", {"pipeline": "shop/there"}),
+    ("POST", "/failover", {"pipeline": "shop/there"}),
+    ("POST", "/pause", {"channel": "shop"}),
+    ("POST", "/resume", {"channel": "shop"}),
+]
+
+
+def eventually(condition, seconds=20.0):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+@dataclass
+class Reply:
+    code: int
+    headers: http.client.HTTPMessage
+    body: bytes
+
+    @property
+    def json(self):
+        return json.loads(self.body)
+
+
+@dataclass
+class Node:
+    """`cluster.clock` stands still, so every age and deadline is exact."""
+
+    nid: str = "n1"
+    cluster: MemoryCluster = field(default_factory=MemoryCluster)
+    warm: bool = True
+    last_cycle: float | None = 1000.0
+    token: str = TOKEN
+    call_seconds: float = 5.0
+    figures: dict[PipelineId, Figures] = field(default_factory=dict)
+    snapshot = None
+    server = None
+
+    def __post_init__(self):
+        self.arbiter = MemoryArbiter(self.cluster)
+        self.operator = MemoryArbiter(self.cluster)
+        for name, definition in (("shop", SHOP), ("search", {"pipelines": [{"name": "there"}]})):
+            channel = self.operator.put_channel(name, definition)
+            self.operator.set_state(channel, ChannelState.START)
+        for nid, arbiter in ((self.nid, self.arbiter), ("n2", self.operator)):
+            arbiter.announce(NodeInfo(nid, http=f"http://{nid}", ready=True))
+        self.look()
+
+    def lead(self, pipeline=THERE, **figures):
+        """This node leads, and has seen that it does."""
+        self.arbiter.campaign(pipeline, self.nid)
+        self.figures[pipeline] = Figures(**{"state": RunState.RUNNING, "lag": 1.5, **figures})
+        return self.look()
+
+    def look(self):
+        self.snapshot = look(self.arbiter, self.cluster.clock, self.snapshot)
+        return self
+
+    def status(self):
+        facts = self.snapshot.facts if self.snapshot else Facts()
+        session = self.snapshot.session if self.snapshot else 0
+        lines = []
+        for channel in facts.channels.values():
+            for raw in channel.definition["pipelines"]:
+                pipeline = PipelineId(channel.name, raw["name"])
+                held = facts.mainstems.get(pipeline)
+                lines.append(
+                    PipelineStatus(
+                        channel=channel.name,
+                        pipeline=pipeline.pipeline,
+                        leader=held.nid if held else "",
+                        epoch=held.epoch if held else 0,
+                        mine=bool(held and held.session == session),
+                        decision="decided by the test",
+                        figures=self.figures.get(pipeline, Figures()),
+                    )
+                )
+        return NodeStatus(self.nid, "0", self.arbiter.contact().value, self.warm, 0.0, tuple(lines))
+
+    # -- over the wire ----------------------------------------------------------------------
+
+    def serve(self):
+        registry = CollectorRegistry()
+        registry.register(NodeCollector(self.status))
+        inside = Inside(
+            status=self.status,
+            snapshot=lambda: self.snapshot,
+            last_cycle=lambda: self.last_cycle,
+            arbiter=self.arbiter,
+            clock=self.cluster.clock,
+            registry=registry,
+        )
+        self.server = server = NodeHttp(
+            "127.0.0.1",
+            0,
+            inside,
+            nid=self.nid,
+            token=self.token,
+            call_seconds=self.call_seconds,
+        )
+        server.start()
+        return server
+
+    def ask(self, method, path, body=None, *, headers=None, token=None, timeout=20):
+        server = self.server or self.serve()
+        host, port = server.address.removeprefix("http://").split(":")
+        connection = http.client.HTTPConnection(host, int(port), timeout=timeout)
+        sent = dict(headers or {})
+        if token is not None:
+            sent["Authorization"] = f"Bearer {token}"
+        raw = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
+        try:
+            connection.request(method, path, raw, sent)
+            answer = connection.getresponse()
+            return Reply(answer.status, answer.headers, answer.read())
+        finally:
+            connection.close()
+
+    def get(self, path):
+        return self.ask("GET", path)
+
+    def post(self, path, body, **options):
+        return self.ask("POST", path, body, **{"token": TOKEN, **options})
+
+    def close(self):
+        if self.server is not None:
+            self.server.stop()

@@ -1,0 +1,391 @@
+"""What load balancers and Kubernetes are told, through a real socket."""
+
+import json
+import math
+import socket
+
+import pytest
+
+from arbiter.port import Contact
+from arbiter.values import ChannelState, HistoryItem
+from setl.node.http import probes
+from setl.node.http.server import INDEX, NodeHttp
+from setl.pipeline.progress import RunState
+
+from .http_node import BACK, SEARCH, THERE, Node
+
+
+@pytest.fixture
+def node():
+    node = Node()
+    yield node
+    node.close()
+
+
+def answer(node, path):
+    reply = node.get(path)
+    return reply.code, reply.json.get("error", "")
+
+
+# -- health and liveness ----------------------------------------------------------------------
+
+
+def test_health_is_yes_when_the_node_is_warm_and_connected(node):
+    reply = node.get("/health")
+    assert (reply.code, reply.json) == (200, {"nid": "n1", "contact": "connected", "warm": True})
+
+
+def test_health_says_what_is_wrong(node):
+    node.warm = False
+    node.arbiter.link.suspend()
+    code, error = answer(node, "/health")
+    assert code == 503
+    assert "Spark is still starting" in error
+    assert "contact with the arbiter is suspended" in error
+
+
+def test_a_session_that_was_never_there_has_no_age(node):
+    class Unborn:
+        session_timeout = 10.0
+        contact = staticmethod(lambda: Contact.LOST)
+        last_contact = staticmethod(lambda: -math.inf)
+        session_id = staticmethod(lambda: 0)
+
+    code, body = probes.health(probes.moment(1000.0, node.status(), Unborn(), None))
+    assert code == 503
+    assert body["error"] == "contact with the arbiter is lost, never heard"
+
+
+@pytest.mark.parametrize(("silent", "code"), [(7.9, 200), (8.1, 503)])
+def test_health_ends_with_the_local_deadline_and_not_with_the_session(node, silent, code):
+    node.arbiter.link.cut()  # nobody has told the process
+    node.cluster.clock.advance(silent)  # of a session timeout of 10 s
+    assert answer(node, "/health")[0] == code
+
+
+@pytest.mark.parametrize(("age", "code"), [(0, 200), (10, 200), (10.1, 503)])
+def test_liveness_is_the_age_of_the_last_cycle(node, age, code):
+    node.cluster.clock.advance(age)
+    assert answer(node, "/liveness")[0] == code
+
+
+def test_a_node_that_is_still_starting_is_alive(node):
+    node.last_cycle, node.warm = None, False
+    node.cluster.clock.advance(1000)
+    assert answer(node, "/liveness") == (200, "")
+
+
+def test_neither_a_failed_pipeline_nor_a_lost_arbiter_makes_a_node_dead(node):
+    node.lead(state=RunState.FAILED, error="no such table")
+    node.arbiter.link.suspend()
+    assert answer(node, "/liveness") == (200, "")
+
+
+# -- readiness --------------------------------------------------------------------------------
+
+
+def test_a_warm_standby_is_ready(node):
+    assert answer(node, "/readiness") == (200, "")
+    assert answer(node, "/readiness?lag=0") == (200, "")
+
+
+def test_a_node_that_is_not_warm_or_not_connected_is_not_ready(node):
+    node.warm = False
+    assert answer(node, "/readiness")[0] == 503
+    node.warm = True
+    node.arbiter.link.suspend()
+    assert answer(node, "/readiness")[0] == 503
+
+
+@pytest.mark.parametrize(
+    ("state", "code"),
+    [
+        (RunState.RUNNING, 200),
+        (RunState.PAUSED, 200),
+        (RunState.STOPPED, 200),
+        (RunState.TAKING, 503),
+        (RunState.RETRYING, 503),
+        (RunState.SUSPENDED, 503),
+        (RunState.FAILED, 503),
+    ],
+)
+def test_a_leader_is_ready_when_its_pipelines_are_as_wanted(node, state, code):
+    node.lead(state=state, error="the disk is full" if code == 503 else "")
+    got, error = answer(node, "/readiness")
+    assert got == code
+    assert ("the disk is full" in error) == (code == 503)
+
+
+@pytest.mark.parametrize(("limit", "code"), [("1.5", 200), ("1.4", 503), ("0", 503), ("1e3", 200)])
+def test_a_leader_that_is_too_far_behind_is_not_ready(node, limit, code):
+    assert answer(node.lead(lag=1.5), f"/readiness?lag={limit}")[0] == code
+
+
+def test_a_lag_that_nobody_knows_is_too_large(node):
+    node.lead(lag=None)
+    assert answer(node, "/readiness?lag=3600") == (503, "the lag of shop/there is not known")
+    assert answer(node, "/readiness") == (200, "")
+
+
+def test_a_stall_counts_as_lag_since_its_heartbeats_do_not_arrive(node):
+    node.lead(lag=0.2, stalled="load: no progress", stalled_seconds=90.0)
+    assert answer(node, "/readiness?lag=89")[0] == 503
+    assert answer(node, "/readiness?lag=91")[0] == 200
+
+
+def test_readiness_of_one_pipeline_leaves_the_others_out(node):
+    node.lead(THERE, state=RunState.FAILED)
+    node.lead(BACK)
+    assert answer(node, "/readiness")[0] == 503
+    assert answer(node, "/readiness?lag=2&pipeline=shop/back")[0] == 200
+    assert answer(node, "/readiness?lag=2&pipeline=shop/there")[0] == 503
+    assert answer(node, "/readiness?pipeline=shop/nowhere")[0] == 404
+    assert answer(node, "/readiness?pipeline=there")[0] == 409
+
+
+def test_a_lag_that_is_no_number_is_refused(node):
+    for lag in ("", "soon", "-1", "nan", "inf", "1s"):
+        code, error = answer(node, f"/readiness?lag={lag}")
+        assert (lag, code) == (lag, 400)
+        assert "lag must be a number of seconds" in error
+
+
+# -- leader and standby -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", ["/leader/shop/back", "/leader/back"])
+def test_the_leader_says_so_under_the_full_and_the_short_name(node, path):
+    node.lead(BACK)
+    reply = node.get(path)
+    assert reply.code == 200
+    assert reply.json["leader"] == "n1"
+    assert reply.json["epoch"] == node.arbiter.mainstem(BACK).epoch
+
+
+def test_another_node_names_the_leader(node):
+    node.operator.campaign(BACK, "n2")
+    node.look()
+    assert answer(node, "/leader/shop/back") == (503, "n2 leads shop/back")
+    assert answer(node, "/leader/shop/there") == (503, "nobody leads shop/there")
+
+
+@pytest.mark.parametrize(
+    ("state", "code"),
+    [
+        (RunState.RUNNING, 200),
+        (RunState.RETRYING, 200),
+        (RunState.TAKING, 503),
+        (RunState.SUSPENDED, 503),
+        (RunState.PAUSED, 503),
+        (RunState.FAILED, 503),
+        (RunState.STANDBY, 503),
+        (RunState.STOPPED, 503),
+    ],
+)
+def test_a_leader_that_does_not_apply_is_no_leader(node, state, code):
+    node.lead(state=state)
+    assert answer(node, "/leader/shop/there")[0] == code
+
+
+def test_leadership_in_doubt_is_no_leadership(node):
+    node.lead()
+    node.arbiter.link.suspend()
+    code, error = answer(node, "/leader/shop/there")
+    assert code == 503
+    assert "leadership is in doubt" in error
+
+
+def test_the_local_deadline_ends_a_leadership_without_a_word_from_the_arbiter(node):
+    node.lead().arbiter.link.cut()
+    node.cluster.clock.advance(7.9)
+    assert answer(node, "/leader/shop/there")[0] == 200
+    node.cluster.clock.advance(0.2)
+    assert answer(node, "/leader/shop/there")[0] == 503
+
+
+def test_a_new_session_does_not_lead_by_what_the_old_one_saw(node):
+    node.lead()
+    node.arbiter.link.suspend()
+    node.cluster.advance(11)
+    node.arbiter.link.resume()
+    node.arbiter.link.rejoined(node.arbiter.session_id())  # connected, and not looked again yet
+    assert node.get("/health").code == 200
+    code, error = answer(node, "/leader/shop/there")
+    assert code == 503
+    assert "does not show it" in error
+
+
+def test_a_leadership_of_an_earlier_session_of_the_same_node_is_not_its_own(node):
+    node.operator.campaign(THERE, "n1")
+    node.look()
+    assert answer(node, "/leader/shop/there") == (
+        503,
+        "an earlier session of n1 leads shop/there",
+    )
+
+
+def test_unknown_and_ambiguous_names_give_the_choices(node):
+    reply = node.get("/leader/there")
+    assert reply.code == 409
+    assert sorted(reply.json["choices"]) == ["search/there", "shop/there"]
+    reply = node.get("/leader/shop/nowhere")
+    assert reply.code == 404
+    assert sorted(reply.json["choices"]) == ["search/there", "shop/back", "shop/there"]
+
+
+@pytest.mark.parametrize(
+    "path", ["/leader/shop/there", "/standby/x", "/readiness?pipeline=x", "/cluster", "/history"]
+)
+def test_before_the_first_look_a_node_knows_of_nothing(node, path):
+    node.snapshot = None
+    code, error = answer(node, path)
+    assert (code, error) == (503, "this node has not looked at the cluster yet")
+
+
+def test_a_standby_is_warm_and_does_not_lead(node):
+    node.lead(BACK)
+    assert answer(node, "/standby/shop/there") == (200, "")
+    assert answer(node, "/standby/shop/back") == (503, "n1 leads shop/back")
+    node.warm = False
+    assert answer(node, "/standby/shop/there")[0] == 503
+
+
+def test_a_node_that_must_not_lead_is_no_standby():
+    node = Node(nid="n3")
+    try:
+        assert answer(node, "/standby/shop/there")[0] == 200
+        code, error = answer(node, "/standby/shop/back")
+        assert (code, "weight is 0" in error) == (503, True)
+    finally:
+        node.close()
+
+
+# -- the whole --------------------------------------------------------------------------------
+
+
+def test_the_cluster_as_the_node_last_saw_it(node):
+    node.lead(THERE, position="mariadb-a.000002:4711", pending=3)
+    node.operator.campaign(SEARCH, "n2")
+    channel = node.operator.channel("search")
+    node.operator.set_state(channel, ChannelState.PAUSE)
+    node.look()
+    node.cluster.clock.advance(0.25)
+    seen = node.get("/cluster").json
+    assert (seen["nid"], seen["contact"], seen["age"]) == ("n1", "connected", 0.25)
+    assert seen["paused"] is True
+    assert [(n["node"], n["leads"]) for n in seen["nodes"]] == [("n1", 1), ("n2", 1)]
+    assert {c["channel"]: (c["state"], c["paused"]) for c in seen["channels"]} == {
+        "shop": ("START", False),
+        "search": ("PAUSE", True),
+    }
+    pipelines = {p["pipeline"]: p for p in seen["pipelines"]}
+    mine, other, vacant = (pipelines[str(p)] for p in (THERE, SEARCH, BACK))
+    assert mine["position"] == "mariadb-a.000002:4711"
+    assert (mine["leader"], mine["state"], mine["lag"], mine["pending"]) == (
+        "n1",
+        "running",
+        1.5,
+        3,
+    )
+    assert mine["epoch"] == node.arbiter.mainstem(THERE).epoch
+    assert (other["leader"], other["state"], other["lag"]) == ("n2", None, None)
+    assert (vacant["leader"], vacant["epoch"]) == ("", None)
+
+
+def test_the_cluster_shows_what_is_scheduled(node):
+    node.lead()
+    node.post("/switchover", {"pipeline": "shop/there", "at": "2030-01-01T00:00:00Z"})
+    (planned,) = node.look().get("/cluster").json["scheduled"]
+    assert planned["pipeline"] == "shop/there"
+    assert (planned["kind"], planned["from"], planned["to"]) == ("switchover", "n1", "")
+    assert (planned["at"], planned["due"]) == (1893456000.0, False)
+
+
+def test_looking_never_asks_the_arbiter(node):
+    node.lead()
+    node.serve()
+    before = node.arbiter.link.calls
+    for path in ("/", "/health", "/liveness", "/readiness?lag=2", "/leader/shop/there",
+                 "/standby/shop/back", "/cluster", "/status", "/metrics"):  # fmt: skip
+        node.get(path)
+    assert node.arbiter.link.calls == before
+
+
+def test_history_of_all_and_of_one(node):
+    item = HistoryItem(7, "n1", "nobody led", 1700000000.0, outage=2.5, redelivered=3)
+    node.operator.add_history(THERE, item)
+    node.operator.add_history(BACK, HistoryItem(9, "n2", "switchover", 1700000100.0))
+    assert [i["epoch"] for i in node.get("/history").json["history"]] == [7, 9]
+    assert node.get("/history?pipeline=shop/there").json["history"] == [
+        {
+            "pipeline": "shop/there",
+            "epoch": 7,
+            "node": "n1",
+            "reason": "nobody led",
+            "at": 1700000000.0,
+            "outage": 2.5,
+            "redelivered": 3,
+        }
+    ]
+    assert node.get("/history?pipeline=nowhere").code == 404
+
+
+def test_history_of_a_silent_arbiter_is_not_available(node):
+    node.arbiter.link.refuse()
+    code, error = answer(node, "/history")
+    assert code == 503
+    assert error
+
+
+def test_status_and_metrics(node):
+    node.lead()
+    (line,) = [p for p in node.get("/status").json["pipelines"] if p["mine"]]
+    assert (line["channel"], line["pipeline"]) == ("shop", "there")
+    assert line["figures"]["state"] == "running"
+    reply = node.get("/metrics")
+    assert reply.code == 200
+    assert b'setl_leader{channel="shop",pipeline="there"} 1.0' in reply.body
+
+
+def test_the_index_names_only_what_exists(node):
+    assert node.get("/").json["paths"] == dict(INDEX)
+    for line in INDEX:
+        method, _, path = line.partition(" ")
+        path = path.partition("?")[0].replace("{channel}/{pipeline}", "shop/back")
+        code = node.ask(method, path, {} if method != "GET" else None).code
+        assert code not in {404, 405, 500}, line
+
+
+@pytest.mark.parametrize("method", ["HEAD", "OPTIONS"])
+@pytest.mark.parametrize(
+    ("path", "code"), [("/health", 200), ("/leader/shop/there", 503), ("/leader/x", 404)]
+)
+def test_a_check_may_ask_for_the_code_alone(node, method, path, code):
+    reply = node.ask(method, path)
+    assert (reply.code, reply.body) == (code, b"")
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "code"),
+    [("GET", "/nowhere", 404), ("POST", "/health", 405), ("GET", "/switchover", 405)],
+)
+def test_what_is_not_there_is_said_in_json(node, method, path, code):
+    reply = node.ask(method, path)
+    assert reply.code == code
+    assert f"{method} {path}" in json.loads(reply.body)["error"]
+
+
+@pytest.mark.parametrize(
+    ("host", "announced"),
+    [
+        ("127.0.0.1", "http://127.0.0.1:"),
+        ("0.0.0.0", f"http://{socket.gethostname()}:"),
+    ],
+)
+def test_the_announced_address_can_be_called_by_others(node, monkeypatch, host, announced):
+    node.serve()
+    server = NodeHttp(host, 0, node.server._inside)
+    try:
+        assert server.address.startswith(announced)
+    finally:
+        server.stop()

@@ -1,0 +1,300 @@
+"""A seat over an arbiter in memory, with a run that only notes what it is told."""
+
+import threading
+
+import pytest
+
+from arbiter import requests
+from arbiter.campaign import Campaign
+from arbiter.election import ElectionSettings
+from arbiter.memory import MemoryArbiter, MemoryCluster
+from arbiter.requests import Asker
+from arbiter.snapshot import look
+from arbiter.values import ChannelState, NodeInfo, PipelineId, SignalKind, SignalState
+from setl.errors import ConfigurationError, FatalError, TransientError
+from setl.node.seat import Seat
+from setl.pipeline.progress import RunState
+from setl.pipeline.run import PipelineRun
+from tests.waiting import eventually
+
+PIPELINE = PipelineId("shop", "there")
+RULES = ElectionSettings(takeover_delay=0.5, hold_off=5.0)
+ROOT = Asker("root", 0.0)
+
+
+class NotedRun(PipelineRun):
+    """Runs until it is stopped, and notes what it is told."""
+
+    def __init__(self, epoch, progress):
+        self.epoch = epoch
+        self.progress = progress
+        self.told = []
+        self.ends = threading.Event()
+        self.failure = None
+        self.rolled_back = threading.Event()
+
+    @property
+    def abandoned(self):
+        return "abort" in self.told or isinstance(self.failure, TransientError)
+
+    def run(self):
+        self.progress.enter(RunState.RUNNING)
+        self.ends.wait(10)
+        if self.failure:
+            raise self.failure
+
+    def stop(self):
+        self.told.append("stop")
+        self.ends.set()
+
+    def abort(self):
+        self.told.append("abort")
+        self.ends.set()
+
+    def suspend(self):
+        self.told.append("suspend")
+
+    def resume(self):
+        self.told.append("resume")
+
+    def rollback(self):
+        self.told.append("rollback")
+        return self.rolled_back
+
+
+class Node:
+    def __init__(self, cluster, nid="n1"):
+        self.clock = cluster.clock
+        self.arbiter = MemoryArbiter(cluster)
+        self.arbiter.announce(NodeInfo(nid, ready=True))
+        self.runs = []
+        self.build_failure = None
+        self.may_build = threading.Event()
+        self.may_build.set()
+        self.snapshot = None
+        self.seat = Seat(
+            PIPELINE,
+            nid=nid,
+            arbiter=self.arbiter,
+            campaign=Campaign(self.arbiter, PIPELINE, nid, RULES, cluster.clock),
+            build=self.build,
+            clock=cluster.clock,
+            wake=lambda: None,
+        )
+
+    def build(self, epoch, progress):
+        self.may_build.wait(10)
+        if self.build_failure:
+            raise self.build_failure
+        self.runs.append(NotedRun(epoch, progress))
+        return self.runs[-1]
+
+    def tick(self):
+        self.snapshot = look(self.arbiter, self.clock, self.snapshot)
+        self.seat.tick(self.snapshot, warm=True, turn=0)
+
+    def idle(self):
+        eventually(lambda: not self.seat.busy)
+
+    @property
+    def state(self):
+        return self.seat.status().figures.state
+
+
+@pytest.fixture
+def cluster():
+    return MemoryCluster()
+
+
+@pytest.fixture
+def operator(cluster):
+    arbiter = MemoryArbiter(cluster)
+    arbiter.put_channel("shop", {})
+    requests.change_state(arbiter, "shop", ChannelState.START)
+    return arbiter
+
+
+@pytest.fixture
+def node(cluster, operator):
+    node = Node(cluster)
+    yield node
+    node.may_build.set()
+    for run in node.runs:
+        run.ends.set()
+    node.idle()
+
+
+def leading(cluster, node):
+    node.tick()
+    cluster.advance(0.5)
+    node.tick()
+    eventually(lambda: len(node.runs) == 1 and node.runs[0].epoch)
+    eventually(lambda: node.state is RunState.RUNNING)
+    return node.runs[0]
+
+
+def answer(operator):
+    signal = operator.signals(PIPELINE)[-1]
+    return signal.state, signal.answer
+
+
+def test_a_leader_runs_and_says_so(cluster, node, operator):
+    run = leading(cluster, node)
+    eventually(lambda: list(operator.history(PIPELINE)))
+    (item,) = operator.history(PIPELINE)
+    assert (item.epoch, item.nid, item.outage) == (run.epoch, "n1", None)
+    assert node.seat.status().mine
+
+
+def test_a_rollback_is_answered_when_it_is_done(cluster, node, operator):
+    run = leading(cluster, node)
+    requests.ask_leader(operator, PIPELINE, SignalKind.ROLLBACK, ROOT)
+    node.tick()
+    node.tick()
+    assert run.told.count("rollback") == 1
+    assert answer(operator)[0] is SignalState.PENDING
+    run.rolled_back.set()
+    node.tick()
+    assert answer(operator)[0] is SignalState.DONE
+
+
+def test_a_restart_is_answered_when_the_next_run_has_begun(cluster, node, operator):
+    run = leading(cluster, node)
+    requests.ask_leader(operator, PIPELINE, SignalKind.RESTART, ROOT)
+    node.tick()
+    assert "stop" in run.told
+    node.idle()
+    eventually(lambda: (node.tick(), answer(operator)[0] is SignalState.DONE)[1])
+    assert [r.epoch for r in node.runs] == [run.epoch, run.epoch]
+
+
+def test_a_failed_run_is_restarted_on_request_and_not_before(cluster, node, operator):
+    run = leading(cluster, node)
+    run.failure = FatalError("the table is gone")
+    run.ends.set()
+    node.idle()
+    for _ in range(3):
+        node.tick()
+    assert len(node.runs) == 1
+    assert node.state is RunState.FAILED
+    requests.ask_leader(operator, PIPELINE, SignalKind.ROLLBACK, ROOT)
+    node.tick()
+    state, text = answer(operator)
+    assert state is SignalState.REFUSED
+    assert "the table is gone" in text
+    requests.ask_leader(operator, PIPELINE, SignalKind.RESTART, ROOT)
+    eventually(lambda: (node.tick(), answer(operator)[0] is SignalState.DONE)[1])
+    assert len(node.runs) == 2
+
+
+def test_a_request_to_an_earlier_leadership_is_refused(cluster, node, operator):
+    sent_to = operator.campaign(PIPELINE, "n0")
+    requests.ask_leader(operator, PIPELINE, SignalKind.RESTART, ROOT)
+    operator.resign(PIPELINE, sent_to)
+    leading(cluster, node)
+    node.tick()
+    state, text = answer(operator)
+    assert state is SignalState.REFUSED
+    assert "the leader has changed: n1 leads" in text
+
+
+def test_what_is_told_while_the_run_is_built_is_not_lost(cluster, node):
+    node.may_build.clear()
+    node.tick()
+    cluster.advance(0.5)
+    node.tick()
+    assert node.seat.busy
+    node.seat.suspend()
+    node.seat.suspend()
+    node.seat.abort()
+    node.may_build.set()
+    node.idle()
+    assert node.runs[0].told == ["suspend", "abort"]
+
+
+def test_a_run_that_was_cancelled_is_followed_by_one_under_another_epoch(cluster, node):
+    run = leading(cluster, node)
+    node.seat.abort()
+    node.idle()
+    eventually(lambda: (node.tick(), len(node.runs) == 2)[1])
+    assert node.runs[1].epoch > run.epoch
+
+
+def test_a_run_that_failed_for_good_is_not_tried_again_under_another_epoch(cluster, node):
+    run = leading(cluster, node)
+    run.told.append("abort")  # it also left tasks behind
+    run.failure = FatalError("division by zero")
+    run.ends.set()
+    node.idle()
+    for _ in range(4):
+        node.tick()
+        assert node.state is RunState.FAILED
+    assert len(node.runs) == 1
+    assert node.seat.status().epoch > run.epoch
+    requests.change_state(node.arbiter, "shop", ChannelState.START)
+    eventually(lambda: (node.tick(), len(node.runs) == 2)[1])
+
+
+def test_a_run_that_left_tasks_behind_is_followed_by_one_under_another_epoch(cluster, node):
+    run = leading(cluster, node)
+    run.failure = TransientError("a worker ended")
+    run.ends.set()
+    node.idle()
+    for _ in range(3):
+        node.tick()
+    assert node.state is RunState.RETRYING
+    assert len(node.runs) == 1, "it pauses first"
+    cluster.advance(1)
+    eventually(lambda: (node.tick(), len(node.runs) == 2)[1])
+    assert node.runs[1].epoch > run.epoch
+
+
+def test_a_pipeline_that_cannot_be_built_has_failed(cluster, node):
+    node.build_failure = ConfigurationError("no such thing")
+    node.tick()
+    cluster.advance(0.5)
+    node.tick()
+    node.idle()
+    node.tick()
+    assert node.state is RunState.FAILED
+    assert "no such thing" in node.seat.status().figures.error
+
+
+def test_the_history_is_amended_with_what_the_change_has_cost(cluster, operator):
+    first, second = Node(cluster), Node(cluster, "n2")
+    run = leading(cluster, first)
+    second.tick()
+    first.arbiter.link.cut()  # killed: its session expires in ten seconds
+    run.ends.set()
+    cluster.advance(10)
+    second.tick()
+    cluster.advance(0.5)
+    second.tick()
+    eventually(lambda: second.state is RunState.RUNNING)
+    progress = second.runs[0].progress
+    progress.took_over(20, 10, counted=True)
+    cluster.advance(1)
+    progress.add(rows_redelivered=7)
+    progress.acknowledged(20)
+    second.tick()
+    item = operator.history(PIPELINE)[-1]
+    assert (item.epoch, item.nid) == (second.runs[0].epoch, "n2")
+    assert item.outage == pytest.approx(11.5)
+    assert item.redelivered == 7
+    second.runs[0].ends.set()
+    second.idle()
+
+
+def test_nothing_is_resumed_on_the_word_of_an_old_look(cluster, node):
+    run = leading(cluster, node)
+    snapshot = look(node.arbiter, node.clock, node.snapshot)
+    node.arbiter.link.suspend()
+    node.seat.tick(snapshot, warm=True, turn=0)
+    assert "resume" not in run.told
+
+
+def test_closing_drains_and_resigns(cluster, node, operator):
+    run = leading(cluster, node)
+    node.seat.close(5)
+    assert run.told[-1] == "stop"
+    assert operator.mainstem(PIPELINE) is None
