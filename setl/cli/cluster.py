@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-import json
-import urllib.request
+import getpass
+import os
+import socket
+import time
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, TypeVar
-from urllib.error import URLError
 
 import click
 
-from arbiter.port import Arbiter, Conflict, NotFound
-from arbiter.values import Channel, ChannelState, NodeInfo
+from arbiter.port import Arbiter, Invalid, NotFound
+from arbiter.requests import Asker
+from arbiter.values import Channel, Facts, PipelineId
 from arbiter.zookeeper import ZooKeeperArbiter
 from setl.cli.output import FORMATS
+from setl.cli.zookeeper_access import zookeeper_access
+from setl.node.naming import known_pipelines, meant_by
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -23,7 +27,8 @@ _zookeeper = click.option(
     envvar="SETL_ZOOKEEPER",
     default="127.0.0.1:2181",
     show_default=True,
-    help="ZooKeeper's addresses, host:port,host:port. [env: SETL_ZOOKEEPER]",
+    help="ZooKeeper's addresses, host:port,host:port; logins and TLS: SETL_ZOOKEEPER_* in the "
+    "environment. [env: SETL_ZOOKEEPER]",
 )
 _root = click.option(
     "--root",
@@ -52,10 +57,15 @@ def output_option(command: F) -> F:
     return _output(command)
 
 
+Connect = Callable[[str, str], AbstractContextManager[Arbiter]]
+"""Opens a session: takes ZooKeeper's addresses and the root."""
+
+
 @contextmanager
-def joined(zookeeper: str, root: str) -> Generator[Arbiter]:
-    """A short session with the cluster."""
-    arbiter = ZooKeeperArbiter(zookeeper, root=root, session_timeout=10.0)
+def connect_zookeeper(zookeeper: str, root: str) -> Generator[Arbiter]:
+    """A session with ZooKeeper; credentials come from the environment."""
+    access = zookeeper_access(os.environ)
+    arbiter = ZooKeeperArbiter(zookeeper, root=root, session_timeout=10.0, access=access)
     try:
         arbiter.start()
         yield arbiter
@@ -63,32 +73,48 @@ def joined(zookeeper: str, root: str) -> Generator[Arbiter]:
         arbiter.close()
 
 
+def joined(zookeeper: str, root: str) -> AbstractContextManager[Arbiter]:
+    """A short session with the cluster.
+
+    Click's context object, if the command was given one, says how to connect instead.
+    """
+    context = click.get_current_context(silent=True)
+    connect: Connect | None = context.obj if context else None
+    return (connect or connect_zookeeper)(zookeeper, root)
+
+
+class AnswerNo(click.ClickException):
+    """What was asked was not done, or the answer is no; exit status 1."""
+
+
+def asker() -> Asker:
+    """Who uses this command, and when."""
+    return Asker(f"{getpass.getuser()}@{socket.gethostname()}", time.time())
+
+
 def channel_named(arbiter: Arbiter, name: str) -> Channel:
     """A channel; says which there are if there is no such one."""
     try:
         return arbiter.channel(name)
-    except NotFound:
+    except (NotFound, Invalid):
         known = ", ".join(c.name for c in arbiter.channels()) or "none"
-        raise click.ClickException(f"there is no channel {name!r}; known: {known}") from None
+        raise click.UsageError(f"there is no channel {name!r}; known: {known}") from None
 
 
-def change_state(arbiter: Arbiter, name: str, state: ChannelState) -> Channel:
-    """Set a channel's state; tries again when somebody else changes it at the same time."""
-    for _ in range(5):
-        try:
-            return arbiter.set_state(channel_named(arbiter, name), state)
-        except Conflict:
-            continue
-    raise click.ClickException(f"channel {name!r} keeps being changed by somebody else; try again")
+def pipeline_named(facts: Facts, name: str) -> PipelineId:
+    """The pipeline that a person means.
 
+    Args:
+        facts: the cluster.
+        name: see `setl.node.naming.meant_by`.
 
-def node_status(node: NodeInfo, timeout: float = 2.0) -> dict[str, Any] | None:
-    """What a node says of itself; None if it does not answer in time."""
-    if not node.http.startswith("http"):
-        return None
-    try:
-        with urllib.request.urlopen(f"{node.http}/status", timeout=timeout) as answer:  # noqa: S310
-            status: dict[str, Any] = json.load(answer)
-            return status
-    except (URLError, OSError, ValueError):
-        return None
+    Raises:
+        click.UsageError: it is not clear; says what there is.
+    """
+    meant = meant_by(name, facts)
+    if len(meant) == 1:
+        return meant[0]
+    if meant:
+        raise click.UsageError(f"{name!r} may be {' or '.join(map(str, meant))}")
+    names = ", ".join(map(str, known_pipelines(facts))) or "none"
+    raise click.UsageError(f"there is no pipeline {name!r}; known: {names}")

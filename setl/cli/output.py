@@ -11,12 +11,17 @@ import yaml
 from rich.console import Console
 from rich.table import Table
 
+_WIDE = 400
+
 FORMATS = ("table", "json", "yaml")
 
 
 def console() -> Console:
     """Where results go: standard output, without colour or wrapping when it is no terminal."""
-    return Console(soft_wrap=not sys.stdout.isatty(), highlight=False)
+    if sys.stdout.isatty():
+        return Console(highlight=False)
+    # A table is only as wide as its content; without a terminal nothing is cut to fit one.
+    return Console(soft_wrap=True, highlight=False, width=_WIDE)
 
 
 def print_rows(
@@ -26,11 +31,8 @@ def print_rows(
 
     JSON and YAML show every value of every row, under the same names.
     """
-    if output == "json":
-        print(json.dumps(list(rows), indent=2, default=str))
-        return
-    if output == "yaml":
-        print(yaml.safe_dump([dict(row) for row in rows], sort_keys=False), end="")
+    if output != "table":
+        print_value([dict(row) for row in rows], output)
         return
     table = Table(title=title or None, title_justify="left", header_style="bold")
     for column in columns:
@@ -39,6 +41,14 @@ def print_rows(
     for row in rows:
         table.add_row(*(shown(row.get(column)) for column in columns))
     console().print(table)
+
+
+def print_value(value: Any, output: str) -> None:
+    """Print a value for programs; `output` is json or yaml."""
+    if output == "json":
+        print(json.dumps(value, indent=2, default=str), flush=True)
+    else:
+        print(yaml.safe_dump(value, sort_keys=False), end="", flush=True)
 
 
 def shown(value: Any) -> str:

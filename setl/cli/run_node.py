@@ -8,6 +8,7 @@ import signal
 import click
 
 from setl.cli.cluster import cluster_options
+from setl.cli.zookeeper_access import zookeeper_access
 from setl.log import configure
 from setl.node.settings import NodeSettings, default_nid
 from setl.pipeline.spark_session import SparkSettings
@@ -54,7 +55,10 @@ def node(  # noqa: PLR0917 - click passes options by name
     zookeeper: str,
     root: str,
 ) -> None:
-    """Run a node: stand by for every started channel, and lead what falls to it."""
+    """Run a node.
+
+    It stands by for every started channel, and leads what falls to it.
+    """
     # Imported late: Spark and the servers' clients take a second that other commands need not wait.
     from setl.node.process import NodeProcess  # noqa: PLC0415
 
@@ -73,6 +77,7 @@ def node(  # noqa: PLR0917 - click passes options by name
             nid=nid,
             zookeeper=zookeeper,
             root=root,
+            access=zookeeper_access(os.environ),
             session_timeout=session_timeout,
             http_host=host or "127.0.0.1",
             http_port=int(port),

@@ -46,10 +46,11 @@ def verify(  # noqa: PLR0917 - click passes options by name
     root: str,
     output: str,
 ) -> None:
-    """Compare source and target of every CHANNEL (a name, or a channel file) and name what differs.
+    """Compare source and target, and name what differs.
 
-    Keys that differ are read again for a while, so that a pipeline which is merely behind does
-    not count as different. Exit status 0: all equal; 1: something differs.
+    A CHANNEL is a name, or a channel file. Keys that differ are read again for a while, so that
+    a pipeline which is merely behind does not count as different. Exit status 0: all equal; 1:
+    something differs.
     """
     files = _channel_files(channels, zookeeper, root)
     chosen = [

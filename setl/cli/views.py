@@ -1,4 +1,4 @@
-"""Commands that look: list and status."""
+"""Commands that look: list, topology, status, history."""
 
 from __future__ import annotations
 
@@ -6,74 +6,221 @@ import time
 from typing import Any
 
 import click
+from rich.markup import escape
+from rich.tree import Tree
 
-from arbiter.values import PipelineId
-from setl.cli.cluster import channel_named, cluster_options, joined, node_status, output_option
-from setl.cli.output import print_rows
+from arbiter.values import ChannelState
+from setl.cli.cluster import (
+    channel_named,
+    cluster_options,
+    joined,
+    output_option,
+    pipeline_named,
+)
+from setl.cli.cluster_view import (
+    NO_ANSWER,
+    ClusterView,
+    PipelineView,
+    Standby,
+    handover_sentence,
+    history_row,
+    look_at,
+    moment,
+)
+from setl.cli.ends import ends_of
+from setl.cli.output import console, print_rows, print_value
+from setl.node.stored import pipelines_of
 
 _PIPELINE_COLUMNS = (
     "pipeline", "channel_state", "leader", "epoch", "state", "position", "lag", "rows_per_second",
     "pending",
 )  # fmt: skip
-_NODE_COLUMNS = ("node", "host", "pid", "http", "up", "answers", "leads")
+_NODE_COLUMNS = ("node", "host", "pid", "http", "up", "answers", "warm", "leads")
+_HISTORY_COLUMNS = ("pipeline", "epoch", "node", "reason", "at", "outage", "redelivered")
+_CLEAR = "\x1b[2J\x1b[H"
 
 
 @click.command("list")
+@click.argument("channel", required=False)
+@click.option(
+    "-W", "--watch", type=click.FloatRange(min=0.1), metavar="SECONDS",
+    help="Show it again every so many seconds, until interrupted.",
+)  # fmt: skip
 @cluster_options
 @output_option
-def list_(zookeeper: str, root: str, output: str) -> None:
-    """List the nodes, and the pipelines with who leads them."""
+def list_(channel: str | None, watch: float | None, zookeeper: str, root: str, output: str) -> None:
+    """List nodes, and pipelines with their leaders.
+
+    With CHANNEL only its pipelines. A leader that does not answer over HTTP is shown as such; its
+    figures are not known then.
+    """
     with joined(zookeeper, root) as arbiter:
-        nodes = arbiter.nodes()
-        answers = {node.nid: node_status(node) for node in nodes}
-        rows: list[dict[str, Any]] = []
-        for channel in arbiter.channels():
-            for pipeline in channel.definition.get("pipelines", []):
-                ident = PipelineId(channel.name, pipeline["name"])
-                mainstem = arbiter.mainstem(ident)
-                leader = mainstem.nid if mainstem else ""
-                rows.append(
-                    {
-                        "pipeline": str(ident),
-                        "channel_state": channel.state.value,
-                        "leader": leader,
-                        "epoch": mainstem.epoch if mainstem else None,
-                        **_figures(answers.get(leader), ident),
-                    }
-                )
-    leads = [row["leader"] for row in rows]
-    node_rows: list[dict[str, Any]] = [
-        {
-            "node": n.nid,
-            "host": n.host,
-            "pid": n.pid,
-            "http": n.http,
-            "up": f"{(time.time() - n.started) / 60:.0f} min",
-            "answers": answers[n.nid] is not None,
-            "leads": leads.count(n.nid),
-        }
-        for n in nodes
+        if channel:
+            channel_named(arbiter, channel)
+        while True:
+            view = look_at(arbiter, channel or "")
+            if watch and output == "table" and console().is_terminal:
+                click.echo(_CLEAR, nl=False)
+            _show_list(view, output)
+            if watch is None:
+                return
+            time.sleep(watch)
+
+
+def _show_list(view: ClusterView, output: str) -> None:
+    nodes = [_node_row(view, nid) for nid in sorted(view.facts.nodes)]
+    rows = [pipeline_row(pipeline) for pipeline in view.pipelines]
+    if output != "table":
+        print_rows([{"nodes": nodes, "pipelines": rows}], (), output)
+        return
+    print_rows(nodes, _NODE_COLUMNS, output, title="nodes")
+    print_rows(rows, _PIPELINE_COLUMNS, output, title="pipelines")
+    for line in _footers(view):
+        console().print(line, markup=False)
+
+
+def _node_row(view: ClusterView, nid: str) -> dict[str, Any]:
+    node = view.facts.nodes[nid]
+    return {
+        "node": nid,
+        "host": node.host,
+        "pid": node.pid,
+        "http": node.http,
+        "up": f"{(view.at - node.started) / 60:.0f} min",
+        "answers": view.answers.get(nid) is not None,
+        "warm": node.ready,
+        "leads": view.leads(nid),
+    }
+
+
+def pipeline_row(view: PipelineView) -> dict[str, Any]:
+    """A pipeline under stable names, and all figures of its leader."""
+    return {
+        "pipeline": str(view.ident),
+        "channel_state": view.channel_state.value,
+        "leader": view.leader,
+        "epoch": view.epoch,
+        "position": None,
+        "lag": None,
+        "rows_per_second": None,
+        "pending": None,
+        **view.figures,
+        "state": view.state,
+        "handovers": [
+            {
+                "kind": signal.kind.value,
+                "from": signal.leader,
+                "to": signal.to,
+                "at": moment(signal.at or None),
+                "by": signal.by,
+            }
+            for signal in view.handovers
+        ],
+    }
+
+
+def _footers(view: ClusterView) -> list[str]:
+    """What a person has to know beside the tables."""
+    lines = [
+        f"Channel {name} is paused: nothing is applied, and nobody takes over;"
+        f" `setl resume {name}` goes on"
+        for name in sorted({pipeline.ident.channel for pipeline in view.pipelines})
+        if view.facts.channels[name].state is ChannelState.PAUSE
     ]
-    if output == "table":
-        print_rows(node_rows, _NODE_COLUMNS, output, title="nodes")
-        print_rows(rows, _PIPELINE_COLUMNS, output, title="pipelines")
-    else:
-        print_rows([{"nodes": node_rows, "pipelines": rows}], (), output)
+    for pipeline in view.pipelines:
+        lines += [handover_sentence(pipeline.ident, signal) for signal in pipeline.handovers]
+        if pipeline.state == NO_ANSWER:
+            lines.append(
+                f"{pipeline.ident}: its leader {pipeline.leader} does not answer over HTTP, so"
+                " its figures are not known"
+            )
+        for figure in ("stalled", "error"):
+            if pipeline.figures.get(figure):
+                lines.append(f"{pipeline.ident} {figure}: {pipeline.figures[figure]}")
+    return lines
 
 
-def _figures(answer: dict[str, Any] | None, ident: PipelineId) -> dict[str, Any]:
-    """The leader's own figures of a pipeline; empty if it does not answer."""
-    figures: dict[str, Any] = _line(answer, ident).get("figures", {})
-    return figures
+@click.command()
+@click.argument("channel", required=False)
+@cluster_options
+@output_option
+def topology(channel: str | None, zookeeper: str, root: str, output: str) -> None:
+    """Show who leads what, and who would be next.
+
+    Standbys come in the order in which they would take a pipeline over.
+    """
+    with joined(zookeeper, root) as arbiter:
+        if channel:
+            channel_named(arbiter, channel)
+        view = look_at(arbiter, channel or "")
+    if output != "table":
+        print_value(_topology_rows(view), output)
+        return
+    for name in sorted(view.facts.channels):
+        if channel and name != channel:
+            continue
+        stored = view.facts.channels[name]
+        tree = Tree(f"{escape(name)}  {stored.state.value}")
+        for pipeline in view.pipelines:
+            if pipeline.ident.channel == name:
+                source, target = ends_of(stored, pipeline.ident.pipeline)
+                branch = tree.add(escape(f"{pipeline.ident.pipeline}: {source} → {target}"))
+                for line in _standing_lines(pipeline):
+                    branch.add(escape(line))
+        console().print(tree)
 
 
-def _line(answer: dict[str, Any] | None, ident: PipelineId) -> dict[str, Any]:
-    """What a node says of a pipeline; empty if it says nothing."""
-    lines: list[dict[str, Any]] = answer["pipelines"] if answer else []
-    for line in lines:
-        if (line["channel"], line["pipeline"]) == (ident.channel, ident.pipeline):
-            return line
-    return {}
+def _standing_lines(view: PipelineView) -> list[str]:
+    leader = f"{view.leader}  leads, epoch {view.epoch}, {view.state}"
+    return [
+        leader if view.leader else f"nobody leads: {view.state}",
+        *(f"{standby.node}  {_standby_words(standby)}" for standby in view.standbys),
+    ]
+
+
+def _standby_words(standby: Standby) -> str:
+    words = ["warm" if standby.warm else "not warm yet"]
+    if standby.preferred:
+        words.append("preferred")
+    if standby.never:
+        words.append("never leads: its weight is 0")
+    elif standby.turn:
+        words.append(f"number {standby.turn} to take over")
+    return "standby, " + ", ".join(words)
+
+
+def topology_line(view: PipelineView) -> str:
+    """One pipeline's topology in one line."""
+    return f"{view.ident}: " + "; ".join(_standing_lines(view))
+
+
+def _topology_rows(view: ClusterView) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = []
+    for pipeline in view.pipelines:
+        ident = pipeline.ident
+        source, target = ends_of(view.facts.channels[ident.channel], ident.pipeline)
+        rows.append(
+            {
+                "pipeline": str(ident),
+                "channel_state": pipeline.channel_state.value,
+                "source": source,
+                "target": target,
+                "leader": pipeline.leader,
+                "epoch": pipeline.epoch,
+                "state": pipeline.state,
+                "standbys": [
+                    {
+                        "node": standby.node,
+                        "warm": standby.warm,
+                        "turn": standby.turn,
+                        "preferred": standby.preferred,
+                        "never": standby.never,
+                    }
+                    for standby in pipeline.standbys
+                ],
+            }
+        )
+    return rows
 
 
 @click.command()
@@ -81,29 +228,14 @@ def _line(answer: dict[str, Any] | None, ident: PipelineId) -> dict[str, Any]:
 @cluster_options
 @output_option
 def status(channel: str, zookeeper: str, root: str, output: str) -> None:
-    """Show every figure of CHANNEL: state, error, position, lag, rows, retries."""
+    """Show every figure of CHANNEL.
+
+    State, error, position, lag, rows, retries; and what each node has decided last.
+    """
     with joined(zookeeper, root) as arbiter:
-        stored = channel_named(arbiter, channel)
-        answers = {node.nid: node_status(node) for node in arbiter.nodes()}
-        rows: list[dict[str, Any]] = []
-        for pipeline in stored.definition.get("pipelines", []):
-            ident = PipelineId(channel, pipeline["name"])
-            mainstem = arbiter.mainstem(ident)
-            leader = mainstem.nid if mainstem else ""
-            rows.append(
-                {
-                    "pipeline": str(ident),
-                    "channel_state": stored.state.value,
-                    "leader": leader,
-                    "epoch": mainstem.epoch if mainstem else None,
-                    **_figures(answers.get(leader), ident),
-                    "decisions": {
-                        nid: _line(answer, ident)["decision"]
-                        for nid, answer in answers.items()
-                        if _line(answer, ident)
-                    },
-                }
-            )
+        channel_named(arbiter, channel)
+        view = look_at(arbiter, channel)
+    rows = [{**pipeline_row(p), "decisions": dict(p.decisions)} for p in view.pipelines]
     if output != "table":
         print_rows(rows, (), output)
         return
@@ -111,7 +243,28 @@ def status(channel: str, zookeeper: str, root: str, output: str) -> None:
         lines = [
             {"figure": name.replace("_", " "), "value": value}
             for name, value in row.items()
-            if not isinstance(value, dict) and name != "pipeline"
+            if not isinstance(value, dict | list) and name != "pipeline"
         ]
         lines += [{"figure": f"{n} decided", "value": s} for n, s in row["decisions"].items()]
         print_rows(lines, ("figure", "value"), output, title=str(row["pipeline"]))
+
+
+@click.command()
+@click.argument("pipeline", required=False)
+@cluster_options
+@output_option
+def history(pipeline: str | None, zookeeper: str, root: str, output: str) -> None:
+    """Show past leaderships, the newest last.
+
+    Outage is the time in seconds for which nobody applied anything; redelivered, how many rows
+    were applied again. Both are known a moment after a leadership has begun, and not always.
+    """
+    with joined(zookeeper, root) as arbiter:
+        facts = arbiter.facts()
+        wanted = (
+            [pipeline_named(facts, pipeline)]
+            if pipeline
+            else [p for _, c in sorted(facts.channels.items()) for p in pipelines_of(c)]
+        )
+        rows = [history_row(ident, item) for ident in wanted for item in arbiter.history(ident)]
+    print_rows(rows, _HISTORY_COLUMNS, output)

@@ -1,0 +1,203 @@
+"""The cluster as people look at it: one model behind all commands that show something."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from arbiter.handover import open_handovers
+from arbiter.port import Arbiter
+from arbiter.turns import Preference, queues
+from arbiter.values import (
+    ChannelState,
+    Facts,
+    HistoryItem,
+    NodeInfo,
+    PipelineId,
+    Signal,
+    SignalKind,
+)
+from setl.cli.node_answers import ask_nodes, said_of
+from setl.node.stored import pipelines_of, preference_of
+
+NO_ANSWER = "no answer"
+NO_LEADER = "no leader"
+
+_IDLE = {
+    ChannelState.START: NO_LEADER,
+    ChannelState.PAUSE: "paused",
+    ChannelState.STOP: "stopped",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Standby:
+    """A node that does not lead a pipeline.
+
+    Attributes:
+        node: its nid.
+        warm: whether it could take over at once.
+        turn: its place among those that would take over, from 1; 0 if it would not.
+        preferred: whether the channel file prefers it.
+        never: whether the channel file forbids that it leads.
+    """
+
+    node: str
+    warm: bool
+    turn: int = 0
+    preferred: bool = False
+    never: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineView:
+    """One pipeline.
+
+    Attributes:
+        ident: its full name.
+        channel_state: what the operator wants of its channel.
+        leader: nid of whoever leads it, "" if nobody does.
+        epoch: of that leadership, None if there is none.
+        state: what the leader says it is doing; `NO_ANSWER` or `NO_LEADER` in words.
+        figures: the leader's figures as its HTTP interface gives them, empty without an answer.
+        decisions: what each node that answers has decided last, by nid.
+        standbys: the other nodes, in the order in which they would take over.
+        handovers: open requests to change the leader, oldest first.
+    """
+
+    ident: PipelineId
+    channel_state: ChannelState
+    leader: str = ""
+    epoch: int | None = None
+    state: str = NO_LEADER
+    figures: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    decisions: Mapping[str, str] = field(default_factory=dict[str, str])
+    standbys: Sequence[Standby] = ()
+    handovers: Sequence[Signal] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterView:
+    """Nodes and pipelines at one time.
+
+    Attributes:
+        at: when, seconds since 1970 UTC.
+        facts: what the arbiter knows.
+        answers: each live node's status by nid, None if it does not answer.
+        pipelines: all pipelines, by channel and then in the order of its file.
+    """
+
+    at: float
+    facts: Facts
+    answers: Mapping[str, Mapping[str, Any] | None]
+    pipelines: Sequence[PipelineView]
+
+    def pipeline(self, ident: PipelineId) -> PipelineView:
+        """One pipeline; one that is not in any channel file (any more) has no leader."""
+        for view in self.pipelines:
+            if view.ident == ident:
+                return view
+        return PipelineView(ident, ChannelState.STOP)
+
+    def leads(self, nid: str) -> int:
+        """How many pipelines a node leads."""
+        return sum(view.leader == nid for view in self.pipelines)
+
+
+def look_at(arbiter: Arbiter, channel: str = "") -> ClusterView:
+    """Look at the whole cluster, or at the pipelines of one channel."""
+    facts = arbiter.facts()
+    answers = ask_nodes(facts.nodes.values())
+    pipelines = [
+        _pipeline_view(facts, answers, ident)
+        for name, stored in sorted(facts.channels.items())
+        if not channel or name == channel
+        for ident in pipelines_of(stored)
+    ]
+    return ClusterView(time.time(), facts, answers, pipelines)
+
+
+def _pipeline_view(
+    facts: Facts, answers: Mapping[str, Mapping[str, Any] | None], ident: PipelineId
+) -> PipelineView:
+    channel = facts.channels[ident.channel]
+    mainstem = facts.mainstems.get(ident)
+    preference = preference_of(channel, ident.pipeline)
+    decisions = {
+        nid: str(said.get("decision", ""))
+        for nid, answer in answers.items()
+        if (said := said_of(answer, ident))
+    }
+    view = PipelineView(
+        ident,
+        channel.state,
+        state=_IDLE[channel.state],
+        decisions=decisions,
+        standbys=_standbys(facts, ident, preference),
+        handovers=open_handovers(facts.signals.get(ident, ())),
+    )
+    if mainstem is None:
+        return view
+    figures: dict[str, Any] = said_of(answers.get(mainstem.nid), ident).get("figures", {})
+    return replace(
+        view,
+        leader=mainstem.nid,
+        epoch=mainstem.epoch,
+        state=str(figures.get("state", NO_ANSWER)),
+        figures=figures,
+    )
+
+
+def _standbys(facts: Facts, ident: PipelineId, preference: Preference) -> list[Standby]:
+    """The nodes that do not lead a pipeline, those that would take over first in their order.
+
+    The order is that of a vacancy in this pipeline alone, with its leader's node gone from it.
+    """
+    leader = facts.mainstems.get(ident)
+    others = {nid: node for nid, node in facts.nodes.items() if not leader or nid != leader.nid}
+    rest = {p: m for p, m in facts.mainstems.items() if p != ident}
+    turns = queues([ident], replace(facts, nodes=others, mainstems=rest), {ident: preference})
+    queue = turns[ident]
+    waiting = sorted(set(others) - set(queue))
+    return [_standby(others[nid], queue, preference) for nid in (*queue, *waiting)]
+
+
+def _standby(node: NodeInfo, queue: Sequence[str], preference: Preference) -> Standby:
+    return Standby(
+        node=node.nid,
+        warm=node.ready,
+        turn=queue.index(node.nid) + 1 if node.nid in queue else 0,
+        preferred=node.nid in preference.prefer,
+        never=preference.forbids(node.nid),
+    )
+
+
+def moment(seconds: float | None) -> str:
+    """A time for people and programs: ISO 8601 with the local offset, to the second."""
+    if seconds is None:
+        return ""
+    local = time.localtime(seconds)
+    return time.strftime("%Y-%m-%dT%H:%M:%S%z", local)
+
+
+def handover_sentence(ident: PipelineId, signal: Signal) -> str:
+    """An open request to change the leader, in words."""
+    way = f"{signal.leader or 'nobody'} → {signal.to or 'whoever is next'}"
+    what = "Switchover" if signal.kind is SignalKind.SWITCHOVER else "Failover"
+    when = f"scheduled at {moment(signal.at)}" if signal.at else "under way"
+    return f"{what} of {ident} {when}: {way} (asked for by {signal.by or 'somebody'})"
+
+
+def history_row(ident: PipelineId, item: HistoryItem) -> dict[str, Any]:
+    """A past leadership under stable names."""
+    return {
+        "pipeline": str(ident),
+        "epoch": item.epoch,
+        "node": item.nid,
+        "reason": item.reason,
+        "at": moment(item.at),
+        "outage": item.outage,
+        "redelivered": item.redelivered,
+    }

@@ -1,0 +1,310 @@
+"""Commands that change who leads: switchover and failover."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+
+import click
+
+from arbiter import requests
+from arbiter.port import Arbiter, Unreachable
+from arbiter.requests import Refused
+from arbiter.values import PipelineId, Signal, SignalKind, SignalState
+from setl.cli.cluster import (
+    AnswerNo,
+    asker,
+    cluster_options,
+    joined,
+    output_option,
+    pipeline_named,
+)
+from setl.cli.cluster_view import PipelineView, look_at, moment
+from setl.cli.consent import confirm, yes_option
+from setl.cli.output import console, print_value
+from setl.cli.times import parse_time
+from setl.cli.views import topology_line
+from setl.node.stored import preference_of
+
+_LIMIT = 60.0
+_SETTLING = 5.0
+_POLL = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a request, under stable names.
+
+    Attributes:
+        pipeline: its full name.
+        kind: what was asked.
+        outcome: done, sent, scheduled, cancelled, refused, timeout.
+        reason: why it was refused, or what is known after a timeout; "" else.
+        from: who led before, "" if nobody did.
+        to: who leads now, or was named; "" if neither.
+        epoch: of the new leadership, None as long as it is not known.
+        state: what the new leader is doing, "" as long as there is none.
+        at: when it is due, "" for at once.
+        seconds: from the request until the new leader worked, None if it was not waited for.
+        redelivered: rows that were applied again, None if that is not known (yet).
+    """
+
+    pipeline: str
+    kind: str
+    outcome: str
+    reason: str = ""
+    from_: str = ""
+    to: str = ""
+    epoch: int | None = None
+    state: str = ""
+    at: str = ""
+    seconds: float | None = None
+    redelivered: int | None = None
+
+
+_to = click.option("--to", default="", metavar="NODE", help="Who is to lead. [default: the next]")
+_wait = click.option(
+    "--wait/--no-wait", default=True, help="Wait until the new leader works. [default: wait]"
+)
+_limit = click.option(
+    "--timeout", type=click.FloatRange(min=0), default=_LIMIT, show_default=True, metavar="SECONDS",
+    help="How long to wait.",
+)  # fmt: skip
+
+
+@click.command()
+@click.argument("pipeline")
+@_to
+@click.option("--at", "at", default="", metavar="TIME", help="Later: 2026-11-21T22:00, or +5m.")
+@click.option("--cancel", is_flag=True, help="Take a scheduled switchover back.")
+@yes_option
+@_wait
+@_limit
+@cluster_options
+@output_option
+def switchover(  # noqa: PLR0917 - click passes options by name
+    pipeline: str,
+    to: str,
+    at: str,
+    cancel: bool,
+    yes: bool,
+    wait: bool,
+    timeout: float,
+    zookeeper: str,
+    root: str,
+    output: str,
+) -> None:
+    """Hand PIPELINE over to another node, in order.
+
+    The leader finishes what it is loading, stores the checkpoint and hands over; nothing is
+    applied twice. At a terminal you are asked first, unless you say --yes.
+    """
+    if cancel and (to or at):
+        raise click.UsageError("--cancel goes with neither --to nor --at")
+    with joined(zookeeper, root) as arbiter:
+        view = _seen(arbiter, pipeline, output)
+        ident = view.ident
+        if cancel:
+            _cancel(arbiter, ident, output)
+            return
+        asked = asker()
+        due = parse_time(at, asked.now) if at else 0.0
+        if view.leader:
+            when = f" at {moment(due)}" if due else ""
+            confirm(
+                f"Are you sure you want to switch {ident} over to {to or 'the next node'}{when},"
+                f" demoting current leader {view.leader}?",
+                yes=yes,
+            )
+        preference = preference_of(arbiter.channel(ident.channel), ident.pipeline)
+
+        def send() -> Signal:
+            return requests.switchover(arbiter, ident, preference, asked, to=to, at=due)
+
+        sent = _sent(send, ident, SignalKind.SWITCHOVER, output)
+        _follow(arbiter, ident, sent, wait=wait, limit=timeout, output=output)
+
+
+@click.command()
+@click.argument("pipeline")
+@_to
+@yes_option
+@_wait
+@_limit
+@cluster_options
+@output_option
+def failover(  # noqa: PLR0917 - click passes options by name
+    pipeline: str,
+    to: str,
+    yes: bool,
+    wait: bool,
+    timeout: float,
+    zookeeper: str,
+    root: str,
+    output: str,
+) -> None:
+    """Let another node lead PIPELINE, leader or not.
+
+    A leader that lives is not asked: what it is loading fails at the fence, and what is in flight
+    is applied again by its successor. For a leader that answers, take `setl switchover`.
+    """
+    with joined(zookeeper, root) as arbiter:
+        view = _seen(arbiter, pipeline, output)
+        ident = view.ident
+        confirm(
+            f"Are you sure you want to fail {ident} over to {to or 'the next node'}"
+            + (
+                f", deposing current leader {view.leader}? What it has in flight will be applied"
+                " again."
+                if view.leader
+                else "?"
+            ),
+            yes=yes,
+        )
+        preference = preference_of(arbiter.channel(ident.channel), ident.pipeline)
+        asked = asker()
+
+        def send() -> Signal:
+            return requests.failover(arbiter, ident, preference, asked, to=to)
+
+        sent = _sent(send, ident, SignalKind.FAILOVER, output)
+        if output == "table" and view.leader:
+            console().print("What is in flight will be redelivered.")
+        _follow(arbiter, ident, sent, wait=wait, limit=timeout, output=output)
+
+
+def _seen(arbiter: Arbiter, name: str, output: str) -> PipelineView:
+    """The pipeline that was named, shown as it is now."""
+    ident = pipeline_named(arbiter.facts(), name)
+    view = look_at(arbiter, ident.channel).pipeline(ident)
+    if output == "table":
+        console().print(topology_line(view), markup=False)
+    return view
+
+
+def _cancel(arbiter: Arbiter, ident: PipelineId, output: str) -> None:
+    def take_back() -> Signal:
+        return requests.cancel(arbiter, ident, asker())[-1]
+
+    signal = _sent(take_back, ident, SignalKind.SWITCHOVER, output)
+    outcome = Outcome(
+        str(ident), signal.kind.value, "cancelled", from_=signal.leader, to=signal.to,
+        at=moment(signal.at),
+    )  # fmt: skip
+    show(outcome, output, f"{ident}: the switchover scheduled at {outcome.at} is taken back")
+
+
+def _sent(send: Callable[[], Signal], ident: PipelineId, kind: SignalKind, output: str) -> Signal:
+    try:
+        return send()
+    except Refused as error:
+        raise refusal(ident, kind, str(error), output) from None
+
+
+def refusal(ident: PipelineId, kind: SignalKind, why: str, output: str) -> AnswerNo:
+    """The error that says no and why; programs get an outcome too."""
+    if output != "table":
+        _print_outcome(Outcome(str(ident), kind.value, "refused", reason=why), output)
+    return AnswerNo(f"{kind.value} of {ident} refused: {why}")
+
+
+def _follow(
+    arbiter: Arbiter, ident: PipelineId, sent: Signal, *, wait: bool, limit: float, output: str
+) -> None:
+    """Wait for the answer and for the new leader, and say what came of it."""
+    kind, name = sent.kind.value, str(ident)
+    if sent.at > time.time():
+        outcome = Outcome(
+            name, kind, "scheduled", from_=sent.leader, to=sent.to, at=moment(sent.at)
+        )
+        way = f"{sent.leader} → {sent.to or 'whoever is next'}"
+        show(outcome, output, f"{kind} of {ident} scheduled at {outcome.at}: {way}")
+        return
+    if not wait:
+        outcome = Outcome(name, kind, "sent", from_=sent.leader, to=sent.to)
+        show(outcome, output, f"{kind} of {ident} sent; `setl list` shows it under way")
+        return
+    began = time.monotonic()
+    answered = requests.await_answer(arbiter, ident, sent, limit)
+    if answered.state is SignalState.REFUSED:
+        raise refusal(ident, sent.kind, answered.answer, output)
+    view = _working(arbiter, ident, sent, began + limit)
+    seconds = round(time.monotonic() - began, 3)
+    if answered.state is SignalState.PENDING or view.state != "running":
+        raise _timeout(view, sent, answered, limit, output)
+    outcome = Outcome(
+        name, kind, "done", from_=sent.leader, to=view.leader, epoch=view.epoch, state=view.state,
+        seconds=seconds, redelivered=_redelivered(arbiter, view),
+    )  # fmt: skip
+    again = "?" if outcome.redelivered is None else f"{outcome.redelivered:,}"
+    show(
+        outcome,
+        output,
+        f"{time.strftime('%Y-%m-%d %H:%M:%S')} Successfully "
+        + ("switched" if sent.kind is SignalKind.SWITCHOVER else "failed")
+        + f' {ident} over from {sent.leader or "nobody"} to "{view.leader}": epoch {view.epoch},'
+        f" {seconds:.1f} s, {again} rows redelivered",
+    )
+
+
+def _working(arbiter: Arbiter, ident: PipelineId, sent: Signal, deadline: float) -> PipelineView:
+    """The pipeline once its new leader runs, or as it is at the deadline."""
+    while True:
+        view: PipelineView | None = None
+        try:
+            view = look_at(arbiter, ident.channel).pipeline(ident)
+        except Unreachable:
+            if time.monotonic() >= deadline:
+                raise
+        if view is not None:
+            new = view.epoch is not None and view.epoch > sent.epoch
+            if (new and view.state in ("running", "failed")) or time.monotonic() >= deadline:
+                return view
+        time.sleep(_POLL)
+
+
+def _redelivered(arbiter: Arbiter, view: PipelineView) -> int | None:
+    """Rows applied again, once the new leader knows; None if it does not tell for a while."""
+    deadline = time.monotonic() + _SETTLING
+    while True:
+        items = arbiter.history(view.ident)
+        counts = [item.redelivered for item in items if item.epoch == view.epoch]
+        if counts and counts[-1] is not None:
+            return counts[-1]
+        if time.monotonic() >= deadline:
+            figures = look_at(arbiter, view.ident.channel).pipeline(view.ident).figures
+            count = figures.get("rows_redelivered")
+            return int(count) if count is not None else None
+        time.sleep(_POLL)
+
+
+def _timeout(
+    view: PipelineView, sent: Signal, answered: Signal, limit: float, output: str
+) -> AnswerNo:
+    leads = f"{view.leader} leads, epoch {view.epoch}, {view.state}" if view.leader else view.state
+    if view.figures.get("error"):
+        leads += f": {view.figures['error']}"
+    what = "is not done" if answered.state is SignalState.PENDING else "is done, but nothing runs"
+    why = f"{what} after {limit:g} s: {leads}"
+    if answered.state is SignalState.PENDING:
+        why += "; the request stands, see `setl list`"
+    if output != "table":
+        outcome = Outcome(
+            str(view.ident), sent.kind.value, "timeout", reason=why, from_=sent.leader,
+            to=view.leader, epoch=view.epoch, state=view.state,
+        )  # fmt: skip
+        _print_outcome(outcome, output)
+    return AnswerNo(f"{sent.kind.value} of {view.ident} {why}")
+
+
+def show(outcome: Outcome, output: str, sentence: str) -> None:
+    """Print an outcome: a sentence for people, named values for programs."""
+    if output == "table":
+        console().print(sentence, markup=False)
+    else:
+        _print_outcome(outcome, output)
+
+
+def _print_outcome(outcome: Outcome, output: str) -> None:
+    print_value({name.rstrip("_"): value for name, value in asdict(outcome).items()}, output)

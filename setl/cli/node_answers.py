@@ -1,0 +1,56 @@
+"""What nodes say of themselves, asked of all at once."""
+
+from __future__ import annotations
+
+import json
+import urllib.request
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from itertools import repeat
+from typing import Any
+from urllib.error import URLError
+
+from arbiter.values import NodeInfo, PipelineId
+
+_TIMEOUT = 2.0
+_AT_ONCE = 32
+
+
+def ask_nodes(
+    nodes: Iterable[NodeInfo], timeout: float = _TIMEOUT
+) -> dict[str, dict[str, Any] | None]:
+    """Every node's status by nid; None for one that does not answer.
+
+    Nodes are asked side by side, so that several dead ones cost no more time than one.
+
+    Args:
+        nodes: whom to ask.
+        timeout: seconds that a node may be silent.
+    """
+    asked: list[NodeInfo] = list(nodes)
+    if not asked:
+        return {}
+    with ThreadPoolExecutor(min(len(asked), _AT_ONCE)) as pool:
+        answers = pool.map(node_status, asked, repeat(timeout))
+        return {node.nid: answer for node, answer in zip(asked, answers, strict=True)}
+
+
+def node_status(node: NodeInfo, timeout: float = _TIMEOUT) -> dict[str, Any] | None:
+    """What a node says of itself; None if it does not answer in time."""
+    if not node.http.startswith("http"):
+        return None
+    try:
+        with urllib.request.urlopen(f"{node.http}/status", timeout=timeout) as answer:  # noqa: S310
+            status: dict[str, Any] = json.load(answer)
+            return status if "pipelines" in status else None
+    except (URLError, OSError, ValueError, TypeError):
+        return None
+
+
+def said_of(answer: Mapping[str, Any] | None, ident: PipelineId) -> dict[str, Any]:
+    """What a node's status says of one pipeline; empty if it says nothing."""
+    lines: list[dict[str, Any]] = answer["pipelines"] if answer else []
+    for line in lines:
+        if (line.get("channel"), line.get("pipeline")) == (ident.channel, ident.pipeline):
+            return line
+    return {}

@@ -1,0 +1,170 @@
+"""Commands about the position: show where a pipeline stands, and move it."""
+
+from __future__ import annotations
+
+import re
+import socket
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from arbiter.port import Arbiter
+from arbiter.requests import Refused
+from arbiter.values import Facts, PipelineId
+from setl.cli.cluster import AnswerNo, cluster_options, joined, output_option, pipeline_named
+from setl.cli.cluster_view import moment
+from setl.cli.consent import confirm, yes_option
+from setl.cli.output import console, print_rows, print_value
+from setl.cli.stored_channels import pipeline_config
+from setl.errors import ConfigurationError
+from setl.model.checkpoint import Checkpoint
+from setl.node.stored import pipelines_of
+from setl.pipeline.positions.place import find_place, parse_place
+from setl.pipeline.positions.position import Standing, look_at_position, position_text, read_stored
+from setl.pipeline.positions.reposition import move, moved_checkpoint, objection_to_move
+
+_COLUMNS = (
+    "pipeline", "kept_in", "resume", "applied", "generation", "rows", "stored_at", "fence_epoch",
+    "latest", "behind", "unit",
+)  # fmt: skip
+_EXIT_UNREACHABLE = 3
+
+
+@click.group()
+def position() -> None:
+    """Show positions, or move a stopped pipeline (show, reset)."""
+
+
+@position.command()
+@click.argument("pipelines", nargs=-1, metavar="[PIPELINE...]")
+@cluster_options
+@output_option
+def show(pipelines: tuple[str, ...], zookeeper: str, root: str, output: str) -> None:
+    """Show stored checkpoints beside their sources.
+
+    Needs the channels' secrets in this environment, as nodes do. Exit status 3 if a server did
+    not answer; what the others said is shown all the same.
+    """
+    rows: list[dict[str, Any]] = []
+    with joined(zookeeper, root) as arbiter:
+        facts = arbiter.facts()
+        for ident in _wanted(facts, pipelines):
+            rows.append(_position_row(arbiter, facts, ident))  # noqa: PERF401 - one after another
+    print_rows(rows, _COLUMNS, output)
+    problems = [(row["pipeline"], problem) for row in rows for problem in row["problems"]]
+    for name, problem in problems:
+        click.echo(f"{name}: {problem}", err=True)
+    if problems:
+        sys.exit(_EXIT_UNREACHABLE)
+
+
+def _wanted(facts: Facts, names: Sequence[str]) -> list[PipelineId]:
+    if names:
+        return [pipeline_named(facts, name) for name in names]
+    return [p for _, channel in sorted(facts.channels.items()) for p in pipelines_of(channel)]
+
+
+def _position_row(arbiter: Arbiter, facts: Facts, ident: PipelineId) -> dict[str, Any]:
+    config = pipeline_config(facts.channels[ident.channel], ident)
+    standing = look_at_position(config, ident.channel, arbiter, _nid("position-show"))
+    return {"pipeline": str(ident), **_standing_values(standing)}
+
+
+def _standing_values(standing: Standing) -> dict[str, Any]:
+    stored = standing.stored
+    return {
+        "kept_in": stored.kept_in,
+        **_checkpoint_values(stored.checkpoint),
+        "stored_at": moment(stored.at),
+        "stored_by_epoch": stored.by,
+        "fence_epoch": stored.fence,
+        "earliest": position_text(standing.earliest),
+        "latest": position_text(standing.latest),
+        "behind": standing.behind,
+        "unit": standing.unit,
+        "problems": list(standing.problems),
+    }
+
+
+def _checkpoint_values(checkpoint: Checkpoint | None) -> dict[str, Any]:
+    if checkpoint is None:
+        return dict.fromkeys(("resume", "applied", "committed_at", "generation", "rows"))
+    return {
+        "resume": position_text(checkpoint.resume),
+        "applied": position_text(checkpoint.applied),
+        "committed_at": moment(checkpoint.timestamp or None),
+        "generation": checkpoint.generation,
+        "rows": checkpoint.rows,
+    }
+
+
+@position.command()
+@click.argument("pipeline")
+@click.option(
+    "--to", required=True, metavar="PLACE",
+    help="latest, earliest, FILE:OFFSET, GTIDs, a Kafka offset, or a time: 2026-11-21T22:00.",
+)  # fmt: skip
+@yes_option
+@cluster_options
+@output_option
+def reset(  # noqa: PLR0917 - click passes options by name
+    pipeline: str, to: str, yes: bool, zookeeper: str, root: str, output: str
+) -> None:
+    """Move PIPELINE, whose channel is stopped, to another PLACE.
+
+    The place has to exist at the source, and to be a boundary between transactions. Forward:
+    what lies between is never applied. Back: it is applied again, which changes nothing unless
+    the target was changed by others. `setl verify` tells afterwards. Needs the channel's secrets
+    in this environment.
+    """
+    with joined(zookeeper, root) as arbiter:
+        facts = arbiter.facts()
+        ident = pipeline_named(facts, pipeline)
+        why = objection_to_move(facts, ident)
+        if why:
+            raise AnswerNo(f"reset of {ident} refused: {why}")
+        config = pipeline_config(facts.channels[ident.channel], ident)
+        nid = _nid("position-reset")
+        try:
+            place = parse_place(to, config.source)
+        except ConfigurationError as error:
+            raise click.UsageError(str(error)) from None
+        found = find_place(config, ident.channel, nid, place)
+        before = read_stored(config, ident.channel, arbiter)
+        after = moved_checkpoint(before.checkpoint, found, config.generation)
+        if output == "table":
+            console().print(f"{ident}: {_words(before.checkpoint)} → {_words(after)}", markup=False)
+        if before.damage:
+            click.echo(f"warning: {before.damage}; it will be written over", err=True)
+        confirm(f"Are you sure you want to move {ident} to {found}?", yes=yes)
+        try:
+            moved = move(config, ident, found, arbiter=arbiter, nid=nid)
+        except Refused as error:
+            raise AnswerNo(f"reset of {ident} refused: {error}") from None
+    if output == "table":
+        console().print(f"{ident}: moved to {_words(moved.after)}", markup=False)
+        return
+    print_value(
+        {
+            "pipeline": str(ident),
+            "outcome": "done",
+            "epoch": moved.epoch,
+            "before": _checkpoint_values(moved.before),
+            "after": _checkpoint_values(moved.after),
+        },
+        output,
+    )
+
+
+def _words(checkpoint: Checkpoint | None) -> str:
+    if checkpoint is None:
+        return "no position"
+    return f"{checkpoint}, generation {checkpoint.generation}"
+
+
+def _nid(what: str) -> str:
+    """As whom this command appears: a node's name that no node has."""
+    host = re.sub(r"[^A-Za-z0-9_.-]", "-", socket.gethostname())[:64]
+    return f"{what}.{host}"

@@ -1,0 +1,176 @@
+"""Commands that change a channel's state: start, resume, pause, stop."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import click
+
+from arbiter import requests
+from arbiter.port import Arbiter, Conflict, Unreachable
+from arbiter.values import Channel, ChannelState
+from setl.cli.cluster import AnswerNo, channel_named, cluster_options, joined, output_option
+from setl.cli.cluster_view import NO_ANSWER, ClusterView, look_at
+from setl.cli.output import console, print_value
+from setl.node.stored import pipelines_of
+
+_LIMIT = 60.0
+_POLL = 0.2
+_OLD_FAILURE = 3.0
+"""Seconds for which a pipeline that says "failed" may not have begun its next attempt yet."""
+
+_ATTEMPTS = 5
+
+_wait = click.option(
+    "--wait/--no-wait", default=True, help="Wait until every pipeline follows. [default: wait]"
+)
+_limit = click.option(
+    "--timeout", type=click.FloatRange(min=0), default=_LIMIT, show_default=True, metavar="SECONDS",
+    help="How long to wait.",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """How far a pipeline has followed its channel's state."""
+
+    pipeline: str
+    leader: str
+    state: str
+    error: str
+    there: bool
+    failed: bool
+
+
+def _state_command(name: str, state: ChannelState, text: str) -> click.Command:
+    @click.command(name, help=text)
+    @click.argument("channel")
+    @_wait
+    @_limit
+    @cluster_options
+    @output_option
+    def command(  # noqa: PLR0917 - click passes options by name
+        channel: str, wait: bool, timeout: float, zookeeper: str, root: str, output: str
+    ) -> None:
+        with joined(zookeeper, root) as arbiter:
+            channel_named(arbiter, channel)
+            stored = _resumed(arbiter, channel) if name == "resume" else None
+            stored = stored or requests.change_state(arbiter, channel, state)
+            places = _follow(arbiter, stored, timeout) if wait else None
+        _report(stored, places, timeout, output)
+
+    return command
+
+
+def _resumed(arbiter: Arbiter, name: str) -> Channel:
+    """Leave PAUSE, and nothing else; somebody may stop the channel at the same time."""
+    for _ in range(_ATTEMPTS):
+        stored = arbiter.channel(name)
+        if stored.state is ChannelState.STOP:
+            raise AnswerNo(f"channel {name} is stopped: `setl start {name}` starts it")
+        if stored.state is ChannelState.START:
+            return stored
+        try:
+            return arbiter.set_state(stored, ChannelState.START)
+        except Conflict:
+            continue
+    raise Conflict(f"the channel {name!r} keeps being changed by somebody else; try again")
+
+
+def _follow(arbiter: Arbiter, channel: Channel, limit: float) -> Sequence[_Place]:
+    """Wait until every pipeline is where the channel's state says, or for `limit` seconds."""
+    began = time.monotonic()
+    while True:
+        places: list[_Place] | None = None
+        waited = time.monotonic() - began
+        try:
+            view = look_at(arbiter, channel.name)
+            places = [_place(view, channel, p.pipeline) for p in pipelines_of(channel)]
+        except Unreachable:
+            if waited >= limit:
+                raise
+        if places is not None:
+            failed_again = waited >= _OLD_FAILURE
+            ended = all(place.there or (place.failed and failed_again) for place in places)
+            if ended or waited >= limit:
+                return places
+        time.sleep(_POLL)
+
+
+def _place(view: ClusterView, channel: Channel, name: str) -> _Place:
+    seen = next(p for p in view.pipelines if p.ident.pipeline == name)
+    failed = seen.state == "failed"
+    if channel.state is ChannelState.START:
+        there = seen.state == "running"
+    elif channel.state is ChannelState.PAUSE:
+        # Who has failed, or is not there to lead, applies nothing either.
+        there = seen.state in ("paused", "failed")
+    else:
+        there = not seen.leader and not _runs_anywhere(view, channel.name, name)
+    return _Place(
+        str(seen.ident),
+        seen.leader,
+        seen.state,
+        str(seen.figures.get("error", "")),
+        there,
+        failed and channel.state is ChannelState.START,
+    )
+
+
+def _runs_anywhere(view: ClusterView, channel: str, pipeline: str) -> bool:
+    idle = ("stopped", "standby", "failed")
+    for answer in view.answers.values():
+        for line in answer["pipelines"] if answer else ():
+            mine = (line["channel"], line["pipeline"]) == (channel, pipeline)
+            if mine and line["figures"]["state"] not in idle:
+                return True
+    return False
+
+
+def _report(channel: Channel, places: Sequence[_Place] | None, limit: float, output: str) -> None:
+    behind = [place for place in places or () if not place.there]
+    if output != "table":
+        value: dict[str, Any] = {"channel": channel.name, "state": channel.state.value}
+        if places is not None:
+            value["settled"] = not behind
+            value["pipelines"] = [
+                {"pipeline": p.pipeline, "leader": p.leader, "state": p.state, "error": p.error}
+                for p in places
+            ]
+        print_value(value, output)
+    if behind:
+        lines = [f"  {p.pipeline}: {_why(p)}" for p in behind]
+        begun = f"channel {channel.name} is set to {channel.state.value}, but"
+        if all(place.failed for place in behind):
+            raise AnswerNo("\n".join([f"{begun} failed:", *lines]))
+        raise AnswerNo("\n".join([f"{begun} not everything followed in {limit:g} s:", *lines]))
+    if output == "table":
+        console().print(f"channel {channel.name}: {channel.state.value}")
+
+
+def _why(place: _Place) -> str:
+    if place.state == NO_ANSWER:
+        return f"its leader {place.leader} does not answer"
+    leader = f" on {place.leader}" if place.leader else ""
+    return f"{place.state}{leader}" + (f": {place.error}" if place.error else "")
+
+
+start = _state_command(
+    "start", ChannelState.START, "Start CHANNEL, or try again what failed in it."
+)
+resume = _state_command("resume", ChannelState.START, "Let a paused CHANNEL go on.")
+pause = _state_command(
+    "pause",
+    ChannelState.PAUSE,
+    "Pause CHANNEL: load no more, keep the leaders.\n\nWhat is loading is finished first. Nobody"
+    " takes over while it lasts.",
+)
+stop = _state_command(
+    "stop",
+    ChannelState.STOP,
+    "Stop CHANNEL: load no more, give leaderships up.\n\nWhat is loading is finished first."
+    " Nothing but `setl start` leaves this state.",
+)

@@ -1,0 +1,23 @@
+"""Channel files as the cluster keeps them, with the secrets of this environment."""
+
+from __future__ import annotations
+
+import os
+
+from arbiter.values import Channel, PipelineId
+from setl.config.channel import Pipeline
+from setl.config.reading import resolve_and_parse
+from setl.errors import ConfigurationError
+
+
+def pipeline_config(channel: Channel, ident: PipelineId) -> Pipeline:
+    """A pipeline of a stored channel, its references resolved from this process's environment.
+
+    Raises:
+        ConfigurationError: a variable is missing here, or the channel has no such pipeline.
+    """
+    file = resolve_and_parse(channel.definition, os.environ)
+    for pipeline in file.pipelines:
+        if pipeline.name == ident.pipeline:
+            return pipeline
+    raise ConfigurationError(f"channel {channel.name} has no pipeline {ident.pipeline}")

@@ -1,0 +1,42 @@
+"""Two nodes that tests of commands share; each test has a channel of its own."""
+
+import pytest
+
+from setl_drills.nodes import Cluster
+from setl_embedded import ZooKeeper
+from setl_embedded.ports import free_port
+from tests.integration.pipelines import install_system_tables
+from tests.integration.two_nodes import Channel, command, is_warm
+from tests.waiting import eventually
+
+
+@pytest.fixture(scope="package")
+def zookeeper_of_cluster(tmp_path_factory):
+    """Not the shared one: it is stopped, and its data are deleted."""
+    with ZooKeeper(tmp_path_factory.mktemp("zookeeper") / "zookeeper") as server:
+        yield server
+
+
+@pytest.fixture(scope="package")
+def cluster(zookeeper_of_cluster, mariadb_a, mariadb_b, tmp_path_factory):
+    install_system_tables(mariadb_a)
+    install_system_tables(mariadb_b)
+    environment = {"SETL_TEST_A": mariadb_a.password, "SETL_TEST_B": mariadb_b.password}
+    cluster = Cluster(tmp_path_factory.mktemp("nodes"), zookeeper_of_cluster.hosts, environment)
+    try:
+        for nid in ("n1", "n2"):
+            cluster.start_node(nid, free_port(), master="local[1]")
+        eventually(lambda: all(is_warm(cluster, nid) for nid in cluster.nodes), 280)
+        yield cluster
+    finally:
+        cluster.stop()
+
+
+@pytest.fixture
+def channel(cluster, mariadb_a, mariadb_b):
+    eventually(lambda: all(is_warm(cluster, nid) for nid in cluster.nodes), 280)
+    channel = Channel(cluster, mariadb_a, mariadb_b)
+    command(cluster, "apply", str(channel.file))
+    command(cluster, "start", channel.name)
+    yield channel
+    command(cluster, "stop", channel.name, check=False)

@@ -1,0 +1,88 @@
+"""What drills read from a real binlog, and what their users write."""
+
+import pytest
+
+from setl.load.marks import MARK_STATEMENT, mark_id
+from setl_drills.binlog import binlog_begin, binlog_end, read_transactions
+from setl_drills.checkers import check_bank, check_epochs, check_set, count_echoes
+from setl_drills.tables import ACCOUNTS, BALANCE, create_tables, drop_tables
+from setl_drills.workload import SiteWriter
+from tests.integration.pipelines import execute, fresh_name, install_system_tables
+from tests.waiting import eventually
+
+KEY = "drill-audit/ba"
+
+
+@pytest.fixture
+def schema(mariadb_a):
+    install_system_tables(mariadb_a)
+    name = fresh_name("drill")
+    create_tables(mariadb_a, name)
+    yield name
+    drop_tables(mariadb_a, name)
+
+
+def loads(server, schema, epoch, site, ident):
+    """A transaction as a pipeline writes it."""
+    with server.connect(autocommit=False) as connection, connection.cursor() as cursor:
+        info = f"{epoch}.1.0.99.{ident}"
+        cursor.execute(MARK_STATEMENT, (mark_id(KEY, 0), 77, info))
+        cursor.execute(f"INSERT INTO {schema}.entries VALUES (%s, %s, 1, NULL)", (ident, site))
+        connection.commit()
+
+
+def raises_fence(server, epoch):
+    execute(
+        server,
+        f"REPLACE INTO retl.setl_fence (pipeline, epoch, nid) VALUES ('{KEY}', {epoch}, 'n')",
+    )
+
+
+def test_marks_fences_and_rows_are_read_in_order(mariadb_a, schema):
+    begin = binlog_end(mariadb_a)
+    execute(mariadb_a, f"INSERT INTO {schema}.entries VALUES (1, 'a', 1, NULL)")
+    raises_fence(mariadb_a, 5)
+    loads(mariadb_a, schema, 5, "b", 11)
+    execute(mariadb_a, "FLUSH BINARY LOGS")
+    raises_fence(mariadb_a, 9)
+    loads(mariadb_a, schema, 9, "b", 12)
+    read = list(read_transactions(mariadb_a, schema, begin, binlog_end(mariadb_a)))
+    assert [dict(t.rows) for t in read if t.rows] == [
+        {("entries", "a"): 1}, {("entries", "b"): 1}, {("entries", "b"): 1},
+    ]  # fmt: skip
+    assert check_epochs(read, KEY) == []
+    assert count_echoes(read, "a") == 0
+    loads(mariadb_a, schema, 5, "a", 13)
+    read = list(read_transactions(mariadb_a, schema, begin, binlog_end(mariadb_a)))
+    assert check_epochs(read, KEY)
+    assert count_echoes(read, "a") == 1
+
+
+def test_nothing_is_read_where_nothing_is(mariadb_a, schema):
+    end = binlog_end(mariadb_a)
+    assert list(read_transactions(mariadb_a, schema, end, end)) == []
+    assert binlog_begin(mariadb_a).order <= end.order
+
+
+def test_users_know_what_they_committed(mariadb_a, schema):
+    writer = SiteWriter(mariadb_a, schema, "a", seed="1", pace=100)
+    writer.open_accounts()
+    writer.start()
+    writer.large(1500)
+    eventually(lambda: writer.committed.transactions > 20, 30)
+    writer.pause()
+    before = writer.committed.transactions
+    writer.resume()
+    last = writer.finish()
+    committed = writer.committed
+    assert committed.transactions > before
+    for table, ids in (("entries", committed.entries), ("bulk", committed.bulk)):
+        found = {row[0] for row in execute(mariadb_a, f"SELECT id FROM {schema}.{table}")}
+        verdict = check_set(ids, committed.uncertain, found)
+        assert not verdict.lost
+        assert not verdict.unexpected
+    assert last == max(committed.entries)
+    assert len(committed.bulk) == 1500
+    balances = dict(execute(mariadb_a, f"SELECT id, balance FROM {schema}.accounts"))
+    assert check_bank(balances, ACCOUNTS, BALANCE) == []
+    assert len(set(balances.values())) > 1, "money moved"

@@ -1,0 +1,241 @@
+"""What an operator does to two real nodes: hand over, fail over, pause, move, raise epochs."""
+
+import json
+import shutil
+import signal
+import threading
+import time
+from contextlib import contextmanager
+
+import pytest
+
+from setl_drills.processes import send, tree
+from setl_embedded.ports import free_port
+from tests.integration.pipelines import execute
+from tests.integration.two_nodes import TIMEOUT, command, is_warm, write
+from tests.waiting import eventually
+
+
+@contextmanager
+def load(channel, first):
+    """Small transactions on A until the end; gives back how many rows there were."""
+    stopping, written = threading.Event(), []
+
+    def work():
+        ident = first
+        while not stopping.wait(0.01):
+            write(channel.a, channel.db, ident, 5, size=5)
+            written.append(5)
+            ident += 5
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        yield written
+    finally:
+        stopping.set()
+        thread.join()
+
+
+def as_json(cluster, *arguments):
+    return json.loads(command(cluster, *arguments, "-o", "json").stdout)
+
+
+def other(cluster, nid):
+    return next(n for n in cluster.nodes if n != nid)
+
+
+def pipeline(channel, name="ab"):
+    return f"{channel.name}/{name}"
+
+
+def test_a_switchover_under_load_redelivers_nothing(channel, cluster):
+    leader = channel.leader()
+    standby = other(cluster, leader)
+    before = channel.listed()["ab"]["epoch"]
+    with load(channel, 1) as written:
+        eventually(lambda: channel.count(channel.b) > 20, 30)
+        done = as_json(cluster, "switchover", pipeline(channel), "--to", standby)
+        assert (done["outcome"], done["from"], done["to"]) == ("done", leader, standby)
+        assert done["epoch"] > before
+        assert done["redelivered"] == 0
+        reached = channel.count(channel.b)
+        eventually(lambda: channel.count(channel.b) > reached, 30)
+    eventually(lambda: channel.count(channel.b) == sum(written), 30)
+    # A batch is acknowledged a moment after its rows can be seen.
+    eventually(lambda: channel.listed()["ab"]["rows_total"] == sum(written), 30)
+    ab = channel.listed()["ab"]
+    assert (ab["leader"], ab["rows_redelivered"]) == (standby, 0)
+    again = command(cluster, "switchover", pipeline(channel), "--to", standby, check=False)
+    assert (again.returncode, again.stdout.count(f"{standby}  leads")) == (1, 1)
+    assert f"refused: node {standby} leads already" in again.stderr
+    newest = as_json(cluster, "history", pipeline(channel))[-1]
+    assert (newest["node"], newest["epoch"], newest["redelivered"]) == (standby, done["epoch"], 0)
+    sentence = command(cluster, "switchover", pipeline(channel))
+    assert f'from {standby} to "{leader}"' in sentence.stdout
+
+
+def test_what_is_refused_changes_nothing(channel, cluster):
+    name, before = pipeline(channel), channel.listed()["ab"]
+
+    def refused(*arguments):
+        done = command(cluster, *arguments, check=False)
+        assert done.returncode == 1, done.stdout + done.stderr
+        return done.stderr
+
+    assert "there is no live node n9" in refused("switchover", name, "--to", "n9")
+    assert "is scheduled" in refused("switchover", name, "--cancel")
+    assert "set to START" in refused("position", "reset", name, "--to", "earliest")
+    command(cluster, "pause", channel.name)
+    assert channel.listed()["ab"]["state"] == "paused"
+    assert "the channel is paused" in refused("switchover", name)
+    command(cluster, "resume", channel.name)
+    after = channel.listed()["ab"]
+    assert (after["leader"], after["epoch"]) == (before["leader"], before["epoch"])
+    command(cluster, "stop", channel.name)
+    assert "is stopped" in refused("resume", channel.name)
+    assert "nobody leads" in refused("signal", "restart", name)
+
+
+def test_a_switchover_is_scheduled(channel, cluster):
+    name, leader = pipeline(channel), channel.leader()
+    command(cluster, "switchover", name, "--at", "+1h")
+    assert "Switchover of" in command(cluster, "list", channel.name).stdout
+    command(cluster, "switchover", name, "--cancel")
+    done = as_json(cluster, "switchover", name, "--at", "+3s")
+    assert done["outcome"] == "scheduled"
+    assert channel.leader() == leader
+    eventually(lambda: channel.leader() == other(cluster, leader), 20)
+
+
+def test_rollback_and_restart(channel, cluster):
+    write(channel.a, channel.db, 1, 10)
+    eventually(lambda: channel.count(channel.b) == 10, 30)
+    before = channel.listed()["ab"]
+    for what in ("rollback", "restart"):
+        done = as_json(cluster, "signal", what, pipeline(channel))
+        assert done["outcome"] == "done", done
+    write(channel.a, channel.db, 11, 10)
+    eventually(lambda: channel.count(channel.b) == 20, 30)
+    eventually(lambda: channel.listed()["ab"]["rows_total"] == 20, 30)
+    after = channel.listed()["ab"]
+    assert (after["leader"], after["epoch"]) == (before["leader"], before["epoch"])
+
+
+def test_a_failover_from_a_frozen_leader(channel, cluster):
+    leader = channel.leader()
+    standby = other(cluster, leader)
+    write(channel.a, channel.db, 1, 10)
+    eventually(lambda: channel.count(channel.b) == 10, 30)
+    frozen = tree(cluster.nodes[leader].pid)
+    send(frozen, signal.SIGSTOP)
+    try:
+        write(channel.a, channel.db, 11, 10)
+        began = time.monotonic()
+        done = as_json(cluster, "failover", pipeline(channel), "--to", standby)
+        assert (done["outcome"], done["to"]) == ("done", standby)
+        assert time.monotonic() - began < TIMEOUT + 10
+        eventually(lambda: channel.count(channel.b) == 20, 30)
+    finally:
+        send(frozen, signal.SIGCONT)
+    eventually(lambda: is_warm(cluster, leader), 60)
+    write(channel.a, channel.db, 21, 10)
+    eventually(lambda: channel.count(channel.b) == 30, 30)
+    assert channel.leader() == standby
+
+
+def test_a_position_is_shown_and_moved(channel, cluster):
+    name = pipeline(channel)
+    write(channel.a, channel.db, 1, 10)
+    eventually(lambda: channel.count(channel.b) == 10, 30)
+    command(cluster, "stop", channel.name)
+    (before,) = as_json(cluster, "position", "show", name)
+    assert (before["kept_in"], before["rows"], before["problems"]) == ("target", 10, [])
+    assert before["fence_epoch"] == before["stored_by_epoch"]
+    execute(channel.b, f"DELETE FROM {channel.db}.t WHERE id = 3")
+    write(channel.a, channel.db, 11, 10)
+    middle = execute(channel.a, "SHOW MASTER STATUS")[0]
+    write(channel.a, channel.db, 21, 10)
+    file, offset = middle[0], int(middle[1])
+    inside = command(
+        cluster, "position", "reset", name, "--to", f"{file}:{offset - 3}", check=False
+    )
+    assert inside.returncode == 2, inside.stdout + inside.stderr
+    assert "not the beginning of an event" in inside.stderr
+    commit = next(
+        row for row in execute(channel.a, f"SHOW BINLOG EVENTS IN '{file}'") if row[4] == offset
+    )
+    inside = command(cluster, "position", "reset", name, "--to", f"{file}:{commit[1]}", check=False)
+    assert "inside a transaction" in inside.stderr
+    gone = command(cluster, "position", "reset", name, "--to", "nothing.000007:4", check=False)
+    assert "nothing.000007" in gone.stderr
+    assert gone.returncode == 4
+    moved = as_json(cluster, "position", "reset", name, "--to", f"{file}:{offset}")
+    assert moved["after"]["generation"] == moved["before"]["generation"] + 1
+    assert moved["after"]["rows"] == 10
+    (shown,) = as_json(cluster, "position", "show", name)
+    assert shown["resume"].startswith(f"{file}:{offset} ")
+    assert shown["fence_epoch"] == moved["epoch"]
+    assert shown["behind"] > 0
+    command(cluster, "start", channel.name)
+    eventually(lambda: channel.count(channel.b) == 19, 30, message="rows behind the place only")
+    command(cluster, "stop", channel.name)
+    command(cluster, "position", "reset", name, "--to", before["resume"].split(" ")[0])
+    command(cluster, "start", channel.name)
+    eventually(lambda: channel.count(channel.b) == 29, 30)
+    assert channel.leader("ab") != ""
+
+
+@pytest.mark.parametrize("place", ["earliest", "now"])
+def test_more_places(channel, cluster, place):
+    command(cluster, "stop", channel.name)
+    to = time.strftime("%Y-%m-%dT%H:%M:%S%z") if place == "now" else place
+    moved = as_json(cluster, "position", "reset", pipeline(channel), "--to", to)
+    assert moved["after"]["resume"].partition(" ")[0].endswith(":4")
+
+
+def test_epochs_are_raised_after_zookeeper_was_set_up_anew(channel, cluster, zookeeper_of_cluster):
+    write(channel.a, channel.db, 1, 10)
+    eventually(lambda: channel.count(channel.b) == 10, 30)
+    assert command(cluster, "epoch", "show", channel.name).returncode == 0
+    # What was led under a ZooKeeper that had counted far.
+    execute(
+        channel.b,
+        f"UPDATE retl.setl_fence SET epoch = {1 << 40} WHERE pipeline = '{pipeline(channel)}'",
+    )
+    zookeeper_of_cluster.stop()
+    shutil.rmtree(zookeeper_of_cluster.folder / "data")
+    zookeeper_of_cluster.start()
+    command(cluster, "apply", str(channel.file))
+    eventually(lambda: all(is_warm(cluster, nid) for nid in cluster.nodes), 60)
+    refused = command(cluster, "start", channel.name, check=False)
+    assert refused.returncode == 1
+    assert f"the target is at epoch {1 << 40}" in refused.stderr
+    shown = command(cluster, "epoch", "show", check=False)
+    assert shown.returncode == 1
+    assert f"the target knows epoch {1 << 40}" in shown.stdout
+    raised = as_json(cluster, "epoch", "raise")
+    assert raised["base"] == 1 << 40
+    assert pipeline(channel) in raised["deposed"]
+    write(channel.a, channel.db, 11, 10)
+    eventually(lambda: channel.count(channel.b) == 20, 60)
+    assert command(cluster, "epoch", "show").returncode == 0
+    again = as_json(cluster, "epoch", "raise")
+    assert (again["outcome"], again["base"]) == ("unchanged", 1 << 40)
+
+
+def test_nobody_takes_over_in_a_pause(channel, cluster):
+    leader = channel.leader()
+    command(cluster, "pause", channel.name)
+    write(channel.a, channel.db, 1, 10)
+    cluster.nodes[leader].signal(signal.SIGKILL)
+    try:
+        eventually(lambda: channel.leader() == "", TIMEOUT + 20)
+        time.sleep(1)  # four times the delay after which a standby would take over
+        assert (channel.leader(), channel.count(channel.b)) == ("", 0)
+        command(cluster, "resume", channel.name)
+        eventually(lambda: channel.count(channel.b) == 10, 30)
+        assert channel.leader() == other(cluster, leader)
+    finally:
+        # The last test here: whoever comes next waits until it is warm.
+        cluster.start_node(leader, free_port(), master="local[1]")

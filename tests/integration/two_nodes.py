@@ -1,0 +1,94 @@
+"""Two real nodes, a two-way channel between two servers, and the commands that people type."""
+
+import json
+import os
+import subprocess
+from contextlib import redirect_stderr, redirect_stdout
+from io import StringIO
+from unittest.mock import patch
+
+import yaml
+
+from setl.cli.main import run
+from tests.integration.pipelines import execute, fresh_name, mysql, rows
+
+TIMEOUT = 6.0  # session timeout of the nodes
+
+
+def is_warm(cluster, nid):
+    assert cluster.nodes[nid].running, cluster.nodes[nid].tail()
+    status = cluster.status(nid)
+    return bool(status and status["warm"] and status["contact"] == "connected")
+
+
+def command(cluster, *arguments, check=True):
+    """A command as `Cluster.run` gives it, in this process: starting one takes a second."""
+    out, err = StringIO(), StringIO()
+    with (
+        patch.dict(os.environ, cluster._environment),
+        redirect_stdout(out),
+        redirect_stderr(err),
+    ):
+        status = run(arguments)
+    assert not check or status == 0, f"setl {arguments}: {status}\n{out.getvalue()}{err.getvalue()}"
+    return subprocess.CompletedProcess(arguments, status, out.getvalue(), err.getvalue())
+
+
+class Channel:
+    """A two-way channel over one table, applied and started by commands."""
+
+    def __init__(self, cluster, a, b):
+        self.cluster, self.a, self.b = cluster, a, b
+        self.name = fresh_name("both")
+        self.db = fresh_name("shop")
+        for server in (a, b):
+            execute(
+                server,
+                f"CREATE DATABASE {self.db}",
+                f"CREATE TABLE {self.db}.t (id BIGINT PRIMARY KEY, v VARCHAR(40))",
+            )
+        ends = [
+            {**mysql(a), "password": "${SETL_TEST_A}"},
+            {**mysql(b), "password": "${SETL_TEST_B}"},
+        ]
+        tables = [{"from": f"{self.db}.t"}]
+        self.file = cluster.folder / f"{self.name}.yaml"
+        self.file.write_text(
+            yaml.safe_dump(
+                {
+                    "channel": self.name,
+                    "pipelines": [
+                        {"name": "ab", "source": ends[0], "target": ends[1], "tables": tables},
+                        {"name": "ba", "source": ends[1], "target": ends[0], "tables": tables},
+                    ],
+                }
+            )
+        )
+
+    def listed(self):
+        done = command(self.cluster, "list", "-o", "json")
+        content = json.loads(done.stdout)[0]
+        return {
+            p["pipeline"].rpartition("/")[2]: p
+            for p in content["pipelines"]
+            if p["pipeline"].startswith(self.name + "/")
+        }
+
+    def leader(self, pipeline="ab"):
+        return self.listed()[pipeline]["leader"]
+
+    def equal(self):
+        return rows(self.a, f"{self.db}.t") == rows(self.b, f"{self.db}.t")
+
+    def count(self, server):
+        return execute(server, f"SELECT COUNT(*) FROM {self.db}.t")[0][0]
+
+
+def write(server, db, start, count, size=1):
+    with server.connect(autocommit=False) as connection, connection.cursor() as cursor:
+        for first in range(start, start + count, size):
+            cursor.executemany(
+                f"INSERT INTO {db}.t VALUES (%s, %s)",
+                [(i, f"row {i}") for i in range(first, min(first + size, start + count))],
+            )
+            connection.commit()

@@ -1,0 +1,215 @@
+import json
+import threading
+import time
+
+import pytest
+
+from arbiter.values import ChannelState, HistoryItem, SignalKind, SignalState
+from setl.cli import consent, handing_over
+from tests.unit.cli.cluster_in_memory import AB
+from tests.waiting import eventually
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch):
+    monkeypatch.setattr(handing_over, "_SETTLING", 0.2)
+
+
+@pytest.fixture
+def pair(shop):
+    """n1 leads shop/ab, n2 stands by."""
+    shop.node("n1").leads(AB)
+    shop.node("n2").says(AB, "standby")
+    return shop
+
+
+def obey(shop, kind=SignalKind.SWITCHOVER, to="n2", redelivered=0):
+    """What nodes do with a request, on a thread of its own: hand over, and answer."""
+
+    def work():
+        old, new = shop.nodes["n1"], shop.nodes[to]
+        signals = old.arbiter.signals
+        eventually(lambda: [s for s in signals(AB) if s.state is SignalState.PENDING], 10)
+        signal = signals(AB)[-1]
+        assert (signal.kind, signal.to) in ((kind, to), (kind, ""))
+        mainstem = old.arbiter.mainstem(AB)
+        if mainstem is not None:
+            old.arbiter.resign(AB, mainstem)
+        new.leads(AB, "taking over")
+        old.says(AB, "standby")
+        mainstem = new.arbiter.mainstem(AB)
+        new.arbiter.add_history(
+            AB, HistoryItem(mainstem.epoch, to, "handed over", time.time(), 0.1, redelivered)
+        )
+        new.arbiter.answer_signal(AB, signal, SignalState.DONE, f"{to} leads")
+        new.says(AB, "running", rows_redelivered=redelivered)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    return thread
+
+
+def outcome(capsys):
+    return json.loads(capsys.readouterr().out)
+
+
+def test_a_switchover_is_carried_out_and_told(pair, capsys):
+    thread = obey(pair)
+    assert pair.run("switchover", "ab", "--to", "n2", "-o", "json") == 0
+    thread.join()
+    told = outcome(capsys)
+    assert (told["outcome"], told["from"], told["to"], told["state"]) == (
+        "done", "n1", "n2", "running",
+    )  # fmt: skip
+    assert told["epoch"] == pair.arbiter.mainstem(AB).epoch
+    assert told["redelivered"] == 0
+    assert told["seconds"] >= 0
+
+
+def test_people_get_a_sentence(pair, capsys):
+    thread = obey(pair)
+    assert pair.run("switchover", "ab") == 0
+    thread.join()
+    shown = capsys.readouterr().out
+    assert "n1  leads, epoch" in shown
+    assert 'Successfully switched shop/ab over from n1 to "n2"' in shown
+    assert "0 rows redelivered" in shown
+
+
+def test_a_refusal_says_why(pair, capsys):
+    assert pair.run("switchover", "ab", "--to", "n9") == 1
+    assert (
+        "Error: switchover of shop/ab refused: there is no live node n9; live: n1, n2"
+        in capsys.readouterr().err
+    )
+    assert pair.run("switchover", "ab", "--to", "n1", "-o", "json") == 1
+    assert outcome(capsys)["reason"] == "node n1 leads already"
+    pair.state(ChannelState.PAUSE)
+    assert pair.run("switchover", "ab", "-o", "json") == 1
+    assert outcome(capsys)["reason"] == "the channel is paused"
+    assert not pair.arbiter.signals(AB)
+
+
+def test_the_leader_may_refuse_later(pair, capsys):
+    def refuse():
+        eventually(lambda: pair.arbiter.signals(AB), 10)
+        (signal,) = pair.arbiter.signals(AB)
+        pair.arbiter.answer_signal(AB, signal, SignalState.REFUSED, "n2 has gone")
+
+    thread = threading.Thread(target=refuse)
+    thread.start()
+    assert pair.run("switchover", "ab", "--to", "n2") == 1
+    thread.join()
+    assert "refused: n2 has gone" in capsys.readouterr().err
+
+
+def test_no_answer_in_time(pair, capsys):
+    assert pair.run("switchover", "ab", "--timeout", "0.3") == 1
+    told = capsys.readouterr().err
+    assert "is not done after 0.3 s: n1 leads" in told
+    assert "the request stands" in told
+    assert pair.run("switchover", "ab") == 1
+    assert "a switchover by" in capsys.readouterr().err
+
+
+def test_done_but_nothing_runs(pair, capsys):
+    thread = obey(pair)
+    thread.join(0)
+    pair.nodes["n2"].says = lambda *_, **__: None
+    assert pair.run("switchover", "ab", "--timeout", "1", "-o", "json") == 1
+    thread.join()
+    told = outcome(capsys)
+    assert told["outcome"] == "timeout"
+    assert "is done, but nothing runs" in told["reason"]
+
+
+def test_without_waiting(pair, capsys):
+    assert pair.run("switchover", "ab", "--no-wait", "-o", "json") == 0
+    assert outcome(capsys)["outcome"] == "sent"
+
+
+def test_a_switchover_is_scheduled_once_and_taken_back(pair, capsys):
+    assert pair.run("switchover", "ab", "--to", "n2", "--at", "+5m", "-o", "json") == 0
+    assert outcome(capsys)["outcome"] == "scheduled"
+    (signal,) = pair.arbiter.signals(AB)
+    assert 290 < signal.at - time.time() <= 300
+    assert pair.run("switchover", "ab", "--at", "+10m") == 1
+    assert "--cancel` takes it back" in capsys.readouterr().err
+    assert pair.run("switchover", "ab", "--cancel") == 0
+    assert "is taken back" in capsys.readouterr().out
+    assert pair.arbiter.signals(AB)[0].state is SignalState.REFUSED
+    assert pair.run("switchover", "ab", "--cancel") == 1
+    assert "no switchover of shop/ab is scheduled" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status"),
+    [
+        (("--at", "tomorrow"), 2),
+        (("--at", "2001-01-01T00:00"), 1),
+        (("--cancel", "--to", "n2"), 2),
+    ],
+)
+def test_wrong_times_and_options(pair, arguments, status):
+    assert pair.run("switchover", "ab", *arguments) == status
+
+
+def test_at_a_terminal_a_person_is_asked(pair, capsys, monkeypatch):
+    asked = []
+    monkeypatch.setattr(consent, "has_terminal", lambda: True)
+    monkeypatch.setattr(consent.click, "confirm", lambda text, err: asked.append(text))
+    assert pair.run("switchover", "ab", "--to", "n2") == 1
+    assert "nothing was done" in capsys.readouterr().err
+    assert "demoting current leader n1?" in asked[0]
+    assert not pair.arbiter.signals(AB)
+    assert pair.run("switchover", "ab", "--to", "n2", "--yes", "--no-wait") == 0
+    assert len(asked) == 1
+
+
+def test_a_failover_deposes_a_leader_without_asking_it(pair, capsys):
+    thread = obey(pair, SignalKind.FAILOVER, redelivered=120)
+    assert pair.run("failover", "ab", "--to", "n2") == 0
+    thread.join()
+    shown = capsys.readouterr().out
+    assert "What is in flight will be redelivered." in shown
+    assert 'Successfully failed shop/ab over from n1 to "n2"' in shown
+    assert "120 rows redelivered" in shown
+
+
+def test_a_failover_works_without_a_leader(pair, capsys):
+    pair.nodes["n1"].arbiter.resign(AB, pair.arbiter.mainstem(AB))
+    pair.nodes["n1"].arbiter.close()
+    assert pair.run("switchover", "ab") == 1
+    assert "setl failover" in capsys.readouterr().err
+
+    def take():
+        eventually(lambda: pair.arbiter.signals(AB), 10)
+        (signal,) = pair.arbiter.signals(AB)
+        assert (signal.leader, signal.epoch) == ("", 0)
+        pair.nodes["n2"].leads(AB)
+        pair.nodes["n2"].arbiter.answer_signal(AB, signal, SignalState.DONE, "n2 leads")
+
+    thread = threading.Thread(target=take)
+    thread.start()
+    assert pair.run("failover", "ab", "-o", "json") == 0
+    thread.join()
+    told = outcome(capsys)
+    assert (told["from"], told["to"]) == ("", "n2")
+
+
+def test_signals_ask_the_leader(pair, capsys):
+    def answer(state, text):
+        eventually(lambda: pair.arbiter.signals(AB), 10)
+        signal = pair.arbiter.signals(AB)[-1]
+        pair.arbiter.answer_signal(AB, signal, state, text)
+
+    thread = threading.Thread(target=answer, args=(SignalState.DONE, "rolled back"))
+    thread.start()
+    assert pair.run("signal", "rollback", "ab", "-o", "json") == 0
+    thread.join()
+    assert outcome(capsys)["reason"] == "rolled back"
+    assert pair.run("signal", "restart", "ab", "--timeout", "0.2") == 1
+    assert "the request stands" in capsys.readouterr().err
+    assert pair.run("signal", "restart", "ba") == 1
+    assert "restart of shop/ba refused: nobody leads shop/ba" in capsys.readouterr().err
+    assert pair.run("signal", "dance", "ab") == 2

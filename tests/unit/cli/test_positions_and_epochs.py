@@ -1,0 +1,119 @@
+import json
+
+import pytest
+
+from arbiter.values import ChannelState, PipelineId
+from setl.cli import consent, positions
+from setl.model.checkpoint import Checkpoint
+from setl.model.position import BinlogPosition
+from setl.select.checkpoint_arbiter import ArbiterCheckpointStore
+from tests.unit.cli.cluster_in_memory import FakeNode
+
+ID = PipelineId("search", "p")
+THERE = BinlogPosition("b.000002", 99)
+SEARCH = {"type": "elasticsearch", "hosts": ["http://127.0.0.1:1"]}
+
+
+@pytest.fixture
+def search(shop, monkeypatch):
+    """A channel whose checkpoint is kept in ZooKeeper, stopped; its source is not asked."""
+    tables = [{"from": "s.t", "to": "i"}]
+    shop.put("search", ChannelState.STOP, pipelines=["p"], target=SEARCH, tables=tables)
+    checkpoint = Checkpoint(BinlogPosition("b.000007", 4), rows=5)
+    ArbiterCheckpointStore(shop.arbiter, ID).store(checkpoint, 3)
+    monkeypatch.setattr(positions, "find_place", lambda *_: THERE)
+    return shop
+
+
+def test_a_reset_shows_before_and_after(search, capsys):
+    assert search.run("position", "reset", "p", "--to", "earliest", "-o", "json") == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["before"]["resume"], told["after"]["resume"]) == ("b.000007:4", "b.000002:99")
+    assert (told["before"]["generation"], told["after"]["generation"]) == (1, 2)
+    assert search.run("position", "reset", "p", "--to", "earliest") == 0
+    shown = capsys.readouterr().out
+    assert "b.000002:99, generation 2 → b.000002:99, generation 3" in shown
+
+
+def test_a_reset_is_refused_while_the_channel_runs(search, capsys):
+    search.state(ChannelState.START, "search")
+    assert search.run("position", "reset", "p", "--to", "earliest") == 1
+    assert "refused: the channel is set to START; `setl stop search`" in capsys.readouterr().err
+
+
+def test_a_reset_asks_a_person(search, capsys, monkeypatch):
+    monkeypatch.setattr(consent, "has_terminal", lambda: True)
+    monkeypatch.setattr(consent.click, "confirm", lambda *_, **__: False)
+    assert search.run("position", "reset", "p", "--to", "earliest") == 1
+    assert "nothing was done" in capsys.readouterr().err
+    assert search.arbiter.stored_position(ID)[0]["epoch"] == 3
+
+
+def test_a_place_that_is_none_is_wrong_usage(search, capsys):
+    assert search.run("position", "reset", "p", "--to", "somewhere") == 2
+    assert "not a place in the source: 'somewhere'" in capsys.readouterr().err
+
+
+def test_a_missing_secret_is_wrong_configuration(search, capsys):
+    search.put("hidden", pipelines=["h"], target={**SEARCH, "api_key": "${SETL_TEST_ABSENT}"})
+    assert search.run("position", "show", "h") == 2
+    assert "SETL_TEST_ABSENT" in capsys.readouterr().err
+
+
+def test_show_tells_what_it_knows_and_what_not(search, capsys, monkeypatch):
+    monkeypatch.undo()  # the source is asked, and not there
+    assert search.run("position", "show", "search", "-o", "json") == 3
+    printed = capsys.readouterr()
+    (row,) = json.loads(printed.out)
+    assert (row["resume"], row["rows"], row["stored_by_epoch"]) == ("b.000007:4", 5, 3)
+    assert row["latest"] == ""
+    assert "search/p: " in printed.err
+
+
+@pytest.fixture
+def only_search(search, monkeypatch):
+    """A cluster whose other channel has nothing to ask."""
+    search.arbiter.put_channel("shop", {"channel": "shop", "pipelines": []})
+    return search
+
+
+def test_epochs_fit(only_search, capsys):
+    assert only_search.run("epoch", "show", "-o", "json") == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["base"] == 0
+    assert told["pipelines"] == [
+        {
+            "pipeline": "search/p", "leader": "", "epoch": None, "target_epoch": 3, "ok": True,
+            "verdict": "ok",
+        }
+    ]  # fmt: skip
+    assert only_search.run("epoch", "raise") == 0
+    assert "nothing to raise" in capsys.readouterr().out
+    assert only_search.arbiter.epoch_base() == 0
+
+
+def test_epochs_are_raised_above_what_is_known(only_search, capsys):
+    value, revision = only_search.arbiter.stored_position(ID)
+    only_search.arbiter.store_position(ID, {**value, "epoch": 5000}, revision)
+    node = FakeNode(only_search.cluster, "n1", http=False)
+    low = node.arbiter.campaign(ID, "n1")
+    assert only_search.run("epoch", "show", "search") == 1
+    assert "refuses the present" in " ".join(capsys.readouterr().out.split())
+    assert only_search.run("epoch", "raise", "-o", "json") == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["before"], told["base"], told["deposed"]) == (0, 5000, ["search/p"])
+    assert node.arbiter.mainstem(ID) is None
+    assert node.arbiter.campaign(ID, "n1").epoch > 5000 > low.epoch
+    assert only_search.run("epoch", "show") == 0
+
+
+def test_a_silent_target_has_to_be_answered_for(search, capsys):
+    assert search.run("epoch", "show") == 3
+    assert search.run("epoch", "raise") == 1
+    assert "it is not known how high epochs have to be" in capsys.readouterr().err
+    assert search.run("epoch", "raise", "--to", "2") == 1
+    assert "knows epoch 3 already, which is above 2" in capsys.readouterr().err
+    assert search.run("epoch", "raise", "--to", "7000") == 0
+    assert search.arbiter.epoch_base() == 7000
+    assert search.run("epoch", "raise", "--to", "6000") == 0
+    assert search.arbiter.epoch_base() == 7000

@@ -1,0 +1,99 @@
+import json
+import threading
+
+import pytest
+
+from arbiter.values import ChannelState, PipelineId
+from setl.cli import states
+from tests.unit.cli.cluster_in_memory import AB
+from tests.waiting import eventually
+
+BA = PipelineId("shop", "ba")
+
+
+@pytest.fixture
+def led(shop):
+    node = shop.node("n1")
+    node.leads(AB)
+    node.leads(BA)
+    return shop
+
+
+def when_state_is(shop, state, act):
+    def work():
+        eventually(lambda: shop.arbiter.channel("shop").state is state, 10)
+        act()
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    return thread
+
+
+def test_pause_waits_until_every_pipeline_holds(led, capsys):
+    node = led.nodes["n1"]
+
+    def hold():
+        node.says(AB, "paused")
+        node.says(BA, "paused")
+
+    thread = when_state_is(led, ChannelState.PAUSE, hold)
+    assert led.run("pause", "shop") == 0
+    thread.join()
+    assert capsys.readouterr().out == "channel shop: PAUSE\n"
+
+
+def test_what_does_not_follow_is_named(led, capsys):
+    led.nodes["n1"].says(AB, "paused")
+    assert led.run("pause", "shop", "--timeout", "0.3") == 1
+    told = capsys.readouterr().err
+    assert "not everything followed in 0.3 s" in told
+    assert "shop/ba: running on n1" in told
+    assert "shop/ab:" not in told
+
+
+def test_without_waiting(led, capsys):
+    assert led.run("pause", "shop", "--no-wait", "-o", "json") == 0
+    assert json.loads(capsys.readouterr().out) == {"channel": "shop", "state": "PAUSE"}
+
+
+def test_stop_waits_until_nobody_leads(led, capsys):
+    node = led.nodes["n1"]
+
+    def resign():
+        for pipeline in (AB, BA):
+            node.says(pipeline, "stopped")
+            node.arbiter.resign(pipeline, node.arbiter.mainstem(pipeline))
+
+    thread = when_state_is(led, ChannelState.STOP, resign)
+    assert led.run("stop", "shop", "-o", "json") == 0
+    thread.join()
+    told = json.loads(capsys.readouterr().out)
+    assert told["settled"]
+    assert [p["leader"] for p in told["pipelines"]] == ["", ""]
+
+
+def test_resume_leaves_pause_only(led, capsys):
+    led.state(ChannelState.STOP)
+    assert led.run("resume", "shop") == 1
+    assert "channel shop is stopped: `setl start shop` starts it" in capsys.readouterr().err
+    assert led.arbiter.channel("shop").state is ChannelState.STOP
+    led.state(ChannelState.PAUSE)
+    assert led.run("resume", "shop") == 0
+    assert led.arbiter.channel("shop").state is ChannelState.START
+    revision = led.arbiter.channel("shop").revision
+    assert led.run("resume", "shop") == 0
+    assert led.arbiter.channel("shop").revision == revision
+
+
+def test_a_start_that_fails_is_no_success(led, capsys, monkeypatch):
+    monkeypatch.setattr(states, "_OLD_FAILURE", 0.3)
+    led.nodes["n1"].says(AB, "failed", error="no such table")
+    assert led.run("start", "shop", "-o", "json") == 1
+    printed = capsys.readouterr()
+    assert "shop/ab: failed on n1: no such table" in printed.err
+    assert json.loads(printed.out)["settled"] is False
+
+
+def test_a_wrong_channel_is_wrong_usage(shop, capsys):
+    assert shop.run("pause", "nonsense") == 2
+    assert "there is no channel 'nonsense'; known: shop" in capsys.readouterr().err

@@ -1,0 +1,162 @@
+import json
+import re
+import time
+
+import pytest
+import yaml
+
+from arbiter.values import ChannelState, HistoryItem, PipelineId, Signal, SignalKind
+from setl.cli import node_answers, views
+from tests.unit.cli.cluster_in_memory import AB
+
+BA = PipelineId("shop", "ba")
+
+
+def printed(shop, capsys, *arguments, status=0):
+    assert shop.run(*arguments) == status
+    return capsys.readouterr().out
+
+
+def test_list_shows_who_leads_and_what_it_does(shop, capsys):
+    mainstem = shop.node("n1").leads(AB, lag=0.5, rows_per_second=12.0, pending=3)
+    listed = json.loads(printed(shop, capsys, "list", "-o", "json"))[0]
+    (node,) = listed["nodes"]
+    assert (node["node"], node["answers"], node["leads"], node["warm"]) == ("n1", True, 1, True)
+    forth, back = listed["pipelines"]
+    assert (forth["leader"], forth["epoch"], forth["state"]) == ("n1", mainstem.epoch, "running")
+    assert (forth["position"], forth["lag"], forth["pending"]) == ("b.000001:4", 0.5, 3)
+    assert (back["leader"], back["state"], back["position"]) == ("", "no leader", None)
+    assert (
+        yaml.safe_load(printed(shop, capsys, "list", "-o", "yaml"))[0]["pipelines"]
+        == listed["pipelines"]
+    )
+
+
+def test_list_of_one_channel(shop, capsys):
+    shop.put("other", pipelines=["x"])
+    listed = json.loads(printed(shop, capsys, "list", "other", "-o", "json"))[0]
+    assert [p["pipeline"] for p in listed["pipelines"]] == ["other/x"]
+    assert shop.run("list", "nonsense") == 2
+    assert "known: other, shop" in capsys.readouterr().err
+
+
+def test_a_leader_that_does_not_answer_is_shown_as_such(shop, capsys):
+    shop.node("n1", http=False).leads(AB)
+    text = printed(shop, capsys, "list")
+    assert "no answer" in text
+    assert "leader n1 does not answer over HTTP" in text
+
+
+def test_many_silent_nodes_are_waited_for_side_by_side(shop, capsys, monkeypatch):
+    def silent(node, timeout):
+        time.sleep(0.3)
+
+    monkeypatch.setattr(node_answers, "node_status", silent)
+    for i in range(10):
+        shop.node(f"n{i}", http=False)
+    began = time.monotonic()
+    printed(shop, capsys, "list")
+    assert time.monotonic() - began < 2
+
+
+def test_footers_name_pause_schedules_stalls_and_errors(shop, capsys):
+    node = shop.node("n1")
+    mainstem = node.leads(AB, stalled="waits for a lock", error="MySQL: gone")
+    node.arbiter.send_signal(
+        AB,
+        Signal(
+            SignalKind.SWITCHOVER, to="n2", at=time.time() + 3600, leader="n1",
+            epoch=mainstem.epoch, by="me",
+        ),
+    )  # fmt: skip
+    shop.state(ChannelState.PAUSE)
+    text = printed(shop, capsys, "list")
+    assert "Channel shop is paused" in text
+    assert re.search(r"Switchover of shop/ab scheduled at \S+: n1 → n2 \(asked for by me\)", text)
+    assert "shop/ab stalled: waits for a lock" in text
+    assert "shop/ab error: MySQL: gone" in text
+
+
+def test_list_is_shown_again_until_interrupted(shop, capsys, monkeypatch):
+    waits = []
+
+    def wait(seconds):
+        waits.append(seconds)
+        if len(waits) == 2:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(views.time, "sleep", wait)
+    assert shop.run("list", "-W", "5") == 130
+    assert waits == [5.0, 5.0]
+    assert capsys.readouterr().out.count("pipelines") == 2
+
+
+def test_topology_puts_standbys_in_the_order_of_their_turns(shop, capsys):
+    shop.put(
+        "tuned", pipelines=["p"], nodes={"prefer": ["n3", "n2"], "weights": {"n4": 0}}
+    )  # fmt: skip
+    tuned = PipelineId("tuned", "p")
+    shop.node("n1").leads(tuned)
+    for nid in ("n2", "n3", "n4"):
+        shop.node(nid)
+    shop.node("n5", ready=False)
+    rows = json.loads(printed(shop, capsys, "topology", "tuned", "-o", "json"))
+    (row,) = rows
+    assert (row["source"], row["target"], row["leader"]) == ("db1:3306", "db2:3306", "n1")
+    assert [(s["node"], s["turn"]) for s in row["standbys"]] == [
+        ("n3", 1), ("n2", 2), ("n4", 0), ("n5", 0),
+    ]  # fmt: skip
+    text = printed(shop, capsys, "topology", "tuned")
+    lines = [line.strip("│├└─ ") for line in text.splitlines()]
+    assert lines[:2] == ["tuned  START", "p: db1:3306 → db2:3306"]
+    assert lines[2].startswith("n1  leads, epoch ")
+    assert lines[3] == "n3  standby, warm, preferred, number 1 to take over"
+    assert lines[5] == "n4  standby, warm, never leads: its weight is 0"
+    assert lines[6] == "n5  standby, not warm yet"
+
+
+def test_status_shows_every_figure_and_decision(shop, capsys):
+    shop.node("n1").leads(AB, rows_applied=7)
+    shop.node("n2").says(AB, "standby")
+    rows = json.loads(printed(shop, capsys, "status", "shop", "-o", "json"))
+    assert rows[0]["rows_applied"] == 7
+    assert rows[0]["decisions"] == {"n1": "n1 decided", "n2": "n2 decided"}
+    assert "n2 decided" in printed(shop, capsys, "status", "shop")
+
+
+def test_history(shop, capsys):
+    shop.arbiter.add_history(AB, HistoryItem(5, "n1", "first", 1e9, 1.5, 20))
+    shop.arbiter.add_history(BA, HistoryItem(6, "n2", "second", 1e9))
+    rows = json.loads(printed(shop, capsys, "history", "-o", "json"))
+    assert [(r["pipeline"], r["epoch"], r["outage"], r["redelivered"]) for r in rows] == [
+        ("shop/ab", 5, 1.5, 20), ("shop/ba", 6, None, None),
+    ]  # fmt: skip
+    (row,) = json.loads(printed(shop, capsys, "history", "ba", "-o", "json"))
+    assert (row["node"], row["reason"]) == ("n2", "second")
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("nonsense", "there is no pipeline 'nonsense'; known: other/ab, other/x, shop/ab, shop/ba"),
+        ("ab", "'ab' may be other/ab or shop/ab"),
+        ("shop", "'shop' may be shop/ab or shop/ba"),
+    ],
+)
+def test_a_wrong_pipeline_names_what_there_is(shop, capsys, name, why):
+    shop.put("other", pipelines=["ab", "x"])
+    assert shop.run("history", name) == 2
+    assert why in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["solo/p", "p", "solo"])
+def test_a_pipeline_has_short_names_where_they_are_clear(shop, capsys, name):
+    shop.put("solo", pipelines=["p"])
+    shop.arbiter.add_history(PipelineId("solo", "p"), HistoryItem(5, "n1", "", 0))
+    assert json.loads(printed(shop, capsys, "history", name, "-o", "json"))
+
+
+def test_help_fits_on_one_screen(shop, capsys):
+    lines = printed(shop, capsys, "--help").splitlines()
+    assert len(lines) <= 40
+    assert not [line for line in lines if line.endswith("...") and "Usage" not in line]
