@@ -1,0 +1,129 @@
+"""What a site's binlog says about every transaction: who wrote it, under which epoch.
+
+Read without asking setl: the binlog is the one witness that cannot be wrong about what was
+committed in which order.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from mysql_event_stream import BinlogClient
+
+from setl.codec.binlog.header import BinlogHeaderReader
+from setl.codec.binlog.rows import BinlogRowCodec
+from setl.model.change import Row
+from setl.model.entry import Entry, EntryKind
+from setl.model.position import BinlogPosition
+from setl_embedded import MariaDb
+
+_READ_LIMIT = 120.0  # seconds for reading a whole binlog; it ends, so this is only for defects
+
+
+@dataclass
+class Transaction:
+    """One transaction of a binlog, as far as drills care.
+
+    Attributes:
+        position: where it ends, ``file:offset``.
+        marks: the rows of ``retl.retl_mark`` in it: ID, CHANNEL_ID, CHANNEL_INFO.
+        fences: the rows of ``retl.setl_fence`` in it: pipeline and epoch.
+        checkpoints: the rows of ``retl.setl_checkpoint`` in it: pipeline and epoch.
+        rows: row changes by table and by the site that the row belongs to.
+    """
+
+    position: str = ""
+    marks: list[tuple[int, int, str]] = field(default_factory=list)
+    fences: list[tuple[str, int]] = field(default_factory=list)
+    checkpoints: list[tuple[str, int]] = field(default_factory=list)
+    rows: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+    @property
+    def of_interest(self) -> bool:
+        """Whether anything in it is looked at."""
+        return bool(self.marks or self.fences or self.checkpoints or self.rows)
+
+
+def binlog_begin(server: MariaDb) -> BinlogPosition:
+    """Where the oldest binlog file that a site still has begins."""
+    with server.connect() as connection, connection.cursor() as cursor:
+        cursor.execute("SHOW BINARY LOGS")
+        return BinlogPosition(str(cursor.fetchone()[0]), 4)
+
+
+def binlog_end(server: MariaDb) -> BinlogPosition:
+    """Where a site's binlog ends now."""
+    with server.connect() as connection, connection.cursor() as cursor:
+        cursor.execute("SHOW MASTER STATUS")
+        file, offset = cursor.fetchone()[:2]
+        return BinlogPosition(str(file), int(offset))
+
+
+def read_transactions(
+    server: MariaDb, schema: str, begin: BinlogPosition, end: BinlogPosition
+) -> Iterator[Transaction]:
+    """The transactions between two places of a site's binlog that touch `schema` or ``retl``."""
+    codec = BinlogRowCodec()
+    current = Transaction()
+    for entry in _entries(server, begin, end):
+        if entry.kind is EntryKind.BEGIN:
+            current = Transaction()
+        elif entry.kind is EntryKind.ROWS and entry.schema in ("retl", schema):
+            _take(codec, entry, current)
+        elif entry.kind is EntryKind.COMMIT and current.of_interest:
+            current.position = str(entry.position)
+            yield current
+            current = Transaction()
+
+
+def _entries(server: MariaDb, begin: BinlogPosition, end: BinlogPosition) -> Iterator[Entry]:
+    if begin.order >= end.order:
+        return
+    reader = BinlogHeaderReader(begin)
+    deadline = time.monotonic() + _READ_LIMIT
+    with BinlogClient(
+        host=server.host, port=server.port, user=server.user, password=server.password,
+        server_id=4_000_000_000 + server.server_id, start_binlog_file=begin.file,
+        start_binlog_position=begin.offset,
+    ) as client:  # fmt: skip
+        client.connect()
+        client.start()
+        while time.monotonic() < deadline:
+            for event in client.poll_batch(1024):
+                if event.data is None:
+                    continue
+                yield from reader.read(event.data, checksum=event.checksum_enabled)
+                if reader.position.order >= end.order:
+                    return
+    raise TimeoutError(f"{server.name}: the binlog did not reach {end} in {_READ_LIMIT:.0f} s")
+
+
+def _take(codec: BinlogRowCodec, entry: Entry, current: Transaction) -> None:
+    wanted = {"retl_mark", "setl_fence", "setl_checkpoint"}
+    if entry.schema == "retl" and entry.table not in wanted:
+        return
+    decoded = codec.decode(entry.payload, entry.context)
+    place = {name.lower(): index for name, index in decoded.schema.index.items()}
+    for before, after in decoded.images:
+        row = after or before or ()
+        if entry.schema != "retl":
+            current.rows[entry.table, _site(row, place, entry.table)] += 1
+        elif entry.table == "retl_mark":
+            current.marks.append(
+                (
+                    int(str(row[place["id"]])),
+                    int(str(row[place["channel_id"]] or 0)),
+                    str(row[place["channel_info"]]),
+                )
+            )
+        else:
+            rows = current.fences if entry.table == "setl_fence" else current.checkpoints
+            rows.append((str(row[place["pipeline"]]), int(str(row[place["epoch"]]))))
+
+
+def _site(row: Row, place: dict[str, int], table: str) -> str:
+    """Who a row belongs to: its column `site`, or the end of the table's name."""
+    return str(row[place["site"]]) if "site" in place else table.rpartition("_")[2]

@@ -1,0 +1,246 @@
+"""The command `setl drill`, which setl finds through the entry point group ``setl.commands``."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from rich.console import Console
+
+if TYPE_CHECKING:
+    from setl_drills.drill import Drill, DrillResult
+
+_FOLDER = click.option(
+    "--folder",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Where servers, logs and results go. [default: a temporary folder]",
+)
+_KEEP = click.option("--keep", is_flag=True, help="Keep all logs, also of drills that passed.")
+_JSON = click.option(
+    "--json",
+    "record",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write everything that was seen to FILE.",
+)
+_SLACK = click.option(
+    "--slack",
+    type=click.FloatRange(min=0),
+    default=0.0,
+    show_default=True,
+    help="Seconds added to every bound on an outage, for machines that are busy with other work.",
+)
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+def drill() -> None:
+    """Rehearse faults on servers of their own (list, run, soak).
+
+    Real nodes and embedded servers are started, something is killed, frozen or cut off, and
+    afterwards everything is checked: rows, sums, epochs, echoes, outages.
+    """
+
+
+@drill.command("list")
+def list_() -> None:
+    """List the drills."""
+    from setl_drills.catalogue import CATALOGUE  # noqa: PLC0415 - slow, see `_run`
+    from setl_drills.report import show_list  # noqa: PLC0415
+
+    show_list(_console(), list(CATALOGUE.values()))
+
+
+@drill.command("run")
+@click.argument("names", nargs=-1, required=True, metavar="NAME...|all")
+@click.option(
+    "--seeds", type=click.IntRange(min=1), default=1, help="Run seeds 1 to N. [default: 1]"
+)
+@click.option("--seed", type=int, help="Run this seed only, to repeat what failed.")
+@click.option(
+    "--live",
+    metavar="CHANNEL",
+    help="Rehearse on this channel of the cluster that --zookeeper names, not on embedded servers;"
+    " for harmless drills only.",
+)
+@click.option("-y", "--yes", is_flag=True, help="With --live: do not ask.")
+@click.option(
+    "--zookeeper",
+    envvar="SETL_ZOOKEEPER",
+    default="127.0.0.1:2181",
+    help="With --live: ZooKeeper's addresses. [env: SETL_ZOOKEEPER]",
+)
+@click.option(
+    "--root",
+    envvar="SETL_ROOT",
+    default="/setl",
+    help="With --live: path in ZooKeeper. [env: SETL_ROOT]",
+)
+@_JSON
+@_FOLDER
+@_KEEP
+@_SLACK
+def run(  # noqa: PLR0917 - click passes options by name
+    names: tuple[str, ...],
+    seeds: int,
+    seed: int | None,
+    live: str | None,
+    yes: bool,  # noqa: FBT001
+    zookeeper: str,
+    root: str,
+    record: Path | None,
+    folder: Path | None,
+    keep: bool,  # noqa: FBT001
+    slack: float,
+) -> None:
+    """Run drills by NAME, or all of them. Exit status 0 only if all passed, else 1.
+
+    Everything runs on servers of its own, on free ports of 127.0.0.1; nothing else is touched,
+    unless --live says so.
+    """
+    if live is not None:
+        _run_live(names, live, yes=yes, zookeeper=zookeeper, root=root, record=record)
+        return
+    chosen = _chosen(names)
+    numbers = [seed] if seed is not None else list(range(1, seeds + 1))
+    _run(chosen, numbers, record=record, folder=folder, keep=keep, slack=slack)
+
+
+@drill.command()
+@click.option(
+    "--minutes",
+    type=click.FloatRange(min=0.1),
+    default=10.0,
+    show_default=True,
+    help="How long faults follow each other.",
+)
+@click.option("--seed", type=int, default=1, show_default=True, help="Decides the faults.")
+@_JSON
+@_FOLDER
+@_KEEP
+@_SLACK
+def soak(  # noqa: PLR0917 - click passes options by name
+    minutes: float,
+    seed: int,
+    record: Path | None,
+    folder: Path | None,
+    keep: bool,  # noqa: FBT001
+    slack: float,
+) -> None:
+    """Let random faults follow each other for minutes while both sites write.
+
+    Memory, threads, file handles and connections of the nodes have to stay flat, nothing may
+    hang, and in the end everything is checked as after a drill.
+    """
+    from setl_drills.soak import soak_drill  # noqa: PLC0415 - slow, see `_run`
+
+    _run([soak_drill(minutes)], [seed], record=record, folder=folder, keep=keep, slack=slack)
+
+
+def _run(
+    chosen: list[Drill],
+    seeds: list[int],
+    *,
+    record: Path | None,
+    folder: Path | None,
+    keep: bool,
+    slack: float,
+) -> None:
+    """Run drills on servers of their own, and say what came of them."""
+    # Imported late: with them come Spark and the servers' clients, which `setl --help` need not
+    # wait for.
+    from setl_drills.runner import Runner  # noqa: PLC0415
+    from setl_drills.waiting import DidNotHappenError  # noqa: PLC0415
+    from setl_embedded import EmbeddedError  # noqa: PLC0415
+
+    console = _console()
+    runner = Runner(
+        say=_progress(console),
+        folder=folder,
+        keep=keep,
+        slack=slack,
+        done=lambda result: _say_done(console, result),
+    )
+    try:
+        results = runner.run(chosen, seeds)
+    except (EmbeddedError, DidNotHappenError) as error:
+        raise click.ClickException(
+            f"servers and nodes could not be started: {error}\nLogs: {runner.folder}"
+        ) from error
+    _conclude(console, results, record)
+
+
+def _run_live(
+    names: tuple[str, ...],
+    channel: str,
+    *,
+    yes: bool,
+    zookeeper: str,
+    root: str,
+    record: Path | None,
+) -> None:
+    """Rehearse on a live cluster, with explicit consent."""
+    from setl_drills import live  # noqa: PLC0415 - slow, see `_run`
+
+    if set(names) - set(live.HARMLESS):
+        raise click.BadParameter(
+            f"only {', '.join(live.HARMLESS)} may be run on a live cluster", param_hint="NAME"
+        )
+    command = live.setl_command({"SETL_ZOOKEEPER": zookeeper, "SETL_ROOT": root})
+    try:
+        pipelines = live.pipelines_of(channel, command)
+    except RuntimeError as error:
+        raise click.ClickException(str(error)) from None
+    question = f"Hand {', '.join(pipelines)} to another node and back, on the cluster {zookeeper}?"
+    if not yes and not click.confirm(question):
+        raise click.Abort
+    console = _console()
+    _conclude(console, [live.switchover_live(channel, command, _progress(console))], record)
+
+
+def _conclude(console: Console, results: list[DrillResult], record: Path | None) -> None:
+    """Print and record results; the exit status is 1 unless all passed."""
+    from setl_drills.report import show_results, write_json  # noqa: PLC0415 - slow, see `_run`
+
+    show_results(console, results)
+    if record is not None:
+        write_json(record, results)
+    if not all(result.passed for result in results):
+        sys.exit(1)
+
+
+def _chosen(names: tuple[str, ...]) -> list[Drill]:
+    from setl_drills.catalogue import CATALOGUE  # noqa: PLC0415 - slow, see `_run`
+
+    if "all" in names:
+        return list(CATALOGUE.values())
+    unknown = [name for name in names if name not in CATALOGUE]
+    if unknown:
+        raise click.BadParameter(
+            f"no drill is called {', '.join(unknown)}; `setl drill list` lists them",
+            param_hint="NAME",
+        )
+    return [CATALOGUE[name] for name in names]
+
+
+def _console() -> Console:
+    return Console(highlight=False, width=None if sys.stdout.isatty() else 150)
+
+
+def _progress(console: Console) -> Callable[[str], None]:
+    started = time.monotonic()
+
+    def say(text: str) -> None:
+        console.print(f"{time.monotonic() - started:7.1f} s  {text}", markup=False)
+
+    return say
+
+
+def _say_done(console: Console, result: DrillResult) -> None:
+    verdict = "[green]passed[/]" if result.passed else "[red]FAILED[/]"
+    console.print(
+        f"           {result.drill}, seed {result.seed}: {verdict} in {result.seconds:.0f} s"
+    )

@@ -1,0 +1,1 @@
+"""The drills, one file for each family of faults."""

@@ -1,0 +1,124 @@
+"""The arbiter goes away: one node's session expires, or the whole quorum stops.
+
+The first is TiCDC's capture_local_fence_on_session_done, the second Patroni's start_outage.
+"""
+
+from __future__ import annotations
+
+import time
+
+from setl_drills.drill import Drill, DrillResult
+from setl_drills.node import ZOOKEEPER
+from setl_drills.rehearsal import Rehearsal
+from setl_drills.setting import FENCE_TIMEOUT
+from setl_drills.waiting import wait_for
+from setl_drills.world import Needs, World
+
+_STOP_LIMIT = 1.5
+"""Seconds from LOST within which the write path must have stopped."""
+
+
+def expire_session(world: World, seed: int) -> DrillResult:
+    """Let the leader's session expire while its sink hangs in an open transaction."""
+    with Rehearsal(world, "expire-session", seed, calm=True) as rehearsal:
+        draw = rehearsal.random
+        rehearsal.play(draw.uniform(0.5, 2.0))
+        leader = rehearsal.leader()
+        struck = rehearsal.led_by(leader)
+        leader.arm("task.before_commit", "hang 60")
+        wait_for("a load transaction to hang", leader.taken("task.before_commit").exists, 20)
+        fault = rehearsal.fault(
+            f"{leader.nid} no longer reaches ZooKeeper while its sink hangs",
+            lambda: leader.cut(ZOOKEEPER),
+            struck,
+        )
+        wait_for(
+            f"{leader.nid} to notice",
+            lambda: _stopped_at(rehearsal.log_of(leader)),
+            2 * world.session_timeout,
+        )
+        noticed = time.time()
+        wait_for(
+            "its hanging transaction to end",
+            lambda: not _open_transactions(rehearsal, fault.epochs),
+            20,
+        )
+        stopped = time.time() - noticed
+        rehearsal.say(f"the write path stopped {stopped:.2f} s after the session was given up")
+        rehearsal.result.evidence["write path stopped after"] = stopped
+        rehearsal.require(
+            stopped <= _STOP_LIMIT,
+            f"the write path stopped only {stopped:.2f} s after LOST, limit {_STOP_LIMIT} s",
+        )
+        rehearsal.expect_takeover(fault, rehearsal.takeover_bound + FENCE_TIMEOUT)
+        leader.heal()
+        rehearsal.play(1.0)
+        return rehearsal.finish()
+
+
+def _stopped_at(log: str) -> bool:
+    return any("contact=lost" in line for line in log.splitlines())
+
+
+def _open_transactions(rehearsal: Rehearsal, epochs: dict[str, int]) -> list[int]:
+    """Recorded connections of the old epochs that have a transaction open, or still run."""
+    found: list[int] = []
+    for site in rehearsal.world.sites.values():
+        with site.connect() as connection, connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT w.conn_id FROM retl.setl_writer w"
+                " JOIN information_schema.innodb_trx t ON t.trx_mysql_thread_id = w.conn_id"
+                " WHERE w.pipeline LIKE %s AND w.epoch <= %s",
+                (f"{rehearsal.channel}/%", max(epochs.values())),
+            )
+            found += [int(row[0]) for row in cursor.fetchall()]
+    return found
+
+
+def quorum_lost(world: World, seed: int) -> DrillResult:
+    """Stop the ZooKeeper quorum, and bring it back: nobody writes meanwhile, all resume alone."""
+    with Rehearsal(world, "quorum-lost", seed) as rehearsal:
+        draw = rehearsal.random
+        rehearsal.play(draw.uniform(0.5, 2.0))
+        # With its leader. A leader that is left alone serves its sessions until it notices, which
+        # takes longer than this lasts, and as long as it does nobody else can lead anything.
+        everyone = sorted(world.zookeeper_members(), key=lambda m: m.mode != "leader")
+        members = [everyone[0], *draw.sample(everyone[1:], draw.randint(1, 2))]
+        struck = [rehearsal.key("ab"), rehearsal.key("ba")]
+
+        def stop() -> None:
+            for member in members:
+                member.pause()
+
+        fault = rehearsal.fault(
+            f"SIGSTOP to {len(members)} of three ZooKeeper servers", stop, struck
+        )
+        deadline = fault.at + world.session_timeout
+        rehearsal.play(world.session_timeout + draw.uniform(1.0, 4.0))
+        for key in struck:
+            late = rehearsal.marks.since(key, deadline)
+            rehearsal.require(
+                not late, f"{key}: {len(late)} loads after the session could have expired"
+            )
+        rehearsal.say("the quorum is back")
+        for member in members:
+            member.resume()
+        rehearsal.expect_resumption(fault, time.time(), world.session_timeout + 6.0)
+        return rehearsal.finish()
+
+
+DRILLS = (
+    Drill(
+        "expire-session",
+        "a session expires while a sink hangs; the write path stops within about a second of LOST",
+        "the moment",
+        expire_session,
+    ),
+    Drill(
+        "quorum-lost",
+        "most ZooKeeper servers stop and come back; nobody writes meanwhile, all resume alone",
+        "how many, which, and for how long",
+        quorum_lost,
+        Needs(quorum=True),
+    ),
+)

@@ -1,0 +1,168 @@
+"""The source's stream breaks off or goes away: rotated, purged, another server, another broker."""
+
+from __future__ import annotations
+
+import time
+from functools import partial
+
+from setl_drills.binlog import binlog_begin, binlog_end
+from setl_drills.drill import Drill, DrillResult
+from setl_drills.rehearsal import Rehearsal
+from setl_drills.waiting import wait_for
+from setl_drills.world import Needs, World
+from setl_embedded import MariaDb
+
+_FAILED_LIMIT = 60.0
+
+
+def rotate(world: World, seed: int) -> DrillResult:
+    """Rotate both binlogs under load, also inside a large transaction."""
+    with Rehearsal(world, "rotate-binlog", seed) as rehearsal:
+        draw = rehearsal.random
+        struck = [rehearsal.key("ab"), rehearsal.key("ba")]
+        for _ in range(draw.randint(2, 4)):
+            rehearsal.writers["a"].large(draw.randint(1_000, 4_000))
+            rehearsal.play(draw.uniform(0.1, 0.8))
+            fault = rehearsal.fault(
+                "FLUSH BINARY LOGS on both sites", partial(_flush, world), struck
+            )
+            rehearsal.expect_resumption(fault, fault.at)
+        retries = {key: rehearsal.statuses.total(key, "retries") for key in struck}
+        rehearsal.require(not any(retries.values()), f"a rotation caused retries: {retries}")
+        return rehearsal.finish()
+
+
+def replace_source(world: World, seed: int) -> DrillResult:
+    """Replace site A by its replica, with other binlog files but the same GTIDs, at one address.
+
+    Site A is source of one direction and target of the other, so fence and checkpoint move with
+    the replica too.
+    """
+    with Rehearsal(world, "source-replaced", seed) as rehearsal:
+        draw = rehearsal.random
+        rehearsal.play(draw.uniform(1.0, 2.0))
+        struck = [rehearsal.key("ab"), rehearsal.key("ba")]
+        for writer in rehearsal.writers.values():
+            writer.pause()
+        former = world.sites["a"]
+        if draw.random() < 0.5:
+            rehearsal.pause_users()  # else the replica takes over with changes still under way
+        for node in world.nodes.values():
+            node.cut("a")
+        # What was sent before the links were cut may still be committed.
+        wait_for("site a to be quiet", partial(_quiet, former), 30, interval=0.3)
+        rehearsal.keep_audit("a")
+        fault = rehearsal.fault("site a is replaced by its replica", world.replace_site_a, struck)
+        follower = world.sites["a"]
+        rehearsal.replaced_site("a", former)
+        rehearsal.writers["a"].move_to(follower)
+        for node in world.nodes.values():
+            node.heal()
+        rehearsal.resume_users()
+        rehearsal.expect_resumption(fault, time.time())
+        rehearsal.play(1.0)
+        result = rehearsal.finish()
+        world.restore_replica()
+        return result
+
+
+def _quiet(site: MariaDb) -> bool:
+    """Whether no transaction is open and nothing is written any more."""
+    before = binlog_end(site)
+    time.sleep(0.5)
+    with site.connect() as connection, connection.cursor() as cursor:
+        cursor.execute("SELECT COUNT(*) FROM information_schema.innodb_trx")
+        return cursor.fetchone()[0] == 0 and binlog_end(site) == before
+
+
+def _flush(world: World) -> None:
+    for site in world.sites.values():
+        _execute(site, "FLUSH BINARY LOGS")
+
+
+def _execute(site: MariaDb, statement: str) -> None:
+    with site.connect() as connection, connection.cursor() as cursor:
+        cursor.execute(statement)
+
+
+def purge(world: World, seed: int) -> DrillResult:
+    """Purge the binlog that a stopped pipeline needs: a final error, and a way out of it (I8)."""
+    with Rehearsal(world, "purge-binlog", seed) as rehearsal:
+        rehearsal.play(rehearsal.random.uniform(0.5, 1.5))
+        key = rehearsal.key("ab")
+        rehearsal.pause_users()
+        world.cluster.run("stop", rehearsal.channel)
+        # What is purged holds no row of the drill's, so that both sites can still be equal.
+        begin = binlog_end(world.sites["a"])
+        site = world.sites["a"]
+        rehearsal.say("the binlog of site a is purged past the checkpoint")
+        _execute(site, "FLUSH BINARY LOGS")
+        _execute(site, "CREATE DATABASE IF NOT EXISTS drill_other")
+        _execute(site, "FLUSH BINARY LOGS")
+        last = binlog_end(site)
+        rehearsal.keep_audit("a")
+        # A server keeps what a connection still reads, and notices late that one is gone.
+        wait_for("the purge", partial(_purged, site, last.file), 60, interval=0.5)
+        rehearsal.result.evidence["purged"] = {"checkpoint near": str(begin), "to": str(last)}
+        world.cluster.run("start", rehearsal.channel, "--no-wait")
+        _expect_final(rehearsal, key)
+        _mend(rehearsal, key)
+        rehearsal.resume_users()
+        return rehearsal.finish()
+
+
+def _purged(site: MariaDb, file: str) -> bool:
+    _execute(site, f"PURGE BINARY LOGS TO '{file}'")
+    return binlog_begin(site).file == file
+
+
+def _expect_final(rehearsal: Rehearsal, key: str) -> None:
+    """The pipeline says that its position is lost, and does not try again and again."""
+    wait_for(
+        f"{key} to fail", lambda: rehearsal.statuses.latest(key).state == "failed", _FAILED_LIMIT
+    )
+    latest = rehearsal.statuses.latest(key)
+    rehearsal.say(f"{key} failed: {latest.error}")
+    rehearsal.result.evidence["error"] = latest.error
+    rehearsal.require(
+        "purged" in latest.error or "position" in latest.error,
+        "the error does not name the position",
+    )
+    retries = rehearsal.statuses.total(key, "retries")
+    time.sleep(3)
+    rehearsal.statuses.look()
+    after = rehearsal.statuses.total(key, "retries")
+    rehearsal.require(after == retries, f"{key} tried again {after - retries} times in 3 s")
+
+
+def _mend(rehearsal: Rehearsal, key: str) -> None:
+    """The operator's way out: stop, take a new position, start."""
+    cluster = rehearsal.world.cluster
+    cluster.run("stop", rehearsal.channel)
+    done = cluster.run("position", "reset", key, "--to", "earliest", "--yes", check=False)
+    if done.returncode != 0:
+        rehearsal.problem(f"setl position reset: {done.stderr.strip() or done.stdout.strip()}")
+    cluster.run("start", rehearsal.channel)
+
+
+DRILLS = (
+    Drill(
+        "rotate-binlog",
+        "binlogs are rotated under load; nothing is lost, doubled or retried",
+        "how often and when",
+        rotate,
+    ),
+    Drill(
+        "purge-binlog",
+        "the position is purged: one clear final error, mended by `setl position reset`",
+        "the moment",
+        purge,
+    ),
+    Drill(
+        "source-replaced",
+        "site A is replaced by its replica with the same GTIDs in other files; nobody is asked",
+        "the moment, and whether everything had arrived",
+        replace_source,
+        Needs(replica=True),
+    ),
+)

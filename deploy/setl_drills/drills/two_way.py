@@ -1,0 +1,36 @@
+"""Both sites write rows of their own while leaders come and go (TiCDC's bdr_mode)."""
+
+from __future__ import annotations
+
+from setl_drills.drill import Drill, DrillResult
+from setl_drills.rehearsal import Rehearsal
+from setl_drills.world import World
+
+
+def two_way_failover(world: World, seed: int) -> DrillResult:
+    """Large transactions on both sites, then a failover of each direction's leader in turn."""
+    with Rehearsal(world, "two-way-failover", seed, pace=40.0, calm=True) as rehearsal:
+        draw = rehearsal.random
+        for site, pipeline in (("a", "ab"), ("b", "ba")):
+            rehearsal.writers["a"].large(draw.randint(3_000, 9_000))
+            rehearsal.writers["b"].large(draw.randint(3_000, 9_000)).join(30)
+            rehearsal.play(draw.uniform(0.0, 1.0))
+            leader = rehearsal.leader(pipeline)
+            struck = rehearsal.led_by(leader)
+            fault = rehearsal.fault(
+                f"SIGKILL to {leader.nid}, which leads what site {site} writes", leader.kill, struck
+            )
+            rehearsal.expect_takeover(fault, rehearsal.takeover_bound)
+            world.restart_dead()
+            world.mend(all_warm=True)
+        return rehearsal.finish()
+
+
+DRILLS = (
+    Drill(
+        "two-way-failover",
+        "large transactions on both sites and two failovers; nothing echoes, both sites are equal",
+        "the sizes and the moments",
+        two_way_failover,
+    ),
+)

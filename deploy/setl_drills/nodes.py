@@ -1,0 +1,108 @@
+"""The setl nodes and commands of a rehearsal, as the processes a person would start."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from urllib.error import URLError
+
+from setl_embedded.process import ServerProcess, spawn
+
+SESSION_TIMEOUT = 6.0
+
+
+class Cluster:
+    """Nodes and commands that share a ZooKeeper and an environment.
+
+    Attributes:
+        folder: where logs are.
+        zookeeper: the servers' addresses, ``host:port,host:port``.
+        nodes: the processes by node id, those that ended included.
+        http: the address of each node's HTTP interface.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        zookeeper: str,
+        environment: Mapping[str, str],
+        *,
+        session_timeout: float = SESSION_TIMEOUT,
+    ) -> None:
+        self.folder = folder
+        self.zookeeper = zookeeper
+        self.session_timeout = session_timeout
+        self.setl = str(Path(sys.executable).with_name("setl"))
+        self.nodes: dict[str, ServerProcess] = {}
+        self.http: dict[str, str] = {}
+        self._environment = {**environment, "SETL_ZOOKEEPER": zookeeper}
+
+    def start_node(
+        self,
+        nid: str,
+        port: int,
+        master: str = "local[2]",
+        environment: Mapping[str, str] | None = None,
+    ) -> ServerProcess:
+        """Start a node; returns at once.
+
+        Args:
+            nid: its id.
+            port: of its HTTP interface.
+            master: the Spark master.
+            environment: variables of this node alone; they win over those of the cluster.
+        """
+        command = [
+            self.setl, "node", "--id", nid, "--master", master, "--http", f"127.0.0.1:{port}",
+            "--session-timeout", str(self.session_timeout),
+        ]  # fmt: skip
+        process = spawn(
+            nid,
+            command,
+            log=self.folder / f"{nid}.log",
+            cwd=self.folder,
+            environment={**self._environment, **(environment or {})},
+        )
+        self.nodes[nid] = process
+        self.http[nid] = f"http://127.0.0.1:{port}"
+        return process
+
+    def status(self, nid: str, timeout: float = 1.0) -> dict[str, Any] | None:
+        """What a node says of itself, None if it does not answer."""
+        try:
+            with urllib.request.urlopen(f"{self.http[nid]}/status", timeout=timeout) as answer:
+                status: dict[str, Any] = json.load(answer)
+                return status
+        except (URLError, OSError, ValueError):
+            return None
+
+    def run(
+        self, *arguments: str, check: bool = True, timeout: float = 600
+    ) -> subprocess.CompletedProcess[str]:
+        """Run a setl command; with `check`, a failure is an error that shows its output."""
+        done = subprocess.run(
+            [self.setl, *arguments],
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd=self.folder,
+            env={**os.environ, **self._environment},
+            timeout=timeout,
+        )
+        if check and done.returncode != 0:
+            raise RuntimeError(
+                f"setl {' '.join(arguments)} exited with {done.returncode}:\n"
+                f"{done.stdout}{done.stderr}"
+            )
+        return done
+
+    def stop(self) -> None:
+        """Stop all nodes that still run, asking first."""
+        for process in self.nodes.values():
+            process.stop(timeout=20)

@@ -1,0 +1,321 @@
+"""The world of a rehearsal: servers, two nodes, and a link from each node to each server.
+
+It is started once and serves drill after drill; between them it is mended: links are healed,
+frozen nodes go on, dead ones are started again.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from kazoo.client import KazooClient
+
+from arbiter.port import Conflict
+from arbiter.values import ChannelState, PipelineId
+from arbiter.zookeeper import ZooKeeperArbiter
+from setl.mysql.statements import resource_statements
+from setl_drills.node import ZOOKEEPER, Node
+from setl_drills.nodes import Cluster
+from setl_drills.proxy import Links
+from setl_drills.replication import OPTIONS, follow, promote, wait_caught_up
+from setl_drills.waiting import wait_for
+from setl_embedded import Kafka, MariaDb, Stack, ZooKeeper, ZooKeeperEnsemble
+
+SESSION_TIMEOUT = 4.0
+"""Of the nodes, in seconds; short, since nearly every drill waits for it at least once."""
+_WARM_LIMIT = 400.0
+_STOP_LIMIT = 60.0
+_QUORUM = 3
+NODES = 3
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """Which servers a drill needs besides two sites and one ZooKeeper server."""
+
+    quorum: bool = False
+    search: bool = False
+    kafka: bool = False
+    replica: bool = False
+
+    def __or__(self, other: Needs) -> Needs:
+        return Needs(
+            quorum=self.quorum or other.quorum,
+            search=self.search or other.search,
+            kafka=self.kafka or other.kafka,
+            replica=self.replica or other.replica,
+        )
+
+
+class World:
+    """A context manager: everything is warm on entry and gone on exit.
+
+    Attributes:
+        folder: data and logs of everything.
+        stack: the servers.
+        replica: a replica of site A, None if no drill needs it.
+        sites: the MariaDB servers by name, ``a`` and ``b``.
+        arbiter: a connection of the drills' own, which no drill cuts.
+        nodes: the nodes by id.
+        say: where a line of progress goes.
+        slack: seconds that outages may be longer than their bounds.
+    """
+
+    session_timeout = SESSION_TIMEOUT
+
+    def __init__(
+        self,
+        folder: Path,
+        needs: Needs,
+        *,
+        say: Say,
+        nodes: int = NODES,
+        slack: float = 0.0,
+        master: str = "local[2]",
+    ) -> None:
+        """Describe it; nothing is started.
+
+        Args:
+            folder: for data and logs.
+            needs: which servers.
+            say: takes lines of progress.
+            nodes: how many setl nodes; a third lets one come back while a drill goes on.
+            slack: seconds that outages may be longer than their bounds.
+            master: Spark master of each node.
+        """
+        self._count = nodes
+        self.slack = slack
+        self.folder = folder
+        self.needs = needs
+        self.say = say
+        self.nodes: dict[str, Node] = {}
+        self._master = master
+        self._exit = ExitStack()
+        self.stack = Stack(
+            folder / "servers",
+            mariadb=2,
+            zookeeper=_QUORUM if needs.quorum else 1,
+            elasticsearch=needs.search,
+            kafka=needs.kafka,
+            mariadb_options=OPTIONS if needs.replica else (),
+        )
+        self.sites: dict[str, MariaDb] = dict(zip("ab", self.stack.mariadb, strict=True))
+        self.replica = _replica(folder, self.sites["a"]) if needs.replica else None
+        self._kafka = self.stack.kafka
+        self._root = "/setl"
+        self._kazoo = KazooClient(self.stack.zookeeper_hosts, timeout=30)
+        self.arbiter = ZooKeeperArbiter(self.stack.zookeeper_hosts, session_timeout=30.0)
+
+    def __enter__(self) -> Self:
+        with ExitStack() as starting:
+            self.say("starting ZooKeeper, two MariaDB servers" + self._others())
+            starting.enter_context(self.stack)
+            self._links = starting.enter_context(Links())
+            if self.replica is not None:
+                starting.enter_context(self.replica)
+                follow(self.replica, self.sites["a"])
+            for site in self.sites.values():
+                _install(site)
+            starting.callback(self.arbiter.close)
+            self.arbiter.start()
+            starting.callback(self._close_kazoo)
+            self._kazoo.start(30)
+            secrets = {f"DRILL_{n.upper()}_PASSWORD": s.password for n, s in self.sites.items()}
+            # Commands have links of their own, which no drill cuts.
+            self._site_links = {
+                name: self._links.add(f"commands-{name}", site.host, site.port)
+                for name, site in self.sites.items()
+            }
+            ports = {f"DRILL_{n.upper()}_PORT": str(x.port) for n, x in self._site_links.items()}
+            self.cluster = Cluster(
+                self.folder,
+                self.stack.zookeeper_hosts,
+                {**secrets, **ports},
+                session_timeout=self.session_timeout,
+            )
+            starting.callback(self._stop_nodes)
+            names = [f"n{number}" for number in range(1, self._count + 1)]
+            self.say(f"starting nodes {', '.join(names)}")
+            for nid in names:
+                self.nodes[nid] = self._node(nid, secrets)
+            self.mend(all_warm=True)
+            self._exit = starting.pop_all()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._exit.__exit__(None, None, None)
+
+    def heal(self) -> None:
+        """Undo all that drills do to links and processes, and start dead nodes again."""
+        self.resume_zookeeper()
+        for node in self.nodes.values():
+            node.heal()
+            node.thaw()
+            node.disarm()
+        self.restart_dead()
+
+    def mend(self, *, all_warm: bool) -> None:
+        """Make everything whole again, and wait until there is a leader and a standby to be.
+
+        Args:
+            all_warm: wait until all nodes are warm, so that no start of one takes time from the
+                others while something is measured; else until two are.
+
+        Raises:
+            DidNotHappenError: the nodes do not get warm.
+        """
+        self.heal()
+        wanted = len(self.nodes) if all_warm else min(2, len(self.nodes))
+        wait_for(f"{wanted} nodes to be warm", lambda: self._warm() >= wanted, _WARM_LIMIT)
+
+    def _warm(self) -> int:
+        for node in self.nodes.values():
+            if not node.running:
+                raise node.failure("ended although nobody killed it")
+        return sum(node.warm() for node in self.nodes.values())
+
+    def restart_dead(self) -> None:
+        """Start dead nodes again, without waiting for them to be warm."""
+        for node in self.nodes.values():
+            if not node.running:
+                node.start(self._master)
+
+    def replace_site_a(self) -> None:
+        """Stop site A, and let its replica take its place at the same address for all nodes.
+
+        Nobody may write to site A meanwhile. The server that was replaced follows the new one,
+        ready to take its place in turn.
+
+        Raises:
+            RuntimeError: there is no replica.
+        """
+        former, follower = self.sites["a"], self.replica
+        if follower is None:
+            raise RuntimeError("this world was described without a replica")
+        wait_caught_up(follower, former)
+        former.stop()
+        promote(follower)
+        self.sites["a"], self.replica = follower, former
+        of_nodes = [link for node in self.nodes.values() for link in node.links["a"]]
+        for link in (self._site_links["a"], *of_nodes):
+            link.lead_to(follower.host, follower.port)
+            link.reset()
+
+    @property
+    def kafka(self) -> Kafka:
+        """The Kafka broker.
+
+        Raises:
+            RuntimeError: this world was described without one.
+        """
+        if self._kafka is None:
+            raise RuntimeError("this world was described without Kafka")
+        return self._kafka
+
+    def replace_kafka(self) -> None:
+        """Stop Kafka, and start an empty one, another cluster, at its address."""
+        former = self.kafka
+        former.stop()
+        self._kafka = Kafka(former.folder.with_name(f"kafka-{time.monotonic_ns()}"))
+        self._kafka.port = former.port
+        self._exit.callback(self._kafka.stop)
+        self._kafka.start()
+
+    def restore_replica(self) -> None:
+        """Start the server that was replaced again, as a replica of the one that replaced it."""
+        if self.replica is not None and not self.replica.running:
+            self.replica.start()
+            follow(self.replica, self.sites["a"])
+
+    def others(self, node: Node) -> list[Node]:
+        """All nodes but one."""
+        return [other for other in self.nodes.values() if other is not node]
+
+    def remove_channel(self, name: str) -> None:
+        """Stop a channel and take it out of the cluster; its nodes leave their seats."""
+        channel = self.arbiter.channel(name)
+        while True:
+            try:
+                self.arbiter.set_state(channel, ChannelState.STOP)
+                break
+            except Conflict:
+                channel = self.arbiter.channel(name)
+        pipelines = [PipelineId(name, p["name"]) for p in channel.definition["pipelines"]]
+        wait_for(
+            f"channel {name} to stop",
+            lambda: not any(self.arbiter.mainstem(p) for p in pipelines),
+            _STOP_LIMIT,
+        )
+        self._kazoo.delete(f"{self._root}/channels/{name}", recursive=True)
+
+    def zookeeper_members(self) -> list[ZooKeeper]:
+        """The ZooKeeper servers, one or three."""
+        zookeeper = self.stack.zookeeper
+        if isinstance(zookeeper, ZooKeeperEnsemble):
+            return zookeeper.servers
+        return [zookeeper] if zookeeper is not None else []
+
+    def resume_zookeeper(self) -> None:
+        """Let all ZooKeeper servers go on, and wait until they serve."""
+        for member in self.zookeeper_members():
+            member.resume()
+        wait_for("ZooKeeper to serve", lambda: all(m.mode for m in self.zookeeper_members()), 60)
+
+    def _node(self, nid: str, secrets: dict[str, str]) -> Node:
+        links = {
+            ZOOKEEPER: [
+                self._links.add(f"{nid}-{m.name}", m.host, m.port) for m in self.zookeeper_members()
+            ],
+            **{
+                name: [self._links.add(f"{nid}-{name}", site.host, site.port)]
+                for name, site in self.sites.items()
+            },
+        }
+        search = self.stack.elasticsearch
+        if search is not None:
+            links["s"] = [self._links.add(f"{nid}-s", search.host, search.port)]
+        return Node(nid, self.cluster, links, secrets)
+
+    def _close_kazoo(self) -> None:
+        self._kazoo.stop()
+        self._kazoo.close()
+
+    def _stop_nodes(self) -> None:
+        for node in self.nodes.values():
+            node.thaw()
+            node.heal()
+        self.cluster.stop()
+
+    def _others(self) -> str:
+        others = [
+            n
+            for n, wanted in (("Elasticsearch", self.needs.search), ("Kafka", self.needs.kafka))
+            if wanted
+        ]
+        return "".join(f", {name}" for name in others)
+
+
+def _replica(folder: Path, site: MariaDb) -> MariaDb:
+    """A server that may take a site's place: another server id, the same GTID domain."""
+    name = f"{site.name}-replica"
+    return MariaDb(
+        folder / "servers" / name,
+        name,
+        server_id=site.server_id + 100,
+        gtid_domain_id=site.gtid_domain_id,
+        options=OPTIONS,
+    )
+
+
+def _install(site: MariaDb) -> None:
+    with site.connect() as connection, connection.cursor() as cursor:
+        for name in ("retl.sql", "fence.sql"):
+            for statement in resource_statements(name):
+                cursor.execute(statement)

@@ -1,0 +1,91 @@
+"""The processes of a node are found, told apart, frozen and measured through /proc."""
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from setl_drills.processes import Role, Usage, alive, send, tree, usage
+from tests.waiting import eventually
+
+# A chain of processes; each is called by its first argument, and starts the next one.
+PROGRAM = """
+import os, subprocess, sys, time
+name, *rest = os.environ["NAMES"].split()
+if rest:
+    environment = {**os.environ, "NAMES": " ".join(rest)}
+    subprocess.Popen([sys.executable, "-c", os.environ["PROGRAM"], rest[0]], env=environment)
+time.sleep(60)
+"""
+NAMES = ["setl-node", "org.apache.spark.deploy.SparkSubmit", "pyspark.daemon", "pyspark.daemon"]
+ROLES = [Role.DRIVER, Role.JVM, Role.DAEMON, Role.WORKER]
+
+
+@pytest.fixture
+def node():
+    process = subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, NAMES[0]],
+        env={"PROGRAM": PROGRAM, "NAMES": " ".join(NAMES)},
+    )
+    eventually(lambda: [p.role for p in tree(process.pid)] == ROLES, 20)
+    yield process
+    for found in reversed(tree(process.pid)):
+        send([found], signal.SIGKILL)
+    process.wait(10)
+
+
+def test_roles(node):
+    found = tree(node.pid)
+    assert found[0].pid == node.pid
+    assert [p.role for p in found] == ROLES
+
+
+def test_freeze_and_thaw(node):
+    def state():
+        return Path(f"/proc/{node.pid}/stat").read_text().rpartition(")")[2].split()[0]
+
+    send(tree(node.pid), signal.SIGSTOP)
+    eventually(lambda: state() == "T", 5)
+    assert alive(tree(node.pid)[0])
+    send(tree(node.pid), signal.SIGCONT)
+    eventually(lambda: state() != "T", 5)
+
+
+def test_a_killed_process_is_not_alive_although_nobody_has_waited_for_it(node):
+    (driver, *_) = before = tree(node.pid)
+    send(before, signal.SIGKILL)
+    eventually(lambda: not alive(driver), 5)
+
+
+def test_what_is_gone_has_no_tree():
+    process = subprocess.Popen([sys.executable, "-c", "pass"])
+    process.wait(20)
+    assert tree(process.pid) == []
+
+
+def test_usage_counts_handles_and_connections():
+    program = (
+        "import socket, time\n"
+        "kept = [socket.socket() for _ in range(5)] + [open('/dev/null') for _ in range(3)]\n"
+        "print('ready', flush=True); time.sleep(60)\n"
+    )
+    process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE)
+    try:
+        assert process.stdout is not None
+        process.stdout.readline()
+        found = usage(tree(process.pid))
+        assert found.connections == 5
+        assert found.handles >= 5 + 3
+        assert found.threads == 1
+        assert found.rss > 1e6
+    finally:
+        process.kill()
+        process.wait(10)
+    assert usage(tree(process.pid)).rss == 0
+
+
+def test_usage_adds_up():
+    one = Usage(rss=1, threads=2, handles=3, connections=4)
+    assert one + one == Usage(rss=2, threads=4, handles=6, connections=8)
