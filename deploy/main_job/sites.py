@@ -66,12 +66,17 @@ def channel_files(a: MariaDb, b: MariaDb, elasticsearch_url: str) -> dict[str, s
     def shop_tables(probe: str) -> list[dict[str, Any]]:
         return [{"from": f"{SCHEMA}.{name}"} for name in (*TABLES, f"probe_{probe}")]
 
+    # So that one node leads all three, and its death hits all of them.
+    nodes = {"prefer": ["n1"]}
     site_a, site_b = mysql(a, "${SHOP_A_PASSWORD}"), mysql(b, "${SHOP_B_PASSWORD}")
     sites = {
         "channel": "sites",
         "pipelines": [
-            {"name": "a-to-b", "source": site_a, "target": site_b, "tables": shop_tables("a")},
-            {"name": "b-to-a", "source": site_b, "target": site_a, "tables": shop_tables("b")},
+            {"name": name, "source": source, "target": target, "tables": tables, "nodes": nodes}
+            for name, source, target, tables in (
+                ("a-to-b", site_a, site_b, shop_tables("a")),
+                ("b-to-a", site_b, site_a, shop_tables("b")),
+            )
         ],
     }
     search = {
@@ -90,6 +95,7 @@ def channel_files(a: MariaDb, b: MariaDb, elasticsearch_url: str) -> dict[str, s
                     {"from": f"{SCHEMA}.order_items", "to": "items"},
                     {"from": f"{SCHEMA}.probe_a"},
                 ],
+                "nodes": nodes,
             }
         ],
     }

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.error import URLError
 
-from main_job.nodes import Cluster
 from main_job.sites import SCHEMA
+from setl_drills.nodes import Cluster
 from setl_embedded import MariaDb
 
 PIPELINES = ("sites/a-to-b", "sites/b-to-a", "search/a-to-search")

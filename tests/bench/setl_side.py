@@ -16,9 +16,9 @@ from urllib.error import URLError
 
 import yaml
 
+from arbiter.requests import change_state
 from arbiter.values import ChannelState
 from arbiter.zookeeper import ZooKeeperArbiter
-from setl.cli.cluster import change_state
 from setl_embedded import MariaDb, ZooKeeper
 from setl_embedded.ports import HOST, free_port
 from setl_embedded.process import spawn

@@ -8,7 +8,12 @@ from pathlib import Path
 import pytest
 
 CHECKOUT = Path(__file__).parents[2]
-ROOTS = (CHECKOUT / "setl", CHECKOUT / "arbiter", CHECKOUT / "deploy" / "setl_embedded")
+ROOTS = (
+    CHECKOUT / "setl",
+    CHECKOUT / "arbiter",
+    CHECKOUT / "deploy" / "setl_embedded",
+    CHECKOUT / "deploy" / "setl_drills",
+)
 
 
 def lint(folder):
@@ -69,6 +74,9 @@ def test_empty_packages_break_no_rule(skeleton):
         ("arbiter", "setl.errors"),
         ("setl_embedded", "setl.errors"),
         ("setl/node", "setl_embedded"),
+        ("setl/cli", "setl_drills"),
+        ("arbiter", "setl_drills"),
+        ("setl_embedded", "setl_drills"),
     ],
 )
 def test_a_forbidden_import_is_noticed(skeleton, importer, imported):

@@ -44,7 +44,9 @@ def test_schemas_and_statements_lie_inside_the_package(names):
     assert any(name.startswith("setl/sql/") and name.endswith(".sql") for name in names)
 
 
-@pytest.mark.parametrize("package", ["setl", "arbiter", "deploy/setl_embedded"])
+@pytest.mark.parametrize(
+    "package", ["setl", "arbiter", "deploy/setl_embedded", "deploy/setl_drills"]
+)
 def test_every_file_of_a_package_is_there(names, package):
     wanted = files_below(CHECKOUT / package)
     assert any(name.endswith("__init__.py") for name in wanted)
@@ -53,14 +55,16 @@ def test_every_file_of_a_package_is_there(names, package):
 
 def test_nothing_else_is_there(names):
     tops = {name.split("/")[0] for name in names if ".dist-info/" not in name}
-    assert tops == {"setl", "arbiter", "setl_embedded"}
+    assert tops == {"setl", "arbiter", "setl_embedded", "setl_drills"}
     assert not any("__pycache__" in name for name in names)
 
 
 def test_the_command_and_the_licence_are_declared(wheel, names):
     (entry_points,) = (name for name in names if name.endswith("entry_points.txt"))
     with zipfile.ZipFile(wheel) as archive:
-        assert b"setl = setl.cli.main:main" in archive.read(entry_points)
+        declared = archive.read(entry_points)
+    assert b"setl = setl.cli.main:main" in declared
+    assert b"drill = setl_drills.command:drill" in declared
     assert any(name.endswith("LICENSE") for name in names)
 
 
