@@ -245,7 +245,12 @@ class KazooSession:
     # -- for the keeper and its watches -----------------------------------------------------
 
     def beat(self, session: int, limit: float) -> None:
-        """See `arbiter.session.keeper.Heart.beat`: a sync is answered by the leading server."""
+        """See `arbiter.session.keeper.Heart.beat`: a sync is answered by the leading server.
+
+        A leading server that has lost its followers answers for up to ``syncLimit`` more. That
+        does no harm: the others notice no sooner, and whoever they elect gives every session its
+        whole timeout anew, so that this one ends here before it ends there.
+        """
         root = self._root
         self._ask(root, lambda client: client.sync_async(root), session=session, limit=limit)
         self._refused = ""
