@@ -38,7 +38,8 @@ class Figures:
         position: up to where everything is applied, as text.
         rows_total: row changes applied since the pipeline's first start, over all leaderships.
         rows_applied: row changes decoded and applied, before compaction.
-        rows_redelivered: of these, changes that an earlier leadership had already applied.
+        rows_redelivered: of these, changes that may have been applied before, by an earlier
+            leadership or by an attempt of this one that was repeated.
         rows_loopback: row changes dropped because this channel wrote them.
         rows_unmapped: rows entries dropped because no mapping wants their table.
         upserts: rows or documents written, after compaction.
