@@ -21,6 +21,8 @@ def client_context(tls: Tls) -> ssl.SSLContext:
         context = ssl.create_default_context(cafile=tls.ca or None)
     except OSError as error:
         raise Invalid(f"no certificates of authorities in {tls.ca}: {_reason(error)}") from error
+    # Python's own builds say so by themselves, those of distributions leave it to OpenSSL's file.
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.check_hostname = tls.check_hostname
     if tls.key and not tls.certificate:
         raise Invalid(f"the key {tls.key} is of no use without its certificate")
