@@ -28,10 +28,11 @@ _REST = (3.0, 8.0)
 """Seconds without a fault between two, shortest and longest."""
 
 # How much more than at first something may be at last: a factor, and an allowance for what is
-# small. The JVM's heap fills up to its limit before it is collected, so memory gets room.
+# small. The JVM's heap fills up to its limit before it is collected, so memory gets room. So do
+# its thread pools once a node leads: measured, from 126 threads to 310 to 325, where they stay.
 _FLAT = {
     "rss": (1.5, 300e6),
-    "threads": (1.2, 15),
+    "threads": (1.2, 220),
     "handles": (1.2, 30),
     "connections": (1.2, 15),
 }
