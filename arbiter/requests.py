@@ -144,9 +144,32 @@ def change_state(arbiter: Arbiter, name: str, state: ChannelState) -> Channel:
         NotFound: there is no such channel.
         Conflict: it keeps being changed.
     """
+    return _changed(arbiter, name, lambda channel: arbiter.set_state(channel, state))
+
+
+def pause_or_resume(arbiter: Arbiter, name: str, state: ChannelState) -> Channel:
+    """Change between START and PAUSE; a channel that is in `state` already is left as it is.
+
+    Raises:
+        Refused: it is stopped, or somebody stops it meanwhile; leaving that is a decision of
+            its own.
+        NotFound: there is no such channel.
+        Conflict: it keeps being changed.
+    """
+
+    def change(channel: Channel) -> Channel:
+        if channel.state is ChannelState.STOP:
+            raise Refused(f"the channel {name} is stopped; `setl start {name}` starts it")
+        return channel if channel.state is state else arbiter.set_state(channel, state)
+
+    return _changed(arbiter, name, change)
+
+
+def _changed(arbiter: Arbiter, name: str, change: Callable[[Channel], Channel]) -> Channel:
+    """Read a channel and change it, again if somebody else wrote in between."""
     for _ in range(_ATTEMPTS):
         try:
-            return arbiter.set_state(arbiter.channel(name), state)
+            return change(arbiter.channel(name))
         except Conflict:
             continue
     raise Conflict(f"the channel {name!r} keeps being changed by somebody else; try again")

@@ -45,6 +45,14 @@ _output = click.option(
     show_default=True,
     help="How to print the result.",
 )
+_timeout = click.option(
+    "--timeout",
+    type=click.FloatRange(min=0),
+    default=60.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long to wait.",
+)
 
 
 def cluster_options(command: F) -> F:
@@ -55,6 +63,11 @@ def cluster_options(command: F) -> F:
 def output_option(command: F) -> F:
     """The option of every command that prints a result."""
     return _output(command)
+
+
+def timeout_option(command: F) -> F:
+    """The option of every command that can wait until what it asked for is so."""
+    return _timeout(command)
 
 
 Connect = Callable[[str, str], AbstractContextManager[Arbiter]]

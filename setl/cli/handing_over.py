@@ -19,6 +19,7 @@ from setl.cli.cluster import (
     joined,
     output_option,
     pipeline_named,
+    timeout_option,
 )
 from setl.cli.cluster_view import PipelineView, look_at, moment
 from setl.cli.consent import confirm, yes_option
@@ -27,7 +28,6 @@ from setl.cli.times import parse_time
 from setl.cli.views import topology_line
 from setl.node.stored import preference_of
 
-_LIMIT = 60.0
 _SETTLING = 5.0
 _POLL = 0.2
 
@@ -67,10 +67,6 @@ _to = click.option("--to", default="", metavar="NODE", help="Who is to lead. [de
 _wait = click.option(
     "--wait/--no-wait", default=True, help="Wait until the new leader works. [default: wait]"
 )
-_limit = click.option(
-    "--timeout", type=click.FloatRange(min=0), default=_LIMIT, show_default=True, metavar="SECONDS",
-    help="How long to wait.",
-)  # fmt: skip
 
 
 @click.command()
@@ -80,7 +76,7 @@ _limit = click.option(
 @click.option("--cancel", is_flag=True, help="Take a scheduled switchover back.")
 @yes_option
 @_wait
-@_limit
+@timeout_option
 @cluster_options
 @output_option
 def switchover(  # noqa: PLR0917 - click passes options by name
@@ -122,7 +118,7 @@ def switchover(  # noqa: PLR0917 - click passes options by name
         def send() -> Signal:
             return requests.switchover(arbiter, ident, preference, asked, to=to, at=due)
 
-        sent = _sent(send, ident, SignalKind.SWITCHOVER, output)
+        sent = sent_by(send, ident, SignalKind.SWITCHOVER, output)
         _follow(arbiter, ident, sent, wait=wait, limit=timeout, output=output)
 
 
@@ -131,7 +127,7 @@ def switchover(  # noqa: PLR0917 - click passes options by name
 @_to
 @yes_option
 @_wait
-@_limit
+@timeout_option
 @cluster_options
 @output_option
 def failover(  # noqa: PLR0917 - click passes options by name
@@ -168,7 +164,7 @@ def failover(  # noqa: PLR0917 - click passes options by name
         def send() -> Signal:
             return requests.failover(arbiter, ident, preference, asked, to=to)
 
-        sent = _sent(send, ident, SignalKind.FAILOVER, output)
+        sent = sent_by(send, ident, SignalKind.FAILOVER, output)
         if output == "table" and view.leader:
             console().print("What is in flight will be redelivered.")
         _follow(arbiter, ident, sent, wait=wait, limit=timeout, output=output)
@@ -187,7 +183,7 @@ def _cancel(arbiter: Arbiter, ident: PipelineId, output: str) -> None:
     def take_back() -> Signal:
         return requests.cancel(arbiter, ident, asker())[-1]
 
-    signal = _sent(take_back, ident, SignalKind.SWITCHOVER, output)
+    signal = sent_by(take_back, ident, SignalKind.SWITCHOVER, output)
     outcome = Outcome(
         str(ident), signal.kind.value, "cancelled", from_=signal.leader, to=signal.to,
         at=moment(signal.at),
@@ -195,7 +191,8 @@ def _cancel(arbiter: Arbiter, ident: PipelineId, output: str) -> None:
     show(outcome, output, f"{ident}: the switchover scheduled at {outcome.at} is taken back")
 
 
-def _sent(send: Callable[[], Signal], ident: PipelineId, kind: SignalKind, output: str) -> Signal:
+def sent_by(send: Callable[[], Signal], ident: PipelineId, kind: SignalKind, output: str) -> Signal:
+    """What `send` returns; if it is refused, the error that says so."""
     try:
         return send()
     except Refused as error:

@@ -7,22 +7,24 @@ import time
 import click
 
 from arbiter import requests
-from arbiter.requests import Refused
-from arbiter.values import SignalKind, SignalState
-from setl.cli.cluster import AnswerNo, asker, cluster_options, joined, output_option, pipeline_named
-from setl.cli.handing_over import Outcome, refusal, show
-
-_LIMIT = 60.0
+from arbiter.values import Signal, SignalKind, SignalState
+from setl.cli.cluster import (
+    AnswerNo,
+    asker,
+    cluster_options,
+    joined,
+    output_option,
+    pipeline_named,
+    timeout_option,
+)
+from setl.cli.handing_over import Outcome, refusal, sent_by, show
 
 
 @click.command()
 @click.argument("what", type=click.Choice(("rollback", "restart")), metavar="rollback|restart")
 @click.argument("pipeline")
 @click.option("--wait/--no-wait", default=True, help="Wait for the answer. [default: wait]")
-@click.option(
-    "--timeout", type=click.FloatRange(min=0), default=_LIMIT, show_default=True, metavar="SECONDS",
-    help="How long to wait.",
-)  # fmt: skip
+@timeout_option
 @cluster_options
 @output_option
 def signal(  # noqa: PLR0917 - click passes options by name
@@ -36,10 +38,11 @@ def signal(  # noqa: PLR0917 - click passes options by name
     kind = SignalKind(what)
     with joined(zookeeper, root) as arbiter:
         ident = pipeline_named(arbiter.facts(), pipeline)
-        try:
-            sent = requests.ask_leader(arbiter, ident, kind, asker())
-        except Refused as error:
-            raise refusal(ident, kind, str(error), output) from None
+
+        def ask() -> Signal:
+            return requests.ask_leader(arbiter, ident, kind, asker())
+
+        sent = sent_by(ask, ident, kind, output)
         name = str(ident)
         if not wait:
             outcome = Outcome(name, what, "sent", from_=sent.leader, to=sent.leader)

@@ -10,27 +10,27 @@ from typing import Any
 import click
 
 from arbiter import requests
-from arbiter.port import Arbiter, Conflict, Unreachable
+from arbiter.port import Arbiter, Unreachable
 from arbiter.values import Channel, ChannelState
-from setl.cli.cluster import AnswerNo, channel_named, cluster_options, joined, output_option
+from setl.cli.cluster import (
+    AnswerNo,
+    channel_named,
+    cluster_options,
+    joined,
+    output_option,
+    timeout_option,
+)
 from setl.cli.cluster_view import NO_ANSWER, ClusterView, look_at
 from setl.cli.output import console, print_value
 from setl.node.stored import pipelines_of
 
-_LIMIT = 60.0
 _POLL = 0.2
 _OLD_FAILURE = 3.0
 """Seconds for which a pipeline that says "failed" may not have begun its next attempt yet."""
 
-_ATTEMPTS = 5
-
 _wait = click.option(
     "--wait/--no-wait", default=True, help="Wait until every pipeline follows. [default: wait]"
 )
-_limit = click.option(
-    "--timeout", type=click.FloatRange(min=0), default=_LIMIT, show_default=True, metavar="SECONDS",
-    help="How long to wait.",
-)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ def _state_command(name: str, state: ChannelState, text: str) -> click.Command:
     @click.command(name, help=text)
     @click.argument("channel")
     @_wait
-    @_limit
+    @timeout_option
     @cluster_options
     @output_option
     def command(  # noqa: PLR0917 - click passes options by name
@@ -67,17 +67,10 @@ def _state_command(name: str, state: ChannelState, text: str) -> click.Command:
 
 def _resumed(arbiter: Arbiter, name: str) -> Channel:
     """Leave PAUSE, and nothing else; somebody may stop the channel at the same time."""
-    for _ in range(_ATTEMPTS):
-        stored = arbiter.channel(name)
-        if stored.state is ChannelState.STOP:
-            raise AnswerNo(f"channel {name} is stopped: `setl start {name}` starts it")
-        if stored.state is ChannelState.START:
-            return stored
-        try:
-            return arbiter.set_state(stored, ChannelState.START)
-        except Conflict:
-            continue
-    raise Conflict(f"the channel {name!r} keeps being changed by somebody else; try again")
+    try:
+        return requests.pause_or_resume(arbiter, name, ChannelState.START)
+    except requests.Refused:
+        raise AnswerNo(f"channel {name} is stopped: `setl start {name}` starts it") from None
 
 
 def _follow(arbiter: Arbiter, channel: Channel, limit: float) -> Sequence[_Place]:

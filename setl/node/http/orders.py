@@ -10,14 +10,13 @@ from typing import NamedTuple
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
 from arbiter import requests
-from arbiter.port import Arbiter, Conflict
-from arbiter.requests import Asker, Refused
+from arbiter.port import Arbiter
+from arbiter.requests import Asker
 from arbiter.turns import Preference
-from arbiter.values import Channel, ChannelState, Facts, PipelineId, Signal
+from arbiter.values import ChannelState, Facts, PipelineId, Signal
 from setl.node.http.probes import OK, Reply, find_in
 from setl.node.stored import preference_of
 
-_ATTEMPTS = 5
 _LONGEST_NAME = 512
 
 
@@ -97,36 +96,15 @@ def cancel(arbiter: Arbiter, order: CancelOrder, asker: Asker) -> Reply:
 
 
 def pause(arbiter: Arbiter, order: ChannelOrder) -> Reply:
-    """Pause a channel that runs; raises as `_change` does."""
-    _change(arbiter, order.channel, ChannelState.PAUSE)
+    """Pause a channel that runs; raises what `arbiter.requests.pause_or_resume` does."""
+    requests.pause_or_resume(arbiter, order.channel, ChannelState.PAUSE)
     return _changed(order, ChannelState.PAUSE, "its leaders finish what is loading, then rest")
 
 
 def resume(arbiter: Arbiter, order: ChannelOrder) -> Reply:
-    """Let a paused channel go on; raises as `_change` does."""
-    _change(arbiter, order.channel, ChannelState.START)
+    """Let a paused channel go on; raises what `arbiter.requests.pause_or_resume` does."""
+    requests.pause_or_resume(arbiter, order.channel, ChannelState.START)
     return _changed(order, ChannelState.START, "its leaders go on within a cycle")
-
-
-def _change(arbiter: Arbiter, name: str, state: ChannelState) -> Channel:
-    """Set the state of a channel that is not stopped, once it is certain that it is not.
-
-    Raises:
-        Refused: it is stopped; leaving that is a decision of its own.
-        NotFound: there is no such channel.
-        Conflict: it keeps being changed.
-    """
-    for _ in range(_ATTEMPTS):
-        channel = arbiter.channel(name)
-        if channel.state is ChannelState.STOP:
-            raise Refused(f"the channel {name} is stopped; `setl start {name}` starts it")
-        if channel.state is state:
-            return channel
-        try:
-            return arbiter.set_state(channel, state)
-        except Conflict:
-            continue
-    raise Conflict(f"the channel {name!r} keeps being changed by somebody else; try again")
 
 
 def _changed(order: ChannelOrder, state: ChannelState, text: str) -> Reply:
