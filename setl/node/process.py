@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Iterable
 from contextlib import suppress
+from dataclasses import dataclass
 
 from prometheus_client import CollectorRegistry
 from py4j.protocol import Py4JError
@@ -45,6 +46,23 @@ _DRAIN_SECONDS = 30.0
 _DRAIN_WITHOUT_SPARK = 2.0  # nothing can be loaded any more, so there is little to wait for
 
 
+@dataclass(slots=True)
+class _Taken:
+    """A seat, and what it was taken for.
+
+    Attributes:
+        seat: the seat.
+        definition: the channel's, as it was then.
+        preference: which nodes the pipeline prefers.
+        complaint: what the arbiter refused last, "" for nothing.
+    """
+
+    seat: Seat
+    definition: object
+    preference: Preference
+    complaint: str = ""
+
+
 class NodeProcess:
     """A node from start to stop. `run` blocks; `stop` may be called from a signal handler."""
 
@@ -61,12 +79,9 @@ class NodeProcess:
             session_timeout=settings.session_timeout,
             access=settings.access,
         )
-        self._seats: dict[PipelineId, Seat] = {}
-        self._definitions: dict[PipelineId, object] = {}
-        self._preferences: dict[PipelineId, Preference] = {}
+        self._taken: dict[PipelineId, _Taken] = {}
         self._snapshot: Snapshot | None = None
         self._announced: NodeInfo | None = None
-        self._complaints: dict[PipelineId, str] = {}
         self._last_cycle: float | None = None  # none begun yet, or none any more
         self._spark: SparkSession | None = None
         registry = CollectorRegistry()
@@ -153,7 +168,7 @@ class NodeProcess:
         self.stop()
 
     def _current_seats(self) -> list[Seat]:
-        return list(self._seats.values())
+        return [taken.seat for taken in list(self._taken.values())]
 
     def _info(self) -> NodeInfo:
         return NodeInfo(
@@ -190,16 +205,16 @@ class NodeProcess:
         if snapshot.contact is Contact.CONNECTED:
             self._seat_pipelines(snapshot.facts.channels.values())
         turns = self._turns(snapshot.facts)
-        for seat in self._current_seats():
+        for ident, taken in self._taken.items():
             try:
-                seat.tick(snapshot, warm=self._warm, turn=turns.get(seat.pipeline, 0))
+                taken.seat.tick(snapshot, warm=self._warm, turn=turns.get(ident, 0))
             except ArbiterError as error:
-                self._complain(seat.pipeline, error)
+                self._complain(ident, taken, error)
 
-    def _complain(self, pipeline: PipelineId, error: ArbiterError) -> None:
+    def _complain(self, pipeline: PipelineId, taken: _Taken, error: ArbiterError) -> None:
         """Say once what the arbiter refuses; a cycle later it is the same."""
-        level = logging.DEBUG if self._complaints.get(pipeline) == str(error) else logging.WARNING
-        self._complaints[pipeline] = str(error)
+        level = logging.DEBUG if taken.complaint == str(error) else logging.WARNING
+        taken.complaint = str(error)
         place = fields(
             channel=pipeline.channel,
             pipeline=pipeline.pipeline,
@@ -225,38 +240,39 @@ class NodeProcess:
         """
         vacant = [
             ident
-            for ident in self._seats
+            for ident in self._taken
             if ident not in facts.mainstems
             and ident.channel in facts.channels
             and facts.channels[ident.channel].state is not ChannelState.STOP
         ]
         turns: dict[PipelineId, int] = {}
-        for ident, queue in queues(vacant, facts, self._preferences).items():
-            nid = self._settings.nid
+        preferences = {ident: self._taken[ident].preference for ident in vacant}
+        nid = self._settings.nid
+        for ident, queue in queues(vacant, facts, preferences).items():
             turns[ident] = queue.index(nid) if nid in queue else len(queue)
         return turns
 
     def _seat_pipelines(self, channels: Iterable[Channel]) -> None:
         """Take a seat for each pipeline; leave those whose channel changed or went away."""
         wanted = {ident: channel for channel in channels for ident in pipelines_of(channel)}
-        for ident, seat in list(self._seats.items()):
-            changed = ident not in wanted or self._definitions[ident] != wanted[ident].definition
-            if changed and self._leave_seat(seat):
-                del self._seats[ident]
+        for ident, taken in list(self._taken.items()):
+            changed = ident not in wanted or taken.definition != wanted[ident].definition
+            if changed and self._leave_seat(taken.seat):
+                del self._taken[ident]
         for ident, channel in wanted.items():
-            if ident not in self._seats:
-                self._preferences[ident] = preference_of(channel, ident.pipeline)
-                self._seats[ident] = self._take_seat(ident, channel)
-                self._definitions[ident] = channel.definition
+            if ident not in self._taken:
+                preference = preference_of(channel, ident.pipeline)
+                seat = self._take_seat(ident, channel, preference)
+                self._taken[ident] = _Taken(seat, channel.definition, preference)
 
-    def _take_seat(self, ident: PipelineId, channel: Channel) -> Seat:
+    def _take_seat(self, ident: PipelineId, channel: Channel, preference: Preference) -> Seat:
         campaign = Campaign(
             self._arbiter,
             ident,
             self._settings.nid,
             self._settings.election,
             self._clock,
-            preference=self._preferences[ident],
+            preference=preference,
         )
 
         def build(epoch: int, progress: Progress) -> PipelineRun:

@@ -243,17 +243,14 @@ class Seat:
 
     def _say_overtaken(self, mainstem: Mainstem) -> None:
         """Tell the cluster; a refusal is not acted on here, the next tick will see why."""
-        try:
+        reason = self._standing.reason if self._standing else ""
+        item = HistoryItem(mainstem.epoch, self._nid, reason, self._clock.now())
+
+        def record() -> None:
             self._arbiter.set_mainstem_status(self.pipeline, mainstem, MainstemStatus.OVERTAKE)
-            reason = self._standing.reason if self._standing else ""
-            self._arbiter.add_history(
-                self.pipeline,
-                HistoryItem(mainstem.epoch, self._nid, reason, self._clock.now()),
-            )
-        except ArbiterError as error:
-            _log.warning(
-                "leadership could not be recorded", extra=self._fields(mainstem, error=str(error))
-            )
+            self._arbiter.add_history(self.pipeline, item)
+
+        self._recording(record, mainstem)
 
     def _record_cost(self, standing: Standing, mainstem: Mainstem) -> None:
         """Amend the history once it is known how long nobody applied and what was redelivered."""
@@ -272,16 +269,20 @@ class Seat:
             outage,
             settled.redelivered,
         )
-        try:
-            self._arbiter.add_history(self.pipeline, item)
-        except ArbiterError as error:
-            _log.warning(
-                "leadership could not be recorded", extra=self._fields(mainstem, error=str(error))
-            )
+        self._recording(lambda: self._arbiter.add_history(self.pipeline, item), mainstem)
         _log.info(
             "pipeline has taken over",
             extra=self._fields(mainstem, outage=outage, redelivered=settled.redelivered),
         )
+
+    def _recording(self, record: Callable[[], None], mainstem: Mainstem) -> None:
+        """Write something down for others; a leadership goes on without it."""
+        try:
+            record()
+        except ArbiterError as error:
+            _log.warning(
+                "leadership could not be recorded", extra=self._fields(mainstem, error=str(error))
+            )
 
     def _fields(self, mainstem: Mainstem, **values: object) -> dict[str, object]:
         return fields(
