@@ -42,11 +42,7 @@ def switchover(world: World, seed: int) -> DrillResult:
             rehearsal.require(
                 now is follower, f"{now.nid} leads {pipeline} instead of {follower.nid}"
             )
-        result = rehearsal.finish()
-        rehearsal.require(
-            not result.redelivered, f"a switchover redelivered {result.redelivered} rows"
-        )
-        return result
+        return _finish_without_redelivery(rehearsal)
 
 
 def scheduled_switchover(world: World, seed: int) -> DrillResult:
@@ -71,11 +67,13 @@ def scheduled_switchover(world: World, seed: int) -> DrillResult:
         fault.at = max(due, fault.at)
         rehearsal.expect_takeover(fault, None, planned=True)
         rehearsal.require(rehearsal.leader() is not leader, f"{leader.nid} leads as before")
-        result = rehearsal.finish()
-        rehearsal.require(
-            not result.redelivered, f"a switchover redelivered {result.redelivered} rows"
-        )
-        return result
+        return _finish_without_redelivery(rehearsal)
+
+
+def _finish_without_redelivery(rehearsal: Rehearsal) -> DrillResult:
+    result = rehearsal.finish()
+    rehearsal.require(not result.redelivered, f"a switchover redelivered {result.redelivered} rows")
+    return result
 
 
 def crash_while_paused(world: World, seed: int) -> DrillResult:
