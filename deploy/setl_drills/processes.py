@@ -39,6 +39,7 @@ class Usage:
     Attributes:
         rss: resident memory in bytes.
         threads: threads.
+        jvm_threads: of these, those of the JVM, whose pools it fills by rules of its own.
         handles: open file handles, sockets included.
         connections: of these, sockets.
     """
@@ -47,6 +48,12 @@ class Usage:
     threads: int = 0
     handles: int = 0
     connections: int = 0
+    jvm_threads: int = 0
+
+    @property
+    def python_threads(self) -> int:
+        """Threads outside the JVM, all of which setl or its libraries have started."""
+        return self.threads - self.jvm_threads
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(
@@ -54,6 +61,7 @@ class Usage:
             self.threads + other.threads,
             self.handles + other.handles,
             self.connections + other.connections,
+            self.jvm_threads + other.jvm_threads,
         )
 
 
@@ -114,19 +122,21 @@ def usage(processes: Iterable[Process]) -> Usage:
     total = Usage()
     for process in processes:
         with contextlib.suppress(OSError, ValueError):
-            total += _usage(_PROC / str(process.pid))
+            total += _usage(_PROC / str(process.pid), process.role)
     return total
 
 
-def _usage(folder: Path) -> Usage:
+def _usage(folder: Path, role: Role) -> Usage:
     resident = int((folder / "statm").read_text().split()[1]) * _PAGE
     targets: list[str] = []
     for handle in (folder / "fd").iterdir():
         with contextlib.suppress(OSError):
             targets.append(str(handle.readlink()))
+    threads = sum(1 for _ in (folder / "task").iterdir())
     return Usage(
         rss=resident,
-        threads=sum(1 for _ in (folder / "task").iterdir()),
+        threads=threads,
+        jvm_threads=threads if role is Role.JVM else 0,
         handles=len(targets),
         connections=sum(target.startswith("socket:") for target in targets),
     )

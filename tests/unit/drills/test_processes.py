@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from setl_drills.processes import Role, Usage, alive, send, tree, usage
+from setl_drills.processes import Process, Role, Usage, alive, send, tree, usage
 from tests.waiting import eventually
 
 # A chain of processes; each is called by its first argument, and starts the next one.
@@ -89,3 +89,13 @@ def test_usage_counts_handles_and_connections():
 def test_usage_adds_up():
     one = Usage(rss=1, threads=2, handles=3, connections=4)
     assert one + one == Usage(rss=2, threads=4, handles=6, connections=8)
+
+
+def test_threads_of_the_jvm_are_counted_apart():
+    process = subprocess.Popen(["sleep", "60"])
+    try:
+        as_jvm = usage([Process(process.pid, Role.JVM), Process(process.pid, Role.WORKER)])
+        assert (as_jvm.threads, as_jvm.jvm_threads, as_jvm.python_threads) == (2, 1, 1)
+    finally:
+        process.kill()
+        process.wait(10)
