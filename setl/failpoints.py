@@ -34,17 +34,23 @@ POINTS = {
     "take.after_fence": "the epoch is raised in the target, the checkpoint is not read yet",
     "select.batch": "a batch was selected",
     "extract.done": "loops and unmapped rows are dropped, nothing is sent to Spark yet",
-    "load.before_job": "right before the Spark job",
+    "load.before_job": "right before the Spark job, or before a relay appends records",
     "task.before_load": "in a task: rows are transformed, nothing is written",
     "task.before_commit": "in a task: rows are written, the transaction is open",
     "task.after_commit": "in a task: its transaction is committed, others of the load may not be",
+    "ddl.begun": "a schema change is written down as begun, it is not run",
+    "ddl.ran": "a schema change has run on the target, which is not written down",
+    "ddl.done": "a schema change is written down as done, the checkpoint is before it",
+    "relay.appended": "records of a relay are appended, none of them is settled",
     "load.after_job": "the load is in the target, the checkpoint is not stored",
-    "checkpoint.stored": "the checkpoint is stored, the batches are not acknowledged",
+    "checkpoint.stored": "the checkpoint is stored if it was due, the batches are not acknowledged",
     "batch.acked": "the batches are acknowledged",
 }
 """Every point, in the order in which a batch passes them, with what is true there.
 
-For Elasticsearch, which has no transactions, "commit" is the bulk request.
+For Elasticsearch, which has no transactions, "commit" is the bulk request. Relays pass no point of
+Extract and of tasks, and nothing but relays passes theirs. Nothing but schema changes passes those
+of ``ddl``.
 """
 
 _folder = os.environ.get(FOLDER, "")

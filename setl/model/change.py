@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import NamedTuple
 
+from setl.model.document import DocumentForm
 from setl.model.schema import Column, RowSchema
 
 
@@ -77,6 +78,10 @@ class TargetChanges:
         deletes: keys to delete (values of the key columns, in key order).
         upsert_versions: source order of each upsert.
         delete_versions: source order of each delete.
+        group: name of the table group, None if the table is in none.
+        document: how rows become documents; None joins the key for the id. Rows of different
+            forms are different documents, even if their keys are equal.
+        source: ``schema.table`` that the rows come from, "" if they come from several.
     """
 
     target: tuple[str, str]
@@ -86,3 +91,10 @@ class TargetChanges:
     deletes: list[Row] = field(default_factory=list[Row])
     upsert_versions: list[int] = field(default_factory=list[int])
     delete_versions: list[int] = field(default_factory=list[int])
+    group: str | None = None
+    document: DocumentForm | None = None
+    source: str = ""
+
+    def without_rows(self) -> TargetChanges:
+        """Changes for the same target and columns, none yet."""
+        return replace(self, upserts=[], deletes=[], upsert_versions=[], delete_versions=[])

@@ -6,6 +6,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from setl.model.position import Position
+from setl.model.session import StatementSession
 
 
 class EntryKind(Enum):
@@ -31,10 +32,12 @@ class Entry(NamedTuple):
         transaction: GTID of the transaction it belongs to, "" if unknown.
         rows: number of row changes in it; for binlog events an estimate of at least 1, since
             the exact number takes decoding.
-        payload: the record's bytes as they came; rows are decoded from it in Spark tasks.
+        payload: the record's bytes as they came; rows are decoded from it in Spark tasks. Of a
+            BEGIN in a binlog, the event, which says who wrote the transaction; else empty.
         context: other bytes that decoding needs, shared between entries (binlog: the
             FORMAT_DESCRIPTION and TABLE_MAP events).
         statement: the text of a DDL statement, else "".
+        session: of DDL, the session that ran it, as far as the stream tells; else None.
     """
 
     kind: EntryKind
@@ -47,3 +50,9 @@ class Entry(NamedTuple):
     payload: bytes = b""
     context: tuple[bytes, ...] = ()
     statement: str = ""
+    session: StatementSession | None = None
+
+    @property
+    def default_schema(self) -> str:
+        """Of DDL, the schema of names without one."""
+        return self.schema if self.session is None else self.session.schema

@@ -194,3 +194,21 @@ def document_version(generation: int, position: Position) -> int:
 def version_generation(version: int) -> int:
     """The generation that a document version was made of."""
     return version >> BINLOG_FILE_BITS + BINLOG_OFFSET_BITS
+
+
+def version_text(version: int, near: Position | None) -> str:
+    """The position that a document version was made from, as text.
+
+    Args:
+        version: what `document_version` gave.
+        near: any position of the same stream, which tells what versions do not: the topic, or
+            how binlog files are called. None gives the bare numbers.
+    """
+    major = version >> BINLOG_OFFSET_BITS & (1 << BINLOG_FILE_BITS) - 1
+    minor = version & (1 << BINLOG_OFFSET_BITS) - 1
+    if isinstance(near, KafkaPosition):
+        return str(KafkaPosition(near.topic, near.partition, major << BINLOG_OFFSET_BITS | minor))
+    if near is None:
+        return f"{major}:{minor}"
+    name, _, number = near.file.rpartition(".")
+    return str(BinlogPosition(f"{name}.{major:0{len(number)}d}", minor))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
+from typing import Final
 
 
 class Kind(Enum):
@@ -25,6 +26,34 @@ class Kind(Enum):
     BIT = "bit"  # int
     BINARY = "binary"  # bytes
     GEOMETRY = "geometry"  # bytes: 4 bytes SRID, then WKB
+    ROWS = "rows"  # rows of another table with the columns `Column.fields`; only in documents
+
+
+COLUMN_KINDS: Final = tuple(kind for kind in Kind if kind is not Kind.ROWS)
+"""What a column of a table can be."""
+
+
+@dataclass(frozen=True, slots=True)
+class Capacity:
+    """What a column of a table holds, as its server describes it.
+
+    Attributes:
+        type: the server's name of its type in lower case, such as ``varchar``.
+        length: characters or bytes of text and binary types, else 0.
+        scale: digits after the point, or of a second's fraction; None for any number.
+        labels: of ENUM and SET, else empty.
+        nullable: whether it takes NULL.
+        fills_null: whether the server puts a value of its own where NULL is written.
+        charset: of text types, else "".
+    """
+
+    type: str
+    length: int = 0
+    scale: int | None = None
+    labels: tuple[str, ...] = ()
+    nullable: bool = True
+    fills_null: bool = False
+    charset: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +69,8 @@ class Column:
         binary_order: whether text compares byte by byte; only then are two spellings of a key
             surely two keys.
         generated: whether the server computes it, so that it cannot be written.
+        capacity: what it holds; only known when a server was asked.
+        fields: of ROWS, the columns of these rows; else empty.
     """
 
     name: str
@@ -49,6 +80,8 @@ class Column:
     unsigned: bool = False
     binary_order: bool = False
     generated: bool = False
+    capacity: Capacity | None = field(default=None, compare=False)
+    fields: tuple[Column, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -59,7 +92,9 @@ class RowSchema:
         schema: the database.
         table: the table.
         columns: its columns.
-        key: indexes of the primary key's columns in key order; empty if there is none.
+        key: indexes of the primary key's columns in key order; empty if there is none. A unique
+            key without nullable columns counts as primary where there is no other, as the
+            servers and their binlogs have it.
         unique: indexes of each further unique key; only known when a server was asked.
     """
 
@@ -83,3 +118,15 @@ class RowSchema:
     def index(self) -> dict[str, int]:
         """Column name → its place in a row."""
         return {name: i for i, name in enumerate(self.names)}
+
+    @cached_property
+    def folded(self) -> dict[str, int]:
+        """Column name in lower case → its place in a row; -1 where columns differ by case only.
+
+        MySQL has no two such columns, other sources of DTS do.
+        """
+        places: dict[str, int] = {}
+        for i, name in enumerate(self.names):
+            lowered = name.lower()
+            places[lowered] = -1 if lowered in places else i
+        return places
