@@ -2,9 +2,12 @@
 
 Where Python's codec of the same name decodes some bytes in another way than MySQL does, MySQL's
 way is used; the differences were found by asking a MariaDB server for every byte (or pair of
-bytes) of every character set. Differences that remain: ``sjis`` 815F is a full-width backslash
-here and a plain one there, and user-defined or vendor-specific characters of the Japanese EUC
-sets are refused.
+bytes) of every character set. Differences that remain: user-defined or vendor-specific
+characters of the Japanese EUC sets are refused.
+
+A few sets have one character at two places (``cp932`` at 398, ``sjis`` the backslash, ``big5``
+four, ``armscii8`` six). Text of theirs stays the same text, but a server that writes it chooses
+one of the two.
 """
 
 from __future__ import annotations
@@ -125,7 +128,9 @@ _TRANSLATED: Final[dict[str, dict[int, int]]] = {
         0xA3: 0xFFE1,
         0xAC: 0xFFE2,
     },
+    # The plain backslash is at the place of the full-width one.
     "ujis": {0xFF3C: 0x5C},
+    "sjis": {0xFF3C: 0x5C},
 }
 
 BINARY: Final = "binary"

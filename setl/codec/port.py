@@ -25,6 +25,7 @@ class RowCodec(Protocol):
 
         Raises:
             DataError: the bytes cannot be understood, or hold a value that no `Kind` has.
+            ConfigurationError: the source writes too little into its binlog to decode any row.
         """
         ...
 

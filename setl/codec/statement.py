@@ -96,6 +96,8 @@ def parse_statement(text: str, default_schema: str) -> Statement:
         default_schema: schema of names without one.
     """
     words = _tokens(text[:_TEXT_READ])
+    if _upper(words[:2]) == ["SET", "STATEMENT"] and "FOR" in _upper(words):
+        words = words[_upper(words).index("FOR") + 1 :]  # MariaDB: SET STATEMENT … FOR statement
     verb = words[0].upper() if words else ""
     second = words[1].upper() if len(words) > 1 else ""
     if verb == "SAVEPOINT" or (verb == "ROLLBACK" and second == "TO"):
@@ -112,6 +114,10 @@ def parse_statement(text: str, default_schema: str) -> Statement:
 
 def _tokens(text: str) -> list[str]:
     return _TOKEN.findall(_SKIPPED.sub(lambda found: found.group("quoted") or " ", text))
+
+
+def _upper(words: list[str]) -> list[str]:
+    return [word.upper() for word in words]
 
 
 def _unquoted(word: str) -> str:

@@ -56,9 +56,20 @@ class EventType(IntEnum):
 
 
 INSERTS: Final = frozenset({EventType.WRITE_ROWS_V1, EventType.WRITE_ROWS})
-UPDATES: Final = frozenset({EventType.UPDATE_ROWS_V1, EventType.UPDATE_ROWS})
+UPDATES: Final = frozenset(
+    {EventType.UPDATE_ROWS_V1, EventType.UPDATE_ROWS, EventType.PARTIAL_UPDATE_ROWS}
+)
 DELETES: Final = frozenset({EventType.DELETE_ROWS_V1, EventType.DELETE_ROWS})
-ROWS: Final = INSERTS | UPDATES | DELETES
+# MariaDB's, whose images are compressed, and the types that they are otherwise.
+COMPRESSED_ROWS: Final[dict[int, EventType]] = {
+    EventType.MARIADB_WRITE_ROWS_COMPRESSED_V1: EventType.WRITE_ROWS_V1,
+    EventType.MARIADB_UPDATE_ROWS_COMPRESSED_V1: EventType.UPDATE_ROWS_V1,
+    EventType.MARIADB_DELETE_ROWS_COMPRESSED_V1: EventType.DELETE_ROWS_V1,
+    EventType.MARIADB_WRITE_ROWS_COMPRESSED: EventType.WRITE_ROWS,
+    EventType.MARIADB_UPDATE_ROWS_COMPRESSED: EventType.UPDATE_ROWS,
+    EventType.MARIADB_DELETE_ROWS_COMPRESSED: EventType.DELETE_ROWS,
+}
+ROWS: Final = INSERTS | UPDATES | DELETES | COMPRESSED_ROWS.keys()
 # Version 1, MariaDB's: without the block of extra data.
 FIRST_ROWS: Final = frozenset(
     {EventType.WRITE_ROWS_V1, EventType.UPDATE_ROWS_V1, EventType.DELETE_ROWS_V1}
@@ -77,6 +88,15 @@ def has_checksums(format_description: bytes) -> bool:
     The event names the algorithm in the byte before its own checksum: 0 none, 1 CRC32.
     """
     return format_description[-CHECKSUM_BYTES - 1] == 1
+
+
+def without_checksums(format_description: bytes) -> bytes:
+    """The same FORMAT_DESCRIPTION event, but saying that events have no CRC32.
+
+    Those that are compressed together with others have none.
+    """
+    at = len(format_description) - CHECKSUM_BYTES - 1
+    return format_description[:at] + b"\0" + format_description[at + 1 :]
 
 
 def is_mariadb(format_description: bytes) -> bool:

@@ -12,6 +12,7 @@ import uuid
 from bisect import bisect_right
 from typing import Final, Protocol
 
+from setl.codec.binlog.gtid_event import variable_integer
 from setl.errors import FatalError
 
 
@@ -57,6 +58,7 @@ class MariadbGtids:
 
 
 _INTERVAL: Final = re.compile(r"(\d+)(?:-(\d+))?")
+_TAG: Final = re.compile(r"[a-z_][a-z0-9_]{0,31}")
 
 
 def mariadb_gtids(text: str) -> frozenset[tuple[int, int, int]]:
@@ -100,39 +102,48 @@ def same_gtids(one: str, other: str) -> bool:
 
 
 class MysqlGtids:
-    """MySQL's set: for each server's UUID the intervals of executed numbers."""
+    """MySQL's set: for each source the intervals of executed numbers.
+
+    A source is a server's UUID, or a UUID and a tag with a colon between. Servers write the tags
+    of a UUID behind it, as in ``uuid:1-3:tag:1-5``; here each is a part of its own, as in
+    ``uuid:1-3,uuid:tag:1-5``, which servers understand too.
+    """
 
     def __init__(self, text: str = "") -> None:
-        # uuid → starts and ends (inclusive), both ascending and apart from each other
+        # source → starts and ends (inclusive), both ascending and apart from each other
         self._intervals: dict[str, tuple[list[int], list[int]]] = {}
         self._texts: dict[str, str] = {}
         for part in filter(None, (part.strip() for part in text.split(","))):
-            server, *intervals = part.split(":")
-            for interval in intervals:
-                found = _INTERVAL.fullmatch(interval.strip())
-                if found is None:
+            server, *words = (word.strip().lower() for word in part.split(":"))
+            source = server
+            for word in words:
+                found = _INTERVAL.fullmatch(word)
+                if found is not None:
+                    first = int(found.group(1))
+                    self.add_interval(source, first, int(found.group(2) or first))
+                elif _TAG.fullmatch(word):
+                    source = f"{server}:{word}"
+                else:
                     raise FatalError(
                         f"not a set of GTIDs that can be followed: {part!r}",
-                        hint="GTIDs with tags are not supported",
+                        hint="They are written uuid:1-100, or uuid:tag:1-100, with commas between",
                     )
-                first = int(found.group(1))
-                self.add_interval(server.strip().lower(), first, int(found.group(2) or first))
 
     def add(self, gtid: str) -> None:
         """See `ExecutedGtids.add`."""
-        server, _, number = gtid.partition(":")
-        self.add_interval(server, int(number), int(number))
+        source, _, number = gtid.rpartition(":")
+        self.add_interval(source, int(number), int(number))
 
-    def add_interval(self, server: str, first: int, last: int) -> None:
+    def add_interval(self, source: str, first: int, last: int) -> None:
         """Take in the numbers from `first` to `last`."""
-        starts, ends = self._intervals.setdefault(server, ([], []))
+        starts, ends = self._intervals.setdefault(source, ([], []))
         # All intervals that overlap or touch [first, last] become one with it.
         low = bisect_right(ends, first - 2)
         high = bisect_right(starts, last + 1)
         if low < high:
             first, last = min(first, starts[low]), max(last, ends[high - 1])
         starts[low:high], ends[low:high] = [first], [last]
-        self._texts[server] = server + "".join(
+        self._texts[source] = source + "".join(
             f":{a}" if a == b else f":{a}-{b}" for a, b in zip(starts, ends, strict=True)
         )
 
@@ -140,27 +151,66 @@ class MysqlGtids:
         texts = self._texts
         if len(texts) == 1:
             return next(iter(texts.values()))
-        return ",".join(texts[server] for server in sorted(texts))
+        return ",".join(texts[source] for source in sorted(texts))
 
     @classmethod
-    def from_previous_event(cls, body: bytes) -> MysqlGtids | None:
-        """From the body of a PREVIOUS_GTIDS event; None for a format with tags.
+    def from_previous_event(cls, body: bytes) -> MysqlGtids:
+        """From the body of a PREVIOUS_GTIDS event.
 
-        Number of servers, then for each its UUID, the number of intervals and these, with
-        exclusive ends; all numbers take 8 bytes. Servers that know tags put the format into
-        the first number's highest byte.
+        Number of sources, then for each its UUID, the number of intervals and these, with
+        exclusive ends; all numbers take 8 bytes. If any has a tag, the first and the last byte
+        of the number of sources are 1, and behind each UUID stands the length of its tag, as a
+        `variable_integer`, and the tag. Source: ``Gtid_set::encode`` in MySQL.
+
+        Raises:
+            struct.error, ValueError, IndexError: it is none.
         """
         gtids = cls()
         (count,) = struct.unpack_from("<Q", body)
-        if count >> 56:
-            return None
+        form = count >> 56
+        if form > 1:
+            raise ValueError(f"its form {form} is not known")
+        count = count >> 8 & 0xFFFF_FFFF_FFFF if form else count
         at = 8
         for _ in range(count):
-            server = str(uuid.UUID(bytes=body[at : at + 16]))
-            (intervals,) = struct.unpack_from("<Q", body, at + 16)
-            at += 24
+            source = str(uuid.UUID(bytes=body[at : at + 16]))
+            at += 16
+            if form:
+                length, at = variable_integer(body, at)
+                if length:
+                    source += ":" + body[at : at + length].decode("ascii")
+                at += length
+            (intervals,) = struct.unpack_from("<Q", body, at)
+            at += 8
             for _ in range(intervals):
                 first, end = struct.unpack_from("<QQ", body, at)
-                gtids.add_interval(server, first, end - 1)
+                gtids.add_interval(source, first, end - 1)
                 at += 16
         return gtids
+
+    def encoded(self) -> bytes:
+        """The set as a server takes it in COM_BINLOG_DUMP_GTID: as in the event above."""
+        sources = sorted(self._intervals)
+        tagged = any(":" in source for source in sources)
+        data = struct.pack("<Q", 1 << 56 | len(sources) << 8 | 1 if tagged else len(sources))
+        for source in sources:
+            server, _, tag = source.partition(":")
+            starts, ends = self._intervals[source]
+            data += uuid.UUID(server).bytes
+            if tagged:
+                data += bytes([len(tag) << 1]) + tag.encode("ascii")
+            data += struct.pack("<Q", len(starts))
+            for first, last in zip(starts, ends, strict=True):
+                data += struct.pack("<QQ", first, last + 1)
+        return data
+
+
+def executed_gtids(text: str) -> ExecutedGtids | None:
+    """The GTIDs that a text names, of either server; None for an empty one.
+
+    Raises:
+        FatalError, ValueError: it is no set of GTIDs.
+    """
+    if not text:
+        return None
+    return MysqlGtids(text) if ":" in text else MariadbGtids(text)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import struct
-import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from setl.codec.binlog.event import (
@@ -15,10 +14,14 @@ from setl.codec.binlog.event import (
     ROWS,
     SKIPPED,
     EventType,
+    without_checksums,
 )
-from setl.codec.binlog.gtid import ExecutedGtids, MariadbGtids, MysqlGtids
-from setl.codec.binlog.query import parse_query
-from setl.codec.binlog.refused import REFUSED
+from setl.codec.binlog.gtid import ExecutedGtids, MariadbGtids, MysqlGtids, executed_gtids
+from setl.codec.binlog.gtid_event import gtid_of, is_announcement
+from setl.codec.binlog.inflation import inflated_query
+from setl.codec.binlog.payload import payload_events
+from setl.codec.binlog.query import parse_query, parse_session
+from setl.codec.binlog.refused import damaged, refused, statement_format, taken_back, too_dense
 from setl.codec.binlog.row_estimate import RowEstimate
 from setl.codec.binlog.table_map import parse_table_map, table_map_body
 from setl.codec.binlog.transaction import OpenTransaction
@@ -36,7 +39,11 @@ _COMMON: Final = {
     "COMMIT": Statement(StatementKind.COMMIT),
 }
 
-_Reader = Callable[[bytes, bool, int], Sequence[Entry]]
+_INSIDE: Final = (EventType.TABLE_MAP, EventType.QUERY, EventType.XID, EventType.XA_PREPARE)
+# Numbered inside a compressed transaction, so that each of their entries has a place.
+_PLACED: Final = ROWS | {EventType.QUERY}
+
+_Reader = Callable[[bytes, bool, int], Iterable[Entry]]
 
 
 class _Table(NamedTuple):
@@ -58,6 +65,11 @@ class BinlogHeaderReader:
 
     Entries of a transaction come out together with its end, see `OpenTransaction`.
 
+    A transaction that is compressed as a whole is one event, and events inside it have no
+    place in the file. Their entries count up from its first byte: they are in order, come before
+    what follows, and are the same whenever it is read. Nobody reads from there, since reading
+    begins in front of a transaction; its COMMIT lies behind the event.
+
     Positions carry the executed GTIDs if they were known at the start, or from the first file
     on whose beginning was read; until then they carry "".
 
@@ -75,22 +87,28 @@ class BinlogHeaderReader:
             hold_bytes: bytes of one transaction beyond which its rows come out before its end.
         """
         self._file = start.file
-        self._offset = start.offset
-        self._gtids: ExecutedGtids | None = _gtids_from(start.gtid)
+        self._offset: int = start.offset
+        self._gtids: ExecutedGtids | None = executed_gtids(start.gtid)
         self._executed = start.gtid
         self._origin = start.origin
         self._transaction = ""
         self._open = False
+        self._announced = False  # the statement that follows has no effect
         self._held = OpenTransaction(hold_bytes)
-        self._format = b""
+        self._format = self._plain_format = b""
+        self._inner_end: int = 0  # end of the compressed transaction that is being read, or 0
         self._tables: dict[bytes, _Table] = {}
         self._by_body: dict[bytes, _Table] = {}
+        self._by_plain_body: dict[bytes, _Table] = {}  # of events without checksums
         self._readers: dict[int, _Reader] = {
             EventType.TABLE_MAP: self._table_map,
             EventType.MARIADB_GTID: self._mariadb_gtid,
             EventType.GTID: self._mysql_gtid,
+            EventType.GTID_TAGGED: self._mysql_gtid,
             EventType.ANONYMOUS_GTID: self._mysql_gtid,
             EventType.QUERY: self._query,
+            EventType.MARIADB_QUERY_COMPRESSED: self._compressed_query,
+            EventType.TRANSACTION_PAYLOAD: self._compressed_transaction,
             EventType.XID: self._commit,
             EventType.XA_PREPARE: self._commit,
             EventType.ROTATE: self._rotate,
@@ -99,13 +117,14 @@ class BinlogHeaderReader:
             EventType.MARIADB_GTID_LIST: self._gtid_list,
             **dict.fromkeys(ROWS, self._rows_event),
         }
+        self._inner = {kind: self._readers[kind] for kind in (*ROWS, *_INSIDE)}
 
     @property
     def position(self) -> BinlogPosition:
         """The place after the last event read, which may lie inside a transaction."""
         return BinlogPosition(self._file, self._offset, self._executed, self._origin)
 
-    def read(self, event: bytes, *, checksum: bool) -> Sequence[Entry]:
+    def read(self, event: bytes, *, checksum: bool) -> Iterable[Entry]:
         """Take the next event in.
 
         Args:
@@ -113,10 +132,13 @@ class BinlogHeaderReader:
             checksum: whether its last four bytes are a checksum.
 
         Returns:
-            The entries that are complete with it, in order; most events complete none.
+            The entries that are complete with it, in order; most events complete none. Those of
+            a compressed transaction are uncompressed as they are taken, and all of them have
+            to be taken before the next event is read.
 
         Raises:
-            FatalError: the event cannot be replicated, or is damaged.
+            FatalError: the event cannot be replicated, or is damaged; also while entries are
+                taken.
             TransientError: the stream comes from another file than the start's.
         """
         try:
@@ -133,8 +155,28 @@ class BinlogHeaderReader:
         except (struct.error, LookupError, ValueError) as error:
             raise self._damaged(event[4] if len(event) > 4 else 0, str(error)) from error
         if kind not in SKIPPED and not flags & IGNORABLE_FLAG:
-            raise self._refusal(kind)
+            raise refused(kind, self.position)
         return ()
+
+    def _compressed_transaction(self, event: bytes, checksum: bool, _: int) -> Iterator[Entry]:  # noqa: FBT001
+        end = self._offset
+        self._offset = end - len(event)
+        self._inner_end = end
+        try:
+            for inner in payload_events(event, checksum=checksum):
+                seconds, kind, _, _, _, flags = EVENT_HEADER.unpack_from(inner)
+                if kind in _PLACED:
+                    self._offset += 1
+                    if self._offset >= end:
+                        raise too_dense(len(event), self.position, self._transaction)
+                reader = self._inner.get(kind)
+                if reader is not None:
+                    yield from reader(inner, False, seconds)  # noqa: FBT003 - no checksum
+                elif kind not in SKIPPED and not flags & IGNORABLE_FLAG:
+                    raise refused(kind, self.position)
+        except (struct.error, LookupError, ValueError, OSError) as error:
+            raise self._damaged(event[4], str(error)) from error
+        self._offset, self._inner_end = end, 0
 
     # ---- rows
 
@@ -161,13 +203,15 @@ class BinlogHeaderReader:
 
     def _table_map(self, event: bytes, checksum: bool, _: int) -> Sequence[Entry]:  # noqa: FBT001
         body = table_map_body(event, checksum=checksum)
-        table = self._by_body.get(body)
+        by_body = self._by_body if checksum else self._by_plain_body
+        table = by_body.get(body)
         if table is None:
             parsed = parse_table_map(body)
-            table = _Table(parsed.schema, parsed.table, (self._format, event), RowEstimate(parsed))
-            if len(self._by_body) >= _TABLES_KEPT:
-                self._by_body.clear()
-            self._by_body[body] = table
+            context = (self._format if checksum else self._plain_format, event)
+            table = _Table(parsed.schema, parsed.table, context, RowEstimate(parsed))
+            if len(by_body) >= _TABLES_KEPT:
+                by_body.clear()
+            by_body[body] = table
         self._tables[body[:6]] = table
         return ()
 
@@ -176,8 +220,9 @@ class BinlogHeaderReader:
             self._identify(event, self._origin, seconds)
         # The same server writes the same event into every file, but for a time of creation.
         if _timeless(event) != _timeless(self._format):
-            self._format = event
+            self._format, self._plain_format = event, without_checksums(event)
             self._by_body.clear()
+            self._by_plain_body.clear()
         self._tables.clear()
         return ()
 
@@ -198,24 +243,28 @@ class BinlogHeaderReader:
         sequence, domain, flags = struct.unpack_from("<QIB", event, HEADER_BYTES)
         (server,) = struct.unpack_from("<I", event, 5)
         self._transaction = f"{domain}-{server}-{sequence}"
-        return () if flags & _MARIADB_STANDALONE else self._begin(seconds)
+        if flags & _MARIADB_STANDALONE:
+            self._announced = is_announcement(event)
+            return ()
+        return self._begin(event, seconds)
 
     def _mysql_gtid(self, event: bytes, _checksum: bool, _seconds: int) -> Sequence[Entry]:  # noqa: FBT001
-        if event[4] == EventType.ANONYMOUS_GTID:
-            self._transaction = ""
-            return ()
-        server = uuid.UUID(bytes=event[HEADER_BYTES + 1 : HEADER_BYTES + 17])
-        (number,) = struct.unpack_from("<q", event, HEADER_BYTES + 17)
-        self._transaction = f"{server}:{number}"
+        self._transaction = gtid_of(event)
         return ()
 
-    def _begin(self, seconds: int) -> Sequence[Entry]:
+    def _begin(self, event: bytes, seconds: int) -> Sequence[Entry]:
         if not self._open:
             self._open = True
             if len(self._tables) >= _TABLES_KEPT:
                 self._tables.clear()  # each statement sends the maps of its tables again
             self._held.begin(
-                Entry(EntryKind.BEGIN, self.position, float(seconds), transaction=self._transaction)
+                Entry(
+                    EntryKind.BEGIN,
+                    self.position,
+                    float(seconds),
+                    transaction=self._transaction,
+                    payload=event,
+                )
             )
         return ()
 
@@ -230,12 +279,12 @@ class BinlogHeaderReader:
     def _rollback(self, seconds: int, text: str) -> Sequence[Entry]:
         begin = self._held.rollback() if self._open else []
         if begin is None:
-            raise self._taken_back(text)
+            raise taken_back(text, self.position, self._transaction)
         return [*begin, self._end(EntryKind.COMMIT, seconds)]
 
     def _rollback_to(self, name: str, text: str) -> Sequence[Entry]:
         if self._open and not self._held.rollback_to(name):
-            raise self._taken_back(text)
+            raise taken_back(text, self.position, self._transaction)
         return ()
 
     def _end(self, kind: EntryKind, seconds: int) -> Entry:
@@ -245,10 +294,14 @@ class BinlogHeaderReader:
             self._gtids.add(transaction)
             self._executed = str(self._gtids)
         self._transaction = ""
-        self._open = False
+        self._open = self._announced = False
+        self._offset = self._inner_end or self._offset
         return Entry(kind, self.position, float(seconds), transaction=transaction)
 
     # ---- statements
+
+    def _compressed_query(self, event: bytes, checksum: bool, seconds: int) -> Iterable[Entry]:  # noqa: FBT001
+        return self._query(inflated_query(event, checksum=checksum), False, seconds)  # noqa: FBT003
 
     def _query(self, event: bytes, checksum: bool, seconds: int) -> Sequence[Entry]:  # noqa: FBT001
         schema, text = parse_query(event, checksum=checksum)
@@ -256,7 +309,7 @@ class BinlogHeaderReader:
         entries: Sequence[Entry] = ()
         match statement.kind:
             case StatementKind.BEGIN | StatementKind.XA_START:
-                entries = self._begin(seconds)
+                entries = self._begin(event, seconds)
             case StatementKind.COMMIT | StatementKind.XA_COMMIT:
                 entries = self._commit(event, checksum, seconds)
             case StatementKind.ROLLBACK:
@@ -265,23 +318,21 @@ class BinlogHeaderReader:
                 self._held.savepoint(statement.name)
             case StatementKind.ROLLBACK_TO_SAVEPOINT:
                 entries = self._rollback_to(statement.name, text)
-            case StatementKind.DDL:
-                entries = self._ddl(statement, schema, text, seconds)
+            case StatementKind.DDL if not self._announced:
+                entries = self._ddl(statement, event, text, seconds)
             case StatementKind.ROWS:
-                raise self._statement_format(schema, text)
+                raise statement_format(schema, text, self.position)
             case StatementKind.XA_ROLLBACK:
-                raise self._taken_back(text)
-            case StatementKind.OTHER if not self._open:
+                raise taken_back(text, self.position, self._transaction)
+            case StatementKind.OTHER | StatementKind.DDL if not self._open:
                 entries = (self._end(EntryKind.HEARTBEAT, seconds),)
             case _:
                 pass
         return entries
 
-    def _ddl(self, statement: Statement, schema: str, text: str, seconds: int) -> Sequence[Entry]:
-        if statement.tables:
-            schema, table = statement.tables[0]
-        else:
-            table = ""
+    def _ddl(self, statement: Statement, event: bytes, text: str, seconds: int) -> Sequence[Entry]:
+        session = parse_session(event)
+        schema, table = statement.tables[0] if statement.tables else (session.schema, "")
         # CREATE TABLE ... SELECT stands inside a transaction, whose rows follow.
         transaction = self._transaction
         if not self._open:
@@ -300,6 +351,7 @@ class BinlogHeaderReader:
                 table,
                 transaction,
                 statement=text,
+                session=session,
             )
         )
 
@@ -316,7 +368,8 @@ class BinlogHeaderReader:
         if self._origin is not None:
             self._origin = BinlogOrigin(self._origin.server)
         if self._open and self._held.rollback() is None:
-            raise self._taken_back("the file ends inside a transaction")
+            what = "the file ends inside a transaction"
+            raise taken_back(what, self.position, self._transaction)
         # Transactions do not go on in another file: this one was lost with the server.
         self._open = False
         self._transaction = ""
@@ -338,45 +391,8 @@ class BinlogHeaderReader:
         self._executed = "" if gtids is None else str(gtids)
         return ()
 
-    # ---- refusals
-
-    def _statement_format(self, schema: str, text: str) -> FatalError:
-        return FatalError(
-            f"the source logged a statement instead of its rows: {text[:80]!r}",
-            hint="SET GLOBAL binlog_format='ROW' on the source, let no session choose otherwise, "
-            "then load the table again or move the position past it",
-            position=self.position,
-            schema=schema,
-        )
-
-    def _taken_back(self, text: str) -> FatalError:
-        return FatalError(
-            f"the source took back rows that were read already: {text[:80]}",
-            hint="Compare source and target, then move the position past it",
-            position=self.position,
-            transaction=self._transaction,
-        )
-
-    def _refusal(self, kind: int) -> FatalError:
-        name, hint = REFUSED.get(
-            kind, ("events of a type that is not known", "This server's version is too new")
-        )
-        return FatalError(
-            f"the binlog holds {name} (event type {kind})", hint=hint, position=self.position
-        )
-
     def _damaged(self, kind: int, reason: str) -> FatalError:
-        return FatalError(
-            f"an event of type {kind} in the binlog is damaged: {reason}",
-            hint="Check the binlog with mysqlbinlog --verify-binlog-checksum on the source",
-            position=self.position,
-        )
-
-
-def _gtids_from(text: str) -> ExecutedGtids | None:
-    if not text:
-        return None
-    return MysqlGtids(text) if ":" in text else MariadbGtids(text)
+        return damaged(kind, reason, self.position)
 
 
 def _timeless(format_description: bytes) -> bytes:

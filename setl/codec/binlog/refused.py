@@ -1,18 +1,16 @@
-"""Events that cannot be replicated, and which setting of the source makes it write others."""
+"""What in a binlog cannot be replicated, and the errors that say so."""
 
 from __future__ import annotations
 
 from typing import Final
 
 from setl.codec.binlog.event import EventType
+from setl.errors import FatalError
+from setl.model.position import BinlogPosition
 
-_COMPRESSED: Final = (
-    "compressed events",
-    "SET GLOBAL log_bin_compress=OFF on the source, then move the position on",
-)
 _OLD_ROWS: Final = ("rows in the format of MySQL 5.1.5", "Upgrade the source")
 
-REFUSED: Final[dict[int, tuple[str, str]]] = {
+_REFUSED: Final[dict[int, tuple[str, str]]] = {
     EventType.EXECUTE_LOAD_QUERY: (
         "LOAD DATA as a statement",
         "SET GLOBAL binlog_format='ROW' on the source, then load the table again",
@@ -24,23 +22,54 @@ REFUSED: Final[dict[int, tuple[str, str]]] = {
         "an incident: the source says that it lost changes",
         "Load the tables again from a new position",
     ),
-    EventType.PARTIAL_UPDATE_ROWS: (
-        "partial updates of JSON values",
-        "SET GLOBAL binlog_row_value_options='' on the source, then move the position on",
-    ),
-    EventType.TRANSACTION_PAYLOAD: (
-        "compressed transactions",
-        "SET GLOBAL binlog_transaction_compression=OFF on the source, then move the position on",
-    ),
-    EventType.GTID_TAGGED: (
-        "GTIDs with tags",
-        "Use GTID_NEXT=AUTOMATIC without a tag on the source, then move the position on",
-    ),
-    EventType.MARIADB_QUERY_COMPRESSED: _COMPRESSED,
-    EventType.MARIADB_WRITE_ROWS_COMPRESSED_V1: _COMPRESSED,
-    EventType.MARIADB_UPDATE_ROWS_COMPRESSED_V1: _COMPRESSED,
-    EventType.MARIADB_DELETE_ROWS_COMPRESSED_V1: _COMPRESSED,
-    EventType.MARIADB_WRITE_ROWS_COMPRESSED: _COMPRESSED,
-    EventType.MARIADB_UPDATE_ROWS_COMPRESSED: _COMPRESSED,
-    EventType.MARIADB_DELETE_ROWS_COMPRESSED: _COMPRESSED,
 }
+
+
+def refused(kind: int, position: BinlogPosition) -> FatalError:
+    """The error about an event of a type that cannot be replicated."""
+    name, hint = _REFUSED.get(
+        kind, ("events of a type that is not known", "This server's version is too new")
+    )
+    return FatalError(f"the binlog holds {name} (event type {kind})", hint=hint, position=position)
+
+
+def damaged(kind: int, reason: str, position: BinlogPosition) -> FatalError:
+    """The error about an event whose bytes make no sense."""
+    return FatalError(
+        f"an event of type {kind} in the binlog is damaged: {reason}",
+        hint="Check the binlog with mysqlbinlog --verify-binlog-checksum on the source",
+        position=position,
+    )
+
+
+def statement_format(schema: str, text: str, position: BinlogPosition) -> FatalError:
+    """The error about rows that were changed by a statement, which stands there instead."""
+    return FatalError(
+        f"the source logged a statement instead of its rows: {text[:80]!r}",
+        hint="SET GLOBAL binlog_format='ROW' on the source, let no session choose otherwise, "
+        "then load the table again or move the position past it",
+        position=position,
+        schema=schema,
+    )
+
+
+def taken_back(text: str, position: BinlogPosition, transaction: str) -> FatalError:
+    """The error about rows that did not take effect, after they were passed on."""
+    return FatalError(
+        f"the source took back rows that were read already: {text[:80]}",
+        hint="Compare source and target, then move the position past it",
+        position=position,
+        transaction=transaction,
+    )
+
+
+def too_dense(size: int, position: BinlogPosition, transaction: str) -> FatalError:
+    """The error about a compressed transaction with more events than bytes to place them at."""
+    return FatalError(
+        f"a transaction was compressed to {size} bytes and holds more changes than that, so "
+        "they cannot be told apart by their places",
+        hint="SET SESSION binlog_transaction_compression=OFF where such transactions come from, "
+        "then load the tables again or move the position past it",
+        position=position,
+        transaction=transaction,
+    )

@@ -5,11 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from setl.codec.binlog.event import HEADER_BYTES, UPDATES, packed_integer
+from setl.codec.binlog.event import (
+    COMPRESSED_ROWS,
+    HEADER_BYTES,
+    UPDATES,
+    EventType,
+    packed_integer,
+)
+from setl.codec.binlog.inflation import images_bytes, inflated_rows
 from setl.codec.binlog.table_map import TableMap, value_bytes
 
 _SAMPLE_ROWS: Final = 8  # rows measured at the front of an event
 _SAMPLE_EVERY: Final = 64  # events of one table between two measurements
+_FIRST_COMPRESSED: Final = min(COMPRESSED_ROWS)
 
 
 class RowEstimate:
@@ -25,7 +33,13 @@ class RowEstimate:
         self._next_sample = 0
 
     def rows(self, event: bytes, event_type: int, *, checksum: bool) -> int:
-        """Estimated row changes in a ROWS event, at least 1."""
+        """Estimated row changes in a ROWS event, at least 1.
+
+        Raises:
+            ValueError, LookupError: it is compressed, and cannot be uncompressed.
+        """
+        if event_type >= _FIRST_COMPRESSED:
+            return self._compressed_rows(event, checksum=checksum)
         size = len(event) - (4 if checksum else 0)
         update = event_type in UPDATES
         # Header, table id and flags, and in version 2 an empty block of extra data.
@@ -37,6 +51,14 @@ class RowEstimate:
         bitmaps = (len(self._values) + 7) // 8 * (2 if update else 1)
         images = (size - front - 1 - bitmaps) / (self._average or 1.0)
         return max(1, round(images / 2 if update else images))
+
+    def _compressed_rows(self, event: bytes, *, checksum: bool) -> int:
+        if self._next_sample == 0:
+            plain = inflated_rows(event, checksum=checksum)
+            return self.rows(plain, plain[4], checksum=False)
+        self._next_sample -= 1
+        images = images_bytes(event) / (self._average or 1.0)
+        return max(1, round(images / 2 if COMPRESSED_ROWS[event[4]] in UPDATES else images))
 
     def _measure(self, event: bytes, front: int, *, update: bool) -> None:
         at = front
@@ -61,7 +83,9 @@ class RowEstimate:
             present.append(int.from_bytes(event[at : at + width], "little"))
             at += width
         sizes: list[int] = []
-        while at < len(event) and len(sizes) < _SAMPLE_ROWS * 2:
+        # Behind the first before image of partial updates come images of another form.
+        most = 1 if event[4] == EventType.PARTIAL_UPDATE_ROWS else _SAMPLE_ROWS * 2
+        while at < len(event) and len(sizes) < most:
             end = self._image_end(event, at, present[len(sizes) % len(present)])
             sizes.append(end - at)
             at = end

@@ -11,11 +11,20 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple
 
 from setl.codec.binlog.collation import charset_of, compares_bytes
-from setl.codec.binlog.event import packed_integer
-from setl.codec.binlog.table_map import ColumnType, TableMap, WireColumn
+from setl.codec.binlog.event import has_checksums, is_mariadb, packed_integer
+from setl.codec.binlog.table_map import (
+    ColumnType,
+    TableMap,
+    WireColumn,
+    parse_table_map,
+    table_map_body,
+)
 from setl.codec.charset import BINARY, decoder
-from setl.errors import DataError
+from setl.errors import ConfigurationError, DataError
 from setl.model.schema import Column, Kind, RowSchema
+
+CHECK_BINLOG: Final = "Check the binlog with mysqlbinlog --verify-binlog-checksum on the source"
+"""Hint of errors about bytes that make no sense."""
 
 _SIGNEDNESS: Final = 1
 _DEFAULT_CHARSET: Final = 2
@@ -109,24 +118,50 @@ class ColumnDetail(NamedTuple):
 
 
 class TableDetail(NamedTuple):
-    """A table's schema, and what reading each of its columns takes."""
+    """A table's schema, how its columns lie in a row, and what else reading each of them takes."""
 
     schema: RowSchema
+    columns: tuple[WireColumn, ...]
     details: tuple[ColumnDetail, ...]
+
+
+def described_table(context: tuple[bytes, ...]) -> TableDetail:
+    """What the context of a rows entry says: its FORMAT_DESCRIPTION and its TABLE_MAP event.
+
+    Raises:
+        DataError: it cannot be understood, or lacks something that decoding needs.
+    """
+    try:
+        format_description, table_map = context
+        body = table_map_body(table_map, checksum=has_checksums(format_description))
+        return describe_table(parse_table_map(body), mariadb=is_mariadb(format_description))
+    except (LookupError, ValueError) as error:
+        raise damaged_description(error) from error
+
+
+def damaged_description(error: Exception) -> DataError:
+    """The error to raise where a TABLE_MAP event makes no sense."""
+    return DataError(
+        f"the binlog's description of a table cannot be read: {error}", hint=CHECK_BINLOG
+    )
 
 
 def describe_table(table: TableMap, *, mariadb: bool) -> TableDetail:
     """Put a TABLE_MAP event's layout and metadata together.
 
     Raises:
-        DataError: there are no column names, or a column has a type that is not known.
+        ConfigurationError: there are no column names.
+        DataError: a column has a type that is not known.
         ValueError, LookupError: the metadata is damaged.
     """
     fields = _fields(table.optional)
     columns = table.columns
     names = _strings(fields.get(_COLUMN_NAME, b""))
-    if len(names) != len(columns):
-        raise DataError(
+    if names and len(names) != len(columns):
+        raise ValueError(f"{len(names)} names for {len(columns)} columns")
+    if not names:
+        # A setting and no faulty record: every row would be.
+        raise ConfigurationError(
             "the binlog does not name the columns",
             hint="SET GLOBAL binlog_row_metadata=FULL on the source, then start after that",
             schema=table.schema,
@@ -158,7 +193,7 @@ def describe_table(table: TableMap, *, mariadb: bool) -> TableDetail:
         for i, (column, name) in enumerate(zip(columns, names, strict=True))
     )
     schema = RowSchema(table.schema, table.table, tuple(d.column for d in details), key)
-    return TableDetail(schema, details)
+    return TableDetail(schema, columns, details)
 
 
 def _detail(

@@ -10,22 +10,25 @@ from typing import Final, NamedTuple
 
 from setl.codec.binlog.event import (
     CHECKSUM_BYTES,
+    COMPRESSED_ROWS,
     DELETES,
     FIRST_ROWS,
     HEADER_BYTES,
     INSERTS,
     UPDATES,
+    EventType,
     has_checksums,
-    is_mariadb,
     packed_integer,
 )
-from setl.codec.binlog.row_schema import ColumnDetail, describe_table
-from setl.codec.binlog.table_map import (
-    ColumnType,
-    WireColumn,
-    parse_table_map,
-    table_map_body,
+from setl.codec.binlog.inflation import inflated_rows
+from setl.codec.binlog.partial_update import partial_images
+from setl.codec.binlog.row_schema import (
+    CHECK_BINLOG,
+    ColumnDetail,
+    damaged_description,
+    described_table,
 )
+from setl.codec.binlog.table_map import ColumnType, WireColumn
 from setl.codec.binlog.value_number import (
     Reader,
     bit_reader,
@@ -50,7 +53,6 @@ from setl.model.change import ABSENT, DecodedRows, Op, Row, Value
 from setl.model.schema import Kind, RowSchema
 
 _TABLES_KEPT: Final = 1024
-_HINT: Final = "Check the binlog with mysqlbinlog --verify-binlog-checksum on the source"
 
 # What reading damaged bytes raises.
 DAMAGED: Final = (struct.error, LookupError, ValueError, zlib.error)
@@ -61,6 +63,7 @@ class _Decoder(NamedTuple):
 
     schema: RowSchema
     readers: tuple[Reader, ...]
+    json: tuple[tuple[int, Reader], ...]  # JSON columns, and readers that leave values as they are
 
 
 class BinlogRowCodec:
@@ -78,11 +81,16 @@ class BinlogRowCodec:
         table = self._decoders.get(context) or self._learn(context)
         checksum = has_checksums(context[0])
         try:
+            if payload[4] in COMPRESSED_ROWS:
+                payload, checksum = inflated_rows(payload, checksum=checksum), False
             return _decode_event(payload, table, checksum=checksum)
+        except DataError as error:
+            error.at(schema=table.schema.schema, table=table.schema.table)
+            raise
         except DAMAGED as error:
             raise DataError(
                 f"a binlog event of {len(payload)} bytes cannot be decoded: {error}",
-                hint=_HINT,
+                hint=CHECK_BINLOG,
                 schema=table.schema.schema,
                 table=table.schema.table,
                 column=_broken_column(payload, table, checksum=checksum),
@@ -93,22 +101,22 @@ class BinlogRowCodec:
         return (self._decoders.get(context) or self._learn(context)).schema
 
     def _learn(self, context: tuple[bytes, ...]) -> _Decoder:
+        table = described_table(context)
         try:
-            format_description, table_map = context
-            body = table_map_body(table_map, checksum=has_checksums(format_description))
-            layout = parse_table_map(body)
-            table = describe_table(layout, mariadb=is_mariadb(format_description))
             readers = tuple(
                 [
                     value_reader(column, detail)
-                    for column, detail in zip(layout.columns, table.details, strict=True)
+                    for column, detail in zip(table.columns, table.details, strict=True)
                 ]
             )
         except DAMAGED as error:
-            raise DataError(
-                f"the binlog's description of a table cannot be read: {error}", hint=_HINT
-            ) from error
-        known = _Decoder(table.schema, readers)
+            raise damaged_description(error) from error
+        json = tuple(
+            (i, piece_reader(column, bytes))
+            for i, column in enumerate(table.columns)
+            if column.type == ColumnType.JSON
+        )
+        known = _Decoder(table.schema, readers, json)
         if len(self._decoders) >= _TABLES_KEPT:
             self._decoders.clear()
         self._decoders[context] = known
@@ -125,16 +133,51 @@ def _decode_event(event: bytes, table: _Decoder, *, checksum: bool) -> DecodedRo
     present, at = _bitmap(event, at, count)
     if kind in UPDATES:
         after, at = _bitmap(event, at, count)
-        images = _images(event, at, end, (table.readers, present), (table.readers, after))
-        return DecodedRows(
-            table.schema, Op.UPDATE, list(zip(images[::2], images[1::2], strict=True))
+        if kind == EventType.PARTIAL_UPDATE_ROWS:
+            raw = list(table.readers)
+            for column, read in table.json:
+                raw[column] = read
+            json = [column for column, _ in table.json]
+            images = partial_images(event, at, end, raw, json, present=present, after=after)
+        else:
+            images = _images(event, at, end, (table.readers, present), (table.readers, after))
+        pairs: list[tuple[Row | None, Row | None]] = list(
+            zip(images[::2], images[1::2], strict=True)
         )
+        if after != (1 << count) - 1:
+            _refuse_replaced(table.schema, pairs)
+        return DecodedRows(table.schema, Op.UPDATE, pairs)
+    if kind in INSERTS and present != (1 << count) - 1:
+        raise _unsaid("an insert leaves columns out, whose defaults are not known")
     images = _images(event, at, end, (table.readers, present))
     if kind in INSERTS:
         return DecodedRows(table.schema, Op.INSERT, [(None, image) for image in images])
     if kind in DELETES:
         return DecodedRows(table.schema, Op.DELETE, [(image, None) for image in images])
     raise ValueError(f"an event of type {kind} holds no rows")
+
+
+def _refuse_replaced(schema: RowSchema, pairs: list[tuple[Row | None, Row | None]]) -> None:
+    """Refuse updates that may have been a REPLACE, or an INSERT with ON DUPLICATE KEY UPDATE.
+
+    Other updates say of the row behind them only what they set, so the rest is as it was. A
+    REPLACE sets the columns that it does not name to their defaults, and does not say so either:
+    MariaDB logs it as an update that mentions the key again. With ``NOBLOB`` all updates do.
+    """
+    key = schema.key
+    for before, after in pairs:
+        if before is None or after is None or not key:
+            continue
+        if all(after[i] is not ABSENT and after[i] == before[i] for i in key):
+            raise _unsaid("an update leaves columns out, which may have been set to their defaults")
+
+
+def _unsaid(what: str) -> DataError:
+    return DataError(
+        what,
+        hint="SET GLOBAL binlog_row_image='FULL' on the source, let no session choose otherwise, "
+        "then load the table again",
+    )
 
 
 def _rows_start(event: bytes) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 from setl.codec.dts.wire import MALFORMED, is_whole_record, read_common, read_front, read_tagged
@@ -9,6 +10,7 @@ from setl.codec.statement import parse_statement
 from setl.errors import DataError, FatalError
 from setl.model.entry import Entry, EntryKind
 from setl.model.position import KafkaPosition
+from setl.model.session import StatementSession
 
 _ROWS: Final = frozenset({"INSERT", "UPDATE", "DELETE", "INIT"})
 
@@ -22,13 +24,24 @@ _ENDS: Final = frozenset({"COMMIT", "ROLLBACK", "ABORT"})
 MOCK_BYTES: Final = 48
 """DTS replaces records that a subscription filters out by fillers of at most this size."""
 
+FULL_LOAD: Final = "INIT"
+"""`Entry.statement` of a row of a full load, which was read from its table and not changed."""
+
+_SCHEMA_TAG: Final = "l_db_name"
+_TABLE_TAG: Final = "l_tb_name"
+_TABLE_TAG_BYTES: Final = _TABLE_TAG.encode()
+
+# Offsets after which a full load without transactions may resume, so that the checkpoint moves
+# on though no COMMIT comes. Multiples, so that reading again finds the same boundaries.
+_LOADED_TOGETHER: Final = 512
+
 _ESCAPED_DOT: Final = "\\u002E"  # six characters, inside a part of objectName
 _NAMES_KEPT: Final = 4096
 
 _names: dict[str, tuple[str, str]] = {}
 
 
-def read_header(value: bytes, position: KafkaPosition) -> Entry:
+def read_header(value: bytes, position: KafkaPosition, *, logical_names: bool = True) -> Entry:
     """Read the front of one Kafka value.
 
     Rows cost 5 to 10 µs whatever their width; BEGIN is read up to its tags, since the GTID is
@@ -38,13 +51,15 @@ def read_header(value: bytes, position: KafkaPosition) -> Entry:
         value: the record's value; empty for a record without one.
         position: the place after the record. If its timestamp is 0, the entry's position has
             the record's own.
+        logical_names: see `row_name`.
 
     Returns:
         The entry, with `value` as payload of rows. INIT (a row of a full load) is a rows
-        entry. DDL names only a schema; its table is the first one in the statement, "" if there
-        is none. ROLLBACK and ABORT are COMMIT entries with that word as `statement`: what is
-        right then depends on the rows before it, see `DtsHeaderReader`. Fillers and
-        everything that carries no change are heartbeats, so that the position moves on.
+        entry with that word as `statement`. DDL names only a schema; its table is the first one
+        in the statement, "" if there is none. ROLLBACK and ABORT are COMMIT entries with that
+        word as `statement`: what is right then depends on the rows before it, see
+        `DtsHeaderReader`. Fillers and everything that carries no change are heartbeats, so that
+        the position moves on.
 
     Raises:
         DataError: the bytes are no DTS record.
@@ -70,20 +85,29 @@ def read_header(value: bytes, position: KafkaPosition) -> Entry:
     if operation in _ROWS:
         if not name:
             raise _malformed(position, f"a record of operation {operation} names no table")
-        schema, table = _names.get(name) or split_name(name)
-        return Entry(EntryKind.ROWS, position, float(seconds), schema, table, "", 1, value, (), "")
-    return _bare(operation, value, position, seconds)
+        if logical_names and _TABLE_TAG_BYTES in value:  # as a tag, or in a value of the row
+            schema, table = row_name(name, _tags(value, position))
+        else:
+            schema, table = _names.get(name) or split_name(name)
+        mark = FULL_LOAD if operation == FULL_LOAD else ""
+        return Entry(
+            EntryKind.ROWS, position, float(seconds), schema, table, "", 1, value, (), mark
+        )
+    return _bare(operation, value, position, seconds, logical_names=logical_names)
 
 
-def _bare(operation: str, value: bytes, position: KafkaPosition, seconds: int) -> Entry:
+def _bare(
+    operation: str, value: bytes, position: KafkaPosition, seconds: int, *, logical_names: bool
+) -> Entry:
     """The entry of a record without rows."""
     if operation == "BEGIN":
-        return Entry(EntryKind.BEGIN, position, float(seconds), transaction=_gtid(value, position))
+        gtid = _tags(value, position).get("GTID", "")
+        return Entry(EntryKind.BEGIN, position, float(seconds), transaction=gtid)
     if operation in _ENDS:
         statement = "" if operation == "COMMIT" else operation
         return Entry(EntryKind.COMMIT, position, float(seconds), statement=statement)
     if operation == "DDL":
-        return _ddl(value, position)
+        return _ddl(value, position, logical_names=logical_names)
     if operation in _IDLE:
         return _heartbeat(position, seconds)
     raise _malformed(position, f"unknown operation {operation}")
@@ -94,10 +118,24 @@ class DtsHeaderReader:
 
     `read_header` looks at one record alone. A ROLLBACK or ABORT takes back rows that were
     delivered before it, and those may be applied already.
+
+    Rows of a full load come without BEGIN and COMMIT, for hours. They were read from a table, so
+    they belong to no transaction, neither to one that stands open before them nor to what
+    follows. `boundary` says so where the stream does not, and now and then among them.
+
+    Attributes:
+        boundary: a COMMIT that stands before the entry that was read last, at the place after the
+            record before that; None if there is none, as nearly always.
     """
 
-    def __init__(self) -> None:
-        self._rows = 0
+    def __init__(self, *, logical_names: bool = True) -> None:
+        """Start between two transactions; see `row_name` for the names."""
+        self.boundary: Entry | None = None
+        self._logical_names = logical_names
+        self._rows = 0  # since the last boundary
+        self._begun = False  # whether a BEGIN stands before them
+        self._loading = False  # whether the record before is a row of a full load
+        self._before: Entry | None = None  # the record before
 
     def read(self, value: bytes, position: KafkaPosition) -> Entry:
         """The next record's entry; see `read_header`.
@@ -106,7 +144,12 @@ class DtsHeaderReader:
             DataError: the bytes are no DTS record.
             FatalError: a transaction ends with ROLLBACK or ABORT after rows.
         """
-        entry = read_header(value, position)
+        entry = read_header(value, position, logical_names=self._logical_names)
+        self.boundary = None
+        loaded = entry.statement == FULL_LOAD and entry.kind is EntryKind.ROWS and not self._begun
+        if loaded or self._loading:
+            self._full_load(entry, loaded=loaded)
+        self._before = entry
         if entry.kind is EntryKind.ROWS:
             self._rows += 1
         elif entry.kind is not EntryKind.HEARTBEAT:
@@ -118,7 +161,38 @@ class DtsHeaderReader:
                     position=position,
                 )
             self._rows = 0
+            self._begun = entry.kind is EntryKind.BEGIN
         return entry
+
+    def _full_load(self, entry: Entry, *, loaded: bool) -> None:
+        """Take in the first or a further row of a full load, or what follows the last one."""
+        before = self._before
+        if self._loading and loaded:
+            ends = before is not None and _together(before) != _together(entry)
+        else:
+            # Rows that no COMMIT has ended are of a transaction that has ended all the same.
+            ends = self._rows > 0
+        if ends and before is not None:
+            self.boundary = Entry(EntryKind.COMMIT, before.position, before.timestamp)
+            self._rows = 0
+        self._loading = loaded
+
+
+def _together(entry: Entry) -> int:
+    """The same number for records of a full load between which there is no boundary."""
+    return (entry.position.order[1] - 1) // _LOADED_TOGETHER
+
+
+def row_name(name: str, tags: Mapping[str, str]) -> tuple[str, str]:
+    """Schema and table of a row as its mapping means them.
+
+    DRDS and PolarDB-X split a table over many databases. ``objectName`` is then one of the parts,
+    and two tags tell the logical name, that of the table that people know. Records of other
+    sources have no such tags.
+    """
+    schema, table = _names.get(name) or split_name(name)
+    logical = tags.get(_TABLE_TAG)
+    return (tags.get(_SCHEMA_TAG) or schema, logical) if logical else (schema, table)
 
 
 def split_name(name: str) -> tuple[str, str]:
@@ -136,15 +210,14 @@ def split_name(name: str) -> tuple[str, str]:
     return parts
 
 
-def _gtid(value: bytes, position: KafkaPosition) -> str:
+def _tags(value: bytes, position: KafkaPosition) -> dict[str, str]:
     try:
-        tags: dict[str, str] = read_tagged(value)["tags"]
+        return read_tagged(value)["tags"]
     except MALFORMED as error:
         raise _malformed(position, str(error)) from error
-    return tags.get("GTID", "")
 
 
-def _ddl(value: bytes, position: KafkaPosition) -> Entry:
+def _ddl(value: bytes, position: KafkaPosition, *, logical_names: bool) -> Entry:
     try:
         record: dict[str, Any] = read_common(value)
     except MALFORMED as error:
@@ -152,7 +225,9 @@ def _ddl(value: bytes, position: KafkaPosition) -> Entry:
     statement = record["afterImages"]
     if not isinstance(statement, str):
         raise _malformed(position, "a DDL record has no statement")
-    schema, table = split_name(record["objectName"] or "")
+    tags: dict[str, str] = record["tags"]
+    schema, table = row_name(record["objectName"] or "", tags if logical_names else {})
+    session = StatementSession(schema)
     tables = parse_statement(statement, schema).tables
     if tables and not table:
         schema, table = tables[0]
@@ -162,8 +237,9 @@ def _ddl(value: bytes, position: KafkaPosition) -> Entry:
         float(record["sourceTimestamp"]),
         schema,
         table,
-        record["tags"].get("GTID", ""),
+        tags.get("GTID", ""),
         statement=statement,
+        session=session,
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, Final, cast
 
-from setl.codec.dts.header import split_name
+from setl.codec.dts.header import row_name
 from setl.codec.dts.image import ImageColumn
 from setl.codec.dts.wire import MALFORMED, read_common
 from setl.errors import DataError
@@ -30,7 +30,14 @@ class DtsRowCodec:
     a column that is NULL in a record keeps its kind.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, logical_names: bool = True) -> None:
+        """Know nothing yet.
+
+        Args:
+            logical_names: whether rows of DRDS and PolarDB-X are of their logical table, see
+                `setl.codec.dts.header.row_name`; the headers must have been read likewise.
+        """
+        self._logical_names = logical_names
         self._tables: dict[tuple[Any, ...], _Table] = {}
 
     def decode(self, payload: bytes, context: tuple[bytes, ...]) -> DecodedRows:  # noqa: ARG002
@@ -54,11 +61,12 @@ class DtsRowCodec:
         return self.decode(payload, context).schema
 
     def _table(self, record: dict[str, Any]) -> _Table:
-        name: str = record["objectName"] or ""
+        tags: dict[str, str] = record["tags"]
+        name = row_name(record["objectName"] or "", tags if self._logical_names else {})
         if not isinstance(record["fields"], list):
-            raise DataError("a DTS record of a row names no columns", table=name)
+            raise DataError("a DTS record of a row names no columns", table=".".join(name))
         fields = cast("list[dict[str, Any]]", record["fields"])
-        keys: str = record["tags"].get(_KEYS_TAG, "")
+        keys = tags.get(_KEYS_TAG, "")
         columns: tuple[tuple[str, int], ...] = tuple(
             [(field["name"], field["dataTypeNumber"]) for field in fields]
         )
@@ -74,10 +82,12 @@ class DtsRowCodec:
 class _Table:
     """One table as its records describe it, for one list of columns."""
 
-    def __init__(self, name: str, keys: str, columns: tuple[tuple[str, int], ...]) -> None:
-        self._schema, self._table = split_name(name)
+    def __init__(
+        self, name: tuple[str, str], keys: str, columns: tuple[tuple[str, int], ...]
+    ) -> None:
+        self._schema, self._table = name
         self._columns = [ImageColumn(name, number) for name, number in columns]
-        self._key, self._unique = _keys(keys, [name for name, _ in columns], name)
+        self._key, self._unique = _keys(keys, [name for name, _ in columns], ".".join(name))
         self._learned = -1
         self._known: dict[tuple[Column, ...], RowSchema] = {}
         self._current = RowSchema(self._schema, self._table, ())

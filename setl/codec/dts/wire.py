@@ -89,13 +89,24 @@ def read_common(value: bytes) -> Any:
     return _schemaless_reader(io.BytesIO(value), _COMMON, None)
 
 
+def read_whole(value: bytes) -> tuple[Any, int | None, int]:
+    """All of a record, of either length. Raises one of `MALFORMED`.
+
+    Returns:
+        The 14 fields that every record has; ``bornTimestamp``, None if it is not there; and how
+        many bytes are left behind the record.
+    """
+    stream = io.BytesIO(value)
+    record, born = _schemaless_reader(stream, _COMMON, None), None
+    if stream.tell() < len(value):
+        born = _schemaless_reader(stream, _LONG, None)
+    return record, born, len(value) - stream.tell()
+
+
 def is_whole_record(value: bytes) -> bool:
     """Whether `value` is exactly one record, of either length, with nothing after it."""
-    stream = io.BytesIO(value)
     try:
-        _schemaless_reader(stream, _COMMON, None)
-        if stream.tell() < len(value):
-            _schemaless_reader(stream, _LONG, None)
+        _, _, left = read_whole(value)
     except MALFORMED:
         return False
-    return stream.tell() == len(value)
+    return left == 0

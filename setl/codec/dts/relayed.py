@@ -1,0 +1,125 @@
+"""What a relay says about each record beside it: its place, as one header of the Kafka record.
+
+The value is a DTS record like any other. The header lets two readers see more: a relay that
+takes over finds out what is in the topic already, and a source drops records that it has seen,
+such as those that a sender repeated after an answer was lost, or that a former leader still sent.
+Places of one partition only grow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+
+from setl.errors import DataError
+
+HEADER: Final = "setl"
+"""Name of the Kafka record header."""
+
+LAST: Final = (1 << 63) - 1
+"""Ordinal of a record that ends its transaction; nothing of the transaction follows it."""
+
+HEARTBEAT: Final = -1
+"""Ordinal of a heartbeat: everything before its boundary is in the partition already."""
+
+_FORM: Final = b"1"  # the first word; a reader of another form is told so by it
+_NOTHING: Final = "-"
+
+
+class RelayTransaction(NamedTuple):
+    """A transaction as the places of its records name it.
+
+    Attributes:
+        generation: of the relay's checkpoint; grows when the source was replaced or the position
+            was reset, after which positions begin anew.
+        file: the binlog file of the boundary before it, where reading has to begin to get it.
+        begin: the byte in that file.
+        server: identity of the source, see `setl.model.position.BinlogOrigin`; "" if unknown.
+        writer: see there.
+        created: see there.
+        gtid: its GTID, "" if unknown.
+    """
+
+    generation: int
+    file: str
+    begin: int
+    server: str = ""
+    writer: int = 0
+    created: int = 0
+    gtid: str = ""
+
+    def encoded(self) -> bytes:
+        """The header without the ordinal, which follows it; see `RelayPlace.encoded`."""
+        words = (
+            self.generation,
+            self.file,
+            self.begin,
+            self.server or _NOTHING,
+            self.writer,
+            self.created,
+            self.gtid or _NOTHING,
+        )
+        return _FORM + b" " + " ".join(map(str, words)).encode() + b" "
+
+
+class RelayPlace(NamedTuple):
+    """The place of one record in what a relay writes.
+
+    Attributes:
+        transaction: the transaction it is of. A heartbeat stands before the next one.
+        ordinal: 0 for a BEGIN; for a row, or DDL inside the transaction, a number that grows
+            along it, with gaps, and is the same each time the binlog is read, see
+            `setl.relay.ordinals`; `LAST` for its
+            COMMIT, and for DDL that stands alone; `HEARTBEAT` for a heartbeat, which may be
+            repeated.
+    """
+
+    transaction: RelayTransaction
+    ordinal: int
+
+    @property
+    def order(self) -> tuple[int, int, int, int]:
+        """Grows along a partition; ValueError if the file has no number."""
+        t = self.transaction
+        return t.generation, int(t.file.rpartition(".")[2]), t.begin, self.ordinal
+
+    def encoded(self) -> bytes:
+        """The value of the header."""
+        return self.transaction.encoded() + str(self.ordinal).encode()
+
+
+def place_of(headers: Iterable[tuple[str, bytes | None]]) -> RelayPlace | None:
+    """The place that a record's headers tell; None if no relay wrote it.
+
+    Raises:
+        DataError: the header is there, and cannot be understood.
+    """
+    for name, value in headers:
+        if name == HEADER:
+            return _parsed(value or b"")
+    return None
+
+
+def _parsed(value: bytes) -> RelayPlace:
+    try:
+        words = value.split(b" ")
+        # Of another form there may be more words, or fewer.
+        form, generation, file, begin, server, writer, created, gtid, ordinal = words
+        _ = {_FORM: form}[form]
+        transaction = RelayTransaction(
+            int(generation),
+            file.decode(),
+            int(begin),
+            "" if server == b"-" else server.decode(),
+            int(writer),
+            int(created),
+            "" if gtid == b"-" else gtid.decode(),
+        )
+        place = RelayPlace(transaction, int(ordinal))
+        _ = place.order  # a file without a number is no place
+    except (ValueError, LookupError) as error:
+        raise DataError(
+            f"not a relay's place: {value[:200]!r}",
+            hint="The record was written by another release of setl, or by something else",
+        ) from error
+    return place
