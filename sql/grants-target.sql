@@ -15,5 +15,8 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON {schema}.* TO {user};
 -- KILL; both use this account, and one's own connections need no privilege for that.
 GRANT SELECT, INSERT, UPDATE, DELETE ON retl.* TO {user};
 
+-- Only for pipelines with `ddl: pass`:
+-- GRANT ALTER, CREATE, DROP, INDEX, REFERENCES ON {schema}.* TO {user};
+
 -- Optional: lets `setl status` name the connection that holds a lock which a load waits for.
 -- GRANT PROCESS ON *.* TO {user};

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import pymysql
@@ -10,7 +11,7 @@ from pymysql.connections import Connection
 from pymysql.cursors import Cursor
 
 from setl.errors import ConfigurationError
-from setl.model.schema import Column, Kind, RowSchema
+from setl.model.schema import Capacity, Column, Kind, RowSchema
 from setl.mysql.connection import translate
 
 SYSTEM_SCHEMAS = frozenset({"information_schema", "mysql", "performance_schema", "sys"})
@@ -58,7 +59,8 @@ _KINDS: dict[str, Kind] = {
 
 _COLUMNS = """
 SELECT COLUMN_NAME, DATA_TYPE, COLUMN_TYPE, NUMERIC_PRECISION, NUMERIC_SCALE,
-       COLLATION_NAME, EXTRA
+       COLLATION_NAME, EXTRA, CHARACTER_MAXIMUM_LENGTH, DATETIME_PRECISION, IS_NULLABLE,
+       CHARACTER_SET_NAME, COLUMN_KEY
 FROM information_schema.COLUMNS
 WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s
 ORDER BY ORDINAL_POSITION"""
@@ -71,6 +73,10 @@ ORDER BY INDEX_NAME, SEQ_IN_INDEX"""
 _TABLES = """
 SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES
 WHERE TABLE_TYPE IN ('BASE TABLE', 'SYSTEM VERSIONED')"""
+
+# How the servers write labels of ENUM and SET inside quotes.
+_ESCAPED = re.compile(r"''|\\.", re.DOTALL)
+_ESCAPES = {"n": "\n", "r": "\r", "0": "\0", "Z": "\x1a"}
 
 _IN_BACKTICKS = re.compile(r"`((?:[^`]|``)+)`")
 
@@ -85,12 +91,15 @@ class ColumnRow(NamedTuple):
     scale: int | None
     collation: str | None
     extra: str
+    length: int | None = None
+    fraction: int | None = None
+    nullable: str = "YES"
+    charset: str | None = None
+    key: str = ""
 
 
 def read_table(connection: Connection[Any], schema: str, table: str) -> RowSchema | None:
     """The columns and unique keys of a table, or None if the server has no such table.
-
-    A functional unique key (MySQL 8) is listed with the columns its expressions name.
 
     Raises:
         ConfigurationError: a column has a type that no `Kind` stands for.
@@ -105,16 +114,40 @@ def read_table(connection: Connection[Any], schema: str, table: str) -> RowSchem
     except ConfigurationError as error:
         raise error.at(table=f"{schema}.{table}") from None
     places = {column.name: i for i, column in enumerate(columns)}
-    keys: dict[str, list[int]] = {}
-    for part in _select_named(connection, _UNIQUE_KEYS, name):
-        indexes = keys.setdefault(part["INDEX_NAME"], [])
-        if part["COLUMN_NAME"] is not None:
-            indexes.append(places[part["COLUMN_NAME"]])
-        else:
-            named = _IN_BACKTICKS.findall(part.get("EXPRESSION") or "")
-            indexes.extend(places[n] for n in named if n in places)
-    key = tuple(keys.pop("PRIMARY", ()))
-    return RowSchema(schema, table, columns, key, tuple(tuple(k) for k in keys.values()))
+    keys = {
+        key: tuple(places[n] for n in names if n in places)
+        for key, names in read_unique_keys(connection, schema, table).items()
+    }
+    primary = keys.pop("PRIMARY", ()) or _promoted(described, keys)
+    return RowSchema(schema, table, columns, primary, tuple(keys.values()))
+
+
+def _promoted(described: Sequence[ColumnRow], keys: dict[str, tuple[int, ...]]) -> tuple[int, ...]:
+    """Take the unique key out that the server treats as the primary key it has not.
+
+    Its columns are shown as ``PRI``, and binlogs name them as the primary key's.
+    """
+    marked = {i for i, row in enumerate(described) if row.key == "PRI"}
+    name = next((n for n, places in keys.items() if marked and set(places) == marked), None)
+    return () if name is None else keys.pop(name)
+
+
+def read_unique_keys(
+    connection: Connection[Any], schema: str, table: str
+) -> dict[str, tuple[str, ...]]:
+    """Columns of each unique key by its name, the primary key's being ``PRIMARY``.
+
+    A functional unique key (MySQL 8) is listed with the columns its expressions name.
+
+    Raises:
+        SetlError: of the kind that `setl.mysql.connection.translate` gives.
+    """
+    keys: dict[str, tuple[str, ...]] = {}
+    for part in _select_named(connection, _UNIQUE_KEYS, (schema, table)):
+        column = part["COLUMN_NAME"]
+        named = [column] if column is not None else _IN_BACKTICKS.findall(part["EXPRESSION"] or "")
+        keys[part["INDEX_NAME"]] = (*keys.get(part["INDEX_NAME"], ()), *named)
+    return keys
 
 
 def list_tables(connection: Connection[Any], schema: str | None = None) -> list[tuple[str, str]]:
@@ -155,7 +188,42 @@ def column_of(row: ColumnRow) -> Column:
         binary_order=row.collation is None or _by_bytes(row.collation, row.data_type),
         # "DEFAULT_GENERATED" (MySQL 8, a default that is an expression) is not meant.
         generated=any(f"{how} GENERATED" in row.extra for how in ("VIRTUAL", "STORED")),
+        capacity=_capacity(row),
     )
+
+
+def _capacity(row: ColumnRow) -> Capacity:
+    data_type = row.data_type.lower()
+    scale = row.fraction if row.scale is None else row.scale
+    # MariaDB before 10.10 gives a TIMESTAMP that takes no NULL the time of day, unless it is told
+    # otherwise; and in any server the next number is what AUTO_INCREMENT makes of NULL.
+    counts = "auto_increment" in row.extra.lower()
+    return Capacity(
+        data_type,
+        length=int(row.length or 0),
+        scale=None if scale is None else int(scale),
+        labels=labels_of(row.column_type) if data_type in {"enum", "set"} else (),
+        nullable=row.nullable != "NO",
+        fills_null=row.nullable == "NO" and (counts or data_type == "timestamp"),
+        charset=row.charset or "",
+    )
+
+
+def labels_of(column_type: str) -> tuple[str, ...]:
+    """The labels of an ENUM or SET, from a type such as ``enum('a','it''s')``.
+
+    None of them if one holds a question mark: information_schema puts that in the place of
+    characters beyond the Basic Multilingual Plane.
+    """
+    inside = column_type.partition("(")[2].rpartition(")")[0]
+    found = re.findall(r"'((?:[^'\\]|\\.|'')*)'", inside, re.DOTALL)
+    labels = tuple(_ESCAPED.sub(_unescaped, label) for label in found)
+    return () if any("?" in label for label in labels) else labels
+
+
+def _unescaped(found: re.Match[str]) -> str:
+    text = found.group()
+    return _ESCAPES.get(text[1], text[1])
 
 
 def _by_bytes(collation: str, data_type: str) -> bool:

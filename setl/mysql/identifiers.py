@@ -17,6 +17,11 @@ def quote(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
+def identifier(name: str) -> str:
+    """A quoted name inside a statement with placeholders, where a percent sign is written twice."""
+    return quote(name).replace("%", "%%")
+
+
 def qualified(schema: str, table: str) -> str:
     """A table's full name, both parts quoted."""
     return f"{quote(schema)}.{quote(table)}"

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import Final
 
 from setl.resources import read_text
+
+SYSTEM_TABLES: Final = ("retl.sql", "fence.sql", "ddl.sql", "conflict.sql", "deadletter.sql")
+"""The files of `sql/` that make setl's tables on a server, in the order to run them."""
 
 # What must not be cut, in the order it is tried: comments (``--`` counts only before white
 # space, as MySQL has it), then text and identifiers in quotes with both ways to escape one.
@@ -36,6 +40,11 @@ def resource_statements(name: str) -> list[str]:
         FileNotFoundError: there is no such file.
     """
     return split_statements(read_text("sql", name))
+
+
+def system_table_statements() -> list[str]:
+    """The statements that make all tables of `SYSTEM_TABLES`, in an order that works."""
+    return [statement for name in SYSTEM_TABLES for statement in resource_statements(name)]
 
 
 def _pieces(text: str) -> Iterator[str]:
