@@ -3,34 +3,46 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Annotated, Literal
+from typing import Literal
 
-from pydantic import AfterValidator, ConfigDict, Field
+from pydantic import ConfigDict, Field
 
 from setl.config.checks import Name, Text
+from setl.config.conflict_rules import wrong_pair, wrong_policies
 from setl.config.endpoints import (
     BinlogStart,
-    DtsSource,
     ElasticsearchTarget,
     GtidStart,
     MysqlSource,
     MysqlTarget,
-    OffsetStart,
     Source,
     Target,
-    TimestampStart,
 )
-from setl.config.mapping_rules import Raw, items, part, repeated_sources, wrong_targets
-from setl.config.patterns import PatternError, parse_from
+from setl.config.groups import wrong_groups
+from setl.config.kafka_ends import Database, DtsSource, DtsTarget, OffsetStart, TimestampStart
+from setl.config.mapping_rules import (
+    Raw,
+    items,
+    part,
+    repeated_sources,
+    wrong_documents,
+    wrong_targets,
+)
+from setl.config.nested_rows import wrong_nesting
+from setl.config.node_choice import NodeChoice
+from setl.config.pipeline_rules import shared_places, wrong_checkpoint, wrong_ddl, wrong_relay
 from setl.config.problems import Path
-from setl.config.references import has_reference
-from setl.config.strict_model import StrictModel, problem
+from setl.config.strict_model import StrictModel
+from setl.config.table_mapping import TableMapping
+from setl.errors import ConfigurationError
 from setl.model.position import GENERATION_BITS
 
 __all__ = [
     "BinlogStart",
     "ChannelFile",
+    "Database",
     "DtsSource",
+    "DtsTarget",
     "ElasticsearchTarget",
     "GtidStart",
     "MysqlSource",
@@ -42,121 +54,13 @@ __all__ = [
     "TableMapping",
     "Target",
     "TimestampStart",
+    "database_of",
 ]
 
 
-def _from(value: str) -> str:
-    if not has_reference(value):
-        try:
-            parse_from(value)
-        except PatternError as error:
-            raise problem(str(error)) from error
-    return value
-
-
-_From = Annotated[
-    str,
-    AfterValidator(_from),
-    Field(json_schema_extra={"pattern": r"^([^.\\]|\\.)+\.([^.\\]|\\.)+$"}),
-]
-
-
-class TableMapping(StrictModel):
-    """Which source tables go where, and how.
-
-    `from` names ``schema.table``; ``*`` and ``?`` stand for any text and any character, and
-    ``[1-128]`` for a number in a range. All columns pass under their own names unless
-    `include` or `exclude` say otherwise; `columns` adds or replaces target columns, each with
-    a Spark SQL expression over the source's columns (a bare column name renames).
-    """
-
-    model_config = ConfigDict(
-        json_schema_extra={
-            "not": {
-                "required": ["include", "exclude"],
-                "properties": {"include": {"type": "array"}, "exclude": {"minItems": 1}},
-            }
-        }
-    )
-
-    from_: _From = Field(
-        alias="from",
-        description="Source tables as schema.table. * stands for any text, ? for one character,"
-        " [1-128] for a number in that range ([001-128] with leading zeros); a backslash takes"
-        " their meaning from these and from a dot.",
-    )
-    to: Text | None = Field(
-        default=None,
-        description="Target table (schema.table, or table to keep the schema) or index. Each *"
-        " carries over what the wildcard at its place in `from` stood for; without any, all"
-        " tables come together in one. Not given: the same schema and table, or an index with"
-        " the table's name in lower case.",
-    )
-    columns: dict[Text, Text] = Field(
-        default_factory=dict[str, str],
-        description="Target column → Spark SQL expression over the source's columns, in addition"
-        " to the columns that pass as they are. A bare column name renames that column.",
-    )
-    include: list[Text] | None = Field(
-        default=None,
-        description="Source columns that pass under their own names. Not given: all of them.",
-    )
-    exclude: list[Text] = Field(
-        default_factory=list[str],
-        description="Source columns that do not pass under their own names.",
-    )
-    where: Text | None = Field(
-        default=None,
-        description="Spark SQL condition over the source's columns; rows for which it is not true"
-        " are not in the target.",
-    )
-    group: Name | None = Field(
-        default=None,
-        description="Tables of one group keep their changes in the source's order among each"
-        " other, at the price of fewer parallel tasks.",
-    )
-    key: list[Text] | None = Field(
-        default=None,
-        min_length=1,
-        description="Source columns that identify a row, for tables without a primary key.",
-    )
-
-    @classmethod
-    def rules(cls, raw: Raw) -> Iterable[tuple[Path, str]]:
-        """`include` and `exclude` exclude each other, and something has to pass."""
-        include = raw.get("include")
-        if include is not None and raw.get("exclude"):
-            yield ("exclude",), "cannot be given together with `include`; choose one of them"
-        if include == [] and not raw.get("columns"):
-            yield ("include",), "is empty and there are no `columns`, so nothing would be written"
-
-
-class NodeChoice(StrictModel):
-    """Which nodes lead a pipeline rather than others."""
-
-    prefer: list[Name] = Field(
-        default_factory=list[str],
-        description="Ids of nodes, the most wanted first. The first of them that is live and warm"
-        " takes over when nobody leads; others do if none is.",
-    )
-    weights: dict[Name, Annotated[float, Field(ge=0, le=1000)]] = Field(
-        default_factory=dict[str, float],
-        description="Node id → share of the pipelines that it is to lead, compared with others; 1"
-        " if not given. A node with 0 never leads this pipeline.",
-    )
-
-    @classmethod
-    def rules(cls, raw: Raw) -> Iterable[tuple[Path, str]]:
-        """Nobody is preferred twice, or preferred and excluded."""
-        weights, seen = part(raw.get("weights")), set[str]()
-        for i, nid in enumerate(items(raw.get("prefer"))):
-            if not isinstance(nid, str):
-                continue
-            if nid in seen:
-                yield ("prefer", i), "is named twice"
-            if weights.get(nid) == 0:
-                yield ("prefer", i), "has the weight 0, so it never leads"
-            seen.add(nid)
+def database_of(source: MysqlSource | DtsSource) -> MysqlSource | Database | None:
+    """The database whose changes a source delivers, None if the channel file does not say."""
+    return source if isinstance(source, MysqlSource) else source.database
 
 
 class Pipeline(StrictModel):
@@ -191,15 +95,39 @@ class Pipeline(StrictModel):
     rows_per_task: int = Field(
         default=2_500, ge=1, le=1_000_000, description="Rows that are worth one Spark task."
     )
-    ddl: Literal["ignore", "stop"] = Field(
+    ddl: Literal["ignore", "stop", "pass"] = Field(
         default="ignore",
-        description="What to do with a DDL statement on a mapped table: pass over it, or stop the"
-        " pipeline with an error.",
+        description="What to do with a DDL statement on a mapped table. ignore: pass over it. stop:"
+        " stop the pipeline with an error. pass: do it to the target, too.",
     )
-    checkpoint: Literal["target", "zookeeper"] | None = Field(
+    faulty_rows: Literal["stop", "dead_letter"] = Field(
+        default="stop",
+        description="What to do with a row that cannot be decoded, transformed or stored. stop:"
+        " stop the pipeline with its error. dead_letter: put the row aside, in the target's table"
+        " retl.setl_deadletter or its index setl-deadletter, and go on.",
+    )
+    dead_letter_limit: int = Field(
+        default=10_000,
+        ge=1,
+        le=1_000_000,
+        description="Open dead letters above which the pipeline stops all the same: then it is not"
+        " the rows that are faulty.",
+    )
+    checkpoint: Literal["target", "zookeeper", "kafka", "file"] | None = Field(
         default=None,
         description="Where the checkpoint is kept. Not given: in the target if it can keep it,"
-        " else in ZooKeeper.",
+        " else in ZooKeeper. kafka: as an offset committed for the group `sid` of a DTS source."
+        " file: in `checkpoint_file`, for a pipeline that only one node ever leads.",
+    )
+    checkpoint_file: Text | None = Field(
+        default=None, description="The file on the node, for `checkpoint: file`."
+    )
+    checkpoint_interval: float = Field(
+        default=5.0,
+        ge=0,
+        le=60,
+        description="Seconds between two checkpoints in Kafka or in a file. The target keeps one"
+        " with every load, ZooKeeper too.",
     )
     generation: int = Field(
         default=1,
@@ -214,15 +142,27 @@ class Pipeline(StrictModel):
         " over all nodes.",
     )
 
+    @property
+    def keeps_dead_letters(self) -> bool:
+        """Whether faulty rows are put aside."""
+        return self.faulty_rows == "dead_letter"
+
     @classmethod
     def rules(cls, raw: Raw) -> Iterable[tuple[Path, str]]:
         """What depends on both ends, or on several tables."""
         source, target = part(raw.get("source")), part(raw.get("target"))
         tables = [part(t) for t in items(raw.get("tables"))]
-        if target.get("type") == "elasticsearch" and raw.get("checkpoint") == "target":
-            yield ("checkpoint",), "cannot be `target` for Elasticsearch; leave it out"
+        yield from wrong_checkpoint(raw, source, target)
+        yield from wrong_relay(tables, source, target)
+        yield from wrong_ddl(raw, source, target)
+        if raw.get("faulty_rows") == "dead_letter" and target.get("type") == "dts":
+            yield ("faulty_rows",), "means nothing to a relay, which looks into no row"
         yield from wrong_targets(tables, source, target)
+        yield from wrong_policies(tables, source, target)
         yield from repeated_sources(tables)
+        yield from wrong_groups(tables, target)
+        yield from wrong_documents(tables, target)
+        yield from wrong_nesting(tables, source, target)
 
 
 class ChannelFile(StrictModel):
@@ -238,13 +178,37 @@ class ChannelFile(StrictModel):
         description="Number of this channel in retl.retl_mark, which no other channel on the same"
         " servers may have. Made from the channel's name if not given.",
     )
+    otter_info: Text | None = Field(
+        default=None,
+        description="The channelInfo of the Otter channel that writes beside this one, if it has"
+        " one: transactions with this CHANNEL_INFO are dropped as the channel's own. `mark_id` is"
+        " that channel's number then.",
+    )
+    home: Name | None = Field(
+        default=None,
+        description="The pipeline whose source is the home site: where a conflict policy has to"
+        " prefer one site, it is this. Not given: the first pipeline.",
+    )
     pipelines: list[Pipeline] = Field(
         min_length=1, description="Its pipelines, one for each direction."
     )
 
+    def pipeline(self, name: str) -> Pipeline:
+        """The pipeline of a name. Raises ConfigurationError if the channel has none such."""
+        for pipeline in self.pipelines:
+            if pipeline.name == name:
+                return pipeline
+        raise ConfigurationError(f"channel {self.channel} has no pipeline {name}")
+
+    def from_home(self, name: str) -> bool:
+        """Whether the source of the pipeline of this name is the home site."""
+        return name == (self.home or self.pipelines[0].name)
+
     @classmethod
     def rules(cls, raw: Raw) -> Iterable[tuple[Path, str]]:
         """Pipelines have names of their own, and at one server ids of their own."""
+        yield from shared_places([part(each) for each in items(raw.get("pipelines"))])
+        yield from wrong_pair(raw)
         names: dict[str, int] = {}
         readers: dict[tuple[str, str, str], int] = {}
         for i, pipeline in enumerate(map(part, items(raw.get("pipelines")))):

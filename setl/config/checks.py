@@ -73,6 +73,14 @@ def _not_blank(value: str) -> str:
     return "" if value.strip() else "must not be empty"
 
 
+def _python_function(value: str) -> str:
+    module, colon, function = value.partition(":")
+    names = (*module.split("."), *function.split("."))
+    if colon and all(name.isidentifier() for name in names):
+        return ""
+    return "must be a Python function as module:function"
+
+
 def _binlog_file(value: str) -> str:
     if re.search(r"[^/]\.\d+$", value) and "/" not in value:
         return ""
@@ -101,6 +109,7 @@ Url = Annotated[
     str, _unless_reference(_url), Field(json_schema_extra={"pattern": "^https?://[^/]"})
 ]
 Text = Annotated[str, _unless_reference(_not_blank), Field(min_length=1)]
+PythonFunction = Annotated[str, _unless_reference(_python_function)]
 BinlogFile = Annotated[str, _unless_reference(_binlog_file)]
 UnixTime = Annotated[int, Field(ge=0), AfterValidator(_seconds_since_1970)]
 Seconds = Annotated[float, Field(gt=0, le=3600)]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from setl.config.endpoints import DtsSource, ElasticsearchTarget, MysqlSource, MysqlTarget
+from setl.config.endpoints import ElasticsearchTarget, MysqlSource, MysqlTarget
+from setl.config.kafka_ends import Database, DtsSource, DtsTarget
 from setl.elastic.client import ElasticEndpoint
 from setl.mysql.connection import MysqlEndpoint
 
 
-def mysql_endpoint(end: MysqlSource | MysqlTarget) -> MysqlEndpoint:
-    """The server of a MySQL source or target."""
+def mysql_endpoint(end: MysqlSource | MysqlTarget | Database) -> MysqlEndpoint:
+    """The server of a MySQL source or target, or of the database behind a subscription."""
     return MysqlEndpoint(
         host=end.host, port=end.port, user=end.user, password=end.password, ssl_ca=end.ssl_ca
     )
@@ -31,23 +32,52 @@ def elastic_endpoint(target: ElasticsearchTarget) -> ElasticEndpoint:
 def kafka_settings(source: DtsSource) -> dict[str, Any]:
     """Settings of kafka-python's consumer for a DTS subscription.
 
-    With an account, DTS wants SASL PLAIN over plain text and calls it ``user-sid``; the sid
-    alone is the consumer group. What stands under `kafka` in the channel file wins; its names
-    may be written with dots, as in Java.
+    DTS calls an account ``user-sid``; the sid alone is the consumer group. What stands under
+    `kafka` in the channel file wins; its names may be written with dots, as in Java.
     """
     settings: dict[str, Any] = {
         "bootstrap_servers": list(source.brokers),
         "enable_auto_commit": False,
         "allow_auto_create_topics": False,
+        # What a relay wrote in a transaction that was not committed is written again after it.
+        "isolation_level": "read_committed",
+        "security_protocol": _protocol(source),
     }
+    if source.ssl_ca:
+        settings["ssl_cafile"] = source.ssl_ca
     if source.sid:
         settings["group_id"] = source.sid
     if source.user:
         name = f"{source.user}-{source.sid}" if source.sid else source.user
         settings |= {
-            "security_protocol": "SASL_PLAINTEXT",
-            "sasl_mechanism": "PLAIN",
+            "sasl_mechanism": source.mechanism,
             "sasl_plain_username": name,
             "sasl_plain_password": source.password,
         }
     return settings | {name.replace(".", "_"): value for name, value in source.kafka.items()}
+
+
+def librdkafka_settings(target: DtsTarget) -> dict[str, Any]:
+    """Settings by which librdkafka's clients reach the brokers of a relay's topic.
+
+    What stands under `kafka` in the channel file wins; its names may be written with underscores.
+    """
+    settings: dict[str, Any] = {
+        "bootstrap.servers": ",".join(target.brokers),
+        "security.protocol": _protocol(target),
+    }
+    if target.ssl_ca:
+        settings["ssl.ca.location"] = target.ssl_ca
+    if target.user:
+        settings |= {
+            "sasl.mechanism": target.mechanism,
+            "sasl.username": target.user,
+            "sasl.password": target.password,
+        }
+    return settings | {name.replace("_", "."): value for name, value in target.kafka.items()}
+
+
+def _protocol(end: DtsSource | DtsTarget) -> str:
+    """Kafka's word for how a connection is secured."""
+    transport = "SSL" if end.ssl_ca else "PLAINTEXT"
+    return f"SASL_{transport}" if end.user else transport

@@ -2,39 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Annotated, Any, Literal
+from collections.abc import Iterable
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, Discriminator, Field, Tag
+from pydantic import Discriminator, Field, Tag
 
-from setl.config.checks import (
-    BinlogFile,
-    Broker,
-    Host,
-    KafkaSetting,
-    Port,
-    Seconds,
-    Text,
-    UnixTime,
-    Url,
-)
-from setl.config.mapping_rules import Raw, part
+from setl.config.checks import BinlogFile, Host, Port, Seconds, Text, Url
+from setl.config.kafka_ends import DtsSource, DtsTarget
+from setl.config.mapping_rules import Raw
 from setl.config.problems import Path
-from setl.config.strict_model import RULE, StrictModel
-
-OWN_KAFKA_SETTINGS = frozenset({
-    "auto_offset_reset", "bootstrap_servers", "enable_auto_commit", "group_id",
-    "group_instance_id", "key_deserializer", "max_poll_records", "value_deserializer",
-})  # fmt: skip
-"""What may not be passed to KafkaConsumer: it has fields of its own, or would lose the place."""
-
-_USER = "Account name."
-_CREDENTIAL = "Its password; write ${NAME} and set NAME in the environment of the nodes."
-_SSL_CA = (
-    "File on the nodes with the certificate authorities to trust. Given, the connection uses TLS"
-    " and the server's certificate is checked; empty, it uses no TLS."
-)
-_WORD = "word"
+from setl.config.start_place import Word, start_error, start_kind
+from setl.config.strict_model import StrictModel
+from setl.config.wording_of_fields import CREDENTIAL, SSL_CA, USER
 
 
 class BinlogStart(StrictModel):
@@ -55,53 +34,11 @@ class GtidStart(StrictModel):
     )
 
 
-class TimestampStart(StrictModel):
-    """Start at the first record committed at or after a time, seconds since 1970 UTC."""
-
-    timestamp: UnixTime = Field(description="Commit time, in seconds since 1970-01-01 UTC.")
-
-
-class OffsetStart(StrictModel):
-    """Start at a Kafka offset."""
-
-    offset: int = Field(ge=0, description="Offset of the first record to read.")
-
-
-def _start_kind(**kinds: type[BaseModel]) -> Callable[[Any], str | None]:
-    """Tells the forms of `start` apart by a key: the name of each argument."""
-
-    def kind(value: Any) -> str | None:
-        if isinstance(value, str):
-            return _WORD
-        for key, model in kinds.items():
-            if isinstance(value, model) or (isinstance(value, Mapping) and key in value):
-                return key
-        return None
-
-    return kind
-
-
-def _start_error(forms: str) -> dict[str, Any]:
-    return {
-        "custom_error_type": RULE,
-        "custom_error_message": "{text}",
-        "custom_error_context": {"text": f"must be latest, earliest, {forms}"},
-    }
-
-
-_Word = Annotated[Literal["latest", "earliest"], Tag(_WORD)]
 _BinlogPlace = Annotated[
-    _Word | Annotated[BinlogStart, Tag("file")] | Annotated[GtidStart, Tag("gtid")],
+    Word | Annotated[BinlogStart, Tag("file")] | Annotated[GtidStart, Tag("gtid")],
     Discriminator(
-        _start_kind(file=BinlogStart, gtid=GtidStart),
-        **_start_error("{file: …, offset: …} or {gtid: …}"),
-    ),
-]
-_KafkaPlace = Annotated[
-    _Word | Annotated[TimestampStart, Tag("timestamp")] | Annotated[OffsetStart, Tag("offset")],
-    Discriminator(
-        _start_kind(timestamp=TimestampStart, offset=OffsetStart),
-        **_start_error("{timestamp: …} or {offset: …}"),
+        start_kind(file=BinlogStart, gtid=GtidStart),
+        **start_error("{file: …, offset: …} or {gtid: …}"),
     ),
 ]
 
@@ -112,9 +49,9 @@ class MysqlSource(StrictModel):
     type: Literal["mysql"] = Field(description="A MySQL or MariaDB server, read by its binlog.")
     host: Host = Field(description="Host name or address.")
     port: Port = Field(default=3306, description="TCP port.")
-    user: Text = Field(description=_USER)
-    password: str = Field(default="", repr=False, description=_CREDENTIAL)
-    ssl_ca: str = Field(default="", description=_SSL_CA)
+    user: Text = Field(description=USER)
+    password: str = Field(default="", repr=False, description=CREDENTIAL)
+    ssl_ca: str = Field(default="", description=SSL_CA)
     server_id: int | None = Field(
         default=None,
         ge=1,
@@ -136,50 +73,15 @@ class MysqlSource(StrictModel):
     )
 
 
-class DtsSource(StrictModel):
-    """A DTS subscription: records on one partition of a Kafka topic."""
-
-    type: Literal["dts"] = Field(description="A DTS subscription, read from Kafka.")
-    brokers: list[Broker] = Field(min_length=1, description="Kafka brokers, each host:port.")
-    topic: Text = Field(description="Topic of the subscription.")
-    partition: int = Field(default=0, ge=0, description="Its partition; DTS uses 0 only.")
-    sid: str = Field(
-        default="", description="Consumer group id of the subscription; see also `user`."
-    )
-    user: str = Field(
-        default="", description="Account of the consumer group; Kafka is told user-sid."
-    )
-    password: str = Field(default="", repr=False, description=_CREDENTIAL)
-    start: _KafkaPlace = Field(
-        default="latest",
-        description="Where to start when there is no checkpoint yet: latest, earliest, a commit"
-        " time, or an offset.",
-    )
-    kafka: dict[str, KafkaSetting] = Field(
-        default_factory=dict[str, KafkaSetting],
-        repr=False,
-        description="Further settings of kafka-python's KafkaConsumer, under its own names.",
-    )
-
-    @classmethod
-    def rules(cls, raw: Raw) -> Iterable[tuple[Path, str]]:
-        """A password is of somebody, and the place in the topic is setl's to keep."""
-        if raw.get("password") and not raw.get("user"):
-            yield ("user",), "is required where there is a password"
-        for name in part(raw.get("kafka")):
-            if name.replace(".", "_") in OWN_KAFKA_SETTINGS:
-                yield ("kafka", name), "cannot be set; setl keeps the place in the topic itself"
-
-
 class MysqlTarget(StrictModel):
     """A MySQL or MariaDB server that is written to."""
 
     type: Literal["mysql"] = Field(description="A MySQL or MariaDB server.")
     host: Host = Field(description="Host name or address.")
     port: Port = Field(default=3306, description="TCP port.")
-    user: Text = Field(description=_USER)
-    password: str = Field(default="", repr=False, description=_CREDENTIAL)
-    ssl_ca: str = Field(default="", description=_SSL_CA)
+    user: Text = Field(description=USER)
+    password: str = Field(default="", repr=False, description=CREDENTIAL)
+    ssl_ca: str = Field(default="", description=SSL_CA)
     fence_timeout: Seconds = Field(
         default=5.0,
         description="Seconds a former leader's open transaction may hold a take-over up before"
@@ -192,8 +94,8 @@ class ElasticsearchTarget(StrictModel):
 
     type: Literal["elasticsearch"] = Field(description="An Elasticsearch cluster.")
     hosts: list[Url] = Field(min_length=1, description="URLs of its nodes, http or https.")
-    user: str = Field(default="", description=_USER)
-    password: str = Field(default="", repr=False, description=_CREDENTIAL)
+    user: str = Field(default="", description=USER)
+    password: str = Field(default="", repr=False, description=CREDENTIAL)
     api_key: str = Field(
         default="", repr=False, description="API key, in place of an account; better ${NAME}."
     )
@@ -216,4 +118,4 @@ class ElasticsearchTarget(StrictModel):
 
 
 Source = Annotated[MysqlSource | DtsSource, Field(discriminator="type")]
-Target = Annotated[MysqlTarget | ElasticsearchTarget, Field(discriminator="type")]
+Target = Annotated[MysqlTarget | ElasticsearchTarget | DtsTarget, Field(discriminator="type")]

@@ -141,12 +141,23 @@ def parse_from(text: str) -> TablePattern:
     Raises:
         PatternError: it is not ``schema.table``, or names a system schema.
     """
+    pattern = parse_tables(text)
+    schema = pattern.schema.literal
+    if schema is not None and is_system(schema):
+        raise PatternError("must not name a system schema, which is never replicated")
+    return pattern
+
+
+def parse_tables(text: str) -> TablePattern:
+    """Parse a pattern for any tables, those of system schemas too.
+
+    Raises:
+        PatternError: it is not ``schema.table``.
+    """
     halves = _split(text)
     if len(halves) != 2:
         raise PatternError(r"must be schema.table (write a dot inside a name as \.)")
     schema, table = (_parse(half) for half in halves)
-    if schema.literal is not None and is_system(schema.literal):
-        raise PatternError("must not name a system schema, which is never replicated")
     return TablePattern(schema, table)
 
 

@@ -2,16 +2,19 @@
 
 Exact names come before wildcards; among wildcards the first entry that matches counts. All
 entries with the same `from` as the one that counts apply, so that one table can go to several
-targets. System schemas never match.
+targets. System schemas never match. What an online schema change of a mapped table works with does
+not match wildcards, see `setl.config.shadow_tables`.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from setl.config.channel import MysqlTarget, Pipeline, TableMapping
+from setl.config.channel import ElasticsearchTarget, Pipeline, TableMapping
+from setl.config.document_ids import IdTemplate, IdTemplateError, document_form, parse_id
+from setl.config.nested_rows import nested_table
 from setl.config.patterns import (
     PatternError,
     TablePattern,
@@ -22,7 +25,13 @@ from setl.config.patterns import (
     parse_index_target,
     parse_table_target,
 )
+from setl.config.shadow_tables import DROPPED_PREFIX, Shadow, possible_shadows
+from setl.config.shared_indexes import SharedIndexes
+from setl.config.table_mapping import NewestRow
 from setl.errors import ConfigurationError
+from setl.model.conflict import ConflictPolicy
+from setl.model.document import DocumentForm, Geometry
+from setl.model.nesting import Documents
 
 # Tables come and go, and their names with them; the answers can always be found again.
 _ROUTES_KEPT = 10_000
@@ -51,6 +60,13 @@ class Route:
         where: Spark SQL condition over the source's columns, or None.
         group: name of the table group, or None.
         key: source columns that identify a row; empty for the primary key.
+        processor: ``module:function`` that changes go through, or None.
+        id: template of document ids, the table's names filled in; None for the default.
+        routing: source column by which documents are routed, or None.
+        no_dates_as_null: see `DocumentForm`.
+        geometry: see `DocumentForm`.
+        conflict: who wins where both sites have changed a row; None for whoever comes last.
+        documents: what the target's documents are made of, where that is more than one table.
     """
 
     index: int
@@ -62,12 +78,43 @@ class Route:
     where: str | None = None
     group: str | None = None
     key: tuple[str, ...] = ()
+    processor: str | None = None
+    id: IdTemplate | None = None
+    routing: str | None = None
+    no_dates_as_null: bool = False
+    geometry: Geometry = "base64"
+    conflict: ConflictPolicy | None = None
+    documents: Documents | None = None
+
+    def nests(self, schema: str, table: str) -> bool:
+        """Whether rows of this table are only nested in documents of another table."""
+        of = self.documents
+        return of is not None and (schema, table) != (of.schema, of.table)
+
+    @property
+    def into_index(self) -> bool:
+        """Whether rows become documents."""
+        return not self.target[0]
+
+    def document(self, key: Sequence[str]) -> DocumentForm | None:
+        """How rows become documents, None if they do not.
+
+        Args:
+            key: names of the columns that identify a row, without the routing column.
+
+        Raises:
+            ConfigurationError: `id` does not fit the key.
+        """
+        if not self.into_index:
+            return None
+        form = document_form(self.id, self.routing, key, place=f"tables[{self.index}]")
+        return replace(form, no_dates_as_null=self.no_dates_as_null, geometry=self.geometry)
 
     @property
     def plain(self) -> bool:
         """Whether rows go to the target as they are, under another table name at most."""
         changed = self.include is not None or self.exclude or self.renames or self.expressions
-        return not changed and self.where is None
+        return not (changed or self.where or self.processor or self.documents)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,65 +126,114 @@ class RoutedTable:
         pattern: its `from`.
         target: its `to`; None for the default.
         mapping: the entry.
+        id: its `id`; None for the default.
     """
 
     index: int
     pattern: TablePattern
     target: TargetPattern | None
     mapping: TableMapping
+    id: IdTemplate | None = None
 
 
 class Router:
     """Answers where the rows of a table go. Picklable; not thread-safe."""
 
-    def __init__(self, pipeline: Pipeline) -> None:
+    def __init__(self, pipeline: Pipeline, *, from_home: bool = False) -> None:
         """Compile the pipeline's `tables`.
+
+        Args:
+            pipeline: the pipeline.
+            from_home: whether its source is the channel's home site.
 
         Raises:
             ConfigurationError: a pattern is malformed, which a checked channel file rules out.
         """
-        self._into_index = not isinstance(pipeline.target, MysqlTarget)
+        self._into_index = isinstance(pipeline.target, ElasticsearchTarget)
+        self._from_home = from_home
         self.entries = tuple(
             _compiled(i, mapping, into_index=self._into_index)
             for i, mapping in enumerate(pipeline.tables)
         )
         self._exact: dict[tuple[str, str], list[RoutedTable]] = {}
         self._wildcards: list[RoutedTable] = []
+        self._nested: dict[tuple[str, str], list[RoutedTable]] = {}
         for entry in self.entries:
             name = entry.pattern.exact
             if name is None:
                 self._wildcards.append(entry)
             else:
                 self._exact.setdefault(name, []).append(entry)
+            for nested in dict.fromkeys(
+                parse_from(rows.from_).exact for rows in entry.mapping.nested
+            ):
+                if nested is not None:
+                    self._nested.setdefault(nested, []).append(entry)
         self._known: dict[tuple[str, str], tuple[Route, ...]] = {}
+        self._shared = SharedIndexes()
+        self._shadows: dict[tuple[str, str], Shadow | None] = {}
 
     def route(self, schema: str, table: str) -> tuple[Route, ...]:
         """The routes of a table in the order of the file, none if it is not mapped.
 
         Raises:
-            ConfigurationError: the table's name makes no valid index name.
+            ConfigurationError: the table's name makes no valid index name, or its rows could have
+                the ids of another table's rows in the same index.
         """
         found = self._known.get((schema, table))
         if found is None:
-            found = tuple(self._routes(schema, table))
+            found = (*self._routes(schema, table), *self._nesting(schema, table))
             if len(self._known) >= _ROUTES_KEPT:
                 self._known.clear()
             self._known[schema, table] = found
         return found
 
+    @property
+    def decides(self) -> bool:
+        """Whether any table has a conflict policy."""
+        return any(_policy(entry.mapping, from_home=False) for entry in self.entries)
+
+    def shadow(self, schema: str, table: str) -> Shadow | None:
+        """The mapped table whose online schema change this one belongs to; None for any other.
+
+        A table that an entry names exactly is what the entry says.
+        """
+        name = (schema, table)
+        if name not in self._shadows:
+            if len(self._shadows) >= _ROUTES_KEPT:
+                self._shadows.clear()
+            guesses = () if name in self._exact else possible_shadows(table)
+            self._shadows[name] = next((g for g in guesses if self.route(schema, g.table)), None)
+        return self._shadows[name]
+
     def _routes(self, schema: str, table: str) -> Iterator[Route]:
-        if is_system(schema):
+        if is_system(schema) or table.startswith(DROPPED_PREFIX):
             return
         entries: Sequence[RoutedTable] = self._exact.get((schema, table), ())
         carried: tuple[str, ...] | None = ()
         if not entries:
+            if self.shadow(schema, table) is not None:
+                return
             first = next((e for e in self._wildcards if e.pattern.match(schema, table)), None)
             if first is None:
                 return
             entries = [e for e in self._wildcards if e.pattern == first.pattern]
             carried = first.pattern.match(schema, table)
         for entry in entries:
-            yield _route(entry, self._target(entry, schema, table, carried or ()))
+            template = entry.id.of_table(schema, table) if entry.id else None
+            route = _route(entry, self._target(entry, schema, table, carried or ()), template)
+            route = replace(route, conflict=_policy(entry.mapping, from_home=self._from_home))
+            if self._into_index:
+                self._shared.claim(route, (schema, table), own_ids=_unique_ids(entry))
+            yield route
+
+    def _nesting(self, schema: str, table: str) -> Iterator[Route]:
+        """The routes by which rows of this table change documents of others."""
+        for entry in self._nested.get((schema, table), ()):
+            name = entry.pattern.exact
+            if name is not None and name != (schema, table):
+                template = entry.id.of_table(*name) if entry.id else None
+                yield _route(entry, self._target(entry, *name, ()), template)
 
     def _target(
         self, entry: RoutedTable, schema: str, table: str, carried: tuple[str, ...]
@@ -155,6 +251,11 @@ class Router:
         return "", index
 
 
+def _unique_ids(entry: RoutedTable) -> bool:
+    """Whether the file says that keys are unique over all tables of the entry."""
+    return entry.id is not None and not entry.id.names_table
+
+
 def _compiled(index: int, mapping: TableMapping, *, into_index: bool) -> RoutedTable:
     try:
         pattern = parse_from(mapping.from_)
@@ -162,12 +263,15 @@ def _compiled(index: int, mapping: TableMapping, *, into_index: bool) -> RoutedT
         if mapping.to is not None:
             parse = parse_index_target if into_index else parse_table_target
             target = parse(mapping.to, pattern)
+        template = parse_id(mapping.id) if mapping.id is not None else None
     except PatternError as error:
         raise ConfigurationError(f"tables[{index}]: `from` or `to` {error}") from error
-    return RoutedTable(index, pattern, target, mapping)
+    except IdTemplateError as error:
+        raise ConfigurationError(f"tables[{index}].id {error}") from error
+    return RoutedTable(index, pattern, target, mapping, template)
 
 
-def _route(entry: RoutedTable, target: tuple[str, str]) -> Route:
+def _route(entry: RoutedTable, target: tuple[str, str], template: IdTemplate | None) -> Route:
     mapping = entry.mapping
     renames: dict[str, str] = {}
     expressions: dict[str, str] = {}
@@ -187,7 +291,27 @@ def _route(entry: RoutedTable, target: tuple[str, str]) -> Route:
         where=mapping.where,
         group=mapping.group,
         key=tuple(mapping.key or ()),
+        processor=mapping.processor,
+        id=template,
+        routing=mapping.routing,
+        no_dates_as_null=mapping.zero_dates == "as_null",
+        geometry=mapping.geometry or "base64",
+        documents=_documents(entry),
     )
+
+
+def _policy(mapping: TableMapping, *, from_home: bool) -> ConflictPolicy | None:
+    if mapping.conflict == "home":
+        return ConflictPolicy("", from_home)
+    if isinstance(mapping.conflict, NewestRow):
+        return ConflictPolicy(mapping.conflict.newest, from_home)
+    return None
+
+
+def _documents(entry: RoutedTable) -> Documents | None:
+    nested = tuple(nested_table(rows) for rows in entry.mapping.nested)
+    name = entry.pattern.exact
+    return Documents(*name, nested) if nested and name else None
 
 
 def bare_column(text: str) -> str | None:

@@ -68,6 +68,8 @@ def _text(source: ColumnFacts, target: ColumnFacts) -> str:
         return ""  # what MariaDB calls JSON is a LONGTEXT
     if target.data_type not in _TEXT:
         return _other_type(source, target)
+    if target.data_type == "char" and source.data_type != "char":
+        return f"is {target.column_type}, which cuts spaces at the end of values off"
     if target.charset not in {source.charset, *_UNICODE} and source.charset != "ascii":
         return f"is in {target.charset}, which does not hold all of the source's {source.charset}"
     return "" if target.length >= source.length else _smaller(source, target)
@@ -89,8 +91,8 @@ def _labels(source: ColumnFacts, target: ColumnFacts) -> str:
         return "" if target.length >= source.length else _smaller(source, target)
     if target.data_type != source.data_type:
         return _other_type(source, target)
-    known = {label.lower() for label in target.labels}
-    lacking = [label for label in source.labels if label.lower() not in known]
+    # A server takes a label in any case, and makes its own spelling of it.
+    lacking = [label for label in source.labels if label not in target.labels]
     return f"lacks the labels {', '.join(lacking)}" if lacking else ""
 
 
@@ -110,6 +112,9 @@ def _number_or_other(source: ColumnFacts, target: ColumnFacts) -> str:
     if kind == "decimal":
         whole = target.precision - target.scale >= source.precision - source.scale
         fits = whole and target.scale >= source.scale
+    elif kind in {"float", "double"} and "," in target.column_type:
+        # FLOAT(7,2) rounds.
+        fits = source.column_type == target.column_type
     elif kind == "bit":
         fits = target.precision >= source.precision
     return "" if fits else _smaller(source, target)

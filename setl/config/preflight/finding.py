@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from setl.errors import SetlError
 
@@ -22,12 +22,14 @@ class Finding:
         where: pipeline, end and table.
         fix: what mends it. SQL statements end with a semicolon and can be run as they are, in
             this order; anything else is an instruction.
+        mapping: the mapping that an index will get or be given, as Elasticsearch writes it.
     """
 
     level: Level
     what: str
     where: str
     fix: tuple[str, ...] = ()
+    mapping: dict[str, Any] | None = None
 
     @property
     def statements(self) -> tuple[str, ...]:
@@ -58,9 +60,9 @@ class Report:
         """Add what may hurt one day."""
         self.add("warning", what, *fix)
 
-    def ok(self, what: str) -> None:
-        """Add what is as it should be."""
-        self.add("ok", what)
+    def ok(self, what: str, *, mapping: dict[str, Any] | None = None) -> None:
+        """Add what is as it should be, or will be; see `Finding` for `mapping`."""
+        self.findings.append(Finding("ok", what, self.where, mapping=mapping))
 
     @contextmanager
     def failing(self) -> Generator[None]:

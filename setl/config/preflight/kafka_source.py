@@ -1,44 +1,45 @@
-"""The checks of a DTS source: brokers, topic, partition and where to start."""
+"""The checks of a DTS source: brokers, account, topic, partition and where to start."""
 
 from __future__ import annotations
 
-import contextlib
 from typing import Any
 
-from kafka import KafkaConsumer
-from kafka.errors import KafkaConfigurationError, KafkaError
+from kafka.errors import KafkaError
 from kafka.structs import TopicPartition
 
+from setl.clock import SystemClock
 from setl.config.connections import kafka_settings
-from setl.config.endpoints import DtsSource, OffsetStart, TimestampStart
+from setl.config.kafka_ends import DtsSource, OffsetStart, TimestampStart
 from setl.config.preflight.finding import Report
+from setl.errors import PositionLostError, SetlError, TransientError
+from setl.kafka.by_time import SEARCH_SECONDS, place_at_time
+from setl.kafka.client import FEW, connect, translate
+from setl.kafka.partition import PartitionView
+from setl.kafka.single import check_single
 
-_TIMEOUT_MS = 5_000
+_TIMEOUT = 5.0
 
 
 def check_dts_source(source: DtsSource, report: Report) -> None:
     """Report everything about a DTS source."""
-    limits = {"bootstrap_timeout_ms": _TIMEOUT_MS, "request_timeout_ms": _TIMEOUT_MS}
     consumer: Any = None
-    make: Any = KafkaConsumer  # its settings come by name, from the channel file too
     try:
-        # AssertionError and TypeError are how kafka-python refuses a setting.
-        consumer = make(**{**limits, **kafka_settings(source)})
+        consumer = connect({**FEW, **kafka_settings(source)}, _TIMEOUT)
         _check_topic(consumer, source, report)
-    except (KafkaConfigurationError, AssertionError, TypeError, ValueError) as error:
-        report.error(
-            f"kafka-python refuses its settings: {error}",
-            "Correct what stands under `kafka`: see KafkaConsumer in its documentation",
-        )
-    except (KafkaError, OSError) as error:
-        report.error(
-            f"no answer from Kafka: {_reason(error)}",
-            "Check `brokers`, and with an account `user`, `password` and `sid`",
-        )
+    except KafkaError as error:
+        _report(translate(error), report)
+    except SetlError as error:
+        _report(error, report)
     finally:
         if consumer is not None:
-            with contextlib.suppress(KafkaError, OSError):
-                consumer.close(autocommit=False)
+            consumer.close(autocommit=False, timeout_ms=1000)
+
+
+def _report(error: SetlError, report: Report) -> None:
+    what = error.message
+    if isinstance(error, TransientError):
+        what = f"no answer from Kafka: {what}"
+    report.error(what, error.hint or "Check `brokers`, and with an account `user` and `sid`")
 
 
 def _check_topic(consumer: Any, source: DtsSource, report: Report) -> None:
@@ -55,41 +56,29 @@ def _check_topic(consumer: Any, source: DtsSource, report: Report) -> None:
             f"It has {', '.join(map(str, sorted(partitions)))}; DTS uses 0 only",
         )
         return
+    if source.mode == "subscribe":
+        check_single(partitions)
+    clock = SystemClock()
     place = TopicPartition(source.topic, source.partition)
-    first = int(consumer.beginning_offsets([place])[place])
-    end = int(consumer.end_offsets([place])[place])
-    before = len(report.findings)
+    view = PartitionView(consumer, place, timeout=_TIMEOUT, clock=clock)
+    bounds = view.bounds()
     if isinstance(source.start, OffsetStart):
-        if not first <= source.start.offset <= end:
+        if not bounds.first <= source.start.offset <= bounds.end:
             report.error(
-                f"`start` names offset {source.start.offset}, but the topic goes from {first} to"
-                f" {end}",
+                f"`start` names offset {source.start.offset}, but the topic goes from"
+                f" {bounds.first} to {bounds.end}",
                 "Choose an offset in between, or earliest, or latest",
             )
+            return
     elif isinstance(source.start, TimestampStart):
-        _check_time(consumer, place, source.start.timestamp, first, report)
-    if len(report.findings) == before:
-        report.ok(f"the topic {source.topic} has records {first} to {end}")
-
-
-def _check_time(
-    consumer: Any, place: TopicPartition, timestamp: int, first: int, report: Report
-) -> None:
-    # Brokers count milliseconds.
-    found = consumer.offsets_for_times({place: timestamp * 1000}).get(place)
-    if found is None:
-        report.warning(
-            f"`start` names the time {timestamp}, after which the topic has no record yet",
-            "Reading begins with the next record; say latest if that is meant",
-        )
-    elif int(found.offset) == first and first > 0:
-        report.warning(
-            f"`start` names the time {timestamp}; the topic's oldest record is from then or later,"
-            " so changes in between may be gone",
-            "Load the tables first, or choose a later time",
-        )
-
-
-def _reason(error: Exception) -> str:
-    text = str(error).strip()
-    return text or type(error).__name__
+        # As the source itself will look for it.
+        deadline = clock.monotonic() + SEARCH_SECONDS
+        try:
+            place_at_time(view, bounds, source.start.timestamp, deadline)
+        except PositionLostError as error:
+            report.error(
+                f"`start` names a time that is not there: {error.message}",
+                "Choose a time in between, or earliest, or latest",
+            )
+            return
+    report.ok(f"the topic {source.topic} has records {bounds.first} to {bounds.end}")

@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from setl.config.channel import MysqlSource, Pipeline
 from setl.config.preflight.binlog_settings import check_binlog, check_version
 from setl.config.preflight.finding import Report
+from setl.config.preflight.marks import check_mark_triggers, check_replica
+from setl.config.preflight.schema_changes import LEDGER, check_passed_ddl
 from setl.config.preflight.server import Server
-from setl.config.preflight.source_tables import ExpressionCheck, SourceTable, check_source_tables
+from setl.config.preflight.source_tables import SourceTable
 from setl.config.preflight.system_tables import SCHEMA, SystemTable, check_system_tables
 from setl.config.preflight.target_tables import WRITING, TargetTables
 from setl.config.routing import Router
@@ -26,17 +28,14 @@ _WRITTEN = (
     SystemTable("setl_writer", WRITING, "lists the connections that write"),
 )
 _CHECKPOINT = SystemTable("setl_checkpoint", WRITING, "keeps the checkpoint")
+_DEAD_LETTERS = SystemTable(
+    "setl_deadletter", WRITING, "keeps the faulty rows of `faulty_rows: dead_letter`"
+)
 _TARGET_SCOPES = dict.fromkeys(WRITING, f"{SCHEMA}.*")
 
 
-def check_mysql_source(
-    server: Server,
-    source: MysqlSource,
-    router: Router,
-    report: Report,
-    expressions: ExpressionCheck | None,
-) -> list[SourceTable]:
-    """Report everything about a source; returns its mapped tables.
+def check_mysql_source(server: Server, source: MysqlSource, router: Router, report: Report) -> None:
+    """Report everything about a source but its mapped tables.
 
     Raises:
         SetlError: the server stopped answering.
@@ -45,9 +44,9 @@ def check_mysql_source(
     literal = [entry.pattern.schema.literal for entry in router.entries]
     schemas = list(dict.fromkeys(s for s in (*literal, SCHEMA) if s is not None))
     check_binlog(server, source, schemas, report)
+    check_replica(server, report)
     heartbeat = [_HEARTBEAT] if source.heartbeat > 0 else []
     check_system_tables(server, report, [_MARK, _BUFFER, *heartbeat], _SOURCE_SCOPES)
-    return check_source_tables(server, router, report, expressions)
 
 
 def check_mysql_target(
@@ -74,13 +73,19 @@ def check_mysql_target(
     """
     check_version(server, report)
     _check_writable(server, report)
+    check_mark_triggers(server, report)
     if two_way and server.variables.get("log_bin") != "ON":
         report.error(
             "the server writes no binlog, but the channel also reads from it",
             "Add log_bin to the server's configuration file, section [mysqld], and restart it",
         )
     checkpoint = [] if pipeline.checkpoint == "zookeeper" else [_CHECKPOINT]
-    check_system_tables(server, report, [*_WRITTEN, *checkpoint], _TARGET_SCOPES)
+    ledger = [LEDGER] if pipeline.ddl == "pass" else []
+    aside = [_DEAD_LETTERS] if pipeline.keeps_dead_letters else []
+    needed = [*_WRITTEN, *checkpoint, *ledger, *aside]
+    check_system_tables(server, report, needed, _TARGET_SCOPES)
+    if pipeline.ddl == "pass":
+        check_passed_ddl(server, source, pipeline, tables, report)
     exact: list[tuple[str, str]] = []
     if source is None:
         names = (entry.pattern.exact for entry in Router(pipeline).entries)

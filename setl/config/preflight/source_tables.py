@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from setl.config.preflight.finding import Report
 from setl.config.preflight.foreign_keys import check_cascades
@@ -11,12 +11,14 @@ from setl.config.preflight.privileges import MissingPrivileges, denied
 from setl.config.preflight.server import Outcome, Server
 from setl.config.routing import Route, RoutedTable, Router, passing_columns
 from setl.errors import SetlError
-from setl.model.schema import RowSchema
+from setl.model.schema import Column, RowSchema
 from setl.mysql.catalog import list_tables, read_table
 from setl.mysql.identifiers import qualified
+from setl.mysql.nested_tables import describe_documents
 
-ExpressionCheck = Callable[[Route, RowSchema], object]
-"""Looks at `where` and `columns` of a route over a table; raises SetlError if they are wrong."""
+ExpressionCheck = Callable[[Route, RowSchema], Sequence[Column] | None]
+"""Looks at `where`, `columns` and `processor` of a route over a table; raises SetlError if they
+are wrong, else gives the columns that expressions fill, if it knows them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,10 +28,16 @@ class SourceTable:
     Attributes:
         schema: its columns and keys.
         routes: where its rows go; only those that fit its columns.
+        computed: for a route's index, the columns that its expressions fill.
     """
 
     schema: RowSchema
     routes: tuple[Route, ...]
+    computed: Mapping[int, Sequence[Column]] = field(default_factory=dict[int, Sequence[Column]])
+
+    def computed_by(self, route: Route) -> Sequence[Column]:
+        """The columns that a route's expressions fill, as far as they are known."""
+        return self.computed.get(route.index, ())
 
 
 def check_source_tables(
@@ -51,10 +59,15 @@ def check_source_tables(
             if _claims(router, schema, table, mapped):
                 lacking.add(schema, table, denied(server, schema, table, ["SELECT"]))
                 columns = read_table(server.connection, schema, table)
-                routes = router.route(schema, table)
+                # Nested rows pass through no mapping; the documents' table speaks for them.
+                routes = [r for r in router.route(schema, table) if not r.nests(schema, table)]
+                for route in routes:
+                    if route.documents is not None:
+                        columns = describe_documents(server.connection, route.documents).schema
                 if columns is not None:
-                    right = [r for r in routes if _fits(columns, r, place, expressions)]
-                    found.append(SourceTable(columns, tuple(right)))
+                    computed: dict[int, Sequence[Column]] = {}
+                    right = [r for r in routes if _fits(columns, r, place, expressions, computed)]
+                    found.append(SourceTable(columns, tuple(right), computed))
     for entry in router.entries:
         if entry.index not in mapped:
             _report_unmatched(server, entry, there, lacking, report)
@@ -126,9 +139,16 @@ def _report_no_match(server: Server, entry: RoutedTable, report: Report) -> None
 
 
 def _fits(
-    schema: RowSchema, route: Route, report: Report, expressions: ExpressionCheck | None
+    schema: RowSchema,
+    route: Route,
+    report: Report,
+    expressions: ExpressionCheck | None,
+    computed: dict[int, Sequence[Column]],
 ) -> bool:
-    """Whether the mapping fits the table's columns; reports what does not."""
+    """Whether the mapping fits the table's columns; reports what does not.
+
+    Notes in `computed` the columns that expressions fill.
+    """
     before = len(report.findings)
     place = f"tables[{route.index}]"
     for what in unknown_columns(schema, route):
@@ -137,9 +157,10 @@ def _fits(
     if not key:
         if not route.key:
             report.error(
-                "the table has no primary key, so its rows cannot be told apart",
+                "the table has no primary key, nor a unique one without nullable columns, so its"
+                " rows cannot be told apart",
                 "Give it one, or name columns that are unique and never NULL under `key` in"
-                f" {place}",
+                f" {place}, or leave the table out",
             )
     else:
         passing = {i for i, _ in passing_columns(route, schema.names)}
@@ -154,12 +175,35 @@ def _fits(
             " become one row in the target",
             f"Add a unique key, or name other columns under `key` in {place}",
         )
-    if len(report.findings) == before and expressions and (route.expressions or route.where):
+    if key:
+        _check_document(schema, route, key, report)
+    evaluated = route.expressions or route.where or route.processor
+    if len(report.findings) == before and expressions and evaluated:
         try:
-            expressions(route, schema)
+            computed[route.index] = expressions(route, schema) or ()
         except SetlError as error:
             report.error(f"{place}: {error.message}", *([error.hint] if error.hint else []))
+    nullable = [schema.columns[i] for i in key if route.key and _may_be_null(schema.columns[i])]
+    if nullable:
+        report.warning(
+            f"{', '.join(c.name for c in nullable)}, named under `key`, may be NULL: a row with"
+            " NULL there cannot be told apart, and is refused",
+            f"Make it NOT NULL, or name other columns under `key` in {place}",
+        )
     return not any(f.level == "error" for f in report.findings[before:])
+
+
+def _check_document(schema: RowSchema, route: Route, key: Sequence[int], report: Report) -> None:
+    """Report whether ids and routing of documents can be made of the table's rows."""
+    with report.failing():
+        route.document([schema.names[i] for i in key])
+    passing = {schema.names[i].lower() for i, _ in passing_columns(route, schema.names)}
+    routing = route.routing
+    if routing is not None and routing.lower() in schema.folded and routing.lower() not in passing:
+        report.error(
+            f"the column {routing}, by which documents are routed, does not reach the target",
+            f"Let it pass: see include, exclude and columns in tables[{route.index}]",
+        )
 
 
 def unknown_columns(schema: RowSchema, route: Route) -> Iterator[str]:
@@ -171,6 +215,7 @@ def unknown_columns(schema: RowSchema, route: Route) -> Iterator[str]:
         *((f"{place}.exclude", name) for name in route.exclude),
         *((f"{place}.columns.{target}", name) for target, name in route.renames.items()),
         *((f"{place}.key", name) for name in route.key),
+        *((f"{place}.routing", name) for name in (route.routing,) if name is not None),
     ]
     for path, name in named:
         if name.lower() not in known:
@@ -184,6 +229,10 @@ def source_key(schema: RowSchema, route: Route) -> tuple[int, ...]:
     places = {name.lower(): i for i, name in enumerate(schema.names)}
     found = [places.get(name.lower(), -1) for name in route.key]
     return () if -1 in found else tuple(found)
+
+
+def _may_be_null(column: Column) -> bool:
+    return column.capacity is not None and column.capacity.nullable
 
 
 def _is_unique(schema: RowSchema, key: Sequence[int]) -> bool:

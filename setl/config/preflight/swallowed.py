@@ -8,17 +8,18 @@ A from site B, and nothing would fail.
 
 from __future__ import annotations
 
-from setl.config.channel import ChannelFile, DtsSource, MysqlTarget, Pipeline
+from setl.config.channel import ChannelFile, DtsTarget, MysqlTarget, Pipeline, database_of
 
 
 def swallowed_by(file: ChannelFile, pipeline: Pipeline) -> list[str]:
     """Names of pipelines of the channel whose changes `pipeline` would drop on their way on.
 
-    Servers are compared as they are written; what a DTS source reads cannot be told.
+    Servers are compared as they are written; of what database a DTS source is, it may not say.
     """
-    if isinstance(pipeline.source, DtsSource):
-        return []
-    source = (pipeline.source.host, pipeline.source.port)
+    database = database_of(pipeline.source)
+    if database is None or isinstance(pipeline.target, DtsTarget):
+        return []  # a relay drops nothing
+    source = (database.host, database.port)
     target = pipeline.target
     there = (target.host, target.port) if isinstance(target, MysqlTarget) else None
     names: list[str] = []
@@ -27,10 +28,10 @@ def swallowed_by(file: ChannelFile, pipeline: Pipeline) -> list[str]:
             continue
         if (other.target.host, other.target.port) != source:
             continue
-        if isinstance(other.source, DtsSource):
-            comes_back = there is not None  # it may well be the target's subscription
-        else:
-            comes_back = (other.source.host, other.source.port) == there
+        origin = database_of(other.source)
+        # Of a database that is not named, it may well be the target's subscription.
+        place = there if origin is None else (origin.host, origin.port)
+        comes_back = there is not None and place == there
         if not comes_back:
             names.append(other.name)
     return names

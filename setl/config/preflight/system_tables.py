@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from setl.config.preflight.finding import Level, Report
 from setl.config.preflight.privileges import denied
 from setl.config.preflight.server import Outcome, Server
-from setl.mysql.statements import resource_statements
+from setl.mysql.statements import system_table_statements
 
 SCHEMA = "retl"
 
@@ -36,7 +36,7 @@ class SystemTable:
 
 def create_statements(names: Sequence[str]) -> list[str]:
     """The statements of `sql/` that make the schema and these tables of it."""
-    statements = [s for f in ("retl.sql", "fence.sql") for s in resource_statements(f)]
+    statements = system_table_statements()
     chosen = [s for s in statements if s.startswith("CREATE DATABASE")]
     for statement in statements:
         found = _CREATED.match(statement)

@@ -81,6 +81,8 @@ class TargetTables:
             self._check_flow(flow, described, facts, place)
             filled |= {t.lower() for _, t in passing_columns(flow.route, flow.source.names)}
             filled |= {t.lower() for t in flow.route.expressions}
+            if flow.route.processor:
+                filled |= set(facts)  # which columns it adds is only known from its rows
         if flows:
             self._check_unfilled(schema, table, facts, filled, place)
         elif not described.key:
@@ -197,6 +199,14 @@ def _check_key(
     names = ", ".join(quote(n) for n in dict.fromkeys(by_source.values()) if n in wanted)
     shown = names.replace("`", "")
     table = qualified(described.schema, described.table)
+    own = {described.columns[i].name.lower() for i in described.key}
+    if flow.route.key and not own & {target.lower() for _, target in passing}:
+        place.warning(
+            f"no unique key of the target table has just {shown}, by which its rows are found: each"
+            " row is deleted and written anew, and without an index the whole table is read for it",
+            f"ALTER TABLE {table} ADD UNIQUE KEY ({names});",
+        )
+        return
     if not described.key:
         place.error(
             f"the target table has no key over {shown}, by which rows are found",

@@ -1,0 +1,12 @@
+"""Descriptions that several ends of a pipeline share."""
+
+from __future__ import annotations
+
+from typing import Final
+
+USER: Final = "Account name."
+CREDENTIAL: Final = "Its password; write ${NAME} and set NAME in the environment of the nodes."
+SSL_CA: Final = (
+    "File on the nodes with the certificate authorities to trust. Given, the connection uses TLS"
+    " and the server's certificate is checked; empty, it uses no TLS."
+)
