@@ -3,9 +3,11 @@
 DDL has no transaction and so no row of the mark table. A statement that setl passes on carries
 its mark in a comment instead (I10): ``/*setl:17*/ ALTER TABLE shop.orders …``.
 
-Servers log most statements as they were sent, comments included. But MariaDB writes some anew,
-without the comment: ``DROP TABLE``, ``CREATE VIEW`` and ``CREATE TABLE … SELECT``. Whoever
-passes one of these on in both directions passes it on for ever.
+Servers log most statements as they were sent, comments included. But some they write anew, without
+the comment: ``DROP TABLE``, ``CREATE VIEW``, ``CREATE TRIGGER`` and ``CREATE TABLE … SELECT``. Of
+these only the first is ever passed on, and where another pipeline reads it, the table is renamed
+first: the RENAME carries the mark, and a DROP of a name that no pipeline maps concerns nobody (see
+`setl.config.shadow_tables.DROPPED_PREFIX`).
 """
 
 from __future__ import annotations

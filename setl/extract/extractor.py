@@ -7,26 +7,31 @@ Runs in the driver, over headers. Nothing is decoded but the rows of two tables 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from enum import Enum
 from typing import Final, NamedTuple, Protocol
 
 from setl.codec.port import RowCodec
 from setl.codec.statement import parse_statement
 from setl.config.routing import Route
+from setl.config.shadow_tables import Shadow
 from setl.errors import SetlError
 from setl.extract.ddl import is_own_ddl
+from setl.extract.heartbeats import HeartbeatSeen, heartbeats_in
 from setl.extract.loopback import (
     OUTSIDE,
+    PASSED,
+    Echo,
     LoopbackState,
     MarkIdentity,
     after_entry,
     after_mark,
+    echo_of,
     read_mark,
 )
 from setl.model.batch import Batch
-from setl.model.change import DecodedRows, Value
+from setl.model.change import DecodedRows
 from setl.model.checkpoint import Checkpoint
+from setl.model.conflict import CONFLICT_TABLE
 from setl.model.entry import Entry, EntryKind
 
 SYSTEM_SCHEMA: Final = "retl"
@@ -37,12 +42,17 @@ _ROUTES_KEPT: Final = 10_000
 
 
 class _System(Enum):
-    """Tables of the system schema. None of them is ever applied."""
+    """Tables of the system schema. None of them is ever applied as it is."""
 
     MARK = "retl_mark"
     HEARTBEAT = "xdual"
     FREE_GATE = "retl_buffer"
+    CONFLICT = "setl_conflict"
     OTHER = ""
+
+
+# The way of rows of ``retl.setl_conflict``; the tables that they are about have their own.
+_AGREEMENT: Final = Route(index=-1, target=CONFLICT_TABLE)
 
 
 class Routing(Protocol):
@@ -50,6 +60,10 @@ class Routing(Protocol):
 
     def route(self, schema: str, table: str) -> tuple[Route, ...]:
         """The routes of a table, none if it is not mapped."""
+        ...
+
+    def shadow(self, schema: str, table: str) -> Shadow | None:
+        """The mapped table whose online schema change a table belongs to."""
         ...
 
 
@@ -63,18 +77,6 @@ class RoutedRows(NamedTuple):
 
     entry: Entry
     routes: tuple[Route, ...]
-
-
-class HeartbeatSeen(NamedTuple):
-    """A heartbeat that came back through the stream.
-
-    Attributes:
-        id: ``ID`` of the row of ``retl.xdual``: whose heartbeat it is.
-        written_at: when the source wrote it, seconds since 1970 UTC by the source's clock.
-    """
-
-    id: int
-    written_at: float
 
 
 @dataclass(slots=True)
@@ -93,6 +95,9 @@ class ExtractCounts:
         repeated: rows that were applied before and are read again for their transaction's mark.
         heartbeats: entries of ``retl.xdual``.
         free_gate: rows written to ``retl.retl_buffer``; they are not acted on.
+        echoes_dropped: transactions of this channel, dropped whole.
+        echoes_passed: transactions of this channel of which rows passed; never, unless somebody
+            meddles with marks.
     """
 
     rows: int = 0
@@ -103,6 +108,8 @@ class ExtractCounts:
     repeated: int = 0
     heartbeats: int = 0
     free_gate: int = 0
+    echoes_dropped: int = 0
+    echoes_passed: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +142,7 @@ class _Destinations(dict[tuple[str, str], "tuple[Route, ...] | _System"]):
             self.clear()
         schema, table = name
         if schema.lower() == SYSTEM_SCHEMA:
-            known = (_System.MARK, _System.HEARTBEAT, _System.FREE_GATE)
+            known = (_System.MARK, _System.HEARTBEAT, _System.FREE_GATE, _System.CONFLICT)
             found = next((s for s in known if s.value == table.lower()), _System.OTHER)
         else:
             found = self._routing.route(schema, table)
@@ -149,15 +156,28 @@ class Extractor:
     Not thread-safe. After a batch was not applied, `reset` comes before the next `extract`.
     """
 
-    def __init__(self, routing: Routing, identity: MarkIdentity, codec: RowCodec) -> None:
+    def __init__(
+        self,
+        routing: Routing,
+        identity: MarkIdentity,
+        codec: RowCodec,
+        *,
+        shadow_ddl: bool = False,
+        agrees: bool = False,
+    ) -> None:
         """Start between two transactions, with nothing applied.
 
         Args:
             routing: which tables are mapped, and where to.
             identity: by what the channel knows its own marks.
             codec: decodes the rows of the system tables.
+            shadow_ddl: whether DDL of tables of online schema changes is asked for, too.
+            agrees: whether what the opposite pipeline tells of conflicts is to be passed on.
         """
         self._destinations = _Destinations(routing)
+        self._routing = routing
+        self._shadow_ddl = shadow_ddl
+        self._agrees = agrees
         self._identity = identity
         self._codec = codec
         self._state: LoopbackState = OUTSIDE
@@ -213,6 +233,7 @@ class Extractor:
             elif destination:
                 counts.rows += entry.rows
                 routed.append(RoutedRows(entry, destination))
+                state = PASSED
             else:
                 counts.unmapped += entry.rows
         counts.entries = len(routed)
@@ -229,25 +250,33 @@ class Extractor:
     ) -> LoopbackState:
         """Act on rows of the system schema; returns the state after them."""
         if table is _System.MARK:
-            return self._marks(entry, state)
+            return self._marks(entry, state, extracted.counts)
         if bound is None or not bound.covers(entry):
             if table is _System.HEARTBEAT:
                 extracted.counts.heartbeats += 1
-                extracted.heartbeats.extend(_heartbeats(self._decode(entry)))
+                extracted.heartbeats.extend(heartbeats_in(self._decode(entry)))
             elif table is _System.FREE_GATE:
                 extracted.counts.free_gate += entry.rows
+            elif table is _System.CONFLICT and self._agrees and state.loopback:
+                # Its transaction is dropped, as this channel's own; but this is meant for us.
+                extracted.rows.append(RoutedRows(entry, (_AGREEMENT,)))
         return after_entry(state, entry.kind)
 
-    def _marks(self, entry: Entry, state: LoopbackState) -> LoopbackState:
+    def _marks(self, entry: Entry, state: LoopbackState, counts: ExtractCounts) -> LoopbackState:
         schema, op, images = self._decode(entry)
         for before, after in images:
-            state = after_mark(state, read_mark(self._identity, schema, op, before, after))
+            mark = read_mark(self._identity, schema, op, before, after)
+            echo = echo_of(self._identity, state, mark, schema, after)
+            counts.echoes_dropped += echo is Echo.DROPPED
+            counts.echoes_passed += echo is Echo.PASSED
+            state = after_mark(state, mark)
         return state
 
     def _ddl(self, entry: Entry, extracted: Extracted) -> None:
         if is_own_ddl(self._identity, entry.statement):
             return
-        tables = parse_statement(entry.statement, entry.schema).tables or ((entry.schema, ""),)
+        named = parse_statement(entry.statement, entry.default_schema).tables
+        tables = named or ((entry.schema, ""),)
         if any(self._concerns(schema, table) for schema, table in tables):
             extracted.ddl.append(entry)
 
@@ -255,7 +284,9 @@ class Extractor:
         """Whether DDL of this table may matter; "" is a table that nothing tells."""
         if schema.lower() == SYSTEM_SCHEMA:
             return False
-        return not table or bool(self._destinations[schema, table])
+        if not table or self._destinations[schema, table]:
+            return True
+        return self._shadow_ddl and self._routing.shadow(schema, table) is not None
 
     def _decode(self, entry: Entry) -> DecodedRows:
         try:
@@ -263,28 +294,3 @@ class Extractor:
         except SetlError as error:
             error.at(table=f"{entry.schema}.{entry.table}", position=entry.position)
             raise
-
-
-def _heartbeats(decoded: DecodedRows) -> list[HeartbeatSeen]:
-    columns = {name.lower(): i for i, name in enumerate(decoded.schema.names)}
-    id_at, written_at = columns.get("id"), columns.get("x")
-    seen: list[HeartbeatSeen] = []
-    if id_at is None or written_at is None:
-        return seen
-    for _, after in decoded.images:
-        if after is None:
-            continue
-        number, seconds = after[id_at], _seconds(after[written_at])
-        if isinstance(number, int) and seconds is not None:
-            seen.append(HeartbeatSeen(number, seconds))
-    return seen
-
-
-def _seconds(value: Value) -> float | None:
-    """A UTC date and time as text, in seconds since 1970; None for NULL and zero dates."""
-    if not isinstance(value, str):
-        return None
-    try:
-        return datetime.fromisoformat(value).replace(tzinfo=UTC).timestamp()
-    except ValueError:
-        return None

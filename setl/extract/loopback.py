@@ -22,13 +22,21 @@ commit now and then:
 One case is left that nothing in the stream can tell: an own transaction, followed without a
 commit and without a begin by one that has no mark at all. It would be dropped. A source that
 leaves both records out at the same place cannot be used in both directions.
+
+Echoes are counted, those that are dropped and those that are not. A transaction that is to be
+dropped has passed in part if its mark comes after rows that were let through; and one of this
+channel's own writers, known by the row of the mark table that it alone uses, has written without
+the channel's number if something at the server changes marks. A loader writes neither, so the
+second counter stays 0. What it cannot see is a mark that is not in the stream at all;
+`setl check` looks for what keeps marks out of it.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
+from setl.config.marks import WRITER_BITS
 from setl.model.change import ABSENT, Op, Row, Value
 from setl.model.entry import EntryKind
 from setl.model.schema import RowSchema
@@ -47,10 +55,12 @@ class MarkIdentity:
         info: the ``CHANNEL_INFO`` that Otter nodes of the same channel write, "" if there are
             none. setl's own text there changes with every transaction (I10), so it identifies
             nothing.
+        writers: the numbers of the channel's own writers, see `setl.config.marks.writer_number`.
     """
 
     mark_id: int | None
     info: str = ""
+    writers: frozenset[int] = frozenset()
 
 
 class Mark(Enum):
@@ -69,16 +79,19 @@ class LoopbackState:
     Attributes:
         inside: whether a transaction is open.
         loopback: whether its rows are to be dropped.
+        passed: whether rows of it were let through.
     """
 
     inside: bool
     loopback: bool
+    passed: bool = field(default=False, compare=False)
 
 
 OUTSIDE = LoopbackState(inside=False, loopback=False)
 """Between two transactions. Checkpoints resume only here, so this is the state to start in."""
 
 PASSING = LoopbackState(inside=True, loopback=False)
+PASSED = LoopbackState(inside=True, loopback=False, passed=True)
 DROPPING = LoopbackState(inside=True, loopback=True)
 
 
@@ -100,6 +113,33 @@ def after_mark(state: LoopbackState, mark: Mark) -> LoopbackState:
     if mark is Mark.LOOPBACK_END and state.loopback:
         return OUTSIDE
     return DROPPING
+
+
+class Echo(Enum):
+    """What became of a transaction that is to be dropped."""
+
+    DROPPED = "dropped"  # whole
+    PASSED = "passed"  # not, or not whole
+
+
+def echo_of(
+    identity: MarkIdentity, state: LoopbackState, mark: Mark, schema: RowSchema, after: Row | None
+) -> Echo | None:
+    """What a row of the mark table tells of an echo; None if of none, or of a known one.
+
+    Args:
+        identity: by what the channel knows its own marks.
+        state: before the row.
+        mark: what `read_mark` says of it.
+        schema: the row's columns.
+        after: its after image.
+    """
+    if state.loopback:
+        return None
+    if mark in {Mark.LOOPBACK, Mark.LOOPBACK_END}:
+        return Echo.PASSED if state.passed else Echo.DROPPED
+    number = _number(_column(schema, after, "id"))
+    return Echo.PASSED if number >> WRITER_BITS in identity.writers else None
 
 
 def read_mark(
@@ -136,15 +176,12 @@ def read_mark(
 
 
 def _id_and_info(schema: RowSchema, row: Row | None) -> tuple[Value, Value]:
-    channel_id: Value = None
-    channel_info: Value = None
-    for name, value in zip(schema.names, row or (), strict=False):
-        lowered = name.lower()
-        if lowered == "channel_id":
-            channel_id = value
-        elif lowered == "channel_info":
-            channel_info = value
-    return channel_id, channel_info
+    return _column(schema, row, "channel_id"), _column(schema, row, "channel_info")
+
+
+def _column(schema: RowSchema, row: Row | None, name: str) -> Value:
+    place = schema.folded.get(name, -1)
+    return None if row is None or place < 0 else row[place]
 
 
 def _number(value: Value) -> int:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from mysql_event_stream import BinlogClient, MesConnectionError, MesError
+from mysql_event_stream import MesConnectionError, MesError
 
 from setl.clock import Clock
 from setl.codec.binlog.event import EVENT_HEADER, EventType
@@ -21,11 +21,15 @@ from setl.codec.binlog.header import BinlogHeaderReader
 from setl.errors import PositionLostError, TransientError
 from setl.model.position import BinlogOrigin, BinlogPosition
 from setl.mysql.connection import MysqlEndpoint
+from setl.select.binlog_client import EventClient
 from setl.select.binlog_errors import is_lost, translate
 from setl.select.binlog_server import FIRST_OFFSET, BinlogServer, PlaceReport
 from setl.select.binlog_stream import StreamLimits, open_client
+from setl.select.identity import passing_id
 
-_TRANSACTION = frozenset((EventType.GTID, EventType.ANONYMOUS_GTID, EventType.MARIADB_GTID))
+_TRANSACTION = frozenset(
+    (EventType.GTID, EventType.GTID_TAGGED, EventType.ANONYMOUS_GTID, EventType.MARIADB_GTID)
+)
 _LIMIT = 60.0  # seconds that one look into the binlogs may take
 
 
@@ -35,7 +39,6 @@ class BinlogSearch:
     def __init__(
         self,
         endpoint: MysqlEndpoint,
-        server_id: int,
         limits: StreamLimits,
         server: BinlogServer,
         clock: Clock,
@@ -44,13 +47,11 @@ class BinlogSearch:
 
         Args:
             endpoint: the server and the account.
-            server_id: as whom to read binlogs.
             limits: for connections that read them.
             server: answers questions about the same server.
             clock: for the limit of a search.
         """
         self._endpoint = endpoint
-        self._server_id = server_id
         self._limits = limits
         self._server = server
         self._clock = clock
@@ -129,7 +130,8 @@ class BinlogSearch:
 
     def _first_transaction(self, gtid: str, latest: BinlogPosition) -> BinlogPosition:
         reader = BinlogHeaderReader(BinlogPosition("", 0, origin=latest.origin))
-        client = open_client(self._endpoint, self._server_id, self._limits, gtid)
+        server_id = passing_id()
+        client = open_client(self._endpoint, server_id, self._limits, gtid)
         try:
             client.connect()
             client.start()
@@ -148,7 +150,7 @@ class BinlogSearch:
                 raise self._server.lost(
                     f"the source has purged what follows the GTIDs {gtid}: {error}", latest
                 ) from error
-            raise translate(error, self._server_id).at(server=self._endpoint) from error
+            raise translate(error, server_id).at(server=self._endpoint) from error
         finally:
             client.close()
         raise TransientError(
@@ -177,7 +179,10 @@ class BinlogSearch:
     def _file(self, name: str, server: str) -> BinlogOrigin:
         """Which file a server has under a name."""
         start = BinlogPosition(name, FIRST_OFFSET, origin=BinlogOrigin(server))
-        client = open_client(self._endpoint, self._server_id, self._limits, start)
+        # The server goes on sending the rest of the file until the connection is seen to be
+        # closed, and the next one to be opened is often that of the stream.
+        server_id = passing_id()
+        client = open_client(self._endpoint, server_id, self._limits, start)
         try:
             client.connect()
             client.start()
@@ -187,11 +192,11 @@ class BinlogSearch:
                 raise self._server.lost(
                     f"the source does not send {name}: {error}", start
                 ) from error
-            raise translate(error, self._server_id).at(server=self._endpoint) from error
+            raise translate(error, server_id).at(server=self._endpoint) from error
         finally:
             client.close()
 
-    def _read_origin(self, client: BinlogClient, start: BinlogPosition) -> BinlogOrigin:
+    def _read_origin(self, client: EventClient, start: BinlogPosition) -> BinlogOrigin:
         reader, deadline = BinlogHeaderReader(start), self._clock.monotonic() + _LIMIT
         while self._clock.monotonic() < deadline:
             for event in client.poll_batch():

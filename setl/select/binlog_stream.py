@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from mysql_event_stream import (
@@ -24,15 +24,19 @@ from mysql_event_stream import (
 )
 
 from setl.clock import Clock
+from setl.codec.binlog.event import EventType
 from setl.codec.binlog.header import BinlogHeaderReader
 from setl.errors import FatalError, SetlError, TransientError
 from setl.model.entry import Entry
 from setl.model.position import BinlogPosition
 from setl.mysql.connection import MysqlEndpoint
+from setl.select.binlog_client import EventClient, FallbackClient
+from setl.select.binlog_dump import MOST_OFFSET, DumpClient
 from setl.select.binlog_errors import DROPPED, is_lost, translate
 from setl.select.binlog_server import BinlogServer
 
 _POLL_MANY, _POLL_FEW = 1024, 16  # events taken from the client in one piece
+_PIECE = 4 * 1024 * 1024  # bytes of rows of a compressed transaction in one piece
 _CLIENT_EVENTS = 4096  # raw events queued in native code, usually of at most 8 KiB each
 
 
@@ -60,14 +64,19 @@ def open_client(
     server_id: int,
     limits: StreamLimits,
     start: BinlogPosition | str,
-) -> BinlogClient:
+) -> EventClient:
     """A client for a place in the binlog, or for a set of GTIDs; not connected yet.
 
     Raises:
         FatalError: the place cannot be asked for.
     """
+    dump = DumpClient(
+        endpoint, server_id, start, silence=limits.silence, event_bytes=limits.event_bytes
+    )
+    if not isinstance(start, str) and start.offset > MOST_OFFSET:
+        return dump
     try:
-        return BinlogClient(
+        native = BinlogClient(
             host=endpoint.host,
             port=endpoint.port,
             user=endpoint.user,
@@ -90,6 +99,7 @@ def open_client(
         )
     except (TypeError, ValueError) as error:
         raise FatalError(f"the binlog cannot be read from {start}: {error}") from error
+    return FallbackClient(native, dump)
 
 
 class BinlogStream:
@@ -118,6 +128,7 @@ class BinlogStream:
         self._waiting_entries = self._waiting_bytes = 0
         self._sizes: deque[int] = deque()
         self._error: SetlError | None = None
+        self._answered = False
         self._closed = False
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
@@ -143,6 +154,11 @@ class BinlogStream:
     def position(self) -> BinlogPosition:
         """The place after the last event that came, read ahead or not."""
         return self._reader.position
+
+    @property
+    def unanswered(self) -> bool:
+        """Whether it ended before the server had sent anything, not even a heartbeat."""
+        return self._error is not None and not self._answered
 
     def read(self, limit: int, timeout: float) -> Sequence[Entry]:
         """See `Source.read`."""
@@ -187,6 +203,7 @@ class BinlogStream:
                 try:
                     events = self._client.poll_batch(_POLL_FEW if large else _POLL_MANY)
                     self._heard = self._clock.monotonic()
+                    self._answered = self._answered or bool(events)
                     self._read_headers(events, entries)
                 finally:
                     # What came before an error in the same piece is still good.
@@ -194,7 +211,7 @@ class BinlogStream:
         except (MesError, MesConnectionError) as error:
             self._end(self._too_large(error) or self._translate(error))
         except SetlError as error:
-            self._end(error.at(server=self._endpoint))
+            self._end(error.at(server=self._endpoint, position=self._reader.position))
         except Exception as error:  # noqa: BLE001 - handed to whoever reads
             failure = FatalError(f"reading the binlog failed in an unforeseen way: {error!r}")
             failure.__cause__ = error
@@ -202,12 +219,30 @@ class BinlogStream:
         finally:
             self._client.close()
 
-    def _read_headers(self, events: list[PollResult], entries: list[Entry]) -> None:
+    def _read_headers(self, events: Sequence[PollResult], entries: list[Entry]) -> None:
         read, extend = self._reader.read, entries.extend
         for event in events:
             data = event.data
-            if data is not None:  # None is a heartbeat
-                extend(read(data, checksum=event.checksum_enabled))
+            if data is None:  # a heartbeat
+                continue
+            found = read(data, checksum=event.checksum_enabled)
+            if data[4] == EventType.TRANSACTION_PAYLOAD:
+                self._put_in_pieces(found, entries)
+            else:
+                extend(found)
+
+    def _put_in_pieces(self, found: Iterable[Entry], entries: list[Entry]) -> None:
+        """Hand on what one event holds, which may be more than may wait."""
+        size = 0
+        for entry in found:
+            entries.append(entry)
+            size += len(entry.payload)
+            if size >= _PIECE:
+                self._put(entries.copy())
+                entries.clear()
+                size = 0
+                if self._closed:
+                    return
 
     def _put(self, entries: list[Entry]) -> None:
         if not entries:
@@ -270,7 +305,14 @@ class BinlogStream:
                     position=place,
                 )
             return self._server.lost(f"the source refuses to go on at {place}: {error}", place)
-        return translate(error, self._server_id).at(server=self._endpoint, position=place)
+        failure = translate(error, self._server_id)
+        if isinstance(failure, TransientError) and DROPPED in str(error) and not self._answered:
+            failure = TransientError(
+                f"the source was asked for its binlog and sent nothing: {error}",
+                hint="MariaDB lets a reader wait while a former one with the same server id is "
+                "stuck, up to net_write_timeout; the next attempt has another id",
+            )
+        return failure.at(server=self._endpoint, position=place)
 
     def _replaced(self, place: BinlogPosition) -> bool:
         """Whether another server answers by now, where the place is to be looked up again."""

@@ -1,7 +1,8 @@
-"""Numbers that a pipeline is known by at its source. Pure functions of names."""
+"""Numbers that a pipeline is known by at its source."""
 
 from __future__ import annotations
 
+import secrets
 from zlib import crc32
 
 _REPLICA_RANGE = 0x8000_0000
@@ -19,6 +20,18 @@ def replica_id(channel: str, pipeline: str, nid: str) -> int:
     """
     # 4294967295 is left out: some tools take it for "none".
     return _REPLICA_RANGE + crc32(f"{channel}/{pipeline}@{nid}".encode()) % (_REPLICA_RANGE - 1)
+
+
+def passing_id() -> int:
+    """A ``server_id`` for one connection, another one at every call; see `replica_id`.
+
+    For connections that must not wait for a former one. Before MariaDB sends a binlog, it ends the
+    connection that reads it under the same id, and waits until that is gone; one that is stuck in
+    sending, since nobody takes what it sends, is so only after ``net_write_timeout``, a minute.
+    That happens to readers that were closed, too: a client that closes while the server has much
+    more to send may leave it with a connection that takes nothing and does not end.
+    """
+    return _REPLICA_RANGE + secrets.randbelow(_REPLICA_RANGE - 1)
 
 
 def heartbeat_id(channel: str, pipeline: str) -> int:

@@ -1,7 +1,8 @@
 """A DTS subscription, one partition of a Kafka topic, as a `Source`.
 
-The partition is assigned, not subscribed to: which node reads is decided by the mainstem, and
-nothing is ever committed to Kafka. The place is the pipeline's own checkpoint.
+The partition is assigned, not subscribed to: which node reads is decided by the mainstem. With
+`mode: subscribe` a consumer group has a say too, in which a membership of its own takes part (see
+`setl.select.kafka_group`). The place is the pipeline's own checkpoint.
 """
 
 from __future__ import annotations
@@ -11,32 +12,30 @@ import threading
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from math import ceil
 from typing import Any
 from zlib import crc32
 
-from kafka.errors import KafkaError, OffsetOutOfRangeError
-from kafka.structs import TopicPartition
+from kafka.errors import OffsetOutOfRangeError
 
 from setl.clock import Clock, SystemClock
 from setl.codec.dts.header import DtsHeaderReader
 from setl.config.channel import DtsSource, OffsetStart, TimestampStart
-from setl.errors import (
-    ConfigurationError,
-    DataError,
-    FatalError,
-    PositionLostError,
-    SetlError,
-    TransientError,
-)
+from setl.errors import DataError, FatalError, SetlError, TransientError
+from setl.kafka.client import connection_of, origin_of
+from setl.kafka.partition import Bounds, expired
 from setl.model.checkpoint import Checkpoint
 from setl.model.entry import Entry
 from setl.model.position import KafkaOrigin, KafkaPosition, Position
-from setl.select.kafka_client import connect, connection_of, origin_of, translate
-from setl.select.kafka_search import Bounds, TopicSearch, expired, moved_reason, ways_out
+from setl.select.kafka_access import PartitionAccess
+from setl.select.kafka_group import GroupMembership
+from setl.select.kafka_search import moved_reason
+from setl.select.relay_repeats import RelayRepeats
 
 _LOG = logging.getLogger(__name__)
 
+# Seconds between two looks at an idle topic. The client would ask again at once, and a broker that
+# answers at once, having nothing, would keep a core busy.
+_PAUSE = 0.02
 _SLICE = 0.2  # seconds after which a waiting read looks whether it was closed
 _SILENCE = 3.0  # seconds without records after which the broker is asked for a sign of life
 
@@ -50,7 +49,11 @@ class DtsKafkaSource:
     which the client would read on at the same offset; so a connection that was made anew is an
     error of `read`, and the pipeline locates its checkpoint again.
 
-    `locate`, `open`, `read` and `initial` belong to one thread; `latest` and `close` to any.
+    Records that a relay wrote twice are dropped without an entry, so that no checkpoint lies
+    behind one: the record before a checkpoint, which is read again, tells the last place.
+
+    `locate`, `open`, `read` and `initial` belong to one thread; `latest`, `behind` and `close` to
+    any.
     """
 
     def __init__(
@@ -66,42 +69,44 @@ class DtsKafkaSource:
         self._config = config
         self._timeout = timeout
         self._clock = clock or SystemClock()
-        self._partition = TopicPartition(config.topic, config.partition)
+        self._access = PartitionAccess(config, timeout, self._clock)
+        self._partition = self._access.partition
         self._consumer: Any = None
         self._headers = DtsHeaderReader()
+        self._repeats = RelayRepeats(config.topic, config.partition)
         self._next = 0  # offset of the next record
+        self._behind: int | None = None
         self._before = 0  # CRC-32 of the record before it that must come first, 0 for none
         self._time = 0  # commit time of the last record that had one
         self._origin = KafkaOrigin()
         self._connection: object | None = None
         self._heard = 0.0
         self._held: SetlError | None = None
+        self._waiting = False  # opened without a turn
         self._using = threading.Lock()
         self._closing = threading.Event()
+        self.group: GroupMembership | None = None
+        if config.mode == "subscribe":
+            self.group = GroupMembership(config, timeout=timeout)
 
     def initial(self) -> Position:
-        """See `Source.initial`.
-
-        A start by timestamp is looked up by the timestamps of the Kafka records, which a
-        normal broker keeps in milliseconds. (The proxy of Alibaba's own service takes
-        seconds there; it is not supported, give it an offset.)
-        """
+        """See `Source.initial`. A start by time is the source's commit time, in seconds."""
         start = self._config.start
-        with self._asking() as consumer:
-            search = self._search(consumer)
+        with self._access.asking() as consumer:
+            search = self._access.search(consumer)
+            if isinstance(start, TimestampStart):
+                return search.at_time(start.timestamp)
             bounds = search.bounds()
             if isinstance(start, OffsetStart):
                 self._check(start.offset, bounds)
                 return search.at(start.offset)
-            if isinstance(start, TimestampStart):
-                return self._at_time(search, start.timestamp, bounds)
             return search.at(bounds.first if start == "earliest" else bounds.end)
 
     def locate(self, checkpoint: Checkpoint) -> Checkpoint:
         """See `Source.locate`."""
         position = self._own(checkpoint.resume)
-        with self._asking() as consumer:
-            place = self._search(consumer).resume(position)
+        with self._access.asking() as consumer:
+            place = self._access.search(consumer).resume(position)
         if place is position:
             return checkpoint
         moved = checkpoint.moved_to(place)
@@ -123,23 +128,33 @@ class DtsKafkaSource:
         self._closing.clear()
         with self._used():
             self._drop()
-            consumer = self._connect()
+            self._held = None
+            if self.group is not None:
+                self.group.join()
+                if not self.group.in_noted_turn:
+                    # The place may be another member's by now; nothing is read from it.
+                    self._waiting = True
+                    return
+            consumer = self._access.connect()
             self._consumer = consumer
-            with self._translating():
-                bounds = self._search(consumer).bounds()
+            with self._access.translating():
+                bounds = self._access.search(consumer).bounds()
                 self._origin = origin_of(consumer, self._config.topic)
                 moved = moved_reason(position.origin, self._origin)
                 if moved:
                     raise self._replaced(moved)
                 self._check(position.offset, bounds)
-                # With the record before it, to see that it is still the one that was read.
-                again = position.record != 0 and position.offset > bounds.first
+                # With the record before it, to see that it is still the one that was read, and
+                # where a relay stood. There may be none: offsets have gaps.
+                again = position.offset > bounds.first
                 self._before = position.record if again else 0
                 consumer.assign([self._partition])
                 consumer.seek(self._partition, position.offset - again)
             self._connection = connection_of(consumer, self._partition)
-            self._headers = DtsHeaderReader()
+            self._headers = DtsHeaderReader(logical_names=self._config.logical_names)
+            self._repeats = RelayRepeats(self._config.topic, self._config.partition)
             self._next = position.offset
+            self._behind = None
             self._time = position.timestamp
             self._held = None
             self._heard = self._clock.monotonic()
@@ -147,25 +162,35 @@ class DtsKafkaSource:
     def read(self, limit: int, timeout: float) -> Sequence[Entry]:
         """See `Source.read`."""
         with self._used():
-            if self._consumer is None:
-                raise TransientError("the source is not open").at(**self._where())
+            if self._consumer is None and not self._waiting:
+                raise TransientError("the source is not open").at(**self._access.where())
+            if self.group is not None and not self.group.my_turn(timeout, self._closing):
+                return ()
             if self._held is not None:
                 raise self._held
             deadline = self._clock.monotonic() + timeout
             while not self._closing.is_set():
                 left = deadline - self._clock.monotonic()
-                records = self._poll(limit, max(0.0, min(left, _SLICE)))
-                if records:
-                    return self._entries(records)
+                records = self._poll(limit)
+                if records and (self.group is None or self.group.in_noted_turn):
+                    entries = self._entries(records)
+                    if entries:
+                        return entries
                 if left <= 0:
                     return ()
-            raise TransientError("the source was closed").at(**self._where())
+                if not records:
+                    self._closing.wait(min(left, _PAUSE))
+            raise TransientError("the source was closed").at(**self._access.where())
 
     def latest(self) -> Position:
         """See `Source.latest`."""
-        with self._asking() as consumer:
-            end = self._search(consumer).bounds().end
+        with self._access.asking() as consumer:
+            end = self._access.search(consumer).bounds().end
             return KafkaPosition(self._config.topic, self._config.partition, end)
+
+    def behind(self) -> int | None:
+        """See `Source.behind`; records of others' open transactions are counted too."""
+        return self._behind
 
     def close(self) -> None:
         """See `Source.close`."""
@@ -178,29 +203,42 @@ class DtsKafkaSource:
             finally:
                 self._using.release()
 
-    def _poll(self, limit: int, seconds: float) -> list[Any]:
-        with self._translating():
+    def release(self) -> None:
+        """See `Source.release`."""
+        self.close()
+        if self.group is not None:
+            self.group.leave()
+
+    def waiting_for(self) -> str:
+        """See `Source.waiting_for`."""
+        return "" if self.group is None else self.group.waiting_for
+
+    def _poll(self, limit: int) -> list[Any]:
+        with self._access.translating():
             try:
-                found = self._consumer.poll(timeout_ms=ceil(seconds * 1000), max_records=limit)
+                found = self._consumer.poll(timeout_ms=0, max_records=limit)
             except OffsetOutOfRangeError as error:
                 raise self._out_of_range() from error
             now = self._clock.monotonic()
+            self._measure()
             if found:
                 self._heard = now
                 self._check_source()
-                return self._behind(found[self._partition])
+                return self._after_place(found[self._partition])
             if now - self._heard > _SILENCE:
-                self._search(self._consumer).bounds()
+                self._access.search(self._consumer).bounds()
                 self._heard = self._clock.monotonic()
             return []
 
     def _out_of_range(self) -> SetlError:
         """The error that the broker does not have the next offset."""
         self._check_source()
-        bounds = self._search(self._consumer).bounds()
+        bounds = self._access.search(self._consumer).bounds()
         if self._next > bounds.end:
             return self._replaced(f"the topic ends at {bounds.end}, so it was made anew")
-        return expired(self._next, bounds).at(**self._where())
+        if self._next >= bounds.first:
+            return self._replaced(f"the record before {self._next} has expired")
+        return expired(self._next, bounds).at(**self._access.where())
 
     def _check_source(self) -> None:
         """See that what came is of the topic that was opened."""
@@ -210,61 +248,70 @@ class DtsKafkaSource:
         if connection_of(self._consumer, self._partition) is not self._connection:
             raise self._replaced("the connection to the brokers was lost")
 
-    def _behind(self, records: list[Any]) -> list[Any]:
+    def _measure(self) -> None:
+        """How far the end is, as the last answer told; without asking again."""
+        end: int | None = self._consumer.highwater(self._partition)
+        if end is not None:
+            # Not the last record's: behind it may be records that nobody is shown.
+            place = self._consumer.position(self._partition, timeout_ms=self._timeout * 1000)
+            self._behind = max(0, end - (self._next if place is None else place))
+
+    def _after_place(self, records: list[Any]) -> list[Any]:
         """Records without the one before the place, which must be the one that was read."""
-        expected, self._before = self._before, 0
-        if not expected:
-            return records
         first = records[0]
-        if (first.offset, crc32(first.value or b"")) != (self._next - 1, expected):
+        expected, self._before = self._before, 0
+        if expected and (first.offset, crc32(first.value or b"")) != (self._next - 1, expected):
             raise self._replaced(f"another record stands before {self._next}")
+        if first.offset >= self._next:
+            return records
+        if first.headers:
+            self._repeats.is_repeat(first.headers, first.offset)
         return records[1:]
 
     def _replaced(self, reason: str) -> TransientError:
-        return TransientError(f"the place has to be looked up again: {reason}").at(**self._where())
+        return TransientError(f"the place has to be looked up again: {reason}").at(
+            **self._access.where()
+        )
 
     def _entries(self, records: list[Any]) -> list[Entry]:
         topic, partition, origin = self._config.topic, self._config.partition, self._origin
-        read, entries = self._headers.read, list[Entry]()
+        headers, is_repeat, entries = self._headers, self._repeats.is_repeat, list[Entry]()
         try:
             for record in records:
+                if record.headers and is_repeat(record.headers, record.offset):
+                    continue
                 value = record.value or b""
                 # Without a timestamp of its own the position gets the record's.
                 position = KafkaPosition(
                     topic, partition, record.offset + 1, 0, crc32(value), origin
                 )
-                entry = read(value, position)
-                if entry.timestamp:
-                    self._time = int(entry.timestamp)
-                else:  # a filler; its place has to be found again as well
-                    entry = entry._replace(position=replace(position, timestamp=self._time))
-                entries.append(entry)
+                entry = headers.read(value, position)
+                if headers.boundary is not None:
+                    entries.append(self._dated(headers.boundary))
+                entries.append(self._dated(entry))
             self._next = records[-1].offset + 1
         except SetlError as error:
             failure = error
             if isinstance(error, DataError):
                 failure = FatalError(error.message, hint=error.hint, **error.where)
                 failure.__cause__ = error
-            self._held = failure.at(**self._where())
+            self._held = failure.at(**self._access.where())
             if not entries:
                 raise self._held from error
         return entries
 
-    def _at_time(self, search: TopicSearch, seconds: int, bounds: Bounds) -> KafkaPosition:
-        found = search.first_since(seconds)
-        if found is None:
-            return search.at(bounds.end, seconds)
-        if found.offset == bounds.first > 0 and found.timestamp > seconds * 1000:
-            raise PositionLostError(
-                f"the oldest record that is kept is of {found.timestamp // 1000} and not of "
-                f"{seconds}: records in between may have expired",
-                hint=ways_out(bounds),
-            ).at(**self._where())
-        return search.at(found.offset, seconds)
+    def _dated(self, entry: Entry) -> Entry:
+        """An entry whose position can be found again by time."""
+        if entry.timestamp:
+            self._time = int(entry.timestamp)
+            return entry
+        # A filler; or a row of a full load, if nobody noted when it was read.
+        position = replace(self._own(entry.position), timestamp=self._time)
+        return entry._replace(position=position)
 
     def _check(self, offset: int, bounds: Bounds) -> None:
         if not bounds.first <= offset <= bounds.end:
-            raise expired(offset, bounds).at(**self._where())
+            raise expired(offset, bounds).at(**self._access.where())
 
     def _own(self, position: Position) -> KafkaPosition:
         if isinstance(position, KafkaPosition) and (
@@ -277,40 +324,6 @@ class DtsKafkaSource:
             hint="Reset the position: it was kept for another source",
         )
 
-    def _search(self, consumer: Any) -> TopicSearch:
-        return TopicSearch(consumer, self._partition, timeout=self._timeout, clock=self._clock)
-
-    def _connect(self) -> Any:
-        consumer = connect(self._config, self._timeout)
-        try:
-            with self._translating():
-                partitions: set[int] = consumer.partitions_for_topic(self._config.topic)
-            self._check_partition(partitions)
-        except BaseException:
-            consumer.close(autocommit=False, timeout_ms=1000)
-            raise
-        return consumer
-
-    def _check_partition(self, partitions: set[int]) -> None:
-        if self._config.partition in partitions:
-            return
-        what = "the brokers have no such topic"
-        if partitions:
-            what = f"the topic has no such partition, only {min(partitions)} to {max(partitions)}"
-        raise ConfigurationError(
-            what, hint="Check `topic` and `partition` of the source, and what the account may see"
-        ).at(**self._where())
-
-    @contextmanager
-    def _asking(self) -> Generator[Any]:
-        """A consumer of its own for one question."""
-        consumer = self._connect()
-        try:
-            with self._translating():
-                yield consumer
-        finally:
-            consumer.close(autocommit=False, timeout_ms=1000)
-
     @contextmanager
     def _used(self) -> Generator[None]:
         """Hold the consumer; drop it at the end if it was closed meanwhile."""
@@ -321,24 +334,7 @@ class DtsKafkaSource:
                 if self._closing.is_set():
                     self._drop()
 
-    @contextmanager
-    def _translating(self) -> Generator[None]:
-        try:
-            yield
-        except KafkaError as error:
-            raise translate(error).at(**self._where()) from error
-        except SetlError as error:
-            error.at(**self._where())
-            raise
-
     def _drop(self) -> None:
-        consumer, self._consumer = self._consumer, None
+        consumer, self._consumer, self._waiting = self._consumer, None, False
         if consumer is not None:
             consumer.close(autocommit=False, timeout_ms=1000)
-
-    def _where(self) -> dict[str, object]:
-        return {
-            "brokers": ",".join(self._config.brokers),
-            "topic": self._config.topic,
-            "partition": self._config.partition,
-        }

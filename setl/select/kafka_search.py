@@ -10,50 +10,29 @@ place is lost (I8).
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from dataclasses import dataclass
-from datetime import UTC, datetime
-from typing import Any, NamedTuple
-from zlib import crc32
+from typing import Any
 
-from kafka.structs import OffsetAndTimestamp, TopicPartition
+from kafka.structs import TopicPartition
 
 from setl.clock import Clock
-from setl.codec.dts.header import read_header
-from setl.errors import DataError, PositionLostError, TransientError
+from setl.errors import PositionLostError
+from setl.kafka.by_time import (
+    SEARCH_SECONDS,
+    crossing,
+    first_since,
+    newest,
+    place_at_time,
+    utc,
+)
+from setl.kafka.partition import Bounds, PartitionView, SeenRecord, expired, ways_out
 from setl.model.entry import EntryKind
 from setl.model.position import KafkaOrigin, KafkaPosition
-from setl.select.kafka_client import origin_of
 
 # Seconds to go back from the time of the last applied record. Clocks differ and a source may
 # deliver transactions a little out of order; and reading must begin between two transactions,
 # of which a long one may have none for a while.
 _MARGINS = (60, 600, 3600, 6 * 3600, 24 * 3600)
-_LIMIT = 60.0  # seconds that a search may take
-_SLICE = 0.5  # seconds that a poll may take
 _BETWEEN = frozenset((EntryKind.COMMIT, EntryKind.DDL))
-
-
-class _Seen(NamedTuple):
-    """What is known of one record without decoding its row."""
-
-    offset: int
-    kind: EntryKind
-    seconds: int
-    crc: int
-
-
-@dataclass(frozen=True, slots=True)
-class Bounds:
-    """What a topic holds.
-
-    Attributes:
-        first: the first offset that is kept.
-        end: the offset of the next record to come.
-    """
-
-    first: int
-    end: int
 
 
 class TopicSearch:
@@ -70,40 +49,24 @@ class TopicSearch:
             timeout: seconds to wait for any one answer.
             clock: for the limit of a search.
         """
-        self._consumer = consumer
-        self._partition = partition
-        self._timeout = timeout
+        self._view = PartitionView(consumer, partition, timeout=timeout, clock=clock)
         self._clock = clock
 
     def bounds(self) -> Bounds:
         """What the topic holds now."""
-        wanted, limit = [self._partition], self._timeout * 1000
-        return Bounds(
-            self._consumer.beginning_offsets(wanted, timeout_ms=limit)[self._partition],
-            self._consumer.end_offsets(wanted, timeout_ms=limit)[self._partition],
-        )
+        return self._view.bounds()
 
-    def at(self, offset: int, seconds: int = 0) -> KafkaPosition:
-        """The position at an offset, with what is to be known of it.
+    def at(self, offset: int) -> KafkaPosition:
+        """The position at an offset, with what is to be known of it."""
+        return self._view.at(offset)
 
-        Args:
-            offset: where reading is to go on.
-            seconds: the position's time if no record stands before it.
-        """
-        before = self._record(offset - 1) if offset > self.bounds().first else None
-        topic, partition = self._partition.topic, self._partition.partition
-        origin = origin_of(self._consumer, topic)
-        if before is None or before.offset != offset - 1:
-            return KafkaPosition(topic, partition, offset, seconds, 0, origin)
-        return KafkaPosition(
-            topic, partition, offset, before.seconds or seconds, before.crc, origin
-        )
+    def first_since(self, seconds: int) -> SeenRecord | None:
+        """The first record committed at or after a time, if there is one."""
+        return first_since(self._view, self.bounds(), seconds, self._deadline())
 
-    def first_since(self, seconds: int) -> OffsetAndTimestamp | None:
-        """The first record whose Kafka timestamp is not before a time, if there is one."""
-        return self._consumer.offsets_for_times(
-            {self._partition: seconds * 1000}, timeout_ms=self._timeout * 1000
-        )[self._partition]
+    def at_time(self, seconds: int) -> KafkaPosition:
+        """Where to read from to get all that was committed since; see `place_at_time`."""
+        return place_at_time(self._view, self.bounds(), seconds, self._deadline())
 
     def resume(self, position: KafkaPosition) -> KafkaPosition:
         """The place to go on from: `position` itself, or the same place in another topic.
@@ -112,8 +75,8 @@ class TopicSearch:
             PositionLostError: it has expired, or the topic does not reach back to it.
             TransientError: the search takes too long.
         """
-        bounds, origin = self.bounds(), origin_of(self._consumer, position.topic)
-        objection = moved_reason(position.origin, origin)
+        bounds = self.bounds()
+        objection = moved_reason(position.origin, self._view.origin)
         if position.offset < bounds.first and not objection:
             raise expired(position.offset, bounds)
         objection = objection or self._objection(position, bounds)
@@ -128,8 +91,9 @@ class TopicSearch:
             return f"the topic ends at {bounds.end}, so it was made anew"
         if not position.record or offset == bounds.first:
             return ""
-        before = self._record(offset - 1)
-        if before is not None and (before.offset, before.crc) == (offset - 1, position.record):
+        # A position that knows a record stands right behind it, whatever gaps there are.
+        before = self._view.record(offset - 1)
+        if before is not None and before.crc == position.record:
             return ""
         return f"another record than the one that was read stands before {offset}"
 
@@ -137,59 +101,38 @@ class TopicSearch:
         applied = position.timestamp
         if not applied:
             raise _lost(position, objection, "the position has no time to look for", bounds)
-        newest = self._record(bounds.end - 1) if bounds.end > bounds.first else None
-        if newest is None:
+        deadline = self._deadline()
+        last = newest(self._view, bounds, deadline)
+        if last is None:
             raise _lost(position, objection, "the topic is empty", bounds)
         # A topic that has not come as far as the position yet has nothing of its time.
-        wanted = min(applied, newest.seconds or applied)
-        deadline = self._clock.monotonic() + _LIMIT
+        wanted = min(applied, last.seconds)
         tried: set[int] = set()
         for margin in (*_MARGINS, None):
             start = bounds.first
             if margin is not None:
-                since = self.first_since(wanted - margin)
-                start = bounds.first if since is None else since.offset
+                start = crossing(self._view, bounds, wanted - margin, deadline).offset
             if start in tried:
                 continue
             tried.add(start)
-            found = self._boundary(start, applied, deadline)
+            found = self._boundary(start, bounds.end, applied, deadline)
             if found is not None:
                 return found
-        raise _lost(position, objection, f"nothing in it is older than {_utc(applied)}", bounds)
+        raise _lost(position, objection, f"nothing in it is older than {utc(applied)}", bounds)
 
-    def _boundary(self, start: int, before: int, deadline: float) -> KafkaPosition | None:
+    def _boundary(self, start: int, end: int, before: int, deadline: float) -> KafkaPosition | None:
         """The first place between two transactions, from `start` on and of before a time."""
-        topic, partition = self._partition.topic, self._partition.partition
-        origin = origin_of(self._consumer, topic)
-        for seen in self._records(start, deadline):
+        for seen in self._view.records(start, end, deadline):
             if seen.seconds >= before:
                 break
-            if seen.kind is EntryKind.BEGIN and seen.seconds:
-                return KafkaPosition(topic, partition, seen.offset, seen.seconds, 0, origin)
-            if seen.kind in _BETWEEN and seen.seconds:
-                place = seen.offset + 1
-                return KafkaPosition(topic, partition, place, seen.seconds, seen.crc, origin)
+            if seen.seconds and (seen.kind is EntryKind.BEGIN or seen.full_load):
+                return self._view.place(seen.offset, seen.seconds)
+            if seen.seconds and seen.kind in _BETWEEN:
+                return self._view.place(seen.offset + 1, seen.seconds, seen.crc)
         return None
 
-    def _record(self, offset: int) -> _Seen | None:
-        """The first record from an offset on, None if none comes in time."""
-        return next(self._records(offset, self._clock.monotonic() + self._timeout), None)
-
-    def _records(self, start: int, deadline: float) -> Generator[_Seen]:
-        """Records from an offset to the end of the topic as of now."""
-        end, offset = self.bounds().end, start
-        self._consumer.assign([self._partition])
-        self._consumer.seek(self._partition, start)
-        while offset < end:
-            if self._clock.monotonic() > deadline:
-                raise TransientError(f"the records from offset {offset} on do not come in time")
-            for record in self._poll():
-                yield _seen(record)
-                offset = record.offset + 1
-
-    def _poll(self) -> list[Any]:
-        found = self._consumer.poll(timeout_ms=int(_SLICE * 1000))
-        return found.get(self._partition, [])
+    def _deadline(self) -> float:
+        return self._clock.monotonic() + SEARCH_SECONDS
 
 
 def moved_reason(known: KafkaOrigin | None, found: KafkaOrigin) -> str:
@@ -203,24 +146,6 @@ def moved_reason(known: KafkaOrigin | None, found: KafkaOrigin) -> str:
     return ""
 
 
-def expired(offset: int, bounds: Bounds) -> PositionLostError:
-    """The final error that an offset is not in a topic (I8)."""
-    why = "has expired" if offset < bounds.first else "does not exist, so the topic was made anew"
-    return PositionLostError(
-        f"offset {offset} {why}; the topic holds {bounds.first} to {bounds.end}",
-        hint=ways_out(bounds),
-    )
-
-
-def ways_out(bounds: Bounds) -> str:
-    """What an operator can do about a lost place."""
-    return (
-        "Load the tables again and move on with `setl position reset PIPELINE --to latest` "
-        f"({bounds.end}), or take what is left with `--to earliest` ({bounds.first}) and compare "
-        "with `setl verify`; let the topic keep records longer"
-    )
-
-
 def _lost(
     position: KafkaPosition, objection: str, reason: str, bounds: Bounds
 ) -> PositionLostError:
@@ -229,17 +154,3 @@ def _lost(
         f"the topic holds {bounds.first} to {bounds.end}",
         hint=ways_out(bounds),
     )
-
-
-def _seen(record: Any) -> _Seen:
-    value: bytes = record.value or b""
-    try:
-        entry = read_header(value, KafkaPosition("", 0, record.offset + 1))
-    except DataError:
-        # Whoever reads on from here will say so; for the search it is a record like others.
-        return _Seen(record.offset, EntryKind.HEARTBEAT, 0, crc32(value))
-    return _Seen(record.offset, entry.kind, int(entry.timestamp), crc32(value))
-
-
-def _utc(seconds: int) -> str:
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")

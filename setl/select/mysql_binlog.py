@@ -18,6 +18,7 @@ from setl.mysql.connection import MysqlEndpoint
 from setl.select.binlog_search import BinlogSearch
 from setl.select.binlog_server import BinlogServer
 from setl.select.binlog_stream import BinlogStream, StreamLimits
+from setl.select.identity import passing_id
 
 _LOG = logging.getLogger(__name__)
 
@@ -48,7 +49,8 @@ class MysqlBinlogSource:
 
         Args:
             endpoint: the server and the account.
-            server_id: see `setl.select.identity.replica_id`.
+            server_id: see `setl.select.identity.replica_id`; of the stream. Where the server
+                sends nothing at all to it, later streams have an id of their own.
             start: where a pipeline without a checkpoint begins.
             limits: bounds of time and memory.
             clock: for the limits of searches and of silence.
@@ -59,7 +61,7 @@ class MysqlBinlogSource:
         self._limits = limits or StreamLimits()
         self._clock = clock or SystemClock()
         self._server = BinlogServer(endpoint, timeout=self._limits.silence)
-        self._search = BinlogSearch(endpoint, server_id, self._limits, self._server, self._clock)
+        self._search = BinlogSearch(endpoint, self._limits, self._server, self._clock)
         self._stream: BinlogStream | None = None
         self._moved = 0.0  # when the stream was last seen to move
         self._ahead: BinlogPosition | None = None
@@ -128,7 +130,12 @@ class MysqlBinlogSource:
             stream = self._stream
         if stream is None:
             raise TransientError("the source is not open", server=self._endpoint)
-        entries = stream.read(limit, timeout)
+        try:
+            entries = stream.read(limit, timeout)
+        except TransientError:
+            if stream.unanswered:
+                self._server_id = passing_id()
+            raise
         if entries:
             self._moved, self._ahead = self._clock.monotonic(), None
         elif self._clock.monotonic() - self._moved >= _QUIET:
@@ -139,12 +146,24 @@ class MysqlBinlogSource:
         """See `Source.latest`."""
         return self._server.latest()
 
+    def behind(self) -> int | None:
+        """See `Source.behind`; a binlog counts bytes, not records."""
+        return None
+
     def close(self) -> None:
         """See `Source.close`."""
         with self._lock:
             stream, self._stream = self._stream, None
         if stream is not None:
             stream.close()
+
+    def release(self) -> None:
+        """See `Source.release`."""
+        self.close()
+
+    def waiting_for(self) -> str:
+        """See `Source.waiting_for`."""
+        return ""
 
     def _look_ahead(self, place: BinlogPosition) -> None:
         """See that a quiet stream is at the end of the binlog.

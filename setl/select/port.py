@@ -85,8 +85,27 @@ class Source(Protocol):
         """The end of the stream as of now, on a connection of its own: thread-safe."""
         ...
 
+    def behind(self) -> int | None:
+        """Records between what was read last and the end of the stream, as the last answer told.
+
+        Asks nobody, so it costs nothing: thread-safe. None if the source does not tell, or has
+        not been read since it was opened.
+        """
+        ...
+
     def close(self) -> None:
-        """Drop connections and threads. Safe to call twice, from any thread."""
+        """End reading: drop connections and threads; `open` may follow.
+
+        Safe to call twice, from any thread.
+        """
+        ...
+
+    def release(self) -> None:
+        """Close, and give up what is kept from one `open` to the next. Safe to call twice."""
+        ...
+
+    def waiting_for(self) -> str:
+        """What it waits for before it can deliver anything, "" normally; from any thread."""
         ...
 
 
@@ -110,4 +129,8 @@ class CheckpointStore(Protocol):
             FatalError: it lies before the stored one.
             TransientError: the store cannot be reached; it may or may not be stored.
         """
+        ...
+
+    def close(self) -> None:
+        """Drop connections; the next call opens others. Safe to call twice."""
         ...

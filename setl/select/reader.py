@@ -47,10 +47,13 @@ class SelectStatus:
         batches: batches closed.
         unacked: batches without a termin, taken or not.
         waiting: those of them that nobody has taken.
+        behind: records from the last acknowledged one to the end of the stream, as its last
+            answer told; None if the source does not tell.
         idle_seconds: time spent waiting for the source.
         blocked_seconds: time spent waiting for room in the window.
         timestamp: commit time at the source of what was read last, seconds since 1970.
         error: why reading failed, else "".
+        waiting_for: what the source waits for before it can deliver, else "".
     """
 
     state: str
@@ -61,10 +64,12 @@ class SelectStatus:
     batches: int
     unacked: int
     waiting: int
+    behind: int | None
     idle_seconds: float
     blocked_seconds: float
     timestamp: float
     error: str
+    waiting_for: str = ""
 
 
 class SelectLoop:
@@ -226,11 +231,17 @@ class SelectLoop:
             batches=done.batches,
             unacked=len(reading.batches) if reading else 0,
             waiting=reading.batches.waiting if reading else 0,
+            behind=self._behind(reading),
             idle_seconds=done.idle,
             blocked_seconds=done.blocked,
             timestamp=done.timestamp,
             error=str(error or ""),
+            waiting_for=self._source.waiting_for() if reading else "",
         )
+
+    def _behind(self, reading: Reading | None) -> int | None:
+        unread = self._source.behind()
+        return None if unread is None or reading is None else unread + reading.batches.entries
 
     def _rewind(self, checkpoint: Checkpoint, reason: SetlError | None) -> None:
         self._end()

@@ -41,6 +41,12 @@ class UnackedBatches:
         return len(self._batches)
 
     @property
+    def entries(self) -> int:
+        """How many entries are in them."""
+        with self._changed:
+            return sum(len(batch.entries) for batch in self._batches)
+
+    @property
     def waiting(self) -> int:
         """How many batches nobody has taken yet."""
         with self._changed:

@@ -1,0 +1,1 @@
+"""Where checkpoints are kept, and which of several counts."""

@@ -1,0 +1,185 @@
+"""Checkpoints with the arbiter (ZooKeeper), or notes there that say where they are."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from arbiter.port import Arbiter, ArbiterError, Conflict, NotFound
+from arbiter.values import PipelineId
+from setl.errors import FatalError, FencedError, SetlError, TransientError
+from setl.model.checkpoint import Checkpoint
+from setl.select.checkpoints.note import CheckpointNote, epoch_of, read_note
+from setl.select.checkpoints.succession import Kept, Succession
+
+_ATTEMPTS = 3
+
+
+class _Found(NamedTuple):
+    """What the arbiter keeps, and the revision to replace."""
+
+    kept: Kept
+    revision: int
+
+
+class ArbiterCheckpointStore:
+    """Keeps a pipeline's checkpoint beside its mainstem.
+
+    Every store replaces the revision that it was decided on, and the payload says which
+    epoch stored it. So a leader that was replaced cannot store any more as soon as its
+    successor has. What it stored until then it had applied; its successor, which began from
+    an older checkpoint, keeps the newer one until it is past it.
+
+    A note that the checkpoint lies elsewhere counts as none, and is replaced by the first
+    that is stored; see `setl.select.checkpoints.note`.
+
+    Belongs to one thread.
+    """
+
+    def __init__(self, arbiter: Arbiter, pipeline: PipelineId) -> None:
+        """Nothing is asked yet.
+
+        Args:
+            arbiter: keeps the checkpoint; every call to it has a time limit.
+            pipeline: whose checkpoint it is.
+        """
+        self._arbiter = arbiter
+        self._pipeline = pipeline
+        self._found: _Found | None = None
+        self._known = False  # whether it was ever loaded
+        self._succession = Succession()
+
+    def load(self) -> Checkpoint | None:
+        """See `CheckpointStore.load`.
+
+        Raises:
+            TransientError: the arbiter does not answer.
+            FatalError: what is stored was not written by this version.
+        """
+        self._found = self._read()
+        self._known = True
+        kept = self._found.kept if self._found else None
+        self._succession.loaded(kept)
+        return kept.checkpoint if kept else None
+
+    def store(self, checkpoint: Checkpoint, epoch: int) -> None:
+        """See `CheckpointStore.store`.
+
+        Raises:
+            FencedError: a higher epoch has stored a checkpoint; nothing was stored.
+            FatalError: it lies before the stored one.
+            TransientError: the arbiter does not answer; it may or may not be stored.
+        """
+        if not self._known:
+            self.load()
+        found, self._found = self._found, None  # unless all goes well, it is read again next time
+        if found is None:
+            found = self._read()
+        for _ in range(_ATTEMPTS):
+            kept = found.kept if found else None
+            try:
+                newest = self._succession.decide(kept, checkpoint, epoch)
+            except FencedError as error:
+                raise error.at(pipeline=self._pipeline) from None
+            value = {"version": 1, "epoch": epoch, "checkpoint": newest.to_json()}
+            try:
+                revision = self._arbiter.store_position(
+                    self._pipeline, value, found.revision if found else None
+                )
+            except Conflict:
+                found = self._read()
+                continue
+            except ArbiterError as error:
+                raise _translate(error, self._pipeline) from error
+            self._found = _Found(Kept(newest, epoch), revision)
+            self._succession.loaded(self._found.kept)
+            return
+        raise _changed_by_others(self._pipeline)
+
+    def close(self) -> None:
+        """See `CheckpointStore.close`; the arbiter belongs to the caller."""
+
+    def _read(self) -> _Found | None:
+        try:
+            found = self._arbiter.stored_position(self._pipeline)
+        except ArbiterError as error:
+            raise _translate(error, self._pipeline) from error
+        if found is None:
+            return None
+        value, revision = found
+        return _Found(self._parse(value), revision)
+
+    def _parse(self, value: dict[str, Any]) -> Kept:
+        note = read_note(value)
+        if note is not None:
+            return Kept(None, note.epoch)
+        try:
+            return Kept(Checkpoint.from_json(value["checkpoint"]), int(value["epoch"]))
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise FatalError(
+                f"not a stored checkpoint: {str(value)[:200]}",
+                hint="Reset the position; it was not written by this version of setl",
+                pipeline=self._pipeline,
+            ) from error
+
+
+class ArbiterNotes:
+    """A pipeline's note, beside its mainstem. Belongs to one thread."""
+
+    def __init__(self, arbiter: Arbiter, pipeline: PipelineId) -> None:
+        self._arbiter = arbiter
+        self._pipeline = pipeline
+        self._written: CheckpointNote | None = None
+
+    def read(self) -> CheckpointNote | None:
+        """See `Notes.read`."""
+        found = self._found()
+        return read_note(found[0]) if found else None
+
+    def keep(self, checkpoint: Checkpoint, note: CheckpointNote) -> None:
+        """See `Notes.keep`."""
+        requested = checkpoint.requested or checkpoint.generation
+        note = replace(note, generation=checkpoint.generation, requested=requested)
+        if note == self._written:
+            return
+        for _ in range(_ATTEMPTS):
+            found = self._found()
+            if found is not None and epoch_of(found[0]) > note.epoch:
+                raise FencedError(
+                    f"epoch {note.epoch} is over, epoch {epoch_of(found[0])} is active",
+                    pipeline=self._pipeline,
+                )
+            try:
+                revision = found[1] if found else None
+                self._arbiter.store_position(self._pipeline, note.to_json(), revision)
+            except Conflict:
+                continue
+            except ArbiterError as error:
+                raise _translate(error, self._pipeline) from error
+            self._written = note
+            return
+        raise _changed_by_others(self._pipeline)
+
+    def _found(self) -> tuple[dict[str, Any], int] | None:
+        try:
+            return self._arbiter.stored_position(self._pipeline)
+        except ArbiterError as error:
+            raise _translate(error, self._pipeline) from error
+
+
+def _translate(error: ArbiterError, pipeline: PipelineId) -> SetlError:
+    if isinstance(error, NotFound):
+        return FatalError(
+            f"the arbiter knows no such pipeline: {error}",
+            hint="`setl apply` makes a channel known",
+            pipeline=pipeline,
+        )
+    return TransientError(f"the arbiter: {error}", pipeline=pipeline)
+
+
+def _changed_by_others(pipeline: PipelineId) -> TransientError:
+    return TransientError(
+        f"the checkpoint was changed by others {_ATTEMPTS} times in a row",
+        hint="Two nodes may be active; see `setl status`",
+        pipeline=pipeline,
+    )

@@ -1,0 +1,207 @@
+"""Checkpoints in a file on the node, for pipelines that one machine leads."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import json
+import os
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from setl.errors import ConfigurationError, FatalError, FencedError, SetlError, TransientError
+from setl.model.checkpoint import Checkpoint
+from setl.select.checkpoints.note import CheckpointNote, Notes, missing
+from setl.select.checkpoints.owner import Owner
+from setl.select.checkpoints.succession import Kept, Succession
+
+_PERMANENT = frozenset({
+    errno.EACCES, errno.EPERM, errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EROFS,
+    errno.ENAMETOOLONG, errno.ELOOP,
+})  # fmt: skip
+_LOCK_SECONDS = 5.0
+_LOCK_STEP = 0.05
+
+
+class FileCheckpointStore:
+    """Keeps a pipeline's checkpoint as JSON in one file.
+
+    A new content is written beside the file, forced to disk, and put in its place by one
+    rename, which is forced to disk too. So at every instant there is the old checkpoint or the
+    new one, whole. A lock beside the file makes comparing and replacing one step among the
+    processes of a machine; the file says which epoch wrote it.
+
+    Another machine has no such file, or an old one. The note beside the mainstem says which
+    machine has written it last, so a node elsewhere stops with an error instead of beginning
+    at `start` (I7); see `setl.select.checkpoints.note`.
+
+    Belongs to one thread.
+    """
+
+    def __init__(self, path: Path | str, notes: Notes, owner: Owner) -> None:
+        """Nothing is read yet.
+
+        Args:
+            path: the file; its folder exists.
+            notes: where the pipeline's note is kept.
+            owner: whose checkpoint it is.
+        """
+        self._path = Path(path)
+        self._owner = owner
+        self._notes = notes
+        self._succession = Succession()
+        self._known = False
+
+    def load(self) -> Checkpoint | None:
+        """See `CheckpointStore.load`.
+
+        Raises:
+            TransientError: the arbiter does not answer, or the disk fails.
+            ConfigurationError: the file may not be read, or is another pipeline's.
+            FatalError: the checkpoint lies on another machine, or was not written by this
+                version.
+        """
+        note = self._notes.read()
+        kept = self.peek()
+        if note is not None and note.store == "file":
+            self._check(kept, note)
+        self._succession.loaded(kept)
+        self._known = True
+        return kept.checkpoint if kept else None
+
+    def peek(self) -> Kept | None:
+        """What is in the file, None without one. Raises what `load` raises."""
+        with self._translating():
+            try:
+                text = self._path.read_text(encoding="utf-8")
+            except FileNotFoundError:
+                return None
+        return self._parsed(text)
+
+    def store(self, checkpoint: Checkpoint, epoch: int) -> None:
+        """See `CheckpointStore.store`.
+
+        Raises:
+            FencedError: a higher epoch has written the file, or one on another machine.
+            FatalError: it lies before the stored one.
+            TransientError: the arbiter does not answer, or the disk fails; it may or may not
+                be stored.
+            ConfigurationError: the file may not be written.
+        """
+        if not self._known:
+            self.load()
+        with self._translating(), self._locked():
+            kept = self.peek()
+            try:
+                newest = self._succession.decide(kept, checkpoint, epoch)
+            except (FatalError, FencedError) as error:
+                raise error.at(**self._where()) from None
+            self._replace(newest, epoch)
+        self._succession.loaded(Kept(newest, epoch))
+        # Afterwards: a note about a file that is not there would stop the next leader.
+        owner = self._owner
+        note = CheckpointNote(epoch, "file", str(self._path), owner.nid, owner.host)
+        self._notes.keep(newest, note)
+
+    def replace(self, checkpoint: Checkpoint, epoch: int) -> None:
+        """Store over whatever is there, which may not be readable.
+
+        Raises:
+            FencedError: a higher epoch has written on another machine.
+            TransientError: as `store`.
+            ConfigurationError: as `store`.
+        """
+        with self._translating(), self._locked():
+            self._replace(checkpoint, epoch)
+        owner = self._owner
+        note = CheckpointNote(epoch, "file", str(self._path), owner.nid, owner.host)
+        self._notes.keep(checkpoint, note)
+
+    def close(self) -> None:
+        """See `CheckpointStore.close`; nothing is kept open."""
+
+    def _check(self, kept: Kept | None, note: CheckpointNote) -> None:
+        """See that the file is the one that was written last."""
+        way_out = f"Copy {note.place} from {note.host} to {self._path}"
+        if kept is None:
+            what = f"there is no {self._path} on {self._owner.host}"
+            raise missing(note, what, way_out, self._owner.pipeline)
+        here = (note.host, note.place) == (self._owner.host, str(self._path))
+        if kept.epoch < note.epoch and not here:
+            what = f"{self._path} on {self._owner.host} is older, of epoch {kept.epoch}"
+            raise missing(note, what, way_out, self._owner.pipeline)
+
+    def _replace(self, checkpoint: Checkpoint, epoch: int) -> None:
+        value = {
+            "version": 1,
+            "pipeline": self._owner.pipeline,
+            "epoch": epoch,
+            "checkpoint": checkpoint.to_json(),
+        }
+        beside = self._path.with_name(f"{self._path.name}.new")
+        with beside.open("w", encoding="utf-8") as file:
+            file.write(json.dumps(value) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+        beside.replace(self._path)
+        folder = os.open(self._path.parent, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+    def _parsed(self, text: str) -> Kept:
+        try:
+            value: Any = json.loads(text)
+            kept = Kept(Checkpoint.from_json(value["checkpoint"]), int(value["epoch"]))
+            pipeline = str(value["pipeline"])
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise FatalError(
+                f"not a stored checkpoint: {text[:200]!r}",
+                hint="Reset the position; it was not written by this version of setl",
+            ).at(**self._where()) from error
+        if pipeline != self._owner.pipeline:
+            raise ConfigurationError(
+                f"the file keeps the checkpoint of {pipeline}",
+                hint="Give each pipeline a `checkpoint_file` of its own",
+            ).at(**self._where())
+        return kept
+
+    @contextmanager
+    def _locked(self) -> Generator[None]:
+        """Keep other processes of this machine out; a frozen one must not hold a leader up."""
+        with self._path.with_name(f"{self._path.name}.lock").open("a") as lock:
+            deadline = time.monotonic() + _LOCK_SECONDS
+            while True:
+                try:
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                except BlockingIOError:
+                    if time.monotonic() > deadline:
+                        raise TransientError(
+                            "another process holds the lock of the checkpoint file",
+                            hint="A setl process on this machine hangs; end it",
+                        ) from None
+                    time.sleep(_LOCK_STEP)
+            yield
+
+    @contextmanager
+    def _translating(self) -> Generator[None]:
+        try:
+            yield
+        except OSError as error:
+            kind = ConfigurationError if error.errno in _PERMANENT else TransientError
+            raise kind(
+                f"the checkpoint file: {error.strerror or error}",
+                hint="Its folder must exist, and the user that setl runs as must be able to"
+                " write there",
+            ).at(**self._where()) from error
+        except SetlError as error:
+            raise error.at(**self._where()) from None
+
+    def _where(self) -> dict[str, object]:
+        owner = self._owner
+        return {"pipeline": owner.pipeline, "file": self._path, "host": owner.host}

@@ -1,0 +1,127 @@
+"""What a checkpoint looks like as an offset that is committed to Kafka.
+
+The offset is that of the next record to read, as is Kafka's custom. The metadata is
+``timestamp|JSON``: the commit time of the record before it in seconds, as a DTS client writes
+it, and the rest of the checkpoint. (The client's README gives ``ts|meta`` as its form; what it
+writes is the bare timestamp, and the offset of the record itself, so that record is read twice.)
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any, cast
+
+from setl.errors import FatalError
+from setl.model.checkpoint import Checkpoint
+from setl.model.position import KafkaPosition
+
+METADATA_BYTES = 4096
+"""What a broker takes unless told otherwise (``offset.metadata.max.bytes``)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """A committed offset.
+
+    Attributes:
+        offset: of the record to read next.
+        timestamp: commit time at the source, seconds since 1970; 0 if it does not say.
+        checkpoint: what a pipeline stored; None if a foreign client committed.
+        pipeline: the full name of that pipeline, "" for a foreign client.
+        epoch: the leadership that stored it, 0 for a foreign client.
+    """
+
+    offset: int
+    timestamp: int = 0
+    checkpoint: Checkpoint | None = None
+    pipeline: str = ""
+    epoch: int = 0
+
+
+def metadata_of(checkpoint: Checkpoint, pipeline: str, epoch: int) -> str:
+    """The metadata with which a checkpoint is committed.
+
+    Raises:
+        FatalError: it is longer than a broker takes.
+    """
+    whole = checkpoint.to_json()
+    for place in (whole["resume"], whole["applied"]):
+        if place is not None:
+            # Said by the commit itself, and the topic's name may be long.
+            del place["topic"], place["partition"]
+    del whole["resume"]["offset"]
+    rest = {"setl": 1, "pipeline": pipeline, "epoch": epoch, **whole}
+    text = f"{_timestamp(checkpoint)}|{json.dumps(rest, separators=(',', ':'))}"
+    if len(text) > METADATA_BYTES:
+        raise FatalError(
+            f"the checkpoint does not fit into a commit: {len(text)} of {METADATA_BYTES} bytes",
+            hint="Choose another `checkpoint` for this pipeline",
+        )
+    return text
+
+
+def read_commit(topic: str, partition: int, offset: int, metadata: str) -> Commit:
+    """Inverse of `metadata_of`, and what can be known of any other commit.
+
+    Raises:
+        FatalError: a pipeline wrote it, but not of this version.
+    """
+    head, _, tail = metadata.partition("|")
+    digits = head.strip()
+    foreign = Commit(offset, int(digits) if digits.isascii() and digits.isdigit() else 0)
+    try:
+        rest: Any = json.loads(tail)
+    except ValueError:
+        return foreign
+    if not isinstance(rest, dict) or "setl" not in rest:
+        return foreign
+    whole = cast("dict[str, Any]", rest)
+    place = {"topic": topic, "partition": partition}
+    try:
+        whole["resume"] = {**whole["resume"], **place, "offset": offset}
+        if whole["applied"] is not None:
+            whole["applied"] = {**whole["applied"], **place}
+        return Commit(
+            offset,
+            foreign.timestamp,
+            Checkpoint.from_json(whole),
+            str(whole["pipeline"]),
+            int(whole["epoch"]),
+        )
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise FatalError(
+            f"not a stored checkpoint: {metadata[:200]!r}",
+            hint="Reset the position; it was not written by this version of setl",
+        ) from error
+
+
+def foreign_checkpoint(
+    commit: Commit, topic: str, partition: int, generation: int, requested: int
+) -> Checkpoint:
+    """Where to go on after a foreign client.
+
+    It may have committed inside a transaction. What it has read of that counts as applied; and
+    if a mark of this channel stood in front, the rest is not known to be an echo.
+
+    Args:
+        commit: what it committed.
+        topic: of which topic.
+        partition: of which partition.
+        generation: see `Checkpoint.generation`.
+        requested: see `Checkpoint.requested`.
+    """
+    position = KafkaPosition(topic, partition, commit.offset, commit.timestamp)
+    return Checkpoint(
+        position,
+        timestamp=float(commit.timestamp),
+        generation=generation,
+        requested=requested,
+    )
+
+
+def _timestamp(checkpoint: Checkpoint) -> int:
+    resume = checkpoint.resume
+    return (resume.timestamp if isinstance(resume, KafkaPosition) else 0) or int(
+        checkpoint.timestamp
+    )

@@ -1,0 +1,137 @@
+"""Where a pipeline's checkpoint is found if the configured store has none.
+
+The configured store comes first, then the target, ZooKeeper, and the offset committed to Kafka;
+so a pipeline whose `checkpoint` was changed goes on where it stood, and one that follows another
+client of a subscription where that stood. Whatever store it is in, a checkpoint of a higher
+generation comes before those of lower ones: the position was reset since, or the source moved to
+another server, and what a forgotten store still holds is older than that.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from setl.errors import ConfigurationError, FatalError
+from setl.model.checkpoint import Checkpoint
+from setl.select.port import CheckpointStore
+
+_LOG = logging.getLogger(__name__)
+
+
+class Found(NamedTuple):
+    """A checkpoint, and the name of the store that has it."""
+
+    store: str
+    checkpoint: Checkpoint
+
+
+class OtherStore(NamedTuple):
+    """A store that is looked into.
+
+    Attributes:
+        name: its name in the channel file.
+        load: its checkpoint, None if it has none; raises SetlError.
+        last_resort: whether it is asked only if no store before it has anything, since asking
+            costs time, or rights that the account may not have.
+    """
+
+    name: str
+    load: Callable[[], Checkpoint | None]
+    last_resort: bool = False
+
+
+def choose(found: Sequence[Found]) -> Found | None:
+    """The checkpoint to go on from: of the highest generation, and of those the first."""
+    return max(found, key=lambda f: f.checkpoint.generation, default=None)
+
+
+class LookupStore:
+    """A store that looks into others when it loads, and keeps what it finds there at once."""
+
+    def __init__(
+        self,
+        name: str,
+        store: CheckpointStore,
+        others: Sequence[OtherStore],
+        *,
+        pipeline: str,
+        epoch: int,
+    ) -> None:
+        """Nothing is asked yet.
+
+        Args:
+            name: of the configured store.
+            store: the configured store.
+            others: where to look besides, in this order.
+            pipeline: full name, for the log.
+            epoch: the leadership on whose behalf a checkpoint is taken over.
+        """
+        self._name = name
+        self._store = store
+        self._others = others
+        self._pipeline = pipeline
+        self._epoch = epoch
+
+    def load(self) -> Checkpoint | None:
+        """See `CheckpointStore.load`; raises what storing raises, too."""
+        own = self._store.load()
+        found = [] if own is None else [Found(self._name, own)]
+        found += look_into(self._others, found=bool(found))
+        chosen = choose(found)
+        if chosen is None:
+            _LOG.info("%s: no store has a checkpoint: beginning at `start`", self._pipeline)
+            return None
+        if chosen.store == self._name:
+            return own
+        _LOG.warning(
+            "%s: going on from %s, generation %d, found in the store `%s`; `%s` has %s",
+            self._pipeline,
+            chosen.checkpoint,
+            chosen.checkpoint.generation,
+            chosen.store,
+            self._name,
+            "none" if own is None else f"{own}, generation {own.generation}",
+        )
+        self._store.store(chosen.checkpoint, self._epoch)
+        return chosen.checkpoint
+
+    def store(self, checkpoint: Checkpoint, epoch: int) -> None:
+        """See `CheckpointStore.store`."""
+        self._store.store(checkpoint, epoch)
+
+    def close(self) -> None:
+        """See `CheckpointStore.close`."""
+        self._store.close()
+
+
+def look_into(others: Sequence[OtherStore], *, found: bool = False) -> list[Found]:
+    """What other stores have, in their order.
+
+    Args:
+        others: the stores.
+        found: whether the configured store has a checkpoint.
+
+    Raises:
+        TransientError: a store does not answer.
+        FatalError: there is a checkpoint that is out of reach or cannot be read, and no other.
+    """
+    result: list[Found] = []
+    for other in others:
+        if other.last_resort and (found or result):
+            continue
+        try:
+            checkpoint = other.load()
+        except ConfigurationError as error:
+            # Whatever is not set up for this pipeline has nothing of it.
+            _LOG.warning("the store `%s` is not looked into: %s", other.name, error)
+            continue
+        except FatalError as error:
+            if not found and not result:
+                raise
+            _LOG.warning("what is in the store `%s` is passed over: %s", other.name, error)
+            continue
+        if checkpoint is not None:
+            result.append(Found(other.name, checkpoint))
+    return result

@@ -1,0 +1,131 @@
+"""A note beside the mainstem that says where a checkpoint is kept, if not there.
+
+What lies in Kafka or in a file can go without anybody noticing: commits of a group that is idle
+expire, and a file is on one machine only. A node that finds nothing would begin at `start`, and
+what lies between would never be applied (I7). So the note stands in ZooKeeper in the place of the
+checkpoint, and says that there is one, and where.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, Protocol, cast
+
+from setl.errors import FatalError
+from setl.model.checkpoint import Checkpoint
+
+_KEY = "elsewhere"
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointNote:
+    """Where a checkpoint is.
+
+    Attributes:
+        epoch: the leadership that began to keep it there.
+        store: what kind of store it is.
+        place: the file, or topic, partition and group.
+        nid: the node that led then.
+        host: its machine.
+        generation: of the checkpoint. A commit of a foreign client says nothing of it, and
+            going on with a lower one would make all writes to Elasticsearch look old.
+        requested: see `Checkpoint.requested`.
+    """
+
+    epoch: int
+    store: Literal["kafka", "file"]
+    place: str
+    nid: str = ""
+    host: str = ""
+    generation: int = 1
+    requested: int = 0
+
+    def to_json(self) -> dict[str, Any]:
+        """The value that is kept beside the mainstem."""
+        values = asdict(self)
+        return {"version": 1, "epoch": values.pop("epoch"), _KEY: values}
+
+    def __str__(self) -> str:
+        if self.store == "file":
+            return f"in the file {self.place} on node {self.nid} ({self.host})"
+        return f"in Kafka: {self.place}"
+
+
+def read_note(value: Mapping[str, Any]) -> CheckpointNote | None:
+    """The note in what is kept beside the mainstem, None if that is a checkpoint.
+
+    Raises:
+        FatalError: it is a note that this version did not write.
+    """
+    found = value.get(_KEY)
+    if found is None:
+        return None
+    try:
+        known = cast("Mapping[str, Any]", found)
+        store: Any = known["store"]
+        return CheckpointNote(
+            epoch=int(value["epoch"]),
+            store=store,
+            place=str(known["place"]),
+            nid=str(known["nid"]),
+            host=str(known["host"]),
+            generation=int(known["generation"]),
+            requested=int(known["requested"]),
+        )
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise FatalError(
+            f"not a note about a checkpoint: {str(value)[:200]}",
+            hint="Reset the position; it was not written by this version of setl",
+        ) from error
+
+
+class Notes(Protocol):
+    """Where a pipeline's note is kept; `setl.select.checkpoints.arbiter.ArbiterNotes` is it."""
+
+    def read(self) -> CheckpointNote | None:
+        """The note, None if there is none.
+
+        Raises:
+            TransientError: the arbiter does not answer.
+            FatalError: it cannot be read.
+        """
+        ...
+
+    def keep(self, checkpoint: Checkpoint, note: CheckpointNote) -> None:
+        """See that the note says what is true of a checkpoint that was just stored.
+
+        One write for a leadership, and one for each new generation.
+
+        Args:
+            checkpoint: what was stored.
+            note: where, by whom and under which epoch; its generation is that of `checkpoint`.
+
+        Raises:
+            FencedError: a higher epoch has written there.
+            TransientError: the arbiter does not answer; it may or may not be written.
+        """
+        ...
+
+
+def epoch_of(value: Mapping[str, Any]) -> int:
+    """The leadership that wrote what is kept beside the mainstem, 0 if it does not say."""
+    epoch = value.get("epoch")
+    return epoch if isinstance(epoch, int) else 0
+
+
+def missing(note: CheckpointNote, what: str, way_out: str, pipeline: str) -> FatalError:
+    """The error that a checkpoint is not where the note says (I7).
+
+    Args:
+        note: the note.
+        what: what was found instead, as the end of a sentence.
+        way_out: what mends it without losing anything.
+        pipeline: whose it is.
+    """
+    return FatalError(
+        f"the checkpoint is kept {note}, since epoch {note.epoch}, and {what}",
+        hint=f"{way_out}, or choose a place yourself with `setl position reset {pipeline}`;"
+        " beginning at `start` without being told to could lose changes",
+        pipeline=pipeline,
+    )

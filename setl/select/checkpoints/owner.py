@@ -1,0 +1,20 @@
+"""On whose behalf a checkpoint is kept."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """A pipeline, and whoever leads it.
+
+    Attributes:
+        pipeline: its full name, ``channel/pipeline``.
+        nid: the node.
+        host: its machine.
+    """
+
+    pipeline: str
+    nid: str
+    host: str

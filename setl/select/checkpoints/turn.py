@@ -1,0 +1,56 @@
+"""The checkpoint of a pipeline whose source is shared with other members of a consumer group."""
+
+from __future__ import annotations
+
+from setl.errors import TransientError
+from setl.model.checkpoint import Checkpoint
+from setl.select.kafka_group import GroupMembership
+from setl.select.port import CheckpointStore
+
+
+class TurnStore:
+    """Keeps a checkpoint only for the turn in which it was loaded.
+
+    Outside a turn nothing is read, so there is nothing to keep but a place to begin, which is
+    looked for again when the turn comes.
+    """
+
+    def __init__(self, store: CheckpointStore, group: GroupMembership, timeout: float) -> None:
+        """Nothing is asked yet.
+
+        Args:
+            store: keeps the checkpoint.
+            group: which this node joins before it loads.
+            timeout: seconds to wait for the first turn. Without, the group would give it right
+                after the checkpoint was loaded, which would have to be loaded again.
+        """
+        self._store = store
+        self._group = group
+        self._timeout = timeout
+        self._first = True
+
+    def load(self) -> Checkpoint | None:
+        """See `CheckpointStore.load`; raises what joining the group raises, too."""
+        self._group.join()
+        self._group.wait(self._timeout if self._first else 0)
+        self._first = False
+        self._group.note()
+        return self._store.load()
+
+    def store(self, checkpoint: Checkpoint, epoch: int) -> None:
+        """See `CheckpointStore.store`.
+
+        Raises:
+            TransientError: the turn is over; another member goes on from what was stored last.
+        """
+        if self._group.noted is None:
+            return
+        if not self._group.in_noted_turn:
+            raise TransientError(
+                "the group has taken the partition from this node, and with it the checkpoint"
+            )
+        self._store.store(checkpoint, epoch)
+
+    def close(self) -> None:
+        """See `CheckpointStore.close`."""
+        self._store.close()
