@@ -1,0 +1,1 @@
+"""A binlog as DTS records on Kafka, in order: what others can subscribe to."""

@@ -1,0 +1,101 @@
+"""Which tables and statements a relay passes on."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Final, NamedTuple
+
+from setl.codec.statement import parse_statement
+from setl.extract.extractor import SYSTEM_SCHEMA, Routing
+from setl.model.entry import Entry
+
+# As for routes: names of tables are a pool without bound, and can always be looked up again.
+_TABLES_KEPT: Final = 10_000
+
+
+class Passage(Enum):
+    """What a relay does with the rows of a table."""
+
+    ROWS = "rows"
+    """They pass: the table is mapped, or one of setl's own on which a subscriber acts."""
+
+    MARK = "mark"
+    """They pass if other rows of their transaction do, and ahead of those."""
+
+    HEARTBEAT = "heartbeat"
+    """They end here: a heartbeat measures the way to whoever reads it, and that is the relay."""
+
+    NOTHING = "nothing"
+    """They do not pass."""
+
+
+class TablePassage(NamedTuple):
+    """What a relay does with the rows of a table, and which others they keep their order with.
+
+    Attributes:
+        passage: what it does.
+        group: name of the table group, None if there is none.
+    """
+
+    passage: Passage
+    group: str | None = None
+
+
+_SYSTEM: Final = {
+    "retl_mark": TablePassage(Passage.MARK),
+    "retl_buffer": TablePassage(Passage.ROWS),
+    "xdual": TablePassage(Passage.HEARTBEAT),
+    "setl_conflict": TablePassage(Passage.ROWS),
+}
+_NOTHING: Final = TablePassage(Passage.NOTHING)
+
+
+class _Tables(dict[tuple[str, str], TablePassage]):
+    """The answer for each table, looked up once for each name."""
+
+    def __init__(self, routing: Routing) -> None:
+        super().__init__()
+        self._routing = routing
+
+    def __missing__(self, name: tuple[str, str]) -> TablePassage:
+        if len(self) >= _TABLES_KEPT:
+            self.clear()
+        schema, table = name
+        if schema.lower() == SYSTEM_SCHEMA:
+            found = _SYSTEM.get(table.lower(), _NOTHING)
+        else:
+            routes = self._routing.route(schema, table)
+            found = TablePassage(Passage.ROWS, routes[0].group) if routes else _NOTHING
+        self[name] = found
+        return found
+
+
+class Interceptor:
+    """Decides what passes.
+
+    Nothing is dropped because a channel wrote it itself: who subscribes may belong to any
+    channel or none, and has the marks to tell.
+    """
+
+    def __init__(self, routing: Routing) -> None:
+        """Ask `routing` which tables are mapped; where to makes no difference here."""
+        self._tables = _Tables(routing)
+        self._routing = routing
+
+    def table(self, schema: str, table: str) -> TablePassage:
+        """What to do with the rows of a table."""
+        return self._tables[schema, table]
+
+    def ddl(self, entry: Entry) -> bool:
+        """Whether a DDL statement passes: of a mapped table, or of one that nothing tells."""
+        named = parse_statement(entry.statement, entry.default_schema).tables
+        tables = named or ((entry.schema, ""),)
+        return any(self._concerns(schema, table) for schema, table in tables)
+
+    def _concerns(self, schema: str, table: str) -> bool:
+        if schema.lower() == SYSTEM_SCHEMA:
+            return False
+        if not table or self._tables[schema, table] is not _NOTHING:
+            return True
+        # Who subscribes may want to do to a table what was done to its shadow.
+        return self._routing.shadow(schema, table) is not None

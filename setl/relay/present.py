@@ -1,0 +1,47 @@
+"""What a topic holds already when a relay goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from setl.codec.dts.relayed import HEARTBEAT, LAST, RelayPlace, RelayTransaction
+
+NOT_EVEN_A_HEARTBEAT: Final = HEARTBEAT - 1
+
+
+class Present:
+    """Tells, transaction by transaction, up to which ordinal each partition has it.
+
+    Places of a partition only grow, so its last record says it all.
+    """
+
+    def __init__(self, last: Sequence[RelayPlace | None]) -> None:
+        """Begin with the place of the last record of each partition, None for an empty one."""
+        self._last = [(None, 0) if place is None else _split(place) for place in last]
+        self._nothing = tuple([NOT_EVEN_A_HEARTBEAT] * len(last))
+
+    def ordinals(self, transaction: RelayTransaction) -> tuple[int, ...]:
+        """The last ordinal of a transaction in each partition; of transactions in order."""
+        if not self._last:
+            return self._nothing
+        place, _ = _split(RelayPlace(transaction, 0))
+        if all(last is None or last < place for last, _ in self._last):
+            self._last = []  # and from now on, since places grow here too
+            return self._nothing
+        return tuple(
+            [
+                NOT_EVEN_A_HEARTBEAT
+                if last is None or last < place
+                else ordinal
+                if last == place
+                else LAST
+                for last, ordinal in self._last
+            ]
+        )
+
+
+def _split(place: RelayPlace) -> tuple[tuple[int, int, int], int]:
+    *transaction, ordinal = place.order
+    generation, file, begin = transaction
+    return (generation, file, begin), ordinal

@@ -1,0 +1,76 @@
+"""Where a relay goes on: its checkpoint, held against what is in the topic."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from setl.codec.dts.relayed import RelayPlace
+from setl.model.checkpoint import Checkpoint
+from setl.model.position import BinlogOrigin, BinlogPosition
+
+Tails = tuple[RelayPlace | None, ...]
+"""The place of the last record of each partition, None where there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resumption:
+    """Where to read on, and what is there already.
+
+    Attributes:
+        checkpoint: where to begin to read.
+        tails: by partition, the place beyond which records are to be written; None for all.
+        reason: why that is not the stored checkpoint, "" if it is.
+    """
+
+    checkpoint: Checkpoint
+    tails: Tails
+    reason: str = ""
+
+
+def resumption(
+    checkpoint: Checkpoint, tails: Sequence[RelayPlace | None], *, exact: bool
+) -> Resumption:
+    """Decide where to go on.
+
+    Before a checkpoint is stored, every partition has a heartbeat with its place. So a topic
+    whose last records lie before the checkpoint has lost some, unless a former leader came
+    late with records of long ago.
+
+    A higher generation than that of the topic's records says that the source was replaced or
+    the position reset: what they say of their places means nothing any more. A lower one says
+    that the checkpoint was lost, and places in the topic are all that is known.
+
+    Args:
+        checkpoint: the stored one, located at the source that answers.
+        tails: the place of the last record of each partition.
+        exact: whether those are surely the farthest, since former leaders are fenced off.
+    """
+    known = [tail for tail in tails if tail is not None]
+    newest = max((tail.transaction.generation for tail in known), default=0)
+    if newest > checkpoint.generation:
+        current = [tail for tail in known if tail.transaction.generation == newest]
+        reason = "the checkpoint is older than what is in the topic"
+        least = min(current, key=_order)
+        return Resumption(_at(least, checkpoint), tuple(tails), reason)
+    current = [tail for tail in known if tail.transaction.generation == checkpoint.generation]
+    same = tuple(tail if tail in current else None for tail in tails)
+    resume = checkpoint.resume
+    if exact and current and isinstance(resume, BinlogPosition):
+        least = min(current, key=_order)
+        if _order(least)[1:3] < resume.order:
+            reason = f"the topic has lost records: its last ones are before {resume}"
+            return Resumption(_at(least, checkpoint), same, reason)
+    return Resumption(checkpoint, same)
+
+
+def _order(place: RelayPlace) -> tuple[int, int, int, int]:
+    return place.order
+
+
+def _at(place: RelayPlace, checkpoint: Checkpoint) -> Checkpoint:
+    """The boundary before the transaction of a place; its GTIDs are not known."""
+    at = place.transaction
+    origin = BinlogOrigin(at.server, at.writer, at.created) if at.server else None
+    position = BinlogPosition(at.file, at.begin, "", origin)
+    return replace(checkpoint, resume=position, applied=None, generation=at.generation)

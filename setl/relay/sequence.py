@@ -1,0 +1,253 @@
+"""Sequencer: entries of a binlog in, records of a topic out, in order and each one once.
+
+For the same entries it gives the same records at the same places, wherever it starts: that is
+what a relay that takes over relies on to find out what is in the topic already, and readers
+to drop what they have seen. So the places must not depend on when something was read, in how
+many pieces, or on what else a run had seen before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from setl.codec.dts.relayed import HEARTBEAT, RelayPlace
+from setl.codec.port import RowCodec
+from setl.errors import FatalError, SetlError
+from setl.model.checkpoint import Checkpoint
+from setl.model.entry import Entry, EntryKind
+from setl.model.position import BinlogPosition
+from setl.relay.interceptor import Interceptor, Passage
+from setl.relay.ordinals import Ordinals
+from setl.relay.partitioning import Partitioner
+from setl.relay.present import Present
+from setl.relay.serializer import Serializer, binlog_position, record_id
+from setl.relay.transaction import Outgoing, RowsEntry, Transaction, relay_transaction
+
+_FILE_START = 4  # behind the magic number that every binlog file begins with
+
+
+class Sequenced(NamedTuple):
+    """What became of some entries.
+
+    Attributes:
+        records: to be sent in this order; the order within each partition has to be kept.
+        heartbeats: entries of ``retl.xdual``, undecoded; they do not pass.
+        rows: row changes that pass, marks not counted, those in the topic already included.
+    """
+
+    records: list[Outgoing]
+    heartbeats: list[Entry]
+    rows: int
+
+
+class Sequencer:
+    """Goes through the entries of one stream. Not thread-safe; of no use after an error."""
+
+    def __init__(
+        self,
+        start: Checkpoint,
+        last: Sequence[RelayPlace | None],
+        *,
+        interceptor: Interceptor,
+        partitioner: Partitioner,
+        codec: RowCodec,
+        serializer: Serializer,
+    ) -> None:
+        """Go on from a checkpoint that `checkpoint` gave, or from the pipeline's first one.
+
+        Args:
+            start: where the entries begin. Nothing before it is missing from the topic.
+            last: the place of the last record in each partition, None for an empty one.
+            interceptor: decides what passes.
+            partitioner: decides where to.
+            codec: decodes rows that pass.
+            serializer: writes records.
+
+        Raises:
+            FatalError: the checkpoint is none of a binlog, or the number of partitions differs.
+        """
+        if len(last) != partitioner.partitions:
+            raise FatalError(
+                f"{len(last)} partitions are there and {partitioner.partitions} were expected",
+                hint="The topic was changed meanwhile; start the relay again",
+            )
+        self._boundary = binlog_position(start.resume)
+        self._start = start
+        self._interceptor = interceptor
+        self._partitioner = partitioner
+        self._codec = codec
+        self._serializer = serializer
+        self._present = Present(last)
+        self._partitions = range(len(last))
+        self._rows = self._settled_rows = start.rows
+        self._timestamp = start.timestamp
+        self._opening: Entry | None = None  # the BEGIN of the open transaction, or its first rows
+        self._newest: Entry | None = None  # the last entry of it so far
+        self._transaction: Transaction | None = None
+        self._ordinals = Ordinals()
+
+    @property
+    def inside(self) -> bool:
+        """Whether a transaction is open after what was seen so far."""
+        return self._opening is not None
+
+    @property
+    def checkpoint(self) -> Checkpoint:
+        """Where to go on once every record given out so far is in the topic."""
+        start = self._start
+        return Checkpoint(
+            self._boundary,
+            timestamp=self._timestamp,
+            generation=start.generation,
+            rows=self._settled_rows,
+            requested=start.requested,
+        )
+
+    def records(self, entries: Sequence[Entry]) -> Sequenced:
+        """Take the next entries in.
+
+        Raises:
+            DataError: a row cannot be decoded or written.
+            FatalError: the entries are none of a binlog, or leave a file inside a transaction.
+        """
+        result = Sequenced([], [], 0)
+        before = self._rows
+        for entry in entries:
+            if entry.kind is EntryKind.HEARTBEAT:
+                self._idle(entry)
+                continue
+            try:
+                self._take(entry, result)
+            except SetlError as error:
+                error.at(schema=entry.schema, table=entry.table, position=entry.position)
+                raise
+        return result._replace(rows=self._rows - before)
+
+    def heartbeat(self, seconds: float) -> list[Outgoing]:
+        """A heartbeat for every partition, none inside a transaction.
+
+        Those that are ahead, since a former leader came further, get none until it is reached.
+
+        Args:
+            seconds: the time, in seconds since 1970 UTC.
+        """
+        if self._opening is not None:
+            return []
+        name = relay_transaction(self._start.generation, self._boundary, self._boundary.origin)
+        place = RelayPlace(name, HEARTBEAT).encoded()
+        ident = record_id(self._boundary)
+        value = self._serializer.heartbeat(ident, self._boundary, int(seconds))
+        there = self._present.ordinals(name)
+        # One that is there already may be repeated: what it says is the time.
+        return [
+            Outgoing(partition, value, place, None, int(seconds * 1000))
+            for partition in self._partitions
+            if there[partition] <= HEARTBEAT
+        ]
+
+    def _take(self, entry: Entry, result: Sequenced) -> None:
+        kind = entry.kind
+        if kind is EntryKind.ROWS:
+            if self._opening is None:
+                self._open(entry)
+            self._pass_rows(entry, self._ordinal(entry), result)
+            self._newest = entry
+        elif kind is EntryKind.BEGIN:
+            self._close_early(result)
+            self._open(entry)
+        elif kind is EntryKind.COMMIT:
+            if self._transaction is not None:
+                result.records.extend(self._transaction.commit(entry, self._ordinal(entry)))
+            self._settle(entry)
+        else:
+            self._ddl(entry, result)
+
+    def _pass_rows(self, entry: Entry, ordinal: int, result: Sequenced) -> None:
+        passage, group = self._interceptor.table(entry.schema, entry.table)
+        if passage is Passage.ROWS:
+            changes = self._codec.decode(entry.payload, entry.context)
+            dealt = self._partitioner.deal(changes, group)
+            self._rows += len(changes.images)
+            rows = RowsEntry(entry, changes, ordinal)
+            result.records.extend(self._begun(entry).rows(rows, dealt))
+        elif passage is Passage.MARK:
+            mark = RowsEntry(entry, self._codec.decode(entry.payload, entry.context), ordinal)
+            result.records.extend(self._begun(entry).mark(mark))
+        elif passage is Passage.HEARTBEAT:
+            result.heartbeats.append(entry)
+
+    def _ddl(self, entry: Entry, result: Sequenced) -> None:
+        opening = self._opening
+        passes = self._interceptor.ddl(entry)
+        if opening is not None and opening.kind is EntryKind.BEGIN:
+            # CREATE TABLE … SELECT: the rows follow, and with them the COMMIT.
+            ordinal = self._ordinal(entry)
+            if passes:
+                result.records.extend(self._begun(entry).ddl(entry, ordinal))
+            self._newest = entry
+            return
+        self._close_early(result)
+        self._open(entry)
+        if passes:
+            result.records.extend(self._begun(entry).alone(entry, self._ordinal(entry)))
+        self._settle(entry)
+
+    def _begun(self, entry: Entry) -> Transaction:
+        """The open transaction, of which `entry` passes."""
+        if self._transaction is None:
+            self._transaction = Transaction(
+                self._boundary,
+                generation=self._start.generation,
+                opening=self._opening or entry,
+                first=entry,
+                present=self._present,
+                serializer=self._serializer,
+            )
+        return self._transaction
+
+    def _open(self, entry: Entry) -> None:
+        position = binlog_position(entry.position)
+        if position.file != self._boundary.file:
+            self._move_to(position, self._boundary.gtid)
+        self._opening = self._newest = entry
+        self._ordinals.begin(self._boundary)
+
+    def _ordinal(self, entry: Entry) -> int:
+        return self._ordinals.advance(entry, binlog_position(entry.position))
+
+    def _close_early(self, result: Sequenced) -> None:
+        """End a transaction of which no COMMIT comes."""
+        newest = self._newest
+        if newest is None:
+            return
+        if self._transaction is not None:
+            result.records.extend(self._transaction.commit(newest, self._ordinals.last))
+        self._settle(newest)
+
+    def _settle(self, entry: Entry) -> None:
+        self._boundary = binlog_position(entry.position)
+        self._timestamp = max(self._timestamp, entry.timestamp)
+        self._settled_rows = self._rows
+        self._opening = self._newest = self._transaction = None
+
+    def _idle(self, entry: Entry) -> None:
+        """A heartbeat of the stream: only one that begins a file is a boundary.
+
+        Others lie behind statements that change nothing. A run that started there would name
+        the next transaction otherwise than one that came by.
+        """
+        position = binlog_position(entry.position)
+        if position.file == self._boundary.file:
+            return
+        if self._opening is not None:
+            raise FatalError(
+                f"the binlog goes on in {position.file} inside a transaction",
+                hint="Check the binlog with mysqlbinlog on the source",
+                position=self._boundary,
+            )
+        self._move_to(position, position.gtid)
+
+    def _move_to(self, position: BinlogPosition, gtid: str) -> None:
+        """Go on at the beginning of another file, with these GTIDs executed."""
+        self._boundary = BinlogPosition(position.file, _FILE_START, gtid, position.origin)

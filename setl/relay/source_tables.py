@@ -1,0 +1,50 @@
+"""What a relay asks its source beside the binlog: the unique keys that no binlog names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from typing import Any, TypeVar
+
+from pymysql.connections import Connection
+
+from setl.mysql.catalog import read_unique_keys
+from setl.mysql.connection import MysqlEndpoint, connect, translating
+
+_T = TypeVar("_T")
+
+
+class SourceTables:
+    """What the source server says about itself and its tables, asked for each time."""
+
+    def __init__(self, endpoint: MysqlEndpoint) -> None:
+        """Nothing is asked yet."""
+        self._endpoint = endpoint
+
+    def server_version(self) -> str:
+        """The version as the server tells it. Raises SetlError."""
+
+        def ask(connection: Connection[Any]) -> str:
+            with translating(self._endpoint), connection.cursor() as cursor:
+                cursor.execute("SELECT VERSION()")
+                row = cursor.fetchone()
+            return str(row[0]) if row else ""
+
+        return self._asked(ask)
+
+    def unique_keys(self, schema: str, table: str) -> Mapping[str, tuple[str, ...]]:
+        """Columns of each unique key but the primary one, by its name.
+
+        They are those of today, and the rows may be of yesterday; whoever writes them into
+        records leaves out what does not fit.
+
+        Raises:
+            TransientError: the source does not answer.
+            ConfigurationError: it refuses the account.
+        """
+        found = self._asked(lambda connection: read_unique_keys(connection, schema, table))
+        return {name: names for name, names in found.items() if name != "PRIMARY"}
+
+    def _asked(self, ask: Callable[[Connection[Any]], _T]) -> _T:
+        with closing(connect(self._endpoint)) as connection:
+            return ask(connection)

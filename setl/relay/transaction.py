@@ -1,0 +1,195 @@
+"""One transaction on its way into the partitions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from setl.codec.dts.relayed import LAST, RelayTransaction
+from setl.errors import DataError
+from setl.model.change import ABSENT, DecodedRows, Op
+from setl.model.entry import Entry
+from setl.model.position import BinlogOrigin, BinlogPosition
+from setl.relay.partitioning import FULL_IMAGES, Dealt, completed
+from setl.relay.present import Present
+from setl.relay.serializer import Serializer, binlog_position, record_id
+
+
+class Outgoing(NamedTuple):
+    """A record to send.
+
+    The arguments of `setl.relay.port.RelayLog.append`, in their order.
+
+    Attributes:
+        partition: where to.
+        value: its bytes.
+        place: the value of its header `setl.codec.dts.relayed.HEADER`.
+        key: always None, since the partition is chosen here.
+        timestamp_ms: when the source wrote it, milliseconds since 1970 UTC.
+    """
+
+    partition: int
+    value: bytes
+    place: bytes
+    key: bytes | None
+    timestamp_ms: int
+
+
+class RowsEntry(NamedTuple):
+    """Rows, the entry they come from, and the ordinal of the last of them; see `Ordinals`."""
+
+    entry: Entry
+    changes: DecodedRows
+    ordinal: int
+
+
+def relay_transaction(
+    generation: int, begin: BinlogPosition, origin: BinlogOrigin | None, gtid: str = ""
+) -> RelayTransaction:
+    """How places name the transaction behind a boundary."""
+    server, writer, created = origin or BinlogOrigin("")
+    return RelayTransaction(generation, begin.file, begin.offset, server, writer, created, gtid)
+
+
+class Transaction:
+    """Gives the records of a transaction, from the first thing of it that passes on.
+
+    Each partition that gets anything gets a BEGIN first, then the marks seen so far, and a
+    COMMIT at the end. What is in the topic already is left out, for each partition on its own.
+    """
+
+    def __init__(
+        self,
+        begin: BinlogPosition,
+        *,
+        generation: int,
+        opening: Entry,
+        first: Entry,
+        present: Present,
+        serializer: Serializer,
+    ) -> None:
+        """Begin.
+
+        Args:
+            begin: the boundary before it.
+            generation: of the relay's checkpoint.
+            opening: its BEGIN entry, or its first rows if it has none.
+            first: the first of its entries that passes, marks included.
+            present: what is in the topic already.
+            serializer: writes the records.
+        """
+        name = relay_transaction(
+            generation, begin, binlog_position(opening.position).origin, opening.transaction
+        )
+        self._head = name.encoded()
+        self._there = present.ordinals(name)
+        self._repeats = max(self._there) >= 0
+        self._begin_id = record_id(begin)
+        self._opening = opening
+        self._serializer = serializer.transaction(begin, opening, first)
+        self._marks: list[tuple[int, bytes, Entry]] = []  # ordinal, value, where it is from
+        self._begun: dict[int, None] = {}  # in the order in which they have begun
+
+    def mark(self, mark: RowsEntry) -> Iterator[Outgoing]:
+        """Rows of the mark table: to every partition that has begun, and to those that will.
+
+        Marks alone are nothing to anybody, and begin none.
+        """
+        entry, changes, last = mark
+        first = last - len(changes.images) + 1
+        values = self._serializer.rows(self._begin_id + first, entry, changes)
+        known = len(self._marks)
+        self._marks += [(ordinal, value, entry) for ordinal, value in enumerate(values, first)]
+        for partition in self._begun:
+            yield from self._marks_to(partition, known)
+
+    def rows(self, rows: RowsEntry, dealt: Dealt) -> Iterator[Outgoing]:
+        """Rows that pass, each to its partition."""
+        entry, changes, last = rows
+        first = last - len(changes.images) + 1
+        partitions = dealt.to
+        for partition in dict.fromkeys(partitions):
+            yield from self._begin_in(partition)
+        if dealt.moved or self._repeats:
+            yield from self._one_by_one(rows, dealt, first)
+            return
+        values = self._serializer.rows(self._begin_id + first, entry, changes)
+        head, timestamp = self._head, _milliseconds(entry)
+        for ordinal, (partition, value) in enumerate(
+            zip(partitions, values, strict=True), start=first
+        ):
+            yield Outgoing(partition, value, b"%b%d" % (head, ordinal), None, timestamp)
+
+    def ddl(self, entry: Entry, ordinal: int) -> Iterator[Outgoing]:
+        """DDL inside the transaction, which creates the table that its rows go into."""
+        value = self._serializer.ddl(self._begin_id + ordinal, entry)
+        for partition in range(len(self._there)):
+            yield from self._begin_in(partition)
+            yield from self._record(partition, ordinal, value, entry)
+
+    def commit(self, entry: Entry, ordinal: int) -> Iterator[Outgoing]:
+        """Its end, in every partition that has begun; `entry` is its last one."""
+        value = self._serializer.commit(self._begin_id + ordinal, entry)
+        for partition in self._begun:
+            yield from self._record(partition, LAST, value, entry)
+
+    def alone(self, entry: Entry, ordinal: int) -> Iterator[Outgoing]:
+        """DDL that is all of the transaction: to every partition, without BEGIN and COMMIT."""
+        value = self._serializer.ddl(self._begin_id + ordinal, entry)
+        for partition in range(len(self._there)):
+            yield from self._record(partition, LAST, value, entry)
+
+    def _begin_in(self, partition: int) -> Iterator[Outgoing]:
+        if partition in self._begun:
+            return
+        self._begun[partition] = None
+        if self._there[partition] < 0:
+            value = self._serializer.begin(self._begin_id, self._opening)
+            yield from self._record(partition, 0, value, self._opening)
+        yield from self._marks_to(partition, 0)
+
+    def _marks_to(self, partition: int, known: int) -> Iterator[Outgoing]:
+        for ordinal, value, entry in self._marks[known:]:
+            yield from self._record(partition, ordinal, value, entry)
+
+    def _one_by_one(self, rows: RowsEntry, dealt: Dealt, first: int) -> Iterator[Outgoing]:
+        """Rows of an entry that do not all go out as they are."""
+        schema, op, images = rows.changes
+        for i, (before, after) in enumerate(images):
+            ordinal, to = first + i, dealt.to[i]
+            former = dealt.moved.get(i)
+            if former is None:
+                change = DecodedRows(schema, op, [(before, after)])
+                yield from self._row(to, ordinal, rows.entry, change)
+                continue
+            whole = completed(before, after)
+            if ABSENT in whole:
+                raise DataError(
+                    "a row moves to another key, and what it is there is not said in full",
+                    hint=FULL_IMAGES,
+                    schema=schema.schema,
+                    table=schema.table,
+                )
+            deleted = DecodedRows(schema, Op.DELETE, [(before, None)])
+            inserted = DecodedRows(schema, Op.INSERT, [(None, whole)])
+            yield from self._begin_in(former)
+            yield from self._row(former, ordinal, rows.entry, deleted)
+            yield from self._row(to, ordinal, rows.entry, inserted)
+
+    def _row(
+        self, partition: int, ordinal: int, entry: Entry, change: DecodedRows
+    ) -> Iterator[Outgoing]:
+        if ordinal > self._there[partition]:
+            (value,) = self._serializer.rows(self._begin_id + ordinal, entry, change)
+            yield from self._record(partition, ordinal, value, entry)
+
+    def _record(
+        self, partition: int, ordinal: int, value: bytes, entry: Entry
+    ) -> Iterator[Outgoing]:
+        if ordinal > self._there[partition]:
+            place = b"%b%d" % (self._head, ordinal)
+            yield Outgoing(partition, value, place, None, _milliseconds(entry))
+
+
+def _milliseconds(entry: Entry) -> int:
+    return int(entry.timestamp * 1000)
