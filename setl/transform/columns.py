@@ -50,6 +50,11 @@ class ColumnRules(Protocol):
         """Columns that identify a row where the table's own key is not to be used; or none."""
         ...
 
+    @property
+    def routing(self) -> str | None:
+        """A column that identifies a document beside the key, or None."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class ColumnPlan:
@@ -59,7 +64,7 @@ class ColumnPlan:
         columns: the target's columns, as their values come; without those that expressions
             compute.
         sources: for each of them, its index in a source row.
-        key: indexes of the key columns in `columns`, in key order.
+        key: indexes of the columns in `columns` that identify a row, see `identity_indexes`.
     """
 
     columns: tuple[Column, ...]
@@ -87,7 +92,7 @@ class ColumnPlan:
         names = {name.lower(): i for i, name in enumerate(schema.names)}
         problems = [] if incomplete else _missing(names, rules)
         chosen = _chosen(schema, rules)
-        key = key_indexes(schema, rules.key)
+        key = identity_indexes(schema, rules.key, rules.routing)
         places = {source: i for i, (source, _) in reversed(list(enumerate(chosen)))}
         problems += [_key_lost(schema, rules, i) for i in key if i not in places]
         if problems:
@@ -131,7 +136,8 @@ def key_indexes(schema: RowSchema, names: Sequence[str] = ()) -> tuple[int, ...]
         if schema.key:
             return schema.key
         raise ConfigurationError(
-            f"{schema.name} has no primary key, so its rows cannot be told apart",
+            f"{schema.name} has no primary key, nor a unique one without nullable columns, so its"
+            " rows cannot be told apart",
             hint="Give it a primary key, or name columns that are unique and never null under"
             " `key` in its mapping, or leave the table out",
             table=schema.name,
@@ -145,6 +151,30 @@ def key_indexes(schema: RowSchema, names: Sequence[str] = ()) -> tuple[int, ...]
             table=schema.name,
         )
     return tuple(places[name.lower()] for name in names)
+
+
+def identity_indexes(
+    schema: RowSchema, names: Sequence[str] = (), routing: str | None = None
+) -> tuple[int, ...]:
+    """Indexes of the columns that identify a row in its target: its key, then the routing column.
+
+    A document is on the shard that its routing says. Counted as part of its key, a row that is
+    routed anew is deleted under its old routing by the same means as a row with a new key.
+
+    Raises:
+        ConfigurationError: as for `key_indexes`, or there is no such routing column.
+    """
+    key = key_indexes(schema, names)
+    if routing is None:
+        return key
+    place = schema.folded.get(routing.lower(), -1)
+    if place < 0:
+        raise ConfigurationError(
+            f"{schema.name} has no column {routing}, named under `routing`",
+            hint=f"Its columns are {', '.join(schema.names)}",
+            table=schema.name,
+        )
+    return key if place in key else (*key, place)
 
 
 def referenced_columns(

@@ -55,7 +55,7 @@ from typing import Any, NamedTuple
 from setl.errors import DataError
 from setl.model.change import ABSENT, DecodedRows, Op, Row, RowChange, Value
 from setl.model.schema import RowSchema
-from setl.transform.columns import key_indexes
+from setl.transform.columns import identity_indexes, key_indexes
 
 _FULL_IMAGES = "Set binlog_row_image=FULL at the source, or subscribe to all columns"
 
@@ -91,6 +91,8 @@ class _Shape(NamedTuple):
     key: tuple[int, ...]
     # Gives the value of the key column where there is one, else a tuple of values.
     key_of: Callable[[Any], Any]
+    # Place of the column that only routes documents, None without.
+    routing: int | None
 
     def key_row(self, key: Any) -> Row:
         """What `key_of` gave, as a row of the key's values."""
@@ -104,13 +106,15 @@ _State = tuple[Row | None, int, _Shape]
 class Compactor:
     """Takes the changes of one route in stream order, and gives what survives of them."""
 
-    def __init__(self, key: Sequence[str] = ()) -> None:
+    def __init__(self, key: Sequence[str] = (), routing: str | None = None) -> None:
         """Start empty.
 
         Args:
             key: columns that identify a row, instead of the primary key; none for that.
+            routing: a column that counts as part of the key, see `identity_indexes`; may be null.
         """
         self._key_names = tuple(key)
+        self._routing = routing
         self._schema: RowSchema | None = None
         self._shapes: list[_Shape] = []
         # Its order is the order of the last changes: a state is taken out before a newer one
@@ -186,8 +190,10 @@ class Compactor:
                 self._shapes.append(self._shapes.pop(i))
                 break
         else:
-            key = key_indexes(schema, self._key_names)
-            self._shapes.append(_Shape(schema, key, itemgetter(*key)))
+            key = identity_indexes(schema, self._key_names, self._routing)
+            own = key_indexes(schema, self._key_names)
+            routing = key[-1] if key != own else None
+            self._shapes.append(_Shape(schema, key, itemgetter(*key), routing))
         self._schema = schema
 
     def _delete(
@@ -207,6 +213,7 @@ class Compactor:
     def _leave(self, shape: _Shape, before: Row, after: Row, version: int) -> None:
         """Delete the key that an update moves its row away from, if it is another one."""
         if ABSENT in before:
+            _refuse_absent_routing(shape, before)
             before = _filled(before, after)
         old = shape.key_of(before)
         if old == shape.key_of(after):
@@ -234,6 +241,7 @@ class Compactor:
         _refuse_absent_key(shape, row)
         key = old = shape.key_of(row)
         if before is not None:
+            _refuse_absent_routing(shape, before)
             old = shape.key_of(_filled(before, row))
         state = self._pending.get(old)
         if state is not None and state[0] is not None:
@@ -275,17 +283,37 @@ class Compactor:
                 whole.upserts.append(row)
                 whole.upsert_versions.append(version)
 
+    def take_null_keys(self) -> list[tuple[RowSchema, Row | None, int, DataError]]:
+        """Take out what is pending under keys that are null and must not be.
+
+        Returns:
+            For each the schema, the row (None for a delete), the version, and what is wrong.
+        """
+        found = [(key, error) for key in self._pending if (error := self._null_key(key))]
+        taken: list[tuple[RowSchema, Row | None, int, DataError]] = []
+        for key, error in found:
+            row, version, shape = self._pending.pop(key)
+            taken.append((shape.schema, row, version, error))
+        return taken
+
     def _refuse_null_keys(self) -> None:
-        for key, (_, _, shape) in self._pending.items():
-            row = shape.key_row(key)
-            if None in row:
-                raise DataError(
-                    f"a row of {shape.schema.name} has null in a column that its mapping names"
-                    " as key",
-                    hint="Name columns under `key` that are unique and never null",
-                    table=shape.schema.name,
-                    key=row,
-                )
+        for key in self._pending:
+            error = self._null_key(key)
+            if error is not None:
+                raise error
+
+    def _null_key(self, key: Any) -> DataError | None:
+        shape = self._pending[key][2]
+        row = shape.key_row(key)
+        # A document without a routing value is routed by its id.
+        if None not in row[: len(self._key_names)]:
+            return None
+        return DataError(
+            f"a row of {shape.schema.name} has null in a column that its mapping names as key",
+            hint="Name columns under `key` that are unique and never null",
+            table=shape.schema.name,
+            key=row,
+        )
 
 
 def _filled(row: Row, other: Row) -> Row:
@@ -336,6 +364,16 @@ def _refuse_absent_key(shape: _Shape, row: Row) -> None:
         raise DataError(
             f"a record of {shape.schema.name} does not say which row it is about:"
             f" {_absent_names(shape, row)}",
+            hint=_FULL_IMAGES,
+            table=shape.schema.name,
+        )
+
+
+def _refuse_absent_routing(shape: _Shape, before: Row) -> None:
+    if shape.routing is not None and before[shape.routing] is ABSENT:
+        raise DataError(
+            f"a record of {shape.schema.name} does not say by which value its document was routed"
+            f" before: {shape.schema.names[shape.routing]} absent",
             hint=_FULL_IMAGES,
             table=shape.schema.name,
         )

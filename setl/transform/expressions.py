@@ -14,6 +14,7 @@ import pickle
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import pyarrow as pa
 from pyspark.errors import AnalysisException, ParseException
@@ -21,11 +22,15 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import BinaryType, ByteType, LongType, StructField, StructType
 
 from setl.config.routing import Route
-from setl.errors import ConfigurationError, DataError, SetlError
+from setl.errors import ConfigurationError, DataError, SetlError, TransientError
+from setl.halving import halved
 from setl.model.change import Row, TargetChanges
+from setl.model.document import DocumentForm
+from setl.model.faulty import FaultyRow
 from setl.model.schema import Column, RowSchema
 from setl.transform.columns import ColumnPlan, referenced_columns
-from setl.transform.share import by_buckets, packed, refused
+from setl.transform.isolating import Refused, take_out
+from setl.transform.share import Dealt, by_buckets, deal, faulty_by_buckets, packed, refused
 from setl.transform.typed_rows import (
     arrow_schema,
     record_batch,
@@ -33,10 +38,17 @@ from setl.transform.typed_rows import (
     rows_of,
     spark_schema,
 )
-from setl.transform.work import TransformPlan, WorkItem, codec_named, compact
+from setl.transform.work import (
+    TransformPlan,
+    WorkItem,
+    codec_named,
+    compact,
+    document_form,
+    document_source,
+)
 
 # Columns of the frame between decoding and evaluation; the names cannot meet a user's.
-_CARRIED = pa.schema(
+CARRIED = pa.schema(
     [
         pa.field("__setl_kind", pa.int8()),  # one of the three below
         pa.field("__setl_version", pa.int64()),
@@ -48,7 +60,7 @@ _CARRIED_FIELDS = (
     StructField("__setl_version", LongType()),
     StructField("__setl_body", BinaryType()),
 )
-_DELETE, _UPSERT, _COUNTS, _REFUSED = 0, 1, 2, 3
+_DELETE, UPSERT, _COUNTS, _REFUSED, _FAULTY = 0, 1, 2, 3, 4
 _KEEP = "__setl_keep"
 _SHARES_DDL = "bucket int, share binary"
 _SHARES = pa.schema([pa.field("bucket", pa.int32()), pa.field("share", pa.binary())])
@@ -65,6 +77,7 @@ class Evaluation:
         inputs: columns that the expressions mention.
         outputs: columns that the expressions fill.
         target_columns: columns of the target: those that pass, then `outputs`.
+        document: how rows become documents; None if they do not.
     """
 
     route: Route
@@ -73,6 +86,7 @@ class Evaluation:
     inputs: tuple[Column, ...]
     outputs: tuple[Column, ...]
     target_columns: tuple[Column, ...]
+    document: DocumentForm | None = None
 
 
 def select_evaluated(
@@ -126,14 +140,15 @@ def analyse(spark: SparkSession, route: Route, schema: RowSchema) -> Evaluation:
         result_column(name, evaluated.schema[f"__setl_{i}"].dataType)
         for i, name in enumerate(route.expressions)
     )
-    return Evaluation(route, schema, columns, inputs, outputs, columns.columns + outputs)
+    document = document_form(schema, route)
+    return Evaluation(route, schema, columns, inputs, outputs, columns.columns + outputs, document)
 
 
 class ExpressionBranch:
     """The part of a pipeline's Spark job that serves one route with expressions."""
 
     def __init__(self, spark: SparkSession, plan: TransformPlan, route: Route) -> None:
-        self._spark = spark
+        self.spark = spark
         self._codec = codec_named(plan.codec)
         self._route = route
         self._evaluations: dict[RowSchema, Evaluation] = {}
@@ -148,32 +163,88 @@ class ExpressionBranch:
 
         Raises:
             ConfigurationError: an expression does not fit the table.
-            DataError: the table's definition cannot be read from the first entry.
+            DataError: the table's definition cannot be read from any entry, and nothing is
+                isolated.
         """
-        first = stretches[0][0]
-        schema = self._codec.schema(first.payload, first.context)
+        try:
+            evaluation = self.evaluation(plan, stretches)
+        except DataError:
+            if not plan.isolates:
+                raise
+            # No entry can be decoded, so there is nothing to evaluate.
+            return self._pickled(stretches).mapInArrow(_dealer(plan, buckets), _SHARES_DDL)
+        frame = self.decoded(plan, stretches, evaluation)
+        only = f"__setl_kind = {UPSERT}"
+        evaluated = select_evaluated(frame, self._route, CARRIED.names, only)
+        return evaluated.mapInArrow(_packer(plan, evaluation, buckets), _SHARES_DDL)
+
+    def evaluation(self, plan: TransformPlan, stretches: Sequence[list[WorkItem]]) -> Evaluation:
+        """The expressions over the table that the entries are of; raises as `shares`."""
+        schema = self._schema_of(plan, stretches)
         evaluation = self._evaluations.get(schema)
         if evaluation is None:
-            evaluation = analyse(self._spark, self._route, schema)
+            evaluation = analyse(self.spark, self._route, schema)
             self._evaluations[schema] = evaluation
+        return evaluation
+
+    def _schema_of(self, plan: TransformPlan, stretches: Sequence[list[WorkItem]]) -> RowSchema:
+        failure: DataError | None = None
+        for item in chain.from_iterable(stretches):
+            try:
+                return self._schema(plan, item)
+            except DataError as error:
+                failure = failure or error
+                if not plan.isolates:
+                    break
+        raise failure or DataError("there is nothing to evaluate")
+
+    def _pickled(self, stretches: Sequence[list[WorkItem]]) -> DataFrame:
         blobs = pa.table({"items": [pickle.dumps(stretch, protocol=5) for stretch in stretches]})
-        decoded = StructType([*_CARRIED_FIELDS, *spark_schema(evaluation.inputs)])
-        frame = self._spark.createDataFrame(blobs)
+        frame = self.spark.createDataFrame(blobs)
         count = len(stretches)
-        frame = frame.repartition(count) if count > 1 else frame.coalesce(1)
-        frame = frame.mapInArrow(_decoder(plan, evaluation), decoded)
-        only = f"__setl_kind = {_UPSERT}"
-        evaluated = select_evaluated(frame, self._route, _CARRIED.names, only)
-        return evaluated.mapInArrow(_packer(evaluation, buckets), _SHARES_DDL)
+        return frame.repartition(count) if count > 1 else frame.coalesce(1)
+
+    def decoded(
+        self, plan: TransformPlan, stretches: Sequence[list[WorkItem]], evaluation: Evaluation
+    ) -> DataFrame:
+        """What survives of the stretches: the columns `CARRIED` and those that are mentioned."""
+        decoded = StructType([*_CARRIED_FIELDS, *spark_schema(evaluation.inputs)])
+        return self._pickled(stretches).mapInArrow(_decoder(plan, evaluation), decoded)
+
+    def _schema(self, plan: TransformPlan, first: WorkItem) -> RowSchema:
+        if first.decoded is not None:
+            seen = first.decoded.schema
+        else:
+            seen = self._codec.schema(first.payload, first.context)
+        documents = self._route.documents
+        return seen if documents is None else document_source(plan).schema(documents, seen)
 
 
 Batches = Iterator[pa.RecordBatch]
 
 
+def _dealer(plan: TransformPlan, buckets: int) -> Callable[[Batches], Batches]:
+    """The task function for stretches of which nothing has to be evaluated."""
+
+    def dealt(batches: Batches) -> Batches:
+        for batch in batches:
+            for items in batch.column(0).to_pylist():
+                yield _shares(deal(plan, items, buckets))
+
+    return dealt
+
+
+def _shares(dealt: Dealt) -> pa.RecordBatch:
+    numbers, shares = zip(*dealt, strict=True)
+    return pa.RecordBatch.from_arrays(
+        [pa.array(numbers, pa.int32()), pa.array(shares, pa.binary())], schema=_SHARES
+    )
+
+
 def _decoder(plan: TransformPlan, evaluation: Evaluation) -> Callable[[Batches], Batches]:
     """The task function that decodes and compacts stretches, and gives columns their types."""
     inputs = evaluation.inputs
-    out = pa.schema([*_CARRIED, *arrow_schema(inputs)])
+    out = pa.schema([*CARRIED, *arrow_schema(inputs)])
 
     def carried(kind: int, versions: Sequence[int], bodies: list[object]) -> list[pa.Array]:
         return [
@@ -192,17 +263,23 @@ def _decoder(plan: TransformPlan, evaluation: Evaluation) -> Callable[[Batches],
         for route, schema, part in compacted.survivors:
             columns = ColumnPlan.build(schema, route)
             if columns.columns != evaluation.columns.columns:
-                raise DataError(
-                    f"rows of {schema.name} have other columns than those before them",
-                    hint="The table changed without a DDL record; start the channel again",
-                    table=schema.name,
-                )
+                raise _changed_columns(route, schema)
+            pick = _input_row(schema, inputs)
+            try:
+                seen = record_batch(inputs, list(map(pick, part.upserts)))
+            except DataError:
+                if not plan.isolates:
+                    raise
+                refused = _without_types(inputs, list(map(pick, part.upserts)))
+                taken = take_out(route, schema, part, refused)
+                compacted.faulty.extend((route, row) for row in taken)
+                seen = record_batch(inputs, list(map(pick, part.upserts)))
             passing = columns.rows(part.upserts)
-            seen = record_batch(inputs, list(map(_input_row(schema, inputs), part.upserts)))
             yield pa.RecordBatch.from_arrays(
-                [*carried(_UPSERT, part.upsert_versions, [*passing]), *seen.columns], schema=out
+                [*carried(UPSERT, part.upsert_versions, [*passing]), *seen.columns], schema=out
             )
             yield without_inputs(_DELETE, part.delete_versions, [*part.deletes])
+        yield without_inputs(_FAULTY, [0] * len(compacted.faulty), [*compacted.faulty])
         counts = (compacted.rows, compacted.redelivered, time.monotonic() - started)
         yield without_inputs(_COUNTS, [0], [counts])
 
@@ -215,6 +292,30 @@ def _decoder(plan: TransformPlan, evaluation: Evaluation) -> Callable[[Batches],
                     yield without_inputs(_REFUSED, [0], [error])
 
     return decode
+
+
+def _without_types(inputs: Sequence[Column], rows: list[Row]) -> list[Refused]:
+    """The rows with values that have no Spark type."""
+    refused: list[Refused] = []
+
+    def attempt(start: int, stop: int) -> bool:
+        record_batch(inputs, rows[start:stop])
+        return True
+
+    halved(len(rows), attempt, lambda number, error: refused.append((number, error)))
+    return refused
+
+
+def _changed_columns(route: Route, schema: RowSchema) -> SetlError:
+    """The error for rows that have other columns than those for which the job was made."""
+    if route.documents is not None:
+        # The driver and this task have looked at the source's tables at different times.
+        return TransientError("the source's tables are just being changed", table=schema.name)
+    return DataError(
+        f"rows of {schema.name} have other columns than those before them",
+        hint="The table changed without a DDL record; start the channel again",
+        table=schema.name,
+    )
 
 
 def _input_row(schema: RowSchema, inputs: Sequence[Column]) -> Callable[[Row], Row]:
@@ -234,7 +335,9 @@ def _input_row(schema: RowSchema, inputs: Sequence[Column]) -> Callable[[Row], R
     return lambda row: tuple(row[place] for place in places)
 
 
-def _packer(evaluation: Evaluation, buckets: int) -> Callable[[Batches], Batches]:
+def _packer(
+    plan: TransformPlan, evaluation: Evaluation, buckets: int
+) -> Callable[[Batches], Batches]:
     """The task function that puts passing and evaluated values together and deals them out."""
     route = evaluation.route
     target = route.target
@@ -244,11 +347,13 @@ def _packer(evaluation: Evaluation, buckets: int) -> Callable[[Batches], Batches
     def pack(batches: Batches) -> Batches:
         # One for each stretch. Keys are unique within a stretch only, and Spark may give several
         # stretches to one task; put together they would hold a delete beside an older upsert.
-        changes = TargetChanges(target, columns, key)
+        empty = TargetChanges(target, columns, key, group=route.group, document=evaluation.document)
+        changes = empty.without_rows()
         parts: list[TargetChanges] = [changes]
         rows = redelivered = 0
         seconds = 0.0
         errors: list[SetlError] = []
+        faulty: list[tuple[Route, FaultyRow]] = []
         started = time.monotonic()
         for batch in batches:
             values = rows_of(batch.select(range(4, 4 + outputs)))
@@ -256,30 +361,31 @@ def _packer(evaluation: Evaluation, buckets: int) -> Callable[[Batches], Batches
                 *(batch.column(i).to_pylist() for i in range(4)), values, strict=True
             ):
                 content = pickle.loads(body)  # noqa: S301 - made by our own task
-                if kind == _UPSERT and keep:
+                if kind == UPSERT and keep:
                     changes.upserts.append(content + extra)
                     changes.upsert_versions.append(version)
-                elif kind == _UPSERT:
+                elif kind == UPSERT:
                     changes.deletes.append(tuple(content[i] for i in key))
                     changes.delete_versions.append(version)
                 elif kind == _DELETE:
                     changes.deletes.append(content)
                     changes.delete_versions.append(version)
                 elif kind == _COUNTS:
-                    changes = TargetChanges(target, columns, key)
+                    changes = empty.without_rows()
                     parts.append(changes)
                     rows, redelivered = rows + content[0], redelivered + content[1]
                     seconds += content[2]
+                elif kind == _FAULTY:
+                    faulty.append(content)
                 else:
                     errors.append(content)
         if errors:
             dealt = refused(errors[0])
         else:
-            by_bucket = by_buckets(((route, part) for part in parts), buckets)
-            dealt = packed(by_bucket, rows, redelivered, seconds + time.monotonic() - started)
-        numbers, shares = zip(*dealt, strict=True)
-        yield pa.RecordBatch.from_arrays(
-            [pa.array(numbers, pa.int32()), pa.array(shares, pa.binary())], schema=_SHARES
-        )
+            by_bucket = by_buckets(plan, ((route, part) for part in parts), buckets)
+            put_aside = faulty_by_buckets(plan, faulty, buckets)
+            seconds += time.monotonic() - started
+            dealt = packed(by_bucket, rows, redelivered, seconds, faulty=put_aside)
+        yield _shares(dealt)
 
     return pack

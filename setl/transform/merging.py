@@ -10,14 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from setl.model.change import Row, TargetChanges, Value
+from setl.model.document import DocumentForm
 from setl.model.schema import Column
 
 
 def merge(parts: Sequence[TargetChanges]) -> list[TargetChanges]:
     """One survivor for each key of each target, from parts in any order."""
-    by_target: dict[tuple[str, str], list[TargetChanges]] = {}
+    by_target: dict[tuple[tuple[str, str], DocumentForm | None], list[TargetChanges]] = {}
     for part in parts:
-        by_target.setdefault(part.target, []).append(part)
+        by_target.setdefault((part.target, part.document), []).append(part)
     merged: list[TargetChanges] = []
     for same_target in by_target.values():
         merged.extend(same_target if len(same_target) == 1 else _merge_target(same_target))
@@ -44,7 +45,7 @@ def _merge_target(parts: list[TargetChanges]) -> list[TargetChanges]:
             survivors[key] = (version, *_complete(parts, pending[1], pending[2], shape, row))
         else:
             survivors[key] = (version, shape, row)
-    results = [TargetChanges(part.target, part.columns, part.key) for part in parts]
+    results = [part.without_rows() for part in parts]
     for key, version in emptied.items():
         results[0].deletes.append(key)
         results[0].delete_versions.append(version)

@@ -2,7 +2,8 @@
 
 Tasks of one load write at the same time, each in transactions of its own. Changes of one key
 must therefore meet in one task, whichever task, process or node works it out; and so must
-changes of rows that the *target* cannot hold side by side.
+changes of rows that the *target* cannot hold side by side, because they are one to it or because
+a unique value of one is, until it has changed, in the other.
 """
 
 from __future__ import annotations
@@ -12,9 +13,6 @@ from zlib import crc32
 
 from setl.model.change import Row
 from setl.model.schema import Column, Kind
-
-# Kinds of which two different values may be one value to a comparison in MySQL.
-_LOOSE = frozenset((Kind.TEXT, Kind.FLOAT))
 
 
 def bucket_of(key: Row, buckets: int) -> int:
@@ -32,14 +30,23 @@ def bucket_of(key: Row, buckets: int) -> int:
     return crc32(repr(key).encode()) % buckets
 
 
-def spreads(key: Sequence[Column], group: str | None) -> bool:
+def spreads(key: Sequence[Column], group: str | None, *, undivided: bool = False) -> bool:
     """Whether the rows of a table may be shared out among tasks by key.
 
-    Not if the table is in a group, whose changes keep their order. And not if two different
-    keys may be one key to the target. With a collation that ignores case, the update
-    ``'a' → 'A'`` comes out of compaction as "delete ``a``, upsert ``A``", which to the target
-    are the same row: written by two tasks, the delete could come second and remove it. (For
-    floating-point keys the pair is ``0.0`` and ``-0.0``.)
+    Not if the table is in a group, whose changes keep their order.
+
+    Not if unique values can move from row to row. The row that takes a value needs the row that
+    gives it up out of the way. Where two tasks write these rows, each locks what the other waits
+    for, until the server ends one of them; and between their commits a reader misses a row that
+    was never deleted. Which rows share a value is not known either: compaction keeps of a row
+    the last image alone, and of a load that is applied again the target may hold later rows. So
+    such a table has one task. (It costs nothing there: tasks that write into one unique index
+    wait for each other.)
+
+    And not if two different keys may be one key to the target. With a collation that ignores
+    case, the update ``'a' → 'A'`` comes out of compaction as "delete ``a``, upsert ``A``", which
+    to the target are the same row: written by two tasks, the delete could come second and remove
+    it. (For floating-point keys the pair is ``0.0`` and ``-0.0``.)
 
     The bucket of a table that does not spread is that of its group's or its target's name,
     as a key of one value.
@@ -47,5 +54,11 @@ def spreads(key: Sequence[Column], group: str | None) -> bool:
     Args:
         key: the key columns.
         group: name of the table group, None if there is none.
+        undivided: whether the target has a unique key besides this one.
     """
-    return group is None and all(c.kind not in _LOOSE or c.binary_order for c in key)
+    return group is None and not undivided and not any(map(_loose, key))
+
+
+def _loose(column: Column) -> bool:
+    """Whether two different values may be one value to a comparison in MySQL."""
+    return column.kind is Kind.FLOAT or (column.kind is Kind.TEXT and not column.binary_order)

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import pickle
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from setl.config.routing import Route
 from setl.errors import SetlError
 from setl.model.change import TargetChanges
+from setl.model.conflict import History
+from setl.model.faulty import FaultyRow
+from setl.transform.history import taken_apart
 from setl.transform.work import TransformPlan, WorkItem, compact, project, split
 
 
@@ -26,6 +29,8 @@ class Share:
         rows: row changes decoded; counted in one share of each first task only.
         redelivered: of these, changes that were applied before.
         seconds: time the first task took, counted likewise.
+        faulty: rows that cannot be transformed.
+        histories: what is said of rows that both sites write; all of it goes to the first task.
         error: why the first task gave up.
     """
 
@@ -33,6 +38,8 @@ class Share:
     rows: int = 0
     redelivered: int = 0
     seconds: float = 0.0
+    faulty: list[FaultyRow] = field(default_factory=list[FaultyRow])
+    histories: list[History] = field(default_factory=list[History])
     error: SetlError | None = None
 
 
@@ -45,32 +52,80 @@ def deal(plan: TransformPlan, items: bytes, buckets: int) -> Dealt:
     started = time.monotonic()
     try:
         work: list[WorkItem] = pickle.loads(items)  # noqa: S301 - made by our own driver
-        compacted = compact(plan, work)
+        apart = taken_apart(plan, work)
+        compacted = compact(plan, apart.rest)
         routes = [route for route, _, _ in compacted.survivors]
         changes = zip(routes, project(compacted.survivors), strict=True)
-        by_bucket = by_buckets(changes, buckets)
+        by_bucket = by_buckets(plan, changes, buckets)
+        faulty = faulty_by_buckets(plan, compacted.faulty, buckets)
     except SetlError as error:
         return refused(error)
-    return packed(by_bucket, compacted.rows, compacted.redelivered, time.monotonic() - started)
+    seconds = time.monotonic() - started
+    rows, redelivered = compacted.rows + apart.rows, compacted.redelivered + apart.redelivered
+    return packed(by_bucket, rows, redelivered, seconds, faulty=faulty, histories=apart.histories)
 
 
 def by_buckets(
-    changes: Iterable[tuple[Route, TargetChanges]], buckets: int
+    plan: TransformPlan, changes: Iterable[tuple[Route, TargetChanges]], buckets: int
 ) -> dict[int, list[TargetChanges]]:
     """Changes by the number of the load task that writes their keys."""
     result: dict[int, list[TargetChanges]] = {}
     for route, target_changes in changes:
-        for bucket, part in split(target_changes, route.group, buckets).items():
+        undivided = route.target in plan.undivided
+        parts = split(target_changes, route.group, buckets, undivided=undivided)
+        for bucket, part in parts.items():
             result.setdefault(bucket, []).append(part)
     return result
 
 
+def faulty_by_buckets(
+    plan: TransformPlan, faulty: Iterable[tuple[Route, FaultyRow]], buckets: int
+) -> dict[int, list[FaultyRow]]:
+    """Faulty rows by the number of the load task that writes their keys.
+
+    There later changes of the same rows are, which make up for them.
+    """
+    result: dict[int, list[FaultyRow]] = {}
+    for route, row in faulty:
+        home = 0
+        if row.key is not None:
+            alone = TargetChanges(
+                row.target,
+                row.key_columns,
+                tuple(range(len(row.key))),
+                deletes=[row.key],
+                delete_versions=[row.version],
+                group=route.group,
+                document=row.document,
+            )
+            (home,) = by_buckets(plan, [(route, alone)], buckets)
+        result.setdefault(home, []).append(row)
+    return result
+
+
 def packed(
-    by_bucket: dict[int, list[TargetChanges]], rows: int, redelivered: int, seconds: float
+    by_bucket: dict[int, list[TargetChanges]],
+    rows: int,
+    redelivered: int,
+    seconds: float,
+    *,
+    faulty: Mapping[int, list[FaultyRow]] | None = None,
+    histories: Sequence[History] = (),
 ) -> Dealt:
     """Pickled shares; the counts go with the share of the first load task."""
-    shares = {bucket: Share(changes) for bucket, changes in by_bucket.items()}
-    shares[0] = Share(by_bucket.get(0, []), rows, redelivered, seconds)
+    put_aside = faulty or {}
+    shares = {
+        bucket: Share(by_bucket.get(bucket, []), faulty=put_aside.get(bucket, []))
+        for bucket in {*by_bucket, *put_aside}
+    }
+    shares[0] = Share(
+        by_bucket.get(0, []),
+        rows,
+        redelivered,
+        seconds,
+        faulty=put_aside.get(0, []),
+        histories=list(histories),
+    )
     return [(bucket, pickle.dumps(share, protocol=5)) for bucket, share in shares.items()]
 
 

@@ -1,0 +1,237 @@
+"""Rows that both sites write: every change of them is handed on, since any may be a conflict.
+
+Elsewhere only the last state of a row in a load matters. Here the target has to see which row a
+change replaces, and which was applied before, so nothing is compacted. (The target writes only
+the last state all the same.) What the other site asks and answers comes between the changes, as
+rows of ``retl.setl_conflict``, see `setl.load.conflicts.agreement`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from setl.config.routing import Route, Router, passing_columns
+from setl.errors import ConfigurationError, DataError
+from setl.model.change import ABSENT, DecodedRows, Op, Row
+from setl.model.conflict import (
+    CONFLICT_TABLE,
+    ConflictPolicy,
+    History,
+    Step,
+    Values,
+    values_of,
+)
+from setl.model.schema import RowSchema
+from setl.transform.columns import ColumnPlan, key_indexes
+from setl.transform.work import TransformPlan, WorkItem, codec_named
+
+_FULL_IMAGES = "Set binlog_row_image=FULL at the source, or subscribe to all columns"
+
+
+class Histories:
+    """Collects what a share of a batch says of rows that both sites write, in stream order."""
+
+    def __init__(self, router: Router) -> None:
+        self._router = router
+        self._found: dict[tuple[int, tuple[str, ...], tuple[str, str]], History] = {}
+        # Holds the schema too, lest another gets its id.
+        self._plans: dict[tuple[int, int], tuple[RowSchema, ColumnPlan, History]] = {}
+
+    def collected(self) -> list[History]:
+        """What was found, one for each target and set of columns."""
+        return [history for history in self._found.values() if history.steps]
+
+    def add(self, route: Route, decoded: DecodedRows, version: int) -> None:
+        """Take the changes of one entry in.
+
+        Raises:
+            ConfigurationError: the mapping does not fit the table.
+            DataError: an image is missing or lacks columns.
+        """
+        schema, op, images = decoded
+        plan, history = self._planned(route, schema)
+        for before, after in images:
+            _require(schema, op, before, after)
+            old = None if op is Op.INSERT or before is None else plan.row(before)
+            new = None if op is Op.DELETE or after is None else plan.row(after)
+            history.steps.extend(_steps(version, plan.key, old, new))
+
+    def tell(self, decoded: DecodedRows, version: int) -> None:
+        """Take rows of ``retl.setl_conflict`` in; only inserted ones say anything.
+
+        Raises:
+            ConfigurationError: the two directions do not fit each other.
+            DataError: a row cannot be read.
+        """
+        if decoded.op is not Op.INSERT:
+            return
+        names = [name.lower() for name in decoded.schema.names]
+        for _, after in decoded.images:
+            if after is not None:
+                message = _message(dict(zip(names, after, strict=True)))
+                for route in self._router.route(*message.table):
+                    if route.conflict is not None:
+                        self._told(route, message, version)
+
+    def _planned(self, route: Route, schema: RowSchema) -> tuple[ColumnPlan, History]:
+        found = self._plans.get((route.index, id(schema)))
+        if found is None:
+            plan = ColumnPlan.build(schema, route)
+            names = tuple(column.name for column in plan.columns)
+            history = self._history(route, names, tuple(names[i] for i in plan.key))
+            found = self._plans[route.index, id(schema)] = schema, plan, history
+        return found[1:]
+
+    def _told(self, route: Route, message: _Message, version: int) -> None:
+        pairs = passing_columns(route, message.columns)
+        sources = tuple(message.columns[i] for i, _ in pairs)
+        targets = tuple(target for _, target in pairs)
+        places = {source.lower(): target for source, target in zip(sources, targets, strict=True)}
+        if any(name.lower() not in places for name in message.key):
+            raise ConfigurationError(
+                f"a key column of {'.'.join(message.table)} does not pass in both directions",
+                hint="`setl check` compares the two directions",
+            )
+        history = self._history(route, targets, tuple(places[k.lower()] for k in message.key))
+        history.steps.append(
+            Step(
+                version,
+                tuple(message.key.values()),
+                _row(message.before, sources),
+                _row(message.after, sources),
+                _row(message.deleted, sources),
+                message.asks,
+                message.answers,
+            )
+        )
+
+    def _history(self, route: Route, columns: tuple[str, ...], key: tuple[str, ...]) -> History:
+        place = (route.index, columns, route.target)
+        found = self._found.get(place)
+        if found is None:
+            policy = route.conflict or ConflictPolicy("", from_home=False)
+            newest = policy.newest
+            renamed = [t for t, s in route.renames.items() if s.lower() == newest.lower()]
+            name = renamed[0] if renamed else newest
+            found = self._found[place] = History(route.target, policy, name, columns, key)
+        return found
+
+
+class _Message(NamedTuple):
+    """A row of ``retl.setl_conflict``, in names of the source's table."""
+
+    table: tuple[str, str]
+    columns: tuple[str, ...]
+    key: Values
+    before: Values | None
+    after: Values | None
+    deleted: Values | None
+    asks: str
+    answers: str
+
+
+def _message(record: Mapping[str, Any]) -> _Message:
+    try:
+        answers = str(record["answers"])
+        return _Message(
+            table=(str(record["schema_name"]), str(record["table_name"])),
+            columns=tuple(map(str, json.loads(record["column_names"]))),
+            key=values_of(record["row_key"]) or {},
+            # An answer says what the table holds instead of what it was asked about.
+            before=values_of(record["incoming"]) if answers else None,
+            after=values_of(record["result"]),
+            deleted=values_of(record["deleted"]),
+            asks=str(record["asks"]),
+            answers=answers,
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise DataError(
+            f"a row of retl.setl_conflict cannot be read: {error!r}",
+            hint="Nothing but setl may write there",
+        ) from error
+
+
+def _row(values: Values | None, names: tuple[str, ...]) -> Row | None:
+    return None if values is None else tuple(values.get(name, ABSENT) for name in names)
+
+
+def _steps(
+    version: int, key: tuple[int, ...], before: Row | None, after: Row | None
+) -> Iterator[Step]:
+    """A change as what it does to each key: one that changes the key leaves one for another."""
+    old = None if before is None else tuple(before[i] for i in key)
+    new = None if after is None else tuple(after[i] for i in key)
+    if old is not None and old == new:
+        if before != after:  # else only columns that do not pass have changed
+            yield Step(version, old, before, after)
+        return
+    if old is not None:
+        yield Step(version, old, before, None, before)
+    if new is not None:
+        yield Step(version, new, None, after)
+
+
+def _require(schema: RowSchema, op: Op, before: Row | None, after: Row | None) -> None:
+    missing = (op is not Op.INSERT and before is None) or (op is not Op.DELETE and after is None)
+    if missing or (before is not None and ABSENT in before) or (after and ABSENT in after):
+        row = before or after
+        raise DataError(
+            f"a record of {schema.name} does not have both rows whole, before and after, without"
+            " which conflicts cannot be found",
+            hint=_FULL_IMAGES,
+            table=schema.name,
+            key="" if row is None else ", ".join(str(row[i]) for i in key_indexes(schema))[:200],
+        )
+
+
+class Apart(NamedTuple):
+    """A share of a batch, what both sites write taken out of it.
+
+    Attributes:
+        rest: what is left.
+        histories: what was taken out.
+        rows: row changes in it that are not in the rest too.
+        redelivered: of these, changes that were applied before.
+    """
+
+    rest: list[WorkItem]
+    histories: list[History]
+    rows: int = 0
+    redelivered: int = 0
+
+
+def taken_apart(plan: TransformPlan, items: list[WorkItem]) -> Apart:
+    """Take what both sites write out of a share, given in stream order.
+
+    Raises:
+        ConfigurationError: a mapping does not fit its table.
+        DataError: a row cannot be decoded, or is not whole.
+    """
+    if not plan.router.decides:
+        return Apart(items, [])
+    decode = codec_named(plan.codec).decode
+    rest: list[WorkItem] = []
+    found = Histories(plan.router)
+    rows = redelivered = 0
+    for item in items:
+        if item.table == CONFLICT_TABLE:
+            found.tell(item.decoded or decode(item.payload, item.context), item.version)
+            continue
+        routes = [r for r in plan.router.route(*item.table) if r.index in item.routes]
+        contested = [route for route in routes if route.conflict is not None]
+        if not contested:
+            rest.append(item)
+            continue
+        decoded = item.decoded or decode(item.payload, item.context)
+        for route in contested:
+            found.add(route, decoded, item.version)
+        others = tuple(r.index for r in routes if r.conflict is None)
+        if others:
+            rest.append(item._replace(routes=others))
+            continue
+        rows += len(decoded.images)
+        if item.version <= plan.applied_through:
+            redelivered += len(decoded.images)
+    return Apart(rest, found.collected(), rows, redelivered)
