@@ -12,15 +12,14 @@ back to where it came from. It also says up to where the writer had come with it
 from __future__ import annotations
 
 from typing import Any
-from zlib import crc32
 
 from pymysql.connections import Connection
 
+from setl.config.marks import WRITER_BITS, writer_number
 from setl.errors import ConfigurationError
 from setl.load.port import LoadTicket
 
-_SLOT_BITS = 10
-MAX_SLOTS = 1 << _SLOT_BITS
+MAX_SLOTS = 1 << WRITER_BITS
 """Tasks of one pipeline that can write at the same time."""
 
 MARK_STATEMENT = (
@@ -43,7 +42,7 @@ def mark_id(pipeline_key: str, slot: int) -> int:
             f"load task {slot} is one too many: at most {MAX_SLOTS} can write at the same time",
             hint="Raise `rows_per_task`, or give Spark fewer cores",
         )
-    return crc32(pipeline_key.encode()) << _SLOT_BITS | slot
+    return writer_number(pipeline_key) << WRITER_BITS | slot
 
 
 def mark_info(ticket: LoadTicket, nonce: str) -> str:

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from setl.model.change import TargetChanges
+from setl.model.faulty import FaultyRow
+from setl.model.position import Position
+from setl.model.session import StatementSession
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,8 +23,17 @@ class LoadTicket:
         epoch: its leadership of the pipeline.
         batch_id: the batch.
         slot: number of this task among those that write the batch at the same time, from 0.
+        at: the place of the stream that `through` was made from; None if nobody asks for it.
+        lettered: ``schema.table`` or indexes for which dead letters are open; only for them a
+            sink has to look whether a change that it writes supersedes one.
+        settles: ids of the dead letters that are loaded again; those whose rows are in when the
+            call ends are gone.
         through: version (see `document_version`) of the end of what is loaded; a sink that can
             keeps it with the rows, so that a later leader can tell what it applies again.
+        begun: when the leader decided on the load, seconds since 1970 by its clock; before it
+            made sure that it still leads. 0 if nobody noted it.
+        schema_version: changes whenever tables of the target may have changed; what a sink
+            knows of them is forgotten then.
     """
 
     channel: str
@@ -31,6 +43,11 @@ class LoadTicket:
     batch_id: int
     slot: int
     through: int = 0
+    begun: float = 0.0
+    at: Position | None = None
+    lettered: frozenset[str] = frozenset()
+    settles: tuple[str, ...] = ()
+    schema_version: int = 0
 
     @property
     def pipeline_key(self) -> str:
@@ -47,12 +64,22 @@ class Loaded:
         deletes: deletes sent.
         stale: writes the target refused because it holds something newer (Elasticsearch 409).
         seconds: time spent in the target.
+        conflicts_source: rows changed on both sites of which the source's stayed.
+        conflicts_target: rows changed on both sites of which the target's stayed.
+        dead_letters: faulty rows that were put aside.
+        lettered: ``schema.table`` or indexes that these were meant for.
+        fault: the error of the first of them, "" if there is none.
     """
 
     upserts: int = 0
     deletes: int = 0
     stale: int = 0
     seconds: float = 0.0
+    conflicts_source: int = 0
+    conflicts_target: int = 0
+    dead_letters: int = 0
+    lettered: frozenset[str] = frozenset()
+    fault: str = ""
 
 
 class Sink(Protocol):
@@ -65,19 +92,71 @@ class Sink(Protocol):
     be, and applying it again completes it.
     """
 
-    def apply(self, ticket: LoadTicket, changes: Sequence[TargetChanges]) -> Loaded:
+    def apply(
+        self,
+        ticket: LoadTicket,
+        changes: Sequence[TargetChanges],
+        faulty: Sequence[FaultyRow] = (),
+    ) -> Loaded:
         """Write, and return only when the target has it for good.
+
+        Args:
+            ticket: on whose behalf.
+            changes: what to write.
+            faulty: rows that could not be transformed, to be kept as dead letters.
 
         Raises:
             FencedError: a newer leadership exists; nothing was written by this call.
             TransientError: it may work when the batch is tried again.
-            DataError: the target refuses a row or document for good; says which and why.
+            DataError: the target refuses a row or document for good; says which and why. Not
+                with dead letters: there the row becomes one, and all others are written.
+            FatalError: there are too many dead letters; nothing more was put aside.
             ConfigurationError: a table, column, index or privilege is missing.
         """
         ...
 
     def close(self) -> None:
         """Drop the connection. Safe to call twice."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaChange:
+    """A DDL statement of the source.
+
+    Attributes:
+        id: names it for ever: its GTID, or its position where there is none.
+        statement: its text.
+        session: the session that ran it.
+        generation: of the checkpoint; higher than at an earlier attempt if the pipeline has
+            gone back to an earlier place since, or the source was replaced.
+        version: its place in the source, see `document_version`.
+    """
+
+    id: str
+    statement: str
+    session: StatementSession
+    generation: int
+    version: int
+
+
+class SchemaChanges(Protocol):
+    """Passes schema changes on to a target (I16). Used by one thread at a time.
+
+    Order: all earlier rows are applied and the checkpoint before the change is stored when it is
+    called, and no row after it is. Idempotence: a change that was done is not done again.
+    Crash: a change that may or may not have been done is found out about when it comes again.
+    """
+
+    def apply(self, ticket: LoadTicket, change: SchemaChange) -> Sequence[str]:
+        """Do a change; returns what was done, for people: nothing if it is not the target's.
+
+        Raises:
+            FencedError: a newer leadership exists; nothing was begun.
+            TransientError: it may work when tried again.
+            FatalError: it cannot be passed on, or the target refuses it.
+            ConfigurationError: a table or a privilege is missing.
+        """
         ...
 
 

@@ -9,14 +9,17 @@ from __future__ import annotations
 import os
 import secrets
 from collections import OrderedDict
+from collections.abc import Sequence
 from threading import Lock
 
 import pymysql
 
+from setl.errors import ConfigurationError
 from setl.load import marks
-from setl.load.elasticsearch_sink import ElasticsearchSink, ElasticsearchSinkSettings
-from setl.load.mysql_sink import MysqlSink, MysqlSinkSettings
-from setl.load.port import LoadTicket, Sink
+from setl.load.elasticsearch.sink import ElasticsearchSink, ElasticsearchSinkSettings
+from setl.load.mysql.sink import MysqlSink, MysqlSinkSettings
+from setl.load.port import Loaded, LoadTicket, Sink
+from setl.model.conflict import History
 from setl.mysql.connection import connect, translate
 
 SinkSettings = MysqlSinkSettings | ElasticsearchSinkSettings
@@ -72,6 +75,19 @@ def sink_for(settings: SinkSettings) -> Sink:
         ConfigurationError: the settings hold an address that is none.
     """
     return _sinks.get(settings)
+
+
+def settle(settings: SinkSettings, ticket: LoadTicket, histories: Sequence[History]) -> Loaded:
+    """Apply what the source says of rows that both sites write; see `MysqlSink.settle`.
+
+    Raises:
+        SetlError: as `setl.load.port.Sink.apply`.
+        ConfigurationError: the target is none in which conflicts can be found.
+    """
+    sink = sink_for(settings)
+    if not isinstance(sink, MysqlSink):
+        raise ConfigurationError("a conflict policy needs a MySQL target")
+    return sink.settle(ticket, histories)
 
 
 def applied_through(settings: SinkSettings, ticket: LoadTicket) -> int:

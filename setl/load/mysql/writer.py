@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import pymysql
 from pymysql.connections import Connection
 
-from setl.errors import FencedError
+from setl.errors import ConfigurationError, FencedError
 from setl.load.marks import MARK_STATEMENT, mark_id, mark_info
 from setl.load.port import LoadTicket
 from setl.mysql import writers
@@ -95,6 +95,7 @@ class Writer:
 
         Raises:
             FencedError: the fence is not at the ticket's epoch; nothing was written.
+            ConfigurationError: the mark is not written as it should be.
         """
         connection = self.open()
         connection.begin()
@@ -113,7 +114,14 @@ class Writer:
                     server=self._endpoint,
                 )
             own = mark_id(ticket.pipeline_key, ticket.slot)
-            cursor.execute(MARK_STATEMENT, (own, mark, mark_info(ticket, nonce)))
+            if not cursor.execute(MARK_STATEMENT, (own, mark, mark_info(ticket, nonce))):
+                # The server has logged no mark, so the transaction would be taken for a user's.
+                raise ConfigurationError(
+                    "the mark in retl.retl_mark does not change when it is written",
+                    hint="Remove what changes rows of that table, such as a trigger",
+                    pipeline=ticket.pipeline_key,
+                    server=self._endpoint,
+                )
 
     def rollback(self) -> None:
         """Undo the open transaction; the connection is dropped if that is in doubt."""

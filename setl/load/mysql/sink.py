@@ -4,21 +4,32 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, cast
+from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import pymysql
-from pymysql.connections import Connection
 
 from setl import failpoints
 from setl.clock import Clock, SystemClock
-from setl.errors import DataError, SetlError
-from setl.load.mysql_statements import Limits, RowStatement, Strategy
-from setl.load.mysql_targets import Targets
-from setl.load.mysql_writer import Writer
+from setl.errors import SetlError
+from setl.load.conflicts.contested_rows import RowAppearedError
+from setl.load.conflicts.settling import Settled, settle_histories
+from setl.load.conflicts.tables import TRIM_EVERY, trim_conflicts
+from setl.load.deadletters.keeping import Aside, Faults, loaded_with, settle
+from setl.load.deadletters.letter import DeadLetter
+from setl.load.deadletters.mysql_store import MysqlDeadLetters
+from setl.load.mysql.rows import write_rows
+from setl.load.mysql.statements import Limits, Strategy
+from setl.load.mysql.targets import Targets
+from setl.load.mysql.writer import Writer
 from setl.load.port import Loaded, LoadTicket
+from setl.load.transactions import transactions
 from setl.model.change import Row, TargetChanges
+from setl.model.conflict import History
+from setl.model.faulty import FaultyRow
 from setl.mysql.connection import MysqlEndpoint, error_number, translate
+
+_Done = TypeVar("_Done")
 
 _DEADLOCK = 1213
 _UNKNOWN_NAME = frozenset({1054, 1146})  # no such column, no such table
@@ -37,6 +48,8 @@ class MysqlSinkSettings:
         lock_wait: seconds a statement waits for a row lock.
         rows_per_statement: rows in one statement at most.
         statement_size: bytes above which a statement is divided.
+        dead_letter_limit: open dead letters above which the pipeline stops; 0 stops it at the
+            first faulty row.
         deadlock_attempts: how often a transaction is tried that the server ends as the victim
             of a deadlock, before the batch has to be.
     """
@@ -47,6 +60,7 @@ class MysqlSinkSettings:
     rows_per_statement: int = 1_000
     statement_size: int = 1 << 20
     deadlock_attempts: int = 5
+    dead_letter_limit: int = 0
 
 
 class MysqlSink:
@@ -78,33 +92,64 @@ class MysqlSink:
         self._sleep = sleep
         self._writer = Writer(settings.endpoint, settings.lock_wait)
         self._targets = Targets(self._clock)
+        self._untrimmed = TRIM_EVERY
 
-    def apply(self, ticket: LoadTicket, changes: Sequence[TargetChanges]) -> Loaded:
-        """See `setl.load.port.Sink.apply`. All of it is one transaction."""
+    def apply(
+        self,
+        ticket: LoadTicket,
+        changes: Sequence[TargetChanges],
+        faulty: Sequence[FaultyRow] = (),
+    ) -> Loaded:
+        """See `setl.load.port.Sink.apply`; in transactions as `transactions` deals them out."""
         changes = [c for c in changes if c.upserts or c.deletes]
-        if not changes:
+        if not (changes or faulty or ticket.settles):
             return Loaded()
         started = self._clock.monotonic()
-        self._apply(ticket, changes)
-        return Loaded(
+        letters: list[DeadLetter] = []
+        for part in transactions(changes):
+            letters += self._apply(replace(ticket, settles=()), part, Aside(part))
+        if faulty or ticket.settles:
+            # Last, when it is known which of those that are loaded again are in.
+            left = set(ticket.settles) - {letter.id for letter in letters}
+            aside = Aside(changes, faulty)
+            letters += self._apply(replace(ticket, settles=tuple(left)), (), aside)
+        loaded = Loaded(
             upserts=sum(len(c.upserts) for c in changes),
             deletes=sum(len(c.deletes) for c in changes),
             seconds=self._clock.monotonic() - started,
         )
+        return loaded_with(letters, loaded)
+
+    def settle(self, ticket: LoadTicket, histories: Sequence[History]) -> Loaded:
+        """Apply what the source says of rows that both sites write, in one transaction.
+
+        What was applied before, by version, is passed over. Raises what `apply` raises.
+        """
+        started = self._clock.monotonic()
+        settled = self._repeated(ticket, lambda: self._settlement(ticket, histories))
+        self._untrimmed += settled.told
+        return settled.loaded(self._clock.monotonic() - started)
 
     def close(self) -> None:
         """See `setl.load.port.Sink.close`."""
         self._writer.close()
 
-    def _apply(self, ticket: LoadTicket, changes: Sequence[TargetChanges]) -> None:
+    def _apply(
+        self, ticket: LoadTicket, changes: Sequence[TargetChanges], aside: Aside
+    ) -> list[DeadLetter]:
+        return self._repeated(ticket, lambda: self._transaction(ticket, changes, aside))
+
+    def _repeated(self, ticket: LoadTicket, transaction: Callable[[], _Done]) -> _Done:
+        """Run a transaction, and again if what went wrong passes or can be mended here."""
         deadlocks = 0
         refreshed = reconnected = False
         while True:
             try:
-                self._transaction(ticket, changes)
+                return transaction()
             except (pymysql.MySQLError, OSError, SetlError) as error:
                 number = self._give_up_transaction(error)
-                if number == _DEADLOCK and deadlocks + 1 < self._settings.deadlock_attempts:
+                passes = number == _DEADLOCK or isinstance(error, RowAppearedError)
+                if passes and deadlocks + 1 < self._settings.deadlock_attempts:
                     # The transaction that won holds the locks until it ends; let it.
                     deadlocks += 1
                     self._sleep(0.02 * 2**deadlocks)
@@ -116,6 +161,8 @@ class MysqlSink:
                     # and only its answer is missing, the same transaction changes nothing.
                     reconnected = True
                 elif isinstance(error, SetlError):
+                    # It may be about a table that is being mended.
+                    self._targets.forget()
                     self._placed(error, ticket)
                     raise
                 else:
@@ -124,8 +171,6 @@ class MysqlSink:
                 # The task is being ended in the middle of something.
                 self._writer.drop()
                 raise
-            else:
-                return
 
     def _give_up_transaction(self, error: Exception) -> int | None:
         """Make sure that nothing of the transaction stays; returns the server's error number."""
@@ -141,73 +186,63 @@ class MysqlSink:
     def _placed(self, error: SetlError, ticket: LoadTicket) -> SetlError:
         return error.at(pipeline=ticket.pipeline_key, server=self._settings.endpoint)
 
-    def _transaction(self, ticket: LoadTicket, changes: Sequence[TargetChanges]) -> None:
+    def _transaction(
+        self, ticket: LoadTicket, changes: Sequence[TargetChanges], aside: Aside
+    ) -> list[DeadLetter]:
+        faults = Faults(aside.faulty, self._settings.dead_letter_limit)
         connection = self._writer.open()
+        self._targets.as_of(ticket.schema_version)
         plans = [self._targets.writes(connection, c) for c in changes]
         self._writer.register(ticket)
         self._writer.begin(ticket, self._settings.mark, self._nonce())
-        limits = Limits(
+        limits = self._limits()
+        for plan, change in zip(plans, changes, strict=True):
+            write_rows(connection, plan.deletes, change.deletes, limits, faults.deletes(change))
+        for plan, change in zip(plans, changes, strict=True):
+            refuse = faults.upserts(change)
+            if plan.strategy is Strategy.RENEW:
+                write_rows(connection, plan.deletes, _keys(change), limits, refuse)
+            for rivals in plan.rivals:
+                write_rows(connection, rivals, change.upserts, limits, refuse)
+            write_rows(connection, plan.inserts, change.upserts, limits, refuse)
+        store = MysqlDeadLetters(connection, self._writer.max_packet)
+        most, now = self._settings.dead_letter_limit, self._clock.now()
+        letters = settle(store, ticket, aside.written, faults.rows, most=most, now=now)
+        failpoints.reached("task.before_commit")
+        connection.commit()
+        failpoints.reached("task.after_commit")
+        return letters
+
+    def _settlement(self, ticket: LoadTicket, histories: Sequence[History]) -> Settled:
+        connection = self._writer.open()
+        self._targets.as_of(ticket.schema_version)
+        names = dict.fromkeys(history.target for history in histories)
+        described = {name: self._targets.described(connection, name) for name in names}
+        self._writer.register(ticket)
+        self._writer.begin(ticket, self._settings.mark, self._nonce())
+        settled = settle_histories(
+            connection,
+            ticket.pipeline_key,
+            histories,
+            described,
+            new_id=self._nonce,
+            limits=self._limits(),
+        )
+        if self._untrimmed >= TRIM_EVERY:
+            trim_conflicts(connection, ticket.pipeline_key)
+            self._untrimmed = 0
+        failpoints.reached("task.before_commit")
+        connection.commit()
+        failpoints.reached("task.after_commit")
+        return settled
+
+    def _limits(self) -> Limits:
+        return Limits(
             rows=self._settings.rows_per_statement,
             size=self._settings.statement_size,
             packet=self._writer.max_packet,
         )
-        for plan, change in zip(plans, changes, strict=True):
-            _write(connection, plan.deletes, change.deletes, limits)
-        for plan, change in zip(plans, changes, strict=True):
-            if plan.strategy is Strategy.RENEW:
-                _write(connection, plan.deletes, _keys(change), limits)
-            _write(connection, plan.inserts, change.upserts, limits)
-        failpoints.reached("task.before_commit")
-        connection.commit()
-        failpoints.reached("task.after_commit")
 
 
 def _keys(change: TargetChanges) -> list[Row]:
     return [tuple(row[i] for i in change.key) for row in change.upserts]
-
-
-def _write(
-    connection: Connection[Any], statement: RowStatement, rows: Sequence[Row], limits: Limits
-) -> None:
-    for text, held in statement.divided(rows, limits):
-        try:
-            _run(connection, text)
-        except pymysql.MySQLError as error:
-            failure = translate(error)
-            if not isinstance(failure, DataError):
-                raise
-            row = _refused_row(connection, statement, held)
-            raise failure.at(
-                table=statement.table, key="" if row is None else statement.key_text(row)
-            ) from error
-
-
-def _run(connection: Connection[Any], text: bytes) -> None:
-    # Not through a cursor, which takes text only and would encode it leniently.
-    cast("Any", connection).query(text)
-
-
-def _refused_row(
-    connection: Connection[Any], statement: RowStatement, rows: Sequence[Row]
-) -> Row | None:
-    """Which row the server refuses, found by halving; None if it refuses none of them alone.
-
-    Runs in the transaction of the statement that failed, which is rolled back afterwards. The
-    server undoes a statement that fails, so each try starts from the same state but for the
-    rows that it has taken meanwhile.
-    """
-    while len(rows) > 1:
-        half = len(rows) // 2
-        first, second = rows[:half], rows[half:]
-        rows = first if _is_refused(connection, statement.text(first)) else second
-    return rows[0] if _is_refused(connection, statement.text(rows)) else None
-
-
-def _is_refused(connection: Connection[Any], text: bytes) -> bool:
-    try:
-        _run(connection, text)
-    except pymysql.MySQLError as error:
-        if not isinstance(translate(error), DataError):
-            raise
-        return True
-    return False

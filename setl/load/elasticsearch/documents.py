@@ -1,96 +1,81 @@
 """Rows as Elasticsearch documents: pure text, rendered a column at a time.
 
-How values are written (what the index holds of them says `setl.load.elasticsearch_index`):
+How values are written (what the index holds of them says `setl.elastic.mapping`):
 
 ============================  =======================================================
-INTEGER, YEAR, BIT            number
+INTEGER, YEAR, BIT            number, with all its digits
 FLOAT                         number; infinity and NaN have no JSON form
 DECIMAL                       string, with all its digits
-TEXT, ENUM, SET, TIME         string
+TEXT, ENUM, TIME              string
+SET                           list of strings, its labels
 DATE                          string ``YYYY-MM-DD``
 DATETIME                      string ``YYYY-MM-DDThh:mm:ss.ffffff``
 TIMESTAMP                     the same with ``Z``, since rows hold it in UTC
-BINARY, GEOMETRY              string, base64; GEOMETRY with the SRID in front, as in rows
+BINARY                        string, base64
+GEOMETRY                      string, base64 with the SRID in front, as in rows; or
+                              well-known text, if the channel file says so
 JSON                          the value itself, inside the document
+ROWS                          list of objects, one for each row
 NULL                          ``null``, so that an earlier value is cleared
 ============================  =======================================================
 
-Dates that no calendar has (zero dates, 30 February) are refused: every way of writing them
-would be another value.
+Dates that no calendar has (zero dates, 30 February) are refused, since every way of writing them
+would be another value; or they are null, if the channel file says so.
 """
 
 from __future__ import annotations
 
 import json
 import math
+import re
 from base64 import b64encode
 from collections.abc import Callable, Sequence
 from datetime import date
-from functools import lru_cache
+from functools import lru_cache, partial
 from json.encoder import encode_basestring  # text as JSON, other scripts left as they are
 from typing import Any
 
 from setl.errors import DataError
-from setl.model.change import ABSENT, Row, TargetChanges, Value
+from setl.load.elasticsearch.ids import document_id, document_routing
+from setl.load.elasticsearch.wkt import wkt
+from setl.model.change import ABSENT, Row, TargetChanges
+from setl.model.document import DocumentForm
 from setl.model.schema import Column, Kind
-
-MAX_ID_BYTES = 512
-"""Elasticsearch takes no longer document ids."""
 
 _Values = Sequence[Any]
 
-
-def document_id(key: Row) -> str:
-    """The ``_id`` of the document for a row with this key.
-
-    A key of one column is its text. Several are joined with commas, and a comma or backslash
-    inside one of them gets a backslash in front, so that different keys have different ids.
-    Numbers are written in decimal, bytes in base64, times as rows hold them.
-
-    Raises:
-        DataError: a key value is NULL or missing, or the id is empty or longer than
-            Elasticsearch allows.
-    """
-    parts = [_id_part(value) for value in key]
-    if len(parts) > 1:
-        parts = [p.replace("\\", "\\\\").replace(",", "\\,") for p in parts]
-    text = ",".join(parts)
-    if not text or len(text.encode("utf-8", "surrogatepass")) > MAX_ID_BYTES:
-        size = "is empty" if not text else f"has more than {MAX_ID_BYTES} bytes"
-        raise DataError(
-            f"a document's id {size}", hint="Choose another `key` for the table", key=text[:100]
-        )
-    return text
+_CALENDAR = frozenset({Kind.DATE, Kind.DATETIME, Kind.TIMESTAMP})
+_DATE_FORM = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}( [0-9:.]+)?")
+_NO_DATE_HINT = (
+    "Correct the row, or let such dates be null with `zero_dates: as_null` in the table's mapping"
+)
 
 
-def _id_part(value: Value) -> str:
-    if isinstance(value, str):
-        return value
-    if isinstance(value, bytes):
-        return b64encode(value).decode("ascii")
-    if value is None or value is ABSENT:
-        raise DataError("a column that identifies the document is NULL or missing")
-    return repr(value)
-
-
-def render_document(columns: tuple[Column, ...], row: Row) -> str:
+def render_document(columns: tuple[Column, ...], row: Row, form: DocumentForm | None = None) -> str:
     """A row as the JSON text of its document.
 
     Raises:
         DataError: a value has no such form; names the column.
     """
-    return render_documents(columns, (row,))[0]
+    return render_documents(columns, (row,), form)[0]
 
 
-def render_documents(columns: tuple[Column, ...], rows: Sequence[Row]) -> list[str]:
+def render_documents(
+    columns: tuple[Column, ...], rows: Sequence[Row], form: DocumentForm | None = None
+) -> list[str]:
     """The JSON text of each row's document, without line breaks.
+
+    Args:
+        columns: what the values are.
+        rows: the rows.
+        form: how the channel file wants them written; None for the defaults.
 
     Raises:
         DataError: a value has no such form; names the column, but not the row.
     """
     template = _template(columns)
     rendered = [
-        _render(column, values)
+        _render(column, values, form)
         for column, values in zip(columns, zip(*rows, strict=True), strict=True)
     ]
     return [template % fields for fields in zip(*rendered, strict=True)]
@@ -103,34 +88,41 @@ def render_actions(changes: TargetChanges) -> list[bytes]:
     external, ``external_gte``: the server refuses what is older than what it holds and takes
     the same again (I12).
 
+    Where documents are routed, a change of the routing value deletes an id and writes the same id
+    elsewhere. Both routings may lead to one shard, where the id is one document, and the two
+    may arrive in any order; so deletes are one version older there. What they delete was written
+    by an earlier record, or deleted by the same one.
+
     Raises:
         DataError: a row has no such form; names index and key.
     """
-    index = _text(changes.target[1])
+    older = 1 if changes.document is not None and changes.document.routing is not None else 0
     deletes = [
-        f'{{"delete":{{"_index":{index},"_id":{_text(_id_of(changes, key))},'
-        f'"version":{version:d},"version_type":"external_gte"}}}}\n'
+        f'{{"delete":{{{_place_of(changes, key)},'
+        f'"version":{version - older:d},"version_type":"external_gte"}}}}\n'
         for key, version in zip(changes.deletes, changes.delete_versions, strict=True)
     ]
     if not changes.upserts:
         return _encoded(changes, deletes, ())
-    ids = [_id_of(changes, tuple(row[i] for i in changes.key)) for row in changes.upserts]
+    places = [_place_of(changes, tuple(row[i] for i in changes.key)) for row in changes.upserts]
     try:
-        documents = render_documents(changes.columns, changes.upserts)
+        documents = render_documents(changes.columns, changes.upserts, changes.document)
     except DataError:
         _name_row(changes)
         raise
     upserts = [
-        f'{{"index":{{"_index":{index},"_id":{_text(id_)},'
-        f'"version":{version:d},"version_type":"external_gte"}}}}\n{document}\n'
-        for id_, version, document in zip(ids, changes.upsert_versions, documents, strict=True)
+        f'{{"index":{{{place},"version":{version:d},"version_type":"external_gte"}}}}\n{document}\n'
+        for place, version, document in zip(places, changes.upsert_versions, documents, strict=True)
     ]
     return _encoded(changes, deletes, upserts)
 
 
-def _id_of(changes: TargetChanges, key: Row) -> str:
+def _place_of(changes: TargetChanges, key: Row) -> str:
+    """Index, id and routing, as members of an action."""
     try:
-        return document_id(key)
+        id_, routing = document_id(key, changes.document), document_routing(key, changes.document)
+        routed = "" if routing is None else f',"routing":{_text(routing)}'
+        return f'"_index":{_text(changes.target[1])},"_id":{_text(id_)}{routed}'
     except DataError as error:
         raise error.at(index=changes.target[1], key=", ".join(map(str, key))[:200]) from None
 
@@ -166,9 +158,9 @@ def _lone_surrogate(changes: TargetChanges) -> dict[str, str]:
 def _name_row(changes: TargetChanges) -> None:
     for row in changes.upserts:
         try:
-            render_documents(changes.columns, (row,))
+            render_documents(changes.columns, (row,), changes.document)
         except DataError as error:
-            key = document_id(tuple(row[i] for i in changes.key))
+            key = document_id(tuple(row[i] for i in changes.key), changes.document)
             raise error.at(index=changes.target[1], key=key) from None
 
 
@@ -178,9 +170,11 @@ def _template(columns: tuple[Column, ...]) -> str:
     return "{" + ",".join(fields) + "}"
 
 
-def _render(column: Column, values: _Values) -> list[str]:
+def _render(column: Column, values: _Values, form: DocumentForm | None) -> list[str]:
     """One column of several rows as JSON values."""
-    one = _RENDER[column.kind]
+    if column.kind is Kind.ROWS:
+        return [_array(column, rows, form) for rows in values]
+    one = _RENDER[column.kind] if form is None else _renderer(column.kind, form)
     try:
         return [one(v) for v in values] if None not in values else _with_nulls(one, values)
     except (TypeError, ValueError, AttributeError, RecursionError) as error:
@@ -189,7 +183,33 @@ def _render(column: Column, values: _Values) -> list[str]:
             what = "is missing from a row that needs it"
         else:
             what = f"holds a value that Elasticsearch cannot: {column.kind.value} {value!r:.100}"
-        raise DataError(f"column {column.name} {what}") from error
+        hint = _NO_DATE_HINT if column.kind in _CALENDAR and value is not ABSENT else ""
+        raise DataError(f"column {column.name} {what}", hint=hint) from error
+
+
+def _array(column: Column, rows: Sequence[Row], form: DocumentForm | None) -> str:
+    """Rows of another table, each as an object."""
+    try:
+        return f"[{','.join(render_documents(column.fields, rows, form))}]" if rows else "[]"
+    except DataError as error:
+        raise error.at(field=column.name) from None
+
+
+def _renderer(kind: Kind, form: DocumentForm) -> Callable[[Any], str]:
+    if kind is Kind.GEOMETRY and form.geometry == "wkt":
+        return _wkt
+    one = _RENDER[kind]
+    return partial(_or_null, one) if form.no_dates_as_null and kind in _CALENDAR else one
+
+
+def _or_null(one: Callable[[Any], str], value: Any) -> str:
+    """A date, or null if it has the form of a date but no calendar has it."""
+    try:
+        return one(value)
+    except ValueError:
+        if _DATE_FORM.fullmatch(value) is None:
+            raise
+        return "null"
 
 
 def _with_nulls(one: Callable[[Any], str], values: _Values) -> list[str]:
@@ -236,6 +256,15 @@ def _clock_time(value: str) -> str:
     return time
 
 
+def _set(value: Any) -> str:
+    # Labels hold no commas.
+    return f"[{','.join(map(encode_basestring, value.split(',')))}]" if value else "[]"
+
+
+def _wkt(value: Any) -> str:
+    return f'"{wkt(value)}"'
+
+
 def _base64(value: Any) -> str:
     return f'"{b64encode(value).decode("ascii")}"'
 
@@ -260,7 +289,7 @@ _RENDER: dict[Kind, Callable[[Any], str]] = {
     Kind.DECIMAL: encode_basestring,
     Kind.TEXT: encode_basestring,
     Kind.ENUM: encode_basestring,
-    Kind.SET: encode_basestring,
+    Kind.SET: _set,
     Kind.TIME: encode_basestring,
     Kind.DATE: _date,
     Kind.DATETIME: _datetime,

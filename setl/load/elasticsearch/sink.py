@@ -14,12 +14,18 @@ from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait
 from setl import failpoints
 from setl.clock import Clock, SystemClock
 from setl.elastic.client import ElasticEndpoint, make_client, translating
+from setl.elastic.mapping import GC_DELETES_SECONDS
 from setl.errors import ConfigurationError, DataError, SetlError, TransientError
-from setl.load.elasticsearch_documents import render_actions
-from setl.load.elasticsearch_index import ensure_index
-from setl.load.elasticsearch_outcomes import Outcome, outcome_of, reason_of
+from setl.load.deadletters.elasticsearch_store import ElasticsearchDeadLetters
+from setl.load.deadletters.keeping import Faults, loaded_with, settle
+from setl.load.deadletters.letter import DeadLetter
+from setl.load.elasticsearch.faults import put_aside, render
+from setl.load.elasticsearch.index import ensure_index
+from setl.load.elasticsearch.outcomes import Outcome, outcome_of, reason_of
 from setl.load.port import Loaded, LoadTicket
 from setl.model.change import TargetChanges
+from setl.model.document import Geometry
+from setl.model.faulty import FaultyRow
 from setl.model.schema import Column
 
 _TOO_LARGE = 413
@@ -37,6 +43,9 @@ class ElasticsearchSinkSettings:
         attempts: how often items are sent that the cluster is too busy for, and requests that
             get no answer, before the batch has to be tried again.
         backoff: seconds to wait before the second attempt; doubled before each further one.
+        dead_letter_limit: open dead letters above which the pipeline stops; 0 stops it at the
+            first faulty row.
+        max_age: seconds after a leader has decided on a load in which it may be sent.
     """
 
     endpoint: ElasticEndpoint
@@ -44,6 +53,8 @@ class ElasticsearchSinkSettings:
     request_size: int = 5 << 20
     attempts: int = 5
     backoff: float = 0.2
+    max_age: float = GC_DELETES_SECONDS / 2
+    dead_letter_limit: int = 0
 
 
 class ElasticsearchSink:
@@ -51,6 +62,13 @@ class ElasticsearchSink:
 
     There is no transaction and no fence: each document carries its version, and the cluster
     refuses what is older than what it holds, from whomever it comes (I2, I12).
+
+    Of a deleted document it remembers the version for ``gc_deletes`` only. A process that was
+    frozen and thaws much later must not send what it had in hand then. So nothing is sent later
+    than `max_age` after the leader decided on the load, by the clocks of both machines; with the
+    time that a request takes this is well within ``gc_deletes``. What is left is a process that
+    freezes between the look at the clock and the sending, and a shard that restarts or moves,
+    which forgets sooner.
     """
 
     def __init__(
@@ -82,19 +100,25 @@ class ElasticsearchSink:
             reraise=True,
         )
 
-    def apply(self, ticket: LoadTicket, changes: Sequence[TargetChanges]) -> Loaded:
+    def apply(
+        self,
+        ticket: LoadTicket,
+        changes: Sequence[TargetChanges],
+        faulty: Sequence[FaultyRow] = (),
+    ) -> Loaded:
         """See `setl.load.port.Sink.apply`.
 
         Raises:
             DataError: documents were refused for good; all others of the call are written.
         """
         changes = [c for c in changes if c.upserts or c.deletes]
-        if not changes:
+        if not (changes or faulty or ticket.settles):
             return Loaded()
         started = self._clock.monotonic()
+        faults = Faults(faulty, self._settings.dead_letter_limit)
         try:
-            actions = [action for change in changes for action in render_actions(change)]
-            load = _Load(self._client, self._settings, actions, changes)
+            actions, origins = render(changes, faults)
+            load = _Load(self._client, self._settings, actions, changes, self._check_age(ticket))
             for change in changes:
                 if (change.target[1], change.columns) not in self._known:
                     self._retrying(self._ensure, change)
@@ -102,28 +126,61 @@ class ElasticsearchSink:
             for pending in _requests(actions, self._settings):
                 self._retrying(load.send, pending)
             failpoints.reached("task.after_commit")
-            load.raise_refused()
+            if self._settings.dead_letter_limit:
+                put_aside(load.refused, origins, faults)
+            else:
+                load.raise_refused()
+            letters = self._settle(ticket, changes, faults.rows)
         except SetlError as error:
             # An index that was there may be gone.
             self._known.clear()
             error.at(pipeline=ticket.pipeline_key, server=self._settings.endpoint)
             raise
-        return Loaded(
+        loaded = Loaded(
             upserts=sum(len(c.upserts) for c in changes),
             deletes=sum(len(c.deletes) for c in changes),
             stale=load.stale,
             seconds=self._clock.monotonic() - started,
         )
+        return loaded_with(letters, loaded)
 
     def close(self) -> None:
         """See `setl.load.port.Sink.close`."""
         self._client.close()
 
+    def _check_age(self, ticket: LoadTicket) -> Callable[[], None]:
+        """What raises TransientError once the load is too old to be sent."""
+
+        def check() -> None:
+            # Of all clocks only this one goes on while a process is frozen and is the same on
+            # other machines, as far as they are set.
+            age = self._clock.now() - ticket.begun
+            if ticket.begun and age > self._settings.max_age:
+                raise TransientError(
+                    f"the load was begun {age:,.0f} s ago and is given up, since its target may"
+                    " have forgotten what was deleted meanwhile",
+                    hint="If it was not: set the clocks of the nodes and of Spark's workers",
+                )
+
+        return check
+
+    def _settle(
+        self, ticket: LoadTicket, changes: Sequence[TargetChanges], faulty: Sequence[FaultyRow]
+    ) -> list[DeadLetter]:
+        store = ElasticsearchDeadLetters(self._client)
+        most, now = self._settings.dead_letter_limit, self._clock.now()
+        with translating(self._settings.endpoint):
+            return settle(store, ticket, changes, faulty, most=most, now=now)
+
     def _ensure(self, change: TargetChanges) -> None:
         index = change.target[1]
         with translating(self._settings.endpoint):
-            ensure_index(self._client, index, change.columns)
+            ensure_index(self._client, index, change.columns, _geometry(change))
         self._known.add((index, change.columns))
+
+
+def _geometry(change: TargetChanges) -> Geometry:
+    return change.document.geometry if change.document else "base64"
 
 
 def _requests(actions: Sequence[bytes], settings: ElasticsearchSinkSettings) -> Iterator[list[int]]:
@@ -151,12 +208,14 @@ class _Load:
         settings: ElasticsearchSinkSettings,
         actions: Sequence[bytes],
         changes: Sequence[TargetChanges],
+        check_age: Callable[[], None],
     ) -> None:
         self._client = client
+        self._check_age = check_age
         self._settings = settings
         self._actions = actions
         self._changes = changes
-        self._refused: list[tuple[int, dict[str, Any]]] = []
+        self.refused: list[tuple[int, dict[str, Any]]] = []
         self.stale = 0
 
     def send(self, pending: list[int]) -> None:
@@ -175,7 +234,7 @@ class _Load:
                 case Outcome.STALE:
                     self.stale += 1
                 case Outcome.REFUSED:
-                    self._refused.append((i, item))
+                    self.refused.append((i, item))
                 case Outcome.FORBIDDEN:
                     raise ConfigurationError(
                         f"Elasticsearch forbids writing: {reason_of(item)}",
@@ -197,24 +256,25 @@ class _Load:
 
     def raise_refused(self) -> None:
         """DataError if documents were refused for good."""
-        if not self._refused:
+        if not self.refused:
             return
         named = [
             f"{self._place(i)['index']}/{self._place(i)['id']}: {reason_of(item)}"
-            for i, item in self._refused[:_NAMED]
+            for i, item in self.refused[:_NAMED]
         ]
-        more = len(self._refused) - len(named)
+        more = len(self.refused) - len(named)
         raise DataError(
-            f"Elasticsearch refuses {len(self._refused)} documents: "
+            f"Elasticsearch refuses {len(self.refused)} documents: "
             + "; ".join(named)
             + (f"; and {more} more" if more else ""),
             hint="Correct the rows at the source, or the index's mapping",
-            **self._place(self._refused[0][0]),
+            **self._place(self.refused[0][0]),
         )
 
     def _bulk(self, pending: Sequence[int]) -> list[dict[str, Any]]:
         """The answer's items, one for each action, in order."""
         body = b"".join([self._actions[i] for i in pending])
+        self._check_age()
         try:
             with translating(self._settings.endpoint):
                 answer = self._client.bulk(
@@ -229,11 +289,11 @@ class _Load:
             if not too_large:
                 raise
             if len(pending) == 1:
-                raise DataError(
-                    f"a document of {len(body)} bytes is larger than Elasticsearch accepts",
-                    hint="Raise http.max_content_length, or leave the large column out",
-                    **self._place(pending[0]),
-                ) from error
+                reason = (
+                    f"a document of {len(body)} bytes is larger than Elasticsearch accepts; raise"
+                    " http.max_content_length, or leave the large column out"
+                )
+                return [{"index": {"status": _TOO_LARGE, "error": reason}}]
             half = len(pending) // 2
             return self._bulk(pending[:half]) + self._bulk(pending[half:])
         items = answer.body.get("items", [])
@@ -248,7 +308,7 @@ class _Load:
         for change in self._changes:
             if change.target[1] == index:
                 with translating(self._settings.endpoint):
-                    ensure_index(self._client, index, change.columns)
+                    ensure_index(self._client, index, change.columns, _geometry(change))
 
     def _place(self, action: int) -> dict[str, str]:
         """Index and id of an action, read back from its first line."""

@@ -11,10 +11,13 @@ from __future__ import annotations
 
 import math
 import re
+import struct
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from setl.errors import DataError
+from setl.load.mysql.fit import is_single
+from setl.load.mysql.json_literal import json_literal
 from setl.model.change import ABSENT, Row
 from setl.model.schema import Column, Kind
 
@@ -33,7 +36,7 @@ def render_rows(columns: Sequence[Column], rows: Sequence[Row], *, for_key: bool
     """Each row as ``(1,'a',NULL)``, the values in the order of `columns`.
 
     Args:
-        columns: what the values are.
+        columns: what the values are, with the capacities of the columns that they go to.
         rows: the values; at least one row.
         for_key: whether the values are compared with a column and not stored into it. NULL is
             refused then, since it equals nothing. Decimals are numbers then and text else: MySQL
@@ -47,7 +50,7 @@ def render_rows(columns: Sequence[Column], rows: Sequence[Row], *, for_key: bool
     pieces: list[str] = []
     rendered: list[Sequence[str]] = []
     for column, values in zip(columns, zip(*rows, strict=True), strict=True):
-        render = (_FOR_KEY if for_key else _FOR_VALUE)[column.kind]
+        render = _renderer(column, for_key=for_key)
         if for_key and None in values:
             raise _refused(column, values, render, nulls=False)
         try:
@@ -58,6 +61,14 @@ def render_rows(columns: Sequence[Column], rows: Sequence[Row], *, for_key: bool
         rendered.append(literals)
     template = "(" + ",".join(pieces) + ")"
     return [template % row for row in zip(*rendered, strict=True)]
+
+
+def _renderer(column: Column, *, for_key: bool) -> Callable[[Values], Rendered]:
+    if column.kind is Kind.FLOAT and is_single(column):
+        return _singles
+    if column.capacity is not None and column.capacity.type == "json":
+        return _documents if column.kind in (Kind.JSON, Kind.TEXT) else _FOR_VALUE[column.kind]
+    return (_FOR_KEY if for_key else _FOR_VALUE)[column.kind]
 
 
 def encode(columns: Sequence[Column], rows: Sequence[Row], statement: str) -> bytes:
@@ -129,7 +140,33 @@ def _float(value: Any) -> str:
     number = float.__repr__(value)
     if not math.isfinite(value):
         raise ValueError(value)
-    return number
+    # Without an exponent it would be a decimal, which has no -0.0.
+    return number if "e" in number else f"{number}e0"
+
+
+_FOUR_BYTES = struct.Struct("<f")
+
+
+def _singles(values: Values) -> Rendered:
+    return Rendered("%s", ["NULL" if v is None else _single(v) for v in values])
+
+
+def _single(value: Any) -> str:
+    """A number as a FLOAT column has it, with all of its digits.
+
+    The server compares it in this form: a FLOAT that holds 0.1 is not equal to 0.1. And the
+    largest one, written with fewer digits, is out of range.
+    """
+    try:
+        return _float(_FOUR_BYTES.unpack(_FOUR_BYTES.pack(value))[0])
+    except (OverflowError, struct.error):
+        if abs(value) < _BEYOND_FLOAT:
+            return _float(math.copysign(_LARGEST_FLOAT, value))
+        return _float(value)
+
+
+_LARGEST_FLOAT = 3.4028234663852886e38
+_BEYOND_FLOAT = 3.4028236e38  # what is below it and rounds up is the largest, written short
 
 
 _DECIMAL = re.compile(r"-?\d+(?:\.\d+)?", re.ASCII)
@@ -153,6 +190,10 @@ def _texts(values: Values) -> Rendered:
 
 def _escape(text: str) -> str:
     return str.replace(text, "\\", "\\\\").replace("'", "\\'")
+
+
+def _documents(values: Values) -> Rendered:
+    return Rendered("%s", ["NULL" if v is None else json_literal(v) for v in values])
 
 
 def _binaries(values: Values) -> Rendered:

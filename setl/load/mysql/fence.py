@@ -11,7 +11,7 @@ import pymysql
 from pymysql.connections import Connection
 
 from setl.errors import FencedError, TransientError
-from setl.mysql import writers
+from setl.mysql import ddl_lock, writers
 from setl.mysql.connection import MysqlEndpoint, connect, translate
 
 _LOCK_WAIT = 1205
@@ -72,6 +72,7 @@ class MysqlFence:
                 continue
             if held != (epoch, nid):
                 raise self._fenced(epoch, *held)
+            self._end_schema_change(connection)
             self._forget_gone_writers(connection, epoch)
             return
         raise TransientError(
@@ -129,6 +130,20 @@ class MysqlFence:
         # the network has lost: the server would keep its locks for hours.
         for writer in self._stale_writers(connection, epoch + 1):
             writers.end_writer(connection, self._pipeline, writer)
+
+    def _end_schema_change(self, connection: Connection[Any]) -> None:
+        """Return once no statement of an older leadership changes tables, or can begin to."""
+        for _ in range(_ATTEMPTS):
+            if ddl_lock.take(connection, self._pipeline, self._lock_wait):
+                ddl_lock.give_back(connection, self._pipeline)
+                return
+            ddl_lock.end_holder(connection, self._pipeline)
+        raise TransientError(
+            "a schema change of the former leader does not end, although it was killed",
+            hint="SHOW PROCESSLIST on the target shows it; a large table takes time to roll back",
+            pipeline=self._pipeline,
+            server=self._endpoint,
+        )
 
     def _forget_gone_writers(self, connection: Connection[Any], epoch: int) -> None:
         # The record of one that lives stays: it can still lock the row for the moment that it

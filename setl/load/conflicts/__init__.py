@@ -1,0 +1,1 @@
+"""Rows that both sites write: finding conflicts, deciding them, and agreeing on the result."""

@@ -1,0 +1,1 @@
+"""Schema changes of the source, done to the target as well (`ddl: pass`)."""

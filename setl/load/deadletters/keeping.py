@@ -1,0 +1,218 @@
+"""What becomes of dead letters when a sink writes: added, superseded, or settled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from setl.errors import DataError, FatalError
+from setl.load.deadletters.letter import DeadLetter, State, key_hash, letter_of
+from setl.load.deadletters.port import DeadLetterStore
+from setl.load.port import Loaded, LoadTicket
+from setl.model.change import Row, TargetChanges
+from setl.model.faulty import FaultyRow, TargetRow
+
+
+class Aside(NamedTuple):
+    """What one transaction has to know beside the changes that it writes.
+
+    Attributes:
+        written: changes that may supersede dead letters.
+        faulty: rows that were found to be faulty before.
+    """
+
+    written: Sequence[TargetChanges]
+    faulty: Sequence[FaultyRow] = ()
+
+
+class Faults:
+    """Collects the rows that a call to a sink finds to be faulty.
+
+    Without dead letters the first one ends the call.
+    """
+
+    def __init__(self, rows: Sequence[FaultyRow], most: int) -> None:
+        """Begin with those that were found before.
+
+        Args:
+            rows: found while transforming.
+            most: see `dead_letter_limit` in the channel file; 0 for a pipeline that stops.
+        """
+        self._rows = {_name(row): row for row in rows}
+        self._most = most
+
+    @property
+    def rows(self) -> list[FaultyRow]:
+        """What was collected."""
+        return list(self._rows.values())
+
+    def upsert(self, change: TargetChanges, number: int, error: DataError) -> None:
+        """A row of `change.upserts` is refused; raises the error if that ends the call."""
+        versions, values = change.upsert_versions, change.upserts[number]
+        self._take(change, values, versions[number] if versions else 0, error, delete=False)
+
+    def delete(self, change: TargetChanges, number: int, error: DataError) -> None:
+        """A key of `change.deletes` is refused; raises the error if that ends the call."""
+        versions, values = change.delete_versions, change.deletes[number]
+        self._take(change, values, versions[number] if versions else 0, error, delete=True)
+
+    def upserts(self, change: TargetChanges) -> Callable[[int, DataError], None]:
+        """`upsert` for one change, as `setl.load.halving.halved` takes it."""
+        return lambda number, error: self.upsert(change, number, error)
+
+    def deletes(self, change: TargetChanges) -> Callable[[int, DataError], None]:
+        """`delete` for one change, likewise."""
+        return lambda number, error: self.delete(change, number, error)
+
+    def _take(
+        self, change: TargetChanges, values: Row, version: int, error: DataError, *, delete: bool
+    ) -> None:
+        if not self._most:
+            raise error
+        content = TargetRow(
+            change.target, change.columns, change.key, values, delete, change.group, change.document
+        )
+        row = FaultyRow(
+            change.target,
+            change.source,
+            version,
+            content,
+            error,
+            key=values if delete else tuple(values[i] for i in change.key),
+            key_columns=tuple(change.columns[i] for i in change.key),
+            document=change.document,
+        )
+        self._rows[_name(row)] = row
+        if len(self._rows) > self._most:
+            # A mass failure is found out here, not after halving everything to the end.
+            raise too_many(len(self._rows), self._most, error)
+
+
+def settle(
+    store: DeadLetterStore,
+    ticket: LoadTicket,
+    written: Sequence[TargetChanges],
+    faulty: Sequence[FaultyRow],
+    *,
+    most: int,
+    now: float,
+) -> list[DeadLetter]:
+    """Bring the dead letters of a pipeline in line with what a sink has written.
+
+    Letters whose rows were changed again are superseded: by a change that was written, or by a
+    newer letter of the same row. New ones are added; those that a retry brought in are removed.
+
+    Args:
+        store: where they are kept.
+        ticket: on whose behalf the sink writes.
+        written: the changes of the call, the refused ones included.
+        faulty: what of them is refused, and what was before.
+        most: open letters above which the pipeline stops.
+        now: seconds since 1970.
+
+    Returns:
+        The letters that were added.
+
+    Raises:
+        FatalError: there are more open letters than that.
+    """
+    letters = [letter_of(row, ticket, now) for row in faulty]
+    if not (letters or ticket.lettered or ticket.settles):
+        return []
+    newest = _newest(written, letters, {letter.target for letter in letters} | ticket.lettered)
+    for target in sorted({target for target, _ in newest} & ticket.lettered):
+        overtaken = [
+            pending.id
+            for pending in store.pending(ticket.pipeline_key, target)
+            if pending.version < newest.get((target, pending.key_hash), -1)
+        ]
+        if overtaken:
+            store.mark(overtaken, State.SUPERSEDED)
+            store.trim(ticket.pipeline_key, most)
+    letters = [
+        replace(letter, state=State.SUPERSEDED)
+        if letter.version < newest.get((letter.target, letter.key_hash), -1)
+        else letter
+        for letter in letters
+    ]
+    done = set(ticket.settles) - {letter.id for letter in letters}
+    if letters:
+        _refuse_too_many(store, ticket, letters, most=most + len(done), error=faulty[-1].error)
+        store.keep(letters)
+    if done:
+        # Last: a row may have become another letter, and between the two calls has both.
+        store.remove(done)
+    return letters
+
+
+def _refuse_too_many(
+    store: DeadLetterStore,
+    ticket: LoadTicket,
+    letters: Sequence[DeadLetter],
+    *,
+    most: int,
+    error: DataError,
+) -> None:
+    coming = [letter.id for letter in letters if letter.state is State.OPEN]
+    number = len(coming) + store.tally(ticket.pipeline_key).open
+    if number > most and coming:
+        # A batch that is applied again brings letters that are there already.
+        waiting = (State.OPEN, State.RETRY)
+        number -= len(store.find(ticket.pipeline_key, ids=coming, states=waiting))
+        if number > most:
+            raise too_many(number, most, error)
+
+
+def loaded_with(letters: Sequence[DeadLetter], loaded: Loaded) -> Loaded:
+    """What a sink has done, and the letters that it has written."""
+    if not letters:
+        return loaded
+    return replace(
+        loaded,
+        dead_letters=len(letters),
+        lettered=frozenset(letter.target for letter in letters),
+        fault=letters[0].error,
+    )
+
+
+def too_many(number: int, most: int, error: DataError) -> FatalError:
+    """The error for more faulty rows than a pipeline may put aside."""
+    return FatalError(
+        f"{number:,} faulty rows are open and `dead_letter_limit` is {most:,}; the last one:"
+        f" {error.message}",
+        hint="Mend what is wrong with so many rows, and look at `setl deadletter list`; retry or"
+        " drop what is there, or raise the limit, and start the channel again",
+        **error.where,
+    )
+
+
+def _newest(
+    written: Sequence[TargetChanges], letters: Sequence[DeadLetter], concerned: set[str]
+) -> dict[tuple[str, str], int]:
+    """Target and key → version of its newest change, for targets that have dead letters."""
+    newest: dict[tuple[str, str], int] = {}
+
+    def see(target: str, key: str, version: int) -> None:
+        newest[target, key] = max(version, newest.get((target, key), -1))
+
+    for change in written:
+        target = _text(change.target)
+        if target in concerned:
+            for row, version in zip(change.upserts, change.upsert_versions, strict=False):
+                key = tuple(row[i] for i in change.key)
+                see(target, key_hash(key, change.document), version)
+            for key, version in zip(change.deletes, change.delete_versions, strict=False):
+                see(target, key_hash(key, change.document), version)
+    for letter in letters:
+        if letter.key_hash:
+            see(letter.target, letter.key_hash, letter.version)
+    return newest
+
+
+def _text(target: tuple[str, str]) -> str:
+    return ".".join(part for part in target if part)
+
+
+def _name(row: FaultyRow) -> tuple[object, ...]:
+    return row.target, row.version, row.operation, row.key, row.number

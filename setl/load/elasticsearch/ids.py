@@ -1,0 +1,75 @@
+"""Ids and routing of documents, made of a row's key.
+
+An id is text with the key's values in it. Numbers are written in decimal, bytes in base64, times
+as rows hold them. Different keys have different ids: where there is more than one value,
+backslashes in them are doubled, and in all values but the first each character of the text that
+stands between values gets a backslash in front. So an id can be read from its end: the last such
+character with an even number of backslashes before it ends the text before the last value.
+"""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Sequence
+
+from setl.errors import DataError
+from setl.model.change import ABSENT, Row, Value
+from setl.model.document import DocumentForm
+
+MAX_ID_BYTES = 512
+"""Elasticsearch takes no longer document ids."""
+
+
+def document_id(key: Row, form: DocumentForm | None = None) -> str:
+    """The ``_id`` of the document for a row with this key.
+
+    Args:
+        key: the key's values.
+        form: how they become an id; None joins them with commas.
+
+    Raises:
+        DataError: a key value is NULL or missing, or the id is empty or longer than
+            Elasticsearch allows.
+    """
+    form = form or DocumentForm.of_key(len(key))
+    parts = [_written(key[i]) for i in form.values]
+    if len(parts) > 1:
+        parts = _escaped(parts, form.separators)
+    text = form.texts[0] + "".join(
+        part + after for part, after in zip(parts, form.texts[1:], strict=True)
+    )
+    if not text or len(text.encode("utf-8", "surrogatepass")) > MAX_ID_BYTES:
+        size = "is empty" if not text else f"has more than {MAX_ID_BYTES} bytes"
+        raise DataError(
+            f"a document's id {size}", hint="Choose another `key` for the table", key=text[:100]
+        )
+    return text
+
+
+def document_routing(key: Row, form: DocumentForm | None) -> str | None:
+    """The ``routing`` of the document for a row with this key; None leaves it to its id.
+
+    NULL and empty text route nowhere: Elasticsearch takes an empty routing for none.
+
+    Raises:
+        DataError: the value is missing.
+    """
+    if form is None or form.routing is None or key[form.routing] is None:
+        return None
+    return _written(key[form.routing]) or None
+
+
+def _written(value: Value) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bytes):
+        return b64encode(value).decode("ascii")
+    if value is None or value is ABSENT:
+        raise DataError("a column that identifies the document is NULL or missing")
+    return repr(value)
+
+
+def _escaped(parts: Sequence[str], separators: frozenset[str]) -> list[str]:
+    marked = {ord(c): f"\\{c}" for c in separators}
+    first, *others = (part.replace("\\", "\\\\") for part in parts)
+    return [first, *(part.translate(marked) for part in others)]

@@ -1,0 +1,1 @@
+"""Load into MySQL and MariaDB."""

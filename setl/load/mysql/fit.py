@@ -1,0 +1,152 @@
+"""What a MySQL column would change in a value without refusing it, even in strict mode.
+
+The server refuses numbers out of range, text that is too long and characters that a charset does
+not have. It rounds fractions of a second, decimals and floats, fills BINARY up, cuts spaces off
+CHAR and VARCHAR, takes a label whatever its case, and puts a value of its own for some NULLs, all
+in strict mode too, for most of it without so much as a note:
+https://dev.mysql.com/doc/refman/8.4/en/sql-mode.html#sql-mode-strict and
+https://dev.mysql.com/doc/refman/8.4/en/fractional-seconds.html
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from setl.model.schema import Capacity, Column, Kind
+
+_MOMENTS: Final = frozenset({Kind.TIME, Kind.DATETIME, Kind.TIMESTAMP})
+_LABELLED: Final = frozenset({Kind.ENUM, Kind.SET})
+_WHOLE: Final = frozenset({Kind.INTEGER, Kind.BIT, Kind.YEAR})
+_CUT_SPACES: Final = frozenset({"varchar", "tinytext", "text", "mediumtext", "longtext"})
+_SINGLE: Final = struct.Struct("<f")
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """Finds values that a column would change.
+
+    Attributes:
+        place: of the column in a row.
+        changes: whether it would change a value, which is not NULL unless `nulls` is set.
+        reason: what it would do, the end of a sentence.
+        nulls: whether it is NULL that is changed.
+    """
+
+    place: int
+    changes: Callable[[Any], bool]
+    reason: str
+    nulls: bool = False
+
+    def finds(self, values: Sequence[Any]) -> bool:
+        """Whether any of the values would be changed."""
+        if self.nulls:
+            return None in values
+        changes = self.changes
+        return any(v is not None and changes(v) for v in values)
+
+
+def guards_for(columns: Sequence[Column]) -> tuple[Guard, ...]:
+    """The guards of rows whose columns have the capacities of the columns they go to.
+
+    None for a column whose values all fit.
+    """
+    return tuple(
+        guard
+        for place, column in enumerate(columns)
+        if column.capacity is not None
+        for guard in _guards(place, column, column.capacity)
+    )
+
+
+def is_watched(column: Column, target: Column) -> bool:
+    """Whether a column turns values into another kind, about which only the server knows all."""
+    if column.kind is target.kind or target.kind is Kind.TEXT:
+        return column.kind not in {target.kind, Kind.TEXT, Kind.JSON, *_LABELLED}
+    return not (column.kind in _WHOLE and target.kind is Kind.INTEGER)
+
+
+def blank_places(columns: Sequence[Column]) -> tuple[int, ...]:
+    """Columns in which empty text is not a label but ENUM's value for what is none."""
+    return tuple(
+        place
+        for place, column in enumerate(columns)
+        if column.kind is Kind.ENUM
+        and column.capacity
+        and column.capacity.type == "enum"
+        and column.capacity.labels
+        and "" not in column.capacity.labels
+    )
+
+
+def is_single(column: Column) -> bool:
+    """Whether a column keeps floating-point numbers in four bytes."""
+    return column.capacity is not None and column.capacity.type == "float"
+
+
+def _guards(place: int, column: Column, capacity: Capacity) -> Iterator[Guard]:
+    kind, scale = column.kind, capacity.scale
+    if capacity.fills_null:
+        yield Guard(place, lambda v: v is None, "put a value of its own for NULL", nulls=True)
+    if kind in _MOMENTS and capacity.type == "date":
+        yield Guard(place, lambda v: v[-15:] != "00:00:00.000000", "cut the time of day off")
+    elif kind in _MOMENTS and scale is not None and scale < 6:
+        cut, zeros = scale - 6, "0" * (6 - scale)
+        yield Guard(place, lambda v: v[cut:] != zeros, f"keep {scale} digits of the second")
+    elif kind is Kind.DECIMAL and scale is not None and (not column.scale or column.scale > scale):
+        yield Guard(place, lambda v: _digits(v) > scale, f"round it to {scale} digits")
+    elif kind is Kind.FLOAT:
+        yield from _float_guards(place, capacity)
+    elif kind is Kind.BINARY and capacity.type == "binary":
+        size = capacity.length
+        yield Guard(place, lambda v: len(v) != size, f"fill it up to {size} bytes")
+    elif capacity.labels:
+        yield _label_guard(place, kind, capacity)
+    elif kind is Kind.TEXT and capacity.type == "char":
+        yield Guard(place, lambda v: v[-1:] == " ", "cut the spaces at its end off")
+    elif kind is Kind.TEXT and capacity.type in _CUT_SPACES:
+        size = capacity.length
+        measure = len if capacity.type == "varchar" else _utf8_bytes
+        spaces = "cut the spaces at its end off"
+        yield Guard(place, lambda v: v[-1:] == " " and measure(v) > size, spaces)
+
+
+def _float_guards(place: int, capacity: Capacity) -> Iterator[Guard]:
+    scale = capacity.scale
+    if capacity.type == "float":
+        yield Guard(place, _is_longer_than_single, "round it to what four bytes hold")
+    if capacity.type in {"float", "double"} and scale is not None:
+        digits = scale
+        yield Guard(place, lambda v: round(v, digits) != v, f"round it to {digits} digits")
+    elif capacity.type.endswith("int"):
+        yield Guard(place, lambda v: not v.is_integer(), "round it to a whole number")
+
+
+def _label_guard(place: int, kind: Kind, capacity: Capacity) -> Guard:
+    labels = frozenset(capacity.labels)
+    if capacity.type == "set":
+        parts = labels | {""}
+        return Guard(place, lambda v: not parts.issuperset(v.split(",")), "lack that label")
+    known = labels | ({""} if kind is Kind.ENUM else frozenset[str]())
+    return Guard(place, lambda v: v not in known, "lack that label")
+
+
+def _digits(text: str) -> int:
+    """Digits after the point, without zeros at the end."""
+    return len(text.partition(".")[2].rstrip("0"))
+
+
+def _is_longer_than_single(value: float) -> bool:
+    """Whether a number is neither a four-byte one nor the shortest way to write one."""
+    try:
+        (narrowed,) = _SINGLE.unpack(_SINGLE.pack(value))
+    except OverflowError:
+        # Rounding up to the next digit goes beyond the largest one, which the server refuses.
+        return abs(value) > 3.4028236e38
+    return narrowed != value and all(float(f"{narrowed:.{n}g}") != value for n in (6, 7, 8, 9))
+
+
+def _utf8_bytes(text: str) -> int:
+    return len(text.encode("utf-8", "surrogatepass"))

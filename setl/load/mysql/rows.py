@@ -1,0 +1,118 @@
+"""Running a statement for many rows, with the faulty ones found by halving."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, cast
+
+import pymysql
+from pymysql.connections import Connection
+
+from setl.errors import DataError, FatalError
+from setl.halving import halved
+from setl.load.mysql.statements import Limits, RowStatement
+from setl.load.mysql.watch import lenient, run_watched
+from setl.model.change import Row
+from setl.mysql.connection import error_number, translate
+from setl.mysql.row_faults import ROW_FAULTS
+
+_NOT_A_ROW = "This is about the table, not about a row: compare it with the source"
+
+Refuse = Callable[[int, DataError], None]
+"""Is told the number of a faulty row, from 0, and what is wrong with it; may raise."""
+
+
+def write_rows(
+    connection: Connection[Any],
+    statement: RowStatement,
+    rows: Sequence[Row],
+    limits: Limits,
+    refuse: Refuse,
+) -> None:
+    """Run a statement for all rows but the faulty ones.
+
+    Runs in the caller's transaction. The server undoes a statement that fails, so what was
+    written before it stays, and halves of it can be tried. An error that ends the transaction, or
+    is about the table, is about no row: it is raised, and the caller starts anew or gives up.
+
+    Raises:
+        pymysql.MySQLError: an error that may pass, or is about the server's settings.
+        FatalError: any other error that is about no row.
+        DataError: what `refuse` raises.
+    """
+    blank = {i for i, row in enumerate(rows) if any(row[p] == "" for p in statement.blanks)}
+    if not blank:
+        _write(connection, statement, rows, limits, refuse)
+        return
+    plain = [i for i in range(len(rows)) if i not in blank]
+    strict = [rows[i] for i in plain]
+    _write(connection, statement, strict, limits, lambda n, error: refuse(plain[n], error))
+    with lenient(connection):
+        for i in sorted(blank):
+            refuse_it = partial(_numbered_from, i, refuse)
+            _write(connection, statement, rows[i : i + 1], limits, refuse_it)
+
+
+def _write(
+    connection: Connection[Any],
+    statement: RowStatement,
+    rows: Sequence[Row],
+    limits: Limits,
+    refuse: Refuse,
+) -> None:
+    for start in range(0, len(rows), limits.rows):
+        chunk = rows[start : start + limits.rows]
+        written = 0
+        try:
+            for text, held in statement.divided(chunk, limits):
+                _run(connection, statement, text, held)
+                written += len(held)
+        except DataError:
+            # Not what is written already: without a unique key it would be there twice.
+            refuse_after = partial(_numbered_from, start + written, refuse)
+            _isolate(connection, statement, chunk[written:], limits, refuse_after)
+
+
+def _numbered_from(first: int, refuse: Refuse, number: int, error: DataError) -> None:
+    refuse(first + number, error)
+
+
+def _isolate(
+    connection: Connection[Any],
+    statement: RowStatement,
+    rows: Sequence[Row],
+    limits: Limits,
+    refuse: Refuse,
+) -> None:
+    def attempt(start: int, stop: int) -> bool:
+        texts = list(statement.divided(rows[start:stop], limits))
+        if len(texts) > 1:
+            return False
+        for text, held in texts:
+            _run(connection, statement, text, held)
+        return True
+
+    def refused(number: int, error: DataError) -> None:
+        refuse(number, error.at(table=statement.table, key=statement.key_text(rows[number])))
+
+    halved(len(rows), attempt, refused)
+
+
+def _run(
+    connection: Connection[Any], statement: RowStatement, text: bytes, rows: Sequence[Row]
+) -> None:
+    blanks = sum(row[place] == "" for place in statement.blanks for row in rows)
+    try:
+        if blanks or statement.watched:
+            run_watched(connection, text, blanks=blanks)
+        else:
+            # Not through a cursor, which takes text only and would encode it leniently.
+            cast("Any", connection).query(text)
+    except pymysql.MySQLError as error:
+        failure = translate(error)
+        if not isinstance(failure, DataError):
+            raise
+        if error_number(error) in ROW_FAULTS:
+            raise failure from error
+        raise FatalError(failure.message, hint=_NOT_A_ROW, table=statement.table) from error
