@@ -22,7 +22,14 @@ from arbiter.handover import answers, handover_due, handover_in_vacancy
 from arbiter.port import Arbiter, Conflict, Contact, NotFound, Unreachable
 from arbiter.snapshot import Snapshot
 from arbiter.turns import ANY, Preference
-from arbiter.values import ChannelState, Mainstem, PipelineId, Signal, SignalState
+from arbiter.values import (
+    EVERYTHING,
+    ChannelState,
+    Mainstem,
+    PipelineId,
+    Signal,
+    SignalState,
+)
 
 _log = logging.getLogger(__name__)
 
@@ -64,13 +71,16 @@ class Campaign:
         clock: Clock,
         *,
         preference: Preference = ANY,
+        serves: tuple[str, ...] = EVERYTHING,
     ) -> None:
+        """Take part for one node, as its `arbiter.values.NodeInfo` describes it to the others."""
         self._arbiter = arbiter
         self._pipeline = pipeline
         self._nid = nid
         self._settings = settings
         self._clock = clock
         self._preference = preference
+        self._never = bool(preference.why_never(nid, serves))
         self._past = Past()
         self._asked: tuple[str, float] = ("", 0.0)  # a request's id, and when it was first seen
         self._wanted_since: float | None = None
@@ -173,7 +183,7 @@ class Campaign:
             busy=busy,
             past=self._past,
             spent=spent,
-            turn=None if self._preference.forbids(self._nid) else turn,
+            turn=None if self._never else turn,
             handover=handover,
             asked_at=self._asked[1],
             wanted_since=self._wanted_since or 0.0,

@@ -97,8 +97,9 @@ def objection(
     if state is ChannelState.PAUSE and signal.kind is SignalKind.SWITCHOVER:
         return "the channel is paused"
     if not signal.to:
-        able = (n for n in nodes.values() if n.ready and not preference.forbids(n.nid))
-        return "" if any(n.nid != leader for n in able) else "no other node is ready to lead"
+        ready = (n for n in nodes.values() if n.ready and n.nid != leader)
+        able = any(not preference.why_never(n.nid, n.serves) for n in ready)
+        return "" if able else "no other node is ready to lead"
     if signal.to == leader:
         return f"node {leader} leads already"
     return _objection_to(signal.to, nodes, preference)
@@ -109,6 +110,7 @@ def _objection_to(nid: str, nodes: Mapping[str, NodeInfo], preference: Preferenc
     if node is None:
         known = ", ".join(sorted(nodes)) or "none"
         return f"there is no live node {nid}; live: {known}"
-    if preference.forbids(nid):
-        return f"node {nid} never leads this pipeline: its weight is 0"
+    why = preference.why_never(nid, node.serves)
+    if why:
+        return f"node {nid} never leads this pipeline: {why}"
     return "" if node.ready else f"node {nid} is not warm yet"

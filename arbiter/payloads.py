@@ -16,6 +16,7 @@ from typing import Any, TypeVar, cast
 
 from arbiter.port import Invalid
 from arbiter.values import (
+    EVERYTHING,
     Channel,
     ChannelState,
     HistoryItem,
@@ -81,12 +82,16 @@ def node_payload(node: NodeInfo) -> bytes:
             "http": node.http,
             "started": node.started,
             "ready": node.ready,
+            "serves": list(node.serves),
         },
     )
 
 
 def read_node(nid: str, data: bytes) -> NodeInfo:
-    """Inverse of `node_payload`. An unreadable node is alive all the same: its nid is kept."""
+    """Inverse of `node_payload`. An unreadable node is alive all the same: its nid is kept.
+
+    One that does not say what it serves is of a release whose nodes were all alike.
+    """
     payload = decode(data) or {}
     return NodeInfo(
         nid=nid,
@@ -95,6 +100,7 @@ def read_node(nid: str, data: bytes) -> NodeInfo:
         http=_text(payload, "http"),
         started=_number(payload, "started") or 0.0,
         ready=payload.get("ready") is True,
+        serves=_names(payload, "serves", EVERYTHING),
     )
 
 
@@ -255,6 +261,13 @@ def read_history(data: bytes) -> HistoryItem | None:
 def _text(payload: Mapping[str, Any], name: str) -> str:
     value = payload.get(name)
     return value if isinstance(value, str) else ""
+
+
+def _names(payload: Mapping[str, Any], name: str, otherwise: tuple[str, ...]) -> tuple[str, ...]:
+    value = payload.get(name)
+    if not isinstance(value, list):
+        return otherwise
+    return tuple(item for item in cast("list[Any]", value) if isinstance(item, str))
 
 
 def _number(payload: Mapping[str, Any], name: str) -> float | None:

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from arbiter.values import Facts, NodeInfo, PipelineId
+from arbiter.values import EVERYTHING, Facts, NodeInfo, PipelineId
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,14 +24,24 @@ class Preference:
         prefer: nids, the most wanted first; nodes that are not named come after them.
         weights: share of pipelines that a node is to lead, relative to others; 1 if it is not
             named. 0: it never leads this pipeline.
+        needs: the kind of pipeline that this is, "" if it is of none. Only nodes that serve this
+            kind lead it (see `arbiter.values.NodeInfo.serves`).
     """
 
     prefer: tuple[str, ...] = ()
     weights: Mapping[str, float] = field(default_factory=dict[str, float])
+    needs: str = ""
 
-    def forbids(self, nid: str) -> bool:
-        """Whether this node must not lead."""
-        return self.weights.get(nid, 1.0) <= 0
+    def served_by(self, serves: Collection[str]) -> bool:
+        """Whether a node that serves these kinds of pipelines is able to lead this one."""
+        return not self.needs or self.needs in serves or serves == EVERYTHING
+
+    def why_never(self, nid: str, serves: Collection[str]) -> str:
+        """Why a node must not lead, as the end of a sentence about it; "" if it may."""
+        if not self.served_by(serves):
+            kinds = " and ".join(serves)
+            return f"it leads {kinds} pipelines only, and this is a {self.needs} pipeline"
+        return "its weight is 0" if self.weights.get(nid, 1.0) <= 0 else ""
 
 
 ANY = Preference()
@@ -67,7 +77,8 @@ def _queue(
         share = (leads[nid] + 1) / preference.weights.get(nid, 1.0)
         return rank.get(nid, len(rank)), share, _lot(pipeline, nid), nid
 
-    return tuple(sorted((n.nid for n in ready if not preference.forbids(n.nid)), key=order))
+    able = (n.nid for n in ready if not preference.why_never(n.nid, n.serves))
+    return tuple(sorted(able, key=order))
 
 
 def _lot(pipeline: PipelineId, nid: str) -> bytes:

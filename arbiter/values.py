@@ -34,6 +34,10 @@ class PipelineId:
         return f"{self.channel}/{self.pipeline}"
 
 
+EVERYTHING = ("*",)
+"""What a node serves that does not say it: it can lead any pipeline."""
+
+
 @dataclass(frozen=True, slots=True)
 class NodeInfo:
     """A live node, as it announced itself.
@@ -45,6 +49,8 @@ class NodeInfo:
         http: base address of its HTTP interface, "" if it has none.
         started: when it started, seconds since 1970 UTC.
         ready: whether it is warm and could lead at once (I4).
+        serves: the kinds of pipelines that it can lead, or `EVERYTHING`; what kinds there are,
+            its users say (see `arbiter.turns.Preference.needs`).
     """
 
     nid: str
@@ -53,6 +59,7 @@ class NodeInfo:
     http: str = ""
     started: float = 0.0
     ready: bool = False
+    serves: tuple[str, ...] = EVERYTHING
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from decimal import Decimal
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from setl.model.change import Row, Value
+from setl.model.change import Row
 from setl.model.schema import Column, Kind, RowSchema
-from setl.mysql.identifiers import quote
+from setl.mysql.conditions import Condition, literal
+from setl.mysql.identifiers import identifier
 
 # Kinds whose ORDER BY and whose comparison with a literal agree. An ENUM or SET sorts by the
 # number of its label but compares by the label's text; a FLOAT does not equal its own text.
@@ -41,13 +41,6 @@ class Chunk(NamedTuple):
 
 
 WHOLE_TABLE = Chunk()
-
-
-class Condition(NamedTuple):
-    """A condition for WHERE, with the values of its placeholders."""
-
-    sql: str
-    values: tuple[Any, ...]
 
 
 def chunk_columns(schema: RowSchema) -> tuple[Column, ...]:
@@ -109,18 +102,3 @@ def _beyond(columns: Sequence[Column], limit: Row) -> Condition:
     return Condition(
         f"{first} >= %s AND ({first} > %s OR ({rest.sql}))", (value, value, *rest.values)
     )
-
-
-def identifier(name: str) -> str:
-    """A quoted name inside a statement with placeholders, where a percent sign is written twice."""
-    return quote(name).replace("%", "%%")
-
-
-def literal(column: Column, value: Value) -> Any:
-    """A key's value as pymysql has to get it to be compared as the column compares.
-
-    Decimals as text would be compared as floating point, which takes neighbours for equal.
-    """
-    if column.kind is Kind.DECIMAL and isinstance(value, str):
-        return Decimal(value)
-    return value

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 from math import inf, nextafter
 from typing import Any, NamedTuple
@@ -13,8 +13,10 @@ from typing import Any, NamedTuple
 from setl.bulk.comparing import key_text, key_values
 from setl.bulk.pairs import Pair
 from setl.elastic.client import ElasticEndpoint, make_client, translating
-from setl.load.elasticsearch_documents import document_id, render_documents
+from setl.load.elasticsearch.documents import render_documents
+from setl.load.elasticsearch.ids import document_id, document_routing
 from setl.model.change import Row, Value
+from setl.model.document import DocumentForm
 from setl.model.schema import Column, Kind
 
 _PAGE = 2_000
@@ -36,7 +38,7 @@ class Slice(NamedTuple):
 
 
 class Ids(NamedTuple):
-    """The documents with these ids."""
+    """The documents in these places, see `DocumentShape.place`."""
 
     ids: tuple[str, ...]
 
@@ -47,11 +49,13 @@ class DocumentShape:
 
     Attributes:
         columns: the fields that are compared, as the columns that fill them.
-        key: indexes of the key columns in `columns`.
+        key: indexes in `columns` of what identifies a document: the key, then the routing column.
+        form: how rows become documents.
     """
 
     columns: tuple[Column, ...]
     key: tuple[int, ...]
+    form: DocumentForm
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -63,7 +67,8 @@ class DocumentShape:
         if not rows:
             return []
         found: list[Pair] = []
-        for row, rendered in zip(rows, render_documents(self.columns, rows), strict=True):
+        documents = render_documents(self.columns, rows, self.form)
+        for row, rendered in zip(rows, documents, strict=True):
             key = tuple(row[i] for i in self.key)
             document: dict[str, Any] = json.loads(rendered)
             forms = [
@@ -71,19 +76,37 @@ class DocumentShape:
                 for value in document.values()
             ]
             compared, *others = map(list, product(*forms))
-            found.append(Pair(document_id(key), self._lookup(key), compared, others))
+            id_, routing = document_id(key, self.form), document_routing(key, self.form)
+            place = self.place(id_, routing)
+            found.append(Pair(place, self._lookup(key), compared, others))
         return found
 
     def of_source(self, columns: Sequence[Column]) -> DocumentShape:
         """See `Shape.of_source`; how a value is rendered says the column that it comes from."""
         own = {column.name.lower(): column for column in columns}
-        return DocumentShape(tuple(own[name.lower()] for name in self.names), self.key)
+        return replace(self, columns=tuple(own[name.lower()] for name in self.names))
 
-    def pair_of(self, id_: str, document: dict[str, Any]) -> Pair:
+    def pair_of(self, hit: dict[str, Any]) -> Pair:
         """A document that is in the index; a field that it lacks counts as null."""
+        document: dict[str, Any] = hit["_source"]
         compared = [field_value(document.get(column.name)) for column in self.columns]
         key = tuple(compared[i] for i in self.key)
-        return Pair(id_, self._lookup(key), compared)
+        return Pair(self.place(hit["_id"], hit.get("_routing")), self._lookup(key), compared)
+
+    def includes(self, id_: str) -> bool:
+        """Whether a document may be one of these rows; others of the index are not looked at."""
+        return id_.startswith(self.form.texts[0]) and id_.endswith(self.form.texts[-1])
+
+    def place(self, id_: str, routing: str | None) -> str:
+        """What identifies a document: its id; where documents are routed, with the routing."""
+        return id_ if self.form.routing is None else json.dumps([id_, routing], ensure_ascii=False)
+
+    def id_and_routing(self, place: str) -> tuple[str, str | None]:
+        """Inverse of `place`."""
+        if self.form.routing is None:
+            return place, None
+        id_, routing = json.loads(place)
+        return id_, routing
 
     def source_key(self, key: str, lookup: str | None) -> Row | None:
         """See `Shape.source_key`."""
@@ -93,12 +116,14 @@ class DocumentShape:
 
     @property
     def _id_is_key(self) -> bool:
-        return len(self.key) == 1 and self.columns[self.key[0]].kind is Kind.INTEGER
+        plain = self.form == DocumentForm.of_key(1)
+        return plain and self.columns[self.key[0]].kind is Kind.INTEGER
 
     def _lookup(self, key: Row) -> str | None:
+        key = key[: len(self.form.values)]
         if self._id_is_key or None in key:
             return None
-        kinds = {self.columns[i].kind for i in self.key}
+        kinds = {self.columns[i].kind for i in self.key[: len(key)]}
         return key_text(key) if kinds <= _AS_IN_ROWS else None
 
 
@@ -181,7 +206,7 @@ class IndexTarget:
         """See `TargetReader.read`; documents by id are read as they are now, not as refreshed."""
         pages = self._by_id(part) if isinstance(part, Ids) else self._slice(part)
         for page in pages:
-            yield [self.shape.pair_of(hit["_id"], hit["_source"]) for hit in page]
+            yield [self.shape.pair_of(hit) for hit in page if self.shape.includes(hit["_id"])]
 
     def close(self) -> None:
         """See `TargetReader.close`."""
@@ -216,6 +241,9 @@ class IndexTarget:
         with closing(make_client(self.endpoint)) as client, translating(self.endpoint):
             if not client.indices.exists(index=self.index):
                 return
-            answer = client.mget(index=self.index, ids=list(part.ids))
+            wanted: list[dict[str, Any]] = []
+            for id_, routing in map(self.shape.id_and_routing, part.ids):
+                wanted.append({"_id": id_} | ({"routing": routing} if routing else {}))
+            answer = client.mget(index=self.index, docs=wanted)
             documents: list[dict[str, Any]] = answer["docs"]
             yield [document for document in documents if document.get("found")]

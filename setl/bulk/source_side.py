@@ -12,15 +12,16 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import BinaryType, StructField, StructType
 
-from setl.bulk.chunks import Condition
 from setl.bulk.pairs import FRAME, Pair, Reading, Shape, Side, packed
 from setl.bulk.table_reader import TableReader
 from setl.config.routing import Route
 from setl.errors import SetlError
-from setl.model.change import Row
-from setl.model.schema import Column
-from setl.transform.columns import ColumnPlan
+from setl.model.change import DecodedRows, Op, Row
+from setl.model.schema import Column, RowSchema
+from setl.mysql.conditions import Condition
+from setl.transform.columns import ColumnPlan, key_indexes
 from setl.transform.expressions import Evaluation, analyse, select_evaluated
+from setl.transform.processing import processed
 from setl.transform.typed_rows import arrow_schema, record_batch, rows_of, spark_schema
 
 Batches = Iterator[pa.RecordBatch]
@@ -63,13 +64,14 @@ class MappedTable:
     @property
     def key_names(self) -> tuple[str, ...]:
         """The target's names of the key columns."""
-        return tuple(self.columns.columns[i].name for i in self.columns.key)
+        count = len(self.key_columns)
+        return tuple(self.columns.columns[i].name for i in self.columns.key[:count])
 
     @property
     def key_columns(self) -> tuple[Column, ...]:
         """The source's key columns, in the order of `key_names`."""
         schema = self.reader.schema
-        return tuple(schema.columns[self.columns.sources[i]] for i in self.columns.key)
+        return tuple(schema.columns[i] for i in key_indexes(schema, self.route.key))
 
     def frame(
         self, spark: SparkSession, parts: Sequence[Condition], shape: Shape, reading: Reading
@@ -103,6 +105,29 @@ def picker(places: Sequence[int]) -> Callable[[Row], Row]:
     return itemgetter(*places)
 
 
+def processing(route: Route, schema: RowSchema) -> Callable[[list[Row]], list[Row]]:
+    """What becomes of rows before they are mapped: what the route's processor makes of them.
+
+    Each row counts as inserted. Columns that the processor adds are left out: nothing but its
+    rows says which they are.
+    """
+    name = route.processor
+    if name is None:
+        return lambda rows: rows
+    width = len(schema.columns)
+
+    def process(rows: list[Row]) -> list[Row]:
+        inserts = DecodedRows(schema, Op.INSERT, [(None, row) for row in rows])
+        return [
+            after[:width]
+            for part in processed(name, inserts, route.key)
+            for _, after in part.images
+            if after is not None
+        ]
+
+    return process
+
+
 def _plain_reader(
     table: MappedTable,
     parts: list[Condition],
@@ -112,9 +137,10 @@ def _plain_reader(
 ) -> Callable[[Batches], Batches]:
     reader, columns = table.reader, table.columns
     source_columns = reader.schema.columns
+    process = processing(table.route, reader.schema)
 
     def pairs(part: Condition) -> Iterator[list[Pair]]:
-        for rows in reader.read(source_columns, part):
+        for rows in map(process, reader.read(source_columns, part)):
             yield shape.pairs(list(map(pick, columns.rows(rows))))
 
     def read(batches: Batches) -> Batches:
@@ -136,6 +162,7 @@ def _typed_reader(
     schema = reader.schema
     inputs, columns = evaluation.inputs, evaluation.columns
     places = [schema.index[column.name] for column in inputs]
+    process = processing(evaluation.route, schema)
     out = pa.schema([pa.field(_BODY, pa.binary()), *arrow_schema(inputs)])
 
     def batch_of(bodies: list[Any], seen: list[Row]) -> pa.RecordBatch:
@@ -146,7 +173,7 @@ def _typed_reader(
     def read(batches: Batches) -> Batches:
         for number in numbers_in(batches):
             try:
-                for rows in reader.read(schema.columns, parts[number]):
+                for rows in map(process, reader.read(schema.columns, parts[number])):
                     seen = [tuple(row[i] for i in places) for row in rows]
                     yield batch_of(columns.rows(rows), seen)
             except SetlError as error:

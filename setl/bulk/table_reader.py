@@ -13,22 +13,20 @@ from pymysql.cursors import Cursor, SSCursor
 from setl.bulk.chunks import (
     WHOLE_TABLE,
     Chunk,
-    Condition,
     chunk_columns,
     chunk_condition,
     chunks_between,
-    identifier,
     integer_chunks,
     is_sparse,
-    literal,
 )
-from setl.bulk.mysql_values import RAW_VALUES, decoders, select_list
 from setl.model.change import Row
 from setl.model.schema import Column, Kind, RowSchema
+from setl.mysql.conditions import Condition, keyed_conditions
 from setl.mysql.connection import MysqlEndpoint, connect, translating
+from setl.mysql.identifiers import identifier
+from setl.mysql.row_values import RAW_VALUES, decoded, decoders, select_list
 
 _FETCH_ROWS = 2_000
-_KEYS_PER_PART = 500
 # Seconds for which the server waits for a reader that is busy with what it has read.
 _PATIENCE = 600
 
@@ -67,19 +65,7 @@ class TableReader:
 
     def parts_of_keys(self, key: Sequence[Column], keys: Sequence[Row]) -> list[Condition]:
         """Conditions that select the rows with these values in the columns `key`."""
-        names = ", ".join(identifier(column.name) for column in key)
-        left = f"({names})" if len(key) > 1 else names
-        parts: list[Condition] = []
-        for first in range(0, len(keys), _KEYS_PER_PART):
-            values = [
-                tuple(literal(c, v) for c, v in zip(key, values, strict=True))
-                for values in keys[first : first + _KEYS_PER_PART]
-            ]
-            one = f"({', '.join(['%s'] * len(key))})" if len(key) > 1 else "%s"
-            listed = ", ".join([one] * len(values))
-            flat = tuple(value for row in values for value in row)
-            parts.append(Condition(f"{left} IN ({listed})", flat))
-        return parts
+        return list(keyed_conditions(key, keys))
 
     def read(self, columns: Sequence[Column], part: Condition) -> Iterator[list[Row]]:
         """The rows of a part, some thousand at a time, with the values of `columns`.
@@ -100,13 +86,7 @@ class TableReader:
             cursor.execute(f"SET SESSION net_write_timeout={_PATIENCE}")
             cursor.execute(sql, part.values)
             while raw := cursor.fetchmany(_FETCH_ROWS):
-                yield [
-                    tuple(
-                        value if value is None or convert is None else convert(value)
-                        for convert, value in zip(decode, row, strict=True)
-                    )
-                    for row in raw
-                ]
+                yield [decoded(decode, row) for row in raw]
 
     @property
     def _qualified(self) -> str:
@@ -156,9 +136,4 @@ class TableReader:
             row = cursor.fetchone()
             if row is None:
                 return limits
-            limits.append(
-                tuple(
-                    value if convert is None else convert(value)
-                    for convert, value in zip(decode, row, strict=True)
-                )
-            )
+            limits.append(decoded(decode, row))

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from setl.bulk.chunks import Condition
 from setl.bulk.comparing import Form, forms, key_text, key_values
 from setl.bulk.pairs import Pair
 from setl.bulk.table_reader import TableReader
 from setl.errors import ConfigurationError
 from setl.model.change import Row
 from setl.model.schema import Column, RowSchema
+from setl.mysql.conditions import Condition
 
 
 @dataclass(frozen=True, slots=True)

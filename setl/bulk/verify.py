@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from pyspark.sql import SparkSession
 
+from setl.bulk.document_reader import DocumentReader
 from setl.bulk.index_target import DocumentShape, IndexTarget
 from setl.bulk.row_counter import Progress
 from setl.bulk.source_side import MappedTable
@@ -17,14 +18,18 @@ from setl.bulk.table_target import TableShape, TableTarget
 from setl.bulk.target_reader import TargetReader
 from setl.bulk.verdict import TableVerdict
 from setl.bulk.verify_target import VerifySettings, verify_target
-from setl.config.channel import Pipeline
+from setl.config.channel import Pipeline, database_of
 from setl.config.connections import elastic_endpoint, mysql_endpoint
-from setl.config.endpoints import ElasticsearchTarget, MysqlSource, MysqlTarget
+from setl.config.endpoints import ElasticsearchTarget, MysqlTarget
+from setl.config.kafka_ends import DtsTarget
 from setl.config.routing import Route, Router
 from setl.errors import ConfigurationError
+from setl.model.document import DocumentForm
 from setl.model.schema import RowSchema
 from setl.mysql.catalog import list_tables, read_table
-from setl.mysql.connection import connect
+from setl.mysql.connection import MysqlEndpoint, connect
+from setl.transform.mysql_documents import MysqlDocuments
+from setl.transform.work import document_form
 
 Sources = list[tuple[TableReader, Route]]
 
@@ -74,7 +79,7 @@ def verify_pipeline(
         wait: waits for so many seconds.
 
     Raises:
-        ConfigurationError: the source is no MySQL server; a table of `tables` or of the mapping
+        ConfigurationError: the source names no database; a table of `tables` or of the mapping
             does not exist; a mapping does not fit its tables.
         SetlError: a side cannot be read, or Spark failed.
     """
@@ -93,24 +98,27 @@ def verify_pipeline(
 
 def mapped_targets(
     pipeline: Pipeline, tables: Sequence[str] | None = None
-) -> dict[tuple[str, str], Sources]:
+) -> dict[tuple[str, ...], Sources]:
     """The targets of a pipeline with the existing source tables that go into each.
+
+    A target is (schema, table), or ("", index); with the fixed text of the ids behind it if the
+    channel file gives one, since tables whose ids differ share an index, but no documents.
 
     Raises:
         ConfigurationError: see `verify_pipeline`.
         SetlError: of the kind that `setl.mysql.connection.translate` gives.
     """
-    if not isinstance(pipeline.source, MysqlSource):
+    database = database_of(pipeline.source)
+    if database is None:
         raise ConfigurationError(
-            f"pipeline {pipeline.name} reads from DTS, which has no tables to compare with",
-            hint="Compare the databases themselves: name the source database in a channel file"
-            " of its own, with the same tables",
+            "a subscription has no tables to compare with",
+            hint="Name the database it is of: `database:` in the source of the channel file",
             pipeline=pipeline.name,
         )
-    endpoint = mysql_endpoint(pipeline.source)
+    endpoint = mysql_endpoint(database)
     router = Router(pipeline)
-    targets: dict[tuple[str, str], Sources] = {}
-    wanted: set[tuple[str, str]] = set()
+    targets: dict[tuple[str, ...], Sources] = {}
+    wanted: set[tuple[str, ...]] = set()
     with closing(connect(endpoint)) as connection:
         existing = list_tables(connection)
         _check_names(router, existing, tables)
@@ -120,15 +128,25 @@ def mapped_targets(
             if described is None:
                 continue
             for route in routes:
-                source = (TableReader(endpoint, described), route)
-                targets.setdefault(route.target, []).append(source)
+                if route.nests(schema, table):
+                    continue  # its rows are seen in the documents of the table they belong to
+                source = (_reader(endpoint, described, route), route)
+                target = (*route.target, *(route.id.texts if route.id else ()))
+                targets.setdefault(target, []).append(source)
                 if tables is None or f"{schema}.{table}" in tables:
-                    wanted.add(route.target)
+                    wanted.add(target)
     return {target: sources for target, sources in targets.items() if target in wanted}
 
 
+def _reader(endpoint: MysqlEndpoint, described: RowSchema, route: Route) -> TableReader:
+    if route.documents is None:
+        return TableReader(endpoint, described)
+    lookup = MysqlDocuments(endpoint)
+    return DocumentReader(endpoint, lookup.schema(route.documents), route.documents, lookup)
+
+
 def target_reader(
-    pipeline: Pipeline, target: tuple[str, str], sources: Sequence[MappedTable]
+    pipeline: Pipeline, target: tuple[str, ...], sources: Sequence[MappedTable]
 ) -> TargetReader:
     """What reads a target for comparison with these sources.
 
@@ -143,12 +161,19 @@ def target_reader(
             "the tables that go into one target identify its rows by different columns: "
             + "; ".join(sorted(", ".join(key) for key in keys)),
             hint="Give their mappings the same `key`",
-            table=".".join(part for part in target if part),
+            table=".".join(part for part in target[:2] if part),
         )
     names = common_columns(sources)
     if isinstance(pipeline.target, ElasticsearchTarget):
         return _index_target(pipeline.target, target[1], sources[0], names)
-    return _table_target(pipeline.target, target, sources[0].key_names, names)
+    if isinstance(pipeline.target, DtsTarget):
+        raise ConfigurationError(
+            "a topic holds changes and no rows to compare",
+            hint="Verify the pipelines that read it",
+            pipeline=pipeline.name,
+        )
+    name = (target[0], target[1])
+    return _table_target(pipeline.target, name, sources[0].key_names, names)
 
 
 def common_columns(sources: Sequence[MappedTable]) -> tuple[str, ...]:
@@ -178,10 +203,11 @@ def _index_target(
     target: ElasticsearchTarget, index: str, source: MappedTable, names: Sequence[str]
 ) -> IndexTarget:
     columns = {column.name: column for column in source.target_columns}
-    key = tuple(names.index(name) for name in source.key_names)
-    return IndexTarget(
-        elastic_endpoint(target), index, DocumentShape(tuple(columns[name] for name in names), key)
-    )
+    plan = source.columns
+    key = tuple(names.index(plan.columns[i].name) for i in plan.key)
+    form = document_form(source.reader.schema, source.route) or DocumentForm.of_key(len(key))
+    shape = DocumentShape(tuple(columns[name] for name in names), key, form)
+    return IndexTarget(elastic_endpoint(target), index, shape)
 
 
 def _check_names(

@@ -16,11 +16,17 @@ _COUNTERS = {
     "rows_applied": "Row changes applied, before compaction",
     "rows_redelivered": "Row changes applied again after a change of leadership",
     "rows_loopback": "Row changes dropped because this channel wrote them",
+    "echoes_dropped": "Transactions dropped because this channel wrote them",
+    "echoes_passed": "Transactions of this channel that were not dropped; 0 unless marks are"
+    " meddled with",
     "upserts": "Rows or documents written, after compaction",
     "deletes": "Deletes sent, after compaction",
     "stale": "Writes refused because the target holds something newer",
+    "ddl_passed": "Schema changes of the source done to the target as well",
+    "ddl_ignored": "Schema changes of the source not done to the target",
     "batches": "Batches acknowledged",
     "loads": "Spark jobs that loaded batches",
+    "dead_lettered": "Faulty rows put aside",
     "retries": "Rollbacks of everything unacknowledged",
 }
 
@@ -63,6 +69,7 @@ class NodeCollector(Collector):
         yield from self._of_node(status)
         yield from _of_leaderships(status.pipelines)
         yield from _of_stages(status.pipelines)
+        yield _of_conflicts(status.pipelines)
         for name, text in _COUNTERS.items():
             family = CounterMetricFamily(f"setl_{name}", text, labels=_LABELS)
             for line in status.pipelines:
@@ -90,7 +97,9 @@ def _of_leaderships(lines: Sequence[PipelineStatus]) -> Iterator[Metric]:
     paused = GaugeMetricFamily("setl_paused", "1 while the channel is paused", labels=_LABELS)
     lag = GaugeMetricFamily("setl_lag_seconds", "Commit to applied", labels=_LABELS)
     pending = GaugeMetricFamily("setl_pending_batches", "Not yet acknowledged", labels=_LABELS)
-    families: list[Any] = [leads, epoch, state, paused, lag, pending]
+    behind = GaugeMetricFamily("setl_behind_records", "Not yet applied", labels=_LABELS)
+    aside = GaugeMetricFamily("setl_dead_letters", "Faulty rows that wait", labels=_LABELS)
+    families: list[Any] = [leads, epoch, state, paused, lag, pending, behind, aside]
     for line in lines:
         key = [line.channel, line.pipeline]
         leads.add_metric(key, float(line.mine))
@@ -98,9 +107,25 @@ def _of_leaderships(lines: Sequence[PipelineStatus]) -> Iterator[Metric]:
         state.add_metric(key, float(STATES.get(line.figures.state, 0)))
         paused.add_metric(key, float(line.figures.state is RunState.PAUSED))
         pending.add_metric(key, float(line.figures.pending))
+        aside.add_metric(key, float(line.figures.dead_letters))
+        if line.figures.behind is not None:
+            behind.add_metric(key, float(line.figures.behind))
         if line.figures.lag is not None:
             lag.add_metric(key, line.figures.lag)
     yield from families
+
+
+def _of_conflicts(lines: Sequence[PipelineStatus]) -> Metric:
+    conflicts = CounterMetricFamily(
+        "setl_conflicts",
+        "Rows changed on both sites, by whose row stayed: source or target",
+        labels=[*_LABELS, "winner"],
+    )
+    for line in lines:
+        key = [line.channel, line.pipeline]
+        conflicts.add_metric([*key, "source"], line.figures.conflicts_source)
+        conflicts.add_metric([*key, "target"], line.figures.conflicts_target)
+    return conflicts
 
 
 def _of_stages(lines: Sequence[PipelineStatus]) -> Iterator[Metric]:

@@ -19,11 +19,11 @@ from setl.node.run_requests import Controls, RunRequests
 from setl.node.status import PipelineStatus
 from setl.pipeline.backoff import Backoff
 from setl.pipeline.progress import Progress, RunState
-from setl.pipeline.run import PipelineRun
+from setl.pipeline.running import Running
 
 _log = logging.getLogger(__name__)
 
-RunFactory = Callable[[int, Progress], PipelineRun]
+RunFactory = Callable[[int, Progress], Running]
 """Builds a run for an epoch; raises SetlError if the pipeline cannot be built."""
 
 
@@ -56,13 +56,14 @@ class Seat:
         # Guards the run and what it was told before it was there: the watchdog may cancel it
         # while it is being built.
         self._lock = threading.Lock()
-        self._run: PipelineRun | None = None
-        self._told: list[Callable[[PipelineRun], None]] = []
+        self._run: Running | None = None
+        self._told: list[Callable[[Running], None]] = []
         self._begun = 0
         self._recorded = 0  # epoch whose cost is in the history
         self._thread: threading.Thread | None = None
         self._held: Mainstem | None = None
         self._failed_at: int | None = None  # channel revision under which the run failed
+        self._fenced: tuple[int, int] | None = None  # epoch, revision; another epoch may do
         self._standing: Standing | None = None
         self._spent = 0  # last epoch under which a run left tasks behind
         self._backoff = Backoff(random.Random())  # noqa: S311 - jitter is no secret
@@ -75,11 +76,15 @@ class Seat:
                 rollback=self._rollback,
                 restart=self._restart,
                 begun=lambda: self._begun,
-                failed=lambda: (
-                    self._progress.figures().error if self._failed_at is not None else ""
-                ),
+                failed=lambda: self._progress.figures().error if self._failed else "",
             ),
         )
+
+    @property
+    def _failed(self) -> bool:
+        """Whether this leadership has failed for good."""
+        held, fenced = self._held, self._fenced
+        return self._failed_at is not None or bool(fenced and held and fenced[0] == held.epoch)
 
     @property
     def busy(self) -> bool:
@@ -147,7 +152,7 @@ class Seat:
         """Let the run finish what is loading, then end; returns at once."""
         self._tell(_stop)
 
-    def _tell(self, what: Callable[[PipelineRun], None]) -> None:
+    def _tell(self, what: Callable[[Running], None]) -> None:
         """Tell the run something: at once, or before it begins if it is still being built."""
         with self._lock:
             if not self.busy:
@@ -162,7 +167,7 @@ class Seat:
             return self._run.rollback() if self._run is not None and self.busy else None
 
     def _restart(self) -> None:
-        self._failed_at = None
+        self._failed_at = self._fenced = None
         self.drain()
 
     def _lead(self, mainstem: Mainstem, revision: int) -> None:
@@ -173,7 +178,7 @@ class Seat:
         if self.busy:
             self.abort()  # a run of an earlier epoch has no business any more
             return
-        if self._failed_at == revision:
+        if self._failed_at == revision or self._fenced == (mainstem.epoch, revision):
             return  # it failed for good; the operator's next `start` changes the revision
         if self._clock.monotonic() < self._not_before:
             return
@@ -212,10 +217,13 @@ class Seat:
         except TransientError as error:
             self._try_again(mainstem, error)
         except SetlError as error:
-            self._failed_at = revision
+            fenced = isinstance(error, FencedError)
+            if fenced:
+                self._fenced = mainstem.epoch, revision
+            else:
+                self._failed_at = revision
             error.at(pipeline=self.pipeline)
             self._progress.enter(RunState.FAILED, str(error))
-            fenced = isinstance(error, FencedError)
             _log.error(
                 "pipeline is fenced off" if fenced else "pipeline failed",
                 extra=self._fields(mainstem, error=str(error)),
@@ -321,17 +329,17 @@ class Seat:
 # What a run can be told, as values, so that it can be noted for a run that is still being built.
 
 
-def _suspend(run: PipelineRun) -> None:
+def _suspend(run: Running) -> None:
     run.suspend()
 
 
-def _resume(run: PipelineRun) -> None:
+def _resume(run: Running) -> None:
     run.resume()
 
 
-def _stop(run: PipelineRun) -> None:
+def _stop(run: Running) -> None:
     run.stop()
 
 
-def _abort(run: PipelineRun) -> None:
+def _abort(run: Running) -> None:
     run.abort()

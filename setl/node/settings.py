@@ -9,12 +9,11 @@ from dataclasses import dataclass, field
 
 from arbiter.access import Access
 from arbiter.election import ElectionSettings
-from setl.pipeline.spark_session import SparkSettings
 
 
 @dataclass(frozen=True, slots=True)
 class NodeSettings:
-    """Settings of one node.
+    """Settings of one node, whatever its pipelines run on.
 
     Attributes:
         nid: the node's id, unique among the live nodes.
@@ -27,7 +26,6 @@ class NodeSettings:
         http_port: its port; 0 takes any free one, which the node announces.
         http_token: what a request that changes something must show; empty if none may.
         cycle: seconds between two looks at the cluster when nothing wakes the node.
-        spark: the Spark session.
         environment: where ``${NAME}`` in channel files is looked up.
     """
 
@@ -43,7 +41,6 @@ class NodeSettings:
         default_factory=lambda: os.environ.get("SETL_HTTP_TOKEN", ""), repr=False
     )
     cycle: float = 0.5
-    spark: SparkSettings = field(default_factory=SparkSettings)
     environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ), repr=False)
 
 

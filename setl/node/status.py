@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from enum import Enum
 from typing import Any
 
+from arbiter.values import EVERYTHING
 from setl.pipeline.progress import Figures
 
 
@@ -34,15 +35,16 @@ class PipelineStatus:
 
 @dataclass(frozen=True, slots=True)
 class NodeStatus:
-    """A node and all pipelines it knows.
+    """A node and the pipelines that it is able to lead.
 
     Attributes:
         nid: its id.
         version: version of setl.
         contact: how well it reaches the arbiter.
-        warm: whether its Spark session is ready to take over.
+        warm: whether it is ready to take over.
         started: when it started, seconds since 1970 UTC.
-        pipelines: every pipeline of every channel.
+        pipelines: every pipeline that it is able to lead.
+        serves: the kinds that these are of, see `setl.node.roles`.
     """
 
     nid: str
@@ -51,6 +53,7 @@ class NodeStatus:
     warm: bool
     started: float
     pipelines: tuple[PipelineStatus, ...]
+    serves: tuple[str, ...] = EVERYTHING
 
 
 def as_json(status: NodeStatus) -> dict[str, Any]:

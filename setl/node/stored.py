@@ -11,6 +11,7 @@ from typing import Any, cast
 
 from arbiter.turns import Preference
 from arbiter.values import Channel, PipelineId
+from setl.node.roles import LOAD, RELAY
 
 
 def pipelines_of(channel: Channel) -> list[PipelineId]:
@@ -19,15 +20,17 @@ def pipelines_of(channel: Channel) -> list[PipelineId]:
 
 
 def preference_of(channel: Channel, pipeline: str) -> Preference:
-    """Which nodes a pipeline prefers; no preference if it says nothing that can be read."""
-    nodes = dict(_named(channel)).get(pipeline, {}).get("nodes")
-    if not isinstance(nodes, Mapping):
-        return Preference()
-    choice = cast("Mapping[str, Any]", nodes)
-    prefer, weights = choice.get("prefer"), choice.get("weights")
+    """Which nodes a pipeline prefers, and what kind it is.
+
+    It prefers none if it says nothing that can be read, and is of the kind `LOAD` then.
+    """
+    raw = dict(_named(channel)).get(pipeline, {})
+    nodes, target = _mapping(raw.get("nodes")), _mapping(raw.get("target"))
+    prefer = nodes.get("prefer")
     return Preference(
         tuple(map(str, cast("list[Any]", prefer))) if isinstance(prefer, list) else (),
-        _numbers(cast("Mapping[str, Any]", weights)) if isinstance(weights, Mapping) else {},
+        _numbers(_mapping(nodes.get("weights"))),
+        needs=RELAY if target.get("type") == "dts" else LOAD,
     )
 
 
@@ -39,6 +42,10 @@ def _named(channel: Channel) -> Iterable[tuple[str, Mapping[str, Any]]]:
         if isinstance(raw, dict):
             pipeline = cast("dict[str, Any]", raw)
             yield str(pipeline.get("name", "")), pipeline
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
 
 
 def _numbers(weights: Mapping[str, Any]) -> dict[str, float]:

@@ -2,38 +2,52 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from pyspark.sql import SparkSession
 
 from arbiter.port import Arbiter
 from setl.clock import Clock
 from setl.config.channel import (
     ChannelFile,
-    DtsSource,
-    MysqlSource,
+    ElasticsearchTarget,
     MysqlTarget,
     Pipeline,
+    database_of,
 )
 from setl.config.connections import elastic_endpoint, mysql_endpoint
-from setl.config.marks import channel_mark_id
+from setl.config.marks import channel_mark_id, channel_writers
 from setl.config.routing import Router
 from setl.errors import ConfigurationError
 from setl.extract.extractor import Extractor
 from setl.extract.loopback import MarkIdentity
-from setl.load.elasticsearch_sink import ElasticsearchSinkSettings
-from setl.load.mysql_sink import MysqlSinkSettings
+from setl.load.elasticsearch.sink import ElasticsearchSinkSettings
+from setl.load.mysql.sink import MysqlSinkSettings
 from setl.load.worker import SinkSettings
-from setl.pipeline.ends import fence_of, source_of, store_of
+from setl.pipeline.dead_letter_store import dead_letters_of
+from setl.pipeline.dead_letters import DeadLetterDesk
+from setl.pipeline.ends import (
+    fence_of,
+    schema_changes_of,
+    source_of,
+    store_for_run,
+    store_interval,
+)
+from setl.pipeline.etl_work import EtlParts, EtlWork
 from setl.pipeline.job import LoadJob
+from setl.pipeline.leading import Leading
 from setl.pipeline.parts import RunParts
 from setl.pipeline.progress import Progress
 from setl.pipeline.run import PipelineRun
+from setl.pipeline.schema_changes import SchemaChangePolicy
+from setl.pipeline.selecting import heartbeat_of, select_settings
 from setl.pipeline.stalls.observer import Sights
 from setl.pipeline.stalls.target_sight import target_sight
-from setl.select.batching import BatchSettings
-from setl.select.heartbeat import Heartbeat
 from setl.select.identity import heartbeat_id
-from setl.select.reader import SelectLoop, SelectSettings
-from setl.transform.work import TransformPlan, codec_named
+from setl.select.reader import SelectLoop
+from setl.transform.documents import DocumentSource
+from setl.transform.mysql_documents import MysqlDocuments
+from setl.transform.work import TransformPlan, codec_for, codec_named
 
 _LOADS_IN_A_ROW = 4
 """Batches of full size that one Spark job may load when the pipeline is behind."""
@@ -55,60 +69,86 @@ def build_run(
     Raises:
         ConfigurationError: the channel has no such pipeline.
     """
-    pipeline = next((p for p in file.pipelines if p.name == name), None)
-    if pipeline is None:
-        raise ConfigurationError(f"channel {file.channel} has no pipeline {name}")
+    pipeline = file.pipeline(name)
     key = f"{file.channel}/{name}"
-    codec = "binlog" if isinstance(pipeline.source, MysqlSource) else "dts"
-    router = Router(pipeline)
+    codec = codec_for(pipeline.source)
+    router = Router(pipeline, from_home=file.from_home(name))
     source = source_of(pipeline, file.channel, nid)
     sink = _sink(file, pipeline)
     job = LoadJob(
         spark,
         name=key,
-        plan=TransformPlan(codec, router),
+        plan=TransformPlan(
+            codec,
+            router,
+            isolates=pipeline.keeps_dead_letters,
+            documents=_document_source(pipeline),
+        ),
         sink=sink,
         rows_per_task=pipeline.rows_per_task,
+    )
+    leading = Leading(file.channel, name, nid, epoch)
+    heartbeat = heartbeat_of(pipeline, file.channel)
+    work = EtlParts(
+        extractor=Extractor(
+            router,
+            MarkIdentity(channel_mark_id(file), file.otter_info or "", channel_writers(file)),
+            codec_named(codec),
+            shadow_ddl=pipeline.ddl == "pass",
+            agrees=router.decides,
+        ),
+        job=job,
+        fence=fence_of(pipeline, file.channel),
+        heartbeat_id=heartbeat_id(file.channel, name) if heartbeat else None,
+        ddl=SchemaChangePolicy(
+            pipeline.ddl, schema_changes_of(file, pipeline, router), leading, progress
+        ),
+        rows_per_load=pipeline.batch_rows * _LOADS_IN_A_ROW,
+        letters=_letters(pipeline, job, leading, progress, clock),
+        tells_applied=isinstance(pipeline.target, MysqlTarget),
     )
     parts = RunParts(
         channel=file.channel,
         pipeline=name,
         source=source,
-        extractor=Extractor(router, MarkIdentity(channel_mark_id(file)), codec_named(codec)),
-        job=job,
-        fence=fence_of(pipeline, file.channel),
-        store=store_of(pipeline, file.channel, arbiter, nid),
-        heartbeat=_heartbeat(pipeline, file.channel),
-        heartbeat_id=heartbeat_id(file.channel, name),
-        select=SelectLoop(source, _select_settings(pipeline), epoch=epoch, name=key, clock=clock),
+        work=EtlWork(work, leading, progress, clock),
+        store=store_for_run(pipeline, leading, arbiter, source),
+        heartbeat=heartbeat,
+        select=SelectLoop(source, select_settings(pipeline), epoch=epoch, name=key, clock=clock),
         generation=pipeline.generation,
-        stop_on_ddl=pipeline.ddl == "stop",
-        rows_per_load=pipeline.batch_rows * _LOADS_IN_A_ROW,
-        tells_applied=isinstance(pipeline.target, MysqlTarget),
+        store_every=store_interval(pipeline),
         sights=Sights(pipeline.window, job.activity, target_sight(sink, key)),
     )
-    return PipelineRun(parts, nid, epoch, progress, clock)
+    return PipelineRun(parts, leading, progress, clock)
 
 
-def _heartbeat(pipeline: Pipeline, channel: str) -> Heartbeat | None:
-    config = pipeline.source
-    if isinstance(config, DtsSource) or not config.heartbeat:
+def _letters(
+    pipeline: Pipeline, job: LoadJob, leading: Leading, progress: Progress, clock: Clock
+) -> DeadLetterDesk | None:
+    if not pipeline.keeps_dead_letters:
         return None
-    return Heartbeat(
-        mysql_endpoint(config),
-        heartbeat_id(channel, pipeline.name),
-        interval=config.heartbeat,
-        name=f"{channel}/{pipeline.name}",
-    )
+    return DeadLetterDesk(partial(dead_letters_of, pipeline), job, leading, progress, clock)
 
 
-def _select_settings(pipeline: Pipeline) -> SelectSettings:
-    batch = BatchSettings(pipeline.batch_rows, pipeline.batch_bytes, pipeline.batch_wait)
-    return SelectSettings(batch=batch, window=pipeline.window)
+def _document_source(pipeline: Pipeline) -> DocumentSource | None:
+    """Where documents with nested rows are looked up; None if there are none."""
+    database = database_of(pipeline.source)
+    if database is None or not any(table.nested for table in pipeline.tables):
+        return None
+    return MysqlDocuments(mysql_endpoint(database))
 
 
 def _sink(file: ChannelFile, pipeline: Pipeline) -> SinkSettings:
     target = pipeline.target
+    limit = pipeline.dead_letter_limit if pipeline.keeps_dead_letters else 0
     if isinstance(target, MysqlTarget):
-        return MysqlSinkSettings(mysql_endpoint(target), channel_mark_id(file))
-    return ElasticsearchSinkSettings(elastic_endpoint(target))
+        return MysqlSinkSettings(
+            mysql_endpoint(target), channel_mark_id(file), dead_letter_limit=limit
+        )
+    if isinstance(target, ElasticsearchTarget):
+        return ElasticsearchSinkSettings(elastic_endpoint(target), dead_letter_limit=limit)
+    raise ConfigurationError(
+        f"nothing is loaded into Kafka: {pipeline.name} is a relay",
+        hint="`setl relay` runs it",
+        pipeline=f"{file.channel}/{pipeline.name}",
+    )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import math
 import pickle
-import re
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,33 +12,34 @@ from functools import reduce
 from typing import Any
 
 import pyarrow as pa
-from py4j.protocol import Py4JError, Py4JJavaError
+from py4j.protocol import Py4JError
 from pyspark import RDD
 from pyspark.sql import DataFrame, SparkSession
 
+from setl.clock import SystemClock
 from setl.config.routing import Route
-from setl.errors import DataError, FatalError, FencedError, SetlError, TransientError
+from setl.errors import DataError, FencedError, SetlError, TransientError
 from setl.extract.extractor import RoutedRows
+from setl.load.deadletters.letter import DeadLetter
+from setl.load.mysql.undivided import UndividedTables
 from setl.load.port import LoadTicket
 from setl.load.worker import SinkSettings, applied_through
 from setl.log import fields
+from setl.model.change import Row
 from setl.model.position import document_version, version_generation
-from setl.pipeline.spark_session import jvm_exit, parallelism, spark_gone
+from setl.pipeline.load_work import LoadWork, TableRoute, stretches
+from setl.pipeline.reloading import reload_of
+from setl.pipeline.spark_errors import spark_error
+from setl.pipeline.spark_session import parallelism
 from setl.pipeline.stalls.spark_jobs import look_at_group
 from setl.pipeline.stalls.stall import JobView
 from setl.pipeline.tasks import TaskReport, load, load_share
+from setl.transform.expression_faults import MOST_FAULTY, faulty_rows
 from setl.transform.expressions import ExpressionBranch
 from setl.transform.share import deal
 from setl.transform.work import TransformPlan, WorkItem
 
 _log = logging.getLogger(__name__)
-
-# A JVM that is killed closes its connections before it counts as ended, on a busy machine by
-# a second or two.
-_JVM_END_SECONDS = 5.0
-
-TableRoute = tuple[int, str, str]
-"""A route's index, and the schema and table that go by it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +52,11 @@ class LoadReport:
         upserts: rows or documents written.
         deletes: deletes sent.
         stale: writes refused as older than what the target holds.
+        conflicts_source: see `setl.load.port.Loaded`.
+        conflicts_target: see `setl.load.port.Loaded`.
+        dead_letters: faulty rows that were put aside.
+        lettered: ``schema.table`` or indexes that these were meant for.
+        fault: the error of one of them, "" if there is none.
         tasks: load tasks.
         seconds: time by stage, summed over tasks.
     """
@@ -61,6 +66,11 @@ class LoadReport:
     upserts: int = 0
     deletes: int = 0
     stale: int = 0
+    conflicts_source: int = 0
+    conflicts_target: int = 0
+    dead_letters: int = 0
+    lettered: frozenset[str] = frozenset()
+    fault: str = ""
     tasks: int = 0
     seconds: dict[str, float] = field(default_factory=dict[str, float])
 
@@ -91,6 +101,7 @@ class LoadJob:
         self._cancelling: threading.Thread | None = None
         self._abandoned = False
         self._branches: dict[TableRoute, ExpressionBranch] = {}
+        self._undivided = UndividedTables(sink, SystemClock())
 
     def applied_through(self, ticket: LoadTicket) -> int:
         """Version up to which the target may hold this pipeline's changes already; 0 if unknown.
@@ -118,57 +129,101 @@ class LoadJob:
         """
         plan = replace(self._plan, applied_through=redelivered_through)
         try:
-            plain, by_branch = self._items(rows, version_generation(ticket.through))
-            tasks = self._begin(rows, ticket)
+            work = self._items(rows, version_generation(ticket.through))
+            estimated = sum(max(1, row.entry.rows) for row in rows)
+            tasks = self._begin(estimated, ticket)
         except (Py4JError, OSError, EOFError) as error:
             raise self._spark_error(error) from error
+        if tasks > 1:
+            targets = {route.target for row in rows for route in row.routes}
+            plan = replace(plan, undivided=self._undivided.among(targets))
+        return self._load(plan, work, ticket, tasks)
+
+    def reload(self, letters: Sequence[DeadLetter], ticket: LoadTicket) -> LoadReport:
+        """Load dead letters again, in one task; those whose rows are in are gone afterwards.
+
+        Args:
+            letters: not too many, since they have to fit into one task.
+            ticket: on whose behalf; `LoadTicket.settles` names the letters.
+
+        Raises:
+            FatalError: one of them cannot be loaded any more.
+            SetlError: as `run`.
+        """
+        items, ready = reload_of(letters, self._plan.router, self._plan.codec)
+        work = LoadWork(ready=[ready] if ready else [])
         try:
-            if tasks == 1 and not by_branch:
-                reports = self._run_alone(plan, plain, ticket)
-            elif tasks == 1:
-                reports = self._run_evaluated(plan, plain, by_branch, ticket)
-            else:
-                reports = self._run_dealt(plan, plain, by_branch, ticket, tasks)
-        except SetlError:
-            raise
-        except Exception as error:
+            for item, routes in items:
+                work.add(item, *self._sort_out(item.table, routes))
+            self._begin(len(letters), ticket)
+        except (Py4JError, OSError, EOFError) as error:
+            raise self._spark_error(error) from error
+        return self._load(self._plan, work, ticket, 1)
+
+    def _load(
+        self, plan: TransformPlan, work: LoadWork, ticket: LoadTicket, tasks: int
+    ) -> LoadReport:
+        while True:
+            try:
+                reports = self._run(plan, work, ticket, tasks)
+            except SetlError:
+                raise
+            except Exception as error:  # noqa: BLE001 - Spark's own; raised again with its kind
+                plan = self._without_faulty(plan, work, tasks, error)
+                continue
+            raise_worst(report.error for report in reports)
+            return _summed(reports)
+
+    def _without_faulty(
+        self, plan: TransformPlan, work: LoadWork, tasks: int, error: Exception
+    ) -> TransformPlan:
+        """The plan without the rows on which expressions fail; raises if that was not it."""
+        failure = self._spark_error(error)
+        found: dict[tuple[int, Row, int], DataError] = {}
+        if plan.isolates and isinstance(failure, DataError) and len(plan.excluded) < MOST_FAULTY:
+            # Expressions are evaluated before anything is loaded, so nothing was.
+            for place, items in work.by_branch.items():
+                cut, branch = stretches(items, tasks), self._branches[place]
+                found.update(faulty_rows(branch, plan, cut, self._spark_error))
+        if not found:
             # Spark reports a failed job while other tasks of it still run, for seconds.
             self._abandoned = True
-            raise self._spark_error(error) from error
-        raise_worst(report.error for report in reports)
-        return _summed(reports)
+            raise failure from error
+        return replace(plan, excluded={**plan.excluded, **found})
 
-    def _begin(self, rows: Sequence[RoutedRows], ticket: LoadTicket) -> int:
+    def _run(
+        self, plan: TransformPlan, work: LoadWork, ticket: LoadTicket, tasks: int
+    ) -> list[TaskReport]:
+        if tasks > 1:
+            return self._run_dealt(plan, work, ticket, tasks)
+        return (self._run_evaluated if work.by_branch else self._run_alone)(plan, work, ticket)
+
+    def _begin(self, estimated: int, ticket: LoadTicket) -> int:
         """Name the jobs of this thread after the pipeline; returns how many tasks are worth it."""
         self._context.setJobGroup(self._group, f"batch {ticket.batch_id}", interruptOnCancel=True)
         self._context.setLocalProperty("spark.scheduler.pool", self._group)
         if self._cancelled:
             # Cancelling ends the jobs that it finds, and this one is not among them yet.
             raise TransientError("the load was cancelled")
-        estimated = sum(max(1, row.entry.rows) for row in rows)
         wanted = math.ceil(estimated / self._rows_per_task)
         return max(1, min(parallelism(self._spark), wanted))
 
-    def _items(
-        self, rows: Sequence[RoutedRows], generation: int
-    ) -> tuple[list[WorkItem], dict[TableRoute, list[WorkItem]]]:
+    def _items(self, rows: Sequence[RoutedRows], generation: int) -> LoadWork:
         """Entries as work items: for plain routes, and for each route with expressions."""
-        plain: list[WorkItem] = []
-        by_branch: dict[TableRoute, list[WorkItem]] = {}
+        work = LoadWork()
         sorted_out: dict[tuple[str, str], tuple[tuple[int, ...], list[TableRoute]]] = {}
+        names: dict[tuple[str, str], tuple[str, str]] = {}
         for entry, routes in rows:
             name = (entry.schema, entry.table)
+            # One object for each table: it is pickled once then, and not with each entry.
+            name = names.setdefault(name, name)
             found = sorted_out.get(name)
             if found is None:
                 found = sorted_out[name] = self._sort_out(name, routes)
             version = document_version(generation, entry.position)
-            indexes, evaluated = found
-            if indexes:
-                plain.append(WorkItem(indexes, version, entry.context, entry.payload))
-            for place in evaluated:
-                item = WorkItem((place[0],), version, entry.context, entry.payload)
-                by_branch.setdefault(place, []).append(item)
-        return plain, by_branch
+            item = WorkItem((), version, entry.context, entry.payload, name)
+            work.add(item, *found)
+        return work
 
     def _sort_out(
         self, name: tuple[str, str], routes: Sequence[Route]
@@ -185,56 +240,58 @@ class LoadJob:
         return plain, evaluated
 
     def _run_alone(
-        self, plan: TransformPlan, items: list[WorkItem], ticket: LoadTicket
+        self, plan: TransformPlan, work: LoadWork, ticket: LoadTicket
     ) -> list[TaskReport]:
         """A small batch: one task does everything, without a shuffle."""
-        sink = self._sink
+        sink, ready = self._sink, work.ready
 
-        def work(share: bytes) -> TaskReport:
-            return load(sink, ticket, 0, (blob for _, blob in deal(plan, share, 1)))
+        def transform_and_load(share: bytes) -> TaskReport:
+            return load(sink, ticket, 0, [*ready, *(blob for _, blob in deal(plan, share, 1))])
 
-        return self._context.parallelize([pickle.dumps(items, protocol=5)], 1).map(work).collect()
+        shares = [pickle.dumps(work.plain, protocol=5)]
+        return self._context.parallelize(shares, 1).map(transform_and_load).collect()
 
     def _run_evaluated(
         self,
         plan: TransformPlan,
-        plain: list[WorkItem],
-        by_branch: dict[TableRoute, list[WorkItem]],
+        work: LoadWork,
         ticket: LoadTicket,
     ) -> list[TaskReport]:
         """A small batch with expressions: Spark evaluates, and the same task loads everything."""
-        sink, blob = self._sink, pickle.dumps(plain, protocol=5)
+        sink, ready, blob = self._sink, work.ready, pickle.dumps(work.plain, protocol=5)
 
-        def work(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            shares = [share for batch in batches for share in batch.column("share").to_pylist()]
+        def collect_and_load(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            shares = [*ready]
+            shares += [share for batch in batches for share in batch.column("share").to_pylist()]
             shares += [share for _, share in deal(plan, blob, 1)]
             report = pickle.dumps(load(sink, ticket, 0, shares), protocol=5)
             yield pa.RecordBatch.from_arrays([pa.array([report], pa.binary())], names=["report"])
 
-        frames = [self._branches[at].shares(plan, [items], 1) for at, items in by_branch.items()]
+        branches = [(self._branches[at], items) for at, items in work.by_branch.items()]
+        frames = [branch.shares(plan, [items], 1) for branch, items in branches]
         whole = reduce(DataFrame.union, frames).coalesce(1)
-        reports = whole.mapInArrow(work, "report binary").collect()
+        reports = whole.mapInArrow(collect_and_load, "report binary").collect()
         return [pickle.loads(row[0]) for row in reports]  # noqa: S301 - made by our own task
 
     def _run_dealt(
         self,
         plan: TransformPlan,
-        plain: list[WorkItem],
-        by_branch: dict[TableRoute, list[WorkItem]],
+        work: LoadWork,
         ticket: LoadTicket,
         tasks: int,
     ) -> list[TaskReport]:
         """A large batch, or one with expressions: decode side by side, then deal out by key."""
         sink = self._sink
         shares: list[RDD[Any]] = []
-        if plain:
-            blobs = [pickle.dumps(stretch, protocol=5) for stretch in stretches(plain, tasks)]
+        if work.plain:
+            cut = stretches(work.plain, tasks)
+            blobs = [pickle.dumps(stretch, protocol=5) for stretch in cut]
             shares.append(
                 self._context.parallelize(blobs, len(blobs)).flatMap(
                     lambda blob: deal(plan, blob, tasks)
                 )
             )
-        for place, items in by_branch.items():
+        for place, items in work.by_branch.items():
             frame = self._branches[place].shares(plan, stretches(items, tasks), tasks)
             shares.append(frame.rdd.map(lambda row: (int(row[0]), bytes(row[1]))))
         dealt = shares[0] if len(shares) == 1 else self._context.union(shares)
@@ -284,57 +341,7 @@ class LoadJob:
             raise self._spark_error(error) from error
 
     def _spark_error(self, error: Exception) -> SetlError:
-        """What kind of error a failed Spark job is.
-
-        Spark gives SQLSTATE class 22 ("data exception") to what an expression cannot do with
-        a value; a Python traceback is a defect in a task, since tasks return their errors.
-        """
-        # First, since the text of an error from Java is fetched from the JVM.
-        ended = jvm_exit(_JVM_END_SECONDS if _cut_off(error) else 0)
-        if ended is not None:
-            return spark_gone(ended)
-        if self._cancelled:
-            return TransientError("the load was cancelled")
-        text = str(error)
-        refused = re.search(r"\[[A-Z_.]+\][^\n]*SQLSTATE: 22\w{3}", text)
-        if refused is not None:
-            return DataError(
-                f"an expression cannot be evaluated: {refused.group(0)}",
-                hint="Mend the expression in the channel file, for example with try_cast",
-            )
-        if "Python worker exited unexpectedly" in text:
-            return TransientError(
-                "a Python worker of Spark ended in the middle of a task",
-                hint="If it happens again: memory that ran out is the usual cause",
-            )
-        if "PythonException" in text and "Traceback" in text:
-            last = text.partition("Traceback")[2].partition("\n\n")[0].strip().splitlines()[-1]
-            return FatalError(f"a Spark task failed unexpectedly: {last}", hint="This is a defect")
-        return TransientError(f"the Spark job failed: {text.strip()[:500]}")
-
-
-def _cut_off(error: Exception) -> bool:
-    """Whether this is how it looks from Python when the JVM goes away."""
-    if isinstance(error, Py4JJavaError):
-        return False
-    return isinstance(error, (Py4JError, OSError, EOFError))
-
-
-def stretches(items: list[WorkItem], count: int) -> list[list[WorkItem]]:
-    """Cut items into at most `count` stretches of about the same number of bytes, in order."""
-    if count == 1:
-        return [items]
-    total = sum(len(item.payload) for item in items)
-    limit = max(1, math.ceil(total / count))
-    result: list[list[WorkItem]] = [[]]
-    size = 0
-    for item in items:
-        if size >= limit and len(result) < count:
-            result.append([])
-            size = 0
-        result[-1].append(item)
-        size += len(item.payload)
-    return result
+        return spark_error(error, cancelled=self._cancelled)
 
 
 def raise_worst(errors: Any) -> None:
@@ -360,6 +367,11 @@ def _summed(reports: Sequence[TaskReport]) -> LoadReport:
         upserts=sum(r.upserts for r in reports),
         deletes=sum(r.deletes for r in reports),
         stale=sum(r.stale for r in reports),
+        dead_letters=sum(r.dead_letters for r in reports),
+        lettered=frozenset[str]().union(*(r.lettered for r in reports)),
+        fault=next((r.fault for r in reports if r.fault), ""),
+        conflicts_source=sum(r.conflicts_source for r in reports),
+        conflicts_target=sum(r.conflicts_target for r in reports),
         tasks=len(reports),
         seconds={
             "transform": sum(r.transform_seconds for r in reports),

@@ -10,6 +10,7 @@ from enum import Enum
 from setl.clock import Clock
 from setl.pipeline.pace import Pace, PaceKeeper, Stage
 from setl.pipeline.stalls.stall import Stall
+from setl.select.reader import SelectStatus
 
 _SAMPLES = 4096  # lag samples kept: over an hour of heartbeats at one a second
 _RATE_WINDOW = 10.0  # seconds over which rows a second are averaged
@@ -41,14 +42,26 @@ class Figures:
         rows_redelivered: of these, changes that may have been applied before, by an earlier
             leadership or by an attempt of this one that was repeated.
         rows_loopback: row changes dropped because this channel wrote them.
+        echoes_dropped: transactions dropped because this channel wrote them.
+        echoes_passed: transactions of this channel that were not dropped, or not whole.
         rows_unmapped: rows entries dropped because no mapping wants their table.
         upserts: rows or documents written, after compaction.
         deletes: deletes sent, after compaction.
         stale: writes the target refused because it holds something newer.
+        conflicts_source: rows changed on both sites of which the source's stayed.
+        conflicts_target: rows changed on both sites of which the target's stayed.
+        ddl_passed: schema changes of the source done to the target as well.
+        ddl_ignored: schema changes of the source that were not.
+        last_ddl: the last one that was, the front of it; "" if there was none.
         batches: batches acknowledged.
         loads: Spark jobs that loaded them; fewer than batches when the pipeline is behind.
+        dead_letters: faulty rows that wait for a decision.
+        dead_lettered: faulty rows that were put aside.
         retries: rollbacks.
         pending: batches selected and not yet acknowledged.
+        behind: records between what is applied and the end of the source, None if it does not
+            tell (a binlog counts bytes).
+        waiting_for: what the source waits for before it can deliver, "" for nothing.
         lag: seconds from commit at the source to applied, None while unknown.
         lag_p50: median of the samples kept, None without samples.
         lag_p99: 99th percentile of the samples kept.
@@ -71,14 +84,25 @@ class Figures:
     rows_applied: int = 0
     rows_redelivered: int = 0
     rows_loopback: int = 0
+    echoes_dropped: int = 0
+    echoes_passed: int = 0
     rows_unmapped: int = 0
     upserts: int = 0
     deletes: int = 0
     stale: int = 0
+    conflicts_source: int = 0
+    conflicts_target: int = 0
+    ddl_passed: int = 0
+    ddl_ignored: int = 0
+    last_ddl: str = ""
     batches: int = 0
     loads: int = 0
+    dead_letters: int = 0
+    dead_lettered: int = 0
     retries: int = 0
     pending: int = 0
+    behind: int | None = None
+    waiting_for: str = ""
     lag: float | None = None
     lag_p50: float | None = None
     lag_p99: float | None = None
@@ -225,6 +249,17 @@ class Progress:
                 current, **{k: getattr(current, k) + v for k, v in counters.items()}
             )
 
+    def changed_schema(self, statement: str) -> None:
+        """A schema change was passed on."""
+        with self._lock:
+            passed = self._figures.ddl_passed + 1
+            self._figures = replace(self._figures, ddl_passed=passed, last_ddl=statement)
+
+    def has_dead_letters(self, number: int) -> None:
+        """So many faulty rows wait for a decision."""
+        with self._lock:
+            self._figures = replace(self._figures, dead_letters=number)
+
     def spent(self, stage: str, seconds: float) -> None:
         """Add to the time spent in a stage."""
         with self._lock:
@@ -251,6 +286,15 @@ class Progress:
             )
             if rows:
                 self._rows.append((self._clock.monotonic(), rows))
+
+    def reads(self, select: SelectStatus) -> None:
+        """What reading the source has come to."""
+        with self._lock:
+            current = self._figures
+            if (select.behind, select.waiting_for) != (current.behind, current.waiting_for):
+                self._figures = replace(
+                    current, behind=select.behind, waiting_for=select.waiting_for
+                )
 
     def sample_lag(self, seconds: float) -> None:
         """A heartbeat written `seconds` ago at the source has passed through the pipeline."""

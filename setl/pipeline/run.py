@@ -1,4 +1,4 @@
-"""One leadership of one pipeline: take over, then select, extract, load and acknowledge."""
+"""One leadership of one pipeline: take over, then select, apply and acknowledge."""
 
 from __future__ import annotations
 
@@ -10,18 +10,14 @@ from dataclasses import replace
 
 from setl import failpoints
 from setl.clock import Clock
-from setl.errors import FatalError, SetlError, TransientError
-from setl.extract.extractor import Extracted
-from setl.load.port import LoadTicket
+from setl.errors import FencedError, SetlError, TransientError
 from setl.log import fields
 from setl.model.batch import Batch
 from setl.model.checkpoint import Checkpoint
-from setl.model.position import document_version
-from setl.pipeline.accounting import account
+from setl.model.entry import EntryKind
 from setl.pipeline.backoff import Backoff
 from setl.pipeline.beginning import place_to_begin
-from setl.pipeline.job import LoadReport
-from setl.pipeline.load_size import LoadSize
+from setl.pipeline.leading import Leading
 from setl.pipeline.pace import Stage
 from setl.pipeline.parts import RunParts
 from setl.pipeline.progress import Progress, RunState
@@ -44,12 +40,10 @@ class PipelineRun:
     all other methods may be called from any thread.
     """
 
-    def __init__(
-        self, parts: RunParts, nid: str, epoch: int, progress: Progress, clock: Clock
-    ) -> None:
+    def __init__(self, parts: RunParts, leading: Leading, progress: Progress, clock: Clock) -> None:
         self._parts = parts
-        self._nid = nid
-        self._epoch = epoch
+        self._leading = leading
+        self._epoch = leading.epoch
         self._progress = progress
         self._clock = clock
         self._stopping = threading.Event()
@@ -60,23 +54,21 @@ class PipelineRun:
         self._aborted = False
         self._loading_allowed = threading.Event()
         self._loading_allowed.set()
-        self._size = LoadSize(parts.rows_per_load)
         self._backoff = Backoff(random.Random())  # noqa: S311 - jitter is no secret
         self._set_aside: Batch | None = None
         self._stored: Checkpoint | None = None
         self._reached: Checkpoint | None = None
         self._stored_at = 0.0
-        self._applied_through = 0
 
     # -- from other threads ---------------------------------------------------------------
 
     def stop(self) -> None:
-        """Finish and acknowledge the load that runs, then return from `run`."""
+        """Finish and acknowledge what is being applied, then return from `run`."""
         self._stopping.set()
         self._interrupted.set()
 
     def rollback(self) -> threading.Event:
-        """Finish the load that runs, then go back to the stored checkpoint and on from there.
+        """Finish what is being applied, then go back to the stored checkpoint and on from there.
 
         Returns an event that is set once reading has begun again.
         """
@@ -86,13 +78,13 @@ class PipelineRun:
         return done
 
     def abort(self) -> None:
-        """Cancel the load that runs and return from `run` (I3: leadership may be gone)."""
+        """Cancel what is being applied and return from `run` (I3: leadership may be gone)."""
         if self._aborted:
             return
         self._aborted = True
         self.stop()
         # Neither may hold up the caller, which has other runs to cancel.
-        for end in (self._parts.job.cancel, self._end_writers):
+        for end in (self._parts.work.cancel, self._end_writers):
             threading.Thread(
                 target=self._until_ended, args=(end,), name="abort", daemon=True
             ).start()
@@ -106,14 +98,14 @@ class PipelineRun:
     def _end_writers(self) -> None:
         # Spark takes a second or two to end a cancelled task; its connection ends at once.
         try:
-            self._parts.fence.end_writers(self._epoch)
+            self._parts.work.end_writers()
         except SetlError as error:
             _log.info("writers not ended", extra=self._fields(error=str(error)))
 
     @property
     def abandoned(self) -> bool:
-        """Whether tasks of this run may still be writing when it has ended."""
-        return self._aborted or self._parts.job.abandoned
+        """Whether parts of this run may still be writing when it has ended."""
+        return self._aborted or self._parts.work.abandoned
 
     def suspend(self) -> None:
         """Start no new load until `resume` (I3: the arbiter does not answer)."""
@@ -134,7 +126,7 @@ class PipelineRun:
         return Observed(
             channel=parts.channel,
             pipeline=parts.pipeline,
-            nid=self._nid,
+            nid=self._leading.nid,
             epoch=self._epoch,
             progress=self._progress,
             select=parts.select,
@@ -163,6 +155,11 @@ class PipelineRun:
                     if self.abandoned:
                         raise
                     self._retry_later(error)
+        except FencedError as error:
+            if not self._aborted:
+                raise
+            # What was cancelled may call that fenced, too. If this node leads again, it may begin.
+            raise TransientError("it was given up: leadership was in doubt") from error
         finally:
             self._progress.at_stage(Stage.NONE)
             self._ended.set()
@@ -178,7 +175,7 @@ class PipelineRun:
         if not self._backoff.failures:
             self._progress.enter(RunState.TAKING)
         failpoints.reached("take.before_fence")
-        parts.fence.raise_to(self._epoch, self._nid)
+        parts.work.take_over()
         failpoints.reached("take.after_fence")
         stored = parts.store.load()
         checkpoint = place_to_begin(parts.source, stored, parts.generation)
@@ -189,12 +186,8 @@ class PipelineRun:
         self._stored = self._reached = checkpoint
         self._stored_at = self._clock.monotonic()
         self._progress.resumed(str(checkpoint.resume), checkpoint.rows)
-        ticket = self._ticket(0, checkpoint)
-        self._applied_through = through = parts.job.applied_through(ticket)
-        self._progress.took_over(through, ticket.through, counted=parts.tells_applied)
-        parts.extractor.reset(checkpoint)
         self._set_aside = None
-        parts.select.start(checkpoint)
+        parts.select.start(parts.work.begin(checkpoint))
         if parts.heartbeat is not None:
             parts.heartbeat.start()
         _log.info(
@@ -211,25 +204,28 @@ class PipelineRun:
             batch, self._set_aside = self._set_aside, None
             batch = batch or select.next_batch(_POLL_SECONDS)
             self._progress.enter_if(RunState.TAKING, RunState.RUNNING)
+            self._progress.reads(select.status())
             if batch is None:
-                self._store_if_due()
+                self._reached = self._parts.work.idle(self._allowed) or self._reached
+                self._store_if_due(IDLE_CHECKPOINT_SECONDS)
                 continue
-            self._load(self._with_backlog(batch))
-        if not self._aborted and self._reached is not None and self._reached != self._stored:
-            self._store(self._reached)  # handed over in order: the next leader reads nothing twice
+            self._apply(self._with_backlog(batch))
+        unstored = self._unstored()
+        if unstored is not None and not self._aborted:
+            self._store(unstored)  # handed over in order: the next leader reads nothing twice
         if not self._stopping.is_set():
             _log.info("pipeline rolls back on request", extra=self._fields())
             self._progress.add(retries=1)
             select.stop()
 
     def _with_backlog(self, first: Batch) -> list[Batch]:
-        """The batch and those waiting behind it: what piled up is loaded by one Spark job.
+        """The batch and those waiting behind it: what piled up is applied together.
 
         So loads grow with the backlog and stay small without one. DDL stands alone (I16): the
         batch that holds it is set aside until everything before it is acknowledged.
         """
         batches, rows = [first], first.rows
-        while rows < self._size.rows and not has_ddl(first):
+        while rows < self._parts.work.room and not has_ddl(first):
             following = self._parts.select.next_batch(0)
             if following is None:
                 break
@@ -240,80 +236,50 @@ class PipelineRun:
             rows += following.rows
         return batches
 
-    def _load(self, batches: list[Batch]) -> None:
+    def _apply(self, batches: list[Batch]) -> None:
         failpoints.reached("select.batch")
-        self._progress.at_stage(Stage.EXTRACT)
-        started = self._clock.monotonic()
-        extracted = [self._parts.extractor.extract(batch) for batch in batches]
-        self._progress.spent("extract", self._clock.monotonic() - started)
-        failpoints.reached("extract.done")
-        self._refuse_ddl(extracted)
-        self._progress.at_stage(Stage.LOAD)
-        self._wait_until_allowed()
-        if self._stopping.is_set():
+        alone = has_ddl(batches[0])
+        unstored = self._unstored() if alone else None
+        if unstored is not None and self._allowed():
+            # What comes before a schema change must not be applied again behind it.
+            self._store(unstored)
+        applied = self._parts.work.apply(batches, self._allowed)
+        if applied is None:
             return
-        last = batches[-1]
-        rows = [row for part in extracted for row in part.rows]
-        report = LoadReport()
-        if rows:
-            ticket = self._ticket(last.id, last.checkpoint)
-            failpoints.reached("load.before_job")
-            report = self._parts.job.run(rows, ticket, self._applied_through)
-            failpoints.reached("load.after_job")
-            self._size.loaded(report.rows, self._clock.monotonic() - started)
-        total = (self._reached.rows if self._reached else 0) + report.rows
-        self._reached = replace(last.checkpoint, rows=total)
-        if rows:
-            self._store(self._reached)
+        total = (self._reached.rows if self._reached else 0) + applied.rows
+        own = replace(batches[-1].checkpoint, rows=total)
+        self._reached = applied.checkpoint or own
+        if applied.wrote:
+            self._store_if_due(0.0 if alone else self._parts.store_every)
             failpoints.reached("checkpoint.stored")
         for batch in batches:
             self._parts.select.ack(batch)
-        if rows:
+        if applied.wrote:
             failpoints.reached("batch.acked")
-        self._store_if_due()
-        account(
-            self._progress,
-            self._parts,
-            batches,
-            extracted,
-            report,
-            now=self._clock.now(),
-            through=self._ticket(0, last.checkpoint).through,
-        )
+        self._store_if_due(max(self._parts.store_every, IDLE_CHECKPOINT_SECONDS))
+        self._parts.work.acknowledged(self._parts.select.status().unacked)
         self._backoff.succeeded()
 
-    def _refuse_ddl(self, extracted: list[Extracted]) -> None:
-        for part in extracted:
-            for entry in part.ddl:
-                if self._parts.stop_on_ddl:
-                    raise FatalError(
-                        f"schema change at the source: {entry.statement[:300]}",
-                        hint="Apply it to the target, then `setl start` the channel again with"
-                        " `ddl: ignore`",
-                        **self._place(),
-                        position=entry.position,
-                    )
-                _log.warning(
-                    "schema change at the source is not passed on",
-                    extra=self._fields(
-                        position=str(entry.position), statement=entry.statement[:300]
-                    ),
-                )
-
-    def _wait_until_allowed(self) -> None:
+    def _allowed(self) -> bool:
+        """Wait until the arbiter answers; False if the run is to end instead."""
         # A stop ends the wait by itself: while the arbiter is silent, the watchdog suspends
         # again and again, and would undo any "allowed" that a stop had set.
         while not self._stopping.is_set() and not self._loading_allowed.wait(_POLL_SECONDS):
             pass
+        return not self._stopping.is_set()
 
-    def _store_if_due(self) -> None:
-        """Keep a checkpoint that moved over nothing of ours, now and then."""
-        if (
-            self._reached is not None
-            and self._reached != self._stored
-            and self._clock.monotonic() - self._stored_at >= IDLE_CHECKPOINT_SECONDS
-        ):
-            self._store(self._reached)
+    def _store_if_due(self, interval: float) -> None:
+        """Keep a checkpoint that moved, if the last one is so many seconds old."""
+        unstored = self._unstored()
+        if unstored is not None and self._clock.monotonic() - self._stored_at >= interval:
+            self._store(unstored)
+
+    def _unstored(self) -> Checkpoint | None:
+        """The checkpoint, if it is not stored yet; work that went further back has to catch up."""
+        reached, stored = self._reached, self._stored
+        if reached is None or stored is None or reached == stored:
+            return None
+        return reached if reached.order >= stored.order else None
 
     def _store(self, checkpoint: Checkpoint) -> None:
         started = self._clock.monotonic()
@@ -344,33 +310,17 @@ class PipelineRun:
         if parts.heartbeat is not None:
             parts.heartbeat.stop()
         parts.select.stop()
-        parts.source.close()
-
-    def _ticket(self, batch_id: int, checkpoint: Checkpoint) -> LoadTicket:
-        through = document_version(checkpoint.generation, checkpoint.applied or checkpoint.resume)
-        return LoadTicket(
-            channel=self._parts.channel,
-            pipeline=self._parts.pipeline,
-            nid=self._nid,
-            epoch=self._epoch,
-            batch_id=batch_id,
-            slot=0,
-            through=through,
-        )
+        parts.source.release()
+        parts.store.close()
+        parts.work.close()
 
     def _place(self) -> dict[str, str]:
-        return {"pipeline": f"{self._parts.channel}/{self._parts.pipeline}"}
+        return {"pipeline": self._leading.name}
 
     def _fields(self, **values: object) -> dict[str, object]:
-        return fields(
-            channel=self._parts.channel,
-            pipeline=self._parts.pipeline,
-            nid=self._nid,
-            epoch=self._epoch,
-            **values,
-        )
+        return fields(**self._leading.fields, **values)
 
 
 def has_ddl(batch: Batch) -> bool:
     """Whether a batch is a schema change, which Select leaves alone in its batch."""
-    return any(entry.statement for entry in batch.entries[:1])
+    return any(entry.kind is EntryKind.DDL for entry in batch.entries[:1])

@@ -28,11 +28,13 @@ class SparkSettings:
         name: the application's name in Spark's own pages.
         conf: further Spark settings; they win over the defaults below, except those that
             correctness depends on.
+        py_files: files of Python code that tasks can import: .py, .zip or .egg.
     """
 
     master: str = "local[*]"
     name: str = "setl"
     conf: Mapping[str, str] = field(default_factory=dict[str, str])
+    py_files: tuple[str, ...] = ()
 
 
 _DEFAULTS = {
@@ -71,6 +73,8 @@ def start_session(settings: SparkSettings) -> SparkSession:
         builder = builder.config(name, value)
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
+    for file in settings.py_files:
+        session.sparkContext.addPyFile(file)
     return session
 
 

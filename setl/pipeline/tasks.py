@@ -14,8 +14,10 @@ from dataclasses import dataclass, replace
 from setl import failpoints
 from setl.errors import SetlError
 from setl.load.port import LoadTicket
-from setl.load.worker import SinkSettings, sink_for
+from setl.load.worker import SinkSettings, settle, sink_for
 from setl.model.change import TargetChanges
+from setl.model.conflict import History
+from setl.model.faulty import FaultyRow
 from setl.transform.merging import merge
 from setl.transform.share import Share
 
@@ -32,6 +34,11 @@ class TaskReport:
         stale: writes refused as older than what the target holds.
         transform_seconds: time in decoding, compaction and mapping.
         load_seconds: time in the target.
+        dead_letters: see `Loaded`.
+        lettered: see `Loaded`.
+        fault: see `Loaded`.
+        conflicts_source: see `Loaded`.
+        conflicts_target: see `Loaded`.
         error: why it failed; then nothing else counts.
     """
 
@@ -42,6 +49,11 @@ class TaskReport:
     stale: int = 0
     transform_seconds: float = 0.0
     load_seconds: float = 0.0
+    dead_letters: int = 0
+    lettered: frozenset[str] = frozenset()
+    fault: str = ""
+    conflicts_source: int = 0
+    conflicts_target: int = 0
     error: SetlError | None = None
 
 
@@ -61,29 +73,58 @@ def load(
         redelivered=sum(s.redelivered for s in received),
         transform_seconds=sum(s.seconds for s in received) + merged - started,
     )
-    if not any(part.upserts or part.deletes for part in changes):
+    faulty = [row for share in received for row in share.faulty]
+    ticket = replace(ticket, slot=slot)
+    histories = [history for share in received for history in share.histories]
+    if histories:
+        report = _settle(settings, ticket, histories, report)
+        if report.error is not None:
+            return report
+    if not (faulty or ticket.settles or any(part.upserts or part.deletes for part in changes)):
         return report
-    return _write(settings, replace(ticket, slot=slot), changes, report)
+    return _write(settings, ticket, changes, faulty, report)
 
 
 def _write(
     settings: SinkSettings,
     ticket: LoadTicket,
     changes: Sequence[TargetChanges],
+    faulty: Sequence[FaultyRow],
     report: TaskReport,
 ) -> TaskReport:
     started = time.monotonic()
     try:
         failpoints.reached("task.before_load")
-        loaded = sink_for(settings).apply(ticket, changes)
+        loaded = sink_for(settings).apply(ticket, changes, faulty)
+    except SetlError as error:
+        return TaskReport(error=error)
+    return replace(
+        report,
+        upserts=report.upserts + loaded.upserts,
+        deletes=report.deletes + loaded.deletes,
+        stale=loaded.stale,
+        load_seconds=report.load_seconds + time.monotonic() - started,
+        dead_letters=loaded.dead_letters,
+        lettered=loaded.lettered,
+        fault=loaded.fault,
+    )
+
+
+def _settle(
+    settings: SinkSettings, ticket: LoadTicket, histories: Sequence[History], report: TaskReport
+) -> TaskReport:
+    try:
+        failpoints.reached("task.before_load")
+        loaded = settle(settings, ticket, histories)
     except SetlError as error:
         return TaskReport(error=error)
     return replace(
         report,
         upserts=loaded.upserts,
         deletes=loaded.deletes,
-        stale=loaded.stale,
-        load_seconds=time.monotonic() - started,
+        load_seconds=loaded.seconds,
+        conflicts_source=loaded.conflicts_source,
+        conflicts_target=loaded.conflicts_target,
     )
 
 

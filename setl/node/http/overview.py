@@ -10,7 +10,9 @@ from arbiter.handover import open_handovers
 from arbiter.values import ChannelState, Facts, HistoryItem, NodeInfo, PipelineId, Signal
 from setl.node.http.probes import Moment
 from setl.node.naming import known_pipelines
+from setl.node.roles import unserved
 from setl.node.status import PipelineStatus
+from setl.node.stored import preference_of
 
 
 def cluster(now: Moment) -> dict[str, Any]:
@@ -71,6 +73,7 @@ def _node(node: NodeInfo, leads: int) -> dict[str, Any]:
         "http": node.http,
         "started": node.started,
         "ready": node.ready,
+        "serves": list(node.serves),
         "leads": leads,
     }
 
@@ -78,9 +81,13 @@ def _node(node: NodeInfo, leads: int) -> dict[str, Any]:
 def _pipeline(pipeline: PipelineId, facts: Facts, line: PipelineStatus | None) -> dict[str, Any]:
     mainstem = facts.mainstems.get(pipeline)
     figures = line.figures if line and line.mine else None
+    channel = facts.channels[pipeline.channel]
+    preference = preference_of(channel, pipeline.pipeline)
     return {
         "pipeline": str(pipeline),
-        "channel_state": facts.channels[pipeline.channel].state.value,
+        "needs": preference.needs,
+        "missing": unserved(preference, facts.nodes.values()),
+        "channel_state": channel.state.value,
         "leader": mainstem.nid if mainstem else "",
         "epoch": mainstem.epoch if mainstem else None,
         "mainstem": mainstem.status.value if mainstem else None,

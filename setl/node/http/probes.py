@@ -123,7 +123,7 @@ def liveness(nid: str, at: float, last_cycle: float | None, limit: float) -> Rep
         nid: the node.
         at: monotonic time.
         last_cycle: when the loop completed a cycle last; None while it has not begun, since
-            starting Spark takes as long as it takes, or has ended.
+            getting warm takes as long as it takes, or has ended.
         limit: seconds that a cycle may take.
     """
     if last_cycle is None:
@@ -187,12 +187,12 @@ def standby(now: Moment, name: str) -> Reply:
     found = find(name, now)
     if isinstance(found, Reply):
         return found
-    line, channel = _line(now, found), now.facts.channels.get(found.channel)
-    why = _unfit(now)
+    nid, line, why = now.status.nid, _line(now, found), _unfit(now)
     if line is not None and line.mine:
-        why = f"{now.status.nid} leads {found}"
-    elif channel and preference_of(channel, found.pipeline).forbids(now.status.nid):
-        why = f"{now.status.nid} never leads {found}: its weight is 0"
+        why = f"{nid} leads {found}"
+    elif channel := now.facts.channels.get(found.channel):
+        never = preference_of(channel, found.pipeline).why_never(nid, now.status.serves)
+        why = f"{nid} never leads {found}: {never}" if never else why
     return _reply(why, _standing(now, found))
 
 
@@ -241,7 +241,7 @@ def _unfit(now: Moment) -> str:
     """Why the node could not lead anything; "" if it could."""
     whys: list[str] = []
     if not now.status.warm:
-        whys.append("Spark is still starting")
+        whys.append("not warm yet")
     if now.contact is not Contact.CONNECTED:
         heard = f"last heard {now.silent:.1f} s ago" if math.isfinite(now.silent) else "never heard"
         whys.append(f"contact with the arbiter is {now.contact.value}, {heard}")
@@ -266,7 +266,7 @@ def _not_leading(now: Moment, pipeline: PipelineId) -> str:
     """Why this node does not lead and apply; "" if it does."""
     line, seen = _line(now, pipeline), now.facts.mainstems.get(pipeline)
     if line is None or not line.mine:
-        who = line.leader if line else ""
+        who = _leader_of(now, pipeline)[0]
         if who == now.status.nid:
             return f"an earlier session of {who} leads {pipeline}"
         return f"{who} leads {pipeline}" if who else f"nobody leads {pipeline}"
@@ -283,16 +283,26 @@ def _not_leading(now: Moment, pipeline: PipelineId) -> str:
 
 def _standing(now: Moment, pipeline: PipelineId) -> dict[str, Any]:
     line, channel = _line(now, pipeline), now.facts.channels.get(pipeline.channel)
+    leads, epoch = _leader_of(now, pipeline)
     return {
         "nid": now.status.nid,
         "pipeline": str(pipeline),
-        "leader": line.leader if line else "",
-        "epoch": line.epoch if line else 0,
+        "leader": leads,
+        "epoch": epoch,
         "state": line.figures.state.value if line else RunState.STANDBY.value,
         "channel_state": channel.state.value if channel else None,
         "contact": now.contact.value,
         "warm": now.status.warm,
     }
+
+
+def _leader_of(now: Moment, pipeline: PipelineId) -> tuple[str, int]:
+    """Who leads, and the epoch; of a pipeline that this node does not serve, as it saw it last."""
+    line = _line(now, pipeline)
+    if line is not None:
+        return line.leader, line.epoch
+    seen = now.facts.mainstems.get(pipeline)
+    return (seen.nid, seen.epoch) if seen else ("", 0)
 
 
 def _line(now: Moment, pipeline: PipelineId) -> PipelineStatus | None:

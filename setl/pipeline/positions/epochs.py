@@ -12,7 +12,7 @@ from arbiter.port import Arbiter
 from arbiter.values import Mainstem
 from setl.config.channel import Pipeline
 from setl.errors import SetlError
-from setl.pipeline.positions.position import read_stored
+from setl.pipeline.positions.stored import read_stored
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from pydantic import ValidationError
 from pymysql.err import MySQLError
@@ -29,8 +29,11 @@ from setl.select.binlog_search import BinlogSearch
 from setl.select.binlog_server import FIRST_OFFSET, BinlogServer
 from setl.select.binlog_stream import StreamLimits
 from setl.select.identity import replica_id
+from setl.select.mysql_binlog import MysqlBinlogSource
 
 _FILE_OFFSET = re.compile(r"(?P<file>[^\s:]+\.\d+):(?P<offset>\d+)")
+# Of MariaDB, or of MySQL, where a tag may stand in front of numbers.
+_GTIDS = re.compile(r"[0-9a-fA-F-]+(\s*:\s*[\w-]+)*(\s*,\s*[0-9a-fA-F-]+(\s*:\s*[\w-]+)*)*")
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d.*")
 
 # Events that stand inside a transaction, as SHOW BINLOG EVENTS names them. What begins with
@@ -76,7 +79,7 @@ def parse_place(text: str, source: MysqlSource | DtsSource) -> Place:
             return Place(BinlogStart(file=found["file"], offset=int(found["offset"])))
         if _TIME.fullmatch(text):
             return Place("earliest", time=_seconds(text))
-        if re.fullmatch(r"[0-9a-fA-F:,\s-]+", text) and "-" in text:
+        if _GTIDS.fullmatch(text) and "-" in text:
             return Place(GtidStart(gtid=text))
     except (ValidationError, ValueError, OverflowError) as error:
         raise ConfigurationError(f"not a place in the source: {text!r}: {error}") from error
@@ -114,17 +117,31 @@ def find_place(pipeline: Pipeline, channel: str, nid: str, place: Place) -> Posi
     """
     config = pipeline.source
     if isinstance(config, MysqlSource):
-        if place.time is not None:
-            server_id = config.server_id or replica_id(channel, pipeline.name, nid)
-            return _binlog_at_time(mysql_endpoint(config), server_id, place.time)
-        if isinstance(place.start, BinlogStart):
-            _check_boundary(config, place.start)
+        server_id = config.server_id or replica_id(channel, pipeline.name, nid)
+        return find_binlog_place(config, server_id, place)
     asked = config.model_copy(update={"start": place.start})
     source = source_of(pipeline.model_copy(update={"source": asked}), channel, nid)
     try:
         return source.initial()
     finally:
         source.close()
+
+
+def find_binlog_place(config: MysqlSource, server_id: int, place: Place) -> BinlogPosition:
+    """`find_place` in a server's binlog.
+
+    Args:
+        config: the server.
+        server_id: as whom to read its binlog.
+        place: what to find.
+    """
+    if place.time is not None:
+        return _binlog_at_time(mysql_endpoint(config), place.time)
+    if isinstance(place.start, BinlogStart):
+        _check_boundary(config, place.start)
+    asked = config.model_copy(update={"start": place.start})
+    found = MysqlBinlogSource(mysql_endpoint(config), server_id, asked.start).initial()
+    return cast("BinlogPosition", found)
 
 
 def _check_boundary(config: MysqlSource, start: BinlogStart) -> None:
@@ -168,9 +185,9 @@ def _event_at(endpoint: MysqlEndpoint, start: BinlogStart) -> str | None:
         connection.close()
 
 
-def _binlog_at_time(endpoint: MysqlEndpoint, server_id: int, time: float) -> Position:
+def _binlog_at_time(endpoint: MysqlEndpoint, time: float) -> BinlogPosition:
     limits, server = StreamLimits(), BinlogServer(endpoint)
-    search = BinlogSearch(endpoint, server_id, limits, server, SystemClock())
+    search = BinlogSearch(endpoint, limits, server, SystemClock())
     files = server.files()
     begun = 0
     for file in reversed(files):

@@ -2,47 +2,21 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from arbiter.port import Arbiter, Invalid
-from arbiter.values import PipelineId
-from setl.config.channel import DtsSource, MysqlTarget, Pipeline
+from arbiter.port import Arbiter
+from setl.config.channel import DtsSource, Pipeline
 from setl.config.connections import mysql_endpoint
-from setl.errors import FatalError, SetlError
-from setl.model.checkpoint import Checkpoint
+from setl.errors import SetlError
 from setl.model.position import BinlogPosition, KafkaOrigin, KafkaPosition, Position
-from setl.mysql.kept import Kept, read_kept
-from setl.pipeline.ends import keeps_checkpoint, source_of
+from setl.pipeline.ends import kept_in, source_of
 from setl.pipeline.positions.place import Place, find_place
+from setl.pipeline.positions.stored import Stored, read_stored
 from setl.select.binlog_server import BinlogFile, BinlogServer
 
 _T = TypeVar("_T")
-
-
-@dataclass(frozen=True, slots=True)
-class Stored:
-    """A stored checkpoint and where it was found.
-
-    Attributes:
-        kept_in: ``target`` or ``zookeeper``.
-        checkpoint: what is stored, None if nothing is, or nothing that can be read.
-        by: epoch of the leadership that stored it, None if unknown.
-        at: when, seconds since 1970 UTC; None if unknown.
-        fence: epoch in the target's fence; None without a fence, or if it was never raised.
-        fenced_by: node that raised the fence, "" if none did.
-        damage: why what is stored cannot be read, "" if it can or nothing is.
-    """
-
-    kept_in: str
-    checkpoint: Checkpoint | None = None
-    by: int | None = None
-    at: float | None = None
-    fence: int | None = None
-    fenced_by: str = ""
-    damage: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +59,7 @@ def look_at_position(pipeline: Pipeline, channel: str, arbiter: Arbiter, nid: st
                 problems.append(str(error))
             return None
 
-    kept_in = "target" if keeps_checkpoint(pipeline) else "zookeeper"
-    stored = asked(lambda: read_stored(pipeline, channel, arbiter)) or Stored(kept_in)
+    stored = asked(lambda: read_stored(pipeline, channel, arbiter)) or Stored(kept_in(pipeline))
     if stored.damage:
         problems.append(stored.damage)
     latest = asked(lambda: source_of(pipeline, channel, nid).latest())
@@ -142,49 +115,6 @@ def _maybe_one(place: KafkaOrigin | None, latest: KafkaOrigin | None) -> bool:
     if place is None or latest is None:
         return True
     return all(a == b or not a or not b for a, b in zip(place, latest, strict=True))
-
-
-def read_stored(pipeline: Pipeline, channel: str, arbiter: Arbiter) -> Stored:
-    """The stored checkpoint of a pipeline, wherever it is kept.
-
-    Raises:
-        TransientError: the target cannot be reached.
-        ConfigurationError: the target refuses the account, or lacks a table.
-    """
-    key = f"{channel}/{pipeline.name}"
-    kept = Kept()
-    if isinstance(pipeline.target, MysqlTarget):
-        kept = read_kept(mysql_endpoint(pipeline.target), key)
-    if keeps_checkpoint(pipeline):
-        stored = Stored(
-            "target",
-            by=kept.stored_by,
-            at=kept.stored_at,
-            fence=kept.fence,
-            fenced_by=kept.fenced_by,
-        )
-        return _with_checkpoint(stored, lambda: json.loads(kept.checkpoint or "null"))
-    stored = Stored("zookeeper", fence=kept.fence, fenced_by=kept.fenced_by)
-    try:
-        found = arbiter.stored_position(PipelineId(channel, pipeline.name))
-    except Invalid as error:
-        return replace(stored, damage=str(error))
-    if found is None:
-        return stored
-    value: dict[str, Any] = found[0]
-    epoch = value.get("epoch")
-    stored = replace(stored, by=epoch if isinstance(epoch, int) else None)
-    return _with_checkpoint(stored, lambda: value["checkpoint"])
-
-
-def _with_checkpoint(stored: Stored, read: Callable[[], Any]) -> Stored:
-    try:
-        value = read()
-        if value is None:
-            return stored
-        return replace(stored, checkpoint=Checkpoint.from_json(value))
-    except (FatalError, ValueError, TypeError, KeyError, AttributeError) as error:
-        return replace(stored, damage=f"what is stored is no checkpoint: {error}")
 
 
 def position_text(position: Position | None) -> str:

@@ -5,18 +5,23 @@ from __future__ import annotations
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import cast
 
 from arbiter.port import Arbiter, NotFound
 from arbiter.requests import Refused
 from arbiter.values import ChannelState, Facts, Mainstem, PipelineId
 from setl.config.channel import MysqlTarget, Pipeline
 from setl.config.connections import mysql_endpoint
-from setl.errors import ConfigurationError, FatalError
+from setl.errors import ConfigurationError
 from setl.model.checkpoint import Checkpoint
 from setl.model.position import GENERATION_BITS, Position
 from setl.mysql.kept import forget_checkpoint
-from setl.pipeline.ends import fence_of, keeps_checkpoint, store_of
-from setl.pipeline.positions.position import Stored, read_stored
+from setl.pipeline.ends import fence_of, store_of
+from setl.pipeline.positions.stored import read_stored
+from setl.select.checkpoints.file import FileCheckpointStore
+from setl.select.checkpoints.kafka import KafkaCheckpointStore
+from setl.select.checkpoints.mysql import MysqlCheckpointStore
+from setl.select.port import CheckpointStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,17 +76,26 @@ def move(
     with _leading(arbiter, ident, nid) as mainstem:
         fence_of(pipeline, ident.channel).raise_to(mainstem.epoch, nid)
         stored = read_stored(pipeline, ident.channel, arbiter)
-        after = moved_checkpoint(stored.checkpoint, position, pipeline.generation)
-        if stored.damage:
-            _replace_damaged(pipeline, ident, stored, after, arbiter=arbiter, epoch=mainstem.epoch)
-        else:
-            store = store_of(pipeline, ident.channel, arbiter, nid)
-            store.load()
-            store.store(after, mainstem.epoch)
+        after = moved_checkpoint(
+            stored.checkpoint, position, pipeline.generation, used=stored.generation
+        )
+        store = store_of(pipeline, ident.channel, arbiter, nid)
+        try:
+            if stored.damage:
+                _replace_damaged(
+                    store, pipeline, ident, after, arbiter=arbiter, epoch=mainstem.epoch
+                )
+            else:
+                store.load()
+                store.store(after, mainstem.epoch)
+        finally:
+            store.close()
         return Moved(stored.checkpoint, after, mainstem.epoch)
 
 
-def moved_checkpoint(before: Checkpoint | None, position: Position, wanted: int) -> Checkpoint:
+def moved_checkpoint(
+    before: Checkpoint | None, position: Position, wanted: int, *, used: int = 0
+) -> Checkpoint:
     """The checkpoint at another place, newer than all that is stored.
 
     Args:
@@ -89,14 +103,16 @@ def moved_checkpoint(before: Checkpoint | None, position: Position, wanted: int)
         position: the place.
         wanted: the channel file's generation. The next start must not take a higher one there
             for a request to start over: moving has done that.
+        used: the highest generation that is known to be in use, also where `before` is lost.
 
     Raises:
         ConfigurationError: there is no higher generation.
     """
-    if before is None:
+    if before is None and not used:
         return Checkpoint(position, generation=wanted, requested=wanted)
+    before = before or Checkpoint(position, generation=used, requested=wanted)
     moved = before.moved_to(position)
-    generation = max(moved.generation, wanted)
+    generation = max(moved.generation, wanted, used + 1)
     if generation >= 1 << GENERATION_BITS:
         raise ConfigurationError(
             f"the pipeline has used up its {1 << GENERATION_BITS} generations",
@@ -135,21 +151,21 @@ def _leading(arbiter: Arbiter, ident: PipelineId, nid: str) -> Generator[Mainste
 
 
 def _replace_damaged(
+    store: CheckpointStore,
     pipeline: Pipeline,
     ident: PipelineId,
-    stored: Stored,
     after: Checkpoint,
     *,
     arbiter: Arbiter,
     epoch: int,
 ) -> None:
-    """Store over something that a store refuses to read."""
-    if keeps_checkpoint(pipeline) and isinstance(pipeline.target, MysqlTarget):
-        forget_checkpoint(mysql_endpoint(pipeline.target), str(ident))
-        store_of(pipeline, ident.channel, arbiter, "").store(after, epoch)
-        return
-    found = arbiter.stored_position(ident)
-    if found is None:
-        raise FatalError(stored.damage, pipeline=ident)
-    value = {"version": 1, "epoch": epoch, "checkpoint": after.to_json()}
-    arbiter.store_position(ident, value, found[1])
+    """Store over something that a store refuses to read, or says that it is lost."""
+    if isinstance(store, KafkaCheckpointStore | FileCheckpointStore):
+        store.replace(after, epoch)
+    elif isinstance(store, MysqlCheckpointStore):
+        forget_checkpoint(mysql_endpoint(cast("MysqlTarget", pipeline.target)), str(ident))
+        store.store(after, epoch)
+    else:
+        found = arbiter.stored_position(ident)
+        value = {"version": 1, "epoch": epoch, "checkpoint": after.to_json()}
+        arbiter.store_position(ident, value, found[1] if found else None)

@@ -8,7 +8,7 @@ from functools import partial
 
 from setl.elastic.write_load import WriteLoad, look_at_writes
 from setl.errors import SetlError
-from setl.load.mysql_sink import MysqlSinkSettings
+from setl.load.mysql.sink import MysqlSinkSettings
 from setl.load.worker import SinkSettings
 from setl.mysql import lock_waits
 from setl.mysql.connection import MysqlEndpoint

@@ -1,0 +1,36 @@
+"""What the pipelines of a node run on: Spark for those that load, nothing for relays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from setl.errors import SetlError
+from setl.pipeline.running import RunBuilder
+
+
+class Engine(Protocol):
+    """What a `setl.node.process.NodeProcess` is given to build runs with."""
+
+    @property
+    def serves(self) -> tuple[str, ...]:
+        """The kinds of pipelines it runs, see `setl.node.roles`."""
+        ...
+
+    def start(self, lost: Callable[[SetlError], None]) -> None:
+        """Get ready, so that a first run pays for nothing but itself (I4); may take long.
+
+        Args:
+            lost: called at most once, from any thread, when no run can work any more and the
+                process has to be started anew; must not block.
+        """
+        ...
+
+    @property
+    def build_run(self) -> RunBuilder:
+        """Builds runs; to be asked for after `start`."""
+        ...
+
+    def stop(self) -> None:
+        """Leave nothing behind, when all runs have ended; `lost` may be called until then."""
+        ...

@@ -1,0 +1,40 @@
+"""Runs that relay a binlog to Kafka."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from setl.errors import FatalError, SetlError
+from setl.node.roles import RELAY
+from setl.pipeline.running import RunBuilder
+
+
+class RelayEngine:
+    """See `setl.node.engine.Engine`. Needs no Spark, and so no JVM."""
+
+    serves = (RELAY,)
+
+    def __init__(self, build_run: RunBuilder | None = None) -> None:
+        """Nothing is ready before `start`.
+
+        Args:
+            build_run: builds the runs; None for those of `setl.relay`.
+        """
+        self._build_run = build_run
+
+    def start(self, lost: Callable[[SetlError], None]) -> None:  # noqa: ARG002 - nothing to lose
+        """See `setl.node.engine.Engine.start`; imports what runs need, which takes a second."""
+        if self._build_run is None:
+            from setl.relay.assembly import build_relay_run  # noqa: PLC0415
+
+            self._build_run = build_relay_run
+
+    @property
+    def build_run(self) -> RunBuilder:
+        """See `setl.node.engine.Engine.build_run`."""
+        if self._build_run is None:
+            raise FatalError("the relay is not started", hint="This is a defect")
+        return self._build_run
+
+    def stop(self) -> None:
+        """See `setl.node.engine.Engine.stop`."""

@@ -1,0 +1,197 @@
+"""The seats of a node: one in the election of every pipeline that it is able to lead."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import partial
+
+from arbiter.campaign import Campaign
+from arbiter.election import ElectionSettings
+from arbiter.port import Arbiter, ArbiterError, Contact
+from arbiter.snapshot import Snapshot
+from arbiter.turns import Preference, queues
+from arbiter.values import Channel, ChannelState, Facts, PipelineId
+from setl.clock import Clock
+from setl.log import fields
+from setl.node.seat import Seat
+from setl.node.stored import pipelines_of, preference_of
+from setl.pipeline.progress import Progress
+from setl.pipeline.running import Running
+
+_log = logging.getLogger(__name__)
+
+SeatBuilder = Callable[[Channel, str, int, Progress], Running]
+"""Builds a run from the stored channel, the pipeline's name, the epoch and its progress."""
+
+
+@dataclass(slots=True)
+class _Taken:
+    """A seat, and what it was taken for.
+
+    Attributes:
+        seat: the seat.
+        definition: the channel's, as it was then.
+        preference: which nodes the pipeline prefers.
+        leaving: whether it is to be empty, since its channel changed or went away.
+        complaint: what the arbiter refused last, "" for nothing.
+    """
+
+    seat: Seat
+    definition: object
+    preference: Preference
+    leaving: bool = False
+    complaint: str = ""
+
+
+class Seats:
+    """Takes seats and leaves them as channels come, change and go; used by one thread.
+
+    `current` may be called from any thread.
+    """
+
+    def __init__(
+        self,
+        nid: str,
+        arbiter: Arbiter,
+        election: ElectionSettings,
+        clock: Clock,
+        *,
+        serves: tuple[str, ...],
+        build: SeatBuilder,
+        wake: Callable[[], None],
+    ) -> None:
+        """No seat is taken yet.
+
+        Args:
+            nid: the node.
+            arbiter: its session.
+            election: the rules of take-over.
+            clock: for all times.
+            serves: the kinds of pipelines that the node is able to lead.
+            build: builds runs.
+            wake: makes the node look again soon.
+        """
+        self._nid = nid
+        self._arbiter = arbiter
+        self._election = election
+        self._clock = clock
+        self._serves = serves
+        self._build = build
+        self._wake = wake
+        self._taken: dict[PipelineId, _Taken] = {}
+
+    def current(self) -> list[Seat]:
+        """The seats that are taken."""
+        return [taken.seat for taken in list(self._taken.values())]
+
+    @property
+    def busy(self) -> bool:
+        """Whether anything runs."""
+        return any(seat.busy for seat in self.current())
+
+    def tick(self, snapshot: Snapshot, *, warm: bool) -> None:
+        """Have the seats that are wanted, and let each decide and act on one look."""
+        if snapshot.contact is Contact.CONNECTED:
+            self._arrange(snapshot.facts.channels.values())
+        turns = self._turns(snapshot.facts)
+        for ident, taken in self._taken.items():
+            if taken.leaving and not taken.seat.busy:
+                continue  # it must not begin anew what it was taken for
+            try:
+                taken.seat.tick(snapshot, warm=warm, turn=turns.get(ident, 0))
+            except ArbiterError as error:
+                self._complain(ident, taken, error)
+
+    def close(self, patience: float) -> None:
+        """Drain all seats side by side, and give the leaderships up.
+
+        Args:
+            patience: seconds that each may take to finish what it is writing.
+        """
+        seats = self.current()
+        for seat in seats:
+            seat.drain()
+        for seat in seats:
+            try:
+                seat.close(patience)
+            except ArbiterError as error:
+                # The session ends with the process, and every leadership with it.
+                _log.warning("leadership not given up", extra=fields(error=str(error)))
+
+    def _arrange(self, channels: Iterable[Channel]) -> None:
+        """Take a seat for each pipeline; leave those whose channel changed or went away."""
+        wanted = {ident: channel for channel in channels for ident in pipelines_of(channel)}
+        for ident, taken in list(self._taken.items()):
+            if ident not in wanted or taken.definition != wanted[ident].definition:
+                self._leave(ident, taken)
+        for ident, channel in wanted.items():
+            preference = preference_of(channel, ident.pipeline)
+            if ident not in self._taken and preference.served_by(self._serves):
+                seat = self._take(ident, channel, preference)
+                self._taken[ident] = _Taken(seat, channel.definition, preference)
+
+    def _leave(self, ident: PipelineId, taken: _Taken) -> None:
+        """Drain a seat without waiting; it goes once it is empty and its leadership given up."""
+        taken.leaving = True
+        if taken.seat.busy:
+            taken.seat.drain()
+            return
+        try:
+            taken.seat.close(0)
+        except ArbiterError as error:
+            self._complain(ident, taken, error)
+        else:
+            del self._taken[ident]
+
+    def _take(self, ident: PipelineId, channel: Channel, preference: Preference) -> Seat:
+        campaign = Campaign(
+            self._arbiter,
+            ident,
+            self._nid,
+            self._election,
+            self._clock,
+            preference=preference,
+            serves=self._serves,
+        )
+        return Seat(
+            ident,
+            nid=self._nid,
+            arbiter=self._arbiter,
+            campaign=campaign,
+            build=partial(self._build, channel, ident.pipeline),
+            clock=self._clock,
+            wake=self._wake,
+        )
+
+    def _turns(self, facts: Facts) -> dict[PipelineId, int]:
+        """This node's place in the queue for every pipeline that nobody leads.
+
+        While the others have not heard yet that this node is warm, it is in no queue; it then
+        comes last, which costs the delay of a turn.
+        """
+        vacant = [
+            ident
+            for ident in self._taken
+            if ident not in facts.mainstems
+            and ident.channel in facts.channels
+            and facts.channels[ident.channel].state is not ChannelState.STOP
+        ]
+        turns: dict[PipelineId, int] = {}
+        preferences = {ident: self._taken[ident].preference for ident in vacant}
+        for ident, queue in queues(vacant, facts, preferences).items():
+            turns[ident] = queue.index(self._nid) if self._nid in queue else len(queue)
+        return turns
+
+    def _complain(self, pipeline: PipelineId, taken: _Taken, error: ArbiterError) -> None:
+        """Say once what the arbiter refuses; a cycle later it is the same."""
+        level = logging.DEBUG if taken.complaint == str(error) else logging.WARNING
+        taken.complaint = str(error)
+        place = fields(
+            channel=pipeline.channel,
+            pipeline=pipeline.pipeline,
+            nid=self._nid,
+            error=str(error),
+        )
+        _log.log(level, "arbiter refuses", extra=place)

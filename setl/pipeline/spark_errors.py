@@ -1,0 +1,57 @@
+"""What kind of error it is when a Spark job fails."""
+
+from __future__ import annotations
+
+import re
+
+from py4j.protocol import Py4JError, Py4JJavaError
+
+from setl.errors import DataError, FatalError, SetlError, TransientError
+from setl.pipeline.spark_session import jvm_exit, spark_gone
+
+# A JVM that is killed closes its connections before it counts as ended, on a busy machine by
+# a second or two.
+_JVM_END_SECONDS = 5.0
+# Spark gives SQLSTATE class 22 ("data exception") to what an expression cannot do with a value,
+# and P0001 to what it refuses with raise_error().
+_REFUSED = re.compile(r"\[[A-Z_.]+\][^\n]*SQLSTATE: (?:22\w{3}|P0001)")
+
+
+def spark_error(error: Exception, *, cancelled: bool) -> SetlError:
+    """The kind of error that an exception of a Spark job is.
+
+    A Python traceback is a defect in a task, since tasks return their errors.
+
+    Args:
+        error: the exception.
+        cancelled: whether the job was cancelled.
+    """
+    # First, since the text of an error from Java is fetched from the JVM.
+    ended = jvm_exit(_JVM_END_SECONDS if _cut_off(error) else 0)
+    if ended is not None:
+        return spark_gone(ended)
+    if cancelled:
+        return TransientError("the load was cancelled")
+    text = str(error)
+    refused = _REFUSED.search(text)
+    if refused is not None:
+        return DataError(
+            f"an expression cannot be evaluated: {refused.group(0)}",
+            hint="Mend the expression in the channel file, for example with try_cast",
+        )
+    if "Python worker exited unexpectedly" in text:
+        return TransientError(
+            "a Python worker of Spark ended in the middle of a task",
+            hint="If it happens again: memory that ran out is the usual cause",
+        )
+    if "PythonException" in text and "Traceback" in text:
+        last = text.partition("Traceback")[2].partition("\n\n")[0].strip().splitlines()[-1]
+        return FatalError(f"a Spark task failed unexpectedly: {last}", hint="This is a defect")
+    return TransientError(f"the Spark job failed: {text.strip()[:500]}")
+
+
+def _cut_off(error: Exception) -> bool:
+    """Whether this is how it looks from Python when the JVM goes away."""
+    if isinstance(error, Py4JJavaError):
+        return False
+    return isinstance(error, (Py4JError, OSError, EOFError))
