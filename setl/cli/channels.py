@@ -4,26 +4,30 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 from rich.markup import escape
 
 from arbiter.values import ChannelState
-from setl.cli.cluster import cluster_options, joined, output_option
+from setl.cli.cluster import AnswerNo, cluster_options, joined, output_option
 from setl.cli.output import console, print_rows
-from setl.config.channel import ChannelFile
+from setl.cli.ring_check import option_is_given, ring_findings
+from setl.cli.user_code import make_importable, py_files_option
+from setl.config.partitions import read_expanded
 from setl.config.preflight.check import check_channel
 from setl.config.preflight.finding import Finding
-from setl.config.reading import (
-    definition_warnings,
-    read_channel_definition,
-    resolve_and_parse,
-)
+from setl.config.reading import definition_warnings, read_channel_definition
 from setl.config.routing import Route
-from setl.model.schema import RowSchema
+from setl.elastic.mapping import mapping_lines
+from setl.model.schema import Column, RowSchema
+from setl.transform.processing import processor_named
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 _FILE = click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 
@@ -31,23 +35,46 @@ _FILE = click.argument("file", type=click.Path(exists=True, dir_okay=False, path
 @click.command()
 @_FILE
 @click.option("--offline", is_flag=True, help="Check the file only; talk to no server.")
+@click.option(
+    "--probe", is_flag=True, help="Write to retl.retl_mark, to see that subscriptions deliver it."
+)
+@py_files_option
+@cluster_options
 @output_option
-def check(file: Path, offline: bool, output: str) -> None:
+def check(  # noqa: PLR0917 - click passes options by name
+    file: Path,
+    offline: bool,
+    probe: bool,
+    py_files: tuple[Path, ...],
+    zookeeper: str,
+    root: str,
+    output: str,
+) -> None:
     """Check a channel FILE and the servers it names.
 
-    Prints what is missing and how to mend it.
+    Prints what is missing and how to mend it. Where ZooKeeper is given, by option or in the
+    environment, also whether changes would go round between this and other channels.
     """
-    definition = read_channel_definition(file)
-    channel = resolve_and_parse(definition, os.environ)
+    make_importable(py_files)
+    definition, channel = read_expanded(read_channel_definition(file), os.environ)
     findings = [
         Finding("warning", problem.message, problem.path)
         for problem in definition_warnings(definition)
     ]
+    if not offline and option_is_given("zookeeper"):
+        with joined(zookeeper, root) as arbiter:
+            findings += ring_findings(arbiter, definition)
     if not offline:
-        findings += check_channel(channel, expressions=_expression_check(channel))
+        findings += check_channel(channel, expressions=_route_check(), probe=probe)
     if output != "table":
         rows = [
-            {"level": f.level, "what": f.what, "where": f.where, "fix": list(f.fix)}
+            {
+                "level": f.level,
+                "what": f.what,
+                "where": f.where,
+                "fix": list(f.fix),
+                **({"mapping": f.mapping} if f.mapping is not None else {}),
+            }
             for f in findings
         ]
         print_rows(rows, (), output)
@@ -57,16 +84,27 @@ def check(file: Path, offline: bool, output: str) -> None:
         sys.exit(1)
 
 
-def _expression_check(channel: ChannelFile) -> Callable[[Route, RowSchema], object] | None:
-    """How expressions are checked: by Spark itself; None if there are none."""
-    tables = [table for pipeline in channel.pipelines for table in pipeline.tables]
-    if not any(table.columns or table.where for table in tables):
-        return None
-    # Imported late: Spark takes seconds that a channel without expressions need not wait.
-    from setl.pipeline.spark_session import SparkSettings, start_session  # noqa: PLC0415
-    from setl.transform.expressions import analyse  # noqa: PLC0415
+def _route_check() -> Callable[[Route, RowSchema], Sequence[Column]]:
+    """How expressions and processors are checked: by Spark itself, and by an import."""
+    spark_starts = cache(_checking_session)
 
-    return partial(analyse, start_session(SparkSettings(master="local[1]", name="setl check")))
+    def check_route(route: Route, schema: RowSchema) -> Sequence[Column]:
+        if route.processor:
+            processor_named(route.processor)
+        if route.expressions or route.where:
+            # Imported late: Spark takes seconds that a channel without expressions need not wait.
+            from setl.transform.expressions import analyse  # noqa: PLC0415
+
+            return analyse(spark_starts(), route, schema).outputs
+        return ()
+
+    return check_route
+
+
+def _checking_session() -> SparkSession:
+    from setl.pipeline.spark_session import SparkSettings, start_session  # noqa: PLC0415
+
+    return start_session(SparkSettings(master="local[1]", name="setl check"))
 
 
 def _print_findings(findings: list[Finding], *, offline: bool, name: str) -> None:
@@ -75,7 +113,8 @@ def _print_findings(findings: list[Finding], *, offline: bool, name: str) -> Non
     for finding in findings:
         # What was found may hold brackets, which would be taken for markup.
         out.print(f"{signs[finding.level]} {escape(f'{finding.where}: {finding.what}')}")
-        for line in finding.fix:
+        shown = mapping_lines(finding.mapping) if finding.mapping is not None else []
+        for line in (*finding.fix, *shown):
             out.print(f"          {line}", markup=False)
     errors = sum(f.level == "error" for f in findings)
     if errors:
@@ -87,18 +126,22 @@ def _print_findings(findings: list[Finding], *, offline: bool, name: str) -> Non
 
 @click.command()
 @_FILE
+@click.option("--allow-ring", is_flag=True, help="Even if changes would go round.")
 @cluster_options
-def apply(file: Path, zookeeper: str, root: str) -> None:
+def apply(file: Path, allow_ring: bool, zookeeper: str, root: str) -> None:
     """Store a channel FILE in the cluster.
 
     A new channel begins stopped, another keeps its state. References such as ${PASSWORD} are
     stored as they are; each node resolves them from its own environment.
     """
-    definition = read_channel_definition(file)
-    channel = resolve_and_parse(definition, os.environ)
+    definition, channel = read_expanded(read_channel_definition(file), os.environ)
     for problem in definition_warnings(definition):
         click.echo(f"warning: {problem}", err=True)
     with joined(zookeeper, root) as arbiter:
+        for finding in ring_findings(arbiter, definition):
+            if finding.level == "error" and not allow_ring:
+                raise AnswerNo(f"{finding.what}. {finding.fix[0]}, or say --allow-ring")
+            click.echo(f"warning: {finding.what}", err=True)
         stored = arbiter.put_channel(channel.channel, definition)
     console().print(
         f"channel {stored.name} stored, state {stored.state.value}"

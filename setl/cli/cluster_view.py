@@ -20,6 +20,7 @@ from arbiter.values import (
     SignalKind,
 )
 from setl.cli.node_answers import ask_nodes, said_of
+from setl.node.roles import unserved
 from setl.node.stored import pipelines_of, preference_of
 
 NO_ANSWER = "no answer"
@@ -41,14 +42,14 @@ class Standby:
         warm: whether it could take over at once.
         turn: its place among those that would take over, from 1; 0 if it would not.
         preferred: whether the channel file prefers it.
-        never: whether the channel file forbids that it leads.
+        never: why it must not lead, as the end of a sentence; "" if it may.
     """
 
     node: str
     warm: bool
     turn: int = 0
     preferred: bool = False
-    never: bool = False
+    never: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +64,10 @@ class PipelineView:
         state: what the leader says it is doing; `NO_ANSWER` or `NO_LEADER` in words.
         figures: the leader's figures as its HTTP interface gives them, empty without an answer.
         decisions: what each node that answers has decided last, by nid.
-        standbys: the other nodes, in the order in which they would take over.
+        standbys: the other nodes that serve this kind of pipeline, in the order in which they
+            would take over.
         handovers: open requests to change the leader, oldest first.
+        missing: what is missing if no live node serves this kind, as the end of a sentence.
     """
 
     ident: PipelineId
@@ -76,6 +79,7 @@ class PipelineView:
     decisions: Mapping[str, str] = field(default_factory=dict[str, str])
     standbys: Sequence[Standby] = ()
     handovers: Sequence[Signal] = ()
+    missing: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +141,7 @@ def _pipeline_view(
         decisions=decisions,
         standbys=_standbys(facts, ident, preference),
         handovers=open_handovers(facts.signals.get(ident, ())),
+        missing=unserved(preference, facts.nodes.values()),
     )
     if mainstem is None:
         return view
@@ -151,12 +156,16 @@ def _pipeline_view(
 
 
 def _standbys(facts: Facts, ident: PipelineId, preference: Preference) -> list[Standby]:
-    """The nodes that do not lead a pipeline, those that would take over first in their order.
+    """The nodes that could lead a pipeline and do not, the first to take over first.
 
     The order is that of a vacancy in this pipeline alone, with its leader's node gone from it.
     """
     leader = facts.mainstems.get(ident)
-    others = {nid: node for nid, node in facts.nodes.items() if not leader or nid != leader.nid}
+    others = {
+        nid: node
+        for nid, node in facts.nodes.items()
+        if preference.served_by(node.serves) and not (leader and nid == leader.nid)
+    }
     rest = {p: m for p, m in facts.mainstems.items() if p != ident}
     turns = queues([ident], replace(facts, nodes=others, mainstems=rest), {ident: preference})
     queue = turns[ident]
@@ -170,7 +179,7 @@ def _standby(node: NodeInfo, queue: Sequence[str], preference: Preference) -> St
         warm=node.ready,
         turn=queue.index(node.nid) + 1 if node.nid in queue else 0,
         preferred=node.nid in preference.prefer,
-        never=preference.forbids(node.nid),
+        never=preference.why_never(node.nid, node.serves),
     )
 
 

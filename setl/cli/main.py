@@ -16,11 +16,15 @@ from arbiter.requests import Refused
 from setl import __version__
 from setl.cli.channels import apply, check
 from setl.cli.cluster import AnswerNo, Connect
+from setl.cli.conflicts import conflicts
+from setl.cli.deadletter import deadletter
 from setl.cli.epochs import epoch
 from setl.cli.handing_over import failover, switchover
+from setl.cli.peeking import peek
 from setl.cli.plugins import ExtensibleGroup
 from setl.cli.positions import position
 from setl.cli.run_node import node
+from setl.cli.run_relay import relay
 from setl.cli.signals import signal
 from setl.cli.states import pause, resume, start, stop
 from setl.cli.verifying import verify
@@ -34,11 +38,10 @@ EXIT_FAILURE = 4
 _EXIT_INTERRUPTED = 130
 
 _SECTIONS: dict[str, tuple[click.Command, ...]] = {
-    "Run": (node, check, apply),
-    "Look": (list_, topology, status, history, verify),
+    "Run": (node, relay, check, apply, epoch),
+    "Look": (list_, topology, status, history, peek, verify, conflicts),
     "Channels": (start, pause, resume, stop),
-    "Pipelines": (switchover, failover, signal, position),
-    "Cluster": (epoch,),
+    "Pipelines": (switchover, failover, signal, position, deadletter),
 }
 
 
@@ -66,10 +69,7 @@ class _Commands(ExtensibleGroup):
 )
 @click.version_option(__version__, prog_name="setl")
 def cli() -> None:
-    """Keep databases in step: MySQL to MySQL or Elasticsearch, one way or both ways.
-
-    A PIPELINE is channel/pipeline, or one name if that is enough.
-    """
+    """Keep databases in step. A PIPELINE is channel/pipeline, or one name if that is enough."""
 
 
 for _commands in _SECTIONS.values():

@@ -22,12 +22,13 @@ from setl.errors import ConfigurationError
 from setl.model.checkpoint import Checkpoint
 from setl.node.stored import pipelines_of
 from setl.pipeline.positions.place import find_place, parse_place
-from setl.pipeline.positions.position import Standing, look_at_position, position_text, read_stored
+from setl.pipeline.positions.position import Standing, look_at_position, position_text
 from setl.pipeline.positions.reposition import move, moved_checkpoint, objection_to_move
+from setl.pipeline.positions.stored import read_stored
 
 _COLUMNS = (
-    "pipeline", "kept_in", "resume", "applied", "generation", "rows", "stored_at", "fence_epoch",
-    "latest", "behind", "unit",
+    "pipeline", "kept_in", "found_in", "resume", "applied", "generation", "rows", "stored_at",
+    "fence_epoch", "latest", "behind", "unit",
 )  # fmt: skip
 _EXIT_UNREACHABLE = 3
 
@@ -76,6 +77,7 @@ def _standing_values(standing: Standing) -> dict[str, Any]:
     stored = standing.stored
     return {
         "kept_in": stored.kept_in,
+        "found_in": stored.found_in,
         **_checkpoint_values(stored.checkpoint),
         "stored_at": moment(stored.at),
         "stored_by_epoch": stored.by,
@@ -117,7 +119,8 @@ def reset(  # noqa: PLR0917 - click passes options by name
     The place has to exist at the source, and to be a boundary between transactions. Forward:
     what lies between is never applied. Back: it is applied again, which changes nothing unless
     the target was changed by others. `setl verify` tells afterwards. Needs the channel's secrets
-    in this environment.
+    in this environment. A checkpoint in a file is written on this machine, so do it on the one
+    whose node is to go on.
     """
     with joined(zookeeper, root) as arbiter:
         facts = arbiter.facts()
@@ -133,7 +136,9 @@ def reset(  # noqa: PLR0917 - click passes options by name
             raise click.UsageError(str(error)) from None
         found = find_place(config, ident.channel, nid, place)
         before = read_stored(config, ident.channel, arbiter)
-        after = moved_checkpoint(before.checkpoint, found, config.generation)
+        after = moved_checkpoint(
+            before.checkpoint, found, config.generation, used=before.generation
+        )
         if output == "table":
             console().print(f"{ident}: {_words(before.checkpoint)} → {_words(after)}", markup=False)
         if before.damage:

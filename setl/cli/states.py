@@ -28,6 +28,9 @@ _POLL = 0.2
 _OLD_FAILURE = 3.0
 """Seconds for which a pipeline that says "failed" may not have begun its next attempt yet."""
 
+_NOTICE_AFTER = 2.0
+"""Seconds until it is said that no process leads a pipeline: one may be starting just now."""
+
 _wait = click.option(
     "--wait/--no-wait", default=True, help="Wait until every pipeline follows. [default: wait]"
 )
@@ -41,6 +44,7 @@ class _Place:
     leader: str
     state: str
     error: str
+    missing: str
     there: bool
     failed: bool
 
@@ -76,6 +80,7 @@ def _resumed(arbiter: Arbiter, name: str) -> Channel:
 def _follow(arbiter: Arbiter, channel: Channel, limit: float) -> Sequence[_Place]:
     """Wait until every pipeline is where the channel's state says, or for `limit` seconds."""
     began = time.monotonic()
+    told = False
     while True:
         places: list[_Place] | None = None
         waited = time.monotonic() - began
@@ -86,11 +91,21 @@ def _follow(arbiter: Arbiter, channel: Channel, limit: float) -> Sequence[_Place
             if waited >= limit:
                 raise
         if places is not None:
+            if not told and waited >= _NOTICE_AFTER:
+                told = _told_what_is_missing(places)
             failed_again = waited >= _OLD_FAILURE
             ended = all(place.there or (place.failed and failed_again) for place in places)
             if ended or waited >= limit:
                 return places
         time.sleep(_POLL)
+
+
+def _told_what_is_missing(places: Sequence[_Place]) -> bool:
+    """Whether there was something to say; whoever waits can mend it meanwhile."""
+    missing = [place for place in places if place.missing and not place.there]
+    for place in missing:
+        click.echo(f"waiting: {place.pipeline} {place.missing}", err=True)
+    return bool(missing)
 
 
 def _place(view: ClusterView, channel: Channel, name: str) -> _Place:
@@ -108,6 +123,7 @@ def _place(view: ClusterView, channel: Channel, name: str) -> _Place:
         seen.leader,
         seen.state,
         str(seen.figures.get("error", "")),
+        seen.missing,
         there,
         failed and channel.state is ChannelState.START,
     )
@@ -130,7 +146,13 @@ def _report(channel: Channel, places: Sequence[_Place] | None, limit: float, out
         if places is not None:
             value["settled"] = not behind
             value["pipelines"] = [
-                {"pipeline": p.pipeline, "leader": p.leader, "state": p.state, "error": p.error}
+                {
+                    "pipeline": p.pipeline,
+                    "leader": p.leader,
+                    "state": p.state,
+                    "error": p.error,
+                    "missing": p.missing,
+                }
                 for p in places
             ]
         print_value(value, output)
@@ -148,7 +170,8 @@ def _why(place: _Place) -> str:
     if place.state == NO_ANSWER:
         return f"its leader {place.leader} does not answer"
     leader = f" on {place.leader}" if place.leader else ""
-    return f"{place.state}{leader}" + (f": {place.error}" if place.error else "")
+    why = place.error or place.missing
+    return f"{place.state}{leader}" + (f": {why}" if why else "")
 
 
 start = _state_command(

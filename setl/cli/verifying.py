@@ -8,17 +8,20 @@ import sys
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from setl.bulk.verdict import TableVerdict
 from setl.cli.cluster import channel_named, cluster_options, joined, output_option
 from setl.cli.output import console, print_rows
+from setl.cli.user_code import py_files_option, shipped
 from setl.config.channel import ChannelFile
 from setl.config.reading import read_channel_definition, resolve_and_parse
+
+if TYPE_CHECKING:
+    from setl.bulk.verdict import TableVerdict  # Spark comes with it
 
 _COLUMNS = (
     "pipeline", "target", "source_rows", "target_rows", "missing", "extra", "different",
@@ -34,6 +37,7 @@ _COLUMNS = (
     "--master", envvar="SETL_SPARK_MASTER", default="local[*]", show_default=True,
     help="Spark master that compares.",
 )  # fmt: skip
+@py_files_option
 @cluster_options
 @output_option
 def verify(  # noqa: PLR0917 - click passes options by name
@@ -42,6 +46,7 @@ def verify(  # noqa: PLR0917 - click passes options by name
     table: tuple[str, ...],
     sample: int,
     master: str,
+    py_files: tuple[Path, ...],
     zookeeper: str,
     root: str,
     output: str,
@@ -72,7 +77,8 @@ def verify(  # noqa: PLR0917 - click passes options by name
     verdicts: list[TableVerdict] = []
     with shown:
         task = shown.add_task("starting Spark", total=None)
-        spark = start_session(SparkSettings(master=master, name="setl verify"))
+        settings = SparkSettings(master=master, name="setl verify", py_files=shipped(py_files))
+        spark = start_session(settings)
         try:
             for channel, config in chosen:
                 name = f"{channel}/{config.name}"

@@ -9,7 +9,7 @@ import click
 from rich.markup import escape
 from rich.tree import Tree
 
-from arbiter.values import ChannelState
+from arbiter.values import EVERYTHING, ChannelState
 from setl.cli.cluster import (
     channel_named,
     cluster_options,
@@ -32,10 +32,10 @@ from setl.cli.output import console, print_rows, print_value
 from setl.node.stored import pipelines_of
 
 _PIPELINE_COLUMNS = (
-    "pipeline", "channel_state", "leader", "epoch", "state", "position", "lag", "rows_per_second",
-    "pending",
+    "pipeline", "channel_state", "leader", "epoch", "state", "position", "lag", "behind",
+    "rows_per_second", "pending",
 )  # fmt: skip
-_NODE_COLUMNS = ("node", "host", "pid", "http", "up", "answers", "warm", "leads")
+_NODE_COLUMNS = ("node", "serves", "host", "pid", "http", "up", "answers", "warm", "leads")
 _HISTORY_COLUMNS = ("pipeline", "epoch", "node", "reason", "at", "outage", "redelivered")
 _CLEAR = "\x1b[2J\x1b[H"
 
@@ -83,6 +83,7 @@ def _node_row(view: ClusterView, nid: str) -> dict[str, Any]:
     node = view.facts.nodes[nid]
     return {
         "node": nid,
+        "serves": "any" if node.serves == EVERYTHING else ", ".join(node.serves),
         "host": node.host,
         "pid": node.pid,
         "http": node.http,
@@ -102,10 +103,12 @@ def pipeline_row(view: PipelineView) -> dict[str, Any]:
         "epoch": view.epoch,
         "position": None,
         "lag": None,
+        "behind": None,
         "rows_per_second": None,
         "pending": None,
         **view.figures,
         "state": view.state,
+        "missing": view.missing,
         "handovers": [
             {
                 "kind": signal.kind.value,
@@ -129,14 +132,27 @@ def _footers(view: ClusterView) -> list[str]:
     ]
     for pipeline in view.pipelines:
         lines += [handover_sentence(pipeline.ident, signal) for signal in pipeline.handovers]
+        if pipeline.missing and pipeline.channel_state is not ChannelState.STOP:
+            lines.append(f"{pipeline.ident} {pipeline.missing}")
         if pipeline.state == NO_ANSWER:
             lines.append(
                 f"{pipeline.ident}: its leader {pipeline.leader} does not answer over HTTP, so"
                 " its figures are not known"
             )
-        for figure in ("stalled", "error"):
+        number = pipeline.figures.get("dead_letters")
+        if number:
+            lines.append(
+                f"{pipeline.ident}: {number:,} faulty rows were put aside; `setl deadletter list"
+                f" {pipeline.ident}` shows them"
+            )
+        for figure in ("waiting_for", "stalled", "error"):
             if pipeline.figures.get(figure):
                 lines.append(f"{pipeline.ident} {figure}: {pipeline.figures[figure]}")
+        if echoes := pipeline.figures.get("echoes_passed"):
+            lines.append(
+                f"{pipeline.ident}: {echoes} transactions of this channel came back and were not"
+                " dropped; see what changes rows of retl.retl_mark at the source"
+            )
     return lines
 
 
@@ -174,6 +190,7 @@ def _standing_lines(view: PipelineView) -> list[str]:
     leader = f"{view.leader}  leads, epoch {view.epoch}, {view.state}"
     return [
         leader if view.leader else f"nobody leads: {view.state}",
+        *([view.missing] if view.missing else []),
         *(f"{standby.node}  {_standby_words(standby)}" for standby in view.standbys),
     ]
 
@@ -183,7 +200,7 @@ def _standby_words(standby: Standby) -> str:
     if standby.preferred:
         words.append("preferred")
     if standby.never:
-        words.append("never leads: its weight is 0")
+        words.append(f"never leads: {standby.never}")
     elif standby.turn:
         words.append(f"number {standby.turn} to take over")
     return "standby, " + ", ".join(words)
@@ -208,13 +225,14 @@ def _topology_rows(view: ClusterView) -> list[dict[str, Any]]:
                 "leader": pipeline.leader,
                 "epoch": pipeline.epoch,
                 "state": pipeline.state,
+                "missing": pipeline.missing,
                 "standbys": [
                     {
                         "node": standby.node,
                         "warm": standby.warm,
                         "turn": standby.turn,
                         "preferred": standby.preferred,
-                        "never": standby.never,
+                        "never": bool(standby.never),
                     }
                     for standby in pipeline.standbys
                 ],

@@ -1,0 +1,118 @@
+"""Commands about rows that both sites have changed: list what was decided, and trim the list."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+import click
+
+from arbiter.port import Arbiter
+from arbiter.values import PipelineId
+from setl.cli.cluster import cluster_options, joined, output_option, pipeline_named
+from setl.cli.cluster_view import moment
+from setl.cli.consent import confirm, yes_option
+from setl.cli.output import console, print_rows, print_value
+from setl.cli.stored_channels import pipeline_config
+from setl.config.channel import MysqlTarget
+from setl.config.connections import mysql_endpoint
+from setl.config.routing import Router
+from setl.load.conflicts.listing import Conflict, list_conflicts, trim_listed
+from setl.load.conflicts.tables import KEPT
+from setl.mysql.connection import MysqlEndpoint
+from setl.node.stored import pipelines_of
+
+_COLUMNS = ("pipeline", "found_at", "table", "key", "winner", "incoming", "held", "result")
+
+
+@click.group()
+def conflicts() -> None:
+    """Show rows that both sites have changed (list, trim)."""
+
+
+@conflicts.command("list")
+@click.argument("name", metavar="CHANNEL|PIPELINE")
+@click.option("--table", default="", help="Only this table of the target, schema.table.")
+@click.option(
+    "-n", "--number", default=20, show_default=True, help="Conflicts of each pipeline, the newest."
+)
+@cluster_options
+@output_option
+def list_(  # noqa: PLR0917 - click passes options by name
+    name: str, table: str, number: int, zookeeper: str, root: str, output: str
+) -> None:
+    """List conflicts: what arrived, what the target held, and what stayed.
+
+    A conflict is listed at the target where it was found; look at both pipelines of a channel.
+    Needs the channel's secrets in this environment, as nodes do.
+    """
+    rows: list[dict[str, Any]] = []
+    with joined(zookeeper, root) as arbiter:
+        for ident, target in _deciding(arbiter, name):
+            found = list_conflicts(target, str(ident), table=table, limit=number)
+            rows += [_values(ident, conflict) for conflict in found]
+    if output == "table":
+        rows = [{**row, **{n: _words(row[n]) for n in ("key", *_COLUMNS[5:])}} for row in rows]
+    print_rows(rows, _COLUMNS, output)
+
+
+@conflicts.command()
+@click.argument("name", metavar="CHANNEL|PIPELINE")
+@click.option(
+    "--keep", default=KEPT, show_default=True, type=click.IntRange(min=0),
+    help="Conflicts of each pipeline that stay, the newest.",
+)  # fmt: skip
+@yes_option
+@cluster_options
+@output_option
+def trim(  # noqa: PLR0917 - click passes options by name
+    name: str, keep: int, yes: bool, zookeeper: str, root: str, output: str
+) -> None:
+    """Delete old conflicts from the list; setl itself keeps the newest ten thousand.
+
+    Nothing but the list gets shorter: rows stay as they were decided.
+    """
+    with joined(zookeeper, root) as arbiter:
+        deciding = _deciding(arbiter, name)
+        names = ", ".join(str(ident) for ident, _ in deciding)
+        confirm(f"Delete all but the newest {keep} conflicts of {names}?", yes=yes)
+        deleted = {str(i): trim_listed(target, str(i), keep) for i, target in deciding}
+    if output != "table":
+        print_value(deleted, output)
+        return
+    for pipeline, count in deleted.items():
+        console().print(f"{pipeline}: {count} deleted", markup=False)
+
+
+def _deciding(arbiter: Arbiter, name: str) -> list[tuple[PipelineId, MysqlEndpoint]]:
+    """The pipelines that are meant and have conflict policies, with their targets."""
+    facts = arbiter.facts()
+    channel = facts.channels.get(name)
+    meant = [pipeline_named(facts, name)] if channel is None else pipelines_of(channel)
+    found: list[tuple[PipelineId, MysqlEndpoint]] = []
+    for ident in meant:
+        config = pipeline_config(facts.channels[ident.channel], ident)
+        if isinstance(config.target, MysqlTarget) and Router(config).decides:
+            found.append((ident, mysql_endpoint(config.target)))
+    if not found:
+        raise click.UsageError(f"no table of {name} has a conflict policy")
+    return found
+
+
+def _values(ident: PipelineId, conflict: Conflict) -> dict[str, Any]:
+    values = {"pipeline": str(ident), **asdict(conflict), "found_at": moment(conflict.found_at)}
+    return {name: _printable(value) for name, value in values.items()}
+
+
+def _printable(value: Any) -> Any:
+    """A value as JSON can say it: bytes in hexadecimal."""
+    if isinstance(value, Mapping):
+        return {str(k): _printable(v) for k, v in value.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    return value.hex() if isinstance(value, bytes) else value
+
+
+def _words(row: Mapping[str, Any] | None) -> str:
+    if row is None:
+        return "no row"
+    return ", ".join(f"{name} {value}" for name, value in row.items())

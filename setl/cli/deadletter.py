@@ -1,0 +1,308 @@
+"""Commands about dead letters: list, show, retry, drop."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Collection, Sequence
+from typing import Any
+
+import click
+
+from arbiter.values import ChannelState, Facts, PipelineId
+from setl.cli.cluster import (
+    AnswerNo,
+    cluster_options,
+    joined,
+    output_option,
+    pipeline_named,
+    timeout_option,
+)
+from setl.cli.cluster_view import moment
+from setl.cli.consent import confirm, yes_option
+from setl.cli.output import console, print_rows, print_value
+from setl.cli.stored_channels import pipeline_config
+from setl.config.channel import Pipeline
+from setl.load.deadletters.letter import DeadLetter, State
+from setl.node.stored import pipelines_of
+from setl.pipeline.dead_letter_store import dead_letters_of
+
+_COLUMNS = (
+    "id", "pipeline", "state", "at", "target", "key", "operation", "position", "attempts", "error",
+)  # fmt: skip
+_WAITING = (State.OPEN, State.RETRY)
+_POLL_SECONDS = 0.5
+
+
+@click.group()
+def deadletter() -> None:
+    """Show faulty rows put aside, load them again, or drop them.
+
+    They are kept in the targets, so every command needs the channels' secrets in this
+    environment, as nodes do; the pipelines need not run.
+    """
+
+
+@deadletter.command("list")
+@click.argument("name", required=False, metavar="[CHANNEL|PIPELINE]")
+@click.option("--table", default="", metavar="TABLE", help="Of this table or index only.")
+@click.option("-n", "limit", type=click.IntRange(min=1), default=100, show_default=True,
+              help="At most so many of each pipeline, the last ones of its stream.")  # fmt: skip
+@click.option("--all", "everything", is_flag=True, help="Superseded ones, too.")
+@cluster_options
+@output_option
+def list_(  # noqa: PLR0917 - click passes options by name
+    name: str | None,
+    table: str,
+    limit: int,
+    everything: bool,
+    zookeeper: str,
+    root: str,
+    output: str,
+) -> None:
+    """List dead letters in the order of the stream."""
+    states = () if everything else _WAITING
+    rows: list[dict[str, Any]] = []
+    for ident, config in _pipelines(name, zookeeper, root):
+        with dead_letters_of(config) as store:
+            found = store.find(str(ident), target=table, states=states, limit=limit, newest=True)
+        rows += [_row(letter) for letter in reversed(found)]
+    print_rows(rows, _COLUMNS, output)
+
+
+@deadletter.command()
+@click.argument("letter", metavar="ID")
+@cluster_options
+@output_option
+def show(letter: str, zookeeper: str, root: str, output: str) -> None:
+    """Show everything about one dead letter, its row included."""
+    for ident, config in _pipelines(None, zookeeper, root):
+        with dead_letters_of(config) as store:
+            for found in store.find(str(ident), ids=[letter]):
+                _show(found, output)
+                return
+    raise AnswerNo(f"there is no dead letter {letter}")
+
+
+@deadletter.command()
+@click.argument("pipeline")
+@click.argument("ids", nargs=-1, metavar="[ID...]")
+@click.option("--all", "everything", is_flag=True, help="All that are open.")
+@click.option("--force", is_flag=True, help="Also those of which the row is not known.")
+@cluster_options
+@timeout_option
+@output_option
+def retry(  # noqa: PLR0917 - click passes options by name
+    pipeline: str,
+    ids: tuple[str, ...],
+    everything: bool,
+    force: bool,
+    zookeeper: str,
+    root: str,
+    timeout: float,
+    output: str,
+) -> None:
+    """Have dead letters of PIPELINE loaded again.
+
+    By its leader, between two loads, in the order of the stream. Waits for the outcome: those
+    whose rows are in are gone, the others are open with their new error. If the pipeline does not
+    run, they are loaded when it does.
+
+    Refused for superseded ones, whose rows have changed since. Of a record that could not be
+    decoded, or whose key is not known, nobody can tell whether its rows have changed since:
+    --force loads it all the same, which may bring old values back (`setl verify` finds them).
+    """
+    ident, config, runs = _pipeline(pipeline, zookeeper, root)
+    with dead_letters_of(config) as store:
+        chosen = _chosen(store.find(str(ident), ids=ids), ids, everything=everything)
+        wanted = _loadable(chosen, force=force, everything=everything)
+        marked = {letter.id for letter in wanted}
+        store.mark(marked, State.RETRY)
+        until = time.monotonic() + (timeout if runs else 0)
+        while (waiting := _waiting(store.find(str(ident), ids=marked), marked)) and (
+            time.monotonic() < until
+        ):
+            time.sleep(_POLL_SECONDS)
+        left = store.find(str(ident), ids=marked) if marked else []
+    refused = [letter for letter in left if letter.id not in waiting]
+    _tell_outcome(ident, wanted, refused, waiting, output)
+    if waiting and runs:
+        raise AnswerNo(f"{len(waiting)} are not loaded yet after {timeout:g} s; `setl status` says"
+                       " what the leader does")  # fmt: skip
+    if refused:
+        raise AnswerNo(f"{len(refused)} were refused again")
+
+
+@deadletter.command()
+@click.argument("pipeline")
+@click.argument("ids", nargs=-1, metavar="[ID...]")
+@click.option("--all", "everything", is_flag=True, help="All of them, superseded ones too.")
+@click.option("--superseded", is_flag=True, help="All that are superseded.")
+@yes_option
+@cluster_options
+@output_option
+def drop(  # noqa: PLR0917 - click passes options by name
+    pipeline: str,
+    ids: tuple[str, ...],
+    everything: bool,
+    superseded: bool,
+    yes: bool,
+    zookeeper: str,
+    root: str,
+    output: str,
+) -> None:
+    """Drop dead letters of PIPELINE for good.
+
+    The rows stay at the source as they are, and at the target as they were; `setl verify` names
+    those that differ.
+    """
+    ident, config, _ = _pipeline(pipeline, zookeeper, root)
+    states = (State.SUPERSEDED,) if superseded else ()
+    with dead_letters_of(config) as store:
+        found = store.find(str(ident), ids=ids, states=states)
+        chosen = _chosen(found, ids, everything=everything or superseded)
+        waiting = sum(letter.state in _WAITING for letter in chosen)
+        if chosen:
+            confirm(
+                f"Are you sure you want to drop {len(chosen)} dead letters of {ident}, {waiting} of"
+                " them open?",
+                yes=yes,
+            )
+        dropped = store.remove([letter.id for letter in chosen])
+    if output == "table":
+        console().print(f"{ident}: {dropped} dropped", markup=False)
+    else:
+        print_value({"pipeline": str(ident), "dropped": dropped}, output)
+
+
+def _pipelines(name: str | None, zookeeper: str, root: str) -> list[tuple[PipelineId, Pipeline]]:
+    """The pipelines that a name means; without one those that keep dead letters."""
+    with joined(zookeeper, root) as arbiter:
+        facts = arbiter.facts()
+    if name is not None and name not in facts.channels:
+        ident = pipeline_named(facts, name)
+        return [(ident, _config(facts, ident))]
+    channels = [name] if name else sorted(facts.channels)
+    idents = [ident for channel in channels for ident in pipelines_of(facts.channels[channel])]
+    configs = [(ident, _config(facts, ident)) for ident in idents]
+    return [(ident, config) for ident, config in configs if config.keeps_dead_letters]
+
+
+def _pipeline(name: str, zookeeper: str, root: str) -> tuple[PipelineId, Pipeline, bool]:
+    """A pipeline, and whether somebody runs it."""
+    with joined(zookeeper, root) as arbiter:
+        facts = arbiter.facts()
+    ident = pipeline_named(facts, name)
+    runs = facts.channels[ident.channel].state is ChannelState.START and ident in facts.mainstems
+    return ident, _config(facts, ident), runs
+
+
+def _config(facts: Facts, ident: PipelineId) -> Pipeline:
+    return pipeline_config(facts.channels[ident.channel], ident)
+
+
+def _chosen(
+    found: Sequence[DeadLetter], ids: Collection[str], *, everything: bool
+) -> Sequence[DeadLetter]:
+    if bool(ids) == everything:
+        raise click.UsageError("give the ids of dead letters, or one of the options that choose")
+    missing = set(ids) - {letter.id for letter in found}
+    if missing:
+        raise AnswerNo(f"there is no dead letter {', '.join(sorted(missing))}; nothing was done")
+    return found
+
+
+def _loadable(
+    chosen: Sequence[DeadLetter], *, force: bool, everything: bool
+) -> Sequence[DeadLetter]:
+    """Those that may be loaded again; what is chosen by its id must be, or nothing is done."""
+    superseded = [x.id for x in chosen if x.state is State.SUPERSEDED]
+    unknown = [] if force else [x.id for x in chosen if x.state in _WAITING and not x.key_hash]
+    if superseded and not everything:
+        raise AnswerNo(
+            f"refused: {', '.join(superseded)} is superseded, since its row has changed again; the"
+            " later change counts. `setl deadletter drop` removes it"
+        )
+    if unknown and not everything:
+        raise AnswerNo(
+            f"refused: which row {', '.join(unknown)} is about is not known, so a later change of"
+            " it may be undone; --force loads it all the same"
+        )
+    if unknown:
+        click.echo(f"{len(unknown)} left out, whose rows are not known (--force)", err=True)
+    return [x for x in chosen if x.id not in {*superseded, *unknown}]
+
+
+def _waiting(letters: Sequence[DeadLetter], marked: Collection[str]) -> set[str]:
+    return {x.id for x in letters if x.id in marked and x.state is State.RETRY}
+
+
+def _tell_outcome(
+    ident: PipelineId,
+    wanted: Sequence[DeadLetter],
+    refused: Sequence[DeadLetter],
+    waiting: Collection[str],
+    output: str,
+) -> None:
+    done = len(wanted) - len(refused) - len(waiting)
+    if output != "table":
+        value = {
+            "pipeline": str(ident),
+            "loaded": done,
+            "refused": len(refused),
+            "waiting": len(waiting),
+            "letters": [_row(letter) for letter in refused],
+        }
+        print_value(value, output)
+        return
+    console().print(
+        f"{ident}: {done} loaded, {len(refused)} refused again, {len(waiting)} waiting for a"
+        " leader",
+        markup=False,
+    )
+    if refused:
+        print_rows([_row(letter) for letter in refused], _COLUMNS, output)
+
+
+def _row(letter: DeadLetter) -> dict[str, Any]:
+    """A dead letter under stable names, without its payload."""
+    key = None if letter.key_values is None else json.loads(letter.key_values)
+    return {
+        "id": letter.id,
+        "pipeline": letter.pipeline,
+        "state": letter.state.value,
+        "at": moment(letter.at),
+        "target": letter.target,
+        "source": letter.source,
+        "key": "not known" if key is None else ", ".join(str(value) for value in key),
+        "operation": letter.operation,
+        "position": letter.position,
+        "version": letter.version,
+        "attempts": letter.attempts,
+        "batch": letter.batch,
+        "epoch": letter.epoch,
+        "node": letter.nid,
+        "error": letter.error,
+        "hint": letter.hint,
+    }
+
+
+def _show(letter: DeadLetter, output: str) -> None:
+    payload: dict[str, Any] = json.loads(letter.payload)
+    if output != "table":
+        print_value({**_row(letter), "payload": payload}, output)
+        return
+    lines = [{"field": name, "value": value} for name, value in _row(letter).items()]
+    lines.append({"field": "size", "value": f"{len(letter.payload):,} bytes"})
+    print_rows(lines, ("field", "value"), output)
+    names = [column["name"] for column in payload.get("columns", ())]
+    if payload.get("operation") == "delete" and payload["form"] == "row":
+        names = [names[place] for place in payload["key"]]
+    for image in ("before", "after", "values"):
+        values = payload.get(image)
+        if values is not None:
+            cells = [
+                {"column": n, image: json.dumps(v, ensure_ascii=False)}
+                for n, v in zip(names, values, strict=False)
+            ]
+            print_rows(cells, ("column", image), output)

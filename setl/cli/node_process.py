@@ -1,0 +1,93 @@
+"""What the commands that run a process of the cluster have in common."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+from functools import wraps
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from setl.cli.cluster import cluster_options
+from setl.cli.zookeeper_access import zookeeper_access
+from setl.log import configure
+from setl.node.settings import NodeSettings, default_nid
+
+if TYPE_CHECKING:
+    from setl.node.engine import Engine
+
+_OPTIONS = (
+    click.option("--id", "nid", envvar="SETL_NODE_ID", default=default_nid, help="This node's id."),
+    click.option(
+        "--session-timeout",
+        type=click.FloatRange(min=1),
+        default=10.0,
+        show_default=True,
+        help="Seconds of silence after which this node counts as dead.",
+    ),
+    click.option(
+        "--http",
+        envvar="SETL_HTTP",
+        default="127.0.0.1:0",
+        show_default=True,
+        metavar="HOST:PORT",
+        help="Where to serve status and metrics; port 0 takes any free one.",
+    ),
+    click.option("--log-json", is_flag=True, help="Log one JSON object a line."),
+    click.option(
+        "--log-level", default="INFO", show_default=True, help="Least level that is logged."
+    ),
+    cluster_options,
+)
+
+
+def process_options(command: Callable[..., None]) -> Callable[..., None]:
+    """The options of every command that runs a process.
+
+    The command gets them as `NodeSettings`, its first argument; logging is set up by then.
+    """
+
+    @wraps(command)
+    def with_settings(  # noqa: PLR0917 - click passes options by name
+        nid: str,
+        session_timeout: float,
+        http: str,
+        log_json: bool,
+        log_level: str,
+        zookeeper: str,
+        root: str,
+        **further: Any,
+    ) -> None:
+        host, _, port = http.rpartition(":")
+        if not port.isdigit():
+            raise click.BadParameter(f"{http!r} is not HOST:PORT", param_hint="--http")
+        settings = NodeSettings(
+            nid=nid,
+            zookeeper=zookeeper,
+            root=root,
+            access=zookeeper_access(os.environ),
+            session_timeout=session_timeout,
+            http_host=host or "127.0.0.1",
+            http_port=int(port),
+            environment=dict(os.environ),
+        )
+        configure(level=log_level.upper(), as_json=log_json)
+        command(settings, **further)
+
+    found: Callable[..., None] = with_settings
+    for option in reversed(_OPTIONS):
+        found = option(found)
+    return found
+
+
+def run_process(settings: NodeSettings, engine: Engine) -> None:
+    """Run a process until SIGTERM or SIGINT; it drains what it leads and ends then."""
+    # Imported late: servers' clients take a second that other commands need not wait.
+    from setl.node.process import NodeProcess  # noqa: PLC0415
+
+    process = NodeProcess(settings, engine)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda _number, _frame: process.stop())
+    process.run()

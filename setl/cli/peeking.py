@@ -1,0 +1,183 @@
+"""The command that prints the records of a source."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Iterable
+from contextlib import closing
+from pathlib import Path
+from typing import Final
+
+import click
+from rich.text import Text
+
+from setl.cli.cluster import cluster_options, joined, pipeline_named
+from setl.cli.output import console
+from setl.cli.stored_channels import pipeline_config
+from setl.config.channel import Pipeline
+from setl.config.patterns import PatternError, TablePattern, parse_tables
+from setl.config.reading import read_channel_definition, resolve_and_parse
+from setl.errors import ConfigurationError
+from setl.pipeline.peek.as_json import json_line
+from setl.pipeline.peek.as_text import text_lines
+from setl.pipeline.peek.look import look
+from setl.pipeline.peek.record import SeenRecord, Wanted
+from setl.pipeline.peek.subject import (
+    Binlog,
+    Subject,
+    Topic,
+    source_subject,
+    subject_at,
+    target_subject,
+)
+from setl.pipeline.positions.place import Place, parse_place
+
+_PASSWORD: Final = "SETL_PEEK_PASSWORD"  # noqa: S105 - the variable's name
+_LAST = 10
+_STYLES = {"head": "bold", "detail": "dim", "changed": "yellow", "problem": "red"}
+
+
+@click.command()
+@click.argument("source", metavar="SOURCE")
+@click.option("--target", is_flag=True, help="Look at the topic that the relay SOURCE writes.")
+@click.option(
+    "--from", "start", metavar="PLACE",
+    help="latest, earliest, FILE:OFFSET, GTIDs, a Kafka offset, or a time: 2026-11-21T22:00.",
+)  # fmt: skip
+@click.option("--table", "tables", multiple=True, metavar="TABLE",
+    help="Only these: schema.table or table, with wildcards as in a channel file; repeatable.",
+)  # fmt: skip
+@click.option("-n", "count", type=click.IntRange(min=1), metavar="N", help="Stop after N records.")
+@click.option("-f", "--follow", is_flag=True, help="Wait for more at the end of what is there.")
+@click.option(
+    "--timeout", type=click.FloatRange(min=0), metavar="SECONDS", help="Stop after this time."
+)
+@click.option(
+    "--all", "everything", is_flag=True,
+    help="Also begin, commit, heartbeats and what else changes nothing.",
+)  # fmt: skip
+@click.option(
+    "-o", "--output", type=click.Choice(("text", "json")), default="text", show_default=True,
+    help="How to print them; json: one object a line.",
+)  # fmt: skip
+@cluster_options
+def peek(  # noqa: PLR0917 - click passes options by name
+    source: str,
+    target: bool,
+    start: str | None,
+    tables: tuple[str, ...],
+    count: int | None,
+    follow: bool,
+    timeout: float | None,
+    everything: bool,
+    output: str,
+    zookeeper: str,
+    root: str,
+) -> None:
+    """Print the records of SOURCE, and change nothing anywhere.
+
+    SOURCE is a PIPELINE; a channel FILE, or FILE:PIPELINE; or an address:
+    kafka://HOST:PORT[,HOST:PORT]/TOPIC[/PARTITION], mysql://USER@HOST[:PORT], with the password in
+    SETL_PEEK_PASSWORD. Rows and DDL are shown, each row with its columns before and after.
+
+    Without --from: of Kafka the last records that are there, 10 or -n of them; of a binlog what
+    comes from now on. From a place: what is there up to now, and with --follow what comes. From
+    latest: what comes, until interrupted, -n or --timeout.
+    """
+    subject = _subject(source, zookeeper, root, target=target)
+    wanted = Wanted(tuple(_pattern(table) for table in tables), everything)
+    place = None if start is None else _place(start, subject)
+    if start is None and isinstance(subject, Binlog) and sys.stderr.isatty():
+        click.echo("waiting for what comes; --from shows what is there", err=True)
+    records = look(subject, place, wanted, last=count or _LAST, follow=follow)
+    if place is None and follow and isinstance(subject, Topic):
+        count = None  # it says how many of the last ones come first
+    try:
+        with closing(records):
+            _print_all(records, output, count, timeout)
+    except BrokenPipeError:
+        # Whoever reads has had enough, as `head` does. What is still buffered has to go somewhere
+        # when Python ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _print_all(
+    records: Iterable[SeenRecord | None], output: str, count: int | None, timeout: float | None
+) -> None:
+    deadline = None if timeout is None else time.monotonic() + timeout
+    show = _print_json if output == "json" else _text_printer()
+    shown = 0
+    for record in records:
+        if record is None:
+            sys.stdout.flush()
+        else:
+            show(record)
+            shown += 1
+        if shown == count or (deadline is not None and time.monotonic() >= deadline):
+            break
+    sys.stdout.flush()
+
+
+def _print_json(record: SeenRecord) -> None:
+    print(json_line(record))
+
+
+def _text_printer() -> Callable[[SeenRecord], None]:
+    if not sys.stdout.isatty():
+        return lambda record: print(*(line.text for line in text_lines(record)), sep="\n")
+    out = console()
+
+    def show(record: SeenRecord) -> None:
+        for line in text_lines(record):
+            out.print(Text(line.text, _STYLES.get(line.role, "")), soft_wrap=True)
+
+    return show
+
+
+def _subject(source: str, zookeeper: str, root: str, *, target: bool) -> Subject:
+    if "://" in source:
+        if target:
+            raise click.UsageError("--target is for pipelines; an address says what it is")
+        return subject_at(source, os.environ.get(_PASSWORD, ""))
+    pipeline = _in_file(source)
+    if pipeline is None:
+        with joined(zookeeper, root) as arbiter:
+            facts = arbiter.facts()
+            ident = pipeline_named(facts, source)
+            pipeline = pipeline_config(facts.channels[ident.channel], ident)
+    return target_subject(pipeline) if target else source_subject(pipeline)
+
+
+def _in_file(source: str) -> Pipeline | None:
+    """The pipeline of a channel file, None if there is no such file."""
+    file, name = source, ""
+    if not Path(file).is_file():
+        file, _, name = source.rpartition(":")
+        if not file or not Path(file).is_file():
+            return None
+    channel = resolve_and_parse(read_channel_definition(Path(file)), os.environ)
+    found = [p for p in channel.pipelines if name in ("", p.name)]
+    if len(found) == 1:
+        return found[0]
+    known = ", ".join(f"{file}:{p.name}" for p in channel.pipelines)
+    what = f"has no pipeline {name!r}" if name else "has several pipelines"
+    raise click.UsageError(f"{file} {what}; write one of {known}")
+
+
+def _place(text: str, subject: Subject) -> Place:
+    try:
+        return parse_place(text, subject.config)
+    except ConfigurationError as error:
+        raise click.UsageError(str(error)) from None
+
+
+def _pattern(text: str) -> TablePattern:
+    try:
+        try:
+            return parse_tables(text)
+        except PatternError:
+            return parse_tables(f"*.{text}")  # a table of any schema
+    except PatternError as error:
+        raise click.BadParameter(f"{text!r} {error}", param_hint="--table") from None
