@@ -9,18 +9,18 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
-from main_job.audit import audit
+from main_job.audit import Audit, audit
 from main_job.report import PipelineResult, Result, show
-from main_job.sites import channel_files, environment, prepare
-from main_job.watching import PIPELINES, SearchProbe, Watch, site_lags
+from main_job.sites import RELAY, channel_files, environment, prepare, topic_of
+from main_job.watching import PIPELINES, RELAYS, SearchProbe, Watch, site_lags, topic_end
 from main_job.writer import SiteWriter
-from setl.model.position import BinlogPosition
+from setl.model.position import BinlogPosition, KafkaPosition, Position
 from setl.pipeline.progress import percentile
 from setl_drills.binlog import binlog_end
 from setl_drills.nodes import SESSION_TIMEOUT, Cluster
@@ -37,7 +37,9 @@ class Job:
         self.console = console
         self.options = options
         self.started = time.monotonic()
-        self.stack = Stack(mariadb=2, zookeeper=1, elasticsearch=True)
+        self.stack = Stack(mariadb=2, zookeeper=1, elasticsearch=True, kafka=options.via_kafka)
+        self.relays = ("r1", "r2") if options.via_kafka else ()
+        self.names = (*RELAYS, *PIPELINES) if options.via_kafka else PIPELINES
         self.result = Result(session_timeout=SESSION_TIMEOUT)
 
     def say(self, text: str) -> None:
@@ -46,7 +48,8 @@ class Job:
 
     def run(self) -> Result:
         """All steps; the servers are stopped at the end whatever happens."""
-        self.say("starting ZooKeeper, two MariaDB servers and Elasticsearch")
+        more = ", Elasticsearch and Kafka" if self.relays else " and Elasticsearch"
+        self.say(f"starting ZooKeeper, two MariaDB servers{more}")
         with self.stack:
             a, b = self.stack.mariadb
             prepare(a, "a")
@@ -70,45 +73,59 @@ class Job:
 
     def _bring_up(self) -> None:
         a, b = self.stack.mariadb
-        for name, text in channel_files(a, b, self.stack.elasticsearch_url).items():
+        brokers = self.stack.kafka_brokers if self.relays else ""
+        files = channel_files(a, b, self.stack.elasticsearch_url, brokers)
+        for name, text in files.items():
             path = self.stack.folder / f"{name}.yaml"
             path.write_text(text)
             self.cluster.run("apply", str(path))
+        self.watch = Watch(self.cluster, self.names)
         self.say("starting node n1, then n2 as its hot standby")
         self.cluster.start_node("n1", free_port())
         self.cluster.start_node("n2", free_port())
+        if self.relays:
+            self._start_relays()
         self.wait_for("both nodes to be warm", lambda: all(map(self._warm, ("n1", "n2"))), 120)
         check = self.cluster.run("check", str(self.stack.folder / "sites.yaml"))
         self.say(f"setl check: {check.stdout.strip().splitlines()[-1]}")
         for name in ("sites", "search"):
             self.cluster.run("start", name, "--no-wait")
-        self.watch = Watch(self.cluster)
-        self.wait_for("all pipelines to run", self._all_running, 60)
+        self.wait_for("all pipelines to run", lambda: self._running(self.names), 60)
         for name, view in self.watch.pipelines.items():
-            if view.leader != "n1":  # it was slow, and the preference is no guarantee
-                self.cluster.run("switchover", name, "--to", "n1", "--yes")
+            first = "r1" if name in RELAYS else "n1"
+            if view.leader != first:  # it was slow, and the preference is no guarantee
+                self.cluster.run("switchover", name, "--to", first, "--yes")
         self.watch.start()
+
+    def _start_relays(self) -> None:
+        """Relays make the topics that all else reads, so they come first."""
+        self.say("starting relay r1, then r2 as its hot standby")
+        for nid in self.relays:
+            self.cluster.start_relay(nid, free_port())
+        self.wait_for("both relays to be ready", lambda: all(map(self._warm, self.relays)), 60)
+        self.cluster.run("start", RELAY, "--no-wait")
+        self.wait_for("the relays to run", lambda: self._running(RELAYS), 60)
 
     def _warm(self, nid: str) -> bool:
         status = self.cluster.status(nid)
         return bool(status and status["warm"] and status["contact"] == "connected")
 
-    def _all_running(self) -> bool:
+    def _running(self, names: Sequence[str]) -> bool:
         self.watch.look()
-        return all(v.state == "running" for v in self.watch.pipelines.values())
+        return all(self.watch.pipelines[name].state == "running" for name in names)
 
     def wait_for(self, what: str, condition: Callable[[], bool], limit: float) -> None:
         """Wait for a condition; TimeoutError says what for."""
         deadline = time.monotonic() + limit
         while not condition():
             for nid, process in self.cluster.nodes.items():
-                if not process.running and nid != self._killed:
+                if not process.running and nid not in self._killed:
                     raise process.failure("ended while waiting for " + what)
             if time.monotonic() > deadline:
                 raise TimeoutError(f"waited {limit:.0f} s for {what}")
             time.sleep(0.1)
 
-    _killed = ""
+    _killed: tuple[str, ...] = ()
 
     def _write_and_kill(self) -> None:
         a, b = self.stack.mariadb
@@ -133,12 +150,7 @@ class Job:
             and time.monotonic() < limit
         ):
             time.sleep(0.02)
-        process = self.cluster.nodes["n1"]
-        self._killed = "n1"
-        self.killed_at = time.time()
-        os.kill(process.pid, signal.SIGKILL)  # its JVM and workers find out by themselves
-        self.result.kill_during = "while that transaction was being applied"
-        self.say("[bold]killed n1, the active node, with SIGKILL[/]; both sites go on writing")
+        self._kill()
         self._show_until(self.options.seconds)
         for writer in self.writers:
             writer.stop()
@@ -147,6 +159,18 @@ class Job:
             if writer.error is not None:
                 raise writer.error
         self.say("both sites stopped writing")
+
+    def _kill(self) -> None:
+        """SIGKILL to whatever is active; the JVM and workers find out by themselves."""
+        active = {"n1": "the active node"} | ({"r1": "the active relay"} if self.relays else {})
+        self._killed = tuple(active)
+        self.killed_at = time.time()
+        for nid in active:
+            os.kill(self.cluster.nodes[nid].pid, signal.SIGKILL)
+        self.result.killed = " and ".join(active.values())
+        self.result.kill_during = "while that transaction was being applied"
+        names = " and ".join(f"{nid}, {what}," for nid, what in active.items())
+        self.say(f"[bold]killed {names} with SIGKILL[/]; both sites go on writing")
 
     def _show_until(self, seconds: float) -> None:
         """Lines of progress until the writers have written for so long."""
@@ -173,8 +197,13 @@ class Job:
         self.written = {w.site: w.written for w in self.writers}
         self.say("waiting for the lag to reach zero")
         self.wait_for("both sites to be in step", self._sites_in_step, 90)
-        end = binlog_end(self.stack.mariadb[0])
-        self.wait_for("the index to be in step", lambda: self._search_is_past(end), 90)
+        end: Position = binlog_end(self.stack.mariadb[0])
+        if self.relays:
+            self.wait_for("the relay to be in step", lambda: self._is_past(f"{RELAY}/a", end), 90)
+            end = topic_end(self.stack.kafka_brokers, topic_of("a"))
+        self.wait_for(
+            "the index to be in step", lambda: self._is_past("search/a-to-search", end), 90
+        )
         self.probe.stop()
         self._show_progress()
 
@@ -184,13 +213,18 @@ class Job:
             for name, site in (("sites/a-to-b", "a"), ("sites/b-to-a", "b"))
         )
 
-    def _search_is_past(self, end: BinlogPosition) -> bool:
-        file, _, offset = str(self._figure("search/a-to-search", "position")).rpartition(":")
+    def _is_past(self, name: str, end: Position) -> bool:
+        """Whether a pipeline has come to a place, which its figures write as text."""
+        text = str(self._figure(name, "position"))
+        if isinstance(end, KafkaPosition):
+            return int(text.rpartition("@")[2] or 0) >= end.offset
+        file, _, offset = text.rpartition(":")
         return bool(file) and BinlogPosition(file, int(offset)).order >= end.order
 
     def _figure(self, name: str, figure: str) -> Any:
         """A figure of the new leader; rows_total counts over all leaderships, each row once."""
-        status = self.cluster.status("n2") or {"pipelines": []}
+        leader = "r2" if name in RELAYS else "n2"
+        status = self.cluster.status(leader) or {"pipelines": []}
         for line in status["pipelines"]:
             if f"{line['channel']}/{line['pipeline']}" == name:
                 return line["figures"][figure]
@@ -210,35 +244,36 @@ class Job:
             "sites/b-to-a": site_lags(a, "b"),
             "search/a-to-search": self.probe.lags(),
         }
-        source = {"sites/a-to-b": "a", "sites/b-to-a": "b", "search/a-to-search": "a"}
-        target = {"sites/a-to-b": "b", "sites/b-to-a": "a"}
-        for name in PIPELINES:
-            view = self.watch.pipelines[name]
-            last = view.epochs[max(view.epochs)]
-            mysql = name in target
-            written = self.written[source[name]].rows
-            if not mysql:  # the index gets what B wrote too, as it arrives at A
-                written = audits["a"].by_table.total() - audits["a"].by_table["probe_b"]
-            self.result.pipelines.append(
-                PipelineResult(
-                    pipeline=name,
-                    written=written,
-                    applied=int(self._figure(name, "rows_total")),
-                    redelivered=int(last["rows_redelivered"]) if mysql else None,
-                    loopback=view.total("rows_loopback"),
-                    failover_seconds=(
-                        last["first_applied_at"] - self.killed_at
-                        if last["first_applied_at"]
-                        else None
-                    ),
-                    lag_p50=percentile(lags[name], 0.5),
-                    lag_p99=percentile(lags[name], 0.99),
-                    differences=sum(
-                        int(t["differences"]) for t in self.result.tables if t["pipeline"] == name
-                    ),
-                    echoes=audits[target[name]].echoes if mysql else None,
-                )
-            )
+        for name in self.names:
+            self.result.pipelines.append(self._result(name, audits, lags))
+
+    def _result(
+        self, name: str, audits: dict[str, Audit], lags: dict[str, list[float]]
+    ) -> PipelineResult:
+        view = self.watch.pipelines[name]
+        last = view.epochs[max(view.epochs)]
+        target = {"sites/a-to-b": "b", "sites/b-to-a": "a"}.get(name)
+        if target is not None:
+            written = self.written["a" if target == "b" else "b"].rows
+        elif name in RELAYS:  # everything, whoever wrote it
+            written = audits[name[-1]].by_table.total()
+        else:  # the index gets what B wrote too, as it arrives at A
+            written = audits["a"].by_table.total() - audits["a"].by_table["probe_b"]
+        differing = [t for t in self.result.tables if t["pipeline"] == name]
+        applied_at = last["first_applied_at"]
+        seen = lags.get(name)
+        return PipelineResult(
+            pipeline=name,
+            written=written,
+            applied=int(self._figure(name, "rows_total")),
+            redelivered=int(last["rows_redelivered"]) if target else None,
+            loopback=view.total("rows_loopback"),
+            failover_seconds=applied_at - self.killed_at if applied_at else None,
+            lag_p50=view.lag_p50 if seen is None else percentile(seen, 0.5),
+            lag_p99=view.lag_p99 if seen is None else percentile(seen, 0.99),
+            differences=(None if name in RELAYS else sum(int(t["differences"]) for t in differing)),
+            echoes=audits[target].echoes if target else None,
+        )
 
     def _keep(self) -> None:
         a, b = self.stack.mariadb
@@ -272,6 +307,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="deploy/quickstart", description=__doc__)
     parser.add_argument("--keep", action="store_true", help="leave everything running at the end")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures to FILE")
+    parser.add_argument(
+        "--via-kafka",
+        action="store_true",
+        help="relays write both binlogs to Kafka, and everything else reads them there",
+    )
     parser.add_argument("--rate", type=int, default=300, help="rows a second and site (300)")
     parser.add_argument("--seconds", type=float, default=60, help="how long both sites write (60)")
     options = parser.parse_args()

@@ -24,7 +24,7 @@ class PipelineResult:
         failover_seconds: from SIGKILL to the first batch applied by the new leader.
         lag_p50: median seconds from commit to visible.
         lag_p99: 99th percentile of the same.
-        differences: keys that differ after the end; must be 0.
+        differences: keys that differ after the end; must be 0. None for a topic.
         echoes: rows that came back to where they were written; must be 0. None for a target
             that nobody reads from.
     """
@@ -37,7 +37,7 @@ class PipelineResult:
     failover_seconds: float | None
     lag_p50: float | None
     lag_p99: float | None
-    differences: int
+    differences: int | None
     echoes: int | None
 
     @property
@@ -51,6 +51,7 @@ class Result:
     """All figures of a run."""
 
     pipelines: list[PipelineResult] = field(default_factory=list)
+    killed: str = ""
     kill_during: str = ""
     seconds: float = 0.0
     session_timeout: float = 0.0
@@ -86,13 +87,13 @@ def show(console: Console, result: Result) -> None:
             _seconds(line.lag_p50),
             _seconds(line.lag_p99),
             _must_be_zero(line.differences),
-            "-" if line.echoes is None else _must_be_zero(line.echoes),
+            _must_be_zero(line.echoes),
         )
     console.print(table)
     if result.good:
         console.print(
-            f"[bold green]All equal, nothing echoed[/] — in {result.seconds:.0f} s, with the active"
-            f" node killed {result.kill_during}."
+            f"[bold green]All equal, nothing echoed[/] — in {result.seconds:.0f} s, with"
+            f" {result.killed} killed {result.kill_during}."
         )
         return
     console.print("[bold red]Not equal:[/]")
@@ -111,5 +112,7 @@ def _seconds(value: float | None) -> str:
     return "-" if value is None else f"{value:.2f} s"
 
 
-def _must_be_zero(count: int) -> str:
+def _must_be_zero(count: int | None) -> str:
+    if count is None:
+        return "-"
     return "[green]0[/]" if count == 0 else f"[bold red]{count:,}[/]"

@@ -6,10 +6,13 @@ from typing import Any
 
 import yaml
 
-from setl.mysql.statements import resource_statements
+from setl.mysql.statements import system_table_statements
 from setl_embedded import MariaDb
 
 SCHEMA = "shop"
+RELAY = "relay"
+"""The channel of the relays."""
+
 TABLES = ("customers", "orders", "order_items")
 
 _CREATE = (
@@ -41,50 +44,58 @@ _ARRIVED = ", arrived DATETIME(6) NOT NULL DEFAULT CURRENT_TIMESTAMP(6)"
 def prepare(server: MariaDb, site: str) -> None:
     """Create setl's system tables and the shop's tables on one site."""
     with server.connect() as connection, connection.cursor() as cursor:
-        for name in ("retl.sql", "fence.sql"):
-            for statement in resource_statements(name):
-                cursor.execute(statement)
-        for statement in _CREATE:
+        for statement in (*system_table_statements(), *_CREATE):
             cursor.execute(statement)
         for written_at in ("a", "b"):
             more = "" if written_at == site else _ARRIVED
             cursor.execute(_PROBE.format(site=written_at, more=more))
 
 
-def channel_files(a: MariaDb, b: MariaDb, elasticsearch_url: str) -> dict[str, str]:
-    """The two channels as YAML, by name; passwords are references to the environment."""
+def channel_files(
+    a: MariaDb, b: MariaDb, elasticsearch_url: str, brokers: str = ""
+) -> dict[str, str]:
+    """The channels as YAML, by name; passwords are references to the environment.
 
-    def mysql(server: MariaDb, password: str) -> dict[str, Any]:
-        return {
-            "type": "mysql",
-            "host": server.host,
-            "port": server.port,
-            "user": server.user,
-            "password": password,
+    With `brokers`, relays write both sites' changes to Kafka, and what joins the sites reads
+    them there.
+    """
+    site_a, site_b = _mysql(a, "${SHOP_A_PASSWORD}"), _mysql(b, "${SHOP_B_PASSWORD}")
+    from_a, from_b = site_a, site_b
+    files: dict[str, Any] = {}
+    if brokers:
+        files[RELAY] = {
+            "channel": RELAY,
+            "pipelines": [
+                {
+                    "name": site,
+                    "source": source,
+                    "target": _topic(brokers, site),
+                    "tables": [{"from": f"{SCHEMA}.*"}],
+                    "nodes": {"prefer": ["r1"]},
+                }
+                for site, source in (("a", site_a), ("b", site_b))
+            ],
         }
-
-    def shop_tables(probe: str) -> list[dict[str, Any]]:
-        return [{"from": f"{SCHEMA}.{name}"} for name in (*TABLES, f"probe_{probe}")]
-
+        from_a = _subscription(brokers, "a", site_a)
+        from_b = _subscription(brokers, "b", site_b)
     # So that one node leads all three, and its death hits all of them.
     nodes = {"prefer": ["n1"]}
-    site_a, site_b = mysql(a, "${SHOP_A_PASSWORD}"), mysql(b, "${SHOP_B_PASSWORD}")
-    sites = {
+    files["sites"] = {
         "channel": "sites",
         "pipelines": [
             {"name": name, "source": source, "target": target, "tables": tables, "nodes": nodes}
             for name, source, target, tables in (
-                ("a-to-b", site_a, site_b, shop_tables("a")),
-                ("b-to-a", site_b, site_a, shop_tables("b")),
+                ("a-to-b", from_a, site_b, _shop_tables("a")),
+                ("b-to-a", from_b, site_a, _shop_tables("b")),
             )
         ],
     }
-    search = {
+    files["search"] = {
         "channel": "search",
         "pipelines": [
             {
                 "name": "a-to-search",
-                "source": site_a,
+                "source": from_a,
                 "target": {"type": "elasticsearch", "hosts": [elasticsearch_url]},
                 "tables": [
                     {"from": f"{SCHEMA}.customers"},
@@ -101,8 +112,36 @@ def channel_files(a: MariaDb, b: MariaDb, elasticsearch_url: str) -> dict[str, s
     }
     return {
         name: yaml.safe_dump(content, sort_keys=False, allow_unicode=True)
-        for name, content in (("sites", sites), ("search", search))
+        for name, content in files.items()
     }
+
+
+def topic_of(site: str) -> str:
+    """The topic that has a site's changes."""
+    return f"{SCHEMA}-{site}"
+
+
+def _mysql(server: MariaDb, password: str) -> dict[str, Any]:
+    return {
+        "type": "mysql",
+        "host": server.host,
+        "port": server.port,
+        "user": server.user,
+        "password": password,
+    }
+
+
+def _topic(brokers: str, site: str) -> dict[str, Any]:
+    return {"type": "dts", "brokers": [brokers], "topic": topic_of(site)}
+
+
+def _subscription(brokers: str, site: str, database: dict[str, Any]) -> dict[str, Any]:
+    known = {key: value for key, value in database.items() if key != "type"}
+    return {**_topic(brokers, site), "start": "earliest", "database": known}
+
+
+def _shop_tables(probe: str) -> list[dict[str, Any]]:
+    return [{"from": f"{SCHEMA}.{name}"} for name in (*TABLES, f"probe_{probe}")]
 
 
 def environment(a: MariaDb, b: MariaDb) -> dict[str, str]:

@@ -6,15 +6,21 @@ import json
 import threading
 import time
 import urllib.request
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.error import URLError
 
-from main_job.sites import SCHEMA
+from kafka import KafkaConsumer
+from kafka.structs import TopicPartition
+
+from main_job.sites import RELAY, SCHEMA
+from setl.model.position import KafkaPosition
 from setl_drills.nodes import Cluster
 from setl_embedded import MariaDb
 
 PIPELINES = ("sites/a-to-b", "sites/b-to-a", "search/a-to-search")
+RELAYS = (f"{RELAY}/a", f"{RELAY}/b")
 _FIGURES = ("rows_applied", "rows_loopback", "rows_redelivered", "upserts", "deletes", "retries")
 
 
@@ -26,6 +32,8 @@ class PipelineView:
     state: str = "-"
     error: str = ""
     lag: float | None = None
+    lag_p50: float | None = None
+    lag_p99: float | None = None
     epochs: dict[int, dict[str, Any]] = field(default_factory=dict)
 
     def total(self, figure: str) -> int:
@@ -36,9 +44,9 @@ class PipelineView:
 class Watch(threading.Thread):
     """Polls every node, a few times a second, until stopped."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: Cluster, pipelines: Sequence[str]) -> None:
         super().__init__(name="watch", daemon=True)
-        self.pipelines = {name: PipelineView() for name in PIPELINES}
+        self.pipelines = {name: PipelineView() for name in pipelines}
         self._cluster = cluster
         self._stopping = threading.Event()
 
@@ -61,6 +69,7 @@ class Watch(threading.Thread):
         figures = line["figures"]
         view.leader, view.state = nid, figures["state"]
         view.error, view.lag = figures["error"], figures["lag"]
+        view.lag_p50, view.lag_p99 = figures["lag_p50"], figures["lag_p99"]
         view.epochs[line["epoch"]] = {
             **{name: figures[name] for name in _FIGURES},
             "first_applied_at": figures["first_applied_at"],
@@ -71,6 +80,16 @@ class Watch(threading.Thread):
         """Stop polling."""
         self._stopping.set()
         self.join(5)
+
+
+def topic_end(brokers: str, topic: str) -> KafkaPosition:
+    """Where a topic's only partition ends."""
+    consumer = KafkaConsumer(bootstrap_servers=brokers)
+    try:
+        place = TopicPartition(topic, 0)
+        return KafkaPosition(topic, 0, consumer.end_offsets([place])[place])
+    finally:
+        consumer.close(autocommit=False)
 
 
 def site_lags(receiver: MariaDb, site: str) -> list[float]:

@@ -10,12 +10,13 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from mysql_event_stream import BinlogClient
 
 from setl.codec.binlog.header import BinlogHeaderReader
 from setl.codec.binlog.rows import BinlogRowCodec
-from setl.model.change import Row
+from setl.model.change import DecodedRows, Op, Row
 from setl.model.entry import Entry, EntryKind
 from setl.model.position import BinlogPosition
 from setl_embedded import MariaDb
@@ -45,6 +46,43 @@ class Transaction:
     def of_interest(self) -> bool:
         """Whether anything in it is looked at."""
         return bool(self.marks or self.fences or self.checkpoints or self.rows)
+
+
+class KeyChange(NamedTuple):
+    """A row change as far as a stream of them is compared: which row, and what happened to it.
+
+    Attributes:
+        table: without its schema.
+        op: what happened.
+        before: the row's id before, None for an insert.
+        after: its id after, None for a delete.
+    """
+
+    table: str
+    op: Op
+    before: int | None
+    after: int | None
+
+
+def key_changes(rows: DecodedRows) -> Iterator[KeyChange]:
+    """The changes of decoded rows of a drill's table."""
+    key = rows.schema.index["id"]
+    for before, after in rows.images:
+        yield KeyChange(rows.schema.table, rows.op, _number(before, key), _number(after, key))
+
+
+def _number(row: Row | None, place: int) -> int | None:
+    return None if row is None else int(str(row[place]))
+
+
+def read_changes(
+    server: MariaDb, schema: str, begin: BinlogPosition, end: BinlogPosition
+) -> Iterator[KeyChange]:
+    """All row changes of a schema between two places of a site's binlog, in their order."""
+    codec = BinlogRowCodec()
+    for entry in _entries(server, begin, end):
+        if entry.kind is EntryKind.ROWS and entry.schema == schema:
+            yield from key_changes(codec.decode(entry.payload, entry.context))
 
 
 def binlog_begin(server: MariaDb) -> BinlogPosition:

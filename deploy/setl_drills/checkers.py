@@ -6,11 +6,13 @@ is there, nothing else is, and money neither appears nor goes away.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from itertools import pairwise
 
+from setl.codec.dts.relayed import HEARTBEAT, RelayPlace
 from setl.load.marks import MAX_SLOTS, mark_id
 from setl_drills.binlog import Transaction
 
@@ -123,6 +125,42 @@ def _epoch(info: str) -> int:
     """The epoch in a mark's CHANNEL_INFO, see `setl.load.marks.mark_info`."""
     head = info.partition(".")[0]
     return int(head) if head.isdecimal() else 0
+
+
+@dataclass(frozen=True, slots=True)
+class StreamVerdict:
+    """How a stream of changes compares with what should be in it.
+
+    Attributes:
+        lost: changes that are missing.
+        repeated: changes that are there, but too often, or were never made.
+        moved: whether the order is wrong, though nothing is lost or repeated.
+    """
+
+    lost: int
+    repeated: int
+    moved: bool
+
+
+def check_stream(wanted: Sequence[Hashable], found: Sequence[Hashable]) -> StreamVerdict:
+    """Compare a stream with what should be in it, each as often and in the same order."""
+    should, are = Counter(wanted), Counter(found)
+    lost, repeated = (should - are).total(), (are - should).total()
+    moved = not lost and not repeated and list(wanted) != list(found)
+    return StreamVerdict(lost, repeated, moved)
+
+
+def check_places(places: Iterable[RelayPlace]) -> list[str]:
+    """Places of a partition grow from record to record; only heartbeats repeat theirs."""
+    problems: list[str] = []
+    last: RelayPlace | None = None
+    for place in places:
+        if last is not None and (
+            place.order < last.order or (place.order == last.order and place.ordinal != HEARTBEAT)
+        ):
+            problems.append(f"{place.encoded().decode()} follows {last.encoded().decode()}")
+        last = place
+    return problems
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""One setl node of a rehearsal: its process, its links to the servers, and what is done to it."""
+"""One process of a rehearsal, node or relay: its links to the servers, and what is done to it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _GONE_LIMIT = 20.0
 
 
 class Node:
-    """A node that can be killed, frozen, cut off and armed.
+    """A node, or a relay, that can be killed, frozen, cut off and armed.
 
     Attributes:
         nid: its id.
@@ -35,13 +35,24 @@ class Node:
         cluster: Cluster,
         links: Mapping[str, Sequence[Link]],
         secrets: Mapping[str, str],
+        master: str | None,
     ) -> None:
+        """Describe it; nothing is started.
+
+        Args:
+            nid: its id.
+            cluster: starts its process.
+            links: see the attribute.
+            secrets: variables with the passwords.
+            master: its Spark master; None for a relay, which has no Spark.
+        """
         self.nid = nid
         self.links = links
         self.failpoints = cluster.folder / f"{nid}.failpoints"
         self.failpoints.mkdir(exist_ok=True)
         self._cluster = cluster
         self._secrets = secrets
+        self._master = master
         self._frozen: list[Process] = []
 
     @property
@@ -76,10 +87,13 @@ class Node:
         process = self._cluster.nodes.get(self.nid)
         return process is not None and process.running
 
-    def start(self, master: str) -> None:
+    def start(self) -> None:
         """Start it; returns at once."""
         self._frozen = []
-        self._cluster.start_node(self.nid, free_port(), master, self.environment)
+        if self._master is None:
+            self._cluster.start_relay(self.nid, free_port(), self.environment)
+        else:
+            self._cluster.start_node(self.nid, free_port(), self._master, self.environment)
 
     def status(self) -> dict[str, Any] | None:
         """What it says of itself; None if it does not answer."""

@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.error import URLError
@@ -49,6 +49,7 @@ class Cluster:
         port: int,
         master: str = "local[2]",
         environment: Mapping[str, str] | None = None,
+        options: Sequence[str] = (),
     ) -> ServerProcess:
         """Start a node; returns at once.
 
@@ -57,9 +58,21 @@ class Cluster:
             port: of its HTTP interface.
             master: the Spark master.
             environment: variables of this node alone; they win over those of the cluster.
+            options: further options of ``setl node``.
         """
+        return self._start(["node", "--master", master, *options], nid, port, environment)
+
+    def start_relay(
+        self, nid: str, port: int, environment: Mapping[str, str] | None = None
+    ) -> ServerProcess:
+        """Start a relay process; as `start_node`."""
+        return self._start(["relay"], nid, port, environment)
+
+    def _start(
+        self, what: list[str], nid: str, port: int, environment: Mapping[str, str] | None
+    ) -> ServerProcess:
         command = [
-            self.setl, "node", "--id", nid, "--master", master, "--http", f"127.0.0.1:{port}",
+            self.setl, *what, "--id", nid, "--http", f"127.0.0.1:{port}",
             "--session-timeout", str(self.session_timeout),
         ]  # fmt: skip
         process = spawn(

@@ -125,7 +125,7 @@ class Rehearsal(Setting):
                 continue
             if planned:
                 until = fault.at + seconds
-                seconds = longest_gap(self.marks.since(key, fault.at), fault.at, until)
+                seconds = longest_gap(self.seen(key, fault.at) or (), fault.at, until)
             self._recovered(fault, key, seconds, bound)
             self.result.evidence.setdefault("epochs", []).append(
                 {"pipeline": key, "before": former, "after": epoch}
@@ -135,10 +135,15 @@ class Rehearsal(Setting):
         if key in self.marks.advances:
             return outage_until_epoch(self.marks.since(key, fault_at), fault_at, former)
         # Elasticsearch keeps no marks; there the leader's own word has to do.
+        applied = self._first_applied(key, former)
+        return (applied[0] - fault_at, applied[1]) if applied else None
+
+    def _first_applied(self, key: str, former: int) -> tuple[float, int] | None:
+        """When a leader of a newer epoch says that it first applied something, and its epoch."""
         for epoch, leadership in list(self.statuses.leaderships.get(key, {}).items()):
             applied = leadership.figures.get("first_applied_at")
             if epoch > former and applied:
-                return applied - fault_at, epoch
+                return applied, epoch
         return None
 
     def expect_resumption(self, fault: Fault, over_at: float, bound: float | None = None) -> None:
@@ -150,19 +155,19 @@ class Rehearsal(Setting):
             bound: seconds from `over_at` after which it is a problem; None for no bound.
         """
         for key in fault.struck:
-            if key not in self.marks.advances:
+            if self.seen(key, fault.at) is None:
                 continue
             try:
                 wait_for(
                     f"{key} to go on",
-                    lambda key=key: len(self.marks.since(key, over_at)) > 1,
+                    lambda key=key: len(self.seen(key, over_at) or ()) > 1,
                     _RECOVERY_LIMIT,
                 )
             except DidNotHappenError as error:
                 latest = self.statuses.latest(key)
                 self.problem(f"{error} ({latest.nid} says {latest.state}: {latest.error})")
                 continue
-            seen = self.marks.since(key, fault.at)
+            seen = self.seen(key, fault.at) or []
             seconds = longest_silence(seen, fault.at, seen[-1].at)
             late = fault.at + seconds - over_at
             self._recovered(fault, key, seconds, None)

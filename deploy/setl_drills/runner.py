@@ -68,7 +68,7 @@ class Runner:
     def run_one(self, world: World, drill: Drill, seed: int) -> DrillResult:
         """Run one drill with one seed in a world that is there."""
         begun = time.monotonic()
-        sizes = {nid: _size(node.log) for nid, node in world.nodes.items()}
+        sizes = {nid: _size(node.log) for nid, node in world.processes.items()}
         try:
             result = drill.run(world, seed)
         except Exception as error:  # noqa: BLE001 - shown as the drill's failure
@@ -86,7 +86,7 @@ class Runner:
         """What the nodes logged during one drill, and its result."""
         folder = self.folder / f"{result.drill}-{result.seed}"
         folder.mkdir(exist_ok=True)
-        for nid, node in world.nodes.items():
+        for nid, node in world.processes.items():
             with node.log.open("rb") as file:
                 file.seek(sizes[nid])
                 (folder / f"{nid}.log").write_bytes(file.read())

@@ -13,9 +13,10 @@ from arbiter.values import ChannelState, PipelineId
 from setl.config.reading import resolve_and_parse
 from setl.model.position import BinlogPosition
 from setl_drills.binlog import Transaction, binlog_end
+from setl_drills.checkers import Advance
 from setl_drills.node import Node
 from setl_drills.observing import MarkWatch, StatusWatch
-from setl_drills.tables import create_tables, drop_tables, to_search, two_way
+from setl_drills.tables import binlog_of, create_tables, drop_tables, to_search, two_way
 from setl_drills.waiting import wait_for
 from setl_drills.workload import SiteWriter
 from setl_drills.world import World
@@ -80,7 +81,7 @@ class Setting:
             for name, site in sites.items()
         }
         self.marks = MarkWatch({self.key("ab"): sites["b"], self.key("ba"): sites["a"]})
-        self.statuses = StatusWatch({n.nid: n.status for n in world.nodes.values()})
+        self.statuses = StatusWatch({n.nid: n.status for n in world.processes.values()})
 
     def __enter__(self) -> Self:
         self.world.mend(all_warm=self._calm)
@@ -91,13 +92,12 @@ class Setting:
             for site in sites.values():
                 create_tables(site, self.schema)
             self.begins = {name: binlog_end(site) for name, site in sites.items()}
-            self._offsets = {n.nid: n.log.stat().st_size for n in self.world.nodes.values()}
+            processes = self.world.processes.values()
+            self._offsets = {n.nid: n.log.stat().st_size for n in processes}
             for watch in (self.marks, self.statuses):
                 watch.start()
                 begun.callback(watch.stop)
-            for definition in self._definitions():
-                self._start_channel(definition)
-                begun.callback(self.world.remove_channel, definition["channel"])
+            self._start_channels(begun)
             begun.callback(self.world.heal)
             for writer in self.writers.values():
                 writer.open_accounts()
@@ -110,18 +110,20 @@ class Setting:
     def __exit__(self, *error: object) -> None:
         self._exit.close()
 
-    def _definitions(self) -> list[dict[str, Any]]:
-        definitions = [two_way(self.channel, self.schema, self.begins, FENCE_TIMEOUT)]
+    def _start_channels(self, begun: ExitStack) -> None:
+        """Start all channels; `begun` will remove them."""
+        sources = {name: binlog_of(name, begin) for name, begin in self.begins.items()}
+        self._start_channel(two_way(self.channel, self.schema, sources, FENCE_TIMEOUT), begun)
         if self.search_key:
             name = self.search_key.partition("/")[0]
-            definitions.append(to_search(name, self.schema, self.begins))
-        return definitions
+            self._start_channel(to_search(name, self.schema, sources["a"]), begun)
 
-    def _start_channel(self, definition: dict[str, Any]) -> None:
+    def _start_channel(self, definition: dict[str, Any], begun: ExitStack) -> None:
         # A mistake in it is said here, and not in the log of a node.
         resolve_and_parse(definition, next(iter(self.world.nodes.values())).environment)
         channel = self.world.arbiter.put_channel(definition["channel"], definition)
         self.world.arbiter.set_state(channel, ChannelState.START)
+        begun.callback(self.world.remove_channel, definition["channel"])
 
     def _flowing(self) -> bool:
         flowing = all(len(self.marks.advances[self.key(p)]) > 1 for p in ("ab", "ba"))
@@ -154,11 +156,15 @@ class Setting:
 
     def _leader(self, key: str) -> Node | None:
         mainstem = self.world.arbiter.mainstem(PipelineId(*key.split("/")))
-        return self.world.nodes.get(mainstem.nid) if mainstem else None
+        return self.world.processes.get(mainstem.nid) if mainstem else None
 
     def led_by(self, node: Node) -> list[str]:
         """The pipelines that a node leads now."""
         return [key for key in self.keys if self._leader(key) is node]
+
+    def seen(self, key: str, moment: float) -> list[Advance] | None:
+        """What was seen to arrive in a pipeline's target from a moment on; None if nobody looks."""
+        return self.marks.since(key, moment) if key in self.marks.advances else None
 
     def replaced_site(self, site: str, former: MariaDb) -> None:
         """Look at the server that took a site's place from now on."""

@@ -1,38 +1,30 @@
-"""A DTS subscription as a service delivers it: records of a table on a Kafka topic.
-
-What stands in a record: `schemas/Record.avsc`, and Alibaba's description of the data formats of
-a change tracking instance.
-"""
+"""A DTS subscription as a service delivers it: records of a table on a Kafka topic."""
 
 from __future__ import annotations
 
-import io
 import threading
 import time
-from typing import Any, cast
+from typing import Any
 
-import fastavro
-from fastavro import parse_schema
 from kafka import KafkaProducer
 
-from setl.codec.dts.wire import published_schema
+from setl.codec.binlog.table_map import ColumnType, WireColumn
+from setl.codec.dts.record_writer import DtsRecordWriter, TransactionFacts
+from setl.codec.dts.table_form import TableForm
+from setl.model.change import DecodedRows, Op
+from setl.model.position import BinlogPosition
+from setl.model.schema import Column, Kind, RowSchema
 
-_NAMESPACE = "com.alibaba.dts.formats.avro."
-_LONGLONG, _STRING, _VARCHAR = 8, 254, 253  # MySQL's column types, as a binlog numbers them
+_WRITER = DtsRecordWriter("8.0.28")
+_COLUMNS = {
+    Column("id", Kind.INTEGER): WireColumn(ColumnType.LONGLONG),
+    Column("site", Kind.TEXT): WireColumn(ColumnType.STRING),
+    Column("seq", Kind.INTEGER): WireColumn(ColumnType.LONGLONG),
+    Column("note", Kind.TEXT): WireColumn(ColumnType.VARCHAR),
+}
 SITE = "k"
 """What rows of a subscription have in their column `site`."""
 FIRST_ID = 2_000_000_000
-
-
-def _record_schema() -> Any:
-    *named, record = published_schema()
-    known: dict[str, Any] = {}
-    for declared in named:
-        parse_schema(declared, named_schemas=known)
-    return parse_schema(record, named_schemas=known)
-
-
-_SCHEMA = _record_schema()
 
 
 class Subscription(threading.Thread):
@@ -58,7 +50,8 @@ class Subscription(threading.Thread):
         super().__init__(name="subscription", daemon=True)
         self.topic = topic
         self.committed: set[int] = set()
-        self._table = f"{schema}.entries"
+        table = RowSchema(schema, "entries", tuple(_COLUMNS), key=(0,))
+        self._form = TableForm(table, tuple(_COLUMNS.values()))
         self._brokers = brokers
         self._pace = pace
         self._sent: list[tuple[float, list[bytes]]] = []
@@ -102,11 +95,7 @@ class Subscription(threading.Thread):
     def _transaction(self) -> None:
         number, now = len(self._sent), time.time()
         ids = [FIRST_ID + number * 3 + place for place in range(3)]
-        records = [
-            _record(number, now, "BEGIN"),
-            *(_record(number, now, "INSERT", self._row(ident, number)) for ident in ids),
-            _record(number, now, "COMMIT"),
-        ]
+        records = self._records(number, now, ids)
         self._sent.append((now, records))
         self._send(now, records)
         self._producer.flush(30)
@@ -116,45 +105,14 @@ class Subscription(threading.Thread):
         for value in records:
             self._producer.send(self.topic, value, partition=0, timestamp_ms=int(at) * 1000)
 
-    def _row(self, ident: int, seq: int) -> dict[str, Any]:
-        columns = (
-            ("id", _LONGLONG), ("site", _STRING), ("seq", _LONGLONG), ("note", _VARCHAR),
-        )  # fmt: skip
-        return {
-            "objectName": self._table,
-            "tags": {"pk_uk_info": '{"PRIMARY":["id"]}'},
-            "fields": [{"name": name, "dataTypeNumber": number} for name, number in columns],
-            "afterImages": [_integer(ident), _text(SITE), _integer(seq), _text("by DTS 🦊")],
-        }
-
-
-def _integer(value: int) -> tuple[str, dict[str, Any]]:
-    return (_NAMESPACE + "Integer", {"precision": 8, "value": str(value)})
-
-
-def _text(value: str) -> tuple[str, dict[str, Any]]:
-    return (_NAMESPACE + "Character", {"charset": "utf8mb4", "value": value.encode()})
-
-
-def _record(number: int, at: float, operation: str, row: dict[str, Any] | None = None) -> bytes:
-    datum: dict[str, Any] = {
-        "version": 0,
-        "id": number,
-        "sourceTimestamp": int(at),
-        "sourcePosition": f"{number}@1",
-        "safeSourcePosition": f"{number}@1",
-        "sourceTxid": str(number),
-        "source": {"sourceType": "MySQL", "version": "8.0.28"},
-        "operation": operation,
-        "objectName": None,
-        "processTimestamps": None,
-        "tags": {},
-        "fields": None,
-        "beforeImages": None,
-        "afterImages": None,
-        "bornTimestamp": int(at),
-        **(row or {}),
-    }
-    out = io.BytesIO()
-    cast("Any", fastavro.schemaless_writer)(out, _SCHEMA, datum)
-    return out.getvalue()
+    def _records(self, number: int, now: float, ids: list[int]) -> list[bytes]:
+        place = BinlogPosition("binlog.000001", number)
+        transaction = _WRITER.transaction(TransactionFacts(place, int(now * 1000)))
+        images = [(None, (ident, SITE, number, "by DTS 🦊")) for ident in ids]
+        rows = DecodedRows(self._form.schema, Op.INSERT, list(images))
+        seconds = int(now)
+        return [
+            transaction.begin(number, seconds=seconds, position=place),
+            *transaction.rows(self._form, rows, first_id=number, seconds=seconds, position=place),
+            transaction.commit(number, seconds=seconds, position=place),
+        ]

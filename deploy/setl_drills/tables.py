@@ -20,6 +20,8 @@ FIRST_ID = {"a": 1, "b": 1_000_000_000}
 """Each site keeps to ids of its own: rows that both write need a conflict policy."""
 
 TABLES = ("entries", "accounts", "items", "bulk")
+RELAY = "relay"
+"""The pipeline of a relay's channel."""
 SEARCHED = ("entries", "accounts", "items")
 """Tables that the search index follows too."""
 
@@ -67,23 +69,52 @@ def _mysql(site: str) -> dict[str, Any]:
     }
 
 
-def _source(site: str, begins: Mapping[str, BinlogPosition]) -> dict[str, Any]:
+def binlog_of(site: str, begin: BinlogPosition) -> dict[str, Any]:
+    """A source: what a site writes, from one place of its binlog on."""
     # Not "latest", which would be a moment after the users have begun to write.
-    begin = begins[site]
     return {**_mysql(site), "start": {"file": begin.file, "offset": begin.offset}}
 
 
-def two_way(
-    channel: str, schema: str, begins: Mapping[str, BinlogPosition], fence_timeout: float
+def topic_of(brokers: str, topic: str) -> dict[str, Any]:
+    """A topic, in the form that a source and a target share.
+
+    Brokers say themselves where they are, so there is no link to them that could be cut.
+    """
+    return {"type": "dts", "brokers": [brokers], "topic": topic}
+
+
+def whole_topic(brokers: str, topic: str) -> dict[str, Any]:
+    """A source: all that is in a topic."""
+    return {**topic_of(brokers, topic), "start": "earliest"}
+
+
+def relay(
+    channel: str, schema: str, source: Mapping[str, Any], target: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """A channel that keeps both sites in step: pipelines ``ab`` and ``ba``."""
+    """A channel whose pipeline ``relay`` writes to a topic what a site writes."""
+    tables = [{"from": f"{schema}.{table}"} for table in TABLES]
+    pipeline = {"name": RELAY, "source": source, "target": target, "tables": tables}
+    return {"channel": channel, "pipelines": [pipeline]}
+
+
+def two_way(
+    channel: str, schema: str, sources: Mapping[str, Any], fence_timeout: float
+) -> dict[str, Any]:
+    """A channel that keeps both sites in step: pipelines ``ab`` and ``ba``.
+
+    Args:
+        channel: its name.
+        schema: of the tables.
+        sources: by site, where what it writes is read.
+        fence_timeout: seconds that an open transaction may hold a take-over up.
+    """
     tables = [{"from": f"{schema}.{table}"} for table in TABLES]
     return {
         "channel": channel,
         "pipelines": [
             {
                 "name": f"{source}{target}",
-                "source": _source(source, begins),
+                "source": sources[source],
                 "target": {**_mysql(target), "fence_timeout": fence_timeout},
                 "tables": tables,
             }
@@ -92,7 +123,7 @@ def two_way(
     }
 
 
-def to_search(channel: str, schema: str, begins: Mapping[str, BinlogPosition]) -> dict[str, Any]:
+def to_search(channel: str, schema: str, source: Mapping[str, Any]) -> dict[str, Any]:
     """A channel whose pipeline ``as`` keeps a search index in step with site A."""
     tables = [{"from": f"{schema}.{table}", "to": index_name(schema, table)} for table in SEARCHED]
     return {
@@ -100,7 +131,7 @@ def to_search(channel: str, schema: str, begins: Mapping[str, BinlogPosition]) -
         "pipelines": [
             {
                 "name": "as",
-                "source": _source("a", begins),
+                "source": source,
                 "target": {"type": "elasticsearch", "hosts": ["http://127.0.0.1:${DRILL_S_PORT}"]},
                 "tables": tables,
             }
@@ -109,21 +140,13 @@ def to_search(channel: str, schema: str, begins: Mapping[str, BinlogPosition]) -
 
 
 def from_kafka(channel: str, schema: str, brokers: str, topic: str) -> dict[str, Any]:
-    """A channel whose pipeline ``kb`` applies a DTS subscription to site B.
-
-    Brokers say themselves where they are, so there is no link to them that could be cut.
-    """
+    """A channel whose pipeline ``kb`` applies a DTS subscription to site B."""
     return {
         "channel": channel,
         "pipelines": [
             {
                 "name": "kb",
-                "source": {
-                    "type": "dts",
-                    "brokers": [brokers],
-                    "topic": topic,
-                    "start": "earliest",
-                },
+                "source": whole_topic(brokers, topic),
                 "target": _mysql("b"),
                 "tables": [{"from": f"{schema}.entries"}],
             }

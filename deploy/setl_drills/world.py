@@ -1,4 +1,4 @@
-"""The world of a rehearsal: servers, two nodes, and a link from each node to each server.
+"""The world of a rehearsal: servers, nodes, relays, and a link from each of these to each server.
 
 It is started once and serves drill after drill; between them it is mended: links are healed,
 frozen nodes go on, dead ones are started again.
@@ -7,7 +7,7 @@ frozen nodes go on, dead ones are started again.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +18,7 @@ from kazoo.client import KazooClient
 from arbiter.port import Conflict
 from arbiter.values import ChannelState, PipelineId
 from arbiter.zookeeper import ZooKeeperArbiter
-from setl.mysql.statements import resource_statements
+from setl.mysql.statements import system_table_statements
 from setl_drills.node import ZOOKEEPER, Node
 from setl_drills.nodes import Cluster
 from setl_drills.proxy import Links
@@ -32,18 +32,28 @@ _WARM_LIMIT = 400.0
 _STOP_LIMIT = 60.0
 _QUORUM = 3
 NODES = 3
+_RELAYS = 2
 
 Say = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """Which servers a drill needs besides two sites and one ZooKeeper server."""
+    """What a drill needs besides nodes, two sites and one ZooKeeper server.
+
+    Attributes:
+        quorum: three ZooKeeper servers.
+        search: an Elasticsearch server.
+        kafka: a Kafka broker.
+        replica: a replica of site A.
+        relays: processes of `setl relay`, one to lead and one to stand by.
+    """
 
     quorum: bool = False
     search: bool = False
     kafka: bool = False
     replica: bool = False
+    relays: bool = False
 
     def __or__(self, other: Needs) -> Needs:
         return Needs(
@@ -51,6 +61,7 @@ class Needs:
             search=self.search or other.search,
             kafka=self.kafka or other.kafka,
             replica=self.replica or other.replica,
+            relays=self.relays or other.relays,
         )
 
 
@@ -64,6 +75,7 @@ class World:
         sites: the MariaDB servers by name, ``a`` and ``b``.
         arbiter: a connection of the drills' own, which no drill cuts.
         nodes: the nodes by id.
+        relays: the relays by id, none if no drill needs them.
         say: where a line of progress goes.
         slack: seconds that outages may be longer than their bounds.
     """
@@ -96,6 +108,7 @@ class World:
         self.needs = needs
         self.say = say
         self.nodes: dict[str, Node] = {}
+        self.relays: dict[str, Node] = {}
         self._master = master
         self._exit = ExitStack()
         self.stack = Stack(
@@ -141,10 +154,11 @@ class World:
                 session_timeout=self.session_timeout,
             )
             starting.callback(self._stop_nodes)
-            names = [f"n{number}" for number in range(1, self._count + 1)]
-            self.say(f"starting nodes {', '.join(names)}")
-            for nid in names:
-                self.nodes[nid] = self._node(nid, secrets)
+            nodes = [f"n{number}" for number in range(1, self._count + 1)]
+            relays = [f"r{number}" for number in range(1, _RELAYS + 1) if self.needs.relays]
+            self.say(f"starting nodes {', '.join([*nodes, *relays])}")
+            self.nodes = {nid: self._node(nid, secrets, self._master) for nid in nodes}
+            self.relays = {nid: self._node(nid, secrets, None) for nid in relays}
             self.mend(all_warm=True)
             self._exit = starting.pop_all()
         return self
@@ -152,10 +166,17 @@ class World:
     def __exit__(self, *error: object) -> None:
         self._exit.__exit__(None, None, None)
 
+    @property
+    def processes(self) -> dict[str, Node]:
+        """Nodes and relays, by id."""
+        return {**self.nodes, **self.relays}
+
     def heal(self) -> None:
         """Undo all that drills do to links and processes, and start dead nodes again."""
         self.resume_zookeeper()
-        for node in self.nodes.values():
+        if self._kafka is not None and not self._kafka.running:
+            self._kafka.start()
+        for node in self.processes.values():
             node.heal()
             node.thaw()
             node.disarm()
@@ -166,26 +187,26 @@ class World:
 
         Args:
             all_warm: wait until all nodes are warm, so that no start of one takes time from the
-                others while something is measured; else until two are.
+                others while something is measured; else until two are. Relays are quick, and
+                waited for in any case.
 
         Raises:
             DidNotHappenError: the nodes do not get warm.
         """
         self.heal()
         wanted = len(self.nodes) if all_warm else min(2, len(self.nodes))
-        wait_for(f"{wanted} nodes to be warm", lambda: self._warm() >= wanted, _WARM_LIMIT)
-
-    def _warm(self) -> int:
-        for node in self.nodes.values():
-            if not node.running:
-                raise node.failure("ended although nobody killed it")
-        return sum(node.warm() for node in self.nodes.values())
+        for nodes, least in ((self.nodes, wanted), (self.relays, len(self.relays))):
+            wait_for(
+                f"{least} of {', '.join(nodes)} to be warm",
+                lambda nodes=nodes, least=least: _warm(nodes.values()) >= least,
+                _WARM_LIMIT,
+            )
 
     def restart_dead(self) -> None:
         """Start dead nodes again, without waiting for them to be warm."""
-        for node in self.nodes.values():
+        for node in self.processes.values():
             if not node.running:
-                node.start(self._master)
+                node.start()
 
     def replace_site_a(self) -> None:
         """Stop site A, and let its replica take its place at the same address for all nodes.
@@ -203,7 +224,7 @@ class World:
         former.stop()
         promote(follower)
         self.sites["a"], self.replica = follower, former
-        of_nodes = [link for node in self.nodes.values() for link in node.links["a"]]
+        of_nodes = [link for node in self.processes.values() for link in node.links["a"]]
         for link in (self._site_links["a"], *of_nodes):
             link.lead_to(follower.host, follower.port)
             link.reset()
@@ -235,8 +256,9 @@ class World:
             follow(self.replica, self.sites["a"])
 
     def others(self, node: Node) -> list[Node]:
-        """All nodes but one."""
-        return [other for other in self.nodes.values() if other is not node]
+        """Those who could lead in place of a node, or of a relay."""
+        alike = self.relays if node.nid in self.relays else self.nodes
+        return [other for other in alike.values() if other is not node]
 
     def remove_channel(self, name: str) -> None:
         """Stop a channel and take it out of the cluster; its nodes leave their seats."""
@@ -268,7 +290,7 @@ class World:
             member.resume()
         wait_for("ZooKeeper to serve", lambda: all(m.mode for m in self.zookeeper_members()), 60)
 
-    def _node(self, nid: str, secrets: dict[str, str]) -> Node:
+    def _node(self, nid: str, secrets: dict[str, str], master: str | None) -> Node:
         links = {
             ZOOKEEPER: [
                 self._links.add(f"{nid}-{m.name}", m.host, m.port) for m in self.zookeeper_members()
@@ -281,14 +303,14 @@ class World:
         search = self.stack.elasticsearch
         if search is not None:
             links["s"] = [self._links.add(f"{nid}-s", search.host, search.port)]
-        return Node(nid, self.cluster, links, secrets)
+        return Node(nid, self.cluster, links, secrets, master)
 
     def _close_kazoo(self) -> None:
         self._kazoo.stop()
         self._kazoo.close()
 
     def _stop_nodes(self) -> None:
-        for node in self.nodes.values():
+        for node in self.processes.values():
             node.thaw()
             node.heal()
         self.cluster.stop()
@@ -300,6 +322,13 @@ class World:
             if wanted
         ]
         return "".join(f", {name}" for name in others)
+
+
+def _warm(nodes: Collection[Node]) -> int:
+    for node in nodes:
+        if not node.running:
+            raise node.failure("ended although nobody killed it")
+    return sum(node.warm() for node in nodes)
 
 
 def _replica(folder: Path, site: MariaDb) -> MariaDb:
@@ -316,6 +345,5 @@ def _replica(folder: Path, site: MariaDb) -> MariaDb:
 
 def _install(site: MariaDb) -> None:
     with site.connect() as connection, connection.cursor() as cursor:
-        for name in ("retl.sql", "fence.sql"):
-            for statement in resource_statements(name):
-                cursor.execute(statement)
+        for statement in system_table_statements():
+            cursor.execute(statement)

@@ -8,6 +8,7 @@ from setl_embedded.errors import EmbeddedError
 from setl_embedded.mariadb import MariaDb
 from setl_embedded.noida import Elasticsearch, Kafka
 from setl_embedded.server import Server
+from setl_embedded.spark import SparkMaster, SparkWorker
 from setl_embedded.stack import Stack
 from setl_embedded.zookeeper import ZooKeeper, ZooKeeperEnsemble
 from setl_embedded.zookeeper_security import ZooKeeperSecurity
@@ -18,6 +19,8 @@ __all__ = [
     "Kafka",
     "MariaDb",
     "Server",
+    "SparkMaster",
+    "SparkWorker",
     "Stack",
     "ZooKeeper",
     "ZooKeeperEnsemble",

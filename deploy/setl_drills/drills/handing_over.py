@@ -32,7 +32,7 @@ def switchover(world: World, seed: int) -> DrillResult:
             key = rehearsal.key(pipeline)
             fault = rehearsal.fault(
                 f"setl switchover of {pipeline} from {leader.nid} to {follower.nid}",
-                lambda key=key, follower=follower: _command(
+                lambda key=key, follower=follower: run_command(
                     rehearsal, "switchover", key, "--to", follower.nid, "--yes"
                 ),
                 [key],
@@ -53,7 +53,7 @@ def scheduled_switchover(world: World, seed: int) -> DrillResult:
         due = time.time() + delay
         fault = rehearsal.fault(
             f"setl switchover of ab from {leader.nid}, in {delay:.1f} s",
-            lambda: _command(
+            lambda: run_command(
                 rehearsal, "switchover", key, "--at", f"+{delay:.1f}s", "--yes", "--no-wait"
             ),
             [key],
@@ -83,7 +83,7 @@ def crash_while_paused(world: World, seed: int) -> DrillResult:
         rehearsal.play(draw.uniform(0.3, 1.0))
         leader = rehearsal.leader()
         struck = rehearsal.led_by(leader)
-        _command(rehearsal, "pause", rehearsal.channel)
+        run_command(rehearsal, "pause", rehearsal.channel)
         fault = rehearsal.fault(f"SIGKILL to {leader.nid} while paused", leader.kill, struck)
         rehearsal.play(world.session_timeout + draw.uniform(2.0, 3.0))
         for key in struck:
@@ -94,14 +94,14 @@ def crash_while_paused(world: World, seed: int) -> DrillResult:
             late = rehearsal.marks.since(key, fault.at)
             rehearsal.require(not late, f"{key}: {len(late)} loads while it was paused")
         resumed = time.time()
-        _command(rehearsal, "resume", rehearsal.channel)
+        run_command(rehearsal, "resume", rehearsal.channel)
         fault.at = resumed
         rehearsal.expect_takeover(fault, None)
         world.restart_dead()
         return rehearsal.finish()
 
 
-def _command(rehearsal: Rehearsal, *arguments: str) -> Any:
+def run_command(rehearsal: Rehearsal, *arguments: str) -> Any:
     """Run a setl command; a refusal is a problem of the drill."""
     done = rehearsal.world.cluster.run(*arguments, "-o", "json", check=False)
     rehearsal.result.evidence.setdefault("commands", []).append(

@@ -1,0 +1,167 @@
+"""What readers of relays' topics see, through a client of the drills' own."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Literal, NamedTuple
+
+from kafka import KafkaConsumer
+from kafka.errors import KafkaError
+from kafka.structs import TopicPartition
+
+from setl.codec.dts.header import read_header
+from setl.codec.dts.relayed import LAST, RelayPlace, place_of
+from setl.codec.dts.rows import DtsRowCodec
+from setl.kafka.aborted import heed_ends
+from setl.model.entry import EntryKind
+from setl.model.position import BinlogPosition, KafkaPosition
+from setl_drills.binlog import KeyChange, key_changes
+from setl_drills.checkers import Advance
+from setl_drills.waiting import wait_for
+
+Isolation = Literal["read_committed", "read_uncommitted"]
+_READ_LIMIT = 60.0
+_POLL_MS = 100
+
+# Brokers that are away on purpose are no news.
+logging.getLogger("kafka").setLevel(logging.CRITICAL)
+
+
+class Record(NamedTuple):
+    """One record of a relay's topic.
+
+    Attributes:
+        place: its place in what the relay writes.
+        value: the DTS record.
+    """
+
+    place: RelayPlace
+    value: bytes
+
+    @property
+    def is_row(self) -> bool:
+        """Whether it is neither BEGIN nor COMMIT nor a heartbeat."""
+        return 0 < self.place.ordinal < LAST
+
+
+def read_topic(brokers: str, topic: str, isolation: Isolation) -> list[Record]:
+    """Read all that is in a topic with one partition now.
+
+    Args:
+        brokers: where.
+        topic: its name.
+        isolation: whether records of transactions that were ended without commit count too.
+
+    Raises:
+        DidNotHappenError: the end of the topic is not reached.
+        ValueError: something is in it that no relay wrote.
+    """
+    where, found = TopicPartition(topic, 0), list[Record]()
+
+    def at_the_end() -> bool:
+        found.extend(map(_record, _polled(consumer).get(where, ())))
+        return consumer.position(where) >= end
+
+    with _consumer(brokers, isolation, where) as consumer:
+        end = consumer.end_offsets([where])[where]
+        wait_for(f"the end of {topic} at {end}", at_the_end, _READ_LIMIT, interval=0)
+    return found
+
+
+def changes_in(records: Iterable[Record], schema: str) -> Iterator[KeyChange]:
+    """The row changes of a schema in records."""
+    codec, nowhere = DtsRowCodec(), KafkaPosition("", 0, 0)
+    for record in records:
+        entry = read_header(record.value, nowhere)
+        if entry.kind is EntryKind.ROWS and entry.schema == schema:
+            yield from key_changes(codec.decode(entry.payload, entry.context))
+
+
+def _record(record: Any) -> Record:
+    place = place_of(record.headers)
+    if place is None:
+        raise ValueError(f"{record.topic} at {record.offset}: a record that no relay wrote")
+    return Record(place, record.value)
+
+
+class TopicWatch(threading.Thread):
+    """Sees rows arrive in topics, when their readers may see them.
+
+    Attributes:
+        advances: by pipeline key of the relay, in order of time. The epoch is always 0: a record
+            does not tell under which one it was written.
+    """
+
+    def __init__(self, brokers: str, topics: Mapping[str, str]) -> None:
+        """Describe it.
+
+        Args:
+            brokers: where.
+            topics: by pipeline key, the topic that it writes.
+        """
+        super().__init__(name="topics", daemon=True)
+        self.advances: dict[str, list[Advance]] = {key: [] for key in topics}
+        self._brokers = brokers
+        self._keys = {topic: key for key, topic in topics.items()}
+        self._last: dict[str, RelayPlace] = {}
+        self._stopping = threading.Event()
+
+    def run(self) -> None:
+        """See `threading.Thread`."""
+        where = [TopicPartition(topic, 0) for topic in self._keys]
+        with _consumer(self._brokers, "read_committed", *where) as consumer:
+            while not self._stopping.is_set():
+                try:
+                    self._note(_polled(consumer))
+                except KafkaError:
+                    self._stopping.wait(0.1)  # a broker that is away comes back
+
+    def _note(self, polled: Mapping[TopicPartition, list[Any]]) -> None:
+        now = time.time()
+        for where, polled_records in polled.items():
+            key, records = self._keys[where.topic], [_record(r) for r in polled_records]
+            self._last[key] = records[-1].place
+            if any(record.is_row for record in records):
+                self.advances[key].append(Advance(now, 0))
+
+    def since(self, key: str, moment: float) -> list[Advance]:
+        """The arrivals seen from a moment on."""
+        return [a for a in list(self.advances[key]) if a.at >= moment]
+
+    def holds(self, key: str, position: BinlogPosition) -> bool:
+        """Whether a topic has all that a binlog has before a position."""
+        last = self._last.get(key)
+        return last is not None and last.order[1:3] >= position.order
+
+    def stop(self) -> None:
+        """Stop watching."""
+        self._stopping.set()
+        self.join(10)
+
+
+@contextmanager
+def _consumer(brokers: str, isolation: Isolation, *where: TopicPartition) -> Iterator[Any]:
+    consumer: Any = KafkaConsumer(
+        bootstrap_servers=brokers,
+        isolation_level=isolation,
+        enable_auto_commit=False,
+        fetch_max_wait_ms=_POLL_MS,
+        reconnect_backoff_max_ms=200,
+        check_crcs=False,
+    )
+    try:
+        heed_ends(consumer)
+        consumer.assign(list(where))
+        consumer.seek_to_beginning(*where)
+        yield consumer
+    finally:
+        consumer.close(autocommit=False)
+
+
+def _polled(consumer: Any) -> Mapping[TopicPartition, list[Any]]:
+    found: Mapping[TopicPartition, list[Any]] = consumer.poll(_POLL_MS, max_records=10_000)
+    return found

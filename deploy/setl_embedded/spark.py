@@ -1,0 +1,107 @@
+"""A Spark standalone cluster from PySpark's own programs: a master and its workers."""
+
+from __future__ import annotations
+
+import socket
+from importlib import resources
+from pathlib import Path
+
+from setl_embedded.ports import HOST, free_port
+from setl_embedded.server import Server
+
+
+class _Daemon(Server):
+    """A process that PySpark's ``spark-class`` starts, and turns into."""
+
+    def __init__(self, folder: Path | str, name: str) -> None:
+        super().__init__(folder, name)
+        self.port = free_port()
+        self._web_port = free_port()
+
+    def answers(self) -> bool:
+        """See `Server.answers`."""
+        with socket.socket() as tried:
+            tried.settimeout(1)
+            return tried.connect_ex((HOST, self._web_port)) == 0
+
+    def _spark_class(self, name: str, *arguments: str) -> list[str]:
+        program = resources.files("pyspark") / "bin" / "spark-class"
+        return [
+            "/usr/bin/env",
+            "SPARK_DAEMON_MEMORY=256m",
+            f"SPARK_LOCAL_IP={HOST}",
+            "bash",  # wheels do not always keep a script executable
+            str(program),
+            f"org.apache.spark.deploy.{name}",
+            "--host",
+            HOST,
+            "--port",
+            str(self.port),
+            "--webui-port",
+            str(self._web_port),
+            *arguments,
+        ]
+
+
+class SparkMaster(_Daemon):
+    """The master, which hands out its workers' cores.
+
+    Attributes:
+        port: where applications and workers connect.
+    """
+
+    def __init__(self, folder: Path | str, name: str = "spark-master") -> None:
+        """Describe it; nothing is started.
+
+        Args:
+            folder: for its log.
+            name: what errors and log files call it.
+        """
+        super().__init__(folder, name)
+
+    @property
+    def url(self) -> str:
+        """What an application takes as its master."""
+        return f"spark://{HOST}:{self.port}"
+
+    def _command(self) -> list[str]:
+        return self._spark_class("master.Master")
+
+
+class SparkWorker(_Daemon):
+    """A worker, which runs executors; they end with it."""
+
+    def __init__(
+        self,
+        folder: Path | str,
+        master: SparkMaster,
+        name: str = "spark-worker",
+        *,
+        cores: int = 1,
+        memory: str = "1g",
+    ) -> None:
+        """Describe it; nothing is started.
+
+        Args:
+            folder: for its log and the folders of its executors.
+            master: whom it works for.
+            name: what errors and log files call it.
+            cores: tasks that it runs at once.
+            memory: for its executors, as Spark writes it.
+        """
+        super().__init__(folder, name)
+        self._master = master
+        self._cores = cores
+        self._memory = memory
+
+    def _command(self) -> list[str]:
+        return self._spark_class(
+            "worker.Worker",
+            "--cores",
+            str(self._cores),
+            "--memory",
+            self._memory,
+            "--work-dir",
+            str(self.folder / "work"),
+            self._master.url,
+        )
