@@ -1,9 +1,12 @@
 """Servers for the tests of one run, each started when the first test asks for it."""
 
+import os
+
 import pytest
 from hypothesis import settings
 
 from setl_embedded import Elasticsearch, Kafka, MariaDb, ZooKeeper
+from tests.mysql_servers import VARIABLE, drop_new_databases, given_servers, prepare
 
 # A property test that fails must fail again: examples come from the test's own code, and a
 # busy machine makes none of them fail.
@@ -25,20 +28,28 @@ def stack_folder(tmp_path_factory):
     return tmp_path_factory.mktemp("stack")
 
 
+def _database_server(folder, number):
+    given = given_servers(os.environ.get(VARIABLE, ""))
+    if given:
+        server = given[number]
+        before = prepare(server)
+        yield server
+        drop_new_databases(server, before)
+        return
+    name = f"mariadb-{'ab'[number]}"
+    with MariaDb(folder / name, name, 101 + number, gtid_domain_id=1 + number) as server:
+        yield server
+
+
 @pytest.fixture(scope="session")
 def mariadb_a(stack_folder):
-    with MariaDb(
-        stack_folder / "mariadb-a", "mariadb-a", server_id=101, gtid_domain_id=1
-    ) as server:
-        yield server
+    """A server of either product, see `tests.mysql_servers`."""
+    yield from _database_server(stack_folder, 0)
 
 
 @pytest.fixture(scope="session")
 def mariadb_b(stack_folder):
-    with MariaDb(
-        stack_folder / "mariadb-b", "mariadb-b", server_id=102, gtid_domain_id=2
-    ) as server:
-        yield server
+    yield from _database_server(stack_folder, 1)
 
 
 @pytest.fixture(scope="session")

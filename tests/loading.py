@@ -4,11 +4,11 @@ import itertools
 import uuid
 from contextlib import closing
 
-from setl.load.mysql_fence import MysqlFence
-from setl.load.mysql_sink import MysqlSink, MysqlSinkSettings
+from setl.load.mysql.fence import MysqlFence
+from setl.load.mysql.sink import MysqlSink, MysqlSinkSettings
 from setl.load.port import LoadTicket
 from setl.mysql.connection import MysqlEndpoint
-from setl.mysql.statements import resource_statements
+from setl.mysql.statements import system_table_statements
 
 MARK = 4711
 
@@ -17,9 +17,10 @@ def unique(prefix):
     return f"{prefix}_{uuid.uuid4().hex[:12]}"
 
 
-def nonces():
+def nonces(prefix="n"):
+    """Sinks of one pipeline need prefixes of their own: a mark that stays as it is is an error."""
     numbers = itertools.count(1)
-    return lambda: f"n{next(numbers)}"
+    return lambda: f"{prefix}{next(numbers)}"
 
 
 def endpoint_of(server, **options):
@@ -32,9 +33,8 @@ def ticket_for(pipeline, *, epoch=1, batch_id=1, slot=0, channel="shop", nid="n1
 
 def create_system_tables(server):
     with closing(server.connect()) as connection, connection.cursor() as cursor:
-        for name in ("retl.sql", "fence.sql"):
-            for statement in resource_statements(name):
-                cursor.execute(statement)
+        for statement in system_table_statements():
+            cursor.execute(statement)
 
 
 def fence_for(server, ticket, timeout=1.0):

@@ -113,14 +113,17 @@ def write_json(figures: list[Figure], file: Path, *, master: str) -> None:
         }
         for f in figures
     ]
-    content = {
+    content = {**circumstances(), "master": master, "figures": rows}
+    file.write_text(json.dumps(content, indent=2) + "\n")
+
+
+def circumstances() -> dict[str, str]:
+    """Where and when it was measured."""
+    return {
         "at": datetime.now(UTC).isoformat(timespec="seconds"),
         "machine": f"{platform.system()} {platform.machine()}, {cpu_count()} cores",
         "python": platform.python_version(),
-        "master": master,
-        "figures": rows,
     }
-    file.write_text(json.dumps(content, indent=2) + "\n")
 
 
 def _number(rate: float | None) -> str:

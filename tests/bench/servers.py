@@ -11,7 +11,7 @@ from typing import Any
 
 from elasticsearch import Elasticsearch as Client
 
-from setl.mysql.statements import resource_statements
+from setl.mysql.statements import system_table_statements
 from setl_embedded import Elasticsearch, MariaDb
 from tests.bench.workloads import COLUMNS, Workload, create_table
 
@@ -99,6 +99,5 @@ def fresh_target(folder: Path, kind: str, workload: Workload) -> Iterator[Target
 def add_system_tables(server: MariaDb) -> None:
     """Create what `sql/` describes."""
     with server.connect() as connection, connection.cursor() as cursor:
-        for name in ("retl.sql", "fence.sql"):
-            for statement in resource_statements(name):
-                cursor.execute(statement)
+        for statement in system_table_statements():
+            cursor.execute(statement)

@@ -8,7 +8,8 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
@@ -33,6 +34,79 @@ _POLL_SECONDS = 0.02
 _PASSWORDS = {"source": "BENCH_SOURCE_PASSWORD", "target": "BENCH_TARGET_PASSWORD"}
 
 
+class Node:
+    """A node that stands by for one channel, which is stopped until `start`."""
+
+    def __init__(self, pid: int, http: str, arbiter: ZooKeeperArbiter, channel: str) -> None:
+        self.pid = pid
+        self._http = http
+        self._arbiter = arbiter
+        self._channel = channel
+
+    def start(self) -> None:
+        """Start the channel as `setl start` does it, without the second a command takes."""
+        change_state(self._arbiter, self._channel, ChannelState.START)
+
+    def figures(self) -> list[dict[str, Any]]:
+        """What each pipeline of the channel says about itself; none while it cannot be asked.
+
+        Raises:
+            RuntimeError: one of them has failed.
+        """
+        lines = (_status(self._http) or {}).get("pipelines", ())
+        found = [line["figures"] for line in lines if line["channel"] == self._channel]
+        for figures in found:
+            if figures["state"] == "failed":
+                raise RuntimeError(f"the pipeline failed: {figures['error']}")
+        return found
+
+
+@contextmanager
+def standby(folder: Path, channel: dict[str, Any], *, master: str) -> Iterator[Node]:
+    """A node that is warm.
+
+    Args:
+        folder: where logs go.
+        channel: the only channel that it knows of.
+        master: Spark master of the node.
+
+    Raises:
+        RuntimeError: it does not become warm, or the channel is refused.
+    """
+    # A ZooKeeper that knows of no earlier run: it would still hold its state and position.
+    folder = Path(mkdtemp(prefix="setl-", dir=folder))
+    with ZooKeeper(folder / "zookeeper") as zookeeper:
+        yield from _standby(folder, zookeeper.hosts, channel, master)
+
+
+def _standby(folder: Path, hosts: str, channel: dict[str, Any], master: str) -> Iterator[Node]:
+    file = folder / "bench.yaml"
+    file.write_text(yaml.safe_dump(channel))
+    setl = str(Path(sys.executable).with_name("setl"))
+    applied = subprocess.run(
+        [setl, "apply", str(file), "--zookeeper", hosts],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    if applied.returncode != 0:
+        raise RuntimeError(f"setl apply: {applied.stdout}{applied.stderr}")
+    port = free_port()
+    node = spawn(
+        "setl",
+        [setl, "node", "--id", "n1", "--zookeeper", hosts, "--master", master,
+         "--http", f"{HOST}:{port}"],
+        log=folder / "node.log", cwd=folder,
+    )  # fmt: skip
+    arbiter = ZooKeeperArbiter(hosts)
+    try:
+        http = f"http://{HOST}:{port}"
+        wait_for(lambda: (_status(http) or {}).get("warm"), _WARM_SECONDS, "the node is not warm")
+        arbiter.start()
+        yield Node(node.pid, http, arbiter, channel["channel"])
+    finally:
+        arbiter.close()
+        node.stop(timeout=30)
+
+
 def measure(
     folder: Path, source: MariaDb, written: Written, target: Target, *, master: str, limit: float
 ) -> Taken:
@@ -49,33 +123,16 @@ def measure(
     Raises:
         RuntimeError: it failed or did not end; says where the log is.
     """
-    # A ZooKeeper that knows of no earlier run: it would still hold its state and position.
-    folder = Path(mkdtemp(prefix="setl-", dir=folder))
     # Commands and node take passwords from their environment, which they have from here.
     os.environ[_PASSWORDS["source"]] = source.password
     if target.mariadb is not None:
         os.environ[_PASSWORDS["target"]] = target.mariadb.password
-    channel = folder / "bench.yaml"
-    channel.write_text(yaml.safe_dump(_channel(source, written, target)))
-    setl = str(Path(sys.executable).with_name("setl"))
-    with ZooKeeper(folder / "zookeeper") as zookeeper:
-        applied = subprocess.run(
-            [setl, "apply", str(channel), "--zookeeper", zookeeper.hosts],
-            capture_output=True, text=True, check=False,
-        )  # fmt: skip
-        if applied.returncode != 0:
-            raise RuntimeError(f"setl apply: {applied.stdout}{applied.stderr}")
-        port = free_port()
-        node = spawn(
-            "setl",
-            [setl, "node", "--id", "n1", "--zookeeper", zookeeper.hosts, "--master", master,
-             "--http", f"{HOST}:{port}"],
-            log=folder / "node.log", cwd=folder,
-        )  # fmt: skip
-        try:
-            return _run(node.pid, f"http://{HOST}:{port}", zookeeper.hosts, written, limit)
-        finally:
-            node.stop(timeout=30)
+    channel = _channel(source, written, target)
+    with standby(folder, channel, master=master) as node:
+        began, cpu = time.perf_counter(), cpu_seconds(node.pid)
+        node.start()
+        wait_for(lambda: _done(node, written), limit, "not everything was applied")
+        return Taken(time.perf_counter() - began, cpu_seconds(node.pid) - cpu)
 
 
 def _channel(source: MariaDb, written: Written, target: Target) -> dict[str, Any]:
@@ -105,28 +162,12 @@ def _end(server: MariaDb, role: str) -> dict[str, Any]:
     }
 
 
-def _run(pid: int, http: str, hosts: str, written: Written, limit: float) -> Taken:
-    _wait(lambda: (_status(http) or {}).get("warm"), _WARM_SECONDS, "the node is not warm")
-    arbiter = ZooKeeperArbiter(hosts)
-    try:
-        arbiter.start()
-        # As `setl start` does it, without the second that a command takes to begin.
-        began, cpu = time.perf_counter(), cpu_seconds(pid)
-        change_state(arbiter, _CHANNEL, ChannelState.START)
-        _wait(lambda: _done(http, written), limit, "not everything was applied")
-        return Taken(time.perf_counter() - began, cpu_seconds(pid) - cpu)
-    finally:
-        arbiter.close()
-
-
-def _done(http: str, written: Written) -> bool:
-    for line in (_status(http) or {}).get("pipelines", ()):
-        figures = line["figures"]
-        if figures["state"] == "failed":
-            raise RuntimeError(f"the pipeline failed: {figures['error']}")
-        if figures["rows_applied"] >= written.workload.changes:
-            return _position(figures["position"]) >= (_number(written.end.file), written.end.offset)
-    return False
+def _done(node: Node, written: Written) -> bool:
+    return any(
+        figures["rows_applied"] >= written.workload.changes
+        and _position(figures["position"]) >= (_number(written.end.file), written.end.offset)
+        for figures in node.figures()
+    )
 
 
 def _position(text: str) -> tuple[int, int]:
@@ -148,7 +189,12 @@ def _status(http: str) -> dict[str, Any] | None:
         return None
 
 
-def _wait(condition: Callable[[], Any], limit: float, otherwise: str) -> None:
+def wait_for(condition: Callable[[], Any], limit: float, otherwise: str) -> None:
+    """Wait until something is so.
+
+    Raises:
+        RuntimeError: it is not, after so many seconds; says what is the matter `otherwise`.
+    """
     deadline = time.monotonic() + limit
     while not condition():
         if time.monotonic() > deadline:

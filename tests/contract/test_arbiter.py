@@ -11,6 +11,7 @@ from arbiter.journal import SIGNALS_KEPT
 from arbiter.memory import MemoryArbiter, MemoryCluster
 from arbiter.port import Conflict, Contact, Invalid, NotFound, Unreachable
 from arbiter.values import (
+    EVERYTHING,
     ChannelState,
     Facts,
     HistoryItem,
@@ -181,6 +182,20 @@ def test_nodes_are_announced_and_sorted(a, b):
     a.announce(second)
     b.announce(first)
     assert list(a.nodes()) == [first, second]
+
+
+def test_nodes_say_what_they_serve(a, b):
+    relay = NodeInfo("n1", ready=True, serves=("relay",))
+    a.announce(relay)
+    b.announce(NodeInfo("n2", serves=("load", "relay")))
+    assert [node.serves for node in a.nodes()] == [("relay",), ("load", "relay")]
+    assert b.facts().nodes["n1"] == relay
+
+
+def test_a_node_of_an_earlier_release_serves_everything(place, a):
+    a.announce(NodeInfo("n1", serves=("relay",)))
+    place.put("/nodes/n1", b'{"version":1,"host":"h1","ready":true}')
+    assert list(a.nodes()) == [NodeInfo("n1", host="h1", ready=True, serves=EVERYTHING)]
 
 
 def test_announcing_again_changes_what_is_known(a, b):

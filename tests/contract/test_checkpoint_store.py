@@ -5,19 +5,31 @@ import uuid
 from dataclasses import replace
 
 import pytest
-from pymysql.constants.CLIENT import MULTI_STATEMENTS
+from kafka import KafkaConsumer, KafkaProducer
+from kafka.errors import (
+    CommitFailedError,
+    GroupAuthorizationFailedError,
+    KafkaConnectionError,
+    OffsetMetadataTooLargeError,
+    TopicAuthorizationFailedError,
+)
+from kafka.structs import OffsetAndMetadata, TopicPartition
 
 from arbiter.memory import MemoryArbiter, MemoryCluster
 from arbiter.values import PipelineId
 from arbiter.zookeeper import ZooKeeperArbiter
+from setl.config.channel import DtsSource
 from setl.errors import ConfigurationError, FatalError, FencedError, TransientError
 from setl.model.checkpoint import Checkpoint
 from setl.model.position import BinlogOrigin, BinlogPosition, KafkaOrigin, KafkaPosition
 from setl.mysql.connection import MysqlEndpoint
-from setl.resources import read_text
-from setl.select.checkpoint_arbiter import ArbiterCheckpointStore
-from setl.select.checkpoint_mysql import MysqlCheckpointStore
-from setl_embedded import MariaDb
+from setl.mysql.statements import system_table_statements
+from setl.select.checkpoints.arbiter import ArbiterCheckpointStore, ArbiterNotes
+from setl.select.checkpoints.file import FileCheckpointStore
+from setl.select.checkpoints.kafka import KafkaCheckpointStore, commit_error
+from setl.select.checkpoints.mysql import MysqlCheckpointStore
+from setl.select.checkpoints.owner import Owner
+from setl_embedded import Kafka, MariaDb
 
 
 def at(number, applied=None, **more):
@@ -37,14 +49,16 @@ def endpoint(server, **more):
 
 
 def install(server):
-    with server.connect(client_flag=MULTI_STATEMENTS) as connection, connection.cursor() as cursor:
-        for name in ("retl.sql", "fence.sql"):
-            cursor.execute(read_text("sql", name))
-            while cursor.nextset():
-                pass
+    with server.connect() as connection, connection.cursor() as cursor:
+        for statement in system_table_statements():
+            cursor.execute(statement)
 
 
 class MysqlBackend:
+    at = staticmethod(at)
+    origin = BinlogOrigin("8a-1", 7, 1_700_000_000)
+    elsewhere = BinlogPosition("other-bin.000001", 4)
+
     def __init__(self, server):
         self.server = server
         self.key = f"shop/{uuid.uuid4().hex}"
@@ -71,6 +85,10 @@ class MysqlBackend:
 
 
 class ArbiterBackend:
+    at = staticmethod(at)
+    origin = BinlogOrigin("8a-1", 7, 1_700_000_000)
+    elsewhere = BinlogPosition("other-bin.000001", 4)
+
     def __init__(self, arbiter):
         self.arbiter = arbiter
         self.key = PipelineId("shop", uuid.uuid4().hex)
@@ -90,10 +108,106 @@ class ArbiterBackend:
         self.arbiter.close()
 
 
-@pytest.fixture(params=["mysql", "memory", "zookeeper"])
+class NotedBackend:
+    """What the stores with a note beside the mainstem have in common."""
+
+    def __init__(self):
+        self.arbiter = MemoryArbiter(MemoryCluster())
+        self.arbiter.put_channel("shop", {})
+        self.key = PipelineId("shop", uuid.uuid4().hex)
+        self.stores = []
+
+    lead = ArbiterBackend.lead
+
+    def owner(self, key=None, host="here"):
+        return Owner(str(key or self.key), f"node-{host}", host)
+
+    def notes(self, key=None):
+        return ArbiterNotes(self.arbiter, key or self.key)
+
+    def close(self):
+        for store in self.stores:
+            store.close()
+
+
+class FileBackend(NotedBackend):
+    at = staticmethod(at)
+    origin = BinlogOrigin("8a-1", 7, 1_700_000_000)
+    elsewhere = BinlogPosition("other-bin.000001", 4)
+
+    def __init__(self, folder):
+        super().__init__()
+        self.folder = folder
+
+    def path(self, key=None, host="here"):
+        (self.folder / host).mkdir(exist_ok=True)
+        return self.folder / host / f"{(key or self.key).pipeline}.json"
+
+    def store(self, key=None, host="here"):
+        return FileCheckpointStore(self.path(key, host), self.notes(key), self.owner(key, host))
+
+
+class KafkaBackend(NotedBackend):
+    origin = KafkaOrigin("c-1", "t-1")
+
+    def __init__(self, server):
+        super().__init__()
+        self.brokers = server.brokers
+        self.topic = f"commits-{uuid.uuid4().hex[:12]}"
+        # Its key is the topic too, so another stream has a commit of its own.
+        self.elsewhere = KafkaPosition(f"{self.topic}-other", 0, 4)
+        self.partition = TopicPartition(self.topic, 0)
+        producer = KafkaProducer(bootstrap_servers=server.brokers)
+        producer.send(self.topic, b"x", partition=0).get(10)  # makes the topic
+        producer.close()
+
+    def at(self, number, applied=None, **more):
+        return Checkpoint(
+            KafkaPosition(self.topic, 0, number, 1_700_000_000 + number, 77),
+            None if applied is None else KafkaPosition(self.topic, 0, applied),
+            timestamp=1_700_000_000.0 + number,
+            **more,
+        )
+
+    def config(self, key=None, **more):
+        sid = (key or self.key).pipeline
+        return DtsSource(type="dts", brokers=[self.brokers], topic=self.topic, sid=sid, **more)
+
+    def store(self, key=None, **more):
+        made = KafkaCheckpointStore(self.config(key), self.notes(key), self.owner(key), **more)
+        self.stores.append(made)
+        return made
+
+    def consumer(self, **more):
+        """A client of the group that is not setl's."""
+        return KafkaConsumer(
+            bootstrap_servers=self.brokers,
+            group_id=self.key.pipeline,
+            enable_auto_commit=False,
+            **more,
+        )
+
+    def foreign_commit(self, offset, metadata):
+        consumer = self.consumer()
+        consumer.commit({self.partition: OffsetAndMetadata(offset, metadata, -1)})
+        consumer.close()
+
+    def committed(self):
+        consumer = self.consumer()
+        try:
+            return consumer.committed(self.partition, metadata=True)
+        finally:
+            consumer.close()
+
+
+@pytest.fixture(params=["mysql", "memory", "zookeeper", "kafka", "file"])
 def backend(request):
     if request.param == "mysql":
         made = MysqlBackend(request.getfixturevalue("mariadb_b"))
+    elif request.param == "kafka":
+        made = KafkaBackend(request.getfixturevalue("kafka"))
+    elif request.param == "file":
+        made = FileBackend(request.getfixturevalue("tmp_path"))
     elif request.param == "memory":
         made = ArbiterBackend(MemoryArbiter(MemoryCluster()))
     else:
@@ -113,97 +227,119 @@ def test_there_is_none_at_first(backend):
 @pytest.mark.parametrize(
     "checkpoint",
     [
-        ONE,
-        at(100, applied=170, generation=9),
-        Checkpoint(KafkaPosition("cn_x-主题", 2, 1 << 40, 1_700_000_000)),
-        Checkpoint(
-            BinlogPosition("binlog.000003", 4, "0-1-7", BinlogOrigin("8a-1", 7, 1_700_000_000)),
-            requested=3,
-        ),
-        Checkpoint(
-            KafkaPosition("t", 0, 9, 5, 4_000_000_000, KafkaOrigin("c-1", "t-1")), requested=1
-        ),
+        {"number": 100},
+        {"number": 100, "applied": 170, "generation": 9},
+        {"number": 1 << 40, "rows": 1 << 50, "requested": 3},
     ],
 )
 def test_what_was_stored_is_loaded(backend, checkpoint):
+    checkpoint = backend.at(**checkpoint)
     backend.store().store(checkpoint, 1)
     assert backend.store().load() == checkpoint
 
 
+def test_where_a_position_is_of_is_kept(backend):
+    checkpoint = backend.at(9)
+    checkpoint = replace(checkpoint, resume=replace(checkpoint.resume, origin=backend.origin))
+    backend.store().store(checkpoint, 1)
+    assert backend.store().load() == checkpoint
+
+
+def test_a_closed_store_opens_again(backend):
+    store = backend.store()
+    store.store(backend.at(100), 1)
+    store.close()
+    store.close()
+    assert store.load() == backend.at(100)
+
+
 def test_storing_the_same_twice_is_storing_it_once(backend):
     store = backend.store()
-    store.store(ONE, 1)
-    store.store(ONE, 1)
-    assert store.load() == ONE
+    store.store(backend.at(100), 1)
+    store.store(backend.at(100), 1)
+    assert store.load() == backend.at(100)
 
 
 def test_it_moves_on(backend):
     store = backend.store()
-    for checkpoint in (ONE, at(100, applied=120), at(100, applied=180), TWO, THREE):
+    for checkpoint in (
+        backend.at(100),
+        backend.at(100, applied=120),
+        backend.at(100, applied=180),
+        backend.at(200),
+        backend.at(300),
+    ):
         store.store(checkpoint, 1)
         assert store.load() == checkpoint
 
 
-@pytest.mark.parametrize("older", [ONE, at(100, applied=240), at(190)])
+@pytest.mark.parametrize(
+    "older", [{"number": 100}, {"number": 100, "applied": 240}, {"number": 190}]
+)
 def test_it_does_not_go_back(backend, older):
+    older = backend.at(**older)
     store = backend.store()
-    store.store(at(200, applied=250), 1)
+    store.store(backend.at(200, applied=250), 1)
     with pytest.raises(FatalError, match="lies before the stored one"):
         store.store(older, 1)
-    assert backend.store().load() == at(200, applied=250)
-    store.store(THREE, 1)  # and is none the worse for it
+    assert backend.store().load() == backend.at(200, applied=250)
+    store.store(backend.at(300), 1)  # and is none the worse for it
 
 
 def test_it_does_not_go_back_for_a_new_leader_either(backend):
-    backend.store().store(TWO, 1)
+    backend.store().store(backend.at(200), 1)
     backend.lead(2)
     with pytest.raises(FatalError, match="lies before the stored one"):
-        backend.store().store(ONE, 2)
-    assert backend.store().load() == TWO
+        backend.store().store(backend.at(100), 2)
+    assert backend.store().load() == backend.at(200)
 
 
 def test_another_stream_needs_a_higher_generation(backend):
     store = backend.store()
-    store.store(TWO, 1)
-    elsewhere = Checkpoint(BinlogPosition("other-bin.000001", 4))
+    store.store(backend.at(200), 1)
+    elsewhere = Checkpoint(backend.elsewhere)
     with pytest.raises(FatalError, match="another stream"):
         store.store(elsewhere, 1)
+    if isinstance(backend, KafkaBackend):  # a topic has commits of its own
+        with pytest.raises(FatalError, match="is no place in"):
+            store.store(replace(elsewhere, generation=2), 1)
+        return
     store.store(replace(elsewhere, generation=2), 1)
     assert store.load() == replace(elsewhere, generation=2)
 
 
 def test_a_checkpoint_that_moved_to_another_server_may_lie_before(backend):
     store = backend.store()
-    store.store(at(300, applied=350), 1)
-    moved = at(300, applied=350).moved_to(BinlogPosition("binlog.000001", 90, "0-1-7"))
+    store.store(backend.at(300, applied=350), 1)
+    moved = backend.at(300, applied=350).moved_to(backend.at(90).resume)
     store.store(moved, 1)
     store.store(moved, 1)  # found again after a crash
     assert backend.store().load() == moved
     with pytest.raises(FatalError, match="lies before the stored one"):
-        store.store(at(400), 1)
+        store.store(backend.at(400), 1)
     backend.lead(2)
     with pytest.raises(FencedError):
-        store.store(replace(moved, resume=BinlogPosition("binlog.000001", 95)), 1)
+        store.store(replace(moved, resume=backend.at(95).resume), 1)
 
 
 def test_a_leader_that_was_replaced_is_refused(backend):
     stale, fresh = backend.store(), backend.store()
-    stale.store(ONE, 1)
+    stale.store(backend.at(100), 1)
     backend.lead(2)
-    assert fresh.load() == ONE
+    assert fresh.load() == backend.at(100)
     with pytest.raises(FencedError, match="epoch 1 is over, epoch 2 is active"):
-        stale.store(THREE, 1)
-    fresh.store(TWO, 2)
+        stale.store(backend.at(300), 1)
+    fresh.store(backend.at(200), 2)
     with pytest.raises(FencedError):
-        stale.store(THREE, 1)
-    assert backend.store().load() == TWO
+        stale.store(backend.at(300), 1)
+    assert backend.store().load() == backend.at(200)
 
 
 def test_pipelines_are_apart(backend):
     other = backend.store(
         PipelineId("shop", "x") if isinstance(backend.key, PipelineId) else "shop/x"
     )
-    backend.store().store(ONE, 1)
+    backend.store().store(backend.at(100), 1)
     assert other.load() is None
 
 
@@ -330,3 +466,153 @@ def test_arbiter_out_of_reach_is_transient():
     arbiter.link.resume()
     store.store(TWO, 1)
     assert store.load() == TWO
+
+
+# ---- Kafka
+
+
+@pytest.fixture
+def commits(kafka):
+    made = KafkaBackend(kafka)
+    yield made
+    made.close()
+
+
+def test_kafka_a_commit_says_the_time_first_and_the_next_offset(commits):
+    commits.store().store(commits.at(300, applied=350), 7)
+    found = commits.committed()
+    assert found.offset == 300
+    assert found.metadata.startswith(f"{1_700_000_300}|{{")
+
+
+@pytest.mark.parametrize("metadata", ["1700000042", "1700000042|anything", ""])
+def test_kafka_another_client_s_commit_is_gone_on_from(commits, metadata):
+    """Alibaba's client commits the record itself, so it is read once more."""
+    commits.foreign_commit(42, metadata)
+    seconds = 1_700_000_042 if metadata else 0
+    assert commits.store().load() == Checkpoint(
+        KafkaPosition(commits.topic, 0, 42, seconds), timestamp=float(seconds), requested=1
+    )
+    commits.store().store(commits.at(43), 1)
+    assert commits.store().load() == commits.at(43)
+
+
+def test_kafka_another_client_s_commit_keeps_the_generation(commits):
+    commits.store().store(commits.at(100, generation=5, requested=2), 1)
+    commits.foreign_commit(200, "")
+    found = commits.store(generation=2).load()
+    assert (found.resume.offset, found.generation) == (200, 5)
+    assert found.outdated(3)
+    assert not found.outdated(2)
+
+
+def test_kafka_another_client_that_went_further_is_an_error_unless_it_took_turns(commits):
+    store = commits.store()
+    store.store(commits.at(100), 1)
+    commits.foreign_commit(200, "")
+    with pytest.raises(FatalError, match="lies before the stored one"):
+        store.store(commits.at(150), 1)
+
+    class Member:
+        def commit(self, offsets):
+            raise AssertionError("it must not commit")
+
+    shared = commits.store(member=Member())
+    shared.load()
+    with pytest.raises(TransientError, match=r"has moved on to .*@200"):
+        shared.store(commits.at(150), 1)
+    assert commits.committed().offset == 200
+
+
+def test_kafka_a_commit_that_has_expired_is_no_first_start(commits):
+    commits.store().store(commits.at(100), 3)
+    config = commits.config(PipelineId("shop", "nothing-committed"))
+    emptied = KafkaCheckpointStore(config, commits.notes(), commits.owner())
+    commits.stores.append(emptied)
+    with pytest.raises(FatalError, match=r"since epoch 3.*has expired") as raised:
+        emptied.load()
+    assert "setl position reset" in str(raised.value)
+    emptied.replace(commits.at(400, generation=2), 4)
+    assert emptied.load() == commits.at(400, generation=2)
+
+
+def test_kafka_two_pipelines_in_one_group_are_refused(commits):
+    commits.store().store(commits.at(100), 1)
+    other = PipelineId("shop", "other")
+    store = KafkaCheckpointStore(commits.config(), commits.notes(other), commits.owner(other))
+    commits.stores.append(store)
+    with pytest.raises(ConfigurationError, match=f"keeps the checkpoint of {commits.key}"):
+        store.load()
+    with pytest.raises(ConfigurationError, match="keeps the checkpoint of"):
+        store.store(commits.at(900), 9)
+    assert commits.store().load() == commits.at(100)
+
+
+def test_kafka_what_a_former_leader_stored_late_is_kept_or_replaced(commits):
+    old, new = commits.store(), commits.store()
+    old.store(commits.at(100), 1)
+    assert new.load() == commits.at(100)
+    old.store(commits.at(300), 1)
+    new.store(commits.at(200), 2)
+    assert commits.store().load() == commits.at(300)
+    # It slips in between comparing and committing; the next store mends that.
+    old.replace(commits.at(50), 1)
+    new.store(commits.at(350), 2)
+    assert commits.store().load() == commits.at(350)
+    with pytest.raises(FencedError):
+        old.store(commits.at(400), 1)
+
+
+def test_kafka_members_of_the_group_keep_others_from_committing(commits):
+    store = commits.store()
+    member = commits.consumer(session_timeout_ms=6000)
+    try:
+        member.subscribe([commits.topic])
+        deadline = time.monotonic() + 20
+        while not member.assignment():
+            assert time.monotonic() < deadline
+            member.poll(200)
+        with pytest.raises(TransientError, match="present members only") as raised:
+            store.store(commits.at(100), 1)
+        assert "mode: subscribe" in raised.value.hint
+    finally:
+        member.close()
+    store.store(commits.at(100), 1)
+    assert store.load() == commits.at(100)
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        (GroupAuthorizationFailedError("g"), ConfigurationError),
+        (TopicAuthorizationFailedError({"t"}), ConfigurationError),
+        (OffsetMetadataTooLargeError(), FatalError),
+        (CommitFailedError("rebalanced"), TransientError),
+        (KafkaConnectionError("gone"), TransientError),
+    ],
+)
+def test_kafka_refusals_have_their_kinds(error, kind):
+    assert type(commit_error(error, "g")) is kind
+
+
+def test_kafka_out_of_reach_is_transient(tmp_path):
+    with Kafka(tmp_path) as server:
+        commits = KafkaBackend(server)
+        store = KafkaCheckpointStore(
+            commits.config(), commits.notes(), commits.owner(), timeout=2.0
+        )
+        commits.stores.append(store)
+        store.store(commits.at(100), 1)
+        server.pause()
+        try:
+            began = time.monotonic()
+            with pytest.raises(TransientError):
+                store.store(commits.at(200), 1)
+            with pytest.raises(TransientError):
+                store.load()
+            assert time.monotonic() - began < 20
+        finally:
+            server.resume()
+        store.store(commits.at(200), 1)
+        assert store.load() == commits.at(200)
+        commits.close()

@@ -4,8 +4,8 @@ import pytest
 from elasticsearch import Elasticsearch
 
 from setl.elastic.client import ElasticEndpoint
-from setl.load.elasticsearch_documents import document_id
-from setl.load.elasticsearch_sink import ElasticsearchSink, ElasticsearchSinkSettings
+from setl.load.elasticsearch.ids import document_id
+from setl.load.elasticsearch.sink import ElasticsearchSink, ElasticsearchSinkSettings
 from setl.load.port import Loaded
 from setl.model.change import TargetChanges
 from setl.model.schema import Column, Kind

@@ -1,13 +1,45 @@
-"""Two nodes that tests of commands share; each test has a channel of its own."""
+"""What tests of whole pipelines, and of the commands, have in common."""
 
 import pytest
 
 from setl_drills.nodes import Cluster
 from setl_embedded import ZooKeeper
 from setl_embedded.ports import free_port
-from tests.integration.pipelines import install_system_tables
+from tests.integration.pipelines import (
+    ORDERS,
+    execute,
+    fresh_name,
+    install_system_tables,
+    site,
+)
 from tests.integration.two_nodes import Channel, command, is_warm
 from tests.waiting import eventually
+
+
+@pytest.fixture(scope="module")
+def servers(mariadb_a, mariadb_b):
+    """Two servers with setl's system tables."""
+    install_system_tables(mariadb_a)
+    install_system_tables(mariadb_b)
+    return mariadb_a, mariadb_b
+
+
+@pytest.fixture
+def place(spark):
+    """Where runs are started; what is left of them is stopped."""
+    with site(spark) as place:
+        yield place
+
+
+@pytest.fixture
+def db(servers):
+    """A database with one table of many types, on both servers."""
+    name = fresh_name("shop")
+    for server in servers:
+        execute(server, f"CREATE DATABASE {name}", ORDERS.format(db=name))
+    yield name
+    for server in servers:
+        execute(server, f"DROP DATABASE {name}")
 
 
 @pytest.fixture(scope="package")

@@ -4,15 +4,25 @@ import threading
 import time
 import uuid
 from contextlib import contextmanager
+from functools import partial
 
 from arbiter.memory import MemoryArbiter, MemoryCluster
 from setl.clock import SystemClock
+from setl.config.channel import DtsTarget
 from setl.config.reading import parse_channel
 from setl.errors import SetlError
-from setl.mysql.statements import resource_statements
+from setl.mysql.statements import system_table_statements
 from setl.pipeline.assembly import build_run
 from setl.pipeline.progress import Progress
+from setl.relay.assembly import build_relay_run
+from tests.mysql_servers import binlog_status
 from tests.waiting import eventually
+
+ORDERS = """CREATE TABLE {db}.orders (
+    id BIGINT PRIMARY KEY, email VARCHAR(60) NULL UNIQUE, name VARCHAR(40) NULL,
+    amount DECIMAL(20,6) NULL, payload VARBINARY(20) NULL, at DATETIME(6) NULL,
+    seen TIMESTAMP(3) NULL, kind ENUM('a','二手') NULL, big BIGINT UNSIGNED NULL, rate DOUBLE NULL)
+    CHARACTER SET utf8mb4"""
 
 
 def fresh_name(prefix="t"):
@@ -28,7 +38,7 @@ def execute(server, *statements):
 
 
 def install_system_tables(server):
-    execute(server, *resource_statements("retl.sql"), *resource_statements("fence.sql"))
+    execute(server, *system_table_statements())
 
 
 def mysql(server):
@@ -42,8 +52,9 @@ def mysql(server):
 
 
 def binlog_end(server):
-    file, offset = execute(server, "SHOW MASTER STATUS")[0][:2]
-    return {"file": file, "offset": int(offset)}
+    with server.connect() as connection:
+        file, offset = binlog_status(connection)
+    return {"file": file, "offset": offset}
 
 
 def one_way(server_a, target, tables, name=None, **options):
@@ -51,6 +62,22 @@ def one_way(server_a, target, tables, name=None, **options):
     source = {**mysql(server_a), "start": binlog_end(server_a), "heartbeat": 0}
     pipeline = {"name": "p", "source": source, "target": target, "tables": tables, **options}
     return parse_channel({"channel": name or fresh_name("channel"), "pipelines": [pipeline]})
+
+
+def two_way(server_a, server_b, tables, name=None, channel=None, **options):
+    """A channel whose pipelines ``ab`` and ``ba`` begin where both binlogs end now."""
+    pipelines = [
+        {
+            "name": pipeline,
+            "source": {**mysql(source), "start": binlog_end(source), "heartbeat": 0},
+            "target": mysql(target),
+            "tables": tables,
+            **options,
+        }
+        for pipeline, source, target in (("ab", server_a, server_b), ("ba", server_b, server_a))
+    ]
+    named = {"channel": name or fresh_name("both"), "pipelines": pipelines}
+    return parse_channel({**named, **(channel or {})})
 
 
 class Running:
@@ -107,7 +134,7 @@ class Site:
     """Starts runs of channels on one Spark session and one arbiter; stops what is left."""
 
     def __init__(self, spark):
-        self.spark = spark
+        self.build_run = partial(build_run, spark=spark)
         self.arbiter = MemoryArbiter(MemoryCluster())
         self.epoch = int(time.time() * 1000)
         self.runs = []
@@ -117,13 +144,14 @@ class Site:
         self.arbiter.put_channel(file.channel, {})
         clock = SystemClock()
         progress = Progress(clock)
-        run = build_run(
+        target = next(p.target for p in file.pipelines if p.name == pipeline)
+        build = build_relay_run if isinstance(target, DtsTarget) else self.build_run
+        run = build(
             file,
             pipeline,
             nid=nid,
             epoch=epoch or self.epoch,
             arbiter=self.arbiter,
-            spark=self.spark,
             progress=progress,
             clock=clock,
         )

@@ -1,15 +1,23 @@
 """The binlog codec against what a MariaDB server says about the same rows."""
 
-import uuid
-
+import pymysql
 import pytest
 
 from setl.codec.binlog.rows import BinlogRowCodec
-from setl.errors import DataError, FatalError
+from setl.errors import ConfigurationError, DataError, FatalError
 from setl.model.change import ABSENT, Op
 from setl.model.entry import EntryKind
 from setl.model.position import BinlogPosition
 from setl.model.schema import Kind
+from tests.integration.every_type import (
+    CHARSETS,
+    TYPES,
+    run,
+    sandbox_database,
+    skip_unless_known,
+    stream,
+)
+from tests.mysql_servers import mariadb_only
 from tests.unit.codec.binlog_server import (
     comparable,
     decoded,
@@ -20,169 +28,18 @@ from tests.unit.codec.binlog_server import (
 )
 from tests.unit.codec.dts_records import inserted
 
-MAX_TEXT = "'" + "é🙂x" * 3000 + "'"
-
-# Definition of a column, and SQL of values; every column gets NULL as well.
-TYPES = {
-    "tinyint": ("TINYINT", ["-128", "0", "127"]),
-    "tinyint_unsigned": ("TINYINT UNSIGNED", ["0", "128", "255"]),
-    "boolean": ("BOOLEAN", ["TRUE", "FALSE"]),
-    "smallint": ("SMALLINT", ["-32768", "-1", "32767"]),
-    "smallint_unsigned": ("SMALLINT UNSIGNED", ["0", "65535"]),
-    "mediumint": ("MEDIUMINT", ["-8388608", "-1", "8388607"]),
-    "mediumint_unsigned": ("MEDIUMINT UNSIGNED", ["0", "8388608", "16777215"]),
-    "int": ("INT", ["-2147483648", "-1", "2147483647"]),
-    "int_unsigned": ("INT UNSIGNED", ["0", "2147483648", "4294967295"]),
-    "bigint": ("BIGINT", ["-9223372036854775808", "9223372036854775807"]),
-    "bigint_unsigned": (
-        "BIGINT UNSIGNED",
-        ["0", "9223372036854775808", "18446744073709551615"],
-    ),
-    "decimal": ("DECIMAL(12,2)", ["0", "-0.01", "9999999999.99", "-9999999999.99", "1.5"]),
-    "decimal_scale_only": ("DECIMAL(9,9)", ["0", "0.123456789", "-0.000000001"]),
-    "decimal_whole": ("DECIMAL(20,0)", ["0", "-1", "99999999999999999999"]),
-    "decimal_widest": (
-        "DECIMAL(65,30)",
-        [
-            f"{'9' * 35}.{'9' * 30}",
-            f"-{'9' * 35}.{'9' * 30}",
-            "0",
-            "-1.000000000000000000000000000001",
-        ],
-    ),
-    "decimal_odd": ("DECIMAL(31,11)", ["12345678901234567890.12345678901", "-0.00000000001"]),
-    "float": ("FLOAT", ["0.1", "-1.5e-30", "3.4028234e38", "16777217", "0", "1.17549e-38"]),
-    "double": ("DOUBLE", ["0.1", "-1.7976931348623157e308", "2.2250738585072014e-308", "0"]),
-    "bit1": ("BIT(1)", ["b'0'", "b'1'"]),
-    "bit9": ("BIT(9)", ["b'0'", "b'101010101'"]),
-    "bit64": ("BIT(64)", ["0", "18446744073709551615"]),
-    "year": ("YEAR", ["1901", "2155", "0"]),
-    "date": (
-        "DATE",
-        ["'1000-01-01'", "'9999-12-31'", "'0000-00-00'", "'2024-02-29'", "'2026-00-00'"],
-    ),
-    "time": ("TIME", ["'-838:59:59'", "'838:59:59'", "'00:00:00'", "'-00:00:01'"]),
-    "time1": ("TIME(1)", ["'-00:00:00.1'", "'12:34:56.7'"]),
-    "time3": ("TIME(3)", ["'-00:00:00.001'", "'-100:11:12.340'", "'100:11:12.999'"]),
-    "time6": ("TIME(6)", ["'-838:59:58.999999'", "'-00:00:00.000001'", "'23:59:59.000001'"]),
-    "datetime": ("DATETIME", ["'1000-01-01 00:00:00'", "'9999-12-31 23:59:59'", "0"]),
-    "datetime2": ("DATETIME(2)", ["'2026-01-02 03:04:05.67'"]),
-    "datetime4": ("DATETIME(4)", ["'2026-01-02 03:04:05.6789'"]),
-    "datetime6": ("DATETIME(6)", ["'2026-01-02 03:04:05.678901'", "'0000-00-00 00:00:00.000000'"]),
-    "timestamp": ("TIMESTAMP NULL", ["'1970-01-01 00:00:01'", "'2038-01-19 03:14:07'", "0"]),
-    "timestamp3": ("TIMESTAMP(3) NULL", ["'2026-06-15 12:00:00.123'"]),
-    "timestamp6": ("TIMESTAMP(6) NULL", ["'2026-06-15 12:00:00.000001'", "0"]),
-    "char": ("CHAR(10)", ["''", "'ab'", "'ab   '", "'日本🙂'"]),
-    "char_long": ("CHAR(255)", ["'x'", "REPEAT('🙂', 255)"]),
-    "varchar": ("VARCHAR(40)", ["''", "'  a '", "'日本🙂'", r"'a\'b\\c\0d\n'"]),
-    "varchar_long": ("VARCHAR(5000)", ["REPEAT('é', 5000)"]),
-    "binary": ("BINARY(5)", ["''", r"'a\0'", "x'0000000000'", "x'ff00ff0000'"]),
-    "binary_wide": ("BINARY(255)", ["x'00ff'"]),
-    "varbinary": ("VARBINARY(300)", ["''", "x'00ff00'", "REPEAT('z', 300)"]),
-    "tinytext": ("TINYTEXT", ["''", "'é'"]),
-    "text": ("TEXT", ["'a'", MAX_TEXT]),
-    "mediumtext": ("MEDIUMTEXT", ["REPEAT('x', 70000)"]),
-    "longtext": ("LONGTEXT", ["'l'"]),
-    "tinyblob": ("TINYBLOB", ["x'00'", "''"]),
-    "blob": ("BLOB", ["x'c3280000'"]),
-    "mediumblob": ("MEDIUMBLOB", ["REPEAT(x'00ff', 40000)"]),
-    "longblob": ("LONGBLOB", ["x'80'"]),
-    "json": ("JSON", ["""'{"a": [1, "é"]}'""", "'null'", "'[]'"]),
-    "enum": ("ENUM('a','b,c','é','')", ["'a'", "'b,c'", "'é'", "''"]),
-    "enum_latin1": ("ENUM('x','é') CHARACTER SET latin1", ["'é'"]),
-    "enum_gbk": ("ENUM('汉','字') CHARACTER SET gbk", ["'字'"]),
-    "enum_large": (
-        "ENUM(" + ",".join(f"'v{i}'" for i in range(300)) + ")",
-        ["'v0'", "'v254'", "'v255'", "'v299'"],
-    ),
-    "set": ("SET('a','b','é')", ["''", "'a'", "'a,é'", "'a,b,é'"]),
-    "set_large": (
-        "SET(" + ",".join(f"'v{i}'" for i in range(64)) + ")",
-        ["'v0'", "'v63'", "'v0,v31,v32,v63'"],
-    ),
-    "geometry": ("GEOMETRY", ["POINT(1,2)", "ST_GeomFromText('LINESTRING(0 0,1 1)', 4326)"]),
-    "point": ("POINT", ["POINT(1.5,-2)"]),
-    "compressed_text": ("TEXT COMPRESSED", ["'short'", "REPEAT('long é ', 500)", "''"]),
-    "compressed_varchar": ("VARCHAR(200) COMPRESSED", ["'v'", "REPEAT('é', 200)"]),
-    "compressed_blob": ("BLOB COMPRESSED", ["x'00'", "REPEAT(x'00ff', 500)"]),
-    "uuid": ("UUID", ["'123e4567-e89b-12d3-a456-426655440000'"]),
-}
-
-CHARSETS = {
-    "latin1": "café €",
-    "latin2": "Łódź",
-    "cp1250": "Łódź",
-    "cp1251": "Привет",
-    "koi8r": "Привет",
-    "koi8u": "Київ",
-    "greek": "αβγ",
-    "hebrew": "שלום",
-    "cp1256": "سلام",
-    "latin5": "İstanbul",
-    "cp1257": "ąčę",
-    "tis620": "ไทย",
-    "armscii8": "Հայ",
-    "geostd8": "საქ",
-    "keybcs2": "žluť",
-    "cp850": "ñ",
-    "cp852": "ž",
-    "cp866": "Да",
-    "dec8": "é",
-    "hp8": "é",
-    "swe7": "åäö",
-    "macce": "ž",
-    "macroman": "é",
-    "latin7": "ž",
-    "ascii": "plain",
-    "gbk": "汉字",
-    "gb2312": "汉字",
-    "big5": "漢字",
-    "sjis": "日本",
-    "cp932": "日本①",
-    "ujis": "日本",
-    "eucjpms": "日本\uff5e",
-    "euckr": "한국",
-    "ucs2": "aé日",
-    "utf16": "a🙂",
-    "utf16le": "a🙂",
-    "utf32": "a🙂",
-    "utf8mb3": "日本",
-    "utf8mb4": "日本🙂",
-}
-
 
 @pytest.fixture(scope="module")
 def sandbox(mariadb_a):
-    """A connection, and a database that is dropped afterwards."""
-    schema = f"codec_{uuid.uuid4().hex[:8]}"
-    with mariadb_a.connect() as connection:
-        with connection.cursor() as cursor:
-            cursor.execute("SET sql_mode = 'ALLOW_INVALID_DATES,NO_ENGINE_SUBSTITUTION'")
-            cursor.execute("SET time_zone = '+00:00'")
-            cursor.execute(f"CREATE DATABASE {schema} CHARACTER SET utf8mb4")
-            cursor.execute(f"USE {schema}")
-        yield connection, schema
-        with connection.cursor() as cursor:
-            cursor.execute(f"DROP DATABASE {schema}")
-
-
-def run(connection, *statements):
-    with connection.cursor() as cursor:
-        for statement in statements:
-            cursor.execute(statement)
-
-
-def stream(mariadb, connection, *statements, **options):
-    """Entries of what some statements wrote."""
-    start = end_of(connection)
-    run(connection, *statements)
-    return entries_between(mariadb, start, end_of(connection), **options)
+    with sandbox_database(mariadb_a) as sandbox:
+        yield sandbox
 
 
 @pytest.mark.parametrize("name", TYPES)
 def test_every_type_decodes_to_what_select_says(mariadb_a, sandbox, name):
     connection, schema = sandbox
     definition, values = TYPES[name]
+    skip_unless_known(connection, definition)
     table = f"{schema}.`{name}`"
     column = f"f_{name}" if definition == "FLOAT" else f"c_{name}"
     entries = stream(
@@ -230,6 +87,7 @@ def test_every_charset_decodes_to_the_text_that_was_written(mariadb_a, sandbox, 
 
 def test_schema_as_the_binlog_describes_it(mariadb_a, sandbox):
     connection, schema = sandbox
+    mariadb_only(connection, "collations without padding of this name")
     entries = stream(
         mariadb_a,
         connection,
@@ -297,17 +155,50 @@ def test_images_without_all_columns_have_absent_values(mariadb_a, sandbox):
         connection,
         f"CREATE TABLE {table} (id INT PRIMARY KEY, a VARCHAR(9), b INT, c INT DEFAULT 5)",
         "SET SESSION binlog_row_image = MINIMAL",
-        f"INSERT INTO {table} (id, b) VALUES (1, NULL)",
+        f"INSERT INTO {table} VALUES (1, 'a', NULL, 5)",
         f"UPDATE {table} SET a = 'x' WHERE id = 1",
         f"DELETE FROM {table}",
         "SET SESSION binlog_row_image = FULL",
     )
     images = [image for _, rows in decoded(BinlogRowCodec(), entries) for image in rows.images]
     assert images == [
-        (None, (1, ABSENT, None, ABSENT)),
+        (None, (1, "a", None, 5)),
         ((1, ABSENT, ABSENT, ABSENT), (ABSENT, "x", ABSENT, ABSENT)),
         ((1, ABSENT, ABSENT, ABSENT), None),
     ]
+
+
+@pytest.mark.parametrize("images", ["MINIMAL", "NOBLOB"])
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "INSERT INTO {} (id, a) VALUES (2, 7)",
+        "INSERT INTO {} () VALUES ()",
+        "REPLACE INTO {} (id, a) VALUES (1, 7)",
+        "INSERT INTO {} (id, a) VALUES (1, 7) ON DUPLICATE KEY UPDATE a = 8",
+    ],
+)
+def test_images_that_do_not_say_what_became_of_a_column_are_refused(
+    mariadb_a, sandbox, images, statement
+):
+    connection, schema = sandbox
+    if not statement.startswith("INSERT INTO {} (id, a) VALUES (2"):
+        mariadb_only(connection, "such images of this statement")
+    table = f"{schema}.unsaid"
+    run(
+        connection,
+        f"DROP TABLE IF EXISTS {table}",
+        f"CREATE TABLE {table} (id INT PRIMARY KEY DEFAULT 3, a INT, b BLOB)",
+        f"INSERT INTO {table} VALUES (1, 1, 'kept')",
+        f"SET SESSION binlog_row_image = {images}",
+    )
+    try:
+        entries = stream(mariadb_a, connection, statement.format(table))
+    finally:
+        run(connection, "SET SESSION binlog_row_image = FULL")
+    with pytest.raises(DataError, match=r"leaves columns out.*binlog_row_image='FULL'") as caught:
+        decoded(BinlogRowCodec(), entries)
+    assert caught.value.where["table"] == "unsaid"
 
 
 def test_binlogs_without_column_names_are_refused(mariadb_a, sandbox):
@@ -324,7 +215,7 @@ def test_binlogs_without_column_names_are_refused(mariadb_a, sandbox):
         )
     finally:
         run(connection, "SET GLOBAL binlog_row_metadata = FULL")
-    with pytest.raises(DataError, match="binlog_row_metadata=FULL"):
+    with pytest.raises(ConfigurationError, match="binlog_row_metadata=FULL"):
         decoded(BinlogRowCodec(), entries)
 
 
@@ -346,6 +237,32 @@ def test_schema_follows_the_stream_over_ddl(mariadb_a, sandbox):
     assert [r.images[0][1] for r in rows] == [(1, "b"), (2, "b", 5), (3, "z", 6)]
     ddl = [(e.schema, e.table) for e in entries if e.kind is EntryKind.DDL]
     assert ddl == [(schema, "changing")] * 3
+
+
+def test_an_alter_in_two_phases_is_one_ddl_where_it_takes_effect(mariadb_a, sandbox):
+    connection, schema = sandbox
+    mariadb_only(connection, "binlog_alter_two_phase")
+    table = f"{schema}.two_phases"
+    run(
+        connection,
+        f"CREATE TABLE {table} (id INT PRIMARY KEY, n INT)",
+        f"INSERT INTO {table} VALUES (1, 1), (2, 1)",
+    )
+    start = end_of(connection)
+    run(connection, "SET SESSION binlog_alter_two_phase = ON", f"ALTER TABLE {table} ADD m INT")
+    with pytest.raises(pymysql.IntegrityError, match="Duplicate entry"):
+        run(connection, f"ALTER TABLE {table} ADD UNIQUE (n)")
+    run(connection, "SET SESSION binlog_alter_two_phase = OFF", f"ALTER TABLE {table} DROP m")
+    entries = entries_between(mariadb_a, start, end_of(connection))
+    assert [(e.kind.name, e.statement[-5:]) for e in entries] == [
+        ("HEARTBEAT", ""),
+        ("DDL", "m INT"),
+        ("HEARTBEAT", ""),
+        ("HEARTBEAT", ""),
+        ("DDL", "ROP m"),
+    ]
+    numbers = [int(e.transaction.rpartition("-")[2]) for e in entries]
+    assert numbers == list(range(numbers[0], numbers[0] + 5))
 
 
 def test_reading_again_from_each_commit_gives_what_follows(mariadb_a, sandbox):
@@ -381,6 +298,7 @@ def test_reading_again_from_each_commit_gives_what_follows(mariadb_a, sandbox):
 
 def test_gtids_lead_to_the_servers_own_state(mariadb_a, sandbox):
     connection, schema = sandbox
+    mariadb_only(connection, "domains of GTIDs")
     run(connection, "FLUSH BINARY LOGS")
     start = BinlogPosition(end_of(connection).file, 4)
     run(
@@ -486,6 +404,7 @@ def test_statement_format_is_refused(mariadb_a, sandbox):
 
 def test_old_temporal_format(mariadb_a, sandbox):
     connection, schema = sandbox
+    mariadb_only(connection, "mysql56_temporal_format")
     run(connection, "SET GLOBAL mysql56_temporal_format = OFF")
     try:
         run(

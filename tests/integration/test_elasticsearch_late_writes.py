@@ -4,12 +4,15 @@ import json
 import random
 import threading
 from contextlib import contextmanager
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
 from setl.elastic.client import ElasticEndpoint
-from setl.load.elasticsearch_sink import ElasticsearchSink, ElasticsearchSinkSettings
+from setl.elastic.mapping import GC_DELETES_SECONDS
+from setl.errors import TransientError
+from setl.load.elasticsearch.sink import ElasticsearchSink, ElasticsearchSinkSettings
 from setl.model.change import TargetChanges
 from setl.model.position import BinlogPosition, document_version
 from tests.integration.test_elasticsearch_sink import ID, NAME, Search, changes
@@ -195,3 +198,40 @@ def test_late_stretches_of_a_stream_in_any_order_change_nothing(seed):
             late = chance.randrange(200)
             sink.apply(OLD, [stretch(chance.randrange(late + 1), late)])
             assert cluster.documents == expected
+
+
+# -- a load that is too old ----------------------------------------------------------------------
+
+
+class Moment:
+    """A clock that tests set."""
+
+    def __init__(self, now):
+        self.time = now
+
+    def now(self):
+        return self.time
+
+    def monotonic(self):
+        return self.time
+
+
+def test_what_a_process_had_in_hand_when_it_froze_is_not_sent_after_it_thaws():
+    with remembering() as (cluster, _):
+        clock = Moment(10_000.0)
+        settings = ElasticsearchSinkSettings(ElasticEndpoint((cluster.url,)), attempts=1)
+        sink = ElasticsearchSink(settings, clock=clock)
+        ticket = replace(OLD, begun=10_000.0)
+        part = changes("i", (ID, NAME), [(1, "a")], version=1)
+        clock.time += settings.max_age
+        sink.apply(ticket, [part])
+        assert cluster.documents == {"1": "a"}
+        sink.apply(NEW, [changes("i", (ID, NAME), [], [(1,)], version=2)])
+        cluster.known.clear()  # the index has forgotten the delete
+        clock.time += 1
+        with pytest.raises(TransientError, match="begun 1,801 s ago and is given up"):
+            sink.apply(ticket, [part])
+        assert cluster.documents == {}
+        # The other half is for the request itself.
+        assert settings.max_age <= GC_DELETES_SECONDS / 2
+        sink.close()

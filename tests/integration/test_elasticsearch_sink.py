@@ -9,10 +9,10 @@ from elasticsearch import Elasticsearch
 
 from setl.elastic.client import ElasticEndpoint, make_client
 from setl.errors import ConfigurationError, DataError, TransientError
-from setl.load.elasticsearch_index import ensure_index
-from setl.load.elasticsearch_sink import ElasticsearchSink, ElasticsearchSinkSettings
+from setl.load.elasticsearch.index import ensure_index
+from setl.load.elasticsearch.sink import ElasticsearchSink, ElasticsearchSinkSettings
 from setl.model.change import TargetChanges
-from setl.model.schema import Column, Kind
+from setl.model.schema import COLUMN_KINDS, Column, Kind
 from setl_embedded.ports import free_port
 from tests.loading import ticket_for, unique
 
@@ -54,6 +54,10 @@ class Search:
     def mapping(self):
         (found,) = self.client.indices.get_mapping(index=self.index).values()
         return found["mappings"]
+
+    def settings(self):
+        (found,) = self.client.indices.get_settings(index=self.index).values()
+        return found["settings"]["index"]
 
     def close(self):
         self.sink.close()
@@ -116,7 +120,7 @@ def test_a_row_that_no_document_can_hold_is_named_before_anything_is_sent(search
 
 
 def test_a_missing_index_is_created_for_the_columns(search):
-    columns = tuple(Column(kind.value, kind) for kind in Kind)
+    columns = tuple(Column(kind.value, kind) for kind in COLUMN_KINDS)
     search.write(
         (ID, Column("n", Kind.INTEGER, unsigned=True), *columns),
         [(1, 2**64 - 1, *(None for _ in columns))],
@@ -128,8 +132,7 @@ def test_a_missing_index_is_created_for_the_columns(search):
         "date": "date", "time": "keyword", "datetime": "date", "timestamp": "date",
         "year": "long", "bit": "unsigned_long", "binary": "binary", "geometry": "binary",
     }  # fmt: skip
-    (described,) = search.client.indices.get_settings(index=search.index).values()
-    assert described["settings"]["index"]["gc_deletes"] == "1h"
+    assert search.settings()["gc_deletes"] == "1h"
 
 
 def test_every_kind_of_value_is_kept_as_it_is_written_and_can_be_searched(search):
@@ -165,6 +168,33 @@ def test_every_kind_of_value_is_kept_as_it_is_written_and_can_be_searched(search
     ):
         found = search.client.search(index=search.index, query=query)["hits"]["hits"]
         assert [hit["_id"] for hit in found] == ["1"], query
+
+
+def test_an_index_template_counts_more_than_the_defaults(search):
+    search.client.indices.put_index_template(
+        name=search.index,
+        index_patterns=[search.index],
+        template={
+            "settings": {"number_of_shards": 2, "gc_deletes": "2h"},
+            "mappings": {"properties": {"name": {"type": "keyword"}}},
+        },
+    )
+    search.write((ID, NAME), [(1, "a")])
+    types = {n: f["type"] for n, f in search.mapping()["properties"].items()}
+    assert types == {"id": "long", "name": "keyword"}
+    settings = search.settings()
+    assert (settings["number_of_shards"], settings["gc_deletes"]) == ("2", "2h")
+    search.client.indices.delete_index_template(name=search.index)
+
+
+def test_an_index_that_is_empty_is_completed_and_others_keep_their_settings(search):
+    search.client.indices.create(index=search.index)
+    search.write((ID, NAME), [(1, "a")])
+    assert search.settings()["gc_deletes"] == "1h"
+    search.client.indices.put_settings(index=search.index, settings={"gc_deletes": "5m"})
+    search.write((ID, NAME, BORN), [(1, "a", None)], version=2)
+    assert search.settings()["gc_deletes"] == "5m"
+    assert "born" in search.mapping()["properties"]
 
 
 def test_fields_are_added_for_new_columns_and_existing_ones_left_alone(search):

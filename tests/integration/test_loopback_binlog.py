@@ -17,6 +17,7 @@ from setl.model.batch import Batch
 from setl.model.checkpoint import Checkpoint, CheckpointTracker
 from setl.model.position import BinlogPosition
 from setl.resources import read_text
+from tests.mysql_servers import binlog_status
 
 OWN, OTHER = 31, 32
 MARK = (
@@ -32,6 +33,9 @@ class OneSchema:
 
     def route(self, schema, table):
         return (Route(0, (schema, table)),) if schema == self.schema else ()
+
+    def shadow(self, schema, table):
+        return None
 
 
 class Site:
@@ -49,9 +53,7 @@ class Site:
                 pass
             cursor.execute(f"CREATE DATABASE {self.schema}")
             cursor.execute(f"CREATE TABLE {self.schema}.t (id INT PRIMARY KEY, v VARCHAR(20))")
-            cursor.execute("SHOW MASTER STATUS")
-            file, offset, *_ = cursor.fetchone()
-        self.start = BinlogPosition(file, offset)
+        self.start = self.end()
 
     def write(self, *, mark=None, insert=(), update=(), rows_a_statement=100, end=False):
         """One transaction; returns the ids that it wrote."""
@@ -84,10 +86,7 @@ class Site:
             return float(cursor.fetchone()[0])
 
     def end(self):
-        with self.connection.cursor() as cursor:
-            cursor.execute("SHOW MASTER STATUS")
-            file, offset, *_ = cursor.fetchone()
-        return BinlogPosition(file, offset)
+        return BinlogPosition(*binlog_status(self.connection))
 
     def entries(self, start, hold_bytes=1 << 25):
         """All entries from a position up to the binlog's present end."""

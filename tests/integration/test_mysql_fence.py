@@ -7,9 +7,9 @@ import pymysql
 import pytest
 
 from setl.errors import ConfigurationError, FencedError, TransientError
-from setl.load.mysql_fence import MysqlFence
-from setl.load.mysql_sink import MysqlSink, MysqlSinkSettings
-from setl.load.mysql_writer import Writer
+from setl.load.mysql.fence import MysqlFence
+from setl.load.mysql.sink import MysqlSink, MysqlSinkSettings
+from setl.load.mysql.writer import Writer
 from setl.model.change import TargetChanges
 from setl.model.schema import Column, Kind
 from setl.mysql import writers

@@ -9,15 +9,15 @@ import pytest
 from pymysql.constants import COMMAND
 
 from setl.errors import FencedError, TransientError
-from setl.load.mysql_fence import MysqlFence
+from setl.load.mysql.fence import MysqlFence
 from setl.mysql import writers
-from setl.select.checkpoint_mysql import MysqlCheckpointStore
+from setl.select.checkpoints.mysql import MysqlCheckpointStore
 from setl_embedded import MariaDb
 from tests.integration.test_mysql_fence import ALIVE, Site, in_background
 from tests.loading import execute, rows_of
 from tests.waiting import eventually
 
-ATTEMPTS = 3  # of setl.load.mysql_fence
+ATTEMPTS = 3  # of setl.load.mysql.fence
 
 
 @pytest.fixture

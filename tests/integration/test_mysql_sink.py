@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from setl.errors import ConfigurationError, DataError, FencedError, TransientError
 from setl.load.marks import applied_through, mark_id
-from setl.load.mysql_sink import MysqlSink, MysqlSinkSettings
+from setl.load.mysql.sink import MysqlSink, MysqlSinkSettings
 from setl.load.worker import SinkCache, sink_for
 from setl.load.worker import applied_through as worker_applied_through
 from setl.model.change import ABSENT, TargetChanges
@@ -29,6 +29,7 @@ from tests.loading import (
     ticket_for,
     unique,
 )
+from tests.mysql_servers import binlog_status
 from tests.waiting import eventually
 
 ID = Column("id", Kind.INTEGER)
@@ -91,7 +92,8 @@ def rows_events(server, since):
 
 
 def binlog_position(server):
-    return rows_of(server, "SHOW MASTER STATUS")[0][:2]
+    with server.connect() as connection:
+        return binlog_status(connection)
 
 
 def test_the_mark_is_the_first_row_event_of_every_transaction_also_when_applied_again(place):
@@ -108,6 +110,20 @@ def test_the_mark_is_the_first_row_event_of_every_transaction_also_when_applied_
     assert set(transactions[0]) == {mark, table}
     assert transactions[1] == transactions[2] == [mark]
     assert transactions[3] == [mark, table]
+
+
+def test_a_large_table_is_written_behind_the_others_and_each_transaction_is_marked(place):
+    for name in ("hot", "cold", "other"):
+        place.table("id INT PRIMARY KEY, name VARCHAR(20)", name)
+    place.write((ID, NAME), [(9, "x")], name="cold")  # the connection is made known first
+    since = binlog_position(place.server)
+    large = place.changes((ID, NAME), [(i, "x") for i in range(2000)], name="hot")
+    small = [place.changes((ID, NAME), [(1, "x")], name=name) for name in ("cold", "other")]
+    place.sink.apply(place.ticket, [large, *small])
+    transactions = rows_events(place.server, since)
+    assert [t[0] for t in transactions] == ["retl.retl_mark"] * 2
+    assert set(transactions[0][1:]) == {f"{place.schema}.cold", f"{place.schema}.other"}
+    assert set(transactions[1][1:]) == {f"{place.schema}.hot"}
 
 
 def test_each_slot_has_a_mark_of_its_own_that_names_the_channel(place):
@@ -526,7 +542,7 @@ def test_the_victim_of_a_deadlock_tries_again(place):
     place.write((ID, NAME), [(i, "a") for i in range(500)])
     naps = []
     sink = MysqlSink(
-        MysqlSinkSettings(endpoint_of(place.server), MARK), nonces(), sleep=naps.append
+        MysqlSinkSettings(endpoint_of(place.server), MARK), nonces("again"), sleep=naps.append
     )
     # Deletes come first, so the sink holds row 1 when it asks for row 2.
     changes = place.changes((ID, NAME), [(2, "c")], [(1,)])

@@ -13,6 +13,7 @@ from setl_drills.processes import send, tree
 from setl_embedded.ports import free_port
 from tests.integration.pipelines import execute
 from tests.integration.two_nodes import TIMEOUT, command, is_warm, write
+from tests.mysql_servers import binlog_status
 from tests.waiting import eventually
 
 
@@ -154,9 +155,9 @@ def test_a_position_is_shown_and_moved(channel, cluster):
     assert before["fence_epoch"] == before["stored_by_epoch"]
     execute(channel.b, f"DELETE FROM {channel.db}.t WHERE id = 3")
     write(channel.a, channel.db, 11, 10)
-    middle = execute(channel.a, "SHOW MASTER STATUS")[0]
+    with channel.a.connect() as connection:
+        file, offset = binlog_status(connection)
     write(channel.a, channel.db, 21, 10)
-    file, offset = middle[0], int(middle[1])
     inside = command(
         cluster, "position", "reset", name, "--to", f"{file}:{offset - 3}", check=False
     )

@@ -6,45 +6,15 @@ from setl.errors import ConfigurationError, DataError, FencedError
 from setl.pipeline.progress import RunState
 from setl_embedded import MariaDb
 from tests.integration.pipelines import (
+    ORDERS,
     execute,
     fresh_name,
     install_system_tables,
     mysql,
     one_way,
     rows,
-    site,
 )
 from tests.waiting import eventually
-
-TABLE = """CREATE TABLE {db}.orders (
-    id BIGINT PRIMARY KEY, email VARCHAR(60) NULL UNIQUE, name VARCHAR(40) NULL,
-    amount DECIMAL(20,6) NULL, payload VARBINARY(20) NULL, at DATETIME(6) NULL,
-    seen TIMESTAMP(3) NULL, kind ENUM('a','二手') NULL, big BIGINT UNSIGNED NULL, rate DOUBLE NULL)
-    CHARACTER SET utf8mb4"""
-
-
-@pytest.fixture(scope="module")
-def servers(mariadb_a, mariadb_b):
-    install_system_tables(mariadb_a)
-    install_system_tables(mariadb_b)
-    return mariadb_a, mariadb_b
-
-
-@pytest.fixture
-def place(spark):
-    with site(spark) as place:
-        yield place
-
-
-@pytest.fixture
-def db(servers):
-    """A database with one table of many types, on both servers."""
-    name = fresh_name("shop")
-    for server in servers:
-        execute(server, f"CREATE DATABASE {name}", TABLE.format(db=name))
-    yield name
-    for server in servers:
-        execute(server, f"DROP DATABASE {name}")
 
 
 def test_rows_arrive_as_they_left(servers, db, place):
@@ -212,7 +182,7 @@ def test_a_target_that_is_down_for_a_while(servers, db, place, tmp_path):
     a, _ = servers
     with MariaDb(tmp_path / "target", "target", server_id=77) as target:
         install_system_tables(target)
-        execute(target, f"CREATE DATABASE {db}", TABLE.format(db=db))
+        execute(target, f"CREATE DATABASE {db}", ORDERS.format(db=db))
         file = one_way(a, mysql(target), [{"from": f"{db}.orders"}])
         running = place.lead(file)
         execute(a, f"INSERT INTO {db}.orders (id) VALUES (1)")

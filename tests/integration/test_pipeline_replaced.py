@@ -18,7 +18,6 @@ from tests.integration.pipelines import (
     install_system_tables,
     mysql,
     rows,
-    site,
 )
 from tests.integration.test_pipeline_search import Index, elasticsearch_target
 from tests.waiting import eventually
@@ -74,12 +73,6 @@ def cut(*sockets):
         with suppress(OSError):
             one.shutdown(socket.SHUT_RDWR)
         one.close()
-
-
-@pytest.fixture
-def place(spark):
-    with site(spark) as place:
-        yield place
 
 
 @pytest.fixture

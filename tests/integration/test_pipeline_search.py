@@ -20,16 +20,9 @@ from tests.integration.pipelines import (
     mysql,
     one_way,
     rows,
-    site,
 )
 
 DTS = Path(__file__).parents[1] / "unit" / "data" / "dts"
-
-
-@pytest.fixture
-def place(spark):
-    with site(spark) as place:
-        yield place
 
 
 @pytest.fixture

@@ -15,11 +15,13 @@ from setl.bulk.verify_target import VerifySettings
 from setl.codec.binlog.rows import BinlogRowCodec
 from setl.config.channel import Pipeline
 from setl.errors import ConfigurationError
-from setl.load.elasticsearch_documents import document_id, render_document
+from setl.load.elasticsearch.documents import render_document
+from setl.load.elasticsearch.ids import document_id
 from setl.model.position import BinlogPosition
 from setl.mysql.catalog import read_table
 from setl.mysql.connection import MysqlEndpoint, connect
 from setl.select.mysql_binlog import MysqlBinlogSource
+from tests.mysql_servers import binlog_status
 
 AT_ONCE = VerifySettings(rechecks=0, rows_per_part=3)
 
@@ -302,9 +304,7 @@ def test_values_are_those_of_the_binlog(pair):
     """What is read from a table is what the codec makes of the same rows in the stream."""
     setup = "SET sql_mode='ALLOW_INVALID_DATES', time_zone='+00:00'"
     pair.run(pair.source, setup, ALL_TYPES)
-    with pair.source.cursor() as cursor:
-        cursor.execute("SHOW MASTER STATUS")
-        file, offset = cursor.fetchone()[:2]
+    file, offset = binlog_status(pair.source)
     pair.run(pair.source, f"INSERT INTO kinds VALUES ({'), ('.join(ALL_ROWS)})")
 
     endpoint = MysqlEndpoint(pair.a.host, pair.a.port, pair.a.user, pair.a.password)

@@ -12,7 +12,14 @@ from arbiter.port import Conflict, Contact, Unreachable
 from arbiter.requests import Asker
 from arbiter.snapshot import look
 from arbiter.turns import ANY, Preference
-from arbiter.values import ChannelState, MainstemStatus, NodeInfo, PipelineId, SignalState
+from arbiter.values import (
+    EVERYTHING,
+    ChannelState,
+    MainstemStatus,
+    NodeInfo,
+    PipelineId,
+    SignalState,
+)
 
 PIPELINE = PipelineId("shop", "there")
 RULES = ElectionSettings(takeover_delay=0.5, hold_off=5.0, margin=0.2)
@@ -21,15 +28,15 @@ RULES = ElectionSettings(takeover_delay=0.5, hold_off=5.0, margin=0.2)
 class Node:
     """A node reduced to its election: something runs on it while it was last told to lead."""
 
-    def __init__(self, cluster, nid, preference=ANY):
+    def __init__(self, cluster, nid, preference=ANY, serves=EVERYTHING):
         self.nid = nid
         self.arbiter = MemoryArbiter(cluster)
         self.link = self.arbiter.link
         self.clock = cluster.clock
         self.campaign = Campaign(
-            self.arbiter, PIPELINE, nid, RULES, cluster.clock, preference=preference
+            self.arbiter, PIPELINE, nid, RULES, cluster.clock, preference=preference, serves=serves
         )
-        self.arbiter.announce(NodeInfo(nid, ready=True))
+        self.arbiter.announce(NodeInfo(nid, ready=True, serves=serves))
         self.snapshot = None
         self.busy = False
         self.epochs = []
@@ -489,6 +496,17 @@ def test_a_node_that_never_leads_does_not_even_if_it_is_alone(cluster, operator)
     n1.cycle()
     cluster.advance(60)
     assert n1.act() is Action.WAIT
+
+
+def test_nor_does_one_that_does_not_serve_the_pipeline(cluster, operator):
+    n1 = Node(cluster, "n1", Preference(needs="relay"), serves=("load",))
+    n1.cycle()
+    cluster.advance(60)
+    assert n1.act() is Action.WAIT
+    n2 = Node(cluster, "n2", Preference(needs="relay"), serves=("relay",))
+    n2.cycle()
+    cluster.advance(0.5)
+    assert n2.act() is Action.LEAD
 
 
 def test_the_second_in_the_queue_gives_the_first_a_chance(cluster, n1, n2):

@@ -126,3 +126,23 @@ def test_nobody_else_could_lead():
     assert why == "no other node is ready to lead"
     why = objection(SWITCH, "n1", state=START, nodes=NODES, preference=never)
     assert why == "node n2 never leads this pipeline: its weight is 0"
+
+
+@pytest.mark.parametrize("request_", [SWITCH, FAIL])
+def test_a_node_that_does_not_serve_the_pipeline_cannot_be_named(request_):
+    nodes = {
+        "n1": NodeInfo("n1", ready=True, serves=("relay",)),
+        "n2": NodeInfo("n2", ready=True, serves=("load",)),
+    }
+    needs = Preference(needs="relay")
+    why = objection(request_, "n1", state=START, nodes=nodes, preference=needs)
+    assert why == (
+        "node n2 never leads this pipeline: it leads load pipelines only, and this is a relay"
+        " pipeline"
+    )
+    assert said(request_, nodes=nodes, preference=needs) == [("s-1", SignalState.REFUSED, why)]
+    anybody = replace(request_, to="")
+    why = objection(anybody, "n1", state=START, nodes=nodes, preference=needs)
+    assert why == "no other node is ready to lead"
+    nodes["n3"] = replace(nodes["n1"], nid="n3")
+    assert not objection(anybody, "n1", state=START, nodes=nodes, preference=needs)

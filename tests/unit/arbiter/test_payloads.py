@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from arbiter import payloads
 from arbiter.port import Invalid
 from arbiter.values import (
+    EVERYTHING,
     Channel,
     ChannelState,
     HistoryItem,
@@ -45,9 +46,17 @@ def test_every_payload_has_a_version():
     assert [json.loads(data)["version"] for data in written] == [1] * 7
 
 
-@given(texts, texts, st.integers(0, 2**31), texts, st.floats(0, 2**40), st.booleans())
-def test_nodes_come_back(nid, host, pid, http, started, ready):
-    node = NodeInfo(nid, host, pid, http, started, ready)
+@given(
+    texts,
+    texts,
+    st.integers(0, 2**31),
+    texts,
+    st.floats(0, 2**40),
+    st.booleans(),
+    st.lists(texts, max_size=3).map(tuple),
+)
+def test_nodes_come_back(nid, host, pid, http, started, ready, serves):
+    node = NodeInfo(nid, host, pid, http, started, ready, serves)
     assert payloads.read_node(nid, payloads.node_payload(node)) == node
 
 
@@ -162,6 +171,8 @@ def test_a_channel_of_which_half_can_be_read_is_stopped(payload):
 def test_fields_of_the_wrong_kind_are_left_out():
     node = b'{"host": 5, "pid": "x", "http": null, "started": 1e999}'
     assert payloads.read_node("n1", node) == NodeInfo("n1")
+    assert payloads.read_node("n1", b'{"serves": "relay"}').serves == EVERYTHING
+    assert payloads.read_node("n1", b'{"serves": ["relay", 5]}').serves == ("relay",)
     assert payloads.read_history(b'{"epoch": true, "at": 1}') is None
     assert payloads.read_history(b'{"epoch": 1, "at": 1, "outage": "x"}') == HistoryItem(
         1, "", "", 1

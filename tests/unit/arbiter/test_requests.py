@@ -5,7 +5,7 @@ import pytest
 from arbiter import requests
 from arbiter.memory import MemoryArbiter, MemoryCluster
 from arbiter.requests import Asker, Refused
-from arbiter.turns import ANY
+from arbiter.turns import ANY, Preference
 from arbiter.values import (
     ChannelState,
     NodeInfo,
@@ -50,6 +50,19 @@ def refused(call, *args, **options):
     with pytest.raises(Refused) as caught:
         call(*args, **options)
     return str(caught.value)
+
+
+@pytest.mark.parametrize("call", [requests.switchover, requests.failover])
+def test_a_node_of_another_kind_cannot_be_made_the_leader(call, cluster, operator, n1):
+    MemoryArbiter(cluster).announce(NodeInfo("r1", ready=True, serves=("relay",)))
+    held = operator.mainstem(PIPELINE)
+    why = refused(call, operator, PIPELINE, Preference(needs="load"), ROOT, to="r1")
+    assert why == (
+        "node r1 never leads this pipeline: it leads relay pipelines only, and this is a load"
+        " pipeline"
+    )
+    assert operator.mainstem(PIPELINE) == held
+    assert not operator.signals(PIPELINE)
 
 
 def test_a_switchover_names_the_leadership_it_was_meant_for(operator, n1, n2):

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from arbiter.turns import ANY, Preference, queues
-from arbiter.values import Facts, Mainstem, MainstemStatus, NodeInfo, PipelineId
+from arbiter.values import EVERYTHING, Facts, Mainstem, MainstemStatus, NodeInfo, PipelineId
 
 
 def ident(name):
@@ -64,8 +64,53 @@ def test_nobody_is_ready():
 
 @pytest.mark.parametrize("weight", [0, 0.0])
 def test_weight_0_forbids(weight):
-    assert Preference(weights={"n1": weight}).forbids("n1")
-    assert not ANY.forbids("n1")
+    assert Preference(weights={"n1": weight}).why_never("n1", EVERYTHING) == "its weight is 0"
+    assert ANY.why_never("n1", EVERYTHING) == ""
+
+
+def mixed():
+    """Two nodes of each kind, one that does not say what it serves, and a cold one."""
+    kinds = {"l1": "load", "l2": "load", "r1": "relay", "r2": "relay", "r3": "relay"}
+    nodes = {nid: NodeInfo(nid, ready=nid != "r3", serves=(k,)) for nid, k in kinds.items()}
+    return Facts(nodes={**nodes, "old": NodeInfo("old", ready=True)})
+
+
+def test_a_node_that_does_not_serve_a_pipeline_is_in_no_queue_for_it():
+    wish = {ident("a"): Preference(needs="load"), ident("b"): Preference(needs="relay")}
+    dealt = queues(wish, mixed(), wish)
+    assert set(dealt[ident("a")]) == {"l1", "l2", "old"}
+    assert set(dealt[ident("b")]) == {"r1", "r2", "old"}
+
+
+def test_not_even_if_it_is_preferred():
+    wish = Preference(prefer=("l1", "r2"), weights={"l2": 9.0, "r1": 0.0}, needs="relay")
+    assert queues([ident("p")], mixed(), {ident("p"): wish}) == {ident("p"): ("r2", "old")}
+
+
+def test_pipelines_of_one_kind_are_spread_over_the_nodes_that_serve_it():
+    wish = {ident(f"p{i}"): Preference(needs="relay") for i in range(6)}
+    counts = Counter(first_turns(list(wish), mixed(), wish))
+    assert counts == {"r1": 2, "r2": 2, "old": 2}
+
+
+def test_a_pipeline_that_needs_nothing_takes_any_node():
+    assert set(queues([ident("p")], mixed(), {})[ident("p")]) == {"l1", "l2", "r1", "r2", "old"}
+
+
+@pytest.mark.parametrize(
+    ("serves", "why"),
+    [
+        (("relay",), ""),
+        (("load", "relay"), ""),
+        (EVERYTHING, ""),
+        (("load",), "it leads load pipelines only, and this is a relay pipeline"),
+        (("load", "x"), "it leads load and x pipelines only, and this is a relay pipeline"),
+    ],
+)
+def test_why_a_node_never_leads(serves, why):
+    wish = Preference(needs="relay")
+    assert wish.why_never("n1", serves) == why
+    assert wish.served_by(serves) == (not why)
 
 
 names = st.sets(st.sampled_from([f"n{i}" for i in range(6)]), min_size=1)

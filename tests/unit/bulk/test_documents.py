@@ -5,9 +5,16 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from setl.bulk.index_target import DocumentShape, field_value, near, rounded
+from setl.model.document import DocumentForm
 from setl.model.schema import Column, Kind
 
-SHAPE = DocumentShape((Column("id", Kind.INTEGER), Column("f", Kind.FLOAT)), (0,))
+SHAPE = DocumentShape(
+    (Column("id", Kind.INTEGER), Column("f", Kind.FLOAT)), (0,), DocumentForm.of_key(1)
+)
+
+
+def hit(id_, source, **more):
+    return {"_id": id_, "_source": source, **more}
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False), st.integers(-2, 2))
@@ -21,7 +28,7 @@ def test_a_double_that_lost_its_last_digits_is_still_the_same(value, steps):
     if seen in (inf, -inf):
         return
     (pair,) = SHAPE.pairs([(1, value)])
-    found = SHAPE.pair_of("1", {"id": 1, "f": seen})
+    found = SHAPE.pair_of(hit("1", {"id": 1, "f": seen}))
     assert found.compared in [pair.compared, *pair.alternatives]
 
 
@@ -36,7 +43,7 @@ def test_one_or_two_texts(value):
 
 
 def test_null_missing_text_and_numbers():
-    assert SHAPE.pair_of("1", {"id": 1}) == SHAPE.pair_of("1", {"id": 1, "f": None})
+    assert SHAPE.pair_of(hit("1", {"id": 1})) == SHAPE.pair_of(hit("1", {"id": 1, "f": None}))
     different = [None, "1.5", 1.5, "", True, {"a": 1}, [1.5]]
     forms = [field_value(value) for value in different]
     assert len(set(forms)) == len(forms)
@@ -50,8 +57,32 @@ def test_an_integer_key_is_the_id(id_, key):
 
 def test_a_composite_key_is_looked_up_by_its_fields():
     columns = (Column("a", Kind.INTEGER), Column("b", Kind.TEXT), Column("v", Kind.INTEGER))
-    shape = DocumentShape(columns, (0, 1))
+    shape = DocumentShape(columns, (0, 1), DocumentForm.of_key(2))
     (wanted,) = shape.pairs([(1, "x", None)])
-    found = shape.pair_of("1,x", {"a": 1, "b": "x"})
+    found = shape.pair_of(hit("1,x", {"a": 1, "b": "x"}))
     assert wanted[:3] == found[:3]
     assert shape.source_key(wanted.key, wanted.lookup) == (1, "x")
+
+
+def test_tables_that_share_an_index_see_only_their_own_documents():
+    shape = DocumentShape((Column("id", Kind.INTEGER),), (0,), DocumentForm(("order-", ""), (0,)))
+    (wanted,) = shape.pairs([(5,)])
+    assert wanted.key == "order-5"
+    assert shape.includes("order-5")
+    assert not shape.includes("invoice-5")
+    # The id is not the key, so that the source's row is looked up by the field.
+    found = shape.pair_of(hit("order-5", {"id": 5}))
+    assert shape.source_key(found.key, found.lookup) == (5,)
+
+
+def test_a_document_under_another_routing_is_another():
+    columns = (Column("id", Kind.INTEGER), Column("shop", Kind.TEXT))
+    shape = DocumentShape(columns, (0, 1), DocumentForm(("", ""), (0,), routing=1))
+    (wanted,) = shape.pairs([(5, "b")])
+    source = {"id": 5, "shop": "b"}
+    assert shape.pair_of(hit("5", source, _routing="b"))[:3] == wanted[:3]
+    assert shape.pair_of(hit("5", source, _routing="a")).key != wanted.key
+    assert shape.id_and_routing(wanted.key) == ("5", "b")
+    assert shape.source_key(wanted.key, wanted.lookup) == (5,)
+    (unrouted,) = shape.pairs([(6, None)])
+    assert shape.id_and_routing(unrouted.key) == ("6", None)

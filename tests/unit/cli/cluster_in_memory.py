@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from arbiter.memory import MemoryArbiter, MemoryCluster
-from arbiter.values import ChannelState, NodeInfo, PipelineId
+from arbiter.values import EVERYTHING, ChannelState, NodeInfo, PipelineId
 from setl.cli.main import run
 
 AB = PipelineId("shop", "ab")
@@ -31,7 +31,7 @@ def definition(name="shop", pipelines=("ab", "ba"), **options):
 class FakeNode:
     """A session and an HTTP interface; a test decides what it says and does."""
 
-    def __init__(self, cluster, nid, *, ready=True, http=True):
+    def __init__(self, cluster, nid, *, ready=True, http=True, serves=EVERYTHING):
         self.arbiter = MemoryArbiter(cluster)
         self.nid = nid
         self.lines = {}
@@ -53,7 +53,7 @@ class FakeNode:
             self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
             threading.Thread(target=self.server.serve_forever, args=(0.02,), daemon=True).start()
             address = f"http://127.0.0.1:{self.server.server_address[1]}"
-        self.arbiter.announce(NodeInfo(nid, "host", 1, address, 0.0, ready=ready))
+        self.arbiter.announce(NodeInfo(nid, "host", 1, address, 0.0, ready=ready, serves=serves))
 
     def says(self, pipeline, state, **figures):
         self.lines[pipeline] = {"state": state, "position": "b.000001:4", **figures}

@@ -6,7 +6,7 @@ from arbiter.values import ChannelState, PipelineId
 from setl.cli import consent, positions
 from setl.model.checkpoint import Checkpoint
 from setl.model.position import BinlogPosition
-from setl.select.checkpoint_arbiter import ArbiterCheckpointStore
+from setl.select.checkpoints.arbiter import ArbiterCheckpointStore
 from tests.unit.cli.cluster_in_memory import FakeNode
 
 ID = PipelineId("search", "p")

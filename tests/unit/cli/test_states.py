@@ -19,9 +19,9 @@ def led(shop):
     return shop
 
 
-def when_state_is(shop, state, act):
+def when_state_is(shop, state, act, channel="shop"):
     def work():
-        eventually(lambda: shop.arbiter.channel("shop").state is state, 10)
+        eventually(lambda: shop.arbiter.channel(channel).state is state, 10)
         act()
 
     thread = threading.Thread(target=work)
@@ -92,6 +92,32 @@ def test_a_start_that_fails_is_no_success(led, capsys, monkeypatch):
     printed = capsys.readouterr()
     assert "shop/ab: failed on n1: no such table" in printed.err
     assert json.loads(printed.out)["settled"] is False
+
+
+def test_starting_what_no_process_serves_says_what_it_waits_for(shop, capsys, monkeypatch):
+    monkeypatch.setattr(states, "_NOTICE_AFTER", 0.1)
+    shop.put("relays", pipelines=["p"], target={"type": "dts"})
+    shop.node("n1", serves=("load",))
+    assert shop.run("start", "relays", "--timeout", "0.6", "-o", "json") == 1
+    printed = capsys.readouterr()
+    needs = "needs a `setl relay` process; none is running"
+    assert printed.err.count(f"waiting: relays/p {needs}\n") == 1
+    assert f"relays/p: no leader: {needs}" in printed.err
+    (pipeline,) = json.loads(printed.out)["pipelines"]
+    assert pipeline["missing"] == needs
+
+
+def test_a_process_that_is_started_meanwhile_ends_the_wait(shop, capsys, monkeypatch):
+    monkeypatch.setattr(states, "_NOTICE_AFTER", 0.1)
+    shop.put("relays", pipelines=["p"], target={"type": "dts"}, state=ChannelState.STOP)
+    relays = PipelineId("relays", "p")
+    thread = when_state_is(
+        shop, ChannelState.START, lambda: shop.node("r1", serves=("relay",)).leads(relays),
+        "relays",
+    )  # fmt: skip
+    assert shop.run("start", "relays") == 0
+    thread.join()
+    assert capsys.readouterr().out == "channel relays: START\n"
 
 
 def test_a_wrong_channel_is_wrong_usage(shop, capsys):

@@ -115,6 +115,58 @@ def test_topology_puts_standbys_in_the_order_of_their_turns(shop, capsys):
     assert lines[6] == "n5  standby, not warm yet"
 
 
+RELAYS = PipelineId("relays", "p")
+KAFKA = {"type": "dts", "brokers": ["k1:9092"], "topic": "t"}
+
+
+@pytest.fixture
+def mixed(shop):
+    """Two nodes and two relays; n1 leads shop/ab, r1 leads relays/p."""
+    shop.put("relays", pipelines=["p"], target=KAFKA)
+    for nid, kind in (("n1", "load"), ("n2", "load"), ("r1", "relay"), ("r2", "relay")):
+        shop.node(nid, serves=(kind,))
+    shop.nodes["n1"].leads(AB)
+    shop.nodes["r1"].leads(RELAYS, rows_applied=9)
+    return shop
+
+
+def test_nodes_and_relays_are_shown_with_what_they_lead(mixed, capsys):
+    (seen,) = json.loads(printed(mixed, capsys, "list", "-o", "json"))
+    assert [(n["node"], n["serves"]) for n in seen["nodes"]] == [
+        ("n1", "load"), ("n2", "load"), ("r1", "relay"), ("r2", "relay"),
+    ]  # fmt: skip
+    leaders = {p["pipeline"]: (p["leader"], p["state"]) for p in seen["pipelines"]}
+    assert leaders["relays/p"] == ("r1", "running")
+    assert leaders["shop/ab"] == ("n1", "running")
+    (row,) = json.loads(printed(mixed, capsys, "status", "relays", "-o", "json"))
+    assert (row["leader"], row["rows_applied"], row["missing"]) == ("r1", 9, "")
+    assert "needs a" not in printed(mixed, capsys, "list")
+
+
+def test_only_nodes_that_serve_a_pipeline_are_standbys_of_it(mixed, capsys):
+    rows = json.loads(printed(mixed, capsys, "topology", "-o", "json"))
+    standbys = {r["pipeline"]: [(s["node"], s["turn"]) for s in r["standbys"]] for r in rows}
+    assert standbys == {
+        "relays/p": [("r2", 1)],
+        "shop/ab": [("n2", 1)],
+        "shop/ba": [("n2", 1), ("n1", 2)],
+    }
+
+
+def test_a_pipeline_that_no_live_node_serves_says_what_it_needs(shop, capsys):
+    shop.put("relays", pipelines=["p"], target=KAFKA)
+    shop.node("n1", serves=("load",)).leads(AB)
+    needs = "needs a `setl relay` process; none is running"
+    text = printed(shop, capsys, "list")
+    assert f"relays/p {needs}" in text
+    assert text.count("none is running") == 1
+    assert f"nobody leads: no leader\n    └── {needs}" in printed(
+        shop, capsys, "topology", "relays"
+    )
+    shop.state(ChannelState.STOP, "relays")
+    assert "none is running" not in printed(shop, capsys, "list")
+
+
 def test_status_shows_every_figure_and_decision(shop, capsys):
     shop.node("n1").leads(AB, rows_applied=7)
     shop.node("n2").says(AB, "standby")

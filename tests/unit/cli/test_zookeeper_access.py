@@ -116,8 +116,8 @@ def test_a_node_logs_in_with_what_the_environment_says(monkeypatch):
     made = []
 
     class Recorded(process.NodeProcess):
-        def __init__(self, settings):
-            super().__init__(settings)
+        def __init__(self, settings, engine):
+            super().__init__(settings, engine)
             made.append(self)
 
         def run(self):

@@ -6,6 +6,8 @@ import uuid
 import zlib
 from pathlib import Path
 
+import pyarrow as pa
+
 from setl.codec.binlog.header import BinlogHeaderReader
 from setl.model.position import BinlogPosition
 
@@ -61,6 +63,39 @@ class EventWriter:
         return self.event(
             33, b"\1" + uuid.UUID(server).bytes + struct.pack("<q", number) + b"\0" * 17
         )
+
+    def tagged_gtid(self, number, tag, server="9d437549-9a4c-11ea-9659-9efc635af2ae"):
+        fields = [b"\0\0", b"\2" + b"".join(map(variable, uuid.UUID(server).bytes))]
+        fields += [b"\4" + variable(number << 1), b"\6" + variable(len(tag)) + tag.encode()]
+        fields += [b"\x08" + variable(1), b"\x0a" + variable(2), b"\x0c" + variable(1 << 50)]
+        body = b"\0" + b"".join(fields)
+        return self.event(42, b"\2" + variable(len(body) + 2) + body)
+
+    def squeezed(self, event, *, server_id=1):
+        """MariaDB's compressed form of a QUERY or ROWS event that was written without checksum."""
+        kind = event[4]
+        if kind == 2:
+            at = 19 + 13 + struct.unpack_from("<H", event, 30)[0] + event[27] + 1
+        else:
+            at = 27 + (struct.unpack_from("<H", event, 27)[0] if kind >= 30 else 0)
+            at += 1 + (event[at] + 7) // 8 * (2 if kind in (24, 31) else 1)
+        plain = event[at:]
+        width = 1 if len(plain) < 256 else 2 if len(plain) < 1 << 16 else 3
+        front = bytes([0x80 | width]) + len(plain).to_bytes(width, "big")
+        kinds = {2: 165, 23: 166, 24: 167, 25: 168, 30: 169, 31: 170, 32: 171}
+        return self.event(
+            kinds[kind], event[19:at] + front + zlib.compress(plain), server_id=server_id
+        )
+
+    def payload(self, events, *, compression=0, frame=None, size=None):
+        """`events` were written without checksums, by another writer."""
+        data = b"".join(events)
+        stored = data if compression == 255 else frame or compressed(data)
+        body = field(2, packed(compression))
+        if compression != 255:
+            body += field(3, packed(len(data)))
+        body += field(1, packed(len(stored) if size is None else size)) + b"\0"
+        return self.event(40, body + stored)
 
     def anonymous_gtid(self):
         return self.event(34, b"\1" + b"\0" * 41)
@@ -119,9 +154,25 @@ class EventWriter:
         if kind >= 30:
             body += struct.pack("<H", 2 + len(extra)) + extra
         body += packed(count) + (full if present is None else present)
-        if kind in (24, 31):
+        if kind in (24, 31, 39):
             body += full if present is None else present
         return self.event(kind, body + b"".join(images))
+
+
+def variable(number):
+    """An integer of MySQL's serialization library."""
+    for more in range(8):
+        if number < 1 << 7 * (more + 1):
+            return (number << more + 1 | (1 << more) - 1).to_bytes(more + 1, "little")
+    return b"\xff" + number.to_bytes(8, "little")
+
+
+def compressed(data):
+    """One zstd frame that does not say how much comes out of it, as MySQL writes them."""
+    out = pa.BufferOutputStream()
+    with pa.CompressedOutputStream(out, "zstd") as stream:
+        stream.write(data)
+    return out.getvalue().to_pybytes()
 
 
 def packed(number):

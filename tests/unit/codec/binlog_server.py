@@ -9,14 +9,12 @@ from setl.codec.binlog.header import BinlogHeaderReader
 from setl.model.entry import EntryKind
 from setl.model.position import BinlogPosition
 from setl.model.schema import Kind
+from tests.mysql_servers import binlog_status
 
 
 def end_of(connection):
     """Where the server's binlog ends now."""
-    with connection.cursor() as cursor:
-        cursor.execute("SHOW MASTER STATUS")
-        file, offset = cursor.fetchone()[:2]
-    return BinlogPosition(file, offset)
+    return BinlogPosition(*binlog_status(connection))
 
 
 def raw_events(server, start, end, server_id=4711):
@@ -30,6 +28,7 @@ def raw_events(server, start, end, server_id=4711):
         start_binlog_file=start.file,
         start_binlog_position=start.offset,
         read_timeout_s=20,
+        allow_public_key_retrieval=True,
     )
     client.connect()
     client.start()

@@ -4,6 +4,7 @@ import io
 import json
 import struct
 from pathlib import Path
+from typing import Any
 
 import fastavro
 from fastavro import parse_schema
@@ -88,6 +89,21 @@ def row_record(
         afterImages=after,
         **values,
     )
+
+
+def as_published(value, *, length=15) -> Any:
+    """A record as a reader made from the public schema has it, branches named.
+
+    That reader comes to the end of the bytes, and writes the same bytes back.
+    """
+    schema = _LONG if length == 15 else _SHORT
+    stream = io.BytesIO(value)
+    datum = fastavro.schemaless_reader(stream, schema, None, return_named_type=True)
+    assert stream.tell() == len(value)
+    out = io.BytesIO()
+    fastavro.schemaless_writer(out, schema, datum)
+    assert out.getvalue() == value
+    return datum
 
 
 def fixture_records():

@@ -22,6 +22,11 @@ B = "00000000-0000-0000-0000-00000000000b"
         (f"{A}:1-3:4-5:9", f"{A}:1-5:9"),
         (f"{A}:9:1-3:2-4", f"{A}:1-4:9"),
         (f"{B}:1,\n{A.upper()}:2-3", f"{A}:2-3,{B}:1"),
+        (f"{A}:tag:1-5", f"{A}:tag:1-5"),
+        (
+            f"{A}:1-3:9:nightly_2:4:1-3:Other:7,\n{B}:2",
+            f"{A}:1-3:9,{A}:nightly_2:1-4,{A}:other:7,{B}:2",
+        ),
     ],
 )
 def test_mysql_sets_are_read_and_written(text, normal):
@@ -29,9 +34,21 @@ def test_mysql_sets_are_read_and_written(text, normal):
     assert str(MysqlGtids(normal)) == normal
 
 
-def test_sets_with_tags_are_refused():
-    with pytest.raises(FatalError, match="tags"):
-        MysqlGtids(f"{A}:tag:1-5")
+@pytest.mark.parametrize(
+    "text", [f"{A}:1-", f"{A}:1-5:9tag:3", f"{A}:tag-x:1", f"{A}:{'t' * 33}:1"]
+)
+def test_what_is_no_set_of_mysql(text):
+    with pytest.raises(FatalError, match="not a set of GTIDs"):
+        MysqlGtids(text)
+
+
+def test_numbers_with_and_without_a_tag_are_apart():
+    gtids = MysqlGtids(f"{A}:1-3:tag:1-4")
+    gtids.add(f"{A}:4")
+    gtids.add(f"{A}:tag:7")
+    assert str(gtids) == f"{A}:1-4,{A}:tag:1-4:7"
+    assert same_gtids(str(gtids), f"{A.upper()}:tag:7:1-4, {A}:1-4")
+    assert not same_gtids(f"{A}:1-4", f"{A}:tag:1-4")
 
 
 @given(st.lists(st.tuples(st.integers(1, 60), st.integers(0, 6)), max_size=30))
@@ -54,7 +71,24 @@ def test_mysql_sets_hold_exactly_what_was_added(ranges):
 def test_previous_gtids_have_exclusive_ends():
     body = EventWriter.previous_gtids_body({A: [(1, 6), (8, 9)], B: [(3, 4)]})
     assert str(MysqlGtids.from_previous_event(body)) == f"{A}:1-5:8,{B}:3"
-    assert MysqlGtids.from_previous_event(EventWriter.previous_gtids_body({}, form=1)) is None
+    with pytest.raises(ValueError, match="form 2"):
+        MysqlGtids.from_previous_event(EventWriter.previous_gtids_body({}, form=2))
+
+
+@pytest.mark.parametrize(
+    "text", ["", f"{A}:1-5:8,{B}:3", f"{A}:1-5,{A}:nightly:2-3:9,{B}:{'t' * 32}:7"]
+)
+def test_a_server_is_told_what_it_would_tell(text):
+    gtids = MysqlGtids(text)
+    assert str(MysqlGtids.from_previous_event(gtids.encoded())) == text
+
+
+def test_previous_gtids_with_tags():
+    body = struct.pack("<Q", 1 << 56 | 2 << 8 | 1)
+    body += uuid.UUID(A).bytes + b"\0" + struct.pack("<QQQ", 1, 1, 6)
+    body += uuid.UUID(A).bytes + b"\x06tag" + struct.pack("<QQQQQ", 2, 1, 2, 5, 7)
+    assert str(MysqlGtids.from_previous_event(body)) == f"{A}:1-5,{A}:tag:1:5-6"
+    assert MysqlGtids.from_previous_event(body).encoded() == body
 
 
 def test_mariadb_keeps_the_last_of_each_domain():

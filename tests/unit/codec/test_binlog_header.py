@@ -6,10 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from setl.codec.binlog.author import NOBODY, Author, author_of
 from setl.codec.binlog.header import BinlogHeaderReader
+from setl.codec.binlog.query import parse_session
 from setl.errors import FatalError, TransientError
 from setl.model.entry import EntryKind
 from setl.model.position import BinlogOrigin, BinlogPosition
+from setl.model.session import StatementSession
 from tests.unit.codec.binlog_events import START, EventWriter, entries_of, names
 
 SERVER = "9d437549-9a4c-11ea-9659-9efc635af2ae"
@@ -241,6 +244,21 @@ def test_checksums_are_not_taken_for_text(checksum):
     assert entries[1].position.file == "binlog.000008"
 
 
+@pytest.mark.parametrize(("flags", "front"), [(1, b""), (3, b"\xff" * 8)])
+@pytest.mark.parametrize(
+    ("extra", "kind"),
+    [(0, "DDL"), (1, "DDL"), (2, "HEARTBEAT"), (4, "DDL"), (8, "HEARTBEAT")],
+)
+def test_an_alter_that_begins_or_fails_changes_nothing(flags, front, extra, kind):
+    writer = EventWriter(mariadb=True)
+    body = struct.pack("<QIB", 8, 1, flags) + front + bytes([extra]) + b"\0" * 8
+    events = [*writer.opening(), writer.event(162, body), writer.query("ALTER TABLE t ADD n INT")]
+    events += [writer.mariadb_gtid(9, domain=1, flags=1), writer.query("ALTER TABLE t ADD m INT")]
+    entries, _ = entries_of(events, BinlogPosition("binlog.000007", 4, "1-1-7"))
+    assert kinds(entries) == [kind, "DDL"]
+    assert [e.position.gtid for e in entries] == ["1-1-8", "1-1-9"]
+
+
 def test_ddl():
     writer = EventWriter()
     events = [
@@ -255,6 +273,9 @@ def test_ddl():
     assert first.statement == "/* why */ ALTER TABLE orders ADD c INT"
     assert first.transaction == f"{SERVER}:1"
     assert (second.schema, second.table, second.transaction) == ("other", "a", "")
+    assert second.session is not None
+    assert second.session == StatementSession("shop", 0, foreign_keys=True)
+    assert second.default_schema == "shop"
 
 
 def test_ddl_text_is_decoded_in_the_charset_of_its_session():
@@ -432,12 +453,6 @@ def test_statement_format_is_refused_with_the_setting_to_change(text):
         (18, "binlog_format"),
         (20, "Upgrade"),
         (26, "Load the tables again"),
-        (39, "binlog_row_value_options"),
-        (40, "binlog_transaction_compression"),
-        (42, "GTID_NEXT"),
-        (165, "log_bin_compress"),
-        (166, "log_bin_compress"),
-        (171, "log_bin_compress"),
         (99, "too new"),
     ],
 )
@@ -511,3 +526,32 @@ def test_damage_gives_a_fatal_error_or_entries(at, bit, cut):
         stream = [*events[:damaged], bytes(event[: len(event) - cut]), *events[damaged + 1 :]]
         with contextlib.suppress(FatalError):
             entries_of(stream)
+
+
+def test_a_begin_tells_who_wrote_its_transaction():
+    writer = EventWriter()
+    (begin, *_), _ = entries_of([*writer.opening(), *mysql_transaction(writer, 5, one_row)])
+    assert author_of(begin.payload) == Author(server_id=1, thread_id=7)
+
+
+def test_mariadb_does_not_tell_the_connection():
+    writer = EventWriter(mariadb=True)
+    events = [*writer.opening(), writer.mariadb_gtid(5, server=3), *one_row(writer), writer.xid()]
+    (begin, *_), _ = entries_of(events)
+    assert author_of(begin.payload) == Author(server_id=3)
+
+
+def test_what_does_not_begin_a_transaction_has_no_author():
+    assert author_of(b"") == NOBODY
+
+
+def test_the_session_of_a_statement():
+    status = b"\0" + struct.pack("<I", 1 << 26) + b"\1" + struct.pack("<Q", 1 << 20 | 4)
+    status += b"\6\3std" + b"\3" + b"\1\0\1\0" + b"\4" + struct.pack("<HHH", 45, 45, 8)
+    status += b"\5\6+02:00" + b"\x80\1\2\3"  # a time zone, and what only MariaDB knows
+    body = struct.pack("<IIBHH", 7, 0, 4, 0, len(status)) + status + b"shop\0TRUNCATE t"
+    session = parse_session(EventWriter(checksum=False).event(2, body))
+    assert session == StatementSession("shop", 1 << 20 | 4, foreign_keys=False, time_zone="+02:00")
+    assert session.has_mode("NO_BACKSLASH_ESCAPES")
+    assert session.has_mode("ANSI_QUOTES")
+    assert not session.has_mode("NO_ZERO_DATE")

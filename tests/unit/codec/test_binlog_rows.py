@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from setl.codec.binlog.rows import BinlogRowCodec
 from setl.codec.binlog.table_map import ColumnType, WireColumn, digit_bytes, value_bytes
 from setl.codec.binlog.value_number import decimal_reader, shortest_float
-from setl.errors import DataError
+from setl.errors import ConfigurationError, DataError
 from setl.model.change import ABSENT, Op
 from setl.model.entry import EntryKind
 from setl.model.position import BinlogPosition
-from setl.model.schema import Kind
+from setl.model.schema import COLUMN_KINDS, Kind
 from tests.unit.codec.binlog_events import (
     EventWriter,
     entries_of,
@@ -52,7 +52,7 @@ def test_events_captured_from_a_server():
     got = [comparable(schema, after) for r in rows for _, after in r.images]
     assert got == expected
     assert len(got) > 5
-    assert {c.kind for c in schema.columns} == set(Kind) - {Kind.JSON}
+    assert {c.kind for c in schema.columns} == set(COLUMN_KINDS) - {Kind.JSON}
 
 
 def test_mysql_rows_with_extra_data():
@@ -87,8 +87,53 @@ def test_columns_that_an_image_leaves_out_are_absent():
         [b"\2" + struct.pack("<i", 1)],
         optional=names("a", "b", "c"),
         present=b"\5",
+        kind=32,
     )
-    assert rows.images == [(None, (1, ABSENT, None))]
+    assert rows.images == [((1, ABSENT, None), None)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "present", "after", "images"),
+    [
+        (30, 0b01, None, [(1,)]),
+        (30, 0b00, None, []),  # a row of nothing but defaults takes no byte at all
+        (31, 0b11, 0b01, [(1, 2), (1,)]),  # perhaps a REPLACE
+        (31, 0b01, 0b01, [(5,), (6,), (1,), (1,)]),
+        (39, 0b11, 0b01, [(1, 2), (1,)]),
+    ],
+)
+def test_images_that_do_not_say_what_became_of_a_column_are_refused(kind, present, after, images):
+    with pytest.raises(DataError, match=r"leaves columns out.*binlog_row_image='FULL'") as caught:
+        decode_keyed(kind, present, after, images)
+    assert caught.value.where["table"] == "orders"
+
+
+@pytest.mark.parametrize(
+    ("present", "after", "images"),
+    [
+        (0b01, 0b10, [(1,), (2,)]),  # the key is as it was
+        (0b01, 0b01, [(1,), (2,)]),  # the key is another one; compaction looks after the rest
+        (0b01, 0b11, [(1,), (1, 2)]),
+    ],
+)
+def test_updates_that_say_what_they_set_are_read(present, after, images):
+    rows = decode_keyed(31, present, after, images)
+    assert len(rows.images) == 1
+
+
+def decode_keyed(kind, present, after, images):
+    """Rows of a table of two integers, the first of them the key."""
+    writer = EventWriter()
+    context = (
+        writer.format_description(),
+        writer.table_map([INT, INT], optional=names("id", "n") + field(8, b"\0")),
+    )
+    body = struct.pack("<IHHH", 9, 0, 1, 2) + b"\2" + bytes([present])
+    body += b"" if after is None else bytes([after])
+    for n, image in enumerate(images):
+        options = b"\0" if kind == 39 and n % 2 else b""
+        body += options + b"\0" + b"".join(struct.pack("<i", value) for value in image)
+    return BinlogRowCodec().decode(writer.event(kind, body), context)
 
 
 def test_signs_count_year_but_no_other_column():
@@ -169,7 +214,7 @@ def test_keys_with_prefixes_do_not_compare_by_bytes():
 
 
 def test_tables_without_names_are_refused():
-    with pytest.raises(DataError, match="binlog_row_metadata=FULL") as caught:
+    with pytest.raises(ConfigurationError, match="binlog_row_metadata=FULL") as caught:
         decode([INT], [b"\0\1\0\0\0"], optional=field(1, b"\0"))
     assert caught.value.where == {"schema": "shop", "table": "orders"}
 
@@ -249,7 +294,7 @@ def test_damage_gives_rows_or_a_data_error(at, bit, part, cut):
     damaged = bytearray(parts[part])
     damaged[at % len(damaged)] ^= 1 << bit
     parts[part] = bytes(damaged[: len(damaged) - cut])
-    with contextlib.suppress(DataError):
+    with contextlib.suppress(DataError, ConfigurationError):
         BinlogRowCodec().decode(parts[2], (parts[0], parts[1]))
 
 

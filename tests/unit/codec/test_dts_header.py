@@ -159,6 +159,95 @@ def test_rows_of_a_committed_transaction_do_not_count_for_the_next():
     assert reader.read(record("ROLLBACK"), AT).kind is EntryKind.COMMIT
 
 
+LOGICAL = {"l_db_name": "shop", "l_tb_name": "orders"}
+
+
+@pytest.mark.parametrize("source_type", ["DRDS", "MySQL"])  # PolarDB-X calls itself MySQL
+@pytest.mark.parametrize(
+    ("tags", "expected"),
+    [
+        (LOGICAL, ("shop", "orders")),
+        ({"l_tb_name": "orders"}, ("shop_0003", "orders")),
+        ({"l_db_name": "shop"}, ("shop_0003", "orders_x7f_12")),
+        ({"l_db_name": "", "l_tb_name": ""}, ("shop_0003", "orders_x7f_12")),
+        ({}, ("shop_0003", "orders_x7f_12")),
+    ],
+)
+def test_a_row_of_a_split_table_is_of_its_logical_table(source_type, tags, expected):
+    value = row_record(
+        "INSERT",
+        [("id", 8)],
+        after=[integer(1)],
+        name="shop_0003.orders_x7f_12",
+        source={"sourceType": source_type, "version": ""},
+        tags=tags,
+    )
+    entry = read_header(value, AT)
+    assert (entry.schema, entry.table) == expected
+    physical = read_header(value, AT, logical_names=False)
+    assert (physical.schema, physical.table) == ("shop_0003", "orders_x7f_12")
+
+
+def test_the_name_of_a_tag_inside_a_value_is_no_tag():
+    value = row_record("INSERT", [("note", 253)], after=[character(b"see l_tb_name")])
+    entry = read_header(value, AT)
+    assert (entry.schema, entry.table) == ("shop", "orders")
+
+
+def test_ddl_of_a_split_table_names_the_logical_one():
+    value = record("DDL", tags=LOGICAL, objectName="shop_0003", afterImages="TRUNCATE t_12")
+    entry = read_header(value, AT)
+    assert (entry.schema, entry.table) == ("shop", "orders")
+    entry = read_header(value, AT, logical_names=False)
+    assert (entry.schema, entry.table) == ("shop_0003", "t_12")
+
+
+# ---- rows of a full load
+
+
+def read_in_order(operations, first=0):
+    """What the reader makes of records: letters of their kinds, boundaries in small ones."""
+    reader, found = DtsHeaderReader(), []
+    for number, operation in enumerate(operations, first):
+        if operation in ("INSERT", "INIT"):
+            value = row_record(operation, [("id", 8)], after=[integer(number)])
+        else:
+            value = record(operation)
+        reader.read(value, KafkaPosition("orders", 0, number + 1))
+        if reader.boundary is not None:
+            assert reader.boundary.kind is EntryKind.COMMIT
+            assert reader.boundary.position.order == (0, number)  # where this record stands
+            found.append("c")
+        found.append(operation[:2] if operation == "INIT" else operation[0])
+    return "".join(found)
+
+
+@pytest.mark.parametrize(
+    ("operations", "found"),
+    [
+        (["INIT"] * 3, "IN" * 3),
+        (["INIT", "INIT", "INSERT", "INSERT"], "ININcII"),
+        (["INIT", "BEGIN", "INSERT", "COMMIT", "INIT"], "INcBICIN"),
+        (["INIT", "HEARTBEAT", "INIT", "COMMIT"], "INcHINcC"),
+        (["INSERT", "INIT", "INIT"], "IcININ"),  # a COMMIT was left out
+        (["INSERT", "HEARTBEAT", "INIT"], "IHcIN"),
+        (["BEGIN", "INIT", "INIT", "INSERT", "COMMIT"], "BININIC"),
+        (["COMMIT", "INIT"], "CIN"),
+        (["INIT", "ROLLBACK"], "INcR"),  # takes back nothing
+        (["INSERT"] * 4, "IIII"),
+    ],
+)
+def test_where_a_full_load_begins_and_ends_is_a_boundary(operations, found):
+    assert read_in_order(operations) == found
+
+
+def test_an_endless_full_load_has_boundaries_and_reading_again_finds_the_same():
+    whole = read_in_order(["INIT"] * 2000)
+    assert whole == "c".join(["IN" * 512] * 3 + ["IN" * 464])
+    again = read_in_order(["INIT"] * (2000 - 300), first=300)
+    assert whole.endswith(again)
+
+
 @given(st.binary(max_size=200))
 def test_bytes_of_any_kind_give_an_entry_or_a_data_error(value):
     try:

@@ -372,3 +372,17 @@ def test_damaged_records_decode_or_give_a_data_error(flip, cut):
     damaged = bytes(value[: max(0, len(value) - cut)])
     with contextlib.suppress(DataError):
         DtsRowCodec().decode(damaged, ())
+
+
+def test_rows_of_a_split_table_are_of_its_logical_table_whatever_part_they_come_from():
+    codec = DtsRowCodec()
+    tags = {"l_db_name": "shop", "l_tb_name": "orders", "pk_uk_info": '{"PRIMARY":["id"]}'}
+    schemas = set()
+    for part in ("shop_0001.orders_a1", "shop_0002.orders_b2"):
+        value = row_record("INSERT", [("id", 8)], after=[integer(1)], name=part, tags=tags)
+        rows = codec.decode(value, ())
+        schemas.add((rows.schema.schema, rows.schema.table, rows.schema.key))
+        assert (rows.schema.schema, rows.schema.table) == read_header(value, AT)[3:5]
+        physical = DtsRowCodec(logical_names=False).decode(value, ()).schema
+        assert f"{physical.schema}.{physical.table}" == part
+    assert schemas == {("shop", "orders", (0,))}

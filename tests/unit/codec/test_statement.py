@@ -38,6 +38,9 @@ OTHER = StatementKind.OTHER
         ("/* only a comment */", OTHER),
         ("CREATE VIEW v AS SELECT 1", DDL),
         ("DROP TRIGGER x", DDL),
+        ("SET STATEMENT max_statement_time=1 FOR ALTER TABLE t ADD a INT", DDL),
+        ("SET STATEMENT a=1 FOR INSERT INTO t VALUES (1)", StatementKind.ROWS),
+        ("SET PASSWORD = 'x'", OTHER),
     ],
 )
 def test_kinds(text, kind):

@@ -84,12 +84,8 @@ def test_privileges_on_mysql():
 @pytest.mark.parametrize(
     ("name", "value", "fix"),
     [
-        (
-            "binlog_transaction_compression",
-            "ON",
-            "SET PERSIST binlog_transaction_compression = OFF;",
-        ),
-        ("binlog_row_value_options", "PARTIAL_JSON", "SET PERSIST binlog_row_value_options = '';"),
+        ("binlog_format", "MIXED", "SET PERSIST binlog_format = 'ROW';"),
+        ("binlog_row_image", "NOBLOB", "SET PERSIST binlog_row_image = 'FULL';"),
         ("binlog_row_metadata", "MINIMAL", "SET PERSIST binlog_row_metadata = 'FULL';"),
         ("server_id", "0", "SET PERSIST server_id = 1;"),
     ],
@@ -97,6 +93,18 @@ def test_privileges_on_mysql():
 def test_settings_of_mysql(name, value, fix):
     (fault,) = binlog_faults(PretendedServer(gtid_mode="ON", **{name: value}))
     assert (fault.level, fault.fix[0]) == ("error", fix)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("binlog_transaction_compression", "ON"),
+        ("binlog_row_value_options", "PARTIAL_JSON"),
+        ("binlog_checksum", "NONE"),
+    ],
+)
+def test_settings_of_mysql_that_do_not_matter(name, value):
+    assert binlog_faults(PretendedServer(gtid_mode="ON", **{name: value})) == []
 
 
 def test_gtids_on_mysql():
@@ -217,7 +225,7 @@ LATIN = column("varchar(10)", length=10, charset="latin1")
 ASCII = column("varchar(10)", length=10, charset="ascii")
 BINARY, VARBINARY = column("binary(4)", length=4), column("varbinary(4)", length=4)
 NEW = column("enum('new','it''s')", length=4, charset="utf8mb4")
-MORE = column("enum('it''s','paid','New')", length=4, charset="utf8mb4")
+MORE = column("enum('it''s','paid','new')", length=4, charset="utf8mb4")
 DECIMAL, WIDE = (
     column("decimal(10,2)", precision=10, scale=2),
     column("decimal(12,4)", precision=12, scale=4),
@@ -238,7 +246,10 @@ JSON, LONGTEXT = column("json"), column("longtext", length=1 << 32, charset="utf
         (INT, SHORT, "is varchar(10), the source's is int(11)"),
         (SHORT, TEXT, ""),
         (TEXT, SHORT, "is varchar(10), too small for the source's text"),
-        (SHORT, CHAR, ""),
+        (CHAR, SHORT, ""),
+        (SHORT, CHAR, "is char(10), which cuts spaces at the end of values off"),
+        (NEW, column("enum('NEW','it''s')"), "lacks the labels new"),
+        (column("float"), column("float(7,2)"), "is float(7,2), too small for the source's float"),
         (SHORT, LATIN, "is in latin1, which does not hold all of the source's utf8mb4"),
         (LATIN, SHORT, ""),
         (ASCII, LATIN, ""),

@@ -51,7 +51,7 @@ def test_ten_mistakes_give_ten_lines():
         ),
         "  pipelines[0].source.port: must be at most 65535, not 70000 (line 4)",
         (
-            "  pipelines[0].target.type: must be `mysql` or `elasticsearch` (did you mean"
+            "  pipelines[0].target.type: must be `mysql`, `elasticsearch` or `dts` (did you mean"
             " `elasticsearch`?), not `elastic` (line 5)"
         ),
         (
@@ -64,7 +64,7 @@ def test_ten_mistakes_give_ten_lines():
             " of them (line 12)"
         ),
         "  pipelines[0].batch_rows: must be a whole number, not `many` (line 13)",
-        "  pipelines[0].ddl: must be `ignore` or `stop`, not `skip` (line 14)",
+        "  pipelines[0].ddl: must be `ignore`, `stop` or `pass`, not `skip` (line 14)",
     ]
     assert "hunter2" not in str(caught.value)
 
@@ -173,7 +173,7 @@ P, S, T, M = "pipelines[0]", "pipelines[0].source", "pipelines[0].target", "pipe
         (f"{P}.rows_per_task", "1e3", "must be a whole number, not `1e3`"),
         (f"{P}.generation", 0, "must be at least 1, not 0"),
         (f"{P}.generation", 2048, "must be below 2048, not 2048"),
-        (f"{P}.checkpoint", "disk", "must be `target` or `zookeeper`, not `disk`"),
+        (f"{P}.checkpoint", "disk", "must be `target`, `zookeeper`, `kafka` or `file`, not `disk`"),
         (f"{M}.from", "mysql.user", "must not name a system schema, which is never replicated"),
         (f"{M}.from", "shop.", "must not leave a name empty"),
         (f"{M}.to", "", "must not be empty"),
@@ -191,7 +191,8 @@ P, S, T, M = "pipelines[0]", "pipelines[0].source", "pipelines[0].target", "pipe
         (f"{M}.from_", "a.b", "is an unknown key; did you mean `from`?"),
         (f"{P}.colour", 1,
          ("is an unknown key; known are name, source, target, tables, batch_rows, batch_bytes,"
-         " batch_wait, window, rows_per_task, ddl, checkpoint, generation, nodes")),
+         " batch_wait, window, rows_per_task, ddl, faulty_rows, dead_letter_limit, checkpoint,"
+         " checkpoint_file, checkpoint_interval, generation, nodes")),
     ],
 )  # fmt: skip
 def test_one_mistake_one_readable_line(path, value, message):
@@ -232,10 +233,119 @@ def test_mistakes_of_an_elasticsearch_target(target, message):
          "cannot be set; setl keeps the place in the topic itself"),
         ({"kafka": {"a": [1]}}, ".kafka.a", "must be text, a number, true or false, not a list"),
         ({"password": "p"}, ".user", "is required where there is a password"),
+        ({"partition": 1, "partitions": 2}, ".partition",
+         "cannot be given together with `partitions`; choose one of them"),
+        ({"mode": "subscribe"}, ".sid", "is required to subscribe: it is the consumer group"),
+        ({"mode": "subscribe", "sid": "s", "partition": 1}, ".partition",
+         ("cannot be chosen with `mode: subscribe`, where the group deals partitions out; assign"
+          " them instead")),
+        ({"mechanism": "MD5"}, ".mechanism",
+         "must be `PLAIN`, `SCRAM-SHA-256` or `SCRAM-SHA-512`, not `MD5`"),
     ],
 )  # fmt: skip
 def test_mistakes_of_a_dts_source(source, path, message):
     assert only_problem(changed(S, {**DTS, **source})) == (S + path, message)
+
+
+@pytest.mark.parametrize(
+    ("target", "path", "message"),
+    [
+        ({"kafka": {"acks": "1"}}, ".kafka.acks", "cannot be set; `delivery` decides it"),
+        ({"partitions": 4}, ".partitions",
+         "would leave all but the first empty; choose `partition_by: table` or `key`"),
+        ({"delivery": "often"}, ".delivery",
+         "must be `transactional`, `idempotent` or `one_in_flight`, not `often`"),
+        ({"password": "p"}, ".user", "is required where there is a password"),
+    ],
+)  # fmt: skip
+def test_mistakes_of_a_relays_topic(target, path, message):
+    assert only_problem(changed(T, {**DTS, **target})) == (T + path, message)
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "message"),
+    [
+        (f"{P}.checkpoint", "target", "is kept in ZooKeeper for a relay; leave it out"),
+        (f"{M}.to", "shop.other", "means nothing to a relay, which passes rows on unchanged"),
+        (f"{M}.where", "a > 1", "means nothing to a relay, which passes rows on unchanged"),
+        (S, DTS, "must be mysql: a relay reads a binlog, not `dts`"),
+    ],
+)
+def test_what_a_relay_cannot_do(path, value, message):
+    definition = changed(path, value, changed(T, DTS))
+    at = f"{S}.type" if path == S else path
+    assert only_problem(definition) == (at, message)
+
+
+SUBSCRIBED = {**DTS, "mode": "subscribe", "sid": "g"}
+
+
+@pytest.mark.parametrize(
+    ("source", "options", "path", "message"),
+    [
+        (SUBSCRIBED, {"checkpoint": "file", "checkpoint_file": "/var/p.json"}, "checkpoint",
+         ("cannot be a file with `mode: subscribe`: the next member of the group may be on another"
+          " machine, and has to find it")),
+        (DTS, {"checkpoint": "kafka"}, "source.sid",
+         "is required for `checkpoint: kafka`: it is the consumer group"),
+        (None, {"checkpoint": "kafka"}, "checkpoint",
+         "can only be `kafka` where the source is a DTS subscription"),
+        (DTS, {"checkpoint": "file"}, "checkpoint_file", "is required for `checkpoint: file`"),
+        (DTS, {"checkpoint_file": "/var/p.json"}, "checkpoint_file",
+         "means nothing without `checkpoint: file`"),
+        (DTS, {"checkpoint": "file", "checkpoint_file": "p.json"}, "checkpoint_file",
+         ("must be a path from the root: a node may be started in another folder next time,"
+          " not `p.json`")),
+        (DTS, {"checkpoint_interval": 61}, "checkpoint_interval", "must be at most 60, not 61"),
+    ],
+)  # fmt: skip
+def test_a_store_that_does_not_fit(source, options, path, message):
+    definition = changed(S, source) if source else ONE_WAY
+    for name, value in options.items():
+        definition = changed(f"{P}.{name}", value, definition)
+    assert only_problem(definition) == (f"{P}.{path}", message)
+
+
+@pytest.mark.parametrize(
+    ("source", "options"),
+    [
+        (SUBSCRIBED, {}),
+        (SUBSCRIBED, {"checkpoint": "kafka", "checkpoint_interval": 0}),
+        (SUBSCRIBED, {"checkpoint": "zookeeper"}),
+        ({**DTS, "sid": "g"}, {"checkpoint": "kafka"}),
+        (DTS, {"checkpoint": "file", "checkpoint_file": "/var/lib/setl/p.json"}),
+        (DTS, {"checkpoint": "file", "checkpoint_file": "${PLACE}"}),
+        (None, {"checkpoint": "file", "checkpoint_file": "/var/lib/setl/p.json"}),
+    ],
+)
+def test_a_store_that_fits(source, options):
+    definition = changed(S, source) if source else ONE_WAY
+    for name, value in options.items():
+        definition = changed(f"{P}.{name}", value, definition)
+    assert parse_channel(definition)
+
+
+@pytest.mark.parametrize(
+    ("source", "options", "path", "message"),
+    [
+        (DTS, {"checkpoint": "file", "checkpoint_file": "/p"}, "checkpoint_file",
+         "is already the file in which pipelines[0] keeps its checkpoint"),
+        ({**DTS, "sid": "g"}, {"checkpoint": "kafka"}, "checkpoint",
+         "cannot be `kafka`: pipelines[0] keeps its checkpoint in the same group"),
+        (SUBSCRIBED, {}, "source.sid",
+         "is already the group of pipelines[0]; only one of them would ever read"),
+    ],
+)  # fmt: skip
+def test_a_place_is_kept_for_one_pipeline(source, options, path, message):
+    first = {**ONE_WAY["pipelines"][0], "source": source, **options}
+    definition = changed("pipelines[0]", first)
+    definition = changed("pipelines[1]", {**first, "name": "q"}, definition)
+    assert only_problem(definition) == (f"pipelines[1].{path}", message)
+    other = {**source, "topic": "other"} if "checkpoint_file" not in options else source
+    definition = changed("pipelines[1].source", other, definition)
+    if "checkpoint_file" in options:
+        definition = changed("pipelines[1].checkpoint_file", "/q", definition)
+    assert parse_channel(definition)
 
 
 def test_checkpoint_in_elasticsearch_is_refused():
@@ -264,18 +374,6 @@ def test_pipelines_read_one_server_under_ids_of_their_own():
     )
     assert parse_channel(changed("pipelines[1].source.host", "other", definition))
     assert parse_channel(changed("pipelines[1].source.server_id", 10, definition))
-
-
-def test_a_table_in_two_groups():
-    tables = [
-        {"from": "s.t", "group": "g"},
-        {"from": "s.t", "to": "u"},
-        {"from": "s.t", "to": "v", "group": "h"},
-    ]
-    assert only_problem(changed(f"{P}.tables", tables)) == (
-        f"{P}.tables[2].group",
-        "puts a table in two groups: tables[0] has it in `g`",
-    )
 
 
 def test_the_same_entry_twice():
@@ -312,3 +410,11 @@ def test_a_rule_is_checked_although_fields_are_wrong():
         f"{P}.tables[0].where",
         f"{P}.tables[0].exclude",
     ]
+
+
+def test_schema_changes_are_passed_on_by_one_pipeline():
+    several = changed(S, {**DTS, "partitions": 2})
+    several["pipelines"][0]["ddl"] = "pass"
+    path, message = only_problem(several)
+    assert path == "pipelines[0].ddl"
+    assert message.startswith("cannot be `pass` with `partitions`")

@@ -64,7 +64,7 @@ def test_system_schemas_match_no_wildcard(schema, upper):
 
 def test_indexes():
     routed = router(
-        {"from": "s.Orders"}, {"from": "S*.*_X", "to": "i-*-*"}, {"from": "*.*"}, target=SEARCH
+        {"from": "s.Orders"}, {"from": "S*.*_X", "to": "i-*-*"}, {"from": "s.*"}, target=SEARCH
     )
     assert targets(routed, "s", "Orders") == [(0, "", "orders")]
     assert targets(routed, "SHOP", "Ab_X") == [(1, "", "i-hop-ab")]

@@ -4,7 +4,14 @@ import pytest
 
 from setl.mysql.statements import resource_statements, split_statements
 
-FILES = ["retl.sql", "fence.sql", "grants-source.sql", "grants-target.sql"]
+FILES = [
+    "retl.sql",
+    "fence.sql",
+    "deadletter.sql",
+    "conflict.sql",
+    "grants-source.sql",
+    "grants-target.sql",
+]
 
 
 @pytest.mark.parametrize(
@@ -48,7 +55,7 @@ def test_templates_have_their_placeholders(file):
 
 def test_tables_are_transactional_and_compare_names_by_bytes():
     tables = [s for f in FILES for s in resource_statements(f) if s.startswith("CREATE TABLE")]
-    assert len(tables) == 6
+    assert len(tables) == 10
     for statement in tables:
         assert statement.endswith(
             "ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin"

@@ -10,6 +10,8 @@ def server(name):
 
 SEARCH = {"type": "elasticsearch", "hosts": ["http://search:9200"]}
 DTS = {"type": "dts", "brokers": ["kafka:9092"], "topic": "t"}
+OF_A = {**DTS, "database": {"host": "a", "user": "u"}}
+OF_B = {**DTS, "database": {"host": "b", "user": "u"}}
 
 
 def channel(*ways):
@@ -38,9 +40,13 @@ def channel(*ways):
         ([("ab", "a", "b"), ("bc", "b", "c"), ("ca", "c", "a")],
          {"ab": ["ca"], "bc": ["ab"], "ca": ["bc"]}),
         ([("ab", "a", "b"), ("back", DTS, "a")], {}),
+        ([("ab", OF_A, "b"), ("ba", OF_B, "a")], {}),
+        ([("ab", OF_A, "b"), ("ba", OF_B, "a"), ("search", OF_A, SEARCH)], {"search": ["ba"]}),
+        ([("ab", OF_A, "b"), ("ba", OF_B, "a"), ("relay", "a", DTS)], {}),
         ([("in", DTS, "a"), ("search", "a", SEARCH)], {"search": ["in"]}),
     ],
-    ids=["two ways", "two targets", "a third way", "a ring", "back over DTS", "on from DTS"],
+    ids=["two ways", "two targets", "a third way", "a ring", "back over DTS", "both over DTS",
+         "a third over DTS", "a relay", "on from DTS"],
 )  # fmt: skip
 def test_which_pipelines_swallow_the_changes_of_others(ways, expected):
     file = channel(*ways)

@@ -4,6 +4,7 @@ from collections import Counter
 
 import pytest
 
+from setl.codec.dts.relayed import HEARTBEAT, LAST, RelayPlace, RelayTransaction
 from setl.load.marks import mark_id
 from setl_drills.binlog import Transaction
 from setl_drills.checkers import (
@@ -13,7 +14,9 @@ from setl_drills.checkers import (
     check_epochs,
     check_equal,
     check_flat,
+    check_places,
     check_set,
+    check_stream,
     count_echoes,
     longest_gap,
     longest_silence,
@@ -127,6 +130,50 @@ def test_a_fence_that_falls():
 def test_other_pipelines_do_not_count():
     stream = [fence(9), load(9), load(5, pipeline=OTHER), fence(5, OTHER), stored(5, OTHER)]
     assert check_epochs(stream, KEY) == []
+
+
+@pytest.mark.parametrize(
+    ("found", "lost", "repeated", "moved"),
+    [
+        ("abcb", 0, 0, False),
+        ("abc", 1, 0, False),
+        ("abcbb", 0, 1, False),
+        ("abcbx", 0, 1, False),
+        ("acbb", 0, 0, True),
+        ("acxx", 2, 2, False),
+        ("", 4, 0, False),
+    ],
+)
+def test_a_stream(found, lost, repeated, moved):
+    verdict = check_stream("abcb", found)
+    assert (verdict.lost, verdict.repeated, verdict.moved) == (lost, repeated, moved)
+
+
+def place(begin, ordinal, generation=1, file="binlog.000009"):
+    return RelayPlace(RelayTransaction(generation, file, begin), ordinal)
+
+
+def test_places_that_grow():
+    assert not check_places([])
+    assert not check_places([
+        place(4, HEARTBEAT), place(4, HEARTBEAT), place(4, 0), place(4, 70), place(4, LAST),
+        place(900, 0), place(900, 33), place(4, 0, file="binlog.000010"),
+        place(4, HEARTBEAT, generation=2, file="binlog.000001"),
+    ])  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "places",
+    [
+        [place(4, 70), place(4, 70)],
+        [place(4, LAST), place(4, 0)],
+        [place(900, HEARTBEAT), place(4, LAST)],
+        [place(4, 0, generation=2), place(900, 0)],
+        [place(4, 0, file="binlog.000010"), place(900, 0)],
+    ],
+)
+def test_places_that_do_not(places):
+    assert len(check_places(places)) == 1
 
 
 def test_an_outage_ends_with_the_first_load_of_a_newer_epoch():

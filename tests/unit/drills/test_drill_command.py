@@ -16,7 +16,7 @@ class NoWorld:
 
     def __init__(self, folder, needs, **options):
         self.folder = folder
-        self.nodes = {}
+        self.processes = {}
 
     def __enter__(self):
         self.folder.mkdir(parents=True)
@@ -120,5 +120,5 @@ def test_one_seed_can_be_repeated(tmp_path):
 
 
 def test_needs_add_up():
-    both = world.Needs(quorum=True) | world.Needs(search=True)
-    assert both == world.Needs(quorum=True, search=True, kafka=False)
+    both = world.Needs(quorum=True, relays=True) | world.Needs(search=True)
+    assert both == world.Needs(quorum=True, search=True, kafka=False, relays=True)

@@ -23,6 +23,9 @@ class Everything:
     def route(self, schema, table):
         return (Route(0, (schema, table)),)
 
+    def shadow(self, schema, table):
+        return None
+
 
 @pytest.fixture(scope="module")
 def said():

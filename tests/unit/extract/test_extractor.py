@@ -4,6 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from setl.config.routing import Route
+from setl.config.shadow_tables import Shadow, ShadowPart
 from setl.errors import DataError
 from setl.extract.extractor import Extractor, HeartbeatSeen
 from setl.extract.loopback import DROPPING, OUTSIDE, MarkIdentity
@@ -11,6 +13,7 @@ from setl.model.batch import Batch
 from setl.model.change import Op
 from setl.model.checkpoint import Checkpoint, CheckpointTracker
 from setl.model.entry import EntryKind
+from setl.model.session import StatementSession
 from tests.unit.extract.marked_streams import (
     OTHER,
     OWN,
@@ -246,3 +249,25 @@ def test_a_stream_in_one_piece_gives_what_it_gives_entry_by_entry(stream):
     for name in ("rows", "entries", "loopback_rows", "loopback_entries", "unmapped", "heartbeats"):
         total = sum(getattr(part.counts, name) for part in singly)
         assert getattr(whole.counts, name) == total, name
+
+
+@pytest.mark.parametrize(("wanted", "kept"), [(False, []), (True, ["CREATE", "ALTER"])])
+def test_ddl_of_shadow_tables_is_for_whom_it_concerns(wanted, kept):
+    class Shadowed:
+        def route(self, schema, table):
+            return (Route(0, (schema, table)),) if table == "orders" else ()
+
+        def shadow(self, schema, table):
+            return Shadow("orders", ShadowPart.NEXT) if table == "_orders_gho" else None
+
+    stream = Stream()
+    for statement in (
+        "CREATE TABLE _orders_gho LIKE orders",
+        "ALTER TABLE _orders_gho ADD c INT",
+        "ALTER TABLE _other_gho ADD c INT",
+    ):
+        session = StatementSession("shop")
+        stream.add(EntryKind.DDL, schema="elsewhere", statement=statement, session=session)
+    extractor = Extractor(Shadowed(), ME, stream.codec, shadow_ddl=wanted)
+    extracted = extractor.extract(stream.batch())
+    assert [entry.statement.split()[0] for entry in extracted.ddl] == kept

@@ -1,18 +1,19 @@
 import json
+import struct
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from setl.errors import DataError
-from setl.load.elasticsearch_documents import (
-    document_id,
+from setl.load.elasticsearch.documents import (
     render_actions,
     render_document,
     render_documents,
 )
 from setl.model.change import ABSENT, TargetChanges
-from setl.model.schema import Column, Kind
+from setl.model.document import DocumentForm
+from setl.model.schema import COLUMN_KINDS, Column, Kind
 
 
 def rendered(kind, value):
@@ -31,7 +32,9 @@ def rendered(kind, value):
         (Kind.DECIMAL, "-0.10", '"-0.10"'),
         (Kind.TEXT, 'a"b\\c\n😀\x00', '"a\\"b\\\\c\\n😀\\u0000"'),
         (Kind.ENUM, "x", '"x"'),
-        (Kind.SET, "a,b", '"a,b"'),
+        (Kind.SET, "a,b", '["a","b"]'),
+        (Kind.SET, "é", '["é"]'),
+        (Kind.SET, "", "[]"),
         (Kind.TIME, "-838:59:59.000000", '"-838:59:59.000000"'),
         (Kind.DATE, "2024-02-29", '"2024-02-29"'),
         (Kind.DATETIME, "2026-01-02 03:04:05.000006", '"2026-01-02T03:04:05.000006"'),
@@ -48,7 +51,7 @@ def test_values(kind, value, expected):
     assert rendered(kind, value) == expected
 
 
-@pytest.mark.parametrize("kind", list(Kind))
+@pytest.mark.parametrize("kind", COLUMN_KINDS)
 def test_null_is_sent_as_null(kind):
     assert rendered(kind, None) == "null"
 
@@ -96,39 +99,6 @@ def test_many_rows_are_rendered_as_each_of_them_alone(rows):
     assert together == [render_document(columns, row) for row in rows]
     assert [json.loads(text) for text in together] == [{"i": i, "t": t} for i, t in rows]
     assert not any("\n" in text for text in together)
-
-
-# -- ids -----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("key", "expected"),
-    [
-        ((7,), "7"),
-        (("a,b\\",), "a,b\\"),
-        ((b"\x00\xff",), "AP8="),
-        ((1, "a"), "1,a"),
-        (("a,b", "c\\"), "a\\,b,c\\\\"),
-        (("", "a"), ",a"),
-        ((1.5, "2026-01-01"), "1.5,2026-01-01"),
-    ],
-)
-def test_ids(key, expected):
-    assert document_id(key) == expected
-
-
-@given(
-    st.tuples(st.text(max_size=9), st.text(max_size=9)),
-    st.tuples(st.text(max_size=9), st.text(max_size=9)),
-)
-def test_different_keys_have_different_ids(one, other):
-    assert (document_id(one) == document_id(other)) == (one == other)
-
-
-@pytest.mark.parametrize("key", [("",), (None,), (1, None), (ABSENT, 1), ("é" * 257,)])
-def test_a_key_that_gives_no_id_is_refused(key):
-    with pytest.raises(DataError):
-        document_id(key)
 
 
 # -- actions -------------------------------------------------------------------------------
@@ -183,3 +153,51 @@ def test_a_key_without_a_utf8_form_is_named_so_that_it_can_be_logged():
     with pytest.raises(DataError) as caught:
         render_actions(changes([], [("caf\udce9",)], columns))
     assert caught.value.where["key"] == "caf\\udce9"
+
+
+# -- what a channel file chooses -------------------------------------------------------------
+
+AS_NULL = DocumentForm(("", ""), (0,), no_dates_as_null=True)
+DATES = (Column("id", Kind.INTEGER), Column("d", Kind.DATE), Column("t", Kind.DATETIME))
+
+
+@pytest.mark.parametrize("day", ["0000-00-00", "2024-00-10", "2024-02-31", "0000-05-05"])
+def test_dates_of_no_calendar_are_null_if_the_channel_file_says_so(day):
+    row = (1, day, f"{day} 00:00:00.000000")
+    assert render_document(DATES, row, AS_NULL) == '{"id":1,"d":null,"t":null}'
+    with pytest.raises(DataError, match="column d holds a value") as caught:
+        render_document(DATES, row)
+    assert "zero_dates: as_null" in caught.value.hint
+
+
+def test_what_is_no_date_at_all_is_refused_all_the_same():
+    with pytest.raises(DataError, match="column d"):
+        render_document(DATES, (1, "soon", None), AS_NULL)
+    row = (1, "2024-02-29", "2024-02-29 01:02:03.000004")
+    assert render_document(DATES, row, AS_NULL) == render_document(DATES, row)
+
+
+def test_spatial_values_as_well_known_text():
+    point = struct.pack("<IBIdd", 4326, 1, 1, 13.4, 52.5)
+    form = DocumentForm(("", ""), (0,), geometry="wkt")
+    columns = (Column("id", Kind.INTEGER), Column("g", Kind.GEOMETRY))
+    assert render_document(columns, (1, point), form) == '{"id":1,"g":"POINT (13.4 52.5)"}'
+    with pytest.raises(DataError, match="column g"):
+        render_document(columns, (1, struct.pack("<IBIdd", 3857, 1, 1, 1, 2)), form)
+
+
+ROUTED = DocumentForm(("", ""), (0,), routing=1)
+
+
+def test_routing_is_in_every_action_and_deletes_are_one_version_older():
+    part = TargetChanges(
+        ("", "items"), COLUMNS, (0, 1), [(1, "b"), (2, None)], [(1, "a"), (3, None)],
+        [10, 11], [10, 12], document=ROUTED,
+    )  # fmt: skip
+    heads = [json.loads(action.splitlines()[0]) for action in render_actions(part)]
+    assert heads == [
+        {"delete": {"_id": "1", "routing": "a", "version": 9, **EXTERNAL}},
+        {"delete": {"_id": "3", "version": 11, **EXTERNAL}},
+        {"index": {"_id": "1", "routing": "b", "version": 10, **EXTERNAL}},
+        {"index": {"_id": "2", "version": 11, **EXTERNAL}},
+    ]

@@ -1,6 +1,6 @@
 import pytest
 
-from setl.load.elasticsearch_outcomes import Outcome, outcome_of, reason_of
+from setl.load.elasticsearch.outcomes import Outcome, outcome_of, reason_of
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 import pytest
 
 from setl.errors import ConfigurationError, DataError
-from setl.load.mysql_statements import Limits, Strategy, plan_writes
+from setl.load.mysql.statements import Limits, Strategy, plan_writes
 from setl.model.schema import Column, Kind, RowSchema
 
 ID = Column("id", Kind.INTEGER, binary_order=True)
@@ -53,6 +53,25 @@ def test_a_further_unique_key_makes_it_replace():
     writes = plan_writes((ID, CODE), (0,), table((ID, CODE), (0,), ((1,),)))
     assert writes.strategy is Strategy.REPLACE
     assert insert(writes, (1, "a")) == "REPLACE INTO `shop`.`t` (`id`,`code`) VALUES (1,'a')"
+
+
+def test_columns_of_the_target_alone_are_kept_and_rivals_deleted_first():
+    target = table((ID, CODE, NAME, NOTE), (0,), ((1, 2), (2,)))
+    writes = plan_writes((ID, CODE, NAME), (0,), target)
+    assert writes.strategy is Strategy.UPSERT
+    assert insert(writes, (1, "a", "b")).startswith("INSERT INTO")
+    first, second = writes.rivals
+    [(text, rows)] = first.divided([(1, "a", "b"), (2, None, "c"), (3, "x", "y")], Limits())
+    assert text.decode() == (
+        "DELETE FROM `shop`.`t` WHERE (`code`,`name`)=('a','b') AND NOT (`id`)=(1)"
+        " OR (`code`,`name`)=('x','y') AND NOT (`id`)=(3) LIMIT 2"
+    )
+    assert rows == [(1, "a", "b"), (3, "x", "y")]
+    [(text, _)] = second.divided([(2, None, "c")], Limits())
+    assert text.decode() == (
+        "DELETE FROM `shop`.`t` WHERE (`name`)=('c') AND NOT (`id`)=(2) LIMIT 1"
+    )
+    assert not list(second.divided([(2, "a", None)], Limits()))
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,8 @@
 import pickle
 
 from setl.elastic.client import ElasticEndpoint
-from setl.load.elasticsearch_sink import ElasticsearchSink, ElasticsearchSinkSettings
-from setl.load.mysql_sink import MysqlSink, MysqlSinkSettings
+from setl.load.elasticsearch.sink import ElasticsearchSink, ElasticsearchSinkSettings
+from setl.load.mysql.sink import MysqlSink, MysqlSinkSettings
 from setl.load.worker import SinkCache, applied_through, make_sink
 from setl.mysql.connection import MysqlEndpoint
 from tests.loading import ticket_for

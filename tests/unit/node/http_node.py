@@ -9,10 +9,11 @@ from prometheus_client import CollectorRegistry
 
 from arbiter.memory import MemoryArbiter, MemoryCluster
 from arbiter.snapshot import look
-from arbiter.values import ChannelState, Facts, NodeInfo, PipelineId
+from arbiter.values import EVERYTHING, ChannelState, Facts, NodeInfo, PipelineId
 from setl.node.http.server import Inside, NodeHttp
 from setl.node.metrics import NodeCollector
 from setl.node.status import NodeStatus, PipelineStatus
+from setl.node.stored import preference_of
 from setl.pipeline.progress import Figures, RunState
 
 TOKEN = "open-sesame-4711"
@@ -57,6 +58,7 @@ class Node:
     warm: bool = True
     last_cycle: float | None = 1000.0
     token: str = TOKEN
+    serves: tuple[str, ...] = EVERYTHING
     call_seconds: float = 5.0
     figures: dict[PipelineId, Figures] = field(default_factory=dict)
     snapshot = None
@@ -68,8 +70,11 @@ class Node:
         for name, definition in (("shop", SHOP), ("search", {"pipelines": [{"name": "there"}]})):
             channel = self.operator.put_channel(name, definition)
             self.operator.set_state(channel, ChannelState.START)
-        for nid, arbiter in ((self.nid, self.arbiter), ("n2", self.operator)):
-            arbiter.announce(NodeInfo(nid, http=f"http://{nid}", ready=True))
+        for nid, arbiter, serves in (
+            (self.nid, self.arbiter, self.serves),
+            ("n2", self.operator, EVERYTHING),
+        ):
+            arbiter.announce(NodeInfo(nid, http=f"http://{nid}", ready=True, serves=serves))
         self.look()
 
     def lead(self, pipeline=THERE, **figures):
@@ -89,6 +94,8 @@ class Node:
         for channel in facts.channels.values():
             for raw in channel.definition["pipelines"]:
                 pipeline = PipelineId(channel.name, raw["name"])
+                if not preference_of(channel, pipeline.pipeline).served_by(self.serves):
+                    continue
                 held = facts.mainstems.get(pipeline)
                 lines.append(
                     PipelineStatus(
@@ -101,7 +108,8 @@ class Node:
                         figures=self.figures.get(pipeline, Figures()),
                     )
                 )
-        return NodeStatus(self.nid, "0", self.arbiter.contact().value, self.warm, 0.0, tuple(lines))
+        contact = self.arbiter.contact().value
+        return NodeStatus(self.nid, "0", contact, self.warm, 0.0, tuple(lines), self.serves)
 
     # -- over the wire ----------------------------------------------------------------------
 

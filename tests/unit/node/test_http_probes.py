@@ -7,7 +7,7 @@ import socket
 import pytest
 
 from arbiter.port import Contact
-from arbiter.values import ChannelState, HistoryItem
+from arbiter.values import ChannelState, HistoryItem, NodeInfo
 from setl.node.http import probes
 from setl.node.http.server import INDEX, NodeHttp
 from setl.pipeline.progress import RunState
@@ -40,7 +40,7 @@ def test_health_says_what_is_wrong(node):
     node.arbiter.link.suspend()
     code, error = answer(node, "/health")
     assert code == 503
-    assert "Spark is still starting" in error
+    assert "not warm yet" in error
     assert "contact with the arbiter is suspended" in error
 
 
@@ -258,6 +258,49 @@ def test_a_node_that_must_not_lead_is_no_standby():
         assert (code, "weight is 0" in error) == (503, True)
     finally:
         node.close()
+
+
+@pytest.fixture
+def relay():
+    node = Node(nid="r1", serves=("relay",))
+    kafka = {"pipelines": [{"name": "relay", "target": {"type": "dts"}}]}
+    channel = node.operator.put_channel("kafka", kafka)
+    node.operator.set_state(channel, ChannelState.START)
+    yield node.look()
+    node.close()
+
+
+def test_a_relay_is_no_standby_of_what_it_does_not_serve(relay):
+    assert answer(relay, "/standby/kafka/relay") == (200, "")
+    assert answer(relay, "/standby/shop/there") == (
+        503,
+        "r1 never leads shop/there: it leads relay pipelines only, and this is a load pipeline",
+    )
+
+
+def test_a_relay_names_the_leader_of_what_it_does_not_serve(relay):
+    relay.operator.campaign(THERE, "n2")
+    relay.look()
+    reply = relay.get("/leader/shop/there")
+    assert (reply.code, reply.json["error"]) == (503, "n2 leads shop/there")
+    assert reply.json["leader"] == "n2"
+    assert reply.json["epoch"] == relay.operator.mainstem(THERE).epoch
+    assert answer(relay, "/leader/shop/back") == (503, "nobody leads shop/back")
+    assert relay.get("/readiness").code == 200
+
+
+def test_the_cluster_shows_kinds_and_what_is_missing(relay):
+    relay.operator.announce(NodeInfo("n2", ready=True, serves=("load",)))
+    seen = relay.look().get("/cluster").json
+    assert {n["node"]: n["serves"] for n in seen["nodes"]} == {"r1": ["relay"], "n2": ["load"]}
+    kinds = {p["pipeline"]: (p["needs"], p["missing"]) for p in seen["pipelines"]}
+    assert kinds["kafka/relay"] == ("relay", "")
+    assert kinds["shop/there"] == ("load", "")
+    relay.operator.close()
+    seen = relay.look().get("/cluster").json
+    missing = {p["pipeline"]: p["missing"] for p in seen["pipelines"]}
+    assert missing["shop/there"] == "needs a `setl node` process; none is running"
+    assert missing["kafka/relay"] == ""
 
 
 # -- the whole --------------------------------------------------------------------------------

@@ -11,55 +11,15 @@ from arbiter.memory import MemoryArbiter, MemoryCluster
 from arbiter.requests import Asker
 from arbiter.snapshot import look
 from arbiter.values import ChannelState, NodeInfo, PipelineId, SignalKind, SignalState
-from setl.errors import ConfigurationError, FatalError, TransientError
+from setl.errors import ConfigurationError, FatalError, FencedError, TransientError
 from setl.node.seat import Seat
 from setl.pipeline.progress import RunState
-from setl.pipeline.run import PipelineRun
+from tests.unit.node.noted_run import NotedRun
 from tests.waiting import eventually
 
 PIPELINE = PipelineId("shop", "there")
 RULES = ElectionSettings(takeover_delay=0.5, hold_off=5.0)
 ROOT = Asker("root", 0.0)
-
-
-class NotedRun(PipelineRun):
-    """Runs until it is stopped, and notes what it is told."""
-
-    def __init__(self, epoch, progress):
-        self.epoch = epoch
-        self.progress = progress
-        self.told = []
-        self.ends = threading.Event()
-        self.failure = None
-        self.rolled_back = threading.Event()
-
-    @property
-    def abandoned(self):
-        return "abort" in self.told or isinstance(self.failure, TransientError)
-
-    def run(self):
-        self.progress.enter(RunState.RUNNING)
-        self.ends.wait(10)
-        if self.failure:
-            raise self.failure
-
-    def stop(self):
-        self.told.append("stop")
-        self.ends.set()
-
-    def abort(self):
-        self.told.append("abort")
-        self.ends.set()
-
-    def suspend(self):
-        self.told.append("suspend")
-
-    def resume(self):
-        self.told.append("resume")
-
-    def rollback(self):
-        self.told.append("rollback")
-        return self.rolled_back
 
 
 class Node:
@@ -233,6 +193,21 @@ def test_a_run_that_failed_for_good_is_not_tried_again_under_another_epoch(clust
     assert node.seat.status().epoch > run.epoch
     requests.change_state(node.arbiter, "shop", ChannelState.START)
     eventually(lambda: (node.tick(), len(node.runs) == 2)[1])
+
+
+def test_a_run_that_was_fenced_off_is_followed_by_one_under_another_epoch_only(cluster, node):
+    run = leading(cluster, node)
+    run.failure = FencedError("epoch 9 is active")
+    run.ends.set()
+    node.idle()
+    for _ in range(3):
+        node.tick()
+    assert node.state is RunState.FAILED
+    assert len(node.runs) == 1
+    mainstem = node.arbiter.mainstem(PIPELINE)
+    node.arbiter.depose(PIPELINE, mainstem)
+    eventually(lambda: (cluster.advance(1), node.tick(), len(node.runs) == 2)[2])
+    assert node.runs[1].epoch > run.epoch
 
 
 def test_a_run_that_left_tasks_behind_is_followed_by_one_under_another_epoch(cluster, node):

@@ -10,13 +10,14 @@ from setl.config.reading import parse_channel
 from setl.errors import ConfigurationError, FencedError
 from setl.model.checkpoint import Checkpoint
 from setl.model.position import BinlogOrigin, BinlogPosition, KafkaOrigin, KafkaPosition
-from setl.pipeline.positions import position as position_module
+from setl.pipeline.positions import stored as stored_module
 from setl.pipeline.positions.epochs import KnownEpoch, known_epoch, verdict
 from setl.pipeline.positions.place import Place, parse_place
-from setl.pipeline.positions.position import distance, look_at_position, read_stored
+from setl.pipeline.positions.position import distance, look_at_position
 from setl.pipeline.positions.reposition import move, moved_checkpoint
+from setl.pipeline.positions.stored import read_stored
 from setl.select.binlog_server import BinlogFile
-from setl.select.checkpoint_arbiter import ArbiterCheckpointStore
+from setl.select.checkpoints.arbiter import ArbiterCheckpointStore
 
 ID = PipelineId("shop", "p")
 MYSQL = {"type": "mysql", "host": "127.0.0.1", "port": 1, "user": "u"}
@@ -148,6 +149,10 @@ def test_generations_end():
         ("0-1-17", Place(GtidStart(gtid="0-1-17"))),
         ("1-101-5,2-102-7", Place(GtidStart(gtid="1-101-5,2-102-7"))),
         (
+            "3e11fa47-71ca-11e1-9e33-c80aa9429562:1-23:nightly:2",
+            Place(GtidStart(gtid="3e11fa47-71ca-11e1-9e33-c80aa9429562:1-23:nightly:2")),
+        ),
+        (
             "3e11fa47-71ca-11e1-9e33-c80aa9429562:1-23",
             Place(GtidStart(gtid="3e11fa47-71ca-11e1-9e33-c80aa9429562:1-23")),
         ),
@@ -218,8 +223,8 @@ def test_ends_that_do_not_answer_are_findings(arbiter, monkeypatch):
 
 
 def test_what_the_target_keeps_is_read(arbiter, monkeypatch):
-    kept = position_module.Kept(9, "n1", json.dumps(Checkpoint(THERE).to_json()), 8, 100.0)
-    monkeypatch.setattr(position_module, "read_kept", lambda *_: kept)
+    kept = stored_module.Kept(9, "n1", json.dumps(Checkpoint(THERE).to_json()), 8, 100.0)
+    monkeypatch.setattr(stored_module, "read_kept", lambda *_: kept)
     seen = read_stored(pipeline(target=MYSQL), "shop", arbiter)
     assert (seen.kept_in, seen.checkpoint, seen.by, seen.at, seen.fence) == (
         "target", Checkpoint(THERE), 8, 100.0, 9,

@@ -21,9 +21,13 @@ from setl.model.batch import Batch
 from setl.model.checkpoint import Checkpoint
 from setl.model.entry import Entry, EntryKind
 from setl.model.position import BinlogPosition, version_generation
+from setl.model.session import StatementSession
+from setl.pipeline.etl_work import EtlParts, EtlWork
 from setl.pipeline.job import LoadReport
+from setl.pipeline.leading import Leading
 from setl.pipeline.progress import Progress, RunState
 from setl.pipeline.run import PipelineRun, RunParts
+from setl.pipeline.schema_changes import SchemaChangePolicy
 from setl.select.batching import BatchSettings
 from setl.select.reader import SelectLoop, SelectSettings
 from tests.waiting import eventually
@@ -77,8 +81,16 @@ class ScriptedSource:
     def latest(self):
         return self.entries[-1].position
 
+    def behind(self):
+        return None
+
+    def waiting_for(self):
+        return ""
+
     def close(self):
         pass
+
+    release = close
 
 
 class Log(list):
@@ -99,6 +111,9 @@ class RecordingStore:
             raise self.failures.pop(0)
         self.log.append(("store", checkpoint.resume.offset))
         self.stored = checkpoint
+
+    def close(self):
+        self.log.append(("close", 0))
 
 
 class RecordingFence:
@@ -144,6 +159,22 @@ class Routing:
     def route(self, schema, table):
         return (SimpleNamespace(index=0),) if table == "orders" else ()
 
+    def shadow(self, schema, table):
+        return None
+
+
+class RecordingDdl:
+    """Passes schema changes on by noting what they are."""
+
+    def __init__(self, log):
+        self.log = log
+        self.changes = []
+
+    def apply(self, ticket, change):
+        self.log.append(("ddl", ticket.through & 0xFFFFFFFF))
+        self.changes.append(change)
+        return [change.statement]
+
 
 class Bench:
     """A run with all its parts at hand."""
@@ -158,22 +189,29 @@ class Bench:
         codec: Any = None  # nothing of `retl` is in these streams
         self.progress = Progress(clock)
         settings = SelectSettings(batch=BatchSettings(rows=changes.pop("batch_rows", 3), wait=0.01))
+        leading = Leading("shop", "orders", "n1", 5)
+        ddl = changes.pop("ddl", "ignore")
+        self.ddl = RecordingDdl(self.log) if ddl == "pass" else None
+        work = EtlParts(
+            extractor=Extractor(routing, MarkIdentity(7), codec),
+            job=self.job,
+            fence=RecordingFence(self.log),
+            heartbeat_id=changes.pop("heartbeat_id", 1),
+            ddl=SchemaChangePolicy(ddl, self.ddl, leading, self.progress),
+            rows_per_load=changes.pop("rows_per_load", 100),
+        )
         parts = RunParts(
             channel="shop",
             pipeline="orders",
             source=self.source,
-            extractor=Extractor(routing, MarkIdentity(7), codec),
-            job=self.job,
-            fence=RecordingFence(self.log),
+            work=EtlWork(work, leading, self.progress, clock),
             store=self.store,
             heartbeat=None,
-            heartbeat_id=1,
             select=SelectLoop(self.source, settings, epoch=5, name="shop/orders"),
             generation=changes.pop("generation", 1),
-            stop_on_ddl=changes.pop("stop_on_ddl", False),
-            rows_per_load=changes.pop("rows_per_load", 100),
+            store_every=changes.pop("store_every", 0.0),
         )
-        self.run = PipelineRun(parts, "n1", 5, self.progress, clock)
+        self.run = PipelineRun(parts, leading, self.progress, clock)
         self.error = None
         self.thread = threading.Thread(target=self._work, daemon=True)
 
@@ -219,6 +257,13 @@ def test_the_fence_comes_first_then_the_initial_checkpoint_then_loads(begun):
     assert bench.log[:2] == [("fence", 5), ("store", 4)]
     assert bench.log.index(("load", 34)) < bench.log.index(("store", 44))
     assert bench.job.applied == ROWS_OF_TWO
+
+
+@pytest.mark.parametrize(("heartbeat_id", "lag"), [(1, None), (None, 100.0)])
+def test_without_heartbeats_the_streams_own_times_tell_the_lag(begun, heartbeat_id, lag):
+    bench = begun(TWO, heartbeat_id=heartbeat_id).start()
+    eventually(lambda: bench.progress.figures().rows_applied == 2, 10)
+    assert bench.progress.figures().lag == lag
 
 
 def test_a_run_goes_on_from_the_stored_checkpoint(begun):
@@ -324,18 +369,53 @@ def test_a_stop_ends_a_run_that_is_suspended_again_and_again(begun):
     bench.run.suspend()
     bench.run.stop()
     bench.run.suspend()
-    bench.run._load([Batch(1, 5, TWO, Checkpoint(at(44)), rows=2, size=2)])
+    bench.run._apply([Batch(1, 5, TWO, Checkpoint(at(44)), rows=2, size=2)])
     assert bench.job.applied == []
 
 
 def test_a_schema_change_stops_the_pipeline_if_the_channel_says_so(begun):
     ddl = Entry(EntryKind.DDL, at(54), 0.0, "shop", "orders", statement="ALTER TABLE orders ADD x")
-    bench = begun([*TWO, ddl, *transaction(54, 1)], stop_on_ddl=True).start()
+    bench = begun([*TWO, ddl, *transaction(54, 1)], ddl="stop").start()
     bench.thread.join(10)
     assert isinstance(bench.error, FatalError)
     assert "ALTER TABLE" in str(bench.error)
     assert bench.job.applied == ROWS_OF_TWO
     assert bench.store.stored.resume.offset == 44
+
+
+def test_a_schema_change_is_passed_on_alone_between_two_checkpoints(begun):
+    ddl = Entry(
+        EntryKind.DDL,
+        at(54),
+        0.0,
+        "shop",
+        "orders",
+        "0-1-7",
+        statement="TRUNCATE orders",
+        session=StatementSession("other"),
+    )
+    # However seldom checkpoints are stored: rows from before it must not come again behind it.
+    bench = begun([*TWO, ddl, *transaction(54, 1)], ddl="pass", store_every=60.0).start()
+    eventually(lambda: bench.job.applied == [*ROWS_OF_TWO, 74], 10)
+    assert bench.log == [
+        *[("fence", 5), ("store", 4), ("load", 34)],
+        *[("store", 44), ("ddl", 54), ("store", 54), ("load", 74)],
+    ]
+    (change,) = bench.ddl.changes
+    assert (change.id, change.session.schema, change.generation) == ("0-1-7", "other", 1)
+    before, after = (ticket.schema_version for ticket in bench.job.tickets)
+    assert before != after
+    figures = bench.progress.figures()
+    assert (figures.ddl_passed, figures.last_ddl) == (1, "TRUNCATE orders")
+
+
+def test_an_ignored_schema_change_is_counted(begun):
+    ddl = Entry(EntryKind.DDL, at(54), 0.0, "shop", "orders", statement="ALTER TABLE orders ADD x")
+    bench = begun([*TWO, ddl, *transaction(54, 1)]).start()
+    eventually(lambda: bench.job.applied == [*ROWS_OF_TWO, 74], 10)
+    assert bench.progress.figures().ddl_ignored == 1
+    before, after = (ticket.schema_version for ticket in bench.job.tickets)
+    assert before != after, "somebody has changed the target about now"
 
 
 def test_a_higher_generation_starts_over_where_the_source_says(begun):
@@ -399,6 +479,23 @@ def test_an_abort_cancels_the_load_and_stores_nothing_more(begun):
     assert bench.store.stored.resume.offset == 4
 
 
+def test_what_an_abort_ended_is_not_taken_for_another_leader(begun):
+    bench = begun(TWO, stored=Checkpoint(at(4)))
+    entered = threading.Event()
+
+    def hangs(rows, ticket, redelivered_through):
+        entered.set()
+        bench.job.cancelled.wait(10)
+        raise FencedError("cancelled")
+
+    bench.job.run = hangs
+    bench.start()
+    assert entered.wait(10)
+    bench.run.abort()
+    bench.thread.join(10)
+    assert isinstance(bench.error, TransientError)
+
+
 def test_an_abort_cancels_a_load_that_begins_after_it(begun):
     bench = begun(TWO, stored=Checkpoint(at(4)))
     entered, again = threading.Event(), threading.Event()
@@ -413,8 +510,15 @@ def test_an_abort_cancels_a_load_that_begins_after_it(begun):
             again.set()
 
     bench.job.run, bench.job.cancel = hangs, cancel
-    wait = bench.run._wait_until_allowed
-    bench.run._wait_until_allowed = lambda: (wait(), bench.run.abort(), bench.run._stopping.clear())
+    wait = bench.run._allowed
+
+    def aborted_and_allowed():
+        wait()
+        bench.run.abort()
+        bench.run._stopping.clear()
+        return True
+
+    bench.run._allowed = aborted_and_allowed
     bench.start()
     assert again.wait(10)
     bench.run.stop()

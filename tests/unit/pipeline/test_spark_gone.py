@@ -14,6 +14,7 @@ from pyspark import SparkContext
 from setl.errors import TransientError
 from setl.load.port import LoadTicket
 from setl.pipeline import job as job_module
+from setl.pipeline import spark_errors
 from setl.pipeline.job import LoadJob
 from setl.pipeline.spark_session import JvmWatch, SparkGone, jvm_exit
 from tests.waiting import eventually
@@ -111,7 +112,7 @@ def test_a_load_without_a_jvm_fails_for_good(jvm, plain_replace, error):
 
 
 def test_a_connection_to_a_living_jvm_that_breaks_is_tried_again(jvm, plain_replace, monkeypatch):
-    monkeypatch.setattr(job_module, "_JVM_END_SECONDS", 0.1)
+    monkeypatch.setattr(spark_errors, "_JVM_END_SECONDS", 0.1)
     with pytest.raises(TransientError):
         load_job(refuse).run([], TICKET, 0)
 

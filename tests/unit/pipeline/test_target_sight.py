@@ -1,8 +1,8 @@
 from setl.elastic.client import ElasticEndpoint
 from setl.elastic.write_load import WriteLoad
 from setl.errors import TransientError
-from setl.load.elasticsearch_sink import ElasticsearchSinkSettings
-from setl.load.mysql_sink import MysqlSinkSettings
+from setl.load.elasticsearch.sink import ElasticsearchSinkSettings
+from setl.load.mysql.sink import MysqlSinkSettings
 from setl.mysql.connection import MysqlEndpoint
 from setl.mysql.lock_waits import Connections
 from setl.pipeline.stalls import target_sight as module

@@ -109,6 +109,7 @@ class Protocol:
             busy=node.busy,
             spent=self.spends and held is not None and node.spent == held.epoch,
             trust_nid=not self.checks_session,
+            serves=node.serves,
         )
         yield from self._obey(state, i, f"{name} decides", what)
         if node.busy:
@@ -291,12 +292,11 @@ class Protocol:
             after = state._replace(mainstem=held._replace(own=False))
         if node.frozen:
             yield Step(f"{name} thaws", with_node(state, i, node._replace(frozen=False)))
-        elif any(not n.frozen for k, n in enumerate(state.nodes) if k != i):
+        elif any(n.serves and not n.frozen for k, n in enumerate(state.nodes) if k != i):
             yield Step(f"{name} freezes", with_node(state, i, node._replace(frozen=True)))
-        if after is not state or node != Node():
-            yield from self._left(
-                after, i, f"{name} is killed and starts again", Node(), fault=True
-            )
+        fresh = Node(serves=node.serves)
+        if after is not state or node != fresh:
+            yield from self._left(after, i, f"{name} is killed and starts again", fresh, fault=True)
 
     def _left(
         self, state: State, i: int, label: str, node: Node, *, fault: bool = False
@@ -378,6 +378,11 @@ class Protocol:
         return len(state.strays) < self.max_strays
 
 
-def first(nodes: int) -> State:
-    """Everything is started, nothing has happened yet."""
-    return State((Node(),) * nodes)
+def first(nodes: int, others: int = 0) -> State:
+    """Everything is started, nothing has happened yet.
+
+    Args:
+        nodes: how many serve the pipeline.
+        others: how many further ones serve other kinds of pipelines.
+    """
+    return State((Node(),) * nodes + (Node(serves=False),) * others)

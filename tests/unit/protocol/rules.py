@@ -28,6 +28,7 @@ def action(
     busy: bool = False,
     spent: bool = False,
     trust_nid: bool = False,
+    serves: bool = True,
 ) -> Action:
     """What the node ``n1`` does.
 
@@ -40,6 +41,7 @@ def action(
         busy: whether a run works here.
         spent: whether a run was cancelled here under the mainstem's epoch.
         trust_nid: compare node ids instead of sessions, which the real rules do not.
+        serves: whether the node serves this kind of pipeline.
     """
     sessions = {"own": _SESSION, "earlier": _EARLIER_SESSION, "other": _OTHER_SESSION}
     mainstem = None
@@ -62,5 +64,6 @@ def action(
         busy=busy,
         past=past,
         spent=_EPOCH if spent else 0,
+        turn=0 if serves else None,
     )
     return decide(view, _SETTINGS).action

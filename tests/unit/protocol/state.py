@@ -35,11 +35,13 @@ class Node(NamedTuple):
         frozen: whether it does nothing at all, for who knows how long.
         run: what works, None if nothing does.
         spent: see `arbiter.election.View.spent`.
+        serves: whether it serves this kind of pipeline.
     """
 
     frozen: bool = False
     run: Run | None = None
     spent: float = 0
+    serves: bool = True
 
     @property
     def busy(self) -> bool:
@@ -136,8 +138,8 @@ def key(state: State, *, refuses: bool) -> Hashable:
     """The same for states that differ in nothing that matters, of which there are finitely many.
 
     Epochs are only ever compared, so their ranks say everything. Positions matter relative to
-    the checkpoint; how far one lies before it makes no difference. The nodes are alike, so
-    which of them is A does not matter either.
+    the checkpoint; how far one lies before it makes no difference. The nodes that serve the
+    pipeline are alike, so which of them is A does not matter either.
 
     Args:
         state: the state.
@@ -151,7 +153,7 @@ def key(state: State, *, refuses: bool) -> Hashable:
     known.update([run.epoch for run in runs if run], [stray.epoch for stray in state.strays])
     rank = {epoch: i for i, epoch in enumerate(sorted(known))}
     nodes: list[tuple[Hashable, ...]] = []
-    for i, (frozen, run, spent) in enumerate(state.nodes):
+    for i, (frozen, run, spent, serves) in enumerate(state.nodes):
         leads: tuple[Hashable, ...] = ()
         works: tuple[Hashable, ...] = ()
         if held is not None and held.node == i:
@@ -161,7 +163,8 @@ def key(state: State, *, refuses: bool) -> Hashable:
         if run is not None and runs[i] is not None:
             epoch, phase, position, *flags = run
             works = (rank[epoch], max(-1, position - zero), epoch >= state.selected, phase, *flags)
-        nodes.append((frozen, run is not None and run.phase != "fenced", leads, works))
+        busy = run is not None and run.phase != "fenced"
+        nodes.append((serves, frozen, busy, leads, works))
     nodes.sort()
     strays = [
         (rank[epoch], max(-1, position - zero), *flags, kind)

@@ -16,13 +16,13 @@ from tests.unit.protocol.state import Node, Run, State, Stray, key
 CALM = {"operator": False, "rebuilds": False}
 
 
-def search(protocol, nodes=2, seen=None):
+def search(protocol, nodes=2, seen=None, others=0):
     def steps(state):
         if seen is not None:
             seen.append(state)
         return protocol.steps(state)
 
-    found = explore(first(nodes), steps, key=protocol.key, stuck=L1)
+    found = explore(first(nodes, others), steps, key=protocol.key, stuck=L1)
     print(f"\n{nodes} nodes, {protocol}:\n{found}")  # noqa: T201 - shown with -s
     return found
 
@@ -44,6 +44,21 @@ def test_nor_does_one_with_more_of_everything(nodes, strays, at_least):
     assert not found.violation, str(found)
     # A search that stopped too early would find nothing either.
     assert found.states >= at_least
+
+
+def test_a_node_of_another_kind_stays_out_of_it_and_is_in_nobodys_way():
+    seen = []
+    found = search(Protocol(max_strays=0, **CALM), seen=seen, others=1)
+    assert not found.violation, str(found)
+    assert all(state.nodes[2].run is None for state in seen)
+    assert {state.mainstem.node for state in seen if state.mainstem} == {0, 1}
+    assert any(state.nodes[2].frozen for state in seen)
+
+
+def test_with_nodes_of_another_kind_alone_nobody_leads():
+    found = explore(first(0, 2), Protocol(**CALM).steps, key=Protocol().key, stuck=L1)
+    assert found.violation == L1
+    assert not any(state.mainstem for _, state in found.trace)
 
 
 def assert_everything_happens(states):
@@ -128,6 +143,8 @@ def test_the_rules_are_those_of_the_election():
     assert action(Contact.CONNECTED, holder="own", wanted="PAUSE", busy=True) is Action.HOLD
     assert action(Contact.CONNECTED, holder="own", wanted="STOP", busy=True) is Action.DRAIN
     assert action(Contact.CONNECTED, holder="own", wanted="STOP") is Action.RESIGN
+    assert action(Contact.CONNECTED, serves=False) is Action.WAIT
+    assert action(Contact.CONNECTED, holder="own", busy=True, serves=False) is Action.LEAD
     assert action(Contact.SUSPENDED, busy=True) is Action.SUSPEND
     assert action(Contact.SUSPENDED, busy=True, late=True) is Action.ABORT
     assert action(Contact.LOST, busy=True) is Action.ABORT

@@ -45,6 +45,14 @@ class ScriptedSource:
     def latest(self):
         raise NotImplementedError
 
+    unread: int | None = None
+
+    def behind(self):
+        return self.unread
+
+    def waiting_for(self):
+        return ""
+
     def open(self, position):
         with self._changed:
             self.opened.append(position)

@@ -40,7 +40,7 @@ class Search(BinlogSearch):
     """Has a file where a real one would ask the server for its first events."""
 
     def __init__(self, server, file=HERE):
-        super().__init__(SimpleNamespace(host="db1"), 7, StreamLimits(), server, ManualClock())  # pyright: ignore[reportArgumentType]
+        super().__init__(SimpleNamespace(host="db1"), StreamLimits(), server, ManualClock())  # pyright: ignore[reportArgumentType]
         self.file = file
 
     def _file(self, name, server):

@@ -7,11 +7,13 @@ import pytest
 from kafka import errors
 from kafka.structs import TopicPartition
 
+from setl.codec.dts.relayed import HEADER, HEARTBEAT, LAST, RelayPlace, RelayTransaction
 from setl.config.channel import DtsSource
+from setl.config.connections import kafka_settings
 from setl.errors import ConfigurationError, FatalError, PositionLostError, TransientError
+from setl.kafka.client import consumer_settings, translate
 from setl.model.position import KafkaOrigin, KafkaPosition
-from setl.select import kafka_dts
-from setl.select.kafka_client import client_settings, translate
+from setl.select import kafka_access
 from setl.select.kafka_dts import DtsKafkaSource
 from tests.unit.codec.dts_records import record as dts_record
 from tests.unit.select.fakes import ManualClock
@@ -21,6 +23,10 @@ PARTITION = TopicPartition("orders", 0)
 
 def config(**more):
     return DtsSource(type="dts", brokers=["b1:9092", "b2:9092"], topic="orders", **more)
+
+
+def client_settings(source, timeout):
+    return consumer_settings(kafka_settings(source), timeout)
 
 
 def test_the_place_is_kept_by_setl_and_not_by_kafka():
@@ -83,6 +89,8 @@ class FakeConsumer:
         )
         self.polls = []
         self.bounds = (0, 10)
+        self.end = None
+        self.next = 0
         self.asked = 0
         self.closed = False
         self.clock = ManualClock()
@@ -97,11 +105,19 @@ class FakeConsumer:
         self.sought = offset
 
     def poll(self, timeout_ms, max_records):
-        self.clock.time += timeout_ms / 1000
+        self.clock.time += max(timeout_ms / 1000, 0.2)  # whoever asks also waits
         answer = self.polls.pop(0) if self.polls else {}
         if isinstance(answer, Exception):
             raise answer
+        if answer:
+            self.next = answer[PARTITION][-1].offset + 1
         return answer
+
+    def highwater(self, partition):
+        return self.end
+
+    def position(self, partition, timeout_ms):
+        return self.next
 
     def beginning_offsets(self, partitions, timeout_ms):
         self.asked += 1
@@ -120,20 +136,20 @@ class FakeConsumer:
 @pytest.fixture
 def opened(monkeypatch):
     consumer = FakeConsumer()
-    monkeypatch.setattr(kafka_dts, "connect", lambda *_: consumer)
+    monkeypatch.setattr(kafka_access, "connect", lambda *_, **__: consumer)
     source = DtsKafkaSource(config(), clock=consumer.clock)
     source.open(KafkaPosition("orders", 0, 3))
     return source, consumer
 
 
 def records(*offsets):
-    return {PARTITION: [SimpleNamespace(offset=o, value=None) for o in offsets]}
+    return {PARTITION: [SimpleNamespace(offset=o, value=None, headers=[]) for o in offsets]}
 
 
 def test_records_that_expire_while_they_are_read_are_lost(opened):
     source, consumer = opened
-    assert consumer.sought == 3
-    consumer.polls = [records(3, 4), errors.OffsetOutOfRangeError({PARTITION: 5})]
+    assert consumer.sought == 2
+    consumer.polls = [records(2, 3, 4), errors.OffsetOutOfRangeError({PARTITION: 5})]
     assert [e.position.offset for e in source.read(10, 1)] == [4, 5]
     consumer.bounds = (8, 10)
     with pytest.raises(PositionLostError, match="offset 5 has expired; the topic holds 8 to 10"):
@@ -180,7 +196,8 @@ def test_closed_means_closed(opened):
 def valued(*values, first):
     return {
         PARTITION: [
-            SimpleNamespace(offset=first + i, value=value) for i, value in enumerate(values)
+            SimpleNamespace(offset=first + i, value=value, headers=[])
+            for i, value in enumerate(values)
         ]
     }
 
@@ -252,3 +269,117 @@ def test_positions_know_enough_to_be_found_again(opened):
     assert one.position == KafkaPosition("orders", 0, 4, 1_700_000_100, crc32(value), known)
     # A filler has no time of its own.
     assert filler.position == KafkaPosition("orders", 0, 5, 1_700_000_100, 0, known)
+
+
+def test_a_record_before_the_place_that_expires_in_the_last_moment_is_no_loss(opened):
+    source, consumer = opened
+    consumer.polls = [errors.OffsetOutOfRangeError({PARTITION: 2})]
+    consumer.bounds = (3, 10)
+    with pytest.raises(TransientError, match="the record before 3 has expired"):
+        source.read(10, 1)
+
+
+def test_how_many_records_are_left_is_known_without_asking(opened):
+    source, consumer = opened
+    assert source.behind() is None
+    consumer.end = 20
+    consumer.polls = [records(2, 3, 4)]
+    source.read(10, 1)
+    assert source.behind() == 15
+    consumer.asked = 0
+    consumer.next = 20  # what follows are records that nobody is shown
+    source.read(10, 0.1)
+    assert (source.behind(), consumer.asked) == (0, 0)
+    source.open(KafkaPosition("orders", 0, 3))
+    assert source.behind() is None
+
+
+# ---- records of a relay
+
+TRANSACTIONS = [RelayTransaction(1, "mariadb-bin.000003", begin) for begin in (100, 200, 300)]
+
+
+def relayed(*places, first):
+    """Records with these places, as (number of the transaction, ordinal) or None."""
+    return {
+        PARTITION: [
+            SimpleNamespace(
+                offset=first + i,
+                value=dts_record(sourceTimestamp=1_700_000_100),
+                headers=[]
+                if place is None
+                else [(HEADER, RelayPlace(TRANSACTIONS[place[0]], place[1]).encoded())],
+            )
+            for i, place in enumerate(places)
+        ]
+    }
+
+
+def offsets(entries):
+    return [entry.position.offset - 1 for entry in entries]
+
+
+@pytest.mark.parametrize(
+    ("places", "kept"),
+    [
+        ([(0, 0), (0, 1), (0, 2), (0, LAST), (1, 0), (1, 4)], [0, 1, 2, 3, 4, 5]),
+        ([(0, 0), (0, 1), (0, 0), (0, 1), (0, 2)], [0, 1, 4]),
+        ([(0, 0), (0, LAST), (1, 0), (0, 1), (0, LAST), (1, 1)], [0, 1, 2, 5]),
+        ([(1, HEARTBEAT), (1, HEARTBEAT), (1, 0), (1, HEARTBEAT), (1, 1)], [0, 1, 2, 4]),
+        ([(0, 0), None, (0, 0), (0, 1)], [0, 1, 3]),
+        ([(0, 0), (2, 5), (1, LAST), (2, 5), (2, 6)], [0, 1, 4]),
+    ],
+)
+def test_what_a_relay_wrote_twice_is_dropped(opened, places, kept):
+    source, consumer = opened
+    source.open(KafkaPosition("orders", 0, 0))
+    consumer.polls = [relayed(*places, first=0)]
+    assert offsets(source.read(10, 1)) == kept
+
+
+def test_a_newer_generation_of_a_relay_goes_before_any_older_place(opened):
+    source, consumer = opened
+    anew = RelayTransaction(2, "mariadb-bin.000001", 4)
+    records = relayed((2, LAST), None, (1, 0), first=0)
+    records[PARTITION][1].headers = [("x", b"1"), (HEADER, RelayPlace(anew, 0).encoded())]
+    source.open(KafkaPosition("orders", 0, 0))
+    consumer.polls = [records]
+    assert offsets(source.read(10, 1)) == [0, 1]
+
+
+def test_the_record_before_the_place_tells_where_the_relay_stood(opened, caplog):
+    source, consumer = opened
+    caplog.set_level("INFO")
+    consumer.polls = [relayed((1, LAST), (0, 5), (1, 0), first=2), relayed((1, LAST), first=5)]
+    # All of it was there before, so nothing comes of it, not even an error or a position.
+    assert source.read(10, 0.5) == ()
+    consumer.polls = [relayed((2, 0), first=6)]
+    [entry] = source.read(10, 1)
+    assert entry.position.offset == 7
+    told = [r.getMessage() for r in caplog.records if "dropped" in r.getMessage()]
+    assert told == [
+        "orders[0]: 3 records from offset 3 on were dropped: a relay had written them before"
+    ]
+
+
+@pytest.mark.parametrize("header", [b"", b"2 1 f.1 4 - 0 0 - 7", b"1 1 f.1 4 - 0 0 - x", None])
+def test_a_place_of_another_release_is_an_error_after_what_came_before(opened, header):
+    source, consumer = opened
+    source.open(KafkaPosition("orders", 0, 0))
+    records = relayed((0, 0), (0, 1), first=0)
+    records[PARTITION][1].headers = [(HEADER, header)]
+    consumer.polls = [records]
+    assert offsets(source.read(10, 1)) == [0]
+    with pytest.raises(FatalError, match="not a relay's place"):
+        source.read(10, 1)
+
+
+def test_an_ordinal_that_is_no_number_is_an_error(opened):
+    source, consumer = opened
+    source.open(KafkaPosition("orders", 0, 0))
+    records = relayed((0, 0), (0, 1), first=0)
+    records[PARTITION][1].headers = [(HEADER, TRANSACTIONS[0].encoded() + b"two")]
+    consumer.polls = [records]
+    source.read(10, 1)
+    with pytest.raises(FatalError, match="not a relay's place"):
+        source.read(10, 1)

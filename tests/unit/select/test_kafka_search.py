@@ -1,83 +1,25 @@
 """Whether a stored offset holds, is found by time in another topic, or is lost."""
 
-from types import SimpleNamespace
 from zlib import crc32
 
 import pytest
-from kafka.structs import OffsetAndTimestamp, TopicPartition
 
 from setl.errors import PositionLostError, TransientError
 from setl.model.position import KafkaOrigin, KafkaPosition
 from setl.select.kafka_search import TopicSearch, moved_reason
 from tests.unit.codec.dts_records import record
+from tests.unit.select.fake_topic import (
+    BASE,
+    GAP,
+    ONE,
+    PARTITION,
+    TWO,
+    FakeTopic,
+    begin_and_commit,
+    row,
+    stream,
+)
 from tests.unit.select.fakes import ManualClock
-
-PARTITION = TopicPartition("orders", 0)
-BASE = 1_790_000_000
-ONE, TWO = KafkaOrigin("cluster-1", "topic-1"), KafkaOrigin("cluster-2", "topic-2")
-
-
-def begin_and_commit(number, seconds):
-    return [
-        record(operation, sourceTimestamp=seconds, id=number) for operation in ("BEGIN", "COMMIT")
-    ]
-
-
-class FakeTopic:
-    """A consumer of one topic that is a list of values; Kafka got them `delay` later."""
-
-    def __init__(self, values, origin=ONE, *, first=0, delay=0, clock=None):
-        self.values = values
-        self.first = first
-        self.delay = delay
-        self.clock = clock
-        self.next = 0
-        self._cluster = SimpleNamespace(
-            cluster_id=origin.cluster or None, _topic_ids={"orders": origin.topic}
-        )
-
-    def beginning_offsets(self, partitions, timeout_ms):
-        return {PARTITION: self.first}
-
-    def end_offsets(self, partitions, timeout_ms):
-        return {PARTITION: len(self.values)}
-
-    def offsets_for_times(self, times, timeout_ms):
-        wanted = times[PARTITION]
-        for offset in range(self.first, len(self.values)):
-            stamp = (time_of(self.values[offset]) + self.delay) * 1000
-            if stamp >= wanted:
-                return {PARTITION: OffsetAndTimestamp(offset, stamp, 0)}
-        return {PARTITION: None}
-
-    def assign(self, partitions):
-        assert partitions == [PARTITION]
-
-    def seek(self, partition, offset):
-        assert self.first <= offset
-        self.next = offset
-
-    def poll(self, timeout_ms):
-        if self.clock is not None:  # a broker that delivers nothing
-            self.clock.time += timeout_ms / 1000
-            return {}
-        found = [
-            SimpleNamespace(offset=o, value=self.values[o])
-            for o in range(self.next, min(self.next + 3, len(self.values)))
-        ]
-        self.next += len(found)
-        return {PARTITION: found}
-
-
-def time_of(value):
-    from setl.codec.dts.header import read_header
-
-    return int(read_header(value, KafkaPosition("t", 0, 1)).timestamp)
-
-
-def stream(numbers, step=30):
-    return [value for n in numbers for value in begin_and_commit(n, BASE + step * n)]
-
 
 STREAM = stream(range(100))
 
@@ -122,8 +64,9 @@ def missing(found, topic, number):
         FakeTopic(STREAM, KafkaOrigin("cluster-1", "topic-9")),
         FakeTopic(stream(range(40, 100))),  # neither cluster nor topic tells
         FakeTopic(stream(range(40, 60))),  # shorter than the offset
-        FakeTopic(STREAM[:6] + STREAM, TWO, delay=5),
-        FakeTopic(stream(range(40, 100)), TWO, delay=100_000),  # written all at once, just now
+        FakeTopic(STREAM[:6] + STREAM, TWO),
+        FakeTopic(stream(range(40, 100)), TWO),
+        FakeTopic([v for n in range(40, 100) for v in [*stream([n]), GAP, b""]], TWO),
         FakeTopic(STREAM, TWO, first=70),
     ],
 )
@@ -135,7 +78,9 @@ def test_another_topic_is_searched_by_time(topic):
     assert not missing(found, topic, 50)
     assert found.timestamp < BASE + 30 * 50
     # At a boundary: behind a COMMIT, or in front of a BEGIN.
-    assert (found.offset - topic.first) % 2 == 0
+    commits = set(STREAM[1::2])
+    behind = found.offset > 0 and topic.values[found.offset - 1] in commits
+    assert behind or topic.values[found.offset] in STREAM[::2]
     assert search(topic).resume(found) is found
 
 
@@ -145,10 +90,7 @@ def test_it_goes_back_a_minute_if_that_is_enough():
 
 
 def test_a_long_transaction_makes_it_go_back_further():
-    rows = [
-        record("INSERT", objectName="shop.orders", sourceTimestamp=BASE + n)
-        for n in range(400, 999)
-    ]
+    rows = [row(BASE + n) for n in range(400, 999)]
     values = [
         *begin_and_commit(1, BASE),
         record("BEGIN", sourceTimestamp=BASE + 300),
@@ -160,6 +102,27 @@ def test_a_long_transaction_makes_it_go_back_further():
     found = search(FakeTopic(values, TWO)).resume(place)
     # A minute or ten before its end there is nothing but its rows.
     assert (found.offset, found.timestamp) == (0, BASE)
+
+
+def test_a_full_load_without_transactions_has_places_to_go_on_from():
+    values = [row(BASE + n, "INIT") for n in range(300)]
+    place = KafkaPosition("orders", 0, 9000, BASE + 250, 1, ONE)
+    found = search(FakeTopic(values, TWO)).resume(place)
+    assert (found.offset, found.timestamp) == (190, BASE + 190)
+
+
+def test_where_offsets_have_gaps_the_place_is_compared_all_the_same():
+    values = [*STREAM[:4], GAP, *STREAM[4:6], GAP, GAP]
+    for offset, value in ((4, STREAM[3]), (7, STREAM[5])):
+        place = KafkaPosition("orders", 0, offset, BASE + 30, crc32(value), ONE)
+        assert search(FakeTopic(values)).resume(place) is place
+    # The end, behind records that nobody is shown: nothing is known of them, but the time is.
+    at_end = search(FakeTopic(values)).at(len(values))
+    assert at_end == KafkaPosition("orders", 0, 9, BASE + 60, 0, ONE)
+    assert search(FakeTopic(values)).resume(at_end) is at_end
+    missing_one = KafkaPosition("orders", 0, 5, BASE + 90, crc32(STREAM[3]), ONE)
+    moved = search(FakeTopic(values)).resume(missing_one)
+    assert moved.offset < 5
 
 
 LOST = [

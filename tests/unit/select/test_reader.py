@@ -89,6 +89,22 @@ def test_reading_stops_while_the_window_is_full(make):
     assert loop.status().unacked == 3
 
 
+def test_what_is_behind_is_all_that_is_not_acknowledged(make):
+    source = ScriptedSource(transactions(50))
+    loop = make(source, window=3)
+    loop.start(START)
+    eventually(lambda: loop.status().unacked == 3, 5)
+    assert loop.status().behind is None  # the source does not tell
+    source.unread = 7
+    before = loop.status().behind
+    assert before > 7
+    first = loop.next_batch(5)
+    assert loop.status().behind == before  # being applied is not applied
+    loop.stop()
+    assert first is not None
+    assert loop.status().behind is None
+
+
 def test_small_changes_do_not_wait_for_a_full_batch(make):
     loop = make(ScriptedSource(transactions(1)), rows=1000)
     loop.start(START)

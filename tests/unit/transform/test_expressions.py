@@ -1,18 +1,23 @@
 """What a task makes of several stretches that Spark gave it; Spark itself is not started here."""
 
 import pickle
+from typing import Any
 
 import pyarrow as pa
 
 from setl.config.routing import Route
 from setl.model.schema import Column, Kind, RowSchema
 from setl.transform.columns import ColumnPlan
-from setl.transform.expressions import _COUNTS, _DELETE, _UPSERT, Evaluation, _packer
+from setl.transform.expressions import _COUNTS, _DELETE, UPSERT, Evaluation, _packer
 from setl.transform.merging import merge
+from setl.transform.work import TransformPlan
 
 ID, NAME = Column("id", Kind.INTEGER), Column("name", Kind.TEXT)
 SCHEMA = RowSchema("shop", "t", (ID, NAME), key=(0,))
 ROUTE = Route(0, ("shop", "t"), expressions={"loud": "upper(name)"})
+
+NOWHERE: Any = None  # no table is looked up
+PLAN = TransformPlan("binlog", NOWHERE)
 
 
 def packed(*records):
@@ -37,7 +42,7 @@ def packed(*records):
         names=["kind", "version", "body", "keep", "loud"],
     )
     shares = []
-    for result in _packer(evaluation, 1)(iter([batch])):
+    for result in _packer(PLAN, evaluation, 1)(iter([batch])):
         shares += [pickle.loads(share) for share in result.column("share").to_pylist()]
     return shares
 
@@ -47,7 +52,7 @@ END = (_COUNTS, 0, (1, 0, 0.0), False, None)
 
 def test_a_delete_in_a_later_stretch_of_the_same_task_wins():
     (share,) = packed(
-        (_UPSERT, 10, (1, "a"), True, "A"),
+        (UPSERT, 10, (1, "a"), True, "A"),
         END,
         (_DELETE, 20, (1,), False, None),
         END,
@@ -59,7 +64,7 @@ def test_a_delete_in_a_later_stretch_of_the_same_task_wins():
 
 
 def test_a_row_that_where_refuses_becomes_a_delete_of_its_key():
-    (share,) = packed((_UPSERT, 10, (1, "a"), False, None), (_UPSERT, 11, (2, "b"), True, "B"), END)
+    (share,) = packed((UPSERT, 10, (1, "a"), False, None), (UPSERT, 11, (2, "b"), True, "B"), END)
     (changes,) = merge(share.changes)
     assert changes.deletes == [(1,)]
     assert changes.upserts == [(2, "b", "B")]

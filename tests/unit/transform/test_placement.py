@@ -5,6 +5,7 @@ from collections import Counter
 
 import pytest
 
+from setl.load.mysql.undivided import undivided
 from setl.model.schema import Column, Kind
 from setl.transform.placement import bucket_of, spreads
 
@@ -92,3 +93,19 @@ def test_a_table_spreads_unless_keys_may_be_equal_to_the_target(column, expected
     assert spreads([number], None) is True
     assert spreads([column], "group") is False
     assert spreads([number], "group") is False
+
+
+@pytest.mark.parametrize(
+    ("keys", "expected"),
+    [
+        ([], False),
+        ([("id",)], False),
+        ([("id",), ("id", "code")], False),
+        ([("id",), ("code",)], True),
+        ([("id",), ("id", "code"), ("code", "x")], True),
+        ([("a", "b"), ("b", "c")], True),
+    ],
+)
+def test_a_table_whose_unique_values_can_move_has_one_task(keys, expected):
+    assert undivided(keys) is expected
+    assert spreads([Column("n", Kind.INTEGER)], None, undivided=expected) is not expected

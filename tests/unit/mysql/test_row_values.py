@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setl.bulk.mysql_values import decoders, select_list
 from setl.model.schema import Column, Kind
+from setl.mysql.row_values import decoders, select_list
 
 
 def decoded(kind, raw):

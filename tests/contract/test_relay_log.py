@@ -1,0 +1,359 @@
+"""What every log of a relay promises (setl.relay.port.RelayLog)."""
+
+import threading
+import time
+from contextlib import contextmanager
+
+import pytest
+
+from setl.errors import DataError, FencedError, SetlError, TransientError
+from setl_embedded import Kafka
+from tests.kafka_topics import RelayTopic, place
+from tests.memory_log import MemoryRelayLog, MemoryTopic, Stored
+
+DELIVERIES = ["transactional", "idempotent", "one_in_flight"]
+PARTITIONS = 3
+# A broker drops what is older than its retention, by the records' own time.
+NOW = int(time.time() * 1000)
+
+
+class MemorySide:
+    """The fake, with the face of `RelayTopic`."""
+
+    delivery = "memory"
+
+    def __init__(self, partitions):
+        self.partitions = partitions
+        self.topic = MemoryTopic(partitions)
+
+    def log(self):
+        return MemoryRelayLog(self.topic)
+
+    def read(self, partition=0):
+        return list(self.topic.records[partition])
+
+
+def records(first, count, size=100):
+    """Records of growing places, with the partition of each."""
+    return [
+        (
+            n % PARTITIONS,
+            Stored(b"%d " % n + b"x" * size, place(n).encoded(), b"k%d" % n, NOW + n),
+        )
+        for n in range(first, first + count)
+    ]
+
+
+def append(log, some):
+    for partition, record in some:
+        log.append(partition, *record)
+
+
+def append_slowly(log, some):
+    """Append and settle, in time for many small batches."""
+    for one in some:
+        append(log, [one])
+        time.sleep(0.001)
+    log.settle()
+
+
+def of(partition, some):
+    return [record for at, record in some if at == partition]
+
+
+def without_repeats(found):
+    """As a reader does that drops what it has seen: places only grow."""
+    seen = []
+    for record in found:
+        if not seen or record.timestamp_ms > seen[-1].timestamp_ms:
+            seen.append(record)
+    return seen
+
+
+@contextmanager
+def opened(topic):
+    try:
+        yield topic
+    finally:
+        topic.close()
+
+
+@pytest.fixture(params=["memory", *DELIVERIES])
+def side(request):
+    if request.param == "memory":
+        yield MemorySide(PARTITIONS)
+    else:
+        broker = request.getfixturevalue("kafka")
+        with opened(RelayTopic(broker.brokers, request.param, PARTITIONS)) as topic:
+            yield topic
+
+
+@pytest.fixture(params=DELIVERIES)
+def topic(request, kafka):
+    with opened(RelayTopic(kafka.brokers, request.param, PARTITIONS)) as made:
+        yield made
+
+
+@pytest.fixture(params=DELIVERIES)
+def own(request, tmp_path):
+    """A broker of its own, which a test may stop, and a topic on it."""
+    with (
+        Kafka(tmp_path) as broker,
+        opened(RelayTopic(broker.brokers, request.param, PARTITIONS)) as made,
+    ):
+        yield broker, made
+
+
+def test_a_new_log_is_made_and_is_empty(side):
+    assert side.log().take_over() == (None,) * PARTITIONS
+
+
+def test_records_are_seen_as_they_were_appended(side):
+    log, some = side.log(), records(1, 3000)
+    log.take_over()
+    append(log, some)
+    log.settle()
+    for partition in range(PARTITIONS):
+        assert side.read(partition) == of(partition, some)
+
+
+def test_a_record_without_a_key(side):
+    log = side.log()
+    log.take_over()
+    log.append(1, b"v", place(1).encoded(), None, NOW)
+    log.settle()
+    assert side.read(1) == [Stored(b"v", place(1).encoded(), None, NOW)]
+
+
+def test_a_new_leader_is_told_the_last_place_of_each_partition(side):
+    log = side.log()
+    log.take_over()
+    append(log, records(1, 2))  # partitions 1 and 2
+    log.settle()
+    assert side.log().take_over() == (None, place(1), place(2))
+
+
+def test_the_same_object_takes_over_again_and_goes_on(side):
+    log, some = side.log(), records(1, 9)
+    log.take_over()
+    append(log, some[:6])
+    log.settle()
+    assert log.take_over() == (place(6), place(4), place(5))
+    append(log, some[6:])
+    log.settle()
+    assert [side.read(n) for n in range(PARTITIONS)] == [of(n, some) for n in range(PARTITIONS)]
+
+
+def test_settling_nothing_is_nothing(side):
+    log = side.log()
+    log.take_over()
+    log.settle()
+    log.settle()
+    assert side.read(0) == []
+
+
+def test_nothing_is_written_without_taking_over(side):
+    log = side.log()
+    with pytest.raises(FencedError):
+        log.append(0, b"v", place(1).encoded(), None, 1)
+    log.close()
+    log.close()
+
+
+@pytest.mark.parametrize("settled", [0, 7, 500])
+@pytest.mark.parametrize("more", [0, 1, 400, 3000])
+@pytest.mark.parametrize("end", ["abandon", "close"])
+def test_what_is_left_behind_is_a_first_part_of_each_partition(side, settled, more, end):
+    log, some = side.log(), records(1, settled + more)
+    log.take_over()
+    append(log, some[:settled])
+    log.settle()
+    append(log, some[settled:])
+    getattr(log, end)()
+    log.close()
+    places = side.log().take_over()
+    for partition in range(PARTITIONS):
+        found, meant = side.read(partition), of(partition, some)
+        assert found == meant[: len(found)]
+        assert len(found) >= len(of(partition, some[:settled]))
+        if side.delivery in ("transactional", "memory"):
+            assert len(found) == len(of(partition, some[:settled]))
+        last = found[-1].place if found else None
+        assert (places[partition] and places[partition].encoded()) == last
+
+
+def test_after_abandon_everything_is_refused(side):
+    log = side.log()
+    log.take_over()
+    append(log, records(1, 10))
+    log.abandon()
+    for _ in range(2):
+        with pytest.raises(FencedError):
+            log.append(0, b"v", place(11).encoded(), None, 1)
+        with pytest.raises(FencedError):
+            log.settle()
+    with pytest.raises(FencedError):
+        log.take_over()
+    log.close()
+
+
+def test_a_former_leader_is_fenced(side):
+    old, new = side.log(), side.log()
+    old.take_over()
+    append(old, records(1, 9))
+    old.settle()
+    append(old, records(10, 9))
+    assert len(new.take_over()) == PARTITIONS
+    if side.delivery not in ("transactional", "memory"):
+        old.settle()  # nobody stops it; its records repeat what the new one writes
+        append(new, records(10, 9))
+        new.settle()
+        assert without_repeats(side.read(0)) == of(0, records(1, 18))
+        return
+    with pytest.raises(FencedError):
+        old.settle()
+    with pytest.raises(FencedError):
+        append(old, records(20, 1))
+    append(new, records(30, 3))
+    new.settle()
+    assert side.read(0) == of(0, records(1, 9)) + of(0, records(30, 3))
+
+
+def test_a_large_record(topic):
+    log = topic.log()
+    log.take_over()
+    some = [*records(1, 3), *records(4, 3, size=2 << 20), *records(7, 3)]
+    append(log, some)
+    log.settle()
+    for partition in range(PARTITIONS):
+        assert topic.read(partition) == of(partition, some)
+    with pytest.raises(DataError, match="too large"):
+        append(log, records(10, 1, size=17 << 20))
+
+
+def test_nothing_is_written_behind_a_record_that_is_refused(topic):
+    """The broker takes batches of 20 KB only: what comes before is there, or not; after, never."""
+    topic.make({"max.message.bytes": "20000"})
+    log = topic.log(kafka={"linger.ms": 0})
+    log.take_over()
+    append(log, records(1, 30))
+    log.settle()
+    some = [*records(31, 30), *records(61, 3, size=30_000), *records(64, 300)]
+    with pytest.raises(DataError, match="too large"):
+        append_slowly(log, some)
+    with pytest.raises(DataError, match="too large"):
+        log.settle()
+    with pytest.raises(DataError, match="too large"):
+        append(log, records(1000, 1))
+    log.close()
+    for partition in range(PARTITIONS):
+        found = topic.read(partition)
+        before = of(partition, [*records(1, 30), *records(31, 30)])
+        assert found == before[: len(found)]
+        assert len(found) >= 10
+    assert len(topic.log().take_over()) == PARTITIONS
+
+
+def test_a_full_queue_is_waited_for(topic):
+    log, some = topic.log(kafka={"queue.buffering.max.messages": 10}), records(1, 300)
+    log.take_over()
+    append(log, some)
+    log.settle()
+    assert [topic.read(n) for n in range(PARTITIONS)] == [of(n, some) for n in range(PARTITIONS)]
+
+
+def test_a_full_queue_has_a_limit(own):
+    broker, topic = own
+    log = topic.log(limit=1.0, kafka={"queue.buffering.max.messages": 10})
+    log.take_over()
+    broker.pause()
+    with pytest.raises(TransientError) as told:
+        append(log, records(1, 300))
+    with pytest.raises(TransientError) as again:
+        log.settle()
+    assert again.value is told.value
+    broker.resume()
+    places = topic.log().take_over()
+    for partition in range(PARTITIONS):
+        found = topic.read(partition)
+        assert without_repeats(found) == of(partition, records(1, 300))[: len(found)]
+        assert places[partition] is None or topic.delivery != "transactional"
+
+
+def test_settling_has_a_limit(own):
+    broker, topic = own
+    log = topic.log(limit=1.0)
+    log.take_over()
+    append(log, records(1, 30))
+    broker.pause()
+    began = time.monotonic()
+    with pytest.raises(TransientError):
+        log.settle()
+    assert time.monotonic() - began < 10
+    broker.resume()
+    again = topic.log()
+    again.take_over()
+    append(again, records(31, 30))
+    again.settle()
+    assert topic.read(0)[-1] == of(0, records(31, 30))[-1]
+
+
+def test_abandon_ends_a_wait_of_another_thread(own):
+    broker, topic = own
+    log = topic.log(limit=60.0)
+    log.take_over()
+    append(log, records(1, 30))
+    broker.pause()
+    ended: list[SetlError] = []
+
+    def wait():
+        try:
+            log.settle()
+        except SetlError as error:
+            ended.append(error)
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    time.sleep(0.5)  # inside the wait, or just before it: both have to end
+    began = time.monotonic()
+    log.abandon()
+    thread.join(20)
+    assert not thread.is_alive()
+    assert time.monotonic() - began < 10
+    assert isinstance(ended[0], FencedError)
+    log.close()
+    broker.resume()
+
+
+def test_a_broker_that_goes_and_comes_back(own):
+    """What was appended before, during and after is there, in order.
+
+    The embedded broker forgets an open transaction and confirms its commit all the same; that is
+    noticed, and the relay goes on from what readers see.
+    """
+    broker, topic = own
+    log, some = topic.log(limit=60.0), records(1, 900)
+    log.take_over()
+    append(log, some[:300])
+    log.settle()
+    append(log, some[300:600])
+    broker.stop()
+    append(log, some[600:])
+    back = threading.Timer(1.0, broker.start)
+    back.start()
+    try:
+        log.settle()
+    except TransientError:
+        assert topic.delivery == "transactional"
+        places = log.take_over()
+        begins = [place.transaction.begin if place else 0 for place in places]
+        assert min(begins) >= 298
+        append(log, [(at, one) for at, one in some if one.timestamp_ms > NOW + begins[at]])
+        log.settle()
+    finally:
+        back.join()
+    for partition in range(PARTITIONS):
+        found = topic.read(partition)
+        assert without_repeats(found) == of(partition, some)
+        if topic.delivery != "one_in_flight":
+            assert found == of(partition, some)

@@ -1,0 +1,153 @@
+"""`setl check` finds what keeps marks from where they are looked for."""
+
+import threading
+from typing import Any
+
+import pytest
+from kafka import KafkaProducer
+
+from setl.config.preflight.check import check_channel
+from setl.config.preflight.finding import Report
+from setl.config.preflight.mark_probe import PROBE_ROW, probe_marks
+from setl.config.preflight.marks import check_mark_triggers, check_replica
+from setl.config.preflight.server import Server
+from setl.config.reading import parse_channel
+from setl.pipeline.progress import RunState
+from setl_embedded import MariaDb
+from tests.integration.pipelines import (
+    execute,
+    fresh_name,
+    install_system_tables,
+    mysql,
+    one_way,
+)
+from tests.loading import endpoint_of
+from tests.unit.codec.dts_records import integer, record, row_record
+from tests.waiting import eventually
+
+
+def found(check, server):
+    report = Report("here")
+    with Server.opened(endpoint_of(server)) as opened:
+        check(opened, report)
+    return [(f.level, f.what, f.fix) for f in report.findings]
+
+
+@pytest.fixture(scope="module")
+def replica(mariadb_a, tmp_path_factory):
+    """A replica that logs nothing of what it replicates."""
+    folder = tmp_path_factory.mktemp("replica") / "r"
+    options = ("--log-slave-updates=OFF", "--replicate-wild-ignore-table=retl.%")
+    with MariaDb(folder, "replica", server_id=104, options=options) as server:
+        install_system_tables(server)
+        execute(
+            server,
+            f"CHANGE MASTER TO MASTER_HOST = '{mariadb_a.host}', MASTER_PORT = {mariadb_a.port},"
+            f" MASTER_USER = '{mariadb_a.user}', MASTER_PASSWORD = '{mariadb_a.password}'",
+        )
+        yield server
+
+
+def test_a_trigger_on_the_mark_table_is_found(servers):
+    server = servers[0]
+    name = fresh_name("meddle")
+    assert found(check_mark_triggers, server) == []
+    execute(
+        server,
+        f"CREATE TRIGGER retl.{name} BEFORE UPDATE ON retl.retl_mark FOR EACH ROW"
+        " SET NEW.ID = NEW.ID",
+    )
+    [(level, what, fix)] = found(check_mark_triggers, server)
+    assert level == "error"
+    assert name in what
+    execute(server, fix[0].removesuffix(";"))
+    assert found(check_mark_triggers, server) == []
+
+
+def test_a_replica_without_the_marks_of_its_primary_is_found(servers, replica):
+    assert found(check_replica, servers[0]) == []
+    (_, unlogged, _), (_, filtered, _) = found(check_replica, replica)
+    assert "does not write to its binlog what it replicates" in unlogged
+    assert filtered.startswith("replicate_wild_ignore_table keeps retl.retl_mark")
+
+
+def channel(source, a, b):
+    tables = [{"from": "s.t"}]
+    there = {"name": "ab", "source": source, "target": mysql(b), "tables": tables}
+    back = {"name": "ba", "source": mysql(b), "target": mysql(a), "tables": tables}
+    return parse_channel({"channel": "shop", "pipelines": [there, back]})
+
+
+@pytest.fixture
+def subscription(servers, kafka):
+    """A topic of its own with a record in it, as a source that names its database."""
+    topic = {"type": "dts", "brokers": [kafka.brokers], "topic": fresh_name("probed")}
+    producer = KafkaProducer(bootstrap_servers=kafka.brokers)
+    producer.send(topic["topic"], record("HEARTBEAT"), partition=0).get(30)
+    database = {k: v for k, v in mysql(servers[0]).items() if k != "type"}
+    yield producer, {**topic, "database": database}
+    producer.close(0)
+
+
+def probed(servers, source, seconds):
+    parsed: Any = channel(source, *servers).pipelines[0].source
+    report = Report("ab")
+    probe_marks(parsed, parsed.database, report, seconds)
+    assert not execute(servers[0], f"SELECT * FROM retl.retl_mark WHERE ID = {PROBE_ROW}")
+    return [(f.level, f.what) for f in report.findings]
+
+
+def test_a_subscription_without_the_mark_table_is_found(servers, subscription):
+    [(level, what)] = probed(servers, subscription[1], 2)
+    assert level == "error"
+    assert "did not arrive" in what
+
+
+def test_a_subscription_with_the_mark_table_delivers_the_row(servers, subscription):
+    producer, source = subscription
+
+    def subscribed():
+        """What DTS does with the row."""
+        question = f"SELECT CHANNEL_ID FROM retl.retl_mark WHERE ID = {PROBE_ROW}"
+        eventually(lambda: execute(servers[0], question), 60)
+        image = [integer(PROBE_ROW), integer(0)]
+        columns = [("ID", 8), ("CHANNEL_ID", 3)]
+        for value in (
+            record("BEGIN"),
+            row_record("INSERT", columns, before=None, after=image, name="retl.retl_mark"),
+            record("COMMIT"),
+        ):
+            producer.send(source["topic"], value, partition=0)
+        producer.flush()
+
+    thread = threading.Thread(target=subscribed, daemon=True)
+    thread.start()
+    assert probed(servers, source, 60) == [("ok", f"marks arrive in the topic {source['topic']}")]
+    thread.join(60)
+
+
+def test_a_relay_needs_no_row(servers, subscription, marked, place):
+    source = {**subscription[1], "topic": fresh_name("relayed")}
+    topic = {k: v for k, v in source.items() if k != "database"}
+    relay = place.lead(one_way(servers[0], topic, [{"from": f"{marked}.*"}]))
+    eventually(lambda: relay.figures.state is RunState.RUNNING, 60)
+    assert probed(servers, source, 60)[0][0] == "ok"
+
+
+def test_unless_it_is_asked_for_nothing_is_written_and_that_is_said(servers, subscription):
+    source = subscription[1]
+    unnamed = {k: v for k, v in source.items() if k != "database"}
+    for given, told in ((source, "was not looked at"), (unnamed, "cannot be found out")):
+        findings = [f for f in check_channel(channel(given, *servers)) if told in f.what]
+        assert [f.level for f in findings] == ["warning"]
+
+
+@pytest.fixture
+def marked(servers):
+    """A database with one table, on both servers."""
+    name = fresh_name("marks")
+    for server in servers:
+        execute(server, f"CREATE DATABASE {name}", f"CREATE TABLE {name}.t (id INT PRIMARY KEY)")
+    yield name
+    for server in servers:
+        execute(server, f"DROP DATABASE {name}")

@@ -1,0 +1,146 @@
+"""Values that a target's column does not hold are refused, with the row and the column named."""
+
+from contextlib import closing
+
+import pytest
+
+from setl.errors import DataError
+from setl.model.change import TargetChanges
+from setl.model.schema import Column, Kind
+from tests.loading import (
+    create_system_tables,
+    execute,
+    fence_for,
+    rows_of,
+    sink_on,
+    ticket_for,
+    unique,
+)
+
+LENIENT = "SET sql_mode = 'ALLOW_INVALID_DATES,NO_ENGINE_SUBSTITUTION'"
+ID = Column("id", Kind.INTEGER)
+
+
+class Target:
+    """A table `t` with a key and one column; a sink that writes into it."""
+
+    def __init__(self, server):
+        create_system_tables(server)
+        self.server, self.schema = server, unique("fit")
+        self.ticket = ticket_for(self.schema)
+        fence_for(server, self.ticket).raise_to(1, "n1")
+        execute(server, f"CREATE DATABASE {self.schema} DEFAULT CHARACTER SET utf8mb4")
+        self.sink = sink_on(server)
+
+    def make(self, definition, key="PRIMARY KEY (id)"):
+        execute(
+            self.server,
+            LENIENT,
+            f"CREATE TABLE {self.schema}.t (id INT NOT NULL, c {definition}, {key})",
+        )
+
+    def load(self, kind, *values, deletes=(), **facts):
+        columns = (ID, Column("c", kind, **facts))
+        rows = list(enumerate(values))
+        changes = TargetChanges((self.schema, "t"), columns, (0,), rows, list(deletes))
+        changes.upsert_versions.extend([1] * len(rows))
+        changes.delete_versions.extend([1] * len(changes.deletes))
+        self.sink.apply(self.ticket, [changes])
+
+    def held(self, form="c"):
+        return rows_of(self.server, f"SELECT {form} FROM {self.schema}.t ORDER BY id")
+
+
+@pytest.fixture
+def target(mariadb_a):
+    target = Target(mariadb_a)
+    with closing(target.sink):
+        yield target
+    execute(mariadb_a, f"DROP DATABASE {target.schema}")
+
+
+@pytest.mark.parametrize(
+    ("definition", "kind", "fits", "lost"),
+    [
+        ("TINYINT", Kind.INTEGER, 127, 128),
+        ("INT UNSIGNED", Kind.INTEGER, 0, -1),
+        ("BIGINT", Kind.INTEGER, 2**63 - 1, 2**63),
+        ("INT", Kind.FLOAT, 2.0, 2.5),
+        ("INT", Kind.DECIMAL, "2.0", "2.5"),
+        ("DECIMAL(5,2)", Kind.DECIMAL, "999.990", "1.005"),
+        ("DECIMAL(5,2)", Kind.DECIMAL, "-1.5", "1000"),
+        ("DECIMAL(5,2)", Kind.TEXT, "1.50", "1.005"),
+        ("DECIMAL(5,2)", Kind.FLOAT, 1.5, 1.005),
+        ("FLOAT", Kind.FLOAT, 0.1, 0.1234567890123),
+        ("FLOAT(7,2)", Kind.FLOAT, 12345.67, 0.125),
+        ("VARCHAR(3)", Kind.TEXT, "né🙂", "four"),
+        ("VARCHAR(3)", Kind.TEXT, "ab ", "abc "),
+        ("CHAR(3)", Kind.TEXT, "ab", "ab "),
+        ("VARCHAR(9) CHARACTER SET latin1", Kind.TEXT, "café €", "汉"),
+        ("VARCHAR(9) CHARACTER SET latin1", Kind.TEXT, "?", "🙂"),
+        ("VARCHAR(9) CHARACTER SET gbk", Kind.TEXT, "汉", "é̂🙂"),
+        ("VARCHAR(9) CHARACTER SET ascii", Kind.TEXT, "a", "é"),
+        ("VARCHAR(9) CHARACTER SET utf8mb3", Kind.TEXT, "汉", "🙂"),
+        ("TEXT CHARACTER SET latin1", Kind.TEXT, "é", "汉"),
+        ("ENUM('a','b') CHARACTER SET latin1", Kind.ENUM, "a", "汉"),
+        ("TINYTEXT", Kind.TEXT, "x" * 255, "x" * 256),
+        ("BINARY(3)", Kind.BINARY, b"a\0\0", b"a"),
+        ("VARBINARY(3)", Kind.BINARY, b"a", b"abcd"),
+        ("ENUM('a','b')", Kind.ENUM, "a", "A"),
+        ("ENUM('a','b')", Kind.ENUM, "b", "c"),
+        ("SET('a','b')", Kind.SET, "a,b", "a,c"),
+        ("SET('a','b')", Kind.SET, "", "A"),
+        ("BIT(3)", Kind.BIT, 7, 8),
+        ("YEAR", Kind.YEAR, 2155, 2156),
+        ("DATE", Kind.DATETIME, "2026-01-02 00:00:00.000000", "2026-01-02 00:00:00.000001"),
+        ("DATE", Kind.DATE, "2023-02-31", "2023-02-32"),
+        ("TIME", Kind.TIME, "-838:59:59.000000", "00:00:00.400000"),
+        ("TIME(3)", Kind.TIME, "-00:00:00.001000", "00:00:00.000400"),
+        ("DATETIME", Kind.DATETIME, "0000-00-00 00:00:00.000000", "2026-01-02 03:04:05.400000"),
+        ("DATETIME(5)", Kind.DATETIME, "2026-01-02 03:04:05.678900", "2026-01-02 03:04:05.678901"),
+        ("TIMESTAMP NULL", Kind.TIMESTAMP, "2026-01-02 03:04:05.000000", "2026-01-02 03:04:05.5"),
+        ("TIMESTAMP NOT NULL DEFAULT 0", Kind.TIMESTAMP, "2026-01-02 03:04:05.000000", None),
+        ("INT NOT NULL", Kind.INTEGER, 0, None),
+        ("POINT", Kind.GEOMETRY, None, b"not a geometry at all"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("key", ["PRIMARY KEY (id)", "KEY (id)"], ids=["upserted", "renewed"])
+def test_what_does_not_fit_is_refused(target, definition, kind, fits, lost, key):
+    target.make(definition, key)
+    target.load(kind, fits)
+    before = target.held()
+    with pytest.raises(DataError) as caught:
+        target.load(kind, fits, fits, lost, fits)
+    assert caught.value.where["key"] == "2", caught.value
+    assert caught.value.where["table"] == f"{target.schema}.t"
+    assert "c" in caught.value.message
+    assert target.held() == before
+
+
+def test_what_is_no_label_of_an_enum_arrives_beside_rows_that_have_one(target):
+    target.make("ENUM('a','b')")
+    target.load(Kind.ENUM, "a", "", None, "b", "")
+    assert target.held("c+0") == [(1,), (0,), (None,), (2,), (0,)]
+    with pytest.raises(DataError, match="lack that label"):
+        target.load(Kind.ENUM, "a", "", "A")
+    target.load(Kind.ENUM, "", "b")
+    assert target.held("c+0") == [(0,), (2,), (None,), (2,), (0,)]
+    with pytest.raises(DataError):
+        target.load(Kind.ENUM, "a", "none of them")
+
+
+def test_the_session_is_strict_again_after_an_enum_without_a_label(target):
+    target.make("ENUM('a','b'), d TINYINT")
+    columns = (ID, Column("c", Kind.ENUM), Column("d", Kind.INTEGER))
+
+    def load(*rows):
+        changes = TargetChanges((target.schema, "t"), columns, (0,), list(rows))
+        changes.upsert_versions.extend([1] * len(rows))
+        target.sink.apply(target.ticket, [changes])
+
+    with pytest.raises(DataError, match="d"):
+        load((1, "", 300))
+    load((1, "", 7), (2, "a", 8))
+    with pytest.raises(DataError, match="d"):
+        load((3, "a", 300))
+    assert target.held("c+0, d") == [(0, 7), (1, 8)]

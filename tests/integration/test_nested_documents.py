@@ -1,0 +1,250 @@
+"""Orders with their items as documents, kept right when either side changes."""
+
+import json
+import threading
+from typing import Any
+from urllib.error import HTTPError
+from urllib.request import urlopen
+
+import pytest
+
+from setl.bulk.verify import verify_pipeline
+from setl.config.reading import parse_channel
+from setl.errors import ConfigurationError
+from tests.integration.pipelines import execute, fresh_name, mysql, one_way
+from tests.waiting import eventually
+
+TABLES = (
+    "CREATE TABLE {db}.orders (id INT PRIMARY KEY, buyer VARCHAR(20), total DECIMAL(10,2))",
+    """CREATE TABLE {db}.items (id BIGINT UNSIGNED PRIMARY KEY, order_id INT NULL,
+    name VARCHAR(20) CHARACTER SET utf8mb4, price DECIMAL(10,2), added DATETIME(6) NULL,
+    KEY (order_id))""",
+    """CREATE TABLE {db}.notes (order_id INT, no INT, text VARCHAR(40), secret INT,
+    PRIMARY KEY (order_id, no))""",
+)
+ITEMS = {"field": "items", "on": {"order_id": "id"}}
+NOTES = {"field": "notes", "on": {"order_id": "id"}, "exclude": ["order_id", "secret"]}
+
+
+@pytest.fixture
+def shop(servers):
+    name = fresh_name("shop")
+    a, _ = servers
+    execute(a, f"CREATE DATABASE {name}", *(table.format(db=name) for table in TABLES))
+    yield name
+    execute(a, f"DROP DATABASE {name}")
+
+
+def channel(server, elasticsearch, shop, ddl="ignore", **options):
+    nested = [{**ITEMS, "from": f"{shop}.items"}, {**NOTES, "from": f"{shop}.notes"}]
+    mapping = {"from": f"{shop}.orders", "to": f"{shop}-orders", "nested": nested, **options}
+    target = {"type": "elasticsearch", "hosts": [elasticsearch.url]}
+    return one_way(server, target, [mapping], ddl=ddl)
+
+
+def document(elasticsearch, shop, number) -> Any:
+    try:
+        with urlopen(f"{elasticsearch.url}/{shop}-orders/_doc/{number}") as answer:
+            return json.load(answer)["_source"]
+    except HTTPError as error:
+        if error.code != 404:
+            raise
+        return None
+
+
+def names(found):
+    return [item["name"] for item in found["items"]]
+
+
+def test_documents_follow_orders_and_items(servers, elasticsearch, shop, place, spark):
+    a, _ = servers
+    execute(
+        a,
+        f"INSERT INTO {shop}.orders VALUES (9, 'before', 1)",
+        f"INSERT INTO {shop}.items VALUES (90, 9, 'from before', 1, NULL)",
+    )
+    file = channel(a, elasticsearch, shop)
+    running = place.lead(file)
+    execute(
+        a,
+        f"INSERT INTO {shop}.orders VALUES (1, 'ann', 10.50), (2, 'bob', 3)",
+        f"INSERT INTO {shop}.items VALUES (11, 1, 'tea 🍵', 7.25, '2026-01-02 03:04:05.678901'),"
+        " (12, 1, 'cup', 3.25, NULL), (18446744073709551615, 2, 'pen', 3, NULL),"
+        " (50, NULL, 'nobody', 1, NULL), (91, 9, 'new', 1, NULL)",
+        f"INSERT INTO {shop}.notes VALUES (1, 2, 'second', 1), (1, 1, 'first', 1)",
+    )
+    running.applied(9)
+    assert document(elasticsearch, shop, 1) == {
+        "id": 1,
+        "buyer": "ann",
+        "total": "10.50",
+        "items": [
+            {
+                "id": 11, "order_id": 1, "name": "tea 🍵", "price": "7.25",
+                "added": "2026-01-02T03:04:05.678901",
+            },
+            {"id": 12, "order_id": 1, "name": "cup", "price": "3.25", "added": None},
+        ],
+        "notes": [{"no": 1, "text": "first"}, {"no": 2, "text": "second"}],
+    }  # fmt: skip
+    # What was there before the pipeline began is in the document too.
+    assert names(document(elasticsearch, shop, 9)) == ["from before", "new"]
+    execute(
+        a,
+        f"UPDATE {shop}.items SET order_id = 2 WHERE id = 12",  # moves
+        f"UPDATE {shop}.orders SET id = 3 WHERE id = 9",  # its items stay where they are
+        f"DELETE FROM {shop}.notes WHERE order_id = 1 AND no = 1",
+        f"UPDATE {shop}.items SET order_id = 3 WHERE order_id = 9",
+    )
+    running.applied(14)
+    assert names(document(elasticsearch, shop, 1)) == ["tea 🍵"]
+    assert [note["no"] for note in document(elasticsearch, shop, 1)["notes"]] == [2]
+    assert names(document(elasticsearch, shop, 2)) == ["cup", "pen"]
+    assert document(elasticsearch, shop, 9) is None
+    assert names(document(elasticsearch, shop, 3)) == ["from before", "new"]
+    execute(a, f"DELETE FROM {shop}.orders WHERE id = 2", f"DELETE FROM {shop}.items WHERE id = 12")
+    running.applied(16)
+    assert document(elasticsearch, shop, 2) is None
+    (verdict,) = verify_pipeline(spark, file.pipelines[0], None, 20)
+    assert verdict.equal, verdict
+    with a.connect() as connection, connection.cursor() as cursor:
+        cursor.execute("SET SESSION sql_log_bin = 0")
+        cursor.execute(f"UPDATE {shop}.items SET name = 'unseen' WHERE id = 11")
+    (verdict,) = verify_pipeline(spark, file.pipelines[0], None, 20)
+    assert (verdict.different, verdict.missing, verdict.extra) == (1, 0, 0)
+
+
+def test_nested_rows_with_expressions_and_where(servers, elasticsearch, shop, place):
+    a, _ = servers
+    options = {"columns": {"who": "upper(buyer)"}, "where": "total > 0", "exclude": ["buyer"]}
+    running = place.lead(channel(a, elasticsearch, shop, **options))
+    execute(
+        a,
+        f"INSERT INTO {shop}.orders VALUES (1, 'ann', 1), (2, 'bob', 0)",
+        f"INSERT INTO {shop}.items VALUES (1, 1, 'x', 1, NULL), (2, 2, 'y', 1, NULL)",
+    )
+    running.applied(4)
+    found = document(elasticsearch, shop, 1)
+    assert (found["who"], names(found)) == ("ANN", ["x"])
+    assert "buyer" not in found
+    assert document(elasticsearch, shop, 2) is None
+    execute(a, f"UPDATE {shop}.orders SET total = 5 WHERE id = 2")
+    running.applied(5)
+    assert names(document(elasticsearch, shop, 2)) == ["y"]
+
+
+def test_an_old_stretch_applied_again_does_not_bring_anything_back(
+    servers, elasticsearch, shop, place
+):
+    a, _ = servers
+    file = channel(a, elasticsearch, shop)
+    execute(
+        a,
+        f"INSERT INTO {shop}.orders VALUES (1, 'ann', 1), (2, 'bob', 0)",
+        f"INSERT INTO {shop}.items VALUES (1, 1, 'x', 1, NULL), (2, 2, 'y', 1, NULL)",
+        f"UPDATE {shop}.items SET name = 'z' WHERE id = 1",
+        f"DELETE FROM {shop}.orders WHERE id = 2",
+    )
+    place.lead(file).applied(6)
+    # Another pipeline from the same place is what a leader does that lost its checkpoint.
+    again = file.model_copy(update={"channel": fresh_name("again")})
+    place.lead(again, nid="n2").applied(6)
+    assert names(document(elasticsearch, shop, 1)) == ["z"]
+    assert document(elasticsearch, shop, 2) is None
+
+
+def test_many_writers_end_in_equal_documents(servers, elasticsearch, shop, place, spark):
+    a, _ = servers
+    file = channel(a, elasticsearch, shop)
+    place.lead(file)
+    orders = ", ".join(f"({n}, 'b{n}', {n})" for n in range(1, 21))
+    execute(a, f"INSERT INTO {shop}.orders VALUES {orders}")
+
+    def write(seed):
+        with a.connect() as connection, connection.cursor() as cursor:
+            for n in range(100):
+                number, order = seed * 1000 + n % 30, (n * 7 + seed) % 20 + 1
+                cursor.execute(
+                    f"REPLACE INTO {shop}.items VALUES (%s, %s, %s, 1, NULL)",
+                    (number, order, f"{seed}-{n}"),
+                )
+                if n % 5 == 0:
+                    cursor.execute(f"UPDATE {shop}.orders SET total = {n} WHERE id = {order}")
+                if n % 11 == 0:
+                    cursor.execute(f"DELETE FROM {shop}.items WHERE id = {number}")
+
+    writers = [threading.Thread(target=write, args=(seed,)) for seed in range(4)]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join(120)
+    execute(a, f"INSERT INTO {shop}.orders VALUES (99, 'last', 0)")
+    eventually(lambda: document(elasticsearch, shop, 99), 60)
+    (verdict,) = verify_pipeline(spark, file.pipelines[0], None, 20)
+    assert verdict.equal, verdict
+    assert verdict.target_rows == 21
+
+
+def test_a_key_that_is_not_the_orders_own_is_refused(servers, elasticsearch, shop, place):
+    a, _ = servers
+    nested = [{"field": "items", "from": f"{shop}.items", "on": {"order_id": "total"}}]
+    running = place.lead(channel(a, elasticsearch, shop, nested=nested))
+    execute(a, f"INSERT INTO {shop}.items VALUES (1, 1, 'x', 1, NULL)")
+    error = running.ends()
+    assert isinstance(error, ConfigurationError)
+    assert "is not the primary key" in error.message
+
+
+@pytest.mark.parametrize(
+    ("change", "path"),
+    [
+        ({"processor": "a:b"}, "tables[0].processor"),
+        ({"nested": [{**ITEMS, "from": "s.*"}]}, "tables[0].nested[0].from"),
+        ({"nested": [{**ITEMS, "from": "s.i"}, {**ITEMS, "from": "s.j"}]}, "tables[0].nested[1]"),
+        ({"from": "s.*"}, "tables[0].from"),
+    ],
+)
+def test_what_does_not_go_together(change, path):
+
+    table = {"from": "s.orders", "nested": [{**ITEMS, "from": "s.items"}], **change}
+    source = {"type": "mysql", "host": "a", "user": "u"}
+    target = {"type": "elasticsearch", "hosts": ["http://e:9200"]}
+    pipeline = {"name": "p", "source": source, "target": target, "tables": [table]}
+    with pytest.raises(ConfigurationError) as refused:
+        parse_channel({"channel": "c", "pipelines": [pipeline]})
+    assert path in str(refused.value)
+
+
+def test_nested_rows_need_an_index(servers):
+
+    a, b = servers
+    table = {"from": "s.orders", "nested": [{**ITEMS, "from": "s.items"}]}
+    pipeline = {"name": "p", "source": mysql(a), "target": mysql(b), "tables": [table]}
+    with pytest.raises(ConfigurationError, match="only means something for an Elasticsearch"):
+        parse_channel({"channel": "c", "pipelines": [pipeline]})
+
+
+def test_columns_of_nested_rows_that_are_added(servers, elasticsearch, shop, place):
+    a, _ = servers
+    running = place.lead(channel(a, elasticsearch, shop, ddl="pass"))
+    execute(
+        a,
+        f"INSERT INTO {shop}.orders VALUES (1, 'ann', 1)",
+        f"INSERT INTO {shop}.items VALUES (1, 1, 'x', 1, NULL)",
+    )
+    running.applied(2)
+    execute(
+        a,
+        f"ALTER TABLE {shop}.items ADD COLUMN weight DECIMAL(10,3) NULL",
+        f"UPDATE {shop}.items SET weight = 2.5 WHERE id = 1",
+    )
+    running.applied(3)
+    (item,) = document(elasticsearch, shop, 1)["items"]
+    assert item["weight"] == "2.500"
+    with urlopen(f"{elasticsearch.url}/{shop}-orders/_mapping") as answer:
+        mapping = json.load(answer)[f"{shop}-orders"]["mappings"]["properties"]
+    assert mapping["items"]["type"] == "nested"
+    assert mapping["items"]["properties"]["weight"]["type"] == "double"
+    execute(a, f"TRUNCATE TABLE {shop}.items")
+    error = running.ends()
+    assert "shown in documents" in str(error)

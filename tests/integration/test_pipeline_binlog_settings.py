@@ -1,0 +1,113 @@
+"""Pipelines whose source writes its binlog in another way than setl asks for."""
+
+import pytest
+
+from setl.errors import DataError, FatalError
+from tests.integration.pipelines import execute, mysql, one_way, rows
+from tests.mysql_servers import compressed_binlog, mariadb_only
+
+
+def by_session(server, setting, *statements):
+    """Run statements in a session with a setting of its own."""
+    return execute(server, f"SET SESSION {setting}", *statements)
+
+
+def test_a_compressed_binlog(servers, db, place):
+    a, b = servers
+    file = one_way(a, mysql(b), [{"from": f"{db}.orders"}])
+    with a.connect() as connection, compressed_binlog(connection):
+        values = ", ".join(f"({i}, 'name of {i}')" for i in range(3000))
+        execute(
+            a,
+            f"INSERT INTO {db}.orders (id, name) VALUES {values}",
+            f"UPDATE {db}.orders SET payload = x'00ff', amount = id / 8 WHERE id % 2",
+            f"UPDATE {db}.orders SET id = id + 10000 WHERE id < 10",
+            f"DELETE FROM {db}.orders WHERE id % 7 = 0",
+        )
+        running = place.lead(file)
+        written = 3000 + 1500 + 10 + 428
+        running.applied(written)
+        execute(a, f"INSERT INTO {db}.orders (id, name) VALUES (-1, 'the last')")
+        running.applied(written + 1)
+        running.stop()
+    assert rows(b, f"{db}.orders") == rows(a, f"{db}.orders")
+
+
+def test_minimal_images_of_updates_and_deletes(servers, db, place):
+    a, b = servers
+    file = one_way(a, mysql(b), [{"from": f"{db}.orders"}])
+    execute(
+        a,
+        f"INSERT INTO {db}.orders (id, email, name, amount) VALUES"
+        " (1, 'a', 'ann', 1), (2, 'b', 'bob', 2), (3, 'c', 'cy', 3), (4, 'd', 'di', 4)",
+    )
+    running = place.lead(file)
+    running.applied(4)
+    by_session(
+        a,
+        "binlog_row_image = MINIMAL",
+        f"UPDATE {db}.orders SET name = 'bo' WHERE id = 2",
+        f"UPDATE {db}.orders SET amount = amount + 1, email = NULL WHERE id IN (2, 3)",
+        f"DELETE FROM {db}.orders WHERE id = 1",
+        f"UPDATE {db}.orders SET email = 'a' WHERE id = 4",
+    )
+    execute(a, f"UPDATE {db}.orders SET kind = 'a' WHERE id = 4")
+    running.applied(10)
+    assert rows(b, f"{db}.orders") == rows(a, f"{db}.orders")
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "INSERT INTO {} (id, email) VALUES (9, 'x')",
+        "REPLACE INTO {} (id, email) VALUES (1, 'x')",
+        "UPDATE {} SET id = 100 WHERE id = 1",
+    ],
+)
+def test_minimal_images_that_do_not_say_it_all_stop_the_pipeline(servers, db, place, statement):
+    a, b = servers
+    if statement.startswith("REPLACE"):
+        with a.connect() as connection:
+            mariadb_only(connection, "REPLACE that is logged as an update of some columns")
+    file = one_way(a, mysql(b), [{"from": f"{db}.orders"}])
+    execute(a, f"INSERT INTO {db}.orders (id, email, name) VALUES (1, 'a', 'ann')")
+    running = place.lead(file)
+    running.applied(1)
+    before = rows(b, f"{db}.orders")
+    by_session(a, "binlog_row_image = MINIMAL", statement.format(f"{db}.orders"))
+    error = running.ends()
+    assert isinstance(error, DataError)
+    assert "binlog_row_image" in error.hint
+    assert error.where["table"].endswith("orders")
+    assert rows(b, f"{db}.orders") == before
+
+
+def test_minimal_images_for_an_index_stop_the_pipeline(servers, elasticsearch, db, place):
+    a, _ = servers
+    target = {"type": "elasticsearch", "hosts": [elasticsearch.url]}
+    file = one_way(
+        a, target, [{"from": f"{db}.orders", "to": f"{db}-orders", "include": ["id", "name"]}]
+    )
+    execute(a, f"INSERT INTO {db}.orders (id, name) VALUES (1, 'ann'), (2, 'bob')")
+    running = place.lead(file)
+    running.applied(2)
+    by_session(a, "binlog_row_image = MINIMAL", f"DELETE FROM {db}.orders WHERE id = 1")
+    running.applied(3)
+    by_session(a, "binlog_row_image = MINIMAL", f"UPDATE {db}.orders SET name = 'x'")
+    error = running.ends()
+    assert isinstance(error, DataError)
+    assert "would lose the others" in error.message
+    assert "binlog_row_image" in error.hint
+
+
+@pytest.mark.parametrize("form", ["STATEMENT", "MIXED"])
+def test_a_session_that_logs_statements_stops_the_pipeline(servers, db, place, form):
+    a, b = servers
+    file = one_way(a, mysql(b), [{"from": f"{db}.orders"}])
+    running = place.lead(file)
+    by_session(a, f"binlog_format = {form}", f"INSERT INTO {db}.orders (id) VALUES (7)")
+    error = running.ends()
+    assert isinstance(error, FatalError)
+    assert "logged a statement instead of its rows" in error.message
+    assert "binlog_format='ROW'" in error.hint
+    assert rows(b, f"{db}.orders") == ()

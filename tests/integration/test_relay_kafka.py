@@ -1,0 +1,241 @@
+"""A relay's topic on a broker: finding its end, and what `setl check` says about it."""
+
+import logging
+import time
+
+import pytest
+from confluent_kafka import KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
+
+from setl.codec.dts.relayed import HEADER
+from setl.config.preflight.finding import Report
+from setl.config.preflight.kafka_target import check_dts_target
+from setl.errors import ConfigurationError, DataError, FencedError, TransientError
+from tests.kafka_topics import RelayTopic, place
+
+NOW = int(time.time() * 1000)
+
+
+@pytest.fixture
+def topic(kafka):
+    made = RelayTopic(kafka.brokers)
+    yield made
+    made.close()
+
+
+def append(log, first, count):
+    for n in range(first, first + count):
+        log.append(0, b"%d" % n, place(n).encoded(), None, NOW + n)
+
+
+def relay(topic, settled):
+    """A leader that has settled some records."""
+    log = topic.log()
+    log.take_over()
+    append(log, 1, settled)
+    log.settle()
+    return log
+
+
+def arrived(log):
+    """Wait until what a leader has appended is on the broker, uncommitted."""
+    producer = log._sender._producer
+    assert producer.flush(10) == 0
+
+
+def other_producer(topic, **settings):
+    return Producer({"bootstrap.servers": topic.brokers, **settings})
+
+
+def expire(topic, before):
+    """Let the records before an offset be dropped, as retention does."""
+    admin = AdminClient({"bootstrap.servers": topic.brokers})
+    for answer in admin.delete_records([TopicPartition(topic.name, 0, before)]).values():
+        answer.result(10)
+
+
+@pytest.mark.parametrize("left", [1, 100, 3000])
+def test_what_a_dead_leader_left_open_does_not_count(topic, left):
+    old = relay(topic, 5)
+    append(old, 6, left)
+    arrived(old)
+    assert topic.log().take_over() == (place(5),)
+    with pytest.raises(FencedError):
+        old.settle()
+    assert len(topic.read()) == 5
+
+
+def test_aborted_stretches_are_searched_through(topic):
+    log = relay(topic, 5)
+    for count in (1, 70, 700):
+        append(log, 6, count)
+        arrived(log)
+        log.close()
+        assert log.take_over() == (place(5),)
+    append(log, 6, 1)
+    log.settle()
+    assert topic.log().take_over() == (place(6),)
+
+
+def test_nothing_but_aborted_records(topic):
+    log = topic.log()
+    log.take_over()
+    append(log, 1, 200)
+    arrived(log)
+    assert topic.log().take_over() == (None,)
+
+
+def test_the_beginning_is_expired(topic):
+    log = relay(topic, 100)
+    expire(topic, 90)
+    assert topic.log().take_over() == (place(100),)
+    expire(topic, 100)  # all but the end of the transaction
+    again = topic.log()
+    assert again.take_over() == (None,)
+    append(again, 101, 1)
+    again.settle()
+    assert topic.log().take_over() == (place(101),)
+    append(log, 102, 1)
+    with pytest.raises(FencedError):
+        log.settle()
+
+
+def test_a_transaction_of_somebody_else_is_waited_for(topic):
+    relay(topic, 5)
+    stranger = other_producer(topic, **{"transactional.id": f"stranger-{topic.name}"})
+    stranger.init_transactions(10)
+    stranger.begin_transaction()
+    stranger.produce(topic.name, b"x", partition=0, headers=[(HEADER, place(6).encoded())])
+    stranger.flush(10)
+    with pytest.raises(TransientError, match="may be open"):
+        topic.log(limit=1.0).take_over()
+    stranger.commit_transaction(10)
+    assert topic.log().take_over() == (place(6),)
+
+
+def test_a_record_that_no_relay_wrote(topic):
+    relay(topic, 5)
+    stranger = other_producer(topic)
+    stranger.produce(topic.name, b"x", partition=0)
+    stranger.flush(10)
+    with pytest.raises(ConfigurationError, match=r"no relay wrote .*offset 6.*topic of its own"):
+        topic.log().take_over()
+
+
+def test_a_place_of_another_release(topic):
+    relay(topic, 5)
+    stranger = other_producer(topic)
+    stranger.produce(topic.name, b"x", partition=0, headers=[(HEADER, b"2 what else")])
+    stranger.flush(10)
+    with pytest.raises(DataError, match="offset 6"):
+        topic.log().take_over()
+
+
+def test_readers_need_not_wait_for_the_successor_of_a_leader_that_closed(topic):
+    log = relay(topic, 5)
+    append(log, 6, 10)
+    arrived(log)
+    log.close()
+    assert len(topic.read()) == 5
+
+
+def test_two_nodes_make_the_topic(topic):
+    topic.make({})
+    assert topic.log().take_over() == (None,)
+
+
+def test_no_broker_answers(caplog, capfd):
+    with pytest.raises(TransientError, match="refused"):
+        RelayTopic("127.0.0.1:1").log(limit=1.0).take_over()
+    assert capfd.readouterr().err == ""  # clients log, and never print
+    assert any(record.name == "setl.relay.librdkafka" for record in caplog.records)
+
+
+def test_an_unknown_setting(topic):
+    with pytest.raises(ConfigurationError, match="bogus"):
+        topic.log(kafka={"bogus": 1}).take_over()
+
+
+def test_no_password_is_told(caplog):
+    caplog.set_level(logging.DEBUG)
+    more = {"user": "u", "password": "hush-hush", "kafka": {"debug": "all"}}
+    with pytest.raises(TransientError) as told:
+        RelayTopic("127.0.0.1:1").log(limit=0.5, **more).take_over()
+    assert "hush" not in str(told.value) + caplog.text
+
+
+def checked(topic, **more):
+    report = Report("relay")
+    check_dts_target(topic.target(**more), report)
+    return [(finding.level, finding.what) for finding in report.findings]
+
+
+def told(findings, level):
+    return " ".join(what for found, what in findings if found == level)
+
+
+def test_check_of_a_topic_that_will_be_made(topic):
+    findings = checked(topic)
+    assert [level for level, _ in findings] == ["ok", "ok"]
+    assert "the relay makes it, with 1 partition" in findings[0][1]
+    assert topic.name not in AdminClient({"bootstrap.servers": topic.brokers}).list_topics().topics
+
+
+def test_check_does_not_disturb_a_leader(topic):
+    log = relay(topic, 5)
+    append(log, 6, 5)
+    assert told(checked(topic), "error") == ""
+    log.settle()
+    assert len(topic.read()) == 10
+
+
+def test_check_of_a_topic_that_suits(topic):
+    topic.make({"cleanup.policy": "delete", "retention.ms": str(7 * 24 * 3600 * 1000)})
+    findings = checked(topic)
+    assert {level for level, _ in findings} == {"ok"}
+    assert "7 days" in told(findings, "ok")
+    assert "max.message.bytes" in told(findings, "ok")
+
+
+def test_check_of_a_topic_that_does_not(kafka):
+    topic = RelayTopic(kafka.brokers, partitions=3)
+    topic.make({
+        "cleanup.policy": "compact", "retention.ms": "3600000", "max.message.bytes": "1000"
+    })  # fmt: skip
+    findings = checked(topic, partition_by="order", partitions=1)
+    assert "compacted" in told(findings, "error")
+    assert "3 partitions, of which rows only go to the first" in told(findings, "warning")
+    assert "1 hours" in told(findings, "warning")
+    assert "up to 1000 bytes" in told(findings, "warning")
+    assert "has 3 partitions, not 2" in told(
+        checked(topic, partition_by="key", partitions=2), "warning"
+    )
+
+
+def test_check_without_an_answer():
+    ((level, what),) = checked(RelayTopic("127.0.0.1:1"))
+    assert level == "error"
+    assert "refused" in what
+
+
+def test_check_of_a_setting_that_is_unknown(topic):
+    ((level, what),) = checked(topic, kafka={"bogus": 1})
+    assert level == "error"
+    assert "bogus" in what
+
+
+def test_check_of_brokers_without_transactions(topic, monkeypatch):
+    class Refusing:
+        def __init__(self, *_, **__):
+            pass
+
+        def init_transactions(self, _):
+            raise KafkaException(KafkaError(KafkaError._UNSUPPORTED_FEATURE, "too old"))
+
+    monkeypatch.setattr("setl.config.preflight.kafka_target.Producer", Refusing)
+    report = Report("relay")
+    check_dts_target(topic.target(), report)
+    (error,) = [finding for finding in report.findings if finding.level == "error"]
+    assert "too old" in error.what
+    assert "delivery: idempotent" in error.fix[0]
+    assert told(checked(topic, delivery="idempotent"), "error") == ""

@@ -1,0 +1,273 @@
+"""Both sites write the same rows: conflicts, who wins, and that both end equal (I17)."""
+
+import os
+import random
+import threading
+import time
+from collections import Counter
+from decimal import Decimal
+
+import pymysql
+import pytest
+
+from tests.integration.pipelines import execute, fresh_name, one_way
+from tests.integration.same_rows import SameRows
+from tests.waiting import eventually
+
+FIRST = "INSERT INTO {t} (id, name, touched) VALUES (1, 'first', 5)"
+
+
+@pytest.fixture
+def both(servers, place):
+    made = []
+
+    def make(policy, **options):
+        made.append(SameRows(place, servers, policy, **options))
+        return made[-1]
+
+    yield make
+    for one in made:
+        for run in one.runs.values():
+            run.abort()
+        one.close()
+
+
+def changed(name, touched):
+    return f"UPDATE {{t}} SET name = '{name}', touched = {touched} WHERE id = 1"
+
+
+def inserted(name, touched):
+    return f"INSERT INTO {{t}} (id, name, touched) VALUES (1, '{name}', {touched})"
+
+
+GONE = "DELETE FROM {t} WHERE id = 1"
+
+CASES = {
+    # policy, home, at A, at B, what stays: "a", "b" or "none"
+    "newest: both change": ("newest", "ab", changed("a", 6), changed("b", 7), "b"),
+    "newest: a clock that is behind": ("newest", "ab", changed("a", 9), changed("b", 1), "a"),
+    "newest: as new, A is home": ("newest", "ab", changed("a", 7), changed("b", 7), "a"),
+    "newest: as new, B is home": ("newest", "ba", changed("a", 7), changed("b", 7), "b"),
+    "newest: deleted, changed later": ("newest", "ab", GONE, changed("b", 6), "b"),
+    "newest: deleted, changed with an older clock": ("newest", "ab", GONE, changed("b", 4), "none"),
+    "newest: changed as old as it was, deleted": ("newest", "ab", changed("a", 5), GONE, "none"),
+    "home: both change": ("home", "ab", changed("a", 1), changed("b", 9), "a"),
+    "home is B": ("home", "ba", changed("a", 9), changed("b", 1), "b"),
+    "home deletes": ("home", "ab", GONE, changed("b", 9), "none"),
+    "the other deletes": ("home", "ab", changed("a", 1), GONE, "a"),
+    "both delete": ("home", "ab", GONE, GONE, "none"),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_who_wins(both, case):
+    policy, home, at_a, at_b, stays = CASES[case]
+    sites = both(policy, home=home)
+    sites.lead()
+    sites.write(0, FIRST)
+    sites.settled()
+    for run in sites.runs.values():
+        run.stop()
+    sites.write(0, at_a)
+    sites.write(1, at_b)
+    sites.lead()
+    a, b = sites.settled()
+    assert a == b
+    assert [row[1] for row in a] == ([] if stays == "none" else [stays])
+    conflicts = sites.conflicts(0) + sites.conflicts(1)
+    assert conflicts
+    assert sum(r.figures.rows_loopback for r in sites.runs.values()) > 0
+
+
+@pytest.mark.parametrize("policy", ["newest", "home"])
+def test_both_insert_a_row(both, policy):
+    sites = both(policy)
+    sites.write(0, inserted("a", 3))
+    sites.write(1, inserted("b", 2))
+    sites.lead()
+    a, b = sites.settled()
+    assert a == b
+    assert [row[1] for row in a] == ["a"]
+
+
+@pytest.mark.parametrize("policy", ["newest", "home"])
+def test_a_key_changes_to_one_that_the_other_site_gives_out(both, policy):
+    sites = both(policy)
+    sites.lead()
+    sites.write(0, FIRST)
+    sites.settled()
+    for run in sites.runs.values():
+        run.stop()
+    sites.write(0, "UPDATE {t} SET id = 2, name = 'moved', touched = 8 WHERE id = 1")
+    sites.write(1, "INSERT INTO {t} (id, name, touched) VALUES (2, 'new', 7)")
+    sites.lead()
+    a, b = sites.settled()
+    assert a == b
+    assert [row[:2] for row in a] == [(2, "moved")]
+
+
+def test_values_of_all_kinds_compare_as_they_are(both):
+    """Nothing is a conflict that is none: what the codec says is what the server says."""
+    sites = both("home")
+    sites.lead()
+    sites.write(
+        0,
+        "INSERT INTO {t} VALUES"
+        " (1, 'naïve 🦊 ''\\\\', 1.5, 0.1, x'00ff20', '2026-01-02 03:04:05.1', 7),"
+        " (2, NULL, NULL, NULL, NULL, NULL, 0), (3, '', -0.001, 1e300, '', '0000-00-00', -1)",
+    )
+    sites.settled()
+    for _ in range(2):
+        sites.write(0, "UPDATE {t} SET touched = touched + 1")
+        sites.write(0, "UPDATE {t} SET rate = touched / 3")
+        sites.settled()
+        sites.write(1, "UPDATE {t} SET touched = touched + 1, amount = amount + 0.125")
+        a, b = sites.settled()
+        assert a == b
+    assert sites.conflicts(0) == sites.conflicts(1) == ()
+
+
+def test_bytes_and_text_of_a_conflict_arrive_as_they_are(both):
+    sites = both("home")
+    sites.write(0, "INSERT INTO {t} VALUES (1, 'ü🦊\\\\', 1.25, 0.1, x'ff00', NULL, 1)")
+    sites.write(1, "INSERT INTO {t} VALUES (1, 'b', 2, 2, x'01', NULL, 2)")
+    sites.lead("ba")
+    eventually(lambda: sites.conflicts(0), 60)
+    sites.lead("ab")
+    a, b = sites.settled()
+    assert a == b
+    assert a[0][1:5] == ("ü🦊\\", Decimal("1.250"), 0.1, b"\xff\x00")
+
+
+def test_what_is_delivered_again_does_not_undo_what_was_written_since(both):
+    sites = both("newest")
+    sites.lead()
+    sites.write(0, FIRST)
+    sites.settled()
+    of_ab = f"WHERE pipeline = '{sites.file.channel}/ab'"
+    stored = execute(sites.servers[1], f"SELECT checkpoint FROM retl.setl_checkpoint {of_ab}")
+    sites.write(0, changed("a", 6), "INSERT INTO {t} (id, name, touched) VALUES (2, 'a', 6)")
+    sites.settled()
+    for run in sites.runs.values():
+        run.stop()
+    sites.write(1, "DELETE FROM {t} WHERE id = 2", changed("b", 1))
+    with sites.servers[1].connect() as connection, connection.cursor() as cursor:
+        cursor.execute(f"UPDATE retl.setl_checkpoint SET checkpoint = %s {of_ab}", stored[0])
+    sites.lead()
+    a, b = sites.settled()
+    assert a == b
+    assert [row[:2] for row in a] == [(1, "b")]
+    assert sites.runs["ab"].figures.rows_redelivered >= 2
+    assert sites.conflicts(0) == sites.conflicts(1) == ()
+
+
+def test_a_row_that_appears_while_a_load_runs_is_a_conflict(both):
+    """The load finds no row, and waits for one that a user is inserting at that moment."""
+    sites = both("home")
+    with sites.servers[1].connect(autocommit=False) as user, user.cursor() as cursor:
+        cursor.execute(inserted("b", 1).format(t=sites.table))
+        sites.lead("ab")
+        sites.write(0, inserted("a", 1))
+        waiting = (
+            "SELECT COUNT(*) FROM information_schema.PROCESSLIST"
+            f" WHERE INFO LIKE 'INSERT INTO `{sites.db}`%%' OR INFO LIKE '%%{sites.db}%%FOR UPDATE'"
+        )
+        eventually(lambda: execute(sites.servers[1], waiting)[0][0], 60)
+        user.commit()
+    sites.lead("ba")
+    a, b = sites.settled()
+    assert a == b
+    assert [row[1] for row in a] == ["a"]
+    assert sites.conflicts(1)[0][0] == "source"
+
+
+class Users(threading.Thread):
+    """Users of one site, who write the same few rows at random until they are told to stop."""
+
+    def __init__(self, sites, site, seed):
+        super().__init__(daemon=True)
+        self.sites, self.site, self.random = sites, site, random.Random(seed)
+        self.over = threading.Event()
+        self.written, self.error = 0, None
+        self.start()
+
+    def run(self):
+        try:
+            server = self.sites.servers[self.site]
+            with server.connect() as connection, connection.cursor() as cursor:
+                while not self.over.is_set():
+                    self._write(cursor)
+                    self.over.wait(self.random.choice([0, 0.001, 0.01, 0.1]))
+        except Exception as error:
+            self.error = error
+            raise
+
+    def _write(self, cursor):
+        one = self.random
+        key, value = one.randrange(6), one.randrange(3)
+        # A clock that is sometimes wrong, and often the same at both sites.
+        now = int(time.time()) + one.choice([0, 0, 0, -30, 30])
+        statement = one.choice([
+            f"REPLACE INTO {{t}} (id, name, touched) VALUES ({key}, 'v{value}', {now})",
+            f"UPDATE {{t}} SET name = 'v{value}', touched = {now} WHERE id = {key}",
+            f"UPDATE {{t}} SET amount = {value}, touched = {now} WHERE id IN ({key}, {value})",
+            f"UPDATE {{t}} SET touched = {now} WHERE id = {key}",
+            f"DELETE FROM {{t}} WHERE id = {key}",
+            f"UPDATE IGNORE {{t}} SET id = {key}, touched = {now} WHERE id = {value}",
+            f"INSERT IGNORE INTO {{t}} (id, touched) VALUES ({key}, {now})",
+        ])  # fmt: skip
+        try:
+            self.written += cursor.execute(statement.format(t=self.sites.table))
+        except pymysql.err.OperationalError as error:
+            if error.args[0] not in {1205, 1213}:
+                raise
+
+    def stop(self):
+        self.over.set()
+        self.join(60)
+        assert self.error is None
+
+
+@pytest.mark.parametrize("policy", ["newest", "home"])
+def test_random_writes_with_a_failover_leave_both_sites_equal(both, policy):
+    """SETL_TEST_SAME_ROWS says for how many seconds; SETL_TEST_SEED repeats one."""
+    seconds = float(os.environ.get("SETL_TEST_SAME_ROWS", "30"))
+    seed = int(os.environ.get("SETL_TEST_SEED", "7"))
+    sites = both(policy, home="ba", rows_per_task=10)
+    sites.lead()
+    users = [Users(sites, site, seed + site) for site in (0, 1)]
+    chance = random.Random(seed)
+    until = time.monotonic() + seconds
+    fallen = 0
+    while time.monotonic() < until:
+        users[0].over.wait(min(seconds / 4, until - time.monotonic()) * chance.uniform(0.5, 1))
+        if fallen < 3:
+            sites.replace_leader(chance.choice(["ab", "ba"]), f"n{fallen + 2}")
+            fallen += 1
+    for one in users:
+        one.stop()
+    a, b = sites.settled(timeout=300)
+    assert a == b
+    told = [sites.conflicts(site) for site in (0, 1)]
+    assert fallen == 3
+    decided = [Counter(winner for winner, _, _ in site) for site in told]
+    assert all(d["source"] + d["target"] > 10 for d in decided), decided
+    assert sum(run.figures.echoes_passed for run in sites.runs.values()) == 0
+
+
+def test_what_the_sites_ask_each_other_travels_over_kafka(both, servers, kafka, place):
+    ends = [
+        {"type": "dts", "brokers": [kafka.brokers], "topic": fresh_name("same-rows")}
+        for _ in servers
+    ]
+    for server, end in zip(servers, ends, strict=True):
+        tables = [{"from": "stock_*.*"}]
+        place.lead(one_way(server, end, tables), "p")
+    sites = both("newest", sources=[{**end, "start": "earliest"} for end in ends])
+    sites.write(0, inserted("a", 3), "INSERT INTO {t} (id, raw, touched) VALUES (2, x'00ff', 1)")
+    sites.write(1, inserted("b", 2), "INSERT INTO {t} (id, raw, touched) VALUES (2, x'ff', 1)")
+    sites.lead()
+    a, b = sites.settled()
+    assert a == b
+    assert [(row[1], row[4]) for row in a] == [("a", None), (None, b"\x00\xff")]
+    assert len(sites.conflicts(0)) + len(sites.conflicts(1)) >= 4

@@ -1,0 +1,142 @@
+"""Schema changes that reach a search index, or come through a relay and Kafka."""
+
+import json
+import urllib.request
+from urllib.error import HTTPError
+
+import pytest
+
+from setl.config.reading import parse_channel
+from setl.errors import FatalError
+from tests.integration.pipelines import binlog_end, execute, fresh_name, mysql, one_way, rows
+from tests.waiting import eventually
+
+
+@pytest.fixture
+def db(servers):
+    name = fresh_name("ddl")
+    for server in servers:
+        execute(
+            server,
+            f"CREATE DATABASE {name}",
+            f"CREATE TABLE {name}.t (id INT PRIMARY KEY, a INT, b VARCHAR(40))",
+        )
+    yield name
+    for server in servers:
+        execute(server, f"DROP DATABASE {name}")
+
+
+class Index:
+    """What is in an index, and its mapping."""
+
+    def __init__(self, server, name):
+        self.url = f"{server.url}/{name}"
+
+    def call(self, path):
+        with urllib.request.urlopen(self.url + path, timeout=10) as answer:
+            return json.load(answer)
+
+    def fields(self):
+        try:
+            (described,) = self.call("/_mapping").values()
+        except HTTPError:
+            return {}
+        fields = described["mappings"].get("properties", {})
+        return {name: field.get("type") for name, field in fields.items()}
+
+    def ids(self):
+        urllib.request.urlopen(urllib.request.Request(self.url + "/_refresh", method="POST"))
+        return sorted(hit["_id"] for hit in self.call("/_search?size=100")["hits"]["hits"])
+
+
+def into_index(servers, elasticsearch, db, **options):
+    target = {"type": "elasticsearch", "hosts": [elasticsearch.url]}
+    mapping = [{"from": f"{db}.t", "to": f"{db}-t"}]
+    return one_way(servers[0], target, options.pop("tables", mapping), ddl="pass", **options)
+
+
+def test_fields_are_added_and_a_table_that_is_emptied_empties_its_index(
+    servers, elasticsearch, db, place
+):
+    a, _ = servers
+    index = Index(elasticsearch, f"{db}-t")
+    running = place.lead(into_index(servers, elasticsearch, db))
+    execute(a, f"INSERT INTO {db}.t VALUES (1, 1, 'x'), (2, 2, 'y')")
+    running.applied(2)
+    execute(
+        a, f"ALTER TABLE {db}.t ADD c DATETIME NULL, ADD (d BIGINT UNSIGNED, `e f` DECIMAL(9,2))"
+    )
+    wanted = {"c": "date", "d": "unsigned_long", "e f": "double"}
+    eventually(lambda: wanted.items() <= index.fields().items(), 30)
+    execute(a, f"ALTER TABLE {db}.t RENAME COLUMN b TO bb")
+    execute(a, f"INSERT INTO {db}.t (id, bb) VALUES (3, 'z')")
+    running.applied(3)
+    assert index.ids() == ["1", "2", "3"]
+    assert index.call("/_doc/3")["_source"]["bb"] == "z"
+    execute(a, f"TRUNCATE {db}.t", f"INSERT INTO {db}.t (id) VALUES (2), (4)")
+    running.applied(5)
+    assert index.ids() == ["2", "4"]
+    execute(a, f"DROP TABLE {db}.t")
+    eventually(lambda: index.ids() == [], 30)
+    assert running.figures.ddl_passed == 4
+
+
+def test_a_type_that_the_field_does_not_take_stops_the_pipeline(servers, elasticsearch, db, place):
+    a, _ = servers
+    running = place.lead(into_index(servers, elasticsearch, db))
+    execute(a, f"INSERT INTO {db}.t VALUES (1, 1, 'x')")
+    running.applied(1)
+    execute(a, f"ALTER TABLE {db}.t MODIFY a BIGINT, MODIFY b TEXT")
+    execute(a, f"ALTER TABLE {db}.t MODIFY a VARCHAR(20)")
+    error = running.ends()
+    assert isinstance(error, FatalError)
+    assert "field a of" in str(error)
+
+
+def test_an_index_of_several_tables_is_not_emptied_for_one(servers, elasticsearch, db, place):
+    a, _ = servers
+    execute(a, f"CREATE TABLE {db}.u LIKE {db}.t")
+    both = [{"from": f"{db}.{t}", "to": f"{db}-both", "id": f"{t}-{{id}}"} for t in "tu"]
+    running = place.lead(into_index(servers, elasticsearch, db, tables=both))
+    execute(a, f"INSERT INTO {db}.t (id) VALUES (1)", f"INSERT INTO {db}.u (id) VALUES (1)")
+    running.applied(2)
+    execute(a, f"TRUNCATE {db}.t")
+    error = running.ends()
+    assert isinstance(error, FatalError)
+    assert "other tables" in str(error)
+    assert Index(elasticsearch, f"{db}-both").ids() == ["t-1", "u-1"]
+
+
+def test_changes_pass_through_a_relay_and_kafka(servers, kafka, db, place):
+    a, b = servers
+    topic = {"type": "dts", "brokers": [kafka.brokers], "topic": fresh_name("relayed")}
+    source = {**mysql(a), "start": binlog_end(a), "heartbeat": 0}
+    tables = [{"from": f"{db}.*"}]
+
+    def channel(source, target, **more):
+        pipeline = {"name": "p", "source": source, "target": target, "tables": tables, **more}
+        return parse_channel({"channel": fresh_name("c"), "pipelines": [pipeline]})
+
+    place.lead(channel(source, topic))
+    execute(a, f"INSERT INTO {db}.t VALUES (1, 1, 'x')")
+    execute(
+        a,
+        f"USE {db}",
+        "ALTER TABLE t ADD c INT DEFAULT 7 FIRST, DROP COLUMN a",
+        "INSERT INTO t (id, c) VALUES (2, 8)",
+        "CREATE TABLE `_t_gho` LIKE t",
+        "ALTER TABLE `_t_gho` ADD g INT",
+        "INSERT INTO `_t_gho` (id, c, b) SELECT id, c, b FROM t",
+        "RENAME TABLE t TO `_t_del`, `_t_gho` TO t",
+        "DROP TABLE `_t_del`",
+        "INSERT INTO t (id, g) VALUES (3, 9)",
+        "CREATE TABLE u (id INT PRIMARY KEY)",
+        "INSERT INTO u VALUES (1)",
+    )
+    place.lead(channel({**topic, "start": "earliest"}, mysql(b), ddl="pass"))
+    # The topic may not be there yet when its reader begins.
+    eventually(lambda: execute(b, f"SHOW TABLES FROM {db} LIKE 'u'") and rows(b, f"{db}.u"), 90)
+    assert rows(a, f"{db}.t") == rows(b, f"{db}.t")
+    assert [r[:2] for r in execute(a, f"SHOW COLUMNS FROM {db}.t")] == [
+        r[:2] for r in execute(b, f"SHOW COLUMNS FROM {db}.t")
+    ]

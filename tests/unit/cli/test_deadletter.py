@@ -1,0 +1,148 @@
+import json
+from contextlib import contextmanager
+
+import pytest
+
+from arbiter.values import ChannelState
+from setl.cli import consent, deadletter
+from setl.load.deadletters.letter import State
+from tests.letters import MemoryDeadLetters, letter
+from tests.unit.cli.cluster_in_memory import AB
+
+PIPELINE = "shop/ab"
+
+
+@pytest.fixture
+def store(shop, monkeypatch):
+    """The letters of two pipelines; those of one keeps dead letters, as its file says."""
+    shop.put("shop", pipelines=["ab"], faulty_rows="dead_letter")
+    shop.put("other", pipelines=["quiet"])
+    store = MemoryDeadLetters()
+
+    @contextmanager
+    def opened(config):
+        yield store
+
+    monkeypatch.setattr(deadletter, "dead_letters_of", opened)
+    monkeypatch.setattr(deadletter, "_POLL_SECONDS", 0.01)
+    store.keep([letter(PIPELINE, n, payload='{"form": "row"}') for n in (1, 2)])
+    store.keep([letter(PIPELINE, 3, state=State.SUPERSEDED, target="shop.items")])
+    store.keep([letter(PIPELINE, 4, key_hash="", key_values=None)])
+    store.keep([letter("other/quiet", 5)])
+    return store
+
+
+def ids(*numbers):
+    return [letter(PIPELINE, n).id for n in numbers]
+
+
+def listed(shop, capsys, *arguments):
+    assert shop.run("deadletter", "list", *arguments, "-o", "json") == 0
+    return [row["version"] - 1000 for row in json.loads(capsys.readouterr().out)]
+
+
+def test_the_list(shop, store, capsys):
+    assert listed(shop, capsys) == [1, 2, 4]
+    assert listed(shop, capsys, "shop") == [1, 2, 4]
+    assert listed(shop, capsys, "ab", "--all") == [1, 2, 3, 4]
+    assert listed(shop, capsys, "--table", "shop.items", "--all") == [3]
+    assert listed(shop, capsys, "-n", "2") == [2, 4]
+    # Somebody may have gone back to `faulty_rows: stop`.
+    assert listed(shop, capsys, "other/quiet") == [5]
+    assert shop.run("deadletter", "list") == 0
+    shown = capsys.readouterr().out
+    assert ids(1)[0] in shown
+    assert "not known" in shown
+
+
+def test_one_letter_in_full(shop, store, capsys):
+    payload = {
+        "form": "row",
+        "operation": "upsert",
+        "columns": [{"name": "id"}, {"name": "name"}],
+        "key": [0],
+        "values": [7, "täxt"],
+    }
+    store.letters[ids(1)[0]] = letter(PIPELINE, 1, payload=json.dumps(payload))
+    assert shop.run("deadletter", "show", *ids(1)) == 0
+    shown = capsys.readouterr().out
+    assert "täxt" in shown
+    assert "mend 'it'" in shown
+    assert shop.run("deadletter", "show", *ids(1), "-o", "json") == 0
+    assert json.loads(capsys.readouterr().out)["payload"] == payload
+    assert shop.run("deadletter", "show", "ffff") == 1
+
+
+def test_a_retry_waits_for_the_leader_and_tells_the_outcome(shop, store, capsys, monkeypatch):
+    shop.node("n1").leads(AB)
+    mark = store.mark
+
+    def loaded(chosen, state):
+        mark(chosen, state)
+        store.remove(ids(1))
+        mark(ids(2), State.OPEN)
+
+    monkeypatch.setattr(store, "mark", loaded)
+    assert shop.run("deadletter", "retry", "ab", *ids(1, 2), "-o", "json") == 1
+    told = capsys.readouterr()
+    outcome = json.loads(told.out)
+    assert (outcome["loaded"], outcome["refused"], outcome["waiting"]) == (1, 1, 0)
+    assert "1 were refused again" in told.err
+
+
+def test_a_retry_of_a_pipeline_that_does_not_run_waits_for_nobody(shop, store, capsys):
+    shop.state(ChannelState.STOP)
+    assert shop.run("deadletter", "retry", "ab", "--all") == 0
+    told = capsys.readouterr()
+    assert "0 loaded, 0 refused again, 2 waiting" in told.out
+    assert "1 left out" in told.err
+    retried = {x.version - 1000 for x in store.letters.values() if x.state is State.RETRY}
+    assert retried == {1, 2}
+
+
+def test_a_retry_that_takes_too_long_is_not_done(shop, store, capsys):
+    shop.node("n1").leads(AB)
+    assert shop.run("deadletter", "retry", "ab", *ids(1), "--timeout", "0.1") == 1
+    assert "1 are not loaded yet" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("numbers", "options", "status", "said"),
+    [
+        ((1, 3), (), 1, "is superseded"),
+        ((4,), (), 1, "--force loads it"),
+        ((), (), 2, "give the ids"),
+        ((1,), ("--all",), 2, "give the ids"),
+    ],
+)
+def test_what_cannot_be_loaded_again_is_refused(
+    shop, store, capsys, numbers, options, status, said
+):
+    assert shop.run("deadletter", "retry", "ab", *ids(*numbers), *options) == status
+    assert said in capsys.readouterr().err
+    assert not [x for x in store.letters.values() if x.state is State.RETRY]
+
+
+def test_an_unknown_row_is_loaded_by_force(shop, store):
+    shop.state(ChannelState.STOP)
+    assert shop.run("deadletter", "retry", "ab", *ids(4), "--force") == 0
+    assert store.letters[ids(4)[0]].state is State.RETRY
+
+
+def test_an_id_that_is_not_there_stops_everything(shop, store, capsys):
+    for command in (("retry",), ("drop", "--yes")):
+        assert shop.run("deadletter", command[0], "ab", *ids(1), "beef", *command[1:]) == 1
+        assert "no dead letter beef" in capsys.readouterr().err
+    assert store.letters[ids(1)[0]].state is State.OPEN
+
+
+def test_dropping_asks_and_drops(shop, store, capsys, monkeypatch):
+    monkeypatch.setattr(consent, "has_terminal", lambda: True)
+    monkeypatch.setattr(consent.click, "confirm", lambda *_, **__: False)
+    assert shop.run("deadletter", "drop", "ab", *ids(1)) == 1
+    assert ids(1)[0] in store.letters
+    assert shop.run("deadletter", "drop", "ab", "--superseded", "--yes") == 0
+    assert "1 dropped" in capsys.readouterr().out
+    assert shop.run("deadletter", "drop", "ab", "--all", "--yes", "-o", "json") == 0
+    assert json.loads(capsys.readouterr().out) == {"pipeline": "shop/ab", "dropped": 3}
+    assert list(store.letters) == [letter("other/quiet", 5).id]

@@ -1,0 +1,63 @@
+"""Which points crashes are rehearsed at, and where outages of a relay are read off."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+import setl
+from setl import failpoints
+from setl_drills import relaying
+from setl_drills.catalogue import CATALOGUE
+from setl_drills.checkers import Advance
+from setl_drills.observing import Leadership
+
+
+def points(prefix):
+    return {name.removeprefix(prefix) for name in CATALOGUE if name.startswith(prefix)}
+
+
+def test_every_point_has_a_crash():
+    # Drills change no tables; tests/integration/test_schema_changes.py crashes at these.
+    drilled = {point for point in failpoints.POINTS if not point.startswith("ddl.")}
+    assert points("crash-at-") | points("relay-crash-at-") == drilled
+
+
+def test_relays_crash_at_all_points_that_they_pass():
+    sources = Path(setl.__file__).parent.glob("relay/*.py")
+    own = {
+        point
+        for source in sources
+        for point in re.findall(r'failpoints\.reached\("([^"]+)"\)', source.read_text())
+    }
+    assert own
+    assert own <= points("relay-crash-at-")
+
+
+class Rehearsal(relaying.RelayRehearsal):
+    """One in which nothing happens but what a test says."""
+
+    def __init__(self, first_applied, arrivals):
+        self.topics = {"c/relay": "topic"}
+        self.statuses = self.marks = self._watch = self
+        figures = {"first_applied_at": first_applied}
+        self.leaderships = {"c/relay": {7: Leadership(), 9: Leadership(figures=figures)}}
+        self.advances = {}
+        self.arrivals = arrivals
+
+    def since(self, key, moment):
+        return [Advance(at, 0) for at in self.arrivals if at >= moment]
+
+
+@pytest.mark.parametrize(
+    ("first_applied", "arrivals", "expected"),
+    [
+        (None, [10.5, 17.0], None),  # the new leader has not applied anything
+        (16.8, [10.5, 16.0], None),  # and when it has, it is not seen yet
+        (16.8, [], None),
+        (16.8, [9.0, 10.5, 17.0, 17.5], (7.0, 9)),  # 10.5 was on its way when the fault came
+        (16.8, [10.1, 17.0, 18.0], (7.0, 9)),
+    ],
+)
+def test_the_outage_ends_when_readers_see_rows_again(first_applied, arrivals, expected):
+    assert Rehearsal(first_applied, arrivals)._outage("c/relay", 10.0, 7) == expected

@@ -1,0 +1,59 @@
+"""A run that does nothing but note what it is told."""
+
+import threading
+from types import SimpleNamespace
+from typing import Any
+
+from setl.errors import TransientError
+from setl.pipeline.progress import RunState
+from setl.pipeline.stalls.observer import Observed, Sights
+
+
+class NotedRun:
+    """See `setl.pipeline.running.Running`. Runs until it is stopped."""
+
+    def __init__(self, epoch, progress, ident=("shop", "there")):
+        self.epoch = epoch
+        self.progress = progress
+        self.ident = ident
+        self.told = []
+        self.ends = threading.Event()
+        self.failure = None
+        self.rolled_back = threading.Event()
+
+    @property
+    def abandoned(self):
+        return "abort" in self.told or isinstance(self.failure, TransientError)
+
+    @property
+    def observed(self):
+        select: Any = SimpleNamespace(status=lambda: SimpleNamespace(entries=0, unacked=0))
+        channel, pipeline = self.ident
+        return Observed(
+            channel, pipeline, "n1", self.epoch, self.progress, select, None,
+            self.ends.is_set, Sights(),
+        )  # fmt: skip
+
+    def run(self):
+        self.progress.enter(RunState.RUNNING)
+        self.ends.wait(10)
+        if self.failure:
+            raise self.failure
+
+    def stop(self):
+        self.told.append("stop")
+        self.ends.set()
+
+    def abort(self):
+        self.told.append("abort")
+        self.ends.set()
+
+    def suspend(self):
+        self.told.append("suspend")
+
+    def resume(self):
+        self.told.append("resume")
+
+    def rollback(self):
+        self.told.append("rollback")
+        return self.rolled_back

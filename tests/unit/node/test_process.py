@@ -1,0 +1,199 @@
+"""A whole process of each kind, without Spark and over an arbiter in memory."""
+
+import json
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+from contextlib import contextmanager
+
+import pytest
+
+from arbiter.election import ElectionSettings
+from arbiter.memory import ManualClock, MemoryArbiter, MemoryCluster
+from arbiter.requests import change_state
+from arbiter.values import ChannelState, NodeInfo, PipelineId
+from setl.errors import FatalError
+from setl.node.process import NodeProcess
+from setl.node.relay_engine import RelayEngine
+from setl.node.roles import LOAD, RELAY
+from setl.node.settings import NodeSettings
+from setl.pipeline.progress import RunState
+from tests.unit.node.noted_run import NotedRun
+from tests.waiting import eventually
+
+TO_KAFKA = PipelineId("shop", "to-kafka")
+TO_SEARCH = PipelineId("shop", "to-search")
+SOURCE = {"type": "mysql", "host": "db1", "user": "retl"}
+KAFKA = {"type": "dts", "brokers": ["k1:9092"], "topic": "shop"}
+SEARCH = {"type": "elasticsearch", "hosts": ["http://es1:9200"]}
+SHOP = {
+    "channel": "shop",
+    "pipelines": [
+        {"name": name, "source": SOURCE, "target": target, "tables": [{"from": "shop.t"}]}
+        for name, target in (("to-kafka", KAFKA), ("to-search", SEARCH))
+    ],
+}
+
+
+class RealTime(ManualClock):
+    """The clock that the processes have, too."""
+
+    def monotonic(self):
+        return time.monotonic()
+
+    def now(self):
+        return time.time()
+
+
+class Session(MemoryArbiter):
+    def start(self):
+        return
+
+
+class Engine:
+    """An engine whose runs do nothing."""
+
+    def __init__(self, *serves):
+        self.serves = serves
+        self.runs = []
+        self.said = []
+
+    def start(self, lost):
+        self.said.append("start")
+        self.lost = lost
+
+    def build_run(self, file, name, /, *, nid, epoch, arbiter, progress, clock):
+        self.runs.append(NotedRun(epoch, progress, (file.channel, name)))
+        return self.runs[-1]
+
+    def stop(self):
+        self.said.append("stop")
+
+
+class World:
+    def __init__(self):
+        self.cluster = MemoryCluster(RealTime())
+        self.operator = MemoryArbiter(self.cluster)
+        self.operator.put_channel("shop", SHOP)
+        change_state(self.operator, "shop", ChannelState.START)
+
+    @contextmanager
+    def process(self, nid, engine):
+        rules = ElectionSettings(takeover_delay=0.05, turn_delay=0.1)
+        settings = NodeSettings(nid, "", election=rules, cycle=0.05)
+        process = NodeProcess(settings, engine, Session(self.cluster))
+        ended = []
+
+        def run():
+            try:
+                process.run()
+            except FatalError as error:
+                ended.append(error)
+
+        process.failures = ended  # pyright: ignore[reportAttributeAccessIssue]
+        thread = threading.Thread(target=run)
+        thread.start()
+        try:
+            yield process
+        finally:
+            process.stop()
+            thread.join(10)
+            assert not thread.is_alive()
+
+    def leaders(self):
+        return {p: m.nid for p, m in self.operator.facts().mainstems.items()}
+
+    def ask(self, nid, path):
+        node = self.operator.facts().nodes[nid]
+        with urllib.request.urlopen(f"{node.http}{path}", timeout=10) as answer:
+            return json.load(answer)
+
+
+@pytest.fixture
+def world():
+    return World()
+
+
+def running(engine):
+    states = [run.progress.figures().state for run in engine.runs]
+    return states == [RunState.RUNNING]
+
+
+def test_both_kinds_share_a_cluster(world):
+    loading, relaying = Engine(LOAD), Engine(RELAY)
+    with world.process("n1", loading), world.process("r1", relaying):
+        eventually(lambda: running(loading) and running(relaying))
+        assert world.leaders() == {TO_SEARCH: "n1", TO_KAFKA: "r1"}
+        assert [run.ident for run in loading.runs] == [("shop", "to-search")]
+        assert [run.ident for run in relaying.runs] == [("shop", "to-kafka")]
+        nodes = world.operator.facts().nodes
+        assert {nid: node.serves for nid, node in nodes.items()} == {
+            "n1": (LOAD,), "r1": (RELAY,),
+        }  # fmt: skip
+        status = world.ask("r1", "/status")
+        assert status["serves"] == [RELAY]
+        assert [p["pipeline"] for p in status["pipelines"]] == ["to-kafka"]
+
+        def seen_by_both():
+            for nid in ("n1", "r1"):
+                pipelines = world.ask(nid, "/cluster")["pipelines"]
+                leaders = {p["pipeline"]: p["leader"] for p in pipelines}
+                assert leaders == {"shop/to-kafka": "r1", "shop/to-search": "n1"}
+            return True
+
+        eventually(seen_by_both)
+
+
+def test_stopping_drains_and_gives_the_leadership_up(world):
+    engine = Engine(RELAY)
+    with world.process("r1", engine):
+        eventually(lambda: running(engine))
+    assert engine.runs[0].told[-1] == "stop"
+    assert world.leaders() == {}
+    assert "r1" not in world.operator.facts().nodes
+    assert engine.said == ["start", "stop"]
+
+
+def test_an_engine_that_is_lost_ends_the_process_with_its_error(world):
+    engine = Engine(LOAD)
+    with world.process("n1", engine) as process:
+        eventually(lambda: running(engine))
+        engine.lost(FatalError("the JVM is gone"))
+        eventually(lambda: [error.message for error in process.failures] == ["the JVM is gone"])
+        assert world.leaders() == {}
+
+
+def test_an_engine_that_ends_with_the_process_is_no_failure(world):
+    engine = Engine(LOAD)
+    with world.process("n1", engine) as process:
+        eventually(lambda: running(engine))
+        process.stop()
+        engine.lost(FatalError("the JVM was ended by the same signal"))
+    assert process.failures == []
+
+
+def test_the_relay_engine_leads_relays_with_what_it_is_given(world):
+    engine = Engine(RELAY)
+    with world.process("r1", RelayEngine(engine.build_run)):
+        eventually(lambda: running(engine))
+        assert world.leaders() == {TO_KAFKA: "r1"}
+
+
+def test_a_relay_is_asked_for_no_pipeline_of_another_kind(world):
+    MemoryArbiter(world.cluster).announce(NodeInfo("n1", serves=(LOAD,)))
+    with world.process("r1", Engine(RELAY)):
+        eventually(lambda: TO_KAFKA in world.leaders())
+        assert TO_SEARCH not in world.leaders()
+
+
+def test_a_relay_process_imports_no_spark():
+    # In a process of its own: others of this one have imported everything.
+    modules = "setl.cli.main, setl.node.process, setl.node.relay_engine, setl.relay.assembly"
+    unwanted = "{'pyspark', 'py4j'}"
+    script = f"import sys, {modules}; print(sorted({unwanted} & set(sys.modules)))"
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=True
+    )
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,152 @@
+"""The seats of two kinds of nodes in one cluster in memory."""
+
+import logging
+
+import pytest
+
+from arbiter.election import ElectionSettings
+from arbiter.memory import MemoryArbiter, MemoryCluster
+from arbiter.requests import change_state
+from arbiter.snapshot import look
+from arbiter.values import ChannelState, NodeInfo, PipelineId
+from setl.node.roles import LOAD, RELAY
+from setl.node.seats import Seats
+from tests.unit.node.noted_run import NotedRun
+from tests.waiting import eventually
+
+TO_KAFKA = PipelineId("shop", "to-kafka")
+TO_SEARCH = PipelineId("shop", "to-search")
+RULES = ElectionSettings(takeover_delay=0.5, hold_off=5.0)
+SHOP = {
+    "pipelines": [
+        {"name": "to-kafka", "target": {"type": "dts"}},
+        {"name": "to-search", "target": {"type": "elasticsearch"}},
+    ]
+}
+
+
+class Node:
+    def __init__(self, cluster, nid, kind):
+        self.nid = nid
+        self.clock = cluster.clock
+        self.arbiter = MemoryArbiter(cluster)
+        self.arbiter.announce(NodeInfo(nid, ready=True, serves=(kind,)))
+        self.runs = []
+        self.snapshot = None
+        self.seats = Seats(
+            nid,
+            self.arbiter,
+            RULES,
+            cluster.clock,
+            serves=(kind,),
+            build=self.build,
+            wake=lambda: None,
+        )
+
+    def build(self, channel, pipeline, epoch, progress):
+        self.runs.append(NotedRun(epoch, progress, (channel.name, pipeline)))
+        return self.runs[-1]
+
+    def tick(self):
+        self.snapshot = look(self.arbiter, self.clock, self.snapshot)
+        self.seats.tick(self.snapshot, warm=True)
+
+    @property
+    def taken(self):
+        return {seat.pipeline for seat in self.seats.current()}
+
+
+class World:
+    def __init__(self):
+        self.cluster = MemoryCluster()
+        self.operator = MemoryArbiter(self.cluster)
+        self.put(SHOP)
+        self.nodes = []
+
+    def put(self, definition):
+        self.operator.put_channel("shop", definition)
+        change_state(self.operator, "shop", ChannelState.START)
+
+    def node(self, nid, kind):
+        self.nodes.append(Node(self.cluster, nid, kind))
+        return self.nodes[-1]
+
+    def tick(self, rounds=1, seconds=0.5):
+        for _ in range(rounds):
+            for node in self.nodes:
+                node.tick()
+            self.cluster.advance(seconds)
+
+    def leaders(self):
+        return {p: m.nid for p, m in self.operator.facts().mainstems.items()}
+
+    def close(self):
+        for node in self.nodes:
+            node.seats.close(10)
+
+
+@pytest.fixture
+def world():
+    world = World()
+    yield world
+    world.close()
+
+
+def test_each_kind_leads_its_own(world):
+    loader, relay = world.node("n1", LOAD), world.node("r1", RELAY)
+    world.tick(4)
+    assert (loader.taken, relay.taken) == ({TO_SEARCH}, {TO_KAFKA})
+    assert world.leaders() == {TO_SEARCH: "n1", TO_KAFKA: "r1"}
+    eventually(lambda: len(loader.runs) == len(relay.runs) == 1)
+    assert loader.runs[0].ident == ("shop", "to-search")
+    assert relay.runs[0].ident == ("shop", "to-kafka")
+
+
+def test_a_pipeline_whose_only_relay_is_gone_waits_for_another_relay(world):
+    world.node("n1", LOAD)
+    relay = world.node("r1", RELAY)
+    world.tick(4)
+    world.nodes.remove(relay)
+    relay.seats.close(10)
+    relay.arbiter.close()
+    world.tick(60)
+    assert world.leaders() == {TO_SEARCH: "n1"}
+    world.node("r2", RELAY)
+    world.tick(4)
+    assert world.leaders() == {TO_SEARCH: "n1", TO_KAFKA: "r2"}
+
+
+def test_a_pipeline_that_becomes_one_of_another_kind_is_handed_over(world):
+    loader, relay = world.node("n1", LOAD), world.node("r1", RELAY)
+    world.tick(4)
+    eventually(lambda: loader.runs)
+    turned = [{"name": p["name"], "target": {"type": "dts"}} for p in SHOP["pipelines"]]
+    world.operator.put_channel("shop", {"pipelines": turned})
+
+    def handed_over():
+        world.tick()
+        return world.leaders() == {TO_SEARCH: "r1", TO_KAFKA: "r1"}
+
+    eventually(handed_over)
+    assert loader.taken == set()
+    assert "stop" in loader.runs[0].told
+    assert "abort" not in loader.runs[0].told
+    assert relay.taken == {TO_SEARCH, TO_KAFKA}
+
+
+def test_a_seat_that_cannot_be_given_up_is_tried_again_and_runs_nothing(world, caplog):
+    caplog.set_level(logging.WARNING, "setl.node.seats")
+    loader = world.node("n1", LOAD)
+    world.tick(4)
+    eventually(lambda: loader.runs)
+    world.operator.put_channel("shop", {"pipelines": []})
+    world.tick()
+    eventually(lambda: not loader.seats.busy)
+    loader.snapshot = look(loader.arbiter, loader.clock)
+    loader.arbiter.link.refuse(1)
+    loader.seats.tick(loader.snapshot, warm=True)
+    assert loader.taken == {TO_SEARCH}
+    assert [record.getMessage() for record in caplog.records] == ["arbiter refuses"]
+    loader.tick()
+    assert (loader.taken, world.leaders()) == (set(), {})
+    assert len(loader.runs) == 1

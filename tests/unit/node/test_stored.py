@@ -1,0 +1,62 @@
+"""What a stored definition says to the election, whatever else is wrong with it."""
+
+import pytest
+
+from arbiter.turns import Preference
+from arbiter.values import Channel, ChannelState, NodeInfo
+from setl.node.roles import LOAD, RELAY, unserved
+from setl.node.stored import preference_of
+
+
+def stored(**pipeline):
+    definition = {"pipelines": [{"name": "p", **pipeline}]}
+    return preference_of(Channel("shop", ChannelState.START, definition), "p")
+
+
+@pytest.mark.parametrize(
+    ("target", "needs"),
+    [
+        ({"type": "dts"}, RELAY),
+        ({"type": "mysql"}, LOAD),
+        ({"type": "elasticsearch"}, LOAD),
+        ({"type": ["dts"]}, LOAD),
+        ({}, LOAD),
+        ("dts", LOAD),
+        (None, LOAD),
+    ],
+)
+def test_the_target_says_what_a_pipeline_needs(target, needs):
+    assert stored(target=target) == Preference(needs=needs)
+
+
+def test_a_source_of_dts_records_is_loaded_on_spark():
+    assert stored(source={"type": "dts"}, target={"type": "mysql"}).needs == LOAD
+
+
+def test_preferences_are_kept_beside_it():
+    nodes = {"prefer": ["r1", 2], "weights": {"r2": 0, "r3": "${SHARE}"}}
+    found = stored(target={"type": "dts"}, nodes=nodes)
+    assert found == Preference(("r1", "2"), {"r2": 0.0}, RELAY)
+    assert stored(nodes={"prefer": "r1", "weights": [1]}) == Preference(needs=LOAD)
+
+
+def test_a_pipeline_that_is_not_there_is_loaded():
+    assert preference_of(Channel("shop", ChannelState.STOP), "p") == Preference(needs=LOAD)
+
+
+def node(nid, *serves, ready=True):
+    return NodeInfo(nid, ready=ready, serves=serves) if serves else NodeInfo(nid, ready=ready)
+
+
+@pytest.mark.parametrize(
+    ("needs", "nodes", "missing"),
+    [
+        (RELAY, [], "needs a `setl relay` process; none is running"),
+        (RELAY, [node("n1", LOAD)], "needs a `setl relay` process; none is running"),
+        (LOAD, [node("r1", RELAY)], "needs a `setl node` process; none is running"),
+        (RELAY, [node("n1", LOAD), node("r1", RELAY, ready=False)], ""),
+        (RELAY, [node("old")], ""),
+    ],
+)
+def test_what_is_missing_if_nobody_serves(needs, nodes, missing):
+    assert unserved(Preference(needs=needs, weights={"r1": 0.0}), nodes) == missing

@@ -1,0 +1,127 @@
+"""A relay's work on batches, with a log in memory: what is settled when, and what may be kept."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from setl.errors import TransientError
+from setl.model.batch import Batch
+from setl.pipeline.leading import Leading
+from setl.pipeline.progress import Progress
+from setl.relay.interceptor import Interceptor
+from setl.relay.partitioning import Partitioner
+from setl.relay.sequence import Sequencer
+from setl.relay.work import RelayParts, RelayWork
+from tests.memory_log import MemoryRelayLog, MemoryTopic
+from tests.unit.relay.relay_streams import ORDERS, START, AsText, Binlog, ShopIsMapped, words
+
+
+class Place:
+    """A relay whose batches are made by hand."""
+
+    def __init__(self, binlog, topic=None, *, exact=True, stored=START):
+        self.time = 100.0
+        self.topic = topic or MemoryTopic()
+        self.log = MemoryRelayLog(self.topic)
+        clock: Any = SimpleNamespace(
+            monotonic=lambda: self.time, now=lambda: 1_700_000_000 + self.time
+        )
+        self.progress = Progress(clock)
+
+        def sequencer(checkpoint, tails):
+            return Sequencer(
+                checkpoint,
+                tails,
+                interceptor=Interceptor(ShopIsMapped()),
+                partitioner=Partitioner("order", len(tails)),
+                codec=binlog,
+                serializer=AsText(),
+            )
+
+        parts = RelayParts(
+            self.log, sequencer, exact=exact, heartbeat=10.0, rows=100, codec=binlog, heartbeat_id=1
+        )
+        self.work: Any = RelayWork(parts, Leading("c", "r", "n1", 5), self.progress, clock)
+        self.work.take_over()
+        self.read_from = self.work.begin(stored)
+
+    def apply(self, entries, allowed=True) -> Any:
+        checkpoint = START  # what Select would say of the batch; the relay goes by its own
+        batch = Batch(1, 5, list(entries), checkpoint, rows=len(entries), size=0)
+        return self.work.apply([batch], lambda: allowed)
+
+    @property
+    def seen(self):
+        return words(self.topic.records[0])
+
+
+def two_transactions():
+    binlog = Binlog().begin("0-1-1").insert(ORDERS, 1, 2).commit()
+    return binlog.begin("0-1-2").insert(ORDERS, 3).commit()
+
+
+def test_what_was_applied_is_settled_and_a_checkpoint_stands_behind_a_heartbeat():
+    binlog = two_transactions()
+    place = Place(binlog)
+    applied = place.apply(binlog.entries[:3])
+    assert applied.rows == 2
+    assert applied.wrote
+    assert [w.split()[0] for w in place.seen] == [
+        "BEGIN", "INSERT", "INSERT", "COMMIT", "HEARTBEAT",
+    ]  # fmt: skip
+    assert applied.checkpoint.resume == binlog.entries[2].position
+    assert applied.checkpoint.rows == 2
+    # The next heartbeat is not due, so what follows may not be kept yet.
+    later = place.apply(binlog.entries[3:])
+    assert later.checkpoint == applied.checkpoint
+    assert place.work.idle(lambda: True) is None
+    place.time += 10
+    assert place.work.idle(lambda: True).resume == binlog.entries[-1].position
+    assert place.seen[-1].startswith("HEARTBEAT")
+
+
+def test_nothing_is_kept_inside_a_transaction():
+    binlog = Binlog().begin().insert(ORDERS, 1).insert(ORDERS, 2).commit()
+    place = Place(binlog)
+    applied = place.apply(binlog.entries[:2])
+    assert applied.checkpoint == START
+    assert [w.split()[0] for w in place.seen] == ["BEGIN", "INSERT"]
+    place.time += 10
+    assert place.work.idle(lambda: True) is None
+
+
+def test_what_is_not_allowed_is_not_written():
+    binlog = two_transactions()
+    place = Place(binlog)
+    assert place.apply(binlog.entries, allowed=False) is None
+    assert place.work.idle(lambda: False) is None
+    assert place.seen == []
+
+
+def test_another_leader_goes_on_behind_what_readers_see():
+    binlog = two_transactions()
+    first = Place(binlog)
+    first.log.faults = [None, None, TransientError("lost")]
+    with pytest.raises(TransientError):
+        first.apply(binlog.entries)
+    first.log.queued = [[]]
+    second = Place(binlog, first.topic)
+    second.apply(binlog.entries)
+    third = Place(binlog, first.topic)
+    third.apply(binlog.entries)
+    rows = [w for w in second.seen if w.startswith("INSERT")]
+    assert len(rows) == len(set(rows)) == 3
+
+
+def test_a_topic_that_lost_records_gets_them_again():
+    binlog = two_transactions()
+    first = Place(binlog)
+    kept = first.apply(binlog.entries).checkpoint
+    del first.topic.records[0][3:]  # all behind the second row
+    second = Place(binlog, first.topic, stored=kept)
+    assert second.read_from.resume.offset == START.resume.offset
+    second.apply(binlog.entries)
+    assert [w.split()[0] for w in second.seen if "HEARTBEAT" not in w] == [
+        "BEGIN", "INSERT", "INSERT", "COMMIT", "BEGIN", "INSERT", "COMMIT",
+    ]  # fmt: skip

@@ -1,0 +1,133 @@
+"""Which store's checkpoint a pipeline goes on from."""
+
+import logging
+
+import pytest
+
+from setl.errors import ConfigurationError, FatalError
+from setl.model.checkpoint import Checkpoint
+from setl.model.position import BinlogPosition
+from setl.select.checkpoints.lookup import Found, LookupStore, OtherStore, choose
+
+
+def at(offset, generation=1):
+    return Checkpoint(BinlogPosition("b.000003", offset), generation=generation)
+
+
+class Store:
+    def __init__(self, checkpoint=None):
+        self.checkpoint = checkpoint
+        self.stored = []
+        self.closed = False
+
+    def load(self):
+        return self.checkpoint
+
+    def store(self, checkpoint, epoch):
+        self.stored.append((checkpoint, epoch))
+        self.checkpoint = checkpoint
+
+    def close(self):
+        self.closed = True
+
+
+def lookup(own, *others):
+    return LookupStore("file", own, others, pipeline="shop/p", epoch=7)
+
+
+def holds(name, checkpoint, **more):
+    return OtherStore(name, lambda: checkpoint, **more)
+
+
+def never():
+    raise AssertionError("was asked")
+
+
+@pytest.mark.parametrize(
+    ("found", "chosen"),
+    [
+        ([], None),
+        ([("file", 1), ("target", 1)], "file"),
+        ([("target", 1), ("zookeeper", 1)], "target"),
+        ([("file", 1), ("target", 1), ("zookeeper", 2)], "zookeeper"),
+        ([("file", 3), ("target", 2)], "file"),
+        ([("target", 2), ("zookeeper", 2)], "target"),
+    ],
+)
+def test_the_highest_generation_and_then_the_order(found, chosen):
+    # Later ones are further on in the stream, which must not count.
+    places = [Found(name, at(100 * i, g)) for i, (name, g) in enumerate(found)]
+    best = choose(places)
+    assert (best and best.store) == chosen
+
+
+def test_the_configured_store_is_enough():
+    own = Store(at(100))
+    store = lookup(own, holds("target", None), OtherStore("kafka", never, last_resort=True))
+    assert store.load() == at(100)
+    assert own.stored == []
+
+
+def test_what_is_found_elsewhere_is_kept_at_once(caplog):
+    caplog.set_level(logging.INFO)
+    own = Store()
+    other = OtherStore("kafka", never, last_resort=True)
+    store = lookup(own, holds("target", None), holds("zookeeper", at(200)), other)
+    assert store.load() == at(200)
+    assert own.stored == [(at(200), 7)]
+    assert "found in the store `zookeeper`; `file` has none" in caplog.text
+    caplog.clear()
+    assert store.load() == at(200)
+    assert len(own.stored) == 1
+    assert "found in" not in caplog.text
+
+
+def test_a_last_resort_is_asked_when_nobody_else_has_anything(caplog):
+    caplog.set_level(logging.INFO)
+    own = Store()
+    assert lookup(own, holds("kafka", at(9), last_resort=True)).load() == at(9)
+    assert lookup(Store(), holds("kafka", None, last_resort=True)).load() is None
+    assert "beginning at `start`" in caplog.text
+
+
+def test_a_forgotten_store_does_not_win_over_a_newer_request_to_start_over():
+    own = Store(at(900, generation=1))
+    store = lookup(own, holds("zookeeper", at(100, generation=2)))
+    assert store.load() == at(100, generation=2)
+    assert own.stored == [(at(100, generation=2), 7)]
+
+
+def test_a_checkpoint_out_of_reach_is_no_first_start():
+    def out_of_reach():
+        raise FatalError("it is on another machine")
+
+    own = Store()
+    with pytest.raises(FatalError):
+        lookup(own, OtherStore("file", out_of_reach, last_resort=True)).load()
+    assert own.stored == []
+
+
+def test_a_store_that_is_not_set_up_has_nothing(caplog):
+    def refused():
+        raise ConfigurationError("no such table")
+
+    store = lookup(Store(), OtherStore("target", refused), holds("zookeeper", at(3)))
+    assert store.load() == at(3)
+    assert "`target` is not looked into: no such table" in caplog.text
+
+
+def test_a_damaged_store_stops_nobody_who_does_not_need_it(caplog):
+    def damaged():
+        raise FatalError("not a checkpoint")
+
+    store = lookup(Store(at(1)), OtherStore("zookeeper", damaged))
+    assert store.load() == at(1)
+    assert "`zookeeper` is passed over: not a checkpoint" in caplog.text
+
+
+def test_it_stores_and_closes_as_the_configured_store_does():
+    own = Store()
+    store = lookup(own)
+    store.store(at(5), 9)
+    store.close()
+    assert (own.stored, own.closed) == ([(at(5), 9)], True)

@@ -1,0 +1,137 @@
+"""A checkpoint counts only for the turn in which it was loaded."""
+
+import threading
+
+import pytest
+
+from setl.config.kafka_ends import DtsSource
+from setl.errors import TransientError
+from setl.model.checkpoint import Checkpoint
+from setl.model.position import KafkaPosition
+from setl.select.checkpoints.turn import TurnStore
+from setl.select.kafka_dts import DtsKafkaSource
+from setl.select.kafka_group import GroupMembership
+
+HERE = Checkpoint(KafkaPosition("t", 0, 7))
+
+
+class Store:
+    def __init__(self, log):
+        self.log = log
+
+    def load(self):
+        self.log.append("load")
+
+    def store(self, checkpoint, epoch):
+        self.log.append("store")
+
+    def close(self):
+        self.log.append("close")
+
+
+class Group(GroupMembership):
+    """A membership without brokers: the test deals the partition out."""
+
+    def __init__(self):
+        source = {"type": "dts", "brokers": ["k:1"], "topic": "t", "mode": "subscribe", "sid": "g"}
+        super().__init__(DtsSource.model_validate(source))
+        self.joined = 0
+        self.paused = []
+
+    def join(self):
+        self.joined += 1
+
+    def give(self):
+        self.assigned(self, {self._partition})
+
+    def pause(self, *partitions):
+        self.paused += partitions
+
+
+@pytest.fixture
+def group():
+    return Group()
+
+
+@pytest.fixture
+def log():
+    return []
+
+
+@pytest.fixture
+def store(group, log):
+    return TurnStore(Store(log), group, 0.05)
+
+
+def test_it_joins_before_it_loads_and_stores_in_that_turn(group, store, log):
+    group.give()
+    store.load()
+    store.store(HERE, 1)
+    store.close()
+    assert group.joined == 1
+    assert log == ["load", "store", "close"]
+
+
+def test_without_a_turn_nothing_is_kept(group, store, log):
+    store.load()
+    store.store(HERE, 1)
+    assert log == ["load"]
+
+
+@pytest.mark.parametrize("given_back", [False, True])
+def test_a_turn_that_is_over_takes_the_checkpoint_with_it(group, store, log, given_back):
+    group.give()
+    store.load()
+    group.revoked("the group deals anew")
+    if given_back:
+        group.give()
+    with pytest.raises(TransientError, match="taken the partition"):
+        store.store(HERE, 1)
+    store.load()
+    store.store(HERE, 1)
+    assert log == (["load", "load", "store"] if given_back else ["load", "load"])
+
+
+def test_a_turn_that_comes_after_the_checkpoint_was_loaded_has_it_loaded_again(group, store):
+    store.load()
+    stop = threading.Event()
+    assert group.my_turn(0.01, stop) is False
+    group.give()
+    for _ in range(2):
+        with pytest.raises(TransientError, match="it is loaded again"):
+            group.my_turn(0.01, stop)
+    store.load()
+    assert group.my_turn(0.01, stop)
+    assert group.waiting_for == ""
+
+
+def test_what_comes_while_the_turn_ends_is_not_delivered(group, store, monkeypatch):
+    source = DtsKafkaSource(group._source)
+    source.group, source._consumer = group, object()
+    group.give()
+    store.load()
+
+    def poll(limit):
+        group.revoked("the group deals anew")
+        return ["a record"]
+
+    monkeypatch.setattr(source, "_poll", poll)
+    assert source.read(10, 0.01) == ()
+    assert source.waiting_for() == "another member of the group g has t[0]"
+
+
+def test_a_member_fetches_nothing(group):
+    group.give()
+    assert group.paused == [("t", 0)]
+
+
+def test_a_closed_source_does_not_wait(group):
+    stop = threading.Event()
+    stop.set()
+    with pytest.raises(TransientError, match="closed"):
+        group.my_turn(60, stop)
+
+
+def test_nobody_commits_who_is_no_member(group):
+    with pytest.raises(TransientError, match="no member"):
+        group.commit({})

@@ -1,0 +1,165 @@
+"""Rows that both sites write: what of their changes travels to the target."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from setl.config.reading import parse_channel
+from setl.config.routing import Router
+from setl.errors import DataError
+from setl.model.change import ABSENT, DecodedRows, Op
+from setl.model.conflict import Step, values_of, values_text
+from setl.model.schema import Column, Kind, RowSchema
+from setl.transform.history import Histories, taken_apart
+from setl.transform.work import TransformPlan, WorkItem
+
+SCHEMA = RowSchema(
+    "shop",
+    "stock",
+    (Column("id", Kind.INTEGER), Column("name", Kind.TEXT), Column("own", Kind.TEXT)),
+    (0,),
+)
+CONFLICTS = (
+    "schema_name", "table_name", "row_key", "column_names", "incoming", "result", "deleted", "asks",
+    "answers",
+)  # fmt: skip
+MESSAGE = RowSchema("retl", "setl_conflict", tuple(Column(n.upper(), Kind.TEXT) for n in CONFLICTS))
+
+
+def router(**mapping):
+    table = {"from": "shop.stock", "conflict": {"newest": "name"}, "exclude": ["own"], **mapping}
+    pipelines = [
+        {
+            "name": f"{a}{b}",
+            "source": {"type": "mysql", "host": a, "user": "u"},
+            "target": {"type": "mysql", "host": b, "user": "u"},
+            "tables": [table, {"from": "shop.plain"}],
+        }
+        for a, b in (("a", "b"), ("b", "a"))
+    ]
+    return Router(parse_channel({"channel": "c", "pipelines": pipelines}).pipelines[0])
+
+
+def steps_of(op, before, after, schema=SCHEMA):
+    found = Histories(router())
+    (route,) = router().route("shop", "stock")
+    found.add(route, DecodedRows(schema, op, [(before, after)]), 7)
+    return [step for one in found.collected() for step in one.steps]
+
+
+def test_changes_say_which_row_they_replace():
+    row, other = (1, "a", "x"), (1, "b", "y")
+    assert steps_of(Op.INSERT, None, row) == [Step(7, (1,), None, (1, "a"))]
+    assert steps_of(Op.UPDATE, row, other) == [Step(7, (1,), (1, "a"), (1, "b"))]
+    assert steps_of(Op.DELETE, row, None) == [Step(7, (1,), (1, "a"), None, (1, "a"))]
+
+
+def test_a_key_that_changes_leaves_one_key_for_another():
+    assert steps_of(Op.UPDATE, (1, "a", "x"), (2, "a", "x")) == [
+        Step(7, (1,), (1, "a"), None, (1, "a")),
+        Step(7, (2,), None, (2, "a")),
+    ]
+
+
+def test_a_change_of_columns_that_do_not_pass_is_none():
+    assert steps_of(Op.UPDATE, (1, "a", "x"), (1, "a", "y")) == []
+
+
+@pytest.mark.parametrize(
+    ("op", "before", "after"),
+    [
+        (Op.UPDATE, None, (1, "a", "x")),
+        (Op.UPDATE, (1, ABSENT, "x"), (1, "a", "x")),
+        (Op.UPDATE, (1, "a", "x"), (1, ABSENT, "x")),
+        (Op.DELETE, (1, ABSENT, "x"), None),
+        (Op.INSERT, None, (1, "a", ABSENT)),
+    ],
+)
+def test_images_that_are_not_whole_are_refused(op, before, after):
+    with pytest.raises(DataError, match="before and after"):
+        steps_of(op, before, after)
+
+
+def message(**values):
+    row = {
+        "schema_name": "shop", "table_name": "stock", "row_key": values_text({"id": 1}),
+        "column_names": json.dumps(["id", "name"]), "incoming": None, "result": None,
+        "deleted": None, "asks": "", "answers": "", **values,
+    }  # fmt: skip
+    return DecodedRows(MESSAGE, Op.INSERT, [(None, tuple(row[name] for name in CONFLICTS))])
+
+
+def told(of, **mapping):
+    found = Histories(router(**mapping))
+    found.tell(of, 9)
+    return found.collected()
+
+
+def test_a_question_says_what_the_other_site_holds():
+    (found,) = told(message(asks="q", result=values_text({"id": 1, "name": "b"}),
+                            incoming=values_text({"id": 1, "name": "a"})))  # fmt: skip
+    assert found.steps == [Step(9, (1,), None, (1, "b"), None, "q")]
+    assert (found.target, found.columns, found.key) == (("shop", "stock"), ("id", "name"), ("id",))
+
+
+def test_an_answer_replaces_what_was_asked_about():
+    (found,) = told(message(answers="q", incoming=values_text({"id": 1, "name": "a"}),
+                            deleted=values_text({"id": 1, "name": "z"})))  # fmt: skip
+    assert found.steps == [Step(9, (1,), (1, "a"), None, (1, "z"), "", "q")]
+
+
+def test_names_are_those_of_this_sites_table():
+    (found,) = told(
+        message(asks="q", result=values_text({"id": 1, "name": "b"})),
+        to="shop.goods",
+        columns={"label": "name"},
+    )
+    assert (found.target, found.columns, found.newest) == (
+        ("shop", "goods"), ("id", "label"), "label",
+    )  # fmt: skip
+
+
+def test_only_inserted_rows_say_anything():
+    deleted = message(asks="q")._replace(op=Op.DELETE)
+    assert told(deleted) == []
+
+
+def test_a_row_that_nobody_can_read_is_refused():
+    with pytest.raises(DataError, match="cannot be read"):
+        told(message(result="{"))
+    with pytest.raises(DataError, match="cannot be read"):
+        told(message(row_key="[1]"))
+
+
+def test_a_share_is_taken_apart():
+    plan = TransformPlan("binlog", router(), applied_through=1)
+    stock = DecodedRows(SCHEMA, Op.DELETE, [((1, "a", "x"), None)] * 2)
+    items = [
+        WorkItem((0,), 1, (), b"", ("shop", "stock"), stock),
+        WorkItem((1,), 2, (), b"", ("shop", "plain")),
+        WorkItem((-1,), 3, (), b"", ("retl", "setl_conflict"), message(asks="q")),
+        WorkItem((0,), 4, (), b"", ("shop", "stock"), stock),
+    ]
+    apart = taken_apart(plan, items)
+    assert apart.rest == [items[1]]
+    assert [step.version for one in apart.histories for step in one.steps] == [1, 1, 3, 4, 4]
+    assert (apart.rows, apart.redelivered) == (4, 2)
+
+
+def test_a_pipeline_without_policies_is_not_looked_at():
+    plan = TransformPlan("binlog", router(conflict="source"))
+    items = [WorkItem((0,), 1, (), b"undecodable", ("shop", "stock"))]
+    assert taken_apart(plan, items) == (items, [], 0, 0)
+
+
+values = st.one_of(st.none(), st.integers(), st.floats(allow_nan=False, allow_infinity=False),
+                   st.text(st.characters(codec=None)), st.binary())  # fmt: skip
+
+
+@given(st.one_of(st.none(), st.dictionaries(st.text(), values)))
+def test_rows_as_text_come_back_as_they_are(row):
+    text = values_text(row)
+    assert values_of(text) == row
+    assert text is None or text.isascii()

@@ -1,0 +1,110 @@
+"""Faulty changes are taken out of a share, and nothing else is lost."""
+
+import pickle
+
+import pytest
+
+from setl.config.channel import Pipeline
+from setl.config.routing import Router
+from setl.errors import DataError
+from setl.model.change import ABSENT, DecodedRows, Op
+from setl.model.faulty import RawRecord
+from setl.model.schema import Column, Kind, RowSchema
+from setl.transform.placement import bucket_of
+from setl.transform.share import deal
+from setl.transform.work import TransformPlan, WorkItem, compact
+from tests.letters import content_of
+
+ID, NAME = Column("id", Kind.INTEGER), Column("name", Kind.TEXT)
+SCHEMA = RowSchema("shop", "t", (ID, NAME), (0,))
+MYSQL = {"type": "mysql", "user": "u"}
+
+
+def plan(**options):
+    raw = {
+        "name": "p",
+        "source": {**MYSQL, "host": "a"},
+        "target": {**MYSQL, "host": "b"},
+        "tables": [{"from": "shop.*"}],
+    }
+    isolates = options.pop("isolates", True)
+    excluded = options.pop("excluded", {})
+    raw["tables"][0] |= options
+    router = Router(Pipeline.model_validate(raw))
+    return TransformPlan("binlog", router, isolates=isolates, excluded=excluded)
+
+
+def item(version, *images, op=Op.INSERT):
+    decoded = DecodedRows(SCHEMA, op, list(images))
+    return WorkItem((0,), version, (), b"", ("shop", "t"), decoded)
+
+
+def inserts(version, *rows):
+    return item(version, *((None, row) for row in rows))
+
+
+BROKEN = WorkItem((0,), 11, (b"no", b"event"), b"at all", ("shop", "t"))
+
+
+def test_a_record_that_cannot_be_decoded_is_kept_as_it_came():
+    found = compact(plan(), [inserts(10, (1, "a")), BROKEN, inserts(12, (2, "b"))])
+    ((_, _, part),) = found.survivors
+    assert part.upserts == [(1, "a"), (2, "b")]
+    ((_, fault),) = found.faulty
+    assert fault.content == RawRecord("binlog", b"at all", (b"no", b"event"), ("shop", "t"))
+    assert (fault.version, fault.target, fault.source) == (11, ("shop", "t"), "shop.t")
+    assert fault.key is None
+    assert found.rows == 3
+
+
+def test_without_isolation_the_first_one_is_an_error():
+    with pytest.raises(DataError):
+        compact(plan(isolates=False), [inserts(10, (1, "a")), BROKEN])
+
+
+def test_of_a_record_only_the_faulty_changes_are_taken_out():
+    moved = [((1, ABSENT), (5, ABSENT)), ((2, "b"), (6, "b")), ((3, ABSENT), (7, ABSENT))]
+    found = compact(
+        plan(), [inserts(10, (9, "z")), item(11, *moved, op=Op.UPDATE), inserts(12, (4, "d"))]
+    )
+    ((_, _, part),) = found.survivors
+    assert sorted(part.upserts) == [(4, "d"), (6, "b"), (9, "z")]
+    assert part.deletes == [(2,)]
+    images = [(content_of(f).before, content_of(f).after) for _, f in found.faulty]
+    assert images == [moved[0], moved[2]]
+    # Ids of their letters differ though nobody knows their keys.
+    assert len({f.number for _, f in found.faulty}) == 2
+    again = [
+        WorkItem((0,), 11, (), b"", ("shop", "t"), DecodedRows(SCHEMA, Op.UPDATE, [moved[2]]), 2)
+    ]
+    ((_, third),) = compact(plan(), again).faulty
+    assert third.content == found.faulty[1][1].content
+
+
+def test_rows_without_a_value_in_the_key_are_taken_out():
+    found = compact(plan(key=["name"]), [inserts(10, (1, "a"), (2, None), (3, "c"))])
+    ((_, _, part),) = found.survivors
+    assert part.upserts == [(1, "a"), (3, "c")]
+    ((_, fault),) = found.faulty
+    assert content_of(fault).after == (2, None)
+
+
+def test_rows_that_are_known_to_be_faulty_are_taken_out_with_their_key():
+    error = DataError("division by zero")
+    excluded = {(0, (2,), 11): error, (0, (1,), 99): error}
+    found = compact(plan(excluded=excluded), [inserts(10, (1, "a")), inserts(11, (2, "b"))])
+    ((_, _, part),) = found.survivors
+    assert (part.upserts, part.upsert_versions) == ([(1, "a")], [10])
+    ((_, fault),) = found.faulty
+    assert (fault.key, fault.key_columns, fault.error) == ((2,), (ID,), error)
+
+
+def test_a_faulty_row_goes_where_later_changes_of_it_go():
+    excluded = {(0, (n,), 11): DataError("no") for n in range(8)}
+    items = [inserts(11, *((n, "a") for n in range(16)))]
+    dealt = deal(plan(excluded=excluded), pickle.dumps(items), 4)
+    homes = {row.key: bucket for bucket, s in dealt for row in pickle.loads(s).faulty}
+    assert homes == {(n,): bucket_of((n,), 4) for n in range(8)}
+    shares = [pickle.loads(share) for _, share in dealt]
+    written = sorted(row[0] for s in shares for c in s.changes for row in c.upserts)
+    assert written == list(range(8, 16))
