@@ -63,6 +63,7 @@ class PipelineView:
         epoch: of that leadership, None if there is none.
         state: what the leader says it is doing; `NO_ANSWER` or `NO_LEADER` in words.
         figures: the leader's figures as its HTTP interface gives them, empty without an answer.
+        memory: what the processes of the leader's node hold, likewise.
         decisions: what each node that answers has decided last, by nid.
         standbys: the other nodes that serve this kind of pipeline, in the order in which they
             would take over.
@@ -76,6 +77,7 @@ class PipelineView:
     epoch: int | None = None
     state: str = NO_LEADER
     figures: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    memory: Mapping[str, int] = field(default_factory=dict[str, int])
     decisions: Mapping[str, str] = field(default_factory=dict[str, str])
     standbys: Sequence[Standby] = ()
     handovers: Sequence[Signal] = ()
@@ -145,13 +147,15 @@ def _pipeline_view(
     )
     if mainstem is None:
         return view
-    figures: dict[str, Any] = said_of(answers.get(mainstem.nid), ident).get("figures", {})
+    answer = answers.get(mainstem.nid)
+    figures: dict[str, Any] = said_of(answer, ident).get("figures", {})
     return replace(
         view,
         leader=mainstem.nid,
         epoch=mainstem.epoch,
         state=str(figures.get("state", NO_ANSWER)),
         figures=figures,
+        memory=(answer or {}).get("memory", {}),
     )
 
 

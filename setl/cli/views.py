@@ -248,12 +248,16 @@ def _topology_rows(view: ClusterView) -> list[dict[str, Any]]:
 def status(channel: str, zookeeper: str, root: str, output: str) -> None:
     """Show every figure of CHANNEL.
 
-    State, error, position, lag, rows, retries; and what each node has decided last.
+    State, error, position, lag, rows, retries; what is buffered and how much that may be; the
+    memory that the leader's node holds; and what each node has decided last. Sizes in bytes.
     """
     with joined(zookeeper, root) as arbiter:
         channel_named(arbiter, channel)
         view = look_at(arbiter, channel)
-    rows = [{**pipeline_row(p), "decisions": dict(p.decisions)} for p in view.pipelines]
+    rows = [
+        {**pipeline_row(p), "memory": dict(p.memory), "decisions": dict(p.decisions)}
+        for p in view.pipelines
+    ]
     if output != "table":
         print_rows(rows, (), output)
         return
@@ -262,6 +266,10 @@ def status(channel: str, zookeeper: str, root: str, output: str) -> None:
             {"figure": name.replace("_", " "), "value": value}
             for name, value in row.items()
             if not isinstance(value, dict | list) and name != "pipeline"
+        ]
+        lines += [
+            {"figure": f"memory of {row['leader']}: {name.replace('_', ' ')}", "value": size}
+            for name, size in row["memory"].items()
         ]
         lines += [{"figure": f"{n} decided", "value": s} for n, s in row["decisions"].items()]
         print_rows(lines, ("figure", "value"), output, title=str(row["pipeline"]))

@@ -90,7 +90,14 @@ class Pipeline(StrictModel):
         description="Seconds after which a batch with any entry in it is closed.",
     )
     window: int = Field(
-        default=4, ge=1, le=64, description="Batches selected but not yet acknowledged."
+        default=16, ge=1, le=1024, description="Batches selected but not yet acknowledged."
+    )
+    buffer_bytes: int = Field(
+        default=128 * 1024 * 1024,
+        ge=1,
+        le=1 << 36,
+        description="Bytes of records in these batches. When they are used up nothing more is read,"
+        " so that a target that is slow or down holds the source back.",
     )
     rows_per_task: int = Field(
         default=2_500, ge=1, le=1_000_000, description="Rows that are worth one Spark task."

@@ -77,6 +77,12 @@ class NodeCollector(Collector):
             yield family
 
     def _of_node(self, status: NodeStatus) -> Iterator[Metric]:
+        memory = GaugeMetricFamily(
+            "setl_memory_bytes", "Resident memory of the node's processes", labels=["process"]
+        )
+        for name in ("driver", "jvm", "workers"):
+            memory.add_metric([name], float(getattr(status.memory, name)))
+        yield memory
         numbers = ", ".join(f"{number} {name}" for name, number in CONTACTS.items())
         yield GaugeMetricFamily(
             "setl_contact", f"Contact with the arbiter: {numbers}", CONTACTS.get(status.contact, 0)
@@ -97,9 +103,16 @@ def _of_leaderships(lines: Sequence[PipelineStatus]) -> Iterator[Metric]:
     paused = GaugeMetricFamily("setl_paused", "1 while the channel is paused", labels=_LABELS)
     lag = GaugeMetricFamily("setl_lag_seconds", "Commit to applied", labels=_LABELS)
     pending = GaugeMetricFamily("setl_pending_batches", "Not yet acknowledged", labels=_LABELS)
+    buffered = GaugeMetricFamily("setl_buffered_bytes", "Read, not yet applied", labels=_LABELS)
+    held_back = CounterMetricFamily(
+        "setl_held_back_seconds",
+        "Time in which nothing was read since what was read before had not been applied",
+        labels=_LABELS,
+    )
     behind = GaugeMetricFamily("setl_behind_records", "Not yet applied", labels=_LABELS)
     aside = GaugeMetricFamily("setl_dead_letters", "Faulty rows that wait", labels=_LABELS)
     families: list[Any] = [leads, epoch, state, paused, lag, pending, behind, aside]
+    families += [buffered, held_back]
     for line in lines:
         key = [line.channel, line.pipeline]
         leads.add_metric(key, float(line.mine))
@@ -108,6 +121,8 @@ def _of_leaderships(lines: Sequence[PipelineStatus]) -> Iterator[Metric]:
         paused.add_metric(key, float(line.figures.state is RunState.PAUSED))
         pending.add_metric(key, float(line.figures.pending))
         aside.add_metric(key, float(line.figures.dead_letters))
+        buffered.add_metric(key, float(line.figures.buffered_bytes))
+        held_back.add_metric(key, line.figures.held_back_seconds)
         if line.figures.behind is not None:
             behind.add_metric(key, float(line.figures.behind))
         if line.figures.lag is not None:

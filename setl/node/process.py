@@ -22,6 +22,7 @@ from setl.errors import SetlError
 from setl.log import fields
 from setl.node.engine import Engine
 from setl.node.http.server import Inside, NodeHttp
+from setl.node.memory import MemoryLook
 from setl.node.metrics import NodeCollector
 from setl.node.seats import Seats
 from setl.node.settings import NodeSettings
@@ -68,6 +69,7 @@ class NodeProcess:
         self._stopping = threading.Event()
         self._warm = False
         self._started = self._clock.now()
+        self._memory = MemoryLook(self._clock)
         self._arbiter: Session = arbiter or ZooKeeperArbiter(
             settings.zookeeper,
             root=settings.root,
@@ -154,6 +156,7 @@ class NodeProcess:
             started=self._started,
             serves=self._engine.serves,
             pipelines=tuple(seat.status() for seat in self._seats.current()),
+            memory=self._memory.seen(),
         )
 
     def _silent_seconds(self) -> float:

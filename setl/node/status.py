@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from enum import Enum
 from typing import Any
 
 from arbiter.values import EVERYTHING
+from setl.node.memory import NodeMemory
 from setl.pipeline.progress import Figures
 
 
@@ -45,6 +46,7 @@ class NodeStatus:
         started: when it started, seconds since 1970 UTC.
         pipelines: every pipeline that it is able to lead.
         serves: the kinds that these are of, see `setl.node.roles`.
+        memory: what its processes hold.
     """
 
     nid: str
@@ -54,6 +56,7 @@ class NodeStatus:
     started: float
     pipelines: tuple[PipelineStatus, ...]
     serves: tuple[str, ...] = EVERYTHING
+    memory: NodeMemory = field(default_factory=NodeMemory)
 
 
 def as_json(status: NodeStatus) -> dict[str, Any]:

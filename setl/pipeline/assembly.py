@@ -117,7 +117,7 @@ def build_run(
         select=SelectLoop(source, select_settings(pipeline), epoch=epoch, name=key, clock=clock),
         generation=pipeline.generation,
         store_every=store_interval(pipeline),
-        sights=Sights(pipeline.window, job.activity, target_sight(sink, key)),
+        sights=Sights(job.activity, target_sight(sink, key)),
     )
     return PipelineRun(parts, leading, progress, clock)
 

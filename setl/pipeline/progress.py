@@ -59,6 +59,9 @@ class Figures:
         dead_lettered: faulty rows that were put aside.
         retries: rollbacks.
         pending: batches selected and not yet acknowledged.
+        buffered_bytes: bytes of records in these.
+        buffer_bytes: how many these may be; nothing more is read then.
+        held_back_seconds: time in which nothing was read since there was no room for it.
         behind: records between what is applied and the end of the source, None if it does not
             tell (a binlog counts bytes).
         waiting_for: what the source waits for before it can deliver, "" for nothing.
@@ -101,6 +104,9 @@ class Figures:
     dead_lettered: int = 0
     retries: int = 0
     pending: int = 0
+    buffered_bytes: int = 0
+    buffer_bytes: int = 0
+    held_back_seconds: float = 0.0
     behind: int | None = None
     waiting_for: str = ""
     lag: float | None = None
@@ -290,11 +296,15 @@ class Progress:
     def reads(self, select: SelectStatus) -> None:
         """What reading the source has come to."""
         with self._lock:
-            current = self._figures
-            if (select.behind, select.waiting_for) != (current.behind, current.waiting_for):
-                self._figures = replace(
-                    current, behind=select.behind, waiting_for=select.waiting_for
-                )
+            self._figures = replace(
+                self._figures,
+                behind=select.behind,
+                waiting_for=select.waiting_for,
+                pending=select.unacked,
+                buffered_bytes=select.buffered_bytes,
+                buffer_bytes=select.buffer_bytes,
+                held_back_seconds=round(select.blocked_seconds, 1),
+            )
 
     def sample_lag(self, seconds: float) -> None:
         """A heartbeat written `seconds` ago at the source has passed through the pipeline."""

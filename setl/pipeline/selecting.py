@@ -13,7 +13,7 @@ from setl.select.reader import SelectSettings
 def select_settings(pipeline: Pipeline) -> SelectSettings:
     """Sizes of batches, and how many may be unacknowledged."""
     batch = BatchSettings(pipeline.batch_rows, pipeline.batch_bytes, pipeline.batch_wait)
-    return SelectSettings(batch=batch, window=pipeline.window)
+    return SelectSettings(batch, pipeline.window, pipeline.buffer_bytes)
 
 
 def heartbeat_of(pipeline: Pipeline, channel: str) -> Heartbeat | None:

@@ -85,7 +85,7 @@ def build_relay_run(
         select=SelectLoop(source, select_settings(pipeline), epoch=epoch, name=key, clock=clock),
         generation=pipeline.generation,
         store_every=_STORE_SECONDS,
-        sights=Sights(pipeline.window),
+        sights=Sights(),
     )
     return PipelineRun(parts, leading, progress, clock)
 

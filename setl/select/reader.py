@@ -47,6 +47,9 @@ class SelectStatus:
         batches: batches closed.
         unacked: batches without a termin, taken or not.
         waiting: those of them that nobody has taken.
+        buffered_bytes: bytes of payload in batches without a termin.
+        buffer_bytes: how many these may be.
+        held_back: whether a batch waits for room among them, so that nothing is read.
         behind: records from the last acknowledged one to the end of the stream, as its last
             answer told; None if the source does not tell.
         idle_seconds: time spent waiting for the source.
@@ -70,6 +73,9 @@ class SelectStatus:
     timestamp: float
     error: str
     waiting_for: str = ""
+    buffered_bytes: int = 0
+    buffer_bytes: int = 0
+    held_back: bool = False
 
 
 class SelectLoop:
@@ -237,6 +243,9 @@ class SelectLoop:
             timestamp=done.timestamp,
             error=str(error or ""),
             waiting_for=self._source.waiting_for() if reading else "",
+            buffered_bytes=reading.batches.size if reading else 0,
+            buffer_bytes=self._settings.buffer_bytes,
+            held_back=reading is not None and reading.held_back,
         )
 
     def _behind(self, reading: Reading | None) -> int | None:
@@ -254,7 +263,9 @@ class SelectLoop:
         self._generation += 1
         self._reading = Reading(
             self._source,
-            UnackedBatches(self._epoch, checkpoint, self._settings.window),
+            UnackedBatches(
+                self._epoch, checkpoint, self._settings.window, self._settings.buffer_bytes
+            ),
             BatchAssembler(
                 self._epoch, checkpoint, self._settings.batch, self._clock, first_id=self._next_id
             ),

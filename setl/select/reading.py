@@ -31,12 +31,14 @@ class SelectSettings:
     Attributes:
         batch: when a batch is closed.
         window: batches selected but not yet acknowledged.
+        buffer_bytes: bytes of payload that these may hold (I20).
         read_entries: entries that one read of the source may return.
         stop_timeout: seconds that the reading thread may take to end.
     """
 
     batch: BatchSettings = field(default_factory=BatchSettings)
     window: int = 4
+    buffer_bytes: int = 128 * 1024 * 1024
     read_entries: int = 4096
     stop_timeout: float = 15.0
 
@@ -81,6 +83,7 @@ class Reading:
         self._clock = clock
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
+        self.held_back = False  # whether a batch waits for room
 
     def begin(self, checkpoint: Checkpoint, name: str) -> None:
         """Open the source at a checkpoint and read on, in a thread with this name."""
@@ -151,10 +154,16 @@ class Reading:
     def _offer(self, batch: Batch) -> None:
         began = self._clock.monotonic()
         while not self._stop.is_set():
-            if self.batches.offer(batch, _STEP):
+            offered = self.batches.offer(batch, _STEP)
+            # Counted as it passes: whoever looks while a target is down wants to see it.
+            now = self._clock.monotonic()
+            self._counters.blocked += now - began
+            began = now
+            if offered:
                 self._counters.batches += 1
                 break
-        self._counters.blocked += self._clock.monotonic() - began
+            self.held_back = True
+        self.held_back = False
 
     def _fail(self, error: SetlError) -> None:
         if self._stop.is_set():

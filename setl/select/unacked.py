@@ -15,22 +15,28 @@ class UnackedBatches:
 
     Reading offers batches at one end, loading takes them at the other; a batch that was
     taken stays here until it is acked, so that a rollback knows all there is to give up.
-    Thread-safe. `offer` blocks while `window` batches are unacked: this is what slows the
-    source down when the target is slow.
+    Thread-safe. `offer` blocks while `window` batches are unacked, or while they hold
+    `buffer_bytes`: this is what slows the source down when the target is slow.
     """
 
-    def __init__(self, epoch: int, start: Checkpoint, window: int) -> None:
+    def __init__(
+        self, epoch: int, start: Checkpoint, window: int, buffer_bytes: int
+    ) -> None:
         """An empty queue.
 
         Args:
             epoch: the leadership whose batches and termins are accepted.
             start: where reading begins; a rollback before the first ack goes back to it.
             window: how many batches may be unacked at a time, at least 1.
+            buffer_bytes: bytes of payload that they may hold together; a batch that is larger by
+                itself comes in alone.
         """
         self._epoch = epoch
         self._acked = start
         self._window = max(1, window)
+        self._buffer_bytes = buffer_bytes
         self._batches: deque[Batch] = deque()
+        self._size = 0
         self._taken = 0
         self._closed = False
         self._error: SetlError | None = None
@@ -45,6 +51,11 @@ class UnackedBatches:
         """How many entries are in them."""
         with self._changed:
             return sum(len(batch.entries) for batch in self._batches)
+
+    @property
+    def size(self) -> int:
+        """Bytes of payload that they hold."""
+        return self._size
 
     @property
     def waiting(self) -> int:
@@ -70,14 +81,19 @@ class UnackedBatches:
             Whether it was added; False when there is no room, or when this is closed.
         """
         with self._changed:
-            self._changed.wait_for(
-                lambda: self._closed or len(self._batches) < self._window, timeout
-            )
-            if self._closed or len(self._batches) >= self._window:
+            self._changed.wait_for(lambda: self._closed or self._has_room(batch), timeout)
+            if self._closed or not self._has_room(batch):
                 return False
             self._batches.append(batch)
+            self._size += batch.size
             self._changed.notify_all()
             return True
+
+    def _has_room(self, batch: Batch) -> bool:
+        if not self._batches:
+            return True
+        fits = self._size + batch.size <= self._buffer_bytes
+        return fits and len(self._batches) < self._window
 
     def fail(self, error: SetlError) -> None:
         """Say that no batch comes after those offered so far, and why.
@@ -135,7 +151,9 @@ class UnackedBatches:
                 )
             if not termin.acked:
                 return self._clear()
-            self._acked = self._batches.popleft().checkpoint
+            oldest_batch = self._batches.popleft()
+            self._acked = oldest_batch.checkpoint
+            self._size -= oldest_batch.size
             self._taken -= 1
             self._changed.notify_all()
             return self._acked
@@ -153,6 +171,6 @@ class UnackedBatches:
         self._closed = True
         self._error = None
         self._batches.clear()
-        self._taken = 0
+        self._size = self._taken = 0
         self._changed.notify_all()
         return self._acked

@@ -53,12 +53,10 @@ class Sights:
     """What else of a pipeline can be looked at.
 
     Attributes:
-        window: batches that Select may have unacknowledged.
         job: looks at the Spark job that loads; may block.
         target: looks at the target on behalf of an epoch; may block, but for some seconds only.
     """
 
-    window: int = 0
     job: Callable[[], JobView | None] | None = None
     target: Callable[[int], TargetView] | None = None
 
@@ -140,13 +138,14 @@ class Observer:
 
     def _queue(self) -> QueueView:
         status = self.run.select.status()
+        self.run.progress.reads(status)
         written = self.run.heartbeat.status().written if self.run.heartbeat else 0
         now = self._clock.monotonic()
         if status.entries != self._entries:
             self._entries, self._read_at, self._beats = status.entries, now, written
         return QueueView(
             unacked=status.unacked,
-            window=self.run.sights.window,
+            full=status.held_back,
             silent=now - self._read_at,
             beats=written - self._beats,
         )

@@ -63,20 +63,15 @@ class QueueView:
 
     Attributes:
         unacked: batches without a termin.
-        window: how many there may be.
+        full: whether there is no room for another, so that Select has to wait.
         silent: seconds since an entry was read.
         beats: heartbeats that were written to the source since then.
     """
 
     unacked: int = 0
-    window: int = 0
+    full: bool = False
     silent: float = 0.0
     beats: int = 0
-
-    @property
-    def full(self) -> bool:
-        """Whether Select has to wait for acknowledgements."""
-        return 0 < self.window <= self.unacked
 
 
 @dataclass(frozen=True, slots=True)

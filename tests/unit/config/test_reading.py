@@ -169,7 +169,7 @@ P, S, T, M = "pipelines[0]", "pipelines[0].source", "pipelines[0].target", "pipe
         (f"{P}.batch_rows", 0, "must be at least 1, not 0"),
         (f"{P}.batch_bytes", 1 << 31, "must be at most 1073741824, not 2147483648"),
         (f"{P}.batch_wait", 0, "must be above 0, not 0"),
-        (f"{P}.window", 65, "must be at most 64, not 65"),
+        (f"{P}.window", 1025, "must be at most 1024, not 1025"),
         (f"{P}.rows_per_task", "1e3", "must be a whole number, not `1e3`"),
         (f"{P}.generation", 0, "must be at least 1, not 0"),
         (f"{P}.generation", 2048, "must be below 2048, not 2048"),
@@ -191,8 +191,8 @@ P, S, T, M = "pipelines[0]", "pipelines[0].source", "pipelines[0].target", "pipe
         (f"{M}.from_", "a.b", "is an unknown key; did you mean `from`?"),
         (f"{P}.colour", 1,
          ("is an unknown key; known are name, source, target, tables, batch_rows, batch_bytes,"
-         " batch_wait, window, rows_per_task, ddl, faulty_rows, dead_letter_limit, checkpoint,"
-         " checkpoint_file, checkpoint_interval, generation, nodes")),
+         " batch_wait, window, buffer_bytes, rows_per_task, ddl, faulty_rows, dead_letter_limit,"
+         " checkpoint, checkpoint_file, checkpoint_interval, generation, nodes")),
     ],
 )  # fmt: skip
 def test_one_mistake_one_readable_line(path, value, message):

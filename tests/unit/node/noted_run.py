@@ -7,6 +7,7 @@ from typing import Any
 from setl.errors import TransientError
 from setl.pipeline.progress import RunState
 from setl.pipeline.stalls.observer import Observed, Sights
+from tests.unit.select.fakes import reads
 
 
 class NotedRun:
@@ -27,7 +28,7 @@ class NotedRun:
 
     @property
     def observed(self):
-        select: Any = SimpleNamespace(status=lambda: SimpleNamespace(entries=0, unacked=0))
+        select: Any = SimpleNamespace(status=reads)
         channel, pipeline = self.ident
         return Observed(
             channel, pipeline, "n1", self.epoch, self.progress, select, None,

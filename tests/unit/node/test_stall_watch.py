@@ -8,6 +8,7 @@ from setl.node.stall_watch import StallWatch
 from setl.pipeline.pace import Stage
 from setl.pipeline.progress import Progress
 from setl.pipeline.stalls.observer import Observed, Sights
+from tests.unit.select.fakes import reads
 
 
 class Clock:
@@ -27,7 +28,7 @@ class Run:
     def __init__(self, clock, name="orders"):
         self.progress = Progress(clock)
         self.over = False
-        self.status: Any = SimpleNamespace(entries=0, unacked=0)
+        self.status: Any = reads()
         select: Any = SimpleNamespace(status=lambda: self.status)
         self.observed = Observed(
             "shop", name, "n1", 7, self.progress, select, None,

@@ -10,6 +10,7 @@ from setl.pipeline.pace import Stage
 from setl.pipeline.progress import Progress, RunState
 from setl.pipeline.stalls.observer import Answer, Observed, Observer, Sights
 from setl.pipeline.stalls.stall import JobView, Reason, TargetView
+from tests.unit.select.fakes import reads
 
 LIMIT = 60.0
 
@@ -44,14 +45,14 @@ class Bench:
     def __init__(self):
         self.clock = Clock()
         self.progress = Progress(self.clock)
-        self.select = SimpleNamespace(entries=10, unacked=1)
+        self.select = reads(entries=10, unacked=1)
         self.beats = SimpleNamespace(written=0)
         self.desk = Desk()
         select: Any = SimpleNamespace(status=lambda: self.select)
         heartbeat: Any = SimpleNamespace(status=lambda: self.beats)
         run = Observed(
             "shop", "orders", "n1", 7, self.progress, select, heartbeat, lambda: False,
-            Sights(window=4, job=lambda: None, target=lambda epoch: TargetView()),
+            Sights(job=lambda: None, target=lambda epoch: TargetView()),
         )  # fmt: skip
         self.observer = Observer(run, self.clock, LIMIT)
         self.progress.enter(RunState.RUNNING)
@@ -118,7 +119,7 @@ def test_heartbeats_are_counted_from_the_last_entry_on(bench):
     bench.after(0)
     for i in range(1, 100):  # each beat comes back as an entry
         bench.beats = SimpleNamespace(written=i)
-        bench.select = SimpleNamespace(entries=10 + i, unacked=0)
+        bench.select = reads(entries=10 + i, unacked=0)
         assert bench.after(1) is None
     bench.beats = SimpleNamespace(written=140)
     assert bench.after(59) is None

@@ -74,7 +74,7 @@ def test_a_run_that_is_over_or_idle_does_not_stall():
 
 def test_a_long_load_that_advances_is_none():
     pace = Pace(stage=Stage.LOAD, in_stage=3600, still=12, attempt=9000)
-    full = QueueView(unacked=4, window=4)
+    full = QueueView(unacked=4, full=True)
     assert diagnose(Situation(pace, queue=full, job=RUNS, target=ANSWERS)) is None
 
 
@@ -175,12 +175,12 @@ def test_a_task_that_does_not_use_the_target_is_to_blame_and_most_likely_transfo
 
 
 def test_without_another_reason_a_full_window_is_back_pressure_of_the_later_stage():
-    full = QueueView(unacked=4, window=4)
+    full = QueueView(unacked=4, full=True)
     pace = replace(LOADING, stage=Stage.CHECKPOINT)
     stall = named(Situation(pace, queue=full, target=ANSWERS))
     assert (stall.stage, stall.reason) == (Stage.CHECKPOINT, Reason.BACK_PRESSURE)
     assert "Select waits: 4 batches" in stall.detail
-    partly = QueueView(unacked=3, window=4)
+    partly = QueueView(unacked=3)
     assert reason(Situation(pace, queue=partly, target=ANSWERS)) is Reason.UNKNOWN
 
 

@@ -4,6 +4,7 @@ import threading
 from collections import deque
 
 from setl.errors import TransientError
+from setl.select.reader import SelectStatus
 
 
 class ManualClock:
@@ -15,6 +16,25 @@ class ManualClock:
 
     def now(self):
         return self.time
+
+
+def reads(entries=0, unacked=0):
+    """What Select says while it reads."""
+    return SelectStatus(
+        state="reading",
+        generation=1,
+        entries=entries,
+        rows=entries,
+        bytes=entries,
+        batches=unacked,
+        unacked=unacked,
+        waiting=0,
+        behind=None,
+        idle_seconds=0.0,
+        blocked_seconds=0.0,
+        timestamp=0.0,
+        error="",
+    )
 
 
 class ScriptedSource:

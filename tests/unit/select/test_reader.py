@@ -89,6 +89,25 @@ def test_reading_stops_while_the_window_is_full(make):
     assert loop.status().unacked == 3
 
 
+def test_reading_stops_while_the_buffer_is_full(make):
+    # A transaction has 40 bytes.
+    source = ScriptedSource(transactions(50))
+    loop = make(source, window=100, buffer_bytes=100)
+    loop.start(START)
+    first = loop.next_batch(5)
+    eventually(lambda: loop.status().held_back, 5)
+    status = loop.status()
+    assert (status.unacked, status.buffered_bytes, status.buffer_bytes) == (2, 80, 100)
+    assert status.blocked_seconds > 0
+    reads = source.reads
+    loop.ack(first)
+    eventually(lambda: source.reads > reads, 5)
+    eventually(lambda: loop.status().buffered_bytes == 80, 5)
+    loop.stop()
+    assert loop.status().buffered_bytes == 0
+    assert not loop.status().held_back
+
+
 def test_what_is_behind_is_all_that_is_not_acknowledged(make):
     source = ScriptedSource(transactions(50))
     loop = make(source, window=3)

@@ -14,8 +14,8 @@ EPOCH = 5
 ERROR = TransientError("the target is down")
 
 
-def batch(number):
-    return Batch(number, EPOCH, [], Checkpoint(kafka_position(number * 10)), 0, 0)
+def batch(number, size=0):
+    return Batch(number, EPOCH, [], Checkpoint(kafka_position(number * 10)), 0, size)
 
 
 def ack(number, epoch=EPOCH):
@@ -24,7 +24,7 @@ def ack(number, epoch=EPOCH):
 
 @pytest.fixture
 def three():
-    batches = UnackedBatches(EPOCH, START, 3)
+    batches = UnackedBatches(EPOCH, START, 3, 1000)
     for number in (1, 2, 3):
         assert batches.offer(batch(number), 0)
     return batches
@@ -54,6 +54,30 @@ def test_no_more_than_window_batches_are_unacked(three):
     assert three.offer(batch(4), 0)
 
 
+def test_unacked_batches_hold_no_more_bytes_than_they_may():
+    batches = UnackedBatches(EPOCH, START, 9, 1000)
+    assert batches.offer(batch(1, 600), 0)
+    assert batches.offer(batch(2, 400), 0)
+    assert batches.size == 1000
+    assert not batches.offer(batch(3, 1), 0)
+    batches.take(0)
+    batches.settle(ack(1))
+    assert batches.size == 400
+    assert batches.offer(batch(3, 1), 0)
+    batches.close()
+    assert batches.size == 0
+
+
+def test_a_batch_that_is_too_large_comes_in_alone():
+    batches = UnackedBatches(EPOCH, START, 9, 1000)
+    assert batches.offer(batch(1, 5000), 0)
+    assert not batches.offer(batch(2, 1), 0)
+    batches.take(0)
+    batches.settle(ack(1))
+    assert batches.offer(batch(2, 1), 0)
+    assert not batches.offer(batch(3, 5000), 0)
+
+
 def test_an_ack_lets_a_blocked_offer_in(three):
     three.take(0)
     found, thread = in_thread(lambda: three.offer(batch(4), 30))
@@ -65,7 +89,7 @@ def test_an_ack_lets_a_blocked_offer_in(three):
 
 def test_closing_interrupts_whoever_waits(three):
     offering, one = in_thread(lambda: three.offer(batch(4), 30))
-    empty = UnackedBatches(EPOCH, START, 1)
+    empty = UnackedBatches(EPOCH, START, 1, 1000)
     taking, two = in_thread(lambda: empty.take(30))
     assert three.close() == START
     empty.close()
@@ -78,7 +102,7 @@ def test_closing_interrupts_whoever_waits(three):
 
 
 def test_an_offer_wakes_who_waits_for_a_batch():
-    batches = UnackedBatches(EPOCH, START, 1)
+    batches = UnackedBatches(EPOCH, START, 1, 1000)
     found, thread = in_thread(lambda: batches.take(30))
     batches.offer(batch(1), 0)
     thread.join(5)
@@ -143,7 +167,7 @@ def test_an_error_comes_after_the_batches_before_it_and_again_and_again(three):
 
 
 def test_an_error_wakes_who_waits():
-    batches = UnackedBatches(EPOCH, START, 1)
+    batches = UnackedBatches(EPOCH, START, 1, 1000)
     caught = []
 
     def wait():

@@ -1,0 +1,88 @@
+"""How much memory the processes of a node hold, for whoever operates it.
+
+A node is this process, the JVM of its Spark session, and the JVM's Python workers where tasks run
+on this machine. Workers on other machines are not seen.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from threading import Lock
+
+import psutil
+
+from setl.clock import Clock
+
+_LOOK_SECONDS = 2.0  # one look walks all processes of the machine
+
+
+@dataclass(frozen=True, slots=True)
+class NodeMemory:
+    """Resident bytes, as the kernel counts them; pages that processes share count in each.
+
+    Attributes:
+        driver: of the node's own process: batches that were read and wait.
+        jvm: of the Spark session's JVM.
+        workers: of all Python workers together: rows that are being transformed and loaded.
+        worker_most: of the largest of them.
+    """
+
+    driver: int = 0
+    jvm: int = 0
+    workers: int = 0
+    worker_most: int = 0
+
+
+class MemoryLook:
+    """Looks at the processes below one process; asked often, it looks every two seconds."""
+
+    def __init__(self, clock: Clock, pid: int | None = None) -> None:
+        """Look at nothing yet.
+
+        Args:
+            clock: for the age of the last look.
+            pid: the process at the top; None for this one.
+        """
+        self._clock = clock
+        self._pid = os.getpid() if pid is None else pid
+        self._lock = Lock()
+        self._seen = NodeMemory()
+        self._seen_at: float | None = None
+
+    def seen(self) -> NodeMemory:
+        """What was seen last; zeros for what is not there. From any thread."""
+        with self._lock:
+            now = self._clock.monotonic()
+            if self._seen_at is None or now - self._seen_at >= _LOOK_SECONDS:
+                self._seen, self._seen_at = self._look(), now
+            return self._seen
+
+    def _look(self) -> NodeMemory:
+        # A process may end between two questions about it; then it holds nothing any more.
+        gone = contextlib.suppress(psutil.Error)
+        driver = jvm = 0
+        workers: list[int] = []
+        with gone:
+            node = psutil.Process(self._pid)
+            driver = _resident(node)
+            for child in node.children():
+                with contextlib.suppress(psutil.Error):
+                    if child.name() == "java":
+                        jvm += _resident(child)
+                        workers += _sizes(child.children(recursive=True))
+        return NodeMemory(driver, jvm, sum(workers), max(workers, default=0))
+
+
+def _sizes(processes: Iterable[psutil.Process]) -> list[int]:
+    sizes: list[int] = []
+    for process in processes:
+        with contextlib.suppress(psutil.Error):
+            sizes.append(_resident(process))
+    return sizes
+
+
+def _resident(process: psutil.Process) -> int:
+    return int(process.memory_info().rss)
