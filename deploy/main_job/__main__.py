@@ -118,6 +118,7 @@ class Job:
         """Wait for a condition; TimeoutError says what for."""
         deadline = time.monotonic() + limit
         while not condition():
+            self.watch.check()
             for nid, process in self.cluster.nodes.items():
                 if not process.running and nid not in self._killed:
                     raise process.failure("ended while waiting for " + what)
@@ -184,6 +185,7 @@ class Job:
                 self._show_progress()
 
     def _show_progress(self) -> None:
+        self.watch.check()
         written = " ".join(f"{w.site} {w.written.rows:,}" for w in self.writers)
         lines = [
             f"{name.partition('/')[2]} {v.leader} {v.state}"

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import json
-import threading
 import time
-import urllib.request
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.error import URLError
 
 from kafka import KafkaConsumer
 from kafka.structs import TopicPartition
 
 from main_job.sites import RELAY, SCHEMA
 from setl.model.position import KafkaPosition
+from setl_drills import watching
 from setl_drills.nodes import Cluster
-from setl_embedded import MariaDb
+from setl_embedded import MariaDb, NoAnswerError, ask_json
 
 PIPELINES = ("sites/a-to-b", "sites/b-to-a", "search/a-to-search")
 RELAYS = (f"{RELAY}/a", f"{RELAY}/b")
@@ -41,17 +38,16 @@ class PipelineView:
         return sum(int(figures[figure]) for figures in self.epochs.values())
 
 
-class Watch(threading.Thread):
+class Watch(watching.Watch):
     """Polls every node, a few times a second, until stopped."""
 
     def __init__(self, cluster: Cluster, pipelines: Sequence[str]) -> None:
-        super().__init__(name="watch", daemon=True)
+        super().__init__("nodes")
         self.pipelines = {name: PipelineView() for name in pipelines}
         self._cluster = cluster
-        self._stopping = threading.Event()
 
-    def run(self) -> None:
-        """See `threading.Thread`."""
+    def watch(self) -> None:
+        """See `watching.Watch`."""
         while not self._stopping.wait(0.2):
             self.look()
 
@@ -76,11 +72,6 @@ class Watch(threading.Thread):
             "nid": nid,
         }
 
-    def stop(self) -> None:
-        """Stop polling."""
-        self._stopping.set()
-        self.join(5)
-
 
 def topic_end(brokers: str, topic: str) -> KafkaPosition:
     """Where a topic's only partition ends."""
@@ -102,20 +93,19 @@ def site_lags(receiver: MariaDb, site: str) -> list[float]:
         return [float(row[0]) for row in cursor.fetchall()]
 
 
-class SearchProbe(threading.Thread):
+class SearchProbe(watching.Watch):
     """Watches probes appear in the search index; good to about its interval."""
 
     INTERVAL = 0.05
 
     def __init__(self, url: str, writer: MariaDb) -> None:
-        super().__init__(name="search-probe", daemon=True)
+        super().__init__("the search index")
         self._url = url
         self._writer = writer
-        self._stopping = threading.Event()
         self._seen: dict[int, float] = {}
 
-    def run(self) -> None:
-        """See `threading.Thread`."""
+    def watch(self) -> None:
+        """See `watching.Watch`."""
         following = 1
         while not self._stopping.wait(self.INTERVAL):
             wanted = [str(i) for i in range(following, following + 200)]
@@ -127,25 +117,16 @@ class SearchProbe(threading.Thread):
                 following += 1
 
     def _found(self, idents: list[str]) -> list[int]:
-        request = urllib.request.Request(
-            f"{self._url}/probe_a/_mget",
-            data=json.dumps({"ids": idents, "_source": False}).encode(),
-            headers={"Content-Type": "application/json"},
-        )
+        wanted = {"ids": idents, "_source": False}
         try:
-            with urllib.request.urlopen(request, timeout=5) as answer:
-                documents = json.load(answer)["docs"]
-        except (URLError, OSError, ValueError, KeyError):
+            documents = ask_json(f"{self._url}/probe_a/_mget", wanted, timeout=5)["docs"]
+        except (NoAnswerError, KeyError):
             return []
         return [int(d["_id"]) for d in documents if d.get("found")]
 
-    def stop(self) -> None:
-        """Stop watching."""
-        self._stopping.set()
-        self.join(10)
-
     def lags(self) -> list[float]:
         """Seconds from commit to found, of every probe seen; sorted."""
+        self.check()
         with self._writer.connect() as connection, connection.cursor() as cursor:
             cursor.execute("SET time_zone = '+00:00'")
             cursor.execute(f"SELECT id, UNIX_TIMESTAMP(written) FROM {SCHEMA}.probe_a")

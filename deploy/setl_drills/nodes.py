@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
-import urllib.request
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
-from urllib.error import URLError
 
+from setl.cli.node_answers import status_at
 from setl_embedded.process import ServerProcess, spawn
 
 SESSION_TIMEOUT = 6.0
@@ -88,12 +86,7 @@ class Cluster:
 
     def status(self, nid: str, timeout: float = 1.0) -> dict[str, Any] | None:
         """What a node says of itself, None if it does not answer."""
-        try:
-            with urllib.request.urlopen(f"{self.http[nid]}/status", timeout=timeout) as answer:
-                status: dict[str, Any] = json.load(answer)
-                return status
-        except (URLError, OSError, ValueError):
-            return None
+        return status_at(self.http[nid], timeout)
 
     def run(
         self, *arguments: str, check: bool = True, timeout: float = 600

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -12,12 +11,13 @@ import pymysql
 
 from setl.load.marks import MAX_SLOTS, mark_id
 from setl_drills.checkers import Advance
+from setl_drills.watching import Watch
 from setl_embedded import MariaDb
 
 _INTERVAL = 0.04
 
 
-class MarkWatch(threading.Thread):
+class MarkWatch(Watch):
     """Sees each load transaction of MySQL pipelines arrive, by the mark row it changes.
 
     Attributes:
@@ -30,13 +30,12 @@ class MarkWatch(threading.Thread):
         Args:
             targets: by pipeline key, ``channel/pipeline``, the server it writes to.
         """
-        super().__init__(name="marks", daemon=True)
+        super().__init__("marks")
         self.advances: dict[str, list[Advance]] = {key: [] for key in targets}
         self._targets = dict(targets)
-        self._stopping = threading.Event()
 
-    def run(self) -> None:
-        """See `threading.Thread`."""
+    def watch(self) -> None:
+        """See `Watch`."""
         seen: dict[str, set[str]] = {key: set() for key in self._targets}
         while not self._stopping.is_set():
             try:
@@ -67,17 +66,14 @@ class MarkWatch(threading.Thread):
             if server is former:
                 self._targets[key] = follower
 
-    def stop(self) -> None:
-        """Stop watching."""
-        self._stopping.set()
-        self.join(10)
-
     def epoch(self, key: str) -> int:
         """The newest epoch that wrote; 0 if none did."""
+        self.check()
         return max((a.epoch for a in self.advances[key]), default=0)
 
     def since(self, key: str, moment: float) -> list[Advance]:
         """The loads seen from a moment on."""
+        self.check()
         return [a for a in list(self.advances[key]) if a.at >= moment]
 
 
@@ -116,7 +112,7 @@ class Leadership:
     figures: dict[str, Any] = field(default_factory=dict)
 
 
-class StatusWatch(threading.Thread):
+class StatusWatch(Watch):
     """Polls the nodes' own words.
 
     Attributes:
@@ -130,14 +126,13 @@ class StatusWatch(threading.Thread):
         Args:
             statuses: by node id, what asks the node.
         """
-        super().__init__(name="statuses", daemon=True)
+        super().__init__("statuses")
         self.leaderships: dict[str, dict[int, Leadership]] = {}
         self.contacts: dict[str, list[tuple[float, str]]] = {nid: [] for nid in statuses}
         self._statuses = dict(statuses)
-        self._stopping = threading.Event()
 
-    def run(self) -> None:
-        """See `threading.Thread`."""
+    def watch(self) -> None:
+        """See `Watch`."""
         while not self._stopping.wait(0.15):
             self.look()
 
@@ -160,16 +155,16 @@ class StatusWatch(threading.Thread):
         epochs = self.leaderships.setdefault(key, {})
         epochs[line["epoch"]] = Leadership(nid, figures["state"], figures["error"], figures)
 
-    def stop(self) -> None:
-        """Stop asking."""
-        self._stopping.set()
-        self.join(10)
+    def leaderships_of(self, key: str) -> dict[int, Leadership]:
+        """The leaderships of a pipeline that were seen until now, by epoch."""
+        self.check()
+        return dict(self.leaderships.get(key, {}))
 
     def total(self, key: str, figure: str) -> int:
         """A counter of a pipeline, summed over all leaderships."""
-        return sum(int(s.figures[figure]) for s in list(self.leaderships.get(key, {}).values()))
+        return sum(int(s.figures[figure]) for s in self.leaderships_of(key).values())
 
     def latest(self, key: str) -> Leadership:
         """The newest leadership of a pipeline that was seen."""
-        epochs = self.leaderships.get(key)
+        epochs = self.leaderships_of(key)
         return epochs[max(epochs)] if epochs else Leadership()

@@ -140,7 +140,7 @@ class Rehearsal(Setting):
 
     def _first_applied(self, key: str, former: int) -> tuple[float, int] | None:
         """When a leader of a newer epoch says that it first applied something, and its epoch."""
-        for epoch, leadership in list(self.statuses.leaderships.get(key, {}).items()):
+        for epoch, leadership in self.statuses.leaderships_of(key).items():
             applied = leadership.figures.get("first_applied_at")
             if epoch > former and applied:
                 return applied, epoch
@@ -237,7 +237,12 @@ class Rehearsal(Setting):
         )
 
     def _record(self) -> None:
-        """Put what was seen into the result."""
+        """Put what was seen into the result.
+
+        Raises:
+            WatchEndedError: not all of the drill was seen, so there is no verdict.
+        """
+        self.marks.check()
         self.statuses.look()
         for key in self.keys:
             self.result.redelivered += self.statuses.total(key, "rows_redelivered")
@@ -248,7 +253,7 @@ class Rehearsal(Setting):
         self.result.evidence["leaderships"] = {
             key: {
                 str(epoch): _seen(s)
-                for epoch, s in sorted(self.statuses.leaderships.get(key, {}).items())
+                for epoch, s in sorted(self.statuses.leaderships_of(key).items())
             }
             for key in self.keys
         }

@@ -126,7 +126,7 @@ class Setting:
         begun.callback(self.world.remove_channel, definition["channel"])
 
     def _flowing(self) -> bool:
-        flowing = all(len(self.marks.advances[self.key(p)]) > 1 for p in ("ab", "ba"))
+        flowing = all(len(self.marks.since(self.key(p), 0)) > 1 for p in ("ab", "ba"))
         if flowing and self.search_key:
             figures = self.statuses.latest(self.search_key).figures
             return bool(figures.get("first_applied_at"))

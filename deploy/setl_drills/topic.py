@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -22,6 +21,7 @@ from setl.model.position import BinlogPosition, KafkaPosition
 from setl_drills.binlog import KeyChange, key_changes
 from setl_drills.checkers import Advance
 from setl_drills.waiting import wait_for
+from setl_drills.watching import Watch
 
 Isolation = Literal["read_committed", "read_uncommitted"]
 _READ_LIMIT = 60.0
@@ -88,7 +88,7 @@ def _record(record: Any) -> Record:
     return Record(place, record.value)
 
 
-class TopicWatch(threading.Thread):
+class TopicWatch(Watch):
     """Sees rows arrive in topics, when their readers may see them.
 
     Attributes:
@@ -103,15 +103,14 @@ class TopicWatch(threading.Thread):
             brokers: where.
             topics: by pipeline key, the topic that it writes.
         """
-        super().__init__(name="topics", daemon=True)
+        super().__init__("topics")
         self.advances: dict[str, list[Advance]] = {key: [] for key in topics}
         self._brokers = brokers
         self._keys = {topic: key for key, topic in topics.items()}
         self._last: dict[str, RelayPlace] = {}
-        self._stopping = threading.Event()
 
-    def run(self) -> None:
-        """See `threading.Thread`."""
+    def watch(self) -> None:
+        """See `Watch`."""
         where = [TopicPartition(topic, 0) for topic in self._keys]
         with _consumer(self._brokers, "read_committed", *where) as consumer:
             while not self._stopping.is_set():
@@ -130,17 +129,14 @@ class TopicWatch(threading.Thread):
 
     def since(self, key: str, moment: float) -> list[Advance]:
         """The arrivals seen from a moment on."""
+        self.check()
         return [a for a in list(self.advances[key]) if a.at >= moment]
 
     def holds(self, key: str, position: BinlogPosition) -> bool:
         """Whether a topic has all that a binlog has before a position."""
+        self.check()
         last = self._last.get(key)
         return last is not None and last.order[1:3] >= position.order
-
-    def stop(self) -> None:
-        """Stop watching."""
-        self._stopping.set()
-        self.join(10)
 
 
 @contextmanager

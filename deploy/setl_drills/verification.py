@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import time
-import urllib.request
 from collections.abc import Callable, Mapping
 from typing import Any
-from urllib.error import URLError
 
 from setl.model.position import BinlogPosition
 from setl_drills.binlog import Transaction, binlog_end, read_transactions
@@ -22,7 +19,7 @@ from setl_drills.checkers import (
 from setl_drills.drill import DrillResult
 from setl_drills.tables import ACCOUNTS, BALANCE, SEARCHED, TABLES, index_name
 from setl_drills.workload import SiteWriter
-from setl_embedded import Elasticsearch, MariaDb
+from setl_embedded import Elasticsearch, MariaDb, NoAnswerError, ask_json
 
 _DRAIN_LIMIT = 90.0
 _SHOWN = 5
@@ -198,15 +195,9 @@ class Verification:
                     return found
                 found.update({hit["_id"]: hit["_source"] for hit in hits})
                 after = max(int(hit["_source"]["id"]) for hit in hits)
-        except (URLError, OSError, ValueError, KeyError):
+        except (NoAnswerError, ValueError, KeyError):
             return None
 
     def _post(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
         assert self._elasticsearch is not None
-        request = urllib.request.Request(
-            f"{self._elasticsearch.url}/{path}",
-            data=json.dumps(body).encode(),
-            headers={"Content-Type": "application/json"},
-        )
-        with urllib.request.urlopen(request, timeout=30) as answer:
-            return json.load(answer)
+        return ask_json(f"{self._elasticsearch.url}/{path}", body, timeout=30)

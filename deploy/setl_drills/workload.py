@@ -284,6 +284,9 @@ class SiteWriter(threading.Thread):
                     raise
         except (pymysql.MySQLError, OSError):
             return  # not committed, or uncertain, which is noted
+        except BaseException as error:  # noqa: BLE001 - raised by `finish`
+            self.error = error
+            return
         self.committed.bulk.update(ids)
         self.committed.rows += rows
         self.committed.transactions += 1

@@ -4,6 +4,7 @@ No containers and no system services: every server is an ordinary child process 
 private data folder. It ends when the process that started it ends, however that happens.
 """
 
+from setl_embedded.asking import NoAnswerError, ask_json
 from setl_embedded.errors import EmbeddedError
 from setl_embedded.mariadb import MariaDb
 from setl_embedded.noida import Elasticsearch, Kafka
@@ -18,6 +19,7 @@ __all__ = [
     "EmbeddedError",
     "Kafka",
     "MariaDb",
+    "NoAnswerError",
     "Server",
     "SparkMaster",
     "SparkWorker",
@@ -25,4 +27,5 @@ __all__ = [
     "ZooKeeper",
     "ZooKeeperEnsemble",
     "ZooKeeperSecurity",
+    "ask_json",
 ]

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import socket
 import struct
-import urllib.error
-import urllib.request
 from pathlib import Path
 from typing import ClassVar
 
+from setl_embedded.asking import NoAnswerError, ask_json
 from setl_embedded.ports import HOST, free_port
 from setl_embedded.programs import noida_db
 from setl_embedded.server import Server
@@ -86,8 +84,7 @@ class Elasticsearch(NoidaServer):
     def answers(self) -> bool:
         """See `Server.answers`; the cluster's health must not be red."""
         try:
-            with urllib.request.urlopen(f"{self.url}/_cluster/health", timeout=2) as answer:
-                health = json.load(answer)
-        except (OSError, urllib.error.URLError, ValueError):
+            health = ask_json(f"{self.url}/_cluster/health", timeout=2)
+        except NoAnswerError:
             return False
         return health.get("status") in ("green", "yellow")

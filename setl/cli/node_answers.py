@@ -6,9 +6,9 @@ import json
 import urllib.request
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from http.client import HTTPException
 from itertools import repeat
-from typing import Any
-from urllib.error import URLError
+from typing import Any, TypeGuard
 
 from arbiter.values import NodeInfo, PipelineId
 
@@ -37,14 +37,31 @@ def ask_nodes(
 
 def node_status(node: NodeInfo, timeout: float = _TIMEOUT) -> dict[str, Any] | None:
     """What a node says of itself; None if it does not answer in time."""
-    if not node.http.startswith("http"):
+    return status_at(node.http, timeout)
+
+
+def status_at(address: str, timeout: float = _TIMEOUT) -> dict[str, Any] | None:
+    """What the node at an address says of itself; None if it does not answer in time, or not whole.
+
+    Nodes are killed and frozen at any moment, in the middle of an answer too.
+
+    Args:
+        address: of its HTTP interface, ``http://host:port``.
+        timeout: seconds that it may be silent.
+    """
+    if not address.startswith("http"):
         return None
     try:
-        with urllib.request.urlopen(f"{node.http}/status", timeout=timeout) as answer:  # noqa: S310
-            status: dict[str, Any] = json.load(answer)
-            return status if "pipelines" in status else None
-    except (URLError, OSError, ValueError, TypeError):
+        with urllib.request.urlopen(f"{address}/status", timeout=timeout) as answer:  # noqa: S310
+            status: object = json.load(answer)
+    # HTTPException is no OSError: it is what half an answer raises.
+    except (OSError, HTTPException, ValueError):
         return None
+    return status if _is_status(status) else None
+
+
+def _is_status(answer: object) -> TypeGuard[dict[str, Any]]:
+    return isinstance(answer, dict) and "pipelines" in answer
 
 
 def said_of(answer: Mapping[str, Any] | None, ident: PipelineId) -> dict[str, Any]:

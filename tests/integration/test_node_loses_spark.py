@@ -6,12 +6,12 @@ import signal
 import subprocess
 import sys
 import time
-import urllib.request
 from pathlib import Path
 
 import pytest
 import yaml
 
+from setl.cli.node_answers import status_at
 from setl_embedded.ports import free_port
 from tests.integration.pipelines import execute, fresh_name, mysql
 from tests.waiting import eventually
@@ -49,11 +49,7 @@ class Node:
 
     def status(self):
         assert self.process.poll() is None, self.log.read_text()[-3000:]
-        try:
-            with urllib.request.urlopen(f"{self.http}/status", timeout=2) as answer:
-                return json.load(answer)
-        except OSError:
-            return {"warm": False, "pipelines": []}
+        return status_at(self.http, timeout=2) or {"warm": False, "pipelines": []}
 
     def epoch(self):
         (line,) = self.status()["pipelines"]

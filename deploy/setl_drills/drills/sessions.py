@@ -42,6 +42,8 @@ def expire_session(world: World, seed: int) -> DrillResult:
             "its hanging transaction to end",
             lambda: not _open_transactions(rehearsal, fault.epochs),
             20,
+            # InnoDB renews its list of transactions only when nobody has read it for 0.1 s.
+            interval=0.2,
         )
         stopped = time.time() - noticed
         rehearsal.say(f"the write path stopped {stopped:.2f} s after the session was given up")

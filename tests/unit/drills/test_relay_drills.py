@@ -41,9 +41,12 @@ class Rehearsal(relaying.RelayRehearsal):
         self.topics = {"c/relay": "topic"}
         self.statuses = self.marks = self._watch = self
         figures = {"first_applied_at": first_applied}
-        self.leaderships = {"c/relay": {7: Leadership(), 9: Leadership(figures=figures)}}
+        self.known = {"c/relay": {7: Leadership(), 9: Leadership(figures=figures)}}
         self.advances = {}
         self.arrivals = arrivals
+
+    def leaderships_of(self, key):
+        return self.known[key]
 
     def since(self, key, moment):
         return [Advance(at, 0) for at in self.arrivals if at >= moment]
