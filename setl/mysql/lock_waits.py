@@ -9,6 +9,7 @@ performance_schema.data_lock_waits and data_locks
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -25,6 +26,10 @@ _ANSWER_SECONDS = 3.0
 _CANNOT_BE_SEEN = frozenset({1044, 1109, 1142, 1146, 1193, 1227})
 
 _FENCE = "retl.setl_fence"
+
+_PAUSES = (0.0, 0.12, 0.15, 0.3, 0.5)
+"""Seconds before each attempt to see InnoDB's lists up to date. All but the first are longer than
+InnoDB wants to be left alone, and they grow, so that several who look at once get out of step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,6 +214,14 @@ def _look_inside(connection: Connection[Any], ids: Sequence[int], sight: _Sight)
         if process.state.startswith("Waiting for") and "lock" in process.state:
             sight.waits.append(LockWait(process.id, process.seconds, doing=process.state))
     try:
+        if not _up_to_date(connection):
+            # A holder named from an old list may have ended long ago, and somebody may kill what
+            # has its connection id by now.
+            sight.blind = (
+                "row locks cannot be seen, since others read the target's list of them so often"
+                " that it is not renewed"
+            )
+            return
         sight.modified = [
             (int(thread), str(transaction), int(rows))
             for thread, transaction, rows in _rows(
@@ -223,6 +236,26 @@ def _look_inside(connection: Connection[Any], ids: Sequence[int], sight: _Sight)
         if error_number(error) not in _CANNOT_BE_SEEN:
             raise
         sight.blind = "row locks cannot be seen, since the account on the target lacks PROCESS"
+
+
+def _up_to_date(connection: Connection[Any]) -> bool:
+    """Whether what InnoDB tells of transactions and row locks is not older than this call.
+
+    It tells all of it from one copy, which it renews only when nobody has read that for 0.1 s
+    (CACHE_MIN_IDLE_TIME_NS in storage/innobase/trx/trx0i_s.cc of MariaDB; MySQL's bug 48883). So
+    a reader that comes again sooner sees the same for ever, and so do several together. The
+    transaction that is begun here is in the copy only if that was renewed since.
+    """
+    _rows(connection, "START TRANSACTION WITH CONSISTENT SNAPSHOT")
+    for pause in _PAUSES:
+        time.sleep(pause)
+        if _rows(
+            connection,
+            "SELECT 1 FROM information_schema.innodb_trx"
+            " WHERE trx_mysql_thread_id = CONNECTION_ID()",
+        ):
+            return True
+    return False
 
 
 _WAITS_MARIADB = """

@@ -1,6 +1,7 @@
 """What can be seen of the connections of a leadership, with privileges and without."""
 
 import threading
+from contextlib import contextmanager
 
 import pytest
 
@@ -106,11 +107,66 @@ def test_a_row_lock_of_a_stranger(server, table, key, opened):
     assert seen.blind == ""
     holder.rollback()
     thread.join(30)
-    # InnoDB shows what it knew a tenth of a second ago.
-    eventually(lambda: not look(endpoint, key, EPOCH).waits)
+    # At once, although InnoDB keeps telling what it knew as long as it is asked every 0.1 s.
     after = look(endpoint, key, EPOCH)
+    assert after.waits == ()
+    assert after.blind == ""
     assert after.open == (ours.thread_id(),)
     assert after.modified != seen.modified
+
+
+def test_looks_in_quick_succession_are_all_up_to_date(server, table, key, opened):
+    endpoint = endpoint_of(server)
+    ours = opened(endpoint, key)
+    for turn in range(5):
+        run(ours, f"UPDATE {table} SET v = v + 1 WHERE id = 1")
+        assert look(endpoint, key, EPOCH).open == (ours.thread_id(),), turn
+        ours.rollback()
+        assert look(endpoint, key, EPOCH).open == (), turn
+
+
+def test_an_old_list_of_locks_is_not_believed(server, table, key, opened):
+    endpoint = endpoint_of(server)
+    ours, holder = opened(endpoint, key), opened(endpoint)
+    with read_all_the_time(server):
+        run(holder, f"UPDATE {table} SET v = 5 WHERE id = 1")
+        thread = in_background(ours, f"UPDATE {table} SET v = 6 WHERE id = 1")
+        # A reader that does not get its turn for 0.1 s lets the list be renewed now and then.
+        seen = eventually(lambda: blind(endpoint, key), timeout=60)
+        assert (seen.waits, seen.modified, seen.open) == ((), (), ())
+        assert [s.connection for s in seen.statements] == [ours.thread_id()]
+        assert "is not renewed" in seen.blind
+    assert eventually(lambda: waiting(endpoint, key)).blind == ""
+    holder.rollback()
+    thread.join(30)
+
+
+@contextmanager
+def read_all_the_time(server):
+    """Have somebody else read InnoDB's list of transactions so often that it is never renewed."""
+    begun, over = threading.Event(), threading.Event()
+
+    def read():
+        with server.connect() as connection, connection.cursor() as cursor:
+            while not over.is_set():
+                cursor.execute("SELECT COUNT(*) FROM information_schema.innodb_trx")
+                begun.set()
+
+    readers = [threading.Thread(target=read, daemon=True) for _ in range(3)]
+    for reader in readers:
+        reader.start()
+    assert begun.wait(30)
+    try:
+        yield
+    finally:
+        over.set()
+        for reader in readers:
+            reader.join(30)
+
+
+def blind(endpoint, key):
+    seen = look(endpoint, key, EPOCH)
+    return seen if seen.statements and seen.blind else None
 
 
 def waiting(endpoint, key):
