@@ -6,9 +6,13 @@ depend on each other, a DTS record's from the record alone. Both end as `setl.mo
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Protocol
 
+from setl.codec.scanning import RowScanner
 from setl.model.change import DecodedRows
+from setl.model.entry import Entry
 from setl.model.schema import RowSchema
 
 
@@ -20,8 +24,21 @@ class RowCodec(Protocol):
     calls: each call has all it needs in its arguments.
     """
 
+    def records(self, payload: bytes) -> Sequence[tuple[int, bytes]]:
+        """The records that an `Entry.payload` holds, one or several, in stream order.
+
+        What goes by single records (their places, their faults, their changes one by one) goes
+        through it. Never fails: bytes that are no record are given as one, for `decode` to
+        refuse.
+
+        Returns:
+            Of each, by how much its version, and the offset of its position, is below the
+            entry's, 0 for the last; and the record's bytes, a payload of their own.
+        """
+        ...
+
     def decode(self, payload: bytes, context: tuple[bytes, ...]) -> DecodedRows:
-        """Decode one rows entry, given its `Entry.payload` and `Entry.context`.
+        """Decode one record, given its bytes and the `Entry.context` of its entry.
 
         Raises:
             DataError: the bytes cannot be understood, or hold a value that no `Kind` has.
@@ -29,10 +46,54 @@ class RowCodec(Protocol):
         """
         ...
 
+    def scanner(
+        self,
+        context: tuple[bytes, ...],
+        key: Callable[[RowSchema], tuple[int, ...]],
+        payload: bytes = b"",
+    ) -> RowScanner | None:
+        """What finds the rows of entries of this context by their keys.
+
+        Args:
+            context: see `Entry.context`.
+            key: gives indexes of the columns that are the key; what it raises is raised.
+            payload: of an entry without a context: whose table, and as what is known of it now.
+
+        Returns:
+            None if there is nothing that can: then each record has to be decoded.
+
+        Raises:
+            DataError, ConfigurationError: as `decode`.
+        """
+        ...
+
     def schema(self, payload: bytes, context: tuple[bytes, ...]) -> RowSchema:
-        """The columns of an entry's rows, for the driver: without decoding rows where possible.
+        """The columns of a record's rows, for the driver: without decoding rows where possible.
 
         Raises:
             DataError: as `decode`.
         """
         ...
+
+
+def single_entries(codec: RowCodec, entry: Entry) -> Iterator[Entry]:
+    """The records of a rows entry as entries of their own; mostly that is the entry itself.
+
+    Their numbers of rows are their share of the entry's.
+    """
+    records = codec.records(entry.payload)
+    if len(records) == 1:
+        yield entry
+        return
+    rows, total = max(entry.rows, len(records)), max(1, len(entry.payload))
+    position, given, size = entry.position, 0, 0
+    for number, (older, payload) in enumerate(records, 1):
+        size += len(payload)
+        # By bytes, at least one each, and in all as many as the entry has.
+        upto = number + (rows - len(records)) * size // total
+        yield entry._replace(
+            position=replace(position, offset=position.offset - older),
+            rows=upto - given,
+            payload=payload,
+        )
+        given = upto

@@ -6,11 +6,12 @@ Runs in the driver, over headers. Nothing is decoded but the rows of two tables 
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final, NamedTuple, Protocol
 
-from setl.codec.port import RowCodec
+from setl.codec.port import RowCodec, single_entries
 from setl.codec.statement import parse_statement
 from setl.config.routing import Route
 from setl.config.shadow_tables import Shadow
@@ -84,7 +85,7 @@ class ExtractCounts:
     """What became of the rows of a batch.
 
     Numbers of rows are estimates where the source is a binlog (see `Entry.rows`), so the more
-    telling ones are also given as numbers of entries, which are exact.
+    telling ones are also given as numbers of entries, in which several records may be joined.
 
     Attributes:
         rows: rows that are to be applied.
@@ -209,7 +210,7 @@ class Extractor:
         destinations, bound, state = self._destinations, self._bound, self._state
         rows_kind = EntryKind.ROWS
         # Runs once for every entry of the source, so it is kept to dictionary look-ups.
-        for entry in batch.entries:
+        for entry in batch.entries if bound is None else self._cut_at(bound, batch.entries):
             kind = entry.kind
             if kind is not rows_kind:
                 state = after_entry(state, kind)
@@ -218,7 +219,9 @@ class Extractor:
                 continue
             destination = destinations[entry.schema, entry.table]
             if isinstance(destination, _System):
-                state = self._system(entry, destination, state, bound, extracted)
+                # Each record is looked at: a mark may stand in front of another one.
+                for single in single_entries(self._codec, entry):
+                    state = self._system(single, destination, state, bound, extracted)
                 continue
             if not state.inside:
                 state = after_entry(state, kind)
@@ -239,6 +242,20 @@ class Extractor:
         counts.entries = len(routed)
         self._bound, self._state = bound, state
         return extracted
+
+    def _cut_at(self, bound: Checkpoint, entries: Iterable[Entry]) -> Iterator[Entry]:
+        """Entries, of which a run that is applied in part comes as its records.
+
+        When the stream was read before, its records may have been joined otherwise.
+        """
+        for entry in entries:
+            if entry.kind is EntryKind.ROWS and not bound.covers(entry):
+                first, *others = single_entries(self._codec, entry)
+                if others and bound.covers(first):
+                    yield first
+                    yield from others
+                    continue
+            yield entry
 
     def _system(
         self,

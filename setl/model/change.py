@@ -95,6 +95,16 @@ class TargetChanges:
     document: DocumentForm | None = None
     source: str = ""
 
+    def with_own_rows(self) -> TargetChanges:
+        """The same changes in lists of their own, to which others may be added."""
+        return replace(
+            self,
+            upserts=self.upserts[:],
+            deletes=self.deletes[:],
+            upsert_versions=self.upsert_versions[:],
+            delete_versions=self.delete_versions[:],
+        )
+
     def without_rows(self) -> TargetChanges:
         """Changes for the same target and columns, none yet."""
         return replace(self, upserts=[], deletes=[], upsert_versions=[], delete_versions=[])

@@ -20,11 +20,13 @@ class EntryKind(Enum):
 
 
 class Entry(NamedTuple):
-    """One record of the source stream. A NamedTuple, since one is made for every event.
+    """One record of the source stream, or a run: rows records of one table that follow each other.
+
+    A NamedTuple, since one is made for every record but those of runs.
 
     Attributes:
         kind: what it is.
-        position: where the stream goes on after it.
+        position: where the stream goes on after it; of a run, after its last record.
         timestamp: when the source committed it, seconds since 1970 UTC (whole seconds both in
             MySQL's binlog and in DTS).
         schema: schema (database) of the rows or the DDL, "" where there is none.
@@ -32,7 +34,8 @@ class Entry(NamedTuple):
         transaction: GTID of the transaction it belongs to, "" if unknown.
         rows: number of row changes in it; for binlog events an estimate of at least 1, since
             the exact number takes decoding.
-        payload: the record's bytes as they came; rows are decoded from it in Spark tasks. Of a
+        payload: the record's bytes as they came, those of a run one behind the other (see
+            `setl.codec.port.RowCodec.records`); rows are decoded from it in Spark tasks. Of a
             BEGIN in a binlog, the event, which says who wrote the transaction; else empty.
         context: other bytes that decoding needs, shared between entries (binlog: the
             FORMAT_DESCRIPTION and TABLE_MAP events).

@@ -8,6 +8,7 @@ import socket
 
 from arbiter.port import Arbiter
 from arbiter.values import PipelineId
+from setl.codec.binlog.runs import MOST_BYTES, MOST_EVENTS
 from setl.config.channel import (
     ChannelFile,
     DtsSource,
@@ -28,6 +29,7 @@ from setl.load.mysql.fence import MysqlFence
 from setl.load.port import Fence, SchemaChanges
 from setl.model.checkpoint import Checkpoint
 from setl.pipeline.leading import Leading
+from setl.select.binlog_stream import StreamLimits
 from setl.select.checkpoints.arbiter import ArbiterCheckpointStore, ArbiterNotes
 from setl.select.checkpoints.file import FileCheckpointStore
 from setl.select.checkpoints.kafka import KafkaCheckpointStore
@@ -44,6 +46,7 @@ from setl.select.port import CheckpointStore, Source
 
 _LOG = logging.getLogger(__name__)
 
+_SMALL_ROW = 64  # bytes, so that a run holds hardly more rows than a batch is to have
 _TURN_SECONDS = 5.0  # that a run waits for its first turn in a group before it goes on without
 
 
@@ -59,7 +62,12 @@ def source_of(pipeline: Pipeline, channel: str, nid: str) -> Source:
             )
         return DtsKafkaSource(config)
     server_id = config.server_id or replica_id(channel, pipeline.name, nid)
-    return MysqlBinlogSource(mysql_endpoint(config), server_id, config.start)
+    # A run goes into one batch whole, and to one task.
+    limits = StreamLimits(
+        run_events=min(MOST_EVENTS, pipeline.batch_rows),
+        run_bytes=min(MOST_BYTES, pipeline.batch_bytes, pipeline.batch_rows * _SMALL_ROW),
+    )
+    return MysqlBinlogSource(mysql_endpoint(config), server_id, config.start, limits)
 
 
 def schema_changes_of(

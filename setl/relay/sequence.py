@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from setl.codec.dts.relayed import HEARTBEAT, RelayPlace
-from setl.codec.port import RowCodec
+from setl.codec.port import RowCodec, single_entries
 from setl.errors import FatalError, SetlError
 from setl.model.checkpoint import Checkpoint
 from setl.model.entry import Entry, EntryKind
@@ -118,7 +118,12 @@ class Sequencer:
                 self._idle(entry)
                 continue
             try:
-                self._take(entry, result)
+                if entry.kind is EntryKind.ROWS:
+                    # Each event has a place of its own, however they were joined when read.
+                    for single in single_entries(self._codec, entry):
+                        self._take(single, result)
+                else:
+                    self._take(entry, result)
             except SetlError as error:
                 error.at(schema=entry.schema, table=entry.table, position=entry.position)
                 raise

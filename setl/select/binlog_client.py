@@ -1,32 +1,43 @@
-"""Which client reads a server's binlog: the native one, or where that refuses, our own."""
+"""The ports between a connection that streams a binlog and whoever reads its events."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, Protocol
+from typing import Protocol
 
-from mysql_event_stream import MesConnectionError, MesError, MesErrorCode, PollResult
+from mysql_event_stream import PollResult
 
-_EVENTS: Final = 256
 
-# Settings for which the native client refuses a server, and setl need not: what it decodes itself,
-# and GTIDs, without which only a server that replaced another cannot be read.
-_NO_MATTER: Final = (
-    "log_bin_compress",
-    "binlog_transaction_compression",
-    "binlog_row_value_options",
-    "gtid_mode",
-)
-_NO_ANSWER: Final = "Failed to query"  # the connection was lost before the setting was known
+class EventReader(Protocol):
+    """Takes the events of one stream, in order, each once. What it raises ends the stream."""
+
+    def read_rows(self, data: bytes, at: int, *, checksum: bool) -> int:
+        """Take what it can of a connection's bytes at `at`, where a packet begins.
+
+        Args:
+            data: packets, the last one perhaps in part.
+            at: where the next one begins.
+            checksum: whether events end with a checksum, which then is for this reader to check.
+
+        Returns:
+            Where the first packet begins that it leaves to `read`.
+        """
+        ...
+
+    def read(self, event: bytes, *, checksum: bool) -> None:
+        """Take an event, whose checksum was checked."""
+        ...
+
+    def heartbeat(self) -> None:
+        """The server is there and has nothing to send."""
+        ...
 
 
 class EventClient(Protocol):
-    """What reads raw events; the methods are those of `mysql_event_stream.BinlogClient`."""
+    """Reads the binlog of one server from one place. All but `stop` belong to one thread.
 
-    @property
-    def queued_bytes(self) -> int:
-        """Bytes that came and were not asked for yet."""
-        ...
+    Nothing is connected again by itself: whatever goes wrong ends the stream with an error.
+    """
 
     def connect(self) -> None:
         """Log in."""
@@ -36,8 +47,12 @@ class EventClient(Protocol):
         """Ask for the stream."""
         ...
 
-    def poll_batch(self, max_events: int = ...) -> Sequence[PollResult]:
-        """The events that have come; waits for one."""
+    def deliver(self, to: EventReader) -> None:
+        """Hand on the events that have come; waits for one."""
+        ...
+
+    def poll_batch(self) -> Sequence[PollResult]:
+        """The events that have come, one by one; waits for one."""
         ...
 
     def stop(self) -> None:
@@ -47,52 +62,3 @@ class EventClient(Protocol):
     def close(self) -> None:
         """Give everything back."""
         ...
-
-
-class FallbackClient:
-    """The native client, unless it refuses a server for what does not matter to setl.
-
-    It looks at the server's settings when it connects. Sessions may choose such a setting for
-    themselves, and then their events come through the native client as they are.
-    """
-
-    def __init__(self, native: EventClient, dump: EventClient) -> None:
-        """Neither is connected yet."""
-        self._client = native
-        self._dump = dump
-
-    @property
-    def queued_bytes(self) -> int:
-        """See `EventClient.queued_bytes`."""
-        return self._client.queued_bytes
-
-    def connect(self) -> None:
-        """See `EventClient.connect`."""
-        try:
-            self._client.connect()
-        except (MesError, MesConnectionError) as error:
-            if error.code != MesErrorCode.VALIDATION or not _no_matter(str(error)):
-                raise
-            self._client.close()
-            self._client = self._dump
-            self._client.connect()
-
-    def start(self) -> None:
-        """See `EventClient.start`."""
-        self._client.start()
-
-    def poll_batch(self, max_events: int = _EVENTS) -> Sequence[PollResult]:
-        """See `EventClient.poll_batch`."""
-        return self._client.poll_batch(max_events)
-
-    def stop(self) -> None:
-        """See `EventClient.stop`."""
-        self._client.stop()
-
-    def close(self) -> None:
-        """See `EventClient.close`."""
-        self._client.close()
-
-
-def _no_matter(text: str) -> bool:
-    return _NO_ANSWER not in text and any(name in text for name in _NO_MATTER)

@@ -1,8 +1,7 @@
 """A connection that streams a binlog as its events are, whatever the server's settings.
 
-`mysql_event_stream.BinlogClient` belongs to a library that decodes rows as well, and refuses
-servers that write what it cannot decode. What setl decodes itself is read here from such servers,
-at the same cost of about 3 µs an event. Protocol:
+Whoever reads looks at the bytes as they came: most of them are row events, which need no object
+of their own each. Protocol:
 https://dev.mysql.com/doc/dev/mysql-server/latest/page_protocol_com_binlog_dump_gtid.html and
 https://mariadb.com/kb/en/com_binlog_dump/.
 """
@@ -13,7 +12,7 @@ import contextlib
 import socket
 import struct
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from mysql_event_stream import MesConnectionError, MesError, MesErrorCode, PollResult
@@ -24,13 +23,16 @@ from setl.codec.binlog.gtid import MysqlGtids
 from setl.errors import FatalError, TransientError
 from setl.model.position import BinlogPosition
 from setl.mysql.connection import MysqlEndpoint, connect, translating
+from setl.select.binlog_client import EventReader
 
 _COM_BINLOG_DUMP: Final = 0x12
 _COM_BINLOG_DUMP_GTID: Final = 0x1E
 _THROUGH_GTID: Final = 4
-_ALL_EVENTS: Final = 2  # MariaDB leaves ANNOTATE_ROWS out without it, and MySQL does not know it
-MOST_OFFSET: Final = 0xFFFF_FFFF
-"""The last place that the older of the two commands can name."""
+_FLAGS: Final = 0  # 2 would have MariaDB send the statements (ANNOTATE_ROWS) that rows come from
+_MOST_OFFSET: Final = 0xFFFF_FFFF  # that the older of the two commands can name
+
+# Servers that do without one of these settings do as it says.
+_NEEDED: Final = {"binlog_format": "ROW", "binlog_row_image": "FULL"}
 
 _FULL_PACKET: Final = 0xFF_FFFF  # another one goes on with it
 _OK, _ERROR = 0x00, 0xFF
@@ -78,13 +80,9 @@ class DumpClient:
         self._connection: Connection[Any] | None = None
         self._socket: socket.socket | None = None
         self._checksum = False
-        self._data = bytearray()
+        self._data = b""
+        self._lacking = 0  # bytes that the event at the front lacks, as far as known
         self._error: MesError | MesConnectionError | FatalError | None = None
-
-    @property
-    def queued_bytes(self) -> int:
-        """Bytes that came and were not asked for yet."""
-        return len(self._data)
 
     def connect(self) -> None:
         """Log in. Raises what `setl.mysql.connection.connect` raises."""
@@ -96,40 +94,50 @@ class DumpClient:
 
         Raises:
             FatalError: the place cannot be asked for.
+            MesConnectionError: the server does not log whole rows.
             SetlError: the server does not answer.
         """
         connection, stream = self._connection, self._socket
         if connection is None or stream is None:
             raise TransientError("the source is not connected")
         mariadb = "mariadb" in str(vars(connection)["server_version"]).lower()
+        with translating(self._endpoint), connection.cursor() as cursor:
+            cursor.execute(_SETTINGS)
+            cursor.execute("SHOW GLOBAL VARIABLES LIKE 'binlog\\_%'")
+            found = {str(name).lower(): str(value) for name, value in cursor.fetchall()}
+            self._checksum = found.get("binlog_checksum", "NONE").upper() != "NONE"
+            if mariadb and isinstance(self._start, str):
+                cursor.execute("SET @slave_connect_state = %s", (self._start,))
+        _check(found)
+        command = self._command(mariadb=mariadb)
         with translating(self._endpoint):
-            with connection.cursor() as cursor:
-                cursor.execute(_SETTINGS)
-                cursor.execute("SELECT @@GLOBAL.binlog_checksum")
-                row = cursor.fetchone()
-                self._checksum = str(row[0]).upper() != "NONE" if row else False
-                if mariadb and isinstance(self._start, str):
-                    cursor.execute("SET @slave_connect_state = %s", (self._start,))
-            command = self._command(mariadb=mariadb)
             stream.settimeout(self._silence)
             stream.sendall(struct.pack("<I", len(command)) + command)
 
-    def poll_batch(self, max_events: int = 256) -> Sequence[PollResult]:
-        """The events that have come; waits for one.
+    def deliver(self, to: EventReader) -> None:
+        """Hand on all whole events that have come; waits for one.
 
         Raises:
             MesError, MesConnectionError: the server ends the stream with an error.
             TransientError: the connection is lost.
             FatalError: an event is too large.
+            SetlError: what `to` raises. What came before an error was handed on.
         """
+        while not self._pass_on(to):
+            self._receive()
+
+    def poll_batch(self) -> Sequence[PollResult]:
+        """The events that have come, one by one; waits for one. Raises what `deliver` raises."""
         if self._error is not None:
             raise self._error
-        found: list[PollResult] = []
-        while not found:
-            found = self._parse(max_events)
-            if not found:
-                self._receive()
-        return found
+        found = _Collected()
+        try:
+            self.deliver(found)
+        except (MesError, MesConnectionError, FatalError) as error:
+            if not found.events:
+                raise
+            self._error = error  # what came before it is still good
+        return found.events
 
     def stop(self) -> None:
         """End the connection, so that who waits for it is told; from any thread."""
@@ -152,14 +160,13 @@ class DumpClient:
         start, server = self._start, self._server_id
         if isinstance(start, str):
             if mariadb:
-                return struct.pack("<BIHI", _COM_BINLOG_DUMP, 4, _ALL_EVENTS, server)
+                return struct.pack("<BIHI", _COM_BINLOG_DUMP, 4, _FLAGS, server)
             gtids = MysqlGtids(start).encoded()
             head = struct.pack("<BHII", _COM_BINLOG_DUMP_GTID, _THROUGH_GTID, server, 0)
             return head + struct.pack("<QI", 4, len(gtids)) + gtids
         file = start.file.encode()
-        if start.offset <= MOST_OFFSET:
-            flags = _ALL_EVENTS if mariadb else 0
-            return struct.pack("<BIHI", _COM_BINLOG_DUMP, start.offset, flags, server) + file
+        if start.offset <= _MOST_OFFSET:
+            return struct.pack("<BIHI", _COM_BINLOG_DUMP, start.offset, _FLAGS, server) + file
         if mariadb:
             raise FatalError(
                 f"the binlog cannot be read from {start}: a MariaDB server cannot be asked for "
@@ -171,35 +178,37 @@ class DumpClient:
         return head + file + struct.pack("<QI", start.offset, 0)
 
     def _receive(self) -> None:
-        try:
-            piece = self._socket.recv(_PIECE) if self._socket is not None else b""
-        except OSError as error:
-            raise TransientError(f"the connection to the source was lost: {error}") from error
-        if not piece:
-            raise TransientError("the connection to the source was lost")
-        self._data += piece
+        """Wait for more bytes, and for all that the event at the front lacks."""
+        pieces, lacking = [self._data], max(1, self._lacking)
+        while lacking > 0:
+            try:
+                piece = self._socket.recv(_PIECE) if self._socket is not None else b""
+            except OSError as error:
+                raise TransientError(f"the connection to the source was lost: {error}") from error
+            if not piece:
+                raise TransientError("the connection to the source was lost")
+            pieces.append(piece)
+            lacking -= len(piece)
+        self._data = b"".join(pieces)
 
-    def _parse(self, max_events: int) -> list[PollResult]:
-        found: list[PollResult] = []
-        at = 0
+    def _pass_on(self, to: EventReader) -> bool:
+        """Hand on what is whole; returns whether there was anything."""
+        data, at = self._data, 0
         try:
-            while len(found) < max_events:
+            while True:
+                at = to.read_rows(data, at, checksum=self._checksum)
                 packet, end = self._packet(at)
                 if end == at:
-                    break
+                    return at > 0
                 at = end
-                found.append(self._event(packet))
-        except (MesError, MesConnectionError, FatalError) as error:
-            if not found:
-                raise
-            self._error = error  # what came before it is still good
-        del self._data[:at]
-        return found
+                self._event(packet, to)
+        finally:
+            self._data = data[at:]
 
     def _packet(self, at: int) -> tuple[bytes, int]:
         """What a packet holds, joined with those that go on with it, and where it ends."""
         data, parts, size = self._data, list[bytes](), 0
-        begin = at
+        begin, self._lacking = at, 0
         while at + 4 <= len(data):
             length = int.from_bytes(data[at : at + 3], "little")
             size += length
@@ -207,11 +216,12 @@ class DumpClient:
                 raise self._too_large(begin + 4)
             end = at + 4 + length
             if end > len(data):
+                self._lacking = end - len(data)
                 break
-            parts.append(bytes(data[at + 4 : end]))
+            parts.append(data[at + 4 : end])
             at = end
             if length < _FULL_PACKET:
-                return b"".join(parts), at
+                return parts[0] if len(parts) == 1 else b"".join(parts), at
         return b"", begin
 
     def _too_large(self, at: int) -> FatalError:
@@ -221,7 +231,7 @@ class DumpClient:
             hint="Move the position past it and repair the table by a new load",
         )
 
-    def _event(self, packet: bytes) -> PollResult:
+    def _event(self, packet: bytes, to: EventReader) -> None:
         if packet[:1] != bytes([_OK]):
             raise _ended(packet)
         event = packet[1:]
@@ -235,8 +245,35 @@ class DumpClient:
             if zlib.crc32(event[:-CHECKSUM_BYTES]) != expected:
                 raise MesError(f"CRC32 mismatch in an event of type {kind}", MesErrorCode.CHECKSUM)
         if kind in _HEARTBEATS:
-            return PollResult(data=None, is_heartbeat=True, checksum_enabled=False)
-        return PollResult(data=event, is_heartbeat=False, checksum_enabled=self._checksum)
+            to.heartbeat()
+        else:
+            to.read(event, checksum=self._checksum)
+
+
+class _Collected(EventReader):
+    """Keeps events as they are."""
+
+    def __init__(self) -> None:
+        self.events: list[PollResult] = []
+
+    def read_rows(self, data: bytes, at: int, *, checksum: bool) -> int:  # noqa: ARG002
+        return at
+
+    def read(self, event: bytes, *, checksum: bool) -> None:
+        self.events.append(PollResult(event, is_heartbeat=False, checksum_enabled=checksum))
+
+    def heartbeat(self) -> None:
+        self.events.append(PollResult(None, is_heartbeat=True, checksum_enabled=False))
+
+
+def _check(settings: Mapping[str, str]) -> None:
+    """Refuse a server whose sessions log anything but whole rows, unless they choose to."""
+    for name, needed in _NEEDED.items():
+        value = settings.get(name, needed)
+        if value.upper() != needed:
+            raise MesConnectionError(
+                f"{name} must be {needed}, got {value}", MesErrorCode.VALIDATION
+            )
 
 
 def _ended(packet: bytes) -> MesConnectionError:

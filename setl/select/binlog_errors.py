@@ -1,4 +1,4 @@
-"""What the errors of the native binlog client mean. They are told apart here and nowhere else."""
+"""What the errors of a binlog stream mean. They are told apart here and nowhere else."""
 
 from __future__ import annotations
 
@@ -7,9 +7,6 @@ from typing import Final
 from mysql_event_stream import MesConnectionError, MesError, MesErrorCode
 
 from setl.errors import ConfigurationError, FatalError, SetlError, TransientError
-
-DROPPED: Final = "Failed to read binlog stream packet"
-"""How the client says that a connection ended, whatever the reason."""
 
 # Texts of error 1236, by which servers say that a place is not in their binlogs:
 # https://mariadb.com/kb/en/mariadb-error-code-reference/ and rpl_binlog_sender.cc of MySQL.

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from pymysql.connections import Connection
-from pymysql.err import OperationalError
 
 from setl.codec.binlog.gtid import mariadb_missing, same_gtids
 from setl.errors import ConfigurationError, PositionLostError
@@ -192,23 +191,6 @@ class BinlogServer:
         self.check(place)
         gtid = self.gtid_at(place)
         return BinlogPosition(file, offset, gtid, BinlogOrigin(self.identity()))
-
-    def event_size(self, position: BinlogPosition) -> int:
-        """Bytes of the event that begins at `position`; 0 if there is none, or it may not be known.
-
-        Raises:
-            TransientError: the server cannot be reached.
-        """
-        with self._session() as session:
-            try:
-                row = session.row(
-                    "SHOW BINLOG EVENTS IN %s FROM %s LIMIT 1", position.file, position.offset
-                )
-            except OperationalError as error:
-                _LOG.info("%s: cannot look at %s: %s", self._endpoint, position, error)
-                return 0
-            # Log_name, Pos, Event_type, Server_id, End_log_pos, Info
-            return int(row[4]) - int(row[1]) if row else 0
 
     def lost(self, message: str, position: BinlogPosition) -> PositionLostError:
         """The final error that a position is gone (I8)."""

@@ -113,7 +113,6 @@ class MysqlBinlogSource:
             position,
             limits=self._limits,
             server=self._server,
-            clock=self._clock,
         )
         with self._lock:
             self._stream = stream

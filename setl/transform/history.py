@@ -25,7 +25,7 @@ from setl.model.conflict import (
 )
 from setl.model.schema import RowSchema
 from setl.transform.columns import ColumnPlan, key_indexes
-from setl.transform.work import TransformPlan, WorkItem, codec_named
+from setl.transform.work import TransformPlan, WorkItem, codec_named, single_items
 
 _FULL_IMAGES = "Set binlog_row_image=FULL at the source, or subscribe to all columns"
 
@@ -211,27 +211,30 @@ def taken_apart(plan: TransformPlan, items: list[WorkItem]) -> Apart:
     """
     if not plan.router.decides:
         return Apart(items, [])
-    decode = codec_named(plan.codec).decode
+    codec = codec_named(plan.codec)
+    decode = codec.decode
     rest: list[WorkItem] = []
     found = Histories(plan.router)
     rows = redelivered = 0
     for item in items:
         if item.table == CONFLICT_TABLE:
-            found.tell(item.decoded or decode(item.payload, item.context), item.version)
+            for said in single_items(codec, (item,)):
+                found.tell(said.decoded or decode(said.payload, said.context), said.version)
             continue
         routes = [r for r in plan.router.route(*item.table) if r.index in item.routes]
         contested = [route for route in routes if route.conflict is not None]
         if not contested:
             rest.append(item)
             continue
-        decoded = item.decoded or decode(item.payload, item.context)
-        for route in contested:
-            found.add(route, decoded, item.version)
         others = tuple(r.index for r in routes if r.conflict is None)
         if others:
             rest.append(item._replace(routes=others))
-            continue
-        rows += len(decoded.images)
-        if item.version <= plan.applied_through:
-            redelivered += len(decoded.images)
+        for single in single_items(codec, (item,)):
+            decoded = single.decoded or decode(single.payload, single.context)
+            for route in contested:
+                found.add(route, decoded, single.version)
+            if not others:
+                rows += len(decoded.images)
+                if single.version <= plan.applied_through:
+                    redelivered += len(decoded.images)
     return Apart(rest, found.collected(), rows, redelivered)

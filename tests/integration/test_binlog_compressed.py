@@ -152,7 +152,7 @@ def test_our_own_client_gets_the_same_events_as_the_native_one(mariadb_a, sandbo
         f"UPDATE {table} SET v = 'y'",
     )
     end = end_of(connection)
-    assert dumped(mariadb_a, start, end) == raw_events(mariadb_a, start, end)
+    assert dumped(mariadb_a, start, end) == without_statements(mariadb_a, start, end)
 
 
 def test_events_larger_than_a_packet(mariadb_a, sandbox):
@@ -170,7 +170,7 @@ def test_events_larger_than_a_packet(mariadb_a, sandbox):
             end = end_of(other)
         events = dumped(mariadb_a, start, end)
         assert max(len(e) for e, _ in events) > 1 << 24
-        assert events == raw_events(mariadb_a, start, end)
+        assert events == without_statements(mariadb_a, start, end)
         small = DumpClient(endpoint_of(mariadb_a), 4721, start, silence=10, event_bytes=1 << 20)
         with pytest.raises(Exception, match="larger than the 1048576 that are accepted"):
             _dump(small, end)
@@ -203,6 +203,11 @@ def test_stopping_wakes_whoever_waits(mariadb_a, sandbox):
     assert time.monotonic() - began < 10
 
 
+def without_statements(server, start, end):
+    """The same by the native client, which asks MariaDB for the statements of rows too."""
+    return [found for found in raw_events(server, start, end) if found[0][4] != 160]
+
+
 def dumped(server, start, end):
     """(event, checksum) of everything between two positions, by our own client."""
     identity = 4724 + uuid.uuid4().int % 1000
@@ -216,7 +221,7 @@ def _dump(client, end):
         client.connect()
         client.start()
         while True:
-            for result in client.poll_batch(64):
+            for result in client.poll_batch():
                 if result.data is None:
                     continue
                 events.append((result.data, result.checksum_enabled))

@@ -17,6 +17,7 @@ from setl.codec.binlog.table_map import TableMap, value_bytes
 
 _SAMPLE_ROWS: Final = 8  # rows measured at the front of an event
 _SAMPLE_EVERY: Final = 64  # events of one table between two measurements
+_ONE: Final = 1.5  # rows of an event, from where on it is taken to hold more than one
 _FIRST_COMPRESSED: Final = min(COMPRESSED_ROWS)
 
 
@@ -32,30 +33,50 @@ class RowEstimate:
         self._average = 0.0
         self._next_sample = 0
 
-    def rows(self, event: bytes, event_type: int, *, checksum: bool) -> int:
-        """Estimated row changes in a ROWS event, at least 1.
+    def rows(self, events: Sequence[bytes], size: int, *, checksum: bool) -> int:
+        """Estimated row changes in ROWS events of one table, at least one for each.
+
+        Args:
+            events: the events; only one if it is compressed.
+            size: their bytes.
+            checksum: whether each ends with a checksum.
 
         Raises:
             ValueError, LookupError: it is compressed, and cannot be uncompressed.
         """
-        if event_type >= _FIRST_COMPRESSED:
-            return self._compressed_rows(event, checksum=checksum)
-        size = len(event) - (4 if checksum else 0)
-        update = event_type in UPDATES
+        first, count = events[0], len(events)
+        kind = first[4]
+        if count > 1:
+            kinds = {event[4] for event in events}
+            if not (kinds <= UPDATES or kinds.isdisjoint(UPDATES)):
+                return self._mixed(events, checksum=checksum)
+        if kind >= _FIRST_COMPRESSED:
+            return self._compressed_rows(first, checksum=checksum)
+        update = kind in UPDATES
         # Header, table id and flags, and in version 2 an empty block of extra data.
-        front = HEADER_BYTES + (10 if event_type >= 30 else 8)
-        if self._next_sample == 0:
+        front = HEADER_BYTES + (10 if kind >= 30 else 8)
+        if self._next_sample <= 0:
             self._next_sample = _SAMPLE_EVERY
-            self._measure(event[:size], front, update=update)
-        self._next_sample -= 1
+            self._measure(first[:-4] if checksum else first, front, update=update)
+        self._next_sample -= count
         bitmaps = (len(self._values) + 7) // 8 * (2 if update else 1)
-        images = (size - front - 1 - bitmaps) / (self._average or 1.0)
-        return max(1, round(images / 2 if update else images))
+        overhead = front + 1 + bitmaps + (4 if checksum else 0)
+        images = (size - count * overhead) / (self._average or 1.0)
+        each = (images / 2 if update else images) / count
+        # Events of one row each are told by their average better than by the sum of their bytes.
+        return count if each < _ONE else round(each * count)
+
+    def _mixed(self, events: Sequence[bytes], *, checksum: bool) -> int:
+        """Updates have two images of each row, the others one."""
+        updates = [event for event in events if event[4] in UPDATES]
+        others = [event for event in events if event[4] not in UPDATES]
+        parts = ((part, sum(map(len, part))) for part in (updates, others))
+        return sum(self.rows(part, size, checksum=checksum) for part, size in parts)
 
     def _compressed_rows(self, event: bytes, *, checksum: bool) -> int:
-        if self._next_sample == 0:
+        if self._next_sample <= 0:
             plain = inflated_rows(event, checksum=checksum)
-            return self.rows(plain, plain[4], checksum=False)
+            return self.rows((plain,), len(plain), checksum=False)
         self._next_sample -= 1
         images = images_bytes(event) / (self._average or 1.0)
         return max(1, round(images / 2 if COMPRESSED_ROWS[event[4]] in UPDATES else images))

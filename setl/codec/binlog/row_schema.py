@@ -123,6 +123,7 @@ class TableDetail(NamedTuple):
     schema: RowSchema
     columns: tuple[WireColumn, ...]
     details: tuple[ColumnDetail, ...]
+    nullable: int = -1  # a bit for each column that may be NULL
 
 
 def described_table(context: tuple[bytes, ...]) -> TableDetail:
@@ -193,7 +194,7 @@ def describe_table(table: TableMap, *, mariadb: bool) -> TableDetail:
         for i, (column, name) in enumerate(zip(columns, names, strict=True))
     )
     schema = RowSchema(table.schema, table.table, tuple(d.column for d in details), key)
-    return TableDetail(schema, columns, details)
+    return TableDetail(schema, columns, details, table.nullable)
 
 
 def _detail(

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import struct
-import zlib
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
+from setl.codec.binlog.column_reading import DAMAGED, column_codes
 from setl.codec.binlog.event import (
     CHECKSUM_BYTES,
     COMPRESSED_ROWS,
@@ -22,40 +21,18 @@ from setl.codec.binlog.event import (
 )
 from setl.codec.binlog.inflation import inflated_rows
 from setl.codec.binlog.partial_update import partial_images
-from setl.codec.binlog.row_schema import (
-    CHECK_BINLOG,
-    ColumnDetail,
-    damaged_description,
-    described_table,
-)
-from setl.codec.binlog.table_map import ColumnType, WireColumn
-from setl.codec.binlog.value_number import (
-    Reader,
-    bit_reader,
-    decimal_reader,
-    float_reader,
-    integer_reader,
-    year,
-)
-from setl.codec.binlog.value_text import (
-    PREFIXED,
-    decompressed,
-    enum_reader,
-    json_value,
-    padded,
-    piece_reader,
-    set_reader,
-)
-from setl.codec.binlog.value_time import MOMENTS, time_reader
-from setl.codec.charset import decoder
+from setl.codec.binlog.row_scanner import TableRows, TableScanner
+from setl.codec.binlog.row_schema import CHECK_BINLOG, damaged_description, described_table
+from setl.codec.binlog.runs import records_of
+from setl.codec.binlog.table_map import ColumnType
+from setl.codec.binlog.value_number import Reader
+from setl.codec.binlog.value_text import piece_reader
+from setl.codec.scanning import RowScanner
 from setl.errors import DataError
 from setl.model.change import ABSENT, DecodedRows, Op, Row, Value
-from setl.model.schema import Kind, RowSchema
+from setl.model.schema import RowSchema
 
 _TABLES_KEPT: Final = 1024
-
-# What reading damaged bytes raises.
-DAMAGED: Final = (struct.error, LookupError, ValueError, zlib.error)
 
 
 class _Decoder(NamedTuple):
@@ -64,17 +41,24 @@ class _Decoder(NamedTuple):
     schema: RowSchema
     readers: tuple[Reader, ...]
     json: tuple[tuple[int, Reader], ...]  # JSON columns, and readers that leave values as they are
+    rows: TableRows | None  # None where each value is to be read by its reader
 
 
 class BinlogRowCodec:
     """A `setl.codec.port.RowCodec` for entries of `BinlogHeaderReader`.
 
     The context of an entry is its FORMAT_DESCRIPTION and its TABLE_MAP event. Values are
-    decoded straight into their normal form, with one function for each column.
+    decoded straight into their normal form: images that hold all columns by code made for the
+    table, others with one function for each column.
     """
 
     def __init__(self) -> None:
         self._decoders: dict[tuple[bytes, ...], _Decoder] = {}
+        self._scanners: dict[tuple[tuple[bytes, ...], tuple[int, ...]], TableScanner] = {}
+
+    def records(self, payload: bytes) -> Sequence[tuple[int, bytes]]:
+        """See `setl.codec.port.RowCodec.records`; a run of events holds several."""
+        return records_of(payload)
 
     def decode(self, payload: bytes, context: tuple[bytes, ...]) -> DecodedRows:
         """See `setl.codec.port.RowCodec.decode`."""
@@ -100,15 +84,30 @@ class BinlogRowCodec:
         """See `setl.codec.port.RowCodec.schema`; the TABLE_MAP event says it all."""
         return (self._decoders.get(context) or self._learn(context)).schema
 
+    def scanner(
+        self,
+        context: tuple[bytes, ...],
+        key: Callable[[RowSchema], tuple[int, ...]],
+        payload: bytes = b"",  # noqa: ARG002 - the context says it all
+    ) -> RowScanner | None:
+        """See `setl.codec.port.RowCodec.scanner`."""
+        table = self._decoders.get(context) or self._learn(context)
+        if table.rows is None:
+            return None
+        place = (context, key(table.schema))
+        known = self._scanners.get(place)
+        if known is None:
+            checksum = has_checksums(context[0])
+            known = TableScanner(table.rows, table.schema, place[1], checksum=checksum)
+            if len(self._scanners) >= _TABLES_KEPT:
+                self._scanners.clear()
+            self._scanners[place] = known
+        return known
+
     def _learn(self, context: tuple[bytes, ...]) -> _Decoder:
         table = described_table(context)
         try:
-            readers = tuple(
-                [
-                    value_reader(column, detail)
-                    for column, detail in zip(table.columns, table.details, strict=True)
-                ]
-            )
+            codes = column_codes(table)
         except DAMAGED as error:
             raise damaged_description(error) from error
         json = tuple(
@@ -116,7 +115,8 @@ class BinlogRowCodec:
             for i, column in enumerate(table.columns)
             if column.type == ColumnType.JSON
         )
-        known = _Decoder(table.schema, readers, json)
+        readers = tuple(code.read for code in codes)
+        known = _Decoder(table.schema, readers, json, TableRows.of(codes))
         if len(self._decoders) >= _TABLES_KEPT:
             self._decoders.clear()
         self._decoders[context] = known
@@ -140,7 +140,7 @@ def _decode_event(event: bytes, table: _Decoder, *, checksum: bool) -> DecodedRo
             json = [column for column, _ in table.json]
             images = partial_images(event, at, end, raw, json, present=present, after=after)
         else:
-            images = _images(event, at, end, (table.readers, present), (table.readers, after))
+            images = _images(event, at, end, table, present, after)
         pairs: list[tuple[Row | None, Row | None]] = list(
             zip(images[::2], images[1::2], strict=True)
         )
@@ -149,7 +149,7 @@ def _decode_event(event: bytes, table: _Decoder, *, checksum: bool) -> DecodedRo
         return DecodedRows(table.schema, Op.UPDATE, pairs)
     if kind in INSERTS and present != (1 << count) - 1:
         raise _unsaid("an insert leaves columns out, whose defaults are not known")
-    images = _images(event, at, end, (table.readers, present))
+    images = _images(event, at, end, table, present)
     if kind in INSERTS:
         return DecodedRows(table.schema, Op.INSERT, [(None, image) for image in images])
     if kind in DELETES:
@@ -193,11 +193,24 @@ def _bitmap(event: bytes, at: int, count: int) -> tuple[int, int]:
     return int.from_bytes(event[at:end], "little"), end
 
 
-def _images(event: bytes, at: int, end: int, *sides: tuple[Sequence[Reader], int]) -> list[Row]:
-    """All images of an event; for an update those before and after take turns."""
+def _images(event: bytes, at: int, end: int, table: _Decoder, *sides: int) -> list[Row]:
+    """All images of an event; for an update those before and after take turns.
+
+    Args:
+        event: the event.
+        at: where they begin.
+        end: where they end.
+        table: their table.
+        sides: for each that takes turns, a bit for each column that is there.
+    """
+    readers = table.readers
+    every = (1 << len(readers)) - 1
+    if table.rows is not None and all(present == every for present in sides):
+        # Where that fails, readers say which column it is, or that it makes sense after all.
+        with contextlib.suppress(*DAMAGED):
+            return table.rows.images(event, at, end)
     plans = [
-        (None, readers) if present == (1 << len(readers)) - 1 else _partial(readers, present)
-        for readers, present in sides
+        (None, readers) if present == every else _partial(readers, present) for present in sides
     ]
     images: list[Row] = []
     append = images.append
@@ -258,57 +271,5 @@ def _broken_column(event: bytes, table: _Decoder, *, checksum: bool) -> str:
 
     readers = tuple(watched(n, r) for n, r in zip(names, table.readers, strict=True))
     with contextlib.suppress(*DAMAGED):
-        _decode_event(event, table._replace(readers=readers), checksum=checksum)
+        _decode_event(event, table._replace(readers=readers, rows=None), checksum=checksum)
     return current
-
-
-_NUMBERS: Final[dict[Kind, Callable[[WireColumn], Reader]]] = {
-    Kind.DECIMAL: decimal_reader,
-    Kind.FLOAT: lambda column: float_reader(column.type),
-    Kind.YEAR: lambda _: year,
-    Kind.BIT: bit_reader,
-}
-
-
-def value_reader(column: WireColumn, detail: ColumnDetail) -> Reader:
-    """The function that reads one column's values.
-
-    Raises:
-        DataError: the column's character set is not known.
-    """
-    kind = detail.column.kind
-    if kind in PREFIXED:
-        return piece_reader(column, _conversion(column, detail))
-    if kind in MOMENTS:
-        return time_reader(column)
-    if kind is Kind.INTEGER:
-        return integer_reader(column.type, unsigned=detail.column.unsigned)
-    if kind in (Kind.ENUM, Kind.SET):
-        return (enum_reader if kind is Kind.ENUM else set_reader)(column, detail.labels)
-    return _NUMBERS[kind](column)
-
-
-def _conversion(column: WireColumn, detail: ColumnDetail) -> Callable[[bytes], Value]:
-    kind = detail.column.kind
-    convert: Callable[[bytes], Value]
-    if kind is Kind.JSON:
-        convert = json_value
-    elif kind is Kind.TEXT:
-        try:
-            convert = decoder(detail.charset)
-        except ValueError as error:
-            raise DataError(
-                f"column {detail.column.name} has a collation that is not known",
-                hint="Leave the column's table out, or change its collation",
-                column=detail.column.name,
-            ) from error
-    elif kind is Kind.BINARY and column.type == ColumnType.STRING:
-        convert = padded(column.length)
-    else:
-        convert = bytes
-    if column.type in (
-        ColumnType.MARIADB_BLOB_COMPRESSED,
-        ColumnType.MARIADB_VARCHAR_COMPRESSED,
-    ):
-        return decompressed(convert)
-    return convert

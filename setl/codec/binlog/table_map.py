@@ -107,12 +107,14 @@ class TableMap(NamedTuple):
         table: the table.
         columns: layout of each column.
         optional: the optional metadata, which `setl.codec.binlog.row_schema` reads.
+        nullable: a bit for each column that may be NULL, the first column's lowest.
     """
 
     schema: str
     table: str
     columns: tuple[WireColumn, ...]
     optional: bytes
+    nullable: int = -1
 
 
 def parse_table_map(body: bytes) -> TableMap:
@@ -128,10 +130,11 @@ def parse_table_map(body: bytes) -> TableMap:
     types = body[at : at + count]
     size, at = packed_integer(body, at + count)
     columns = _columns(types, body[at : at + size])
-    at += size + (count + 7) // 8  # the bits say which columns may be NULL
+    bits = body[at + size : at + size + (count + 7) // 8]
+    at += size + (count + 7) // 8
     if len(types) != count or at > len(body):
         raise ValueError("the event ends too early")
-    return TableMap(schema, table, columns, body[at:])
+    return TableMap(schema, table, columns, body[at:], int.from_bytes(bits, "little"))
 
 
 def table_map_body(event: bytes, *, checksum: bool) -> bytes:

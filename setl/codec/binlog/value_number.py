@@ -113,7 +113,7 @@ def decimal_reader(column: WireColumn) -> Reader:
     ``decimal2bin`` in the server.
     """
     scale = column.scale
-    groups = _digit_groups(column.length - scale, scale)
+    groups = digit_groups(column.length - scale, scale)
     size = digit_bytes(column.length - scale) + digit_bytes(scale)
     bits = size * 8
     sign_bit = 1 << (bits - 1)
@@ -136,7 +136,7 @@ def decimal_reader(column: WireColumn) -> Reader:
     return read
 
 
-def _digit_groups(whole: int, scale: int) -> list[tuple[int, int, int]]:
+def digit_groups(whole: int, scale: int) -> list[tuple[int, int, int]]:
     """Where each group of digits lies, as (shift, mask, power of ten)."""
     sizes = [whole % 9] if whole % 9 else []
     sizes += [9] * (whole // 9 + scale // 9)

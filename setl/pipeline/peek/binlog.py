@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from zlib import crc32
 
-from setl.clock import Clock, SystemClock
 from setl.codec.binlog.rows import BinlogRowCodec
+from setl.codec.port import single_entries
 from setl.config.channel import MysqlSource
 from setl.config.connections import mysql_endpoint
 from setl.errors import ConfigurationError, DataError
@@ -51,7 +51,6 @@ class BinlogPeek:
         server_id: int,
         *,
         limits: StreamLimits | None = None,
-        clock: Clock | None = None,
     ) -> None:
         """Nothing is connected yet.
 
@@ -59,12 +58,10 @@ class BinlogPeek:
             binlog: of which server.
             server_id: see `peek_id`.
             limits: bounds of time and memory.
-            clock: for the limit of silence.
         """
         self._config = binlog.config
         self._server_id = server_id
         self._limits = limits or StreamLimits()
-        self._clock = clock or SystemClock()
         self._stream: BinlogStream | None = None
         self._codec = BinlogRowCodec()
 
@@ -104,7 +101,6 @@ class BinlogPeek:
             start,
             limits=self._limits,
             server=server,
-            clock=self._clock,
         )
         stream.open()
         return self._read(stream, end)
@@ -127,6 +123,10 @@ class BinlogPeek:
         if entry.kind is not EntryKind.ROWS:
             yield _seen(entry, entry.kind.name)
             return
+        for single in single_entries(self._codec, entry):
+            yield from self._rows(single)
+
+    def _rows(self, entry: Entry) -> Iterator[SeenRecord]:
         try:
             for change in typed_changes(self._codec.decode(entry.payload, entry.context)):
                 yield replace(_seen(entry, change.op.name), change=change)

@@ -136,14 +136,18 @@ class EventWriter:
     def xa_prepare(self):
         return self.event(38, b"\0" + struct.pack("<III", 1, 1, 0) + b"a")
 
-    def table_map(self, columns, *, schema="shop", table="orders", table_id=9, optional=b""):
-        """`columns` are (type, metadata bytes) pairs."""
+    def table_map(
+        self, columns, *, schema="shop", table="orders", table_id=9, optional=b"", nullable=-1
+    ):
+        """`columns` are (type, metadata bytes) pairs; `nullable` has a bit for each."""
         body = struct.pack("<IHH", table_id, 0, 1)
         body += bytes([len(schema.encode())]) + schema.encode() + b"\0"
         body += bytes([len(table.encode())]) + table.encode() + b"\0"
         metadata = b"".join(m for _, m in columns)
         body += packed(len(columns)) + bytes(t for t, _ in columns)
-        body += packed(len(metadata)) + metadata + b"\xff" * ((len(columns) + 7) // 8)
+        width = (len(columns) + 7) // 8
+        bits = nullable & (1 << 8 * width) - 1
+        body += packed(len(metadata)) + metadata + bits.to_bytes(width, "little")
         return self.event(19, body + optional)
 
     def rows(self, kind, count, images, *, table_id=9, present=None, extra=b""):

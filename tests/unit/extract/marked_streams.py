@@ -51,10 +51,16 @@ class ByPayload:
         self.known[payload] = DecodedRows(schema, op, [(before, after)])
         return payload
 
+    def records(self, payload):
+        return ((0, payload),)
+
     def decode(self, payload, context):
         if payload not in self.known:
             raise DataError(f"decoded a row that is not of a system table: {payload!r}")
         return self.known[payload]
+
+    def scanner(self, context, key, payload=b""):
+        return None
 
     def schema(self, payload, context):
         return self.decode(payload, context).schema

@@ -120,6 +120,9 @@ class Binlog:
 
     # ---- RowCodec
 
+    def records(self, payload):
+        return ((0, payload),)
+
     def decode(self, payload, context):
         return self.changes[payload]
 

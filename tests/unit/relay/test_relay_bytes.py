@@ -141,3 +141,20 @@ def test_rows_that_move_leave_one_partition_and_come_to_another():
             state ^= {image for image in (before, after) if image is not None}
     assert state == {(n,) for n in (4, 5, 6, 100, 101, 102, 103)}
     assert ["delete", "insert"] in [[a[1], b[1]] for a, b in pairwise(rows)]
+
+
+def test_events_that_are_joined_give_the_same_records():
+    writer = EventWriter()
+    events = [*writer.opening(), writer.gtid(42), writer.query("BEGIN")]
+    for number in range(40):
+        events.append(writer.table_map([(3, b"")], table="orders", optional=names("id") + _KEY))
+        events.append(writer.rows(30, 1, whole(number, number + 100)))
+        writer.seconds += number == 20
+    events.append(writer.xid())
+    alone, _ = entries_of(events, START)
+    expected = sequencer("key", 3).records(alone)
+    assert expected.rows == 80
+    for run_events in (3, 1000):
+        joined, _ = entries_of(events, START, run_events=run_events)
+        assert len(joined) < len(alone)
+        assert sequencer("key", 3).records(joined) == expected

@@ -8,16 +8,14 @@ from typing import Any, cast
 import pytest
 from mysql_event_stream import MesConnectionError, MesError, MesErrorCode
 
-from setl.clock import SystemClock
 from setl.codec.binlog.gtid import MysqlGtids
 from setl.errors import FatalError, TransientError
 from setl.model.entry import EntryKind
 from setl.model.position import BinlogPosition
 from setl.mysql.connection import MysqlEndpoint
 from setl.select import binlog_dump
-from setl.select.binlog_client import FallbackClient
 from setl.select.binlog_dump import DumpClient
-from setl.select.binlog_stream import BinlogStream, StreamLimits, open_client
+from setl.select.binlog_stream import BinlogStream, StreamLimits
 from tests.unit.codec.binlog_events import EventWriter, names
 
 DB = MysqlEndpoint("db1", 3306, "u", "p")
@@ -28,10 +26,10 @@ SOURCE = "9d437549-9a4c-11ea-9659-9efc635af2ae"
 class Server:
     """The far end of a connection that has logged in, which sends what it is told."""
 
-    def __init__(self, version="8.4.3", checksum="CRC32"):
+    def __init__(self, version="8.4.3", checksum="CRC32", **settings):
         self.near, self.far = socket.socketpair()
         self._sock, self.server_version = self.near, version
-        self._row = (checksum,)
+        self.settings = {"binlog_checksum": checksum, **settings}
         self.asked = []
 
     # ---- what is used of pymysql's connection
@@ -48,8 +46,8 @@ class Server:
     def execute(self, statement, values=None):
         self.asked.append((statement, values))
 
-    def fetchone(self):
-        return self._row
+    def fetchall(self):
+        return self.settings.items()
 
     # ---- the protocol
 
@@ -94,8 +92,8 @@ def test_a_place_is_asked_for_as_servers_expect_it(dumping):
     _, server = dumping()
     assert server.command() == struct.pack("<BIHI", 0x12, 4, 0, 4711) + b"binlog.000007"
     _, server = dumping(version="10.11.6-MariaDB-log")
-    # With the flag that MariaDB needs to send all events, so that their sizes add up.
-    assert server.command() == struct.pack("<BIHI", 0x12, 4, 2, 4711) + b"binlog.000007"
+    # Without the flag with which MariaDB sends every statement beside its rows.
+    assert server.command() == struct.pack("<BIHI", 0x12, 4, 0, 4711) + b"binlog.000007"
 
 
 def test_a_place_beyond_four_gibibytes(dumping):
@@ -105,8 +103,6 @@ def test_a_place_beyond_four_gibibytes(dumping):
     assert server.command() == expected + struct.pack("<QI", 5 << 30, 0)
     with pytest.raises(FatalError, match="beyond 4 GiB"):
         dumping(place, version="10.11.6-MariaDB")
-    assert isinstance(open_client(DB, 4711, StreamLimits(), place), DumpClient)
-    assert isinstance(open_client(DB, 4711, StreamLimits(), PLACE), FallbackClient)
 
 
 def test_a_start_by_gtids(dumping):
@@ -116,7 +112,7 @@ def test_a_start_by_gtids(dumping):
     expected = struct.pack("<BHII", 0x1E, 4, 4711, 0) + struct.pack("<QI", 4, len(gtids)) + gtids
     assert server.command() == expected
     _, server = dumping("0-1-5", version="10.11.6-MariaDB")
-    assert server.command() == struct.pack("<BIHI", 0x12, 4, 2, 4711)
+    assert server.command() == struct.pack("<BIHI", 0x12, 4, 0, 4711)
     assert ("SET @slave_connect_state = %s", ("0-1-5",)) in server.asked
 
 
@@ -135,10 +131,9 @@ def test_events_come_whole_however_they_arrive(dumping, most):
     thread.start()
     got = []
     while len(got) < len(events):
-        got += client.poll_batch(2)
+        got += client.poll_batch()
     thread.join()
     assert [(r.data, r.checksum_enabled) for r in got] == [(e, True) for e in events]
-    assert client.queued_bytes == 0
 
 
 def test_an_event_in_several_packets(dumping, monkeypatch):
@@ -216,74 +211,30 @@ def test_events_beyond_the_limit_are_refused(dumping):
         client.poll_batch()
 
 
-class Native:
-    """A native client that refuses a server, or not."""
-
-    queued_bytes = 0
-
-    def __init__(self, error=None):
-        self.error = error
-        self.did = []
-
-    def connect(self):
-        self.did.append("connect")
-        if self.error is not None:
-            raise self.error
-
-    def start(self):
-        self.did.append("start")
-
-    def stop(self):
-        self.did.append("stop")
-
-    def close(self):
-        self.did.append("close")
-
-    def poll_batch(self, max_events: int = 7) -> Any:
-        return [max_events]
+@pytest.mark.parametrize(
+    ("setting", "value"), [("binlog_format", "MIXED"), ("binlog_row_image", "MINIMAL")]
+)
+def test_a_server_that_does_not_log_whole_rows_is_refused(dumping, setting, value):
+    with pytest.raises(MesConnectionError, match=f"{setting} must be .*, got {value}") as caught:
+        dumping(**{setting: value})
+    assert caught.value.code == MesErrorCode.VALIDATION
 
 
 @pytest.mark.parametrize(
-    "setting",
-    ["log_bin_compress", "binlog_transaction_compression", "binlog_row_value_options", "gtid_mode"],
+    ("setting", "value"),
+    [("binlog_row_value_options", "PARTIAL_JSON"), ("binlog_transaction_compression", "ON")],
 )
-def test_a_server_that_the_native_client_refuses_is_read_by_our_own(setting):
-    refusal = MesConnectionError(
-        f"validation error: {setting} must not be ON", MesErrorCode.VALIDATION
-    )
-    native, dump = Native(refusal), Native()
-    client = FallbackClient(native, dump)
-    client.connect()
-    client.start()
-    assert [*client.poll_batch(7)] == [7]
-    client.close()
-    assert native.did == ["connect", "close"]
-    assert dump.did == ["connect", "start", "close"]
-
-
-@pytest.mark.parametrize(
-    "error",
-    [
-        MesConnectionError("binlog_format must be ROW", MesErrorCode.VALIDATION),
-        MesConnectionError("Failed to query gtid_mode", MesErrorCode.VALIDATION),
-        MesConnectionError("log_bin_compress: no route", MesErrorCode.CONNECT),
-    ],
-)
-def test_other_refusals_are_told(error):
-    dump = Native()
-    client = FallbackClient(Native(error), dump)
-    with pytest.raises(MesConnectionError, match=str(error)):
-        client.connect()
-    assert dump.did == []
+def test_a_server_that_writes_what_is_decoded_all_the_same_is_read(dumping, setting, value):
+    client, server = dumping(**{setting: value})
+    server.send(b"\0" + EventWriter().xid())
+    assert len(client.poll_batch()) == 1
 
 
 class Replay:
     """A client that has some events, then nothing more."""
 
-    queued_bytes = 0
-
     def __init__(self, events):
-        self._events = [binlog_dump.PollResult(e, False, True) for e in events]
+        self._events = events
         self._stopped = threading.Event()
 
     def connect(self):
@@ -292,12 +243,13 @@ class Replay:
     def start(self):
         pass
 
-    def poll_batch(self, max_events=1024):
+    def deliver(self, to):
         events, self._events = self._events, []
         if not events:
             self._stopped.wait(30)
             raise MesError("stopped", MesErrorCode.DISCONNECTED)
-        return events
+        for event in events:
+            to.read(event, checksum=True)
 
     def stop(self):
         self._stopped.set()
@@ -329,7 +281,6 @@ def test_a_large_compressed_transaction_waits_for_its_reader(monkeypatch):
         PLACE,
         limits=limits,
         server=cast("Any", None),
-        clock=SystemClock(),
     )
     monkeypatch.setattr(stream, "_client", Replay(payload_of(4000, 40_000)))
     stream.open()

@@ -1,0 +1,107 @@
+"""Which function reads the values of a column."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Callable
+from typing import Final
+
+from setl.codec.binlog.row_code import ColumnCode
+from setl.codec.binlog.row_schema import ColumnDetail, TableDetail
+from setl.codec.binlog.table_map import ColumnType, WireColumn
+from setl.codec.binlog.value_number import (
+    Reader,
+    bit_reader,
+    decimal_reader,
+    float_reader,
+    integer_reader,
+    year,
+)
+from setl.codec.binlog.value_text import (
+    PREFIXED,
+    decompressed,
+    enum_reader,
+    json_value,
+    padded,
+    piece_reader,
+    set_reader,
+)
+from setl.codec.binlog.value_time import MOMENTS, time_reader
+from setl.codec.charset import decoder
+from setl.errors import DataError
+from setl.model.change import Value
+from setl.model.schema import Kind
+
+DAMAGED: Final = (struct.error, LookupError, ValueError, zlib.error)
+"""What reading damaged bytes raises."""
+
+
+def column_codes(table: TableDetail) -> list[ColumnCode]:
+    """What reading each column of a table takes.
+
+    Raises:
+        DataError: a column's character set is not known.
+    """
+    codes: list[ColumnCode] = []
+    for i, (wire, detail) in enumerate(zip(table.columns, table.details, strict=True)):
+        kind = detail.column.kind
+        pieces = kind in PREFIXED
+        convert = _conversion(wire, detail) if pieces else None
+        read = piece_reader(wire, convert) if convert else _reader(wire, detail)
+        codes.append(
+            ColumnCode(
+                wire,
+                detail.column.unsigned,
+                bool(table.nullable >> i & 1),
+                read,
+                None if convert is bytes else convert,
+            )
+        )
+    return codes
+
+
+_NUMBERS: Final[dict[Kind, Callable[[WireColumn], Reader]]] = {
+    Kind.DECIMAL: decimal_reader,
+    Kind.FLOAT: lambda column: float_reader(column.type),
+    Kind.YEAR: lambda _: year,
+    Kind.BIT: bit_reader,
+}
+
+
+def _reader(column: WireColumn, detail: ColumnDetail) -> Reader:
+    """The function that reads values without a length in front of them."""
+    kind = detail.column.kind
+    if kind in MOMENTS:
+        return time_reader(column)
+    if kind is Kind.INTEGER:
+        return integer_reader(column.type, unsigned=detail.column.unsigned)
+    if kind in (Kind.ENUM, Kind.SET):
+        return (enum_reader if kind is Kind.ENUM else set_reader)(column, detail.labels)
+    return _NUMBERS[kind](column)
+
+
+def _conversion(column: WireColumn, detail: ColumnDetail) -> Callable[[bytes], Value]:
+    kind = detail.column.kind
+    convert: Callable[[bytes], Value]
+    if kind is Kind.JSON:
+        convert = json_value
+    elif kind is Kind.TEXT:
+        try:
+            convert = decoder(detail.charset)
+        except ValueError as error:
+            raise DataError(
+                f"column {detail.column.name} has a collation that is not known",
+                hint="Leave the column's table out, or change its collation",
+                column=detail.column.name,
+            ) from error
+    elif kind is Kind.BINARY and column.type == ColumnType.STRING:
+        convert = padded(column.length)
+    else:
+        convert = bytes
+    if column.type in (
+        ColumnType.MARIADB_BLOB_COMPRESSED,
+        ColumnType.MARIADB_VARCHAR_COMPRESSED,
+    ):
+        return decompressed(convert)
+    return convert

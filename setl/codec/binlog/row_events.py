@@ -1,0 +1,200 @@
+"""The row events of a stream: which tables they are of, and the run that they are joined to."""
+
+from __future__ import annotations
+
+from struct import Struct
+from typing import Final, NamedTuple
+from zlib import crc32
+
+from setl.codec.binlog.event import (
+    ARTIFICIAL_FLAG,
+    CHECKSUM_BYTES,
+    HEADER_BYTES,
+    EventType,
+    without_checksums,
+)
+from setl.codec.binlog.row_estimate import RowEstimate
+from setl.codec.binlog.runs import JOINED, KnownTable, OpenRun, offset_behind
+from setl.codec.binlog.table_map import parse_table_map, table_map_body
+
+TABLES_KEPT: Final = 4096
+
+# In front of each event a server sends the packet's size and number in four bytes, and a status.
+# Then the header (see `EVENT_HEADER`, without the server's id); the body of both kinds of events
+# that are read here begins with the id of a table.
+_PACKET: Final = Struct("<IBIB4xIIH6s")
+_FRONT: Final = 5
+_SIZE: Final = 0xFF_FFFF
+_CHECKED: Final = 0x2144DF1C  # the CRC32 of anything with its own CRC32 behind it
+_TABLE_MAP: Final = int(EventType.TABLE_MAP)
+_JOINED: Final = frozenset(map(int, JOINED))
+_SKIPPED: Final = frozenset((29, 160))  # the statement that the rows come from, if it is sent
+
+
+class Taken(NamedTuple):
+    """How far `RowEvents.take` came.
+
+    Attributes:
+        at: where in the bytes the next packet begins.
+        offset: offset in the binlog file behind what was taken.
+        ended: whether the run has ended there, so that it is to be handed on before the rest.
+    """
+
+    at: int
+    offset: int
+    ended: bool
+
+
+class RowEvents:
+    """Tables by their ids, each described once, and the open run.
+
+    Attributes:
+        run: the row events that are being joined.
+    """
+
+    def __init__(self, run_events: int, run_bytes: int) -> None:
+        """No table is known; see `OpenRun` for the limits."""
+        self.run = OpenRun(run_events, run_bytes)
+        self._format = self._plain_format = b""
+        self._tables: dict[bytes, KnownTable] = {}
+        self._by_body: dict[bytes, KnownTable] = {}
+        self._by_plain_body: dict[bytes, KnownTable] = {}  # of events without checksums
+
+    def describe(self, format_description: bytes) -> None:
+        """A file begins, or a stream: ids of tables before it mean nothing any more."""
+        # The same server writes the same event into every file, but for a time of creation.
+        if _timeless(format_description) != _timeless(self._format):
+            self._format = format_description
+            self._plain_format = without_checksums(format_description)
+            self._by_body.clear()
+            self._by_plain_body.clear()
+        self._tables.clear()
+
+    def begin(self) -> None:
+        """A transaction begins, whose statements send the maps of their tables again."""
+        if len(self._tables) >= TABLES_KEPT:
+            self._tables.clear()
+
+    def table_of(self, event: bytes) -> KnownTable | None:
+        """The table of a row event, None if there was no TABLE_MAP event for it."""
+        return self._tables.get(event[HEADER_BYTES : HEADER_BYTES + 6])
+
+    def learn(self, event: bytes, *, checksum: bool) -> None:
+        """Take a TABLE_MAP event in.
+
+        Raises:
+            LookupError, ValueError: it is damaged.
+        """
+        body = table_map_body(event, checksum=checksum)
+        by_body = self._by_body if checksum else self._by_plain_body
+        table = by_body.get(body)
+        if table is None:
+            parsed = parse_table_map(body)
+            context = (self._format if checksum else self._plain_format, event)
+            table = KnownTable(parsed.schema, parsed.table, context, RowEstimate(parsed), checksum)
+            if len(by_body) >= TABLES_KEPT:
+                by_body.clear()
+            by_body[body] = table
+        self._tables[body[:6]] = table
+
+    def take(  # noqa: C901, PLR0912, PLR0915 - calls would double its cost
+        self, data: bytes, at: int, offset: int, *, checksum: bool
+    ) -> Taken:
+        """Join the row events that stand in packets one behind the other to the run.
+
+        Stops in front of the first packet that is anything else: another kind of event, a table
+        that is not known, damage, a part of a packet. Then it is for whoever reads packets one by
+        one to take it. Call it only inside a transaction.
+
+        A table map that is known is not looked at but for its body. So it is taken only with a
+        row event behind it, whose checksum fits and which says where in the file it ends.
+
+        This loop sees every change of the source, and most of what the driver does for a change
+        is here: so one step for both kinds of events, no calls but into C, and nothing kept in
+        attributes before its end. An event costs half a microsecond, three to four times less than
+        by `BinlogHeaderReader.read`.
+
+        Args:
+            data: bytes of a connection.
+            at: where in them a packet begins.
+            offset: offset in the binlog file of the event that it holds.
+            checksum: whether events end with a checksum.
+        """
+        run = self.run
+        unpack, tables = _PACKET.unpack_from, self._tables
+        by_body = self._by_body if checksum else self._by_plain_body
+        tail = CHECKSUM_BYTES if checksum else 0
+        events, size_of_run, most_events, most_bytes = (
+            run.events,
+            run.size,
+            run.most_events,
+            run.most_bytes,
+        )
+        append, count = events.append, len(events)
+        table, seconds_of_run = run.table, run.seconds
+        body: bytes | None = None  # of the TABLE_MAP event that said what `ident` is
+        current, ident = table, b""
+        whole, last = len(data), len(data) - _PACKET.size
+        end, ended = -1, False
+        ahead = -1  # where the table maps begin that no row event has come for yet
+        while at <= last:
+            packet, status, seconds, kind, size, behind, flags, table_id = unpack(data, at)
+            begin = at + _FRONT
+            stop = begin + size
+            if stop > whole or packet & _SIZE != size + 1 or status:
+                break
+            if kind == _TABLE_MAP:
+                if ahead < 0:
+                    ahead = at
+                seen = data[begin + HEADER_BYTES : stop - tail]
+                if seen != body:
+                    found = by_body.get(seen)
+                    if found is None:
+                        break
+                    body, current, ident = seen, found, table_id
+                    tables[table_id] = found
+            elif kind in _JOINED:
+                if table_id != ident:
+                    found = tables.get(table_id)
+                    if found is None:
+                        break
+                    body, current, ident = None, found, table_id
+                if not behind or flags & ARTIFICIAL_FLAG or size > most_bytes:
+                    break
+                if count:
+                    ended = (
+                        current is not table
+                        or seconds != seconds_of_run
+                        or size_of_run + size > most_bytes
+                    )
+                    if ended:
+                        break
+                else:
+                    table, seconds_of_run = current, seconds
+                event = data[begin:stop]
+                if checksum and crc32(event) != _CHECKED:
+                    break
+                append(event)
+                count += 1
+                ahead = -1
+                size_of_run += size
+                end = behind
+                if count >= most_events or size_of_run >= most_bytes:
+                    at, ended = stop, True
+                    break
+            elif kind in _SKIPPED:
+                if ahead < 0:
+                    ahead = at
+            else:
+                break
+            at = stop
+        if end >= 0:
+            run.size, run.table, run.seconds = size_of_run, table, seconds_of_run
+            run.end = offset = offset_behind(offset, end)
+        return Taken(at if ahead < 0 else ahead, offset, ended)
+
+
+def _timeless(format_description: bytes) -> bytes:
+    """The event's body without time of creation and checksum."""
+    body = format_description[HEADER_BYTES:-4]
+    return body[:52] + body[56:]

@@ -1,0 +1,156 @@
+"""Runs: row events that follow each other under one table, joined to one payload.
+
+An event of one row costs the driver, and everybody behind it, as much as one of a hundred rows.
+So events that follow each other in a transaction are handed on together where they have the same
+TABLE_MAP event and were written in the same second: their bytes back to back, each with its header
+and, where the file has checksums, with its own. The header says what an event is, how long, and
+where in the file it ends; from that follows how much older it is than the last one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from struct import Struct
+from typing import Final, NamedTuple
+
+from setl.codec.binlog.event import (
+    ARTIFICIAL_FLAG,
+    DELETES,
+    EVENT_HEADER,
+    HEADER_BYTES,
+    INSERTS,
+    UPDATES,
+    EventType,
+)
+from setl.codec.binlog.row_estimate import RowEstimate
+
+MOST_EVENTS: Final = 1000
+MOST_BYTES: Final = 256 * 1024
+
+JOINED: Final = INSERTS | DELETES | (UPDATES - {EventType.PARTIAL_UPDATE_ROWS})
+"""Kinds of events that are joined. The others are long, rare, or decoded in a way of their own."""
+
+_SIZE_AND_END: Final = Struct("<II")
+_SIZE_AT: Final = 9
+_SECONDS: Final = Struct("<I")
+_MOST_AHEAD: Final = 1 << 31  # bytes; an event has 1 GiB at most
+
+
+def records_of(payload: bytes) -> Sequence[tuple[int, bytes]]:
+    """The events of a payload, see `setl.codec.port.RowCodec.records`.
+
+    Bytes that are no whole event are given as one, which nobody can decode.
+    """
+    total = len(payload)
+    if total < HEADER_BYTES:
+        return ((0, payload),)
+    size, end = _SIZE_AND_END.unpack_from(payload, _SIZE_AT)
+    if size >= total or size < HEADER_BYTES:
+        return ((0, payload),)
+    found: list[tuple[int, bytes]] = []
+    at = 0
+    while total - at >= HEADER_BYTES:
+        size, end = _SIZE_AND_END.unpack_from(payload, at + _SIZE_AT)
+        if not HEADER_BYTES <= size <= total - at:
+            break
+        found.append((end, payload[at : at + size]))
+        at += size
+    if at < total:
+        found.append((found[-1][0], payload[at:]))
+    last = found[-1][0]
+    # Places have 32 bits in the event, and may wrap between two of them.
+    return [(last - end & 0xFFFF_FFFF, event) for end, event in found]
+
+
+class KnownTable(NamedTuple):
+    """What is kept of a TABLE_MAP event.
+
+    Attributes:
+        schema: the table's schema.
+        table: its name.
+        context: see `Entry.context`.
+        estimate: how many rows its events hold.
+        checksum: whether its events end with a checksum.
+    """
+
+    schema: str
+    table: str
+    context: tuple[bytes, ...]
+    estimate: RowEstimate
+    checksum: bool
+
+
+class OpenRun:
+    """The run that is being joined; empty between two runs.
+
+    Attributes:
+        events: the raw events.
+        size: their bytes.
+        table: the table that they are of; None if there are none.
+        seconds: when they were written.
+        end: offset in the file behind the last one.
+        most_events: events that a run may have.
+        most_bytes: bytes that a run of several events may have.
+    """
+
+    __slots__ = (
+        "end",
+        "events",
+        "most_bytes",
+        "most_events",
+        "seconds",
+        "size",
+        "table",
+    )
+
+    def __init__(self, most_events: int, most_bytes: int) -> None:
+        self.most_events = most_events
+        self.most_bytes = most_bytes
+        self.clear()
+
+    def clear(self) -> None:
+        """Begin another one."""
+        self.events: list[bytes] = []
+        self.size = self.seconds = self.end = 0
+        self.table: KnownTable | None = None
+
+    def takes(self, event: bytes, table: KnownTable) -> bool:
+        """Whether an event may be joined to those that are there."""
+        if not self.events:
+            return True
+        seconds, _, _, size, _, _ = EVENT_HEADER.unpack_from(event)
+        return (
+            table is self.table and seconds == self.seconds and self.size + size <= self.most_bytes
+        )
+
+    def add(self, event: bytes, table: KnownTable, end: int) -> bool:
+        """Join an event that `takes` allows; returns whether the run is full.
+
+        Args:
+            event: the raw event.
+            table: the table that it is of.
+            end: offset in the file behind it.
+        """
+        if not self.events:
+            (self.seconds,) = _SECONDS.unpack_from(event)
+            self.table = table
+        self.events.append(event)
+        self.size += len(event)
+        self.end = end
+        return len(self.events) >= self.most_events or self.size >= self.most_bytes
+
+
+def may_join(event: bytes) -> bool:
+    """Whether a row event may be joined to others at all: its place must be its own."""
+    _, kind, _, _, end, flags = EVENT_HEADER.unpack_from(event)
+    return kind in JOINED and end != 0 and not flags & ARTIFICIAL_FLAG
+
+
+def offset_behind(offset: int, end: int) -> int:
+    """The first place from `offset` on that an event's header names `end`, with 32 bits.
+
+    Events that a server leaves out make holes, so the sizes of those that come do not add up. A
+    place further off than any event is long lies before `offset`: files that were begun anew.
+    """
+    ahead = end - offset & 0xFFFF_FFFF
+    return offset + ahead if ahead < _MOST_AHEAD else end

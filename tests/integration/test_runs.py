@@ -1,0 +1,149 @@
+"""Row events that are joined when they are read, in front of real servers."""
+
+import random
+
+import pytest
+
+from setl.codec.binlog.rows import BinlogRowCodec
+from setl.codec.port import single_entries
+from setl.config.routing import Route
+from setl.extract.extractor import Extractor
+from setl.extract.loopback import MarkIdentity
+from setl.model.batch import Batch
+from setl.model.checkpoint import Checkpoint
+from setl.model.entry import EntryKind
+from setl.select.binlog_stream import StreamLimits
+from setl.select.identity import passing_id
+from setl.select.mysql_binlog import MysqlBinlogSource
+from tests.integration.pipelines import execute, fresh_name, mysql, one_way, rows
+from tests.loading import endpoint_of
+from tests.waiting import eventually
+
+CODEC = BinlogRowCodec()
+
+
+class Tables:
+    """Maps the table `t` of every schema."""
+
+    def route(self, schema, table):
+        return (Route(index=0, target=(schema, table)),) if table == "t" else ()
+
+    def shadow(self, schema, table):
+        return None
+
+
+def start_of(server):
+    return MysqlBinlogSource(endpoint_of(server), passing_id()).initial()
+
+
+def read_from(server, place, until, **limits):
+    """Entries from a place up to the binlog's end as it was at `until`."""
+    source, found = (
+        MysqlBinlogSource(endpoint_of(server), passing_id(), limits=StreamLimits(**limits)),
+        [],
+    )
+    source.open(place)
+    try:
+        eventually(
+            lambda: found.extend(source.read(5000, 0.2)) or found[-1].position.order >= until.order,
+            60,
+        )
+    finally:
+        source.close()
+    return found
+
+
+def single(entries):
+    """Entries of one record each; a stream's context and estimates are its own."""
+    found = []
+    for entry in entries:
+        apart = single_entries(CODEC, entry) if entry.kind is EntryKind.ROWS else (entry,)
+        found += [each._replace(rows=0, context=()) for each in apart]
+    return found
+
+
+@pytest.fixture
+def schema(mariadb_a):
+    name = fresh_name("runs")
+    execute(mariadb_a, f"CREATE DATABASE {name}")
+    for table in ("t", "u"):
+        execute(mariadb_a, f"CREATE TABLE {name}.{table} (id INT PRIMARY KEY, n INT, v TEXT)")
+    yield name
+    execute(mariadb_a, f"DROP DATABASE {name}")
+
+
+def write(server, schema, statements=600, seed=3):
+    """One transaction of statements of a row each: two tables, all kinds, savepoints taken back."""
+    chance = random.Random(seed)
+    with server.connect(autocommit=False) as connection, connection.cursor() as cursor:
+        for n in range(statements):
+            table = f"{schema}.{'u' if chance.random() < 0.05 else 't'}"
+            cursor.execute(f"INSERT INTO {table} VALUES ({n}, 0, 'row {n}')")
+            if chance.random() < 0.3:
+                cursor.execute(f"UPDATE {table} SET n = n + 1, v = REPEAT('é', {n}) WHERE id = {n}")
+            if chance.random() < 0.05:
+                cursor.execute("SAVEPOINT s")
+                cursor.execute(f"DELETE FROM {table} WHERE id = {n}")
+                cursor.execute("ROLLBACK TO SAVEPOINT s")
+        connection.commit()
+
+
+@pytest.mark.parametrize("limits", [{"run_events": 1000}, {"run_events": 7}, {"run_bytes": 2000}])
+def test_a_stream_of_runs_has_the_records_of_the_stream(mariadb_a, schema, limits):
+    place = start_of(mariadb_a)
+    write(mariadb_a, schema)
+    write(mariadb_a, schema, statements=0)
+    end = start_of(mariadb_a)
+    alone = read_from(mariadb_a, place, end)
+    joined = read_from(mariadb_a, place, end, **{"run_events": 1000, **limits})
+    assert single(joined) == single(alone)
+    count = sum(e.kind is EntryKind.ROWS for e in joined)
+    assert count < sum(e.kind is EntryKind.ROWS for e in alone) / 2
+
+
+def test_a_checkpoint_at_any_place_inside_a_run_leaves_exactly_the_rest(mariadb_a, schema):
+    place = start_of(mariadb_a)
+    write(mariadb_a, schema, statements=150)
+    end = start_of(mariadb_a)
+    alone = read_from(mariadb_a, place, end)
+    wanted = [e for e in single(alone) if e.kind is EntryKind.ROWS and e.table == "t"]
+    for run_events in (4, 1000):
+        entries = read_from(mariadb_a, place, end, run_events=run_events)
+        for entry in (e for e in alone if e.kind is EntryKind.ROWS):
+            checkpoint = Checkpoint(place, applied=entry.position)
+            extractor = Extractor(Tables(), MarkIdentity(7), CODEC)
+            extractor.reset(checkpoint)
+            found = extractor.extract(Batch(1, 1, entries, checkpoint, 0, 0))
+            rest = [e for e in wanted if e.position.order > entry.position.order]
+            assert single(r.entry for r in found.rows) == rest
+
+
+@pytest.mark.parametrize(("first_rows", "then_rows"), [(300, 1000), (1000, 170)])
+def test_a_leader_that_joins_otherwise_goes_on_inside_a_run(
+    servers, db, place, first_rows, then_rows
+):
+    a, b = servers
+    name, changes = fresh_name("channel"), 12_000
+    tables = [{"from": f"{db}.orders"}]
+    execute(a, f"INSERT INTO {db}.orders (id, name) VALUES (1, 'a'), (2, 'b'), (3, 'c')")
+    execute(b, f"INSERT INTO {db}.orders (id, name) VALUES (1, 'a'), (2, 'b'), (3, 'c')")
+    files = [
+        one_way(a, mysql(b), tables, name, batch_rows=count, window=1)
+        for count in (first_rows, then_rows)
+    ]
+    with a.connect(autocommit=False) as connection, connection.cursor() as cursor:
+        for n in range(changes):
+            cursor.execute(
+                f"UPDATE {db}.orders SET amount = {n}, name = 'n{n}' WHERE id = {n % 3 + 1}"
+            )
+        connection.commit()
+    first = place.lead(files[0])
+    first.applied(1)
+    first.abort()
+    done = first.figures.rows_total
+    assert 0 < done < changes, "the first leader was to be stopped inside the transaction"
+    second = place.lead(files[1], nid="n2")
+    figures = second.applied(changes)
+    assert figures.rows_total == changes
+    assert figures.rows_applied < changes, "the second leader began at the start again"
+    assert rows(b, f"{db}.orders") == rows(a, f"{db}.orders")

@@ -1,0 +1,349 @@
+"""Row events joined to runs are the same row events, however they are read and cut."""
+
+import struct
+import zlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from setl.codec.binlog.header import BinlogHeaderReader
+from setl.codec.binlog.rows import BinlogRowCodec
+from setl.codec.binlog.runs import offset_behind, records_of
+from setl.codec.port import single_entries
+from setl.errors import FatalError
+from setl.model.entry import EntryKind
+from setl.model.position import BinlogPosition, document_version
+from tests.unit.codec.binlog_events import START, EventWriter, entries_of, names
+
+INT, VARCHAR = (3, b""), (15, struct.pack("<H", 300))
+CODEC = BinlogRowCodec()
+
+
+def image(value, text=b""):
+    return b"\0" + struct.pack("<iH", value, len(text)) + text
+
+
+def table_map(writer, table=9):
+    return writer.table_map(
+        [INT, VARCHAR], table=f"t{table}", table_id=table, optional=names("id", "v")
+    )
+
+
+def rows(writer, kind=30, value=1, *, table=9, text=b"", count=1):
+    images = [image(value + n, text) for n in range(count)]
+    if kind in (24, 31, 39):
+        images = [each for pair in zip(images, images, strict=True) for each in pair]
+    return writer.rows(kind, 2, images, table_id=table)
+
+
+def row(writer, value=1, **options):
+    """A statement of its own."""
+    return [table_map(writer, options.get("table", 9)), rows(writer, value=value, **options)]
+
+
+def transaction(writer, *steps):
+    events = [*writer.opening(), writer.gtid(1), writer.query("BEGIN")]
+    for step in steps:
+        events += step(writer)
+    return [*events, writer.xid()]
+
+
+def packets(events):
+    """The bytes that a server sends for events."""
+    return b"".join(struct.pack("<I", len(e) + 1) + b"\0" + e for e in events)
+
+
+def entries_from(data, sizes, *, checksum=True, start=START, **options):
+    """Entries read from bytes that arrive in pieces, by the fast way where it takes them."""
+    reader, entries, kept, at, fast = BinlogHeaderReader(start, **options), [], b"", 0, 0
+    sizes = iter(sizes)
+    while at < len(data) or kept:
+        size = next(sizes, len(data))
+        kept, at = kept + data[at : at + size], at + size
+        place = 0
+        while True:
+            begun = place
+            place, found = reader.read_rows(kept, place, checksum=checksum)
+            entries += found
+            fast += place - begun
+            if len(kept) - place < 4:
+                break
+            end = place + 4 + int.from_bytes(kept[place : place + 3], "little")
+            if end > len(kept):
+                break
+            event, place = kept[place + 5 : end], end
+            entries += reader.read(event, checksum=checksum)
+        kept = kept[place:]
+        assert at < len(data) or not kept, "the last packet was not read"
+    return entries, reader, fast
+
+
+def single(entries):
+    """Entries of one record each, without numbers of rows, which are estimates."""
+    found = []
+    for entry in entries:
+        apart = single_entries(CODEC, entry) if entry.kind is EntryKind.ROWS else (entry,)
+        found += [each._replace(rows=0) for each in apart]
+    return found
+
+
+def runs(entries):
+    """How many records each rows entry holds."""
+    return [len(CODEC.records(e.payload)) for e in entries if e.kind is EntryKind.ROWS]
+
+
+def both(events, **options):
+    """Entries by both ways of reading, which have to be the same."""
+    one_by_one, _ = entries_of(events, **options)
+    fast, _, _ = entries_from(packets(events), [], **options)
+    assert fast == one_by_one
+    return fast
+
+
+def test_row_events_of_a_table_become_one_entry():
+    writer = EventWriter()
+    events = transaction(writer, *[lambda w, n=n: row(w, n, kind=31) for n in range(100)])
+    begin, run, commit = both(events, run_events=1000)
+    assert (begin.kind, commit.kind) == (EntryKind.BEGIN, EntryKind.COMMIT)
+    assert run.payload == b"".join(e for e in events if e[4] == 31)
+    assert run.rows == 100
+    assert run.position.offset == writer.offset - len(events[-1])
+    assert run.context[0] == events[1]
+    ages = [older for older, _ in CODEC.records(run.payload)]
+    size = len(events[-2]) + len(events[-3])
+    assert ages == [size * n for n in reversed(range(100))]
+
+
+def lone(writer, kind=30):
+    return [table_map(writer), rows(writer, kind)]
+
+
+def later(writer):
+    writer.seconds += 1
+    return row(writer, 2)
+
+
+def altered(writer, at, value):
+    """A row event with another byte or two in its header, and a checksum that fits them."""
+    event = bytearray(rows(writer))
+    event[at : at + len(value)] = value
+    if writer.checksum:
+        event[-4:] = struct.pack("<I", zlib.crc32(event[:-4]))
+    return [table_map(writer), bytes(event)]
+
+
+def artificial(writer):
+    return altered(writer, 17, b"\x20")
+
+
+def nowhere(writer):
+    return altered(writer, 13, bytes(4))
+
+
+def squeezed(writer):
+    plain = EventWriter(checksum=False)
+    return [table_map(writer), writer.squeezed(rows(plain, 23))]
+
+
+@pytest.mark.parametrize(
+    ("between", "expected"),
+    [
+        (row, [3]),
+        (lambda w: [w.event(29, b"\0SELECT 1"), *row(w)], [3]),
+        (lambda w: [w.event(160, b"UPDATE t9"), *row(w)], [3]),
+        (lambda w: row(w, table=8), [1, 1, 1]),
+        (lambda w: row(w, kind=32), [3]),
+        (later, [1, 2]),
+        (lambda w: [w.query("SAVEPOINT a")], [1, 1]),
+        (lambda w: [w.query("SAVEPOINT a"), *row(w, 7), w.query("ROLLBACK TO a")], [1, 1]),
+        (lambda w: [w.query("CREATE TABLE t (id INT) START TRANSACTION")], [1, 1]),
+        (lambda w: [w.xid(), w.gtid(2), w.query("BEGIN")], [1, 1]),
+        (artificial, [1, 1, 1]),
+        (nowhere, [1, 1, 1]),
+        (squeezed, [1, 1, 1]),
+        (lambda w: lone(w, 39), [1, 1, 1]),
+        (lambda w: row(w, text=b"x" * 250), [1, 1, 1]),
+    ],
+)
+def test_what_ends_a_run(between, expected):
+    writer = EventWriter()
+    events = transaction(writer, row, between, row)
+    entries = both(events, run_events=1000, run_bytes=300)
+    assert runs(entries) == expected
+    assert single(entries) == single(entries_of(events)[0])
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"run_events": 4}, [4, 4, 2]),
+        ({"run_events": 1}, [1] * 10),
+        ({"run_events": 99, "run_bytes": 42 * 3}, [3, 3, 3, 1]),
+        ({"run_events": 99, "run_bytes": 42 * 3 - 1}, [2] * 5),
+        ({"run_events": 99, "run_bytes": 1}, [1] * 10),
+    ],
+)
+def test_a_run_has_a_most(options, expected):
+    events = transaction(EventWriter(), *[row] * 10)
+    assert len(events[-2]) == 42
+    assert runs(both(events, **options)) == expected
+
+
+def test_rows_behind_a_savepoint_go_with_it_and_no_others():
+    writer = EventWriter()
+    steps = [
+        lambda w: row(w, 1),
+        lambda w: row(w, 2),
+        lambda w: [w.query("SAVEPOINT a"), *row(w, 3), *row(w, 4)],
+        lambda w: [w.query("SAVEPOINT b"), *row(w, 5), w.query("ROLLBACK TO b"), *row(w, 6)],
+        lambda w: [w.query("ROLLBACK TO a"), *row(w, 7)],
+    ]
+    entries = both(transaction(writer, *steps), run_events=1000)
+    kept = [
+        struct.unpack_from("<i", e.payload, len(e.payload) - 10)[0] for e in single(entries)[1:-1]
+    ]
+    assert kept == [1, 2, 7]
+
+
+def test_a_run_is_bounded_by_what_may_be_held():
+    events = transaction(EventWriter(), *[row] * 10)
+    reader = BinlogHeaderReader(START, run_events=3, hold_bytes=1)
+    found = [len(list(reader.read(event, checksum=True))) for event in events]
+    # BEGIN and the first run together, then two runs; the rest with the COMMIT.
+    assert [n for n in found if n] == [2, 1, 1, 2]
+
+
+STEP = st.one_of(
+    st.builds(
+        lambda table, kind, count, size: (
+            lambda w: row(w, 1, table=table, kind=kind, count=count, text=b"x" * size)
+        ),
+        st.integers(1, 2),
+        st.sampled_from((30, 31, 32, 23, 24, 25)),
+        st.integers(1, 3),
+        st.integers(0, 60),
+    ),
+    st.builds(lambda n: lambda w: [e for _ in range(n) for e in row(w)], st.integers(2, 12)),
+    st.just(lambda w: [table_map(w), *(rows(w, value=n) for n in range(3))]),
+    st.just(later),
+    st.just(nowhere),
+    st.just(squeezed),
+    st.just(lambda w: lone(w, 39)),
+    st.just(lambda w: [w.query("SAVEPOINT a"), *row(w, 7), w.query("ROLLBACK TO a")]),
+    st.just(lambda w: [w.query("SAVEPOINT b"), *row(w, 8)]),
+    st.just(lambda w: [w.event(29, b"\0why")]),
+    st.just(lambda w: [w.xid(), w.gtid(2), w.query("BEGIN")]),
+    st.just(lambda w: [w.query("ROLLBACK"), w.gtid(2), w.query("BEGIN")]),
+    st.just(
+        lambda w: [w.xid(), w.rotate("binlog.000008"), w.format_description(), w.query("BEGIN")]
+    ),
+)
+
+
+@given(
+    st.lists(STEP, max_size=12),
+    st.integers(1, 6),
+    st.integers(40, 400),
+    st.lists(st.integers(1, 300), max_size=30),
+    st.booleans(),
+    st.sampled_from((4, (1 << 32) - 300, (1 << 33) - 90)),
+)
+def test_joined_events_are_the_events_that_were_joined(
+    steps, events, size, pieces, checksum, offset
+):
+    writer, start = EventWriter(checksum=checksum, offset=offset), START
+    start = BinlogPosition(START.file, offset)
+    stream = transaction(writer, lambda _: [table_map(writer)], *steps)
+    expected, _ = entries_of(stream, start, checksum=checksum)
+    joined, reader = entries_of(stream, start, checksum=checksum, run_events=events, run_bytes=size)
+    assert single(joined) == single(expected)
+    fast, other, _ = entries_from(
+        packets(stream), pieces, checksum=checksum, start=start, run_events=events, run_bytes=size
+    )
+    assert fast == joined
+    assert other.position == reader.position
+    for entry in joined:
+        if entry.kind is EntryKind.ROWS and offset == 4:
+            version = document_version(1, entry.position)
+            versions = [version - older for older, _ in CODEC.records(entry.payload)]
+            apart = single_entries(CODEC, entry)
+            assert versions == [document_version(1, each.position) for each in apart]
+
+
+def test_most_bytes_are_read_the_fast_way():
+    events = transaction(EventWriter(), *[row] * 100)
+    data = packets(events)
+    _, _, fast = entries_from(data, [], run_events=1000)
+    assert fast > 0.9 * len(data)
+
+
+@given(st.data())
+def test_damage_is_never_joined(data):
+    """A byte that changed under way is left to who reads one by one, and says so."""
+    writer = EventWriter()
+    events = transaction(writer, *[lambda w, n=n: row(w, n) for n in range(6)])
+    sound, _ = entries_of(events)
+    stream = bytearray(packets(events))
+    first = len(packets(events[:5]))  # behind the first TABLE_MAP, which has to be known
+    at = data.draw(st.integers(first, len(stream) - 1))
+    stream[at] ^= 1 << data.draw(st.integers(0, 7))
+    reader, place = BinlogHeaderReader(START, run_events=1000), 0
+    for event in events[:5]:
+        assert not list(reader.read(event, checksum=True))
+        place += len(event) + 5
+    reader.read_rows(bytes(stream), place, checksum=True)
+    held = [e for e in single(reader.read(events[-1], checksum=True)) if e.kind is EntryKind.ROWS]
+    assert [e.payload for e in held] == [e.payload for e in sound[1 : 1 + len(held)]]
+
+
+def test_rows_of_an_unknown_table_are_left_to_be_refused():
+    writer = EventWriter()
+    events = [*writer.opening(), writer.gtid(1), writer.query("BEGIN"), rows(writer)]
+    with pytest.raises(FatalError, match="no TABLE_MAP"):
+        entries_from(packets(events), [], run_events=1000)
+
+
+@given(st.binary(max_size=200))
+def test_bytes_that_are_no_events_come_as_they_are(payload):
+    assert b"".join(part for _, part in records_of(payload)) == payload
+
+
+def test_half_an_event_behind_whole_ones_stays_for_who_decodes():
+    writer = EventWriter()
+    events = [rows(writer), rows(writer)]
+    found = records_of(events[0] + events[1][:30])
+    assert [part for _, part in found] == [events[0], events[1][:30]]
+
+
+def test_rows_of_events_of_several_kinds_are_counted():
+    kinds = [(30, 3), (31, 20), (32, 1), (31, 4), (30, 9)]
+    steps = [lambda w, k=kind, n=count: row(w, kind=k, count=n) for kind, count in kinds]
+    (run,) = [
+        e
+        for e in both(transaction(EventWriter(), *steps), run_events=99)
+        if e.kind is EntryKind.ROWS
+    ]
+    assert run.rows == sum(count for _, count in kinds)
+
+
+def test_shares_of_rows_add_up():
+    events = transaction(EventWriter(), *[lambda w, n=n: row(w, count=n) for n in (1, 5, 40)])
+    (run,) = [e for e in both(events, run_events=99) if e.kind is EntryKind.ROWS]
+    apart = [e.rows for e in single_entries(CODEC, run)]
+    assert sum(apart) == run.rows == 46
+    assert apart[0] < apart[1] < apart[2]
+
+
+@pytest.mark.parametrize(
+    ("offset", "end", "expected"),
+    [
+        (4, 300, 300),
+        ((1 << 32) - 10, 90, (1 << 32) + 90),
+        ((5 << 32) + 1000, 900_000_000, (5 << 32) + 900_000_000),
+        (1000, 120, 120),
+        (7, 7, 7),
+    ],
+)
+def test_places_with_32_bits(offset, end, expected):
+    assert offset_behind(offset, end) == expected

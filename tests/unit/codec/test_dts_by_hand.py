@@ -1,0 +1,410 @@
+"""Records that are read by hand say what a reader made from the schema says of them."""
+
+import contextlib
+from operator import itemgetter
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from setl.codec.dts import row_scanner, table_rows
+from setl.codec.dts import rows as codec_of_rows
+from setl.codec.dts.header import DtsHeaderReader, read_header
+from setl.codec.dts.rows import DtsRowCodec
+from setl.codec.dts.runs import MARK, RUN_FRONT, joined, records_of
+from setl.errors import DataError
+from setl.model.change import ABSENT, Op
+from tests.unit.codec.dts_records import (
+    AT,
+    absent,
+    branch,
+    character,
+    empty_null,
+    fixture_records,
+    integer,
+    moment,
+    record,
+    row_record,
+)
+
+_INT = st.integers(-(2**31), 2**31 - 1)
+_PART = st.one_of(st.none(), st.integers(0, 99), _INT)
+_PARTS = st.tuples(st.one_of(st.integers(1900, 2100), _PART), *[_PART] * 6)
+_USUAL_TIMES = st.tuples(
+    st.integers(1000, 9999),
+    st.integers(0, 12),
+    st.integers(0, 31),
+    *[st.integers(0, 59)] * 3,
+    st.integers(0, 999_999),
+)
+_TEXT = st.text(st.characters(codec="utf-8"), max_size=90)
+_DATA = st.one_of(st.binary(max_size=20), st.integers(0, 300).map(lambda n: b"x" * n))
+_CHARSETS = st.sampled_from(["utf8mb4", "latin1", "binary", "utf16", "gbk", "no such"])
+_DIGITS = st.integers(0, 130)
+_ZONES = st.sampled_from(["UTC", "+08:00", "Asia/Shanghai", "nowhere"])
+_VALUES = st.one_of(
+    st.none(),
+    st.builds(absent),
+    st.builds(empty_null),
+    st.builds(integer, st.one_of(st.integers(-(2**65), 2**65), st.just("x")), _DIGITS),
+    st.builds(character, _TEXT.map(str.encode) | _DATA, _CHARSETS),
+    st.builds(
+        lambda v, p, s: branch("Decimal", value=v, precision=p, scale=s), _TEXT, _DIGITS, _DIGITS
+    ),
+    st.builds(
+        lambda v, p, s: branch("Float", value=v, precision=p, scale=s),
+        st.floats(allow_nan=False),
+        _DIGITS,
+        _DIGITS,
+    ),
+    st.builds(
+        lambda s, m: branch("Timestamp", timestamp=s, millis=m),
+        st.integers(-(10**10), 10**11),
+        st.integers(0, 10**6) | _INT,
+    ),
+    st.builds(lambda parts: moment(*parts), _PARTS | _USUAL_TIMES),
+    st.builds(
+        lambda parts, zone: branch("TimestampWithTimeZone", value=moment(*parts)[1], timezone=zone),
+        _USUAL_TIMES,
+        _ZONES,
+    ),
+    st.builds(lambda v: branch("BinaryGeometry", type="GEOMETRY", value=v), _DATA),
+    st.builds(lambda v: branch("TextGeometry", type="GEOMETRY", value=v), _TEXT),
+    st.builds(lambda t, v: branch("BinaryObject", type=t, value=v), _TEXT, _DATA),
+    st.builds(
+        lambda t, v: branch("TextObject", type=t, value=v),
+        st.sampled_from(["JSON", "ENUM", "TEXT", "set"]),
+        _TEXT,
+    ),
+)
+_TYPES = st.sampled_from([3, 7, 8, 10, 11, 12, 13, 16, 245, 246, 247, 248, 252, 253, 255, 9999])
+
+
+@st.composite
+def _streams(draw):
+    """Records of one table, whose columns mostly hold values like those before."""
+    columns = draw(st.lists(st.tuples(_TEXT, _TYPES), min_size=1, max_size=5))
+    images = st.tuples(*[_VALUES] * len(columns)).map(list)
+    usual = draw(images)
+    image = st.just(usual) | images
+    made = []
+    for number, operation in enumerate(
+        draw(st.lists(st.sampled_from(["INSERT", "UPDATE", "DELETE", "INIT"]), max_size=6))
+    ):
+        made.append(
+            row_record(
+                operation,
+                columns,
+                before=None if operation in ("INSERT", "INIT") else draw(image),
+                after=None if operation == "DELETE" else draw(image),
+                length=draw(st.sampled_from([14, 15])),
+                id=number,
+                version=draw(_INT),
+                sourcePosition=draw(_TEXT),
+                tags=draw(st.dictionaries(_TEXT, _TEXT, max_size=2)),
+                processTimestamps=draw(st.none() | st.lists(st.integers(0, 2**60), max_size=3)),
+            )
+        )
+    return made
+
+
+def said(codec, method, value):
+    """What a codec makes of a record, or that it refuses it."""
+    try:
+        rows = codec.decode(value, ()) if method == "decode" else codec._read_by_schema(value)
+    except DataError as error:
+        return type(error), error.message, dict(error.where)
+    # repr: -0.0 is not 0.0, and 1 is not True.
+    return rows.schema, rows.op, repr(rows.images)
+
+
+@settings(max_examples=300)
+@given(_streams())
+def test_by_hand_and_by_the_schema_are_the_same(values):
+    by_hand, by_schema = DtsRowCodec(), DtsRowCodec()
+    for value in values * 2:
+        expected = said(by_schema, "_read_by_schema", value)
+        assert said(by_hand, "decode", value) == expected
+
+
+USUAL = [("id", 8), ("n", 3), ("name", 253), ("d", 246), ("at", 12), ("f", 5), ("j", 245), ("t", 7)]
+
+
+def usual_image(number, name="some name"):
+    return [
+        integer(number),
+        integer(-number, 4),
+        character(f"{name} {number} ü".encode()),
+        branch("Decimal", value=f"{number}.50", precision=12, scale=2),
+        moment(2026, 1, 2, 3, 4, number % 60, number * 1000 + 7),
+        branch("Float", value=number / 3, precision=22, scale=0),
+        branch("TextObject", type="JSON", value="{}") if number % 2 else None,
+        branch("Timestamp", timestamp=1_772_600_767 + number, millis=537_000),
+    ]
+
+
+def usual(operation, number, before=0, **more):
+    return row_record(
+        operation,
+        USUAL,
+        before=None if operation == "INSERT" else usual_image(before or number, "old"),
+        after=None if operation == "DELETE" else usual_image(number, "x" * (number * 40)),
+        length=15,
+        **{"tags": {"pk_uk_info": '{"PRIMARY":["id"]}'}, **more},
+    )
+
+
+@pytest.fixture
+def only_by_hand(monkeypatch):
+    """A codec that has seen the usual table, and reads by hand or fails."""
+    codec = DtsRowCodec()
+    for number in (1, 2):
+        codec.decode(usual("UPDATE", number), ())
+
+    def refused(_):
+        raise AssertionError("a reader made from the schema was asked")
+
+    monkeypatch.setattr(codec_of_rows, "read_common", refused)
+    return codec
+
+
+@pytest.mark.parametrize("operation", ["INSERT", "UPDATE", "DELETE"])
+def test_usual_records_are_read_by_hand(only_by_hand, operation):
+    for number in (3, 4, 250):  # 250: names of 10,000 bytes, whose length takes three
+        value = usual(operation, number)
+        rows = only_by_hand.decode(value, ())
+        assert rows.op is Op[operation]
+        before, after = rows.images[0]
+        for image in (before, after):
+            assert image is None or image[0] == number
+        if after is not None:
+            assert after[1:] == (
+                -number,
+                "x" * (number * 40) + f" {number} ü",
+                f"{number}.50",
+                f"2026-01-02 03:04:{number % 60:02d}.{number * 1000 + 7:06d}",
+                number / 3,
+                "{}" if number % 2 else None,
+                f"2026-03-04 05:{6 + (7 + number) // 60:02d}:{(7 + number) % 60:02d}.537000",
+            )
+
+
+def test_what_lies_as_it_did_before_is_read_without_looking_for_its_form(only_by_hand, monkeypatch):
+    def looked(*_):
+        raise AssertionError("the form of a value was not known")
+
+    monkeypatch.setattr(table_rows, "raw_at", looked)
+    monkeypatch.setattr(row_scanner, "raw_at", looked)
+    for number in (3, 4):
+        payload = joined([(1, usual("UPDATE", number)), (2, usual("DELETE", number))])
+        assert scanned(only_by_hand, payload)[0] == decoded(only_by_hand, payload)
+
+
+def test_what_was_learned_of_a_value_that_is_refused_counts_for_the_next_ones():
+    zone = {"value": moment(2026, 1, 2, 24, 0, 0, 0)[1], "timezone": "UTC"}  # there is no hour 24
+    images = [[branch("TimestampWithTimeZone", **zone)], [integer(1)]]
+    values = [row_record("INSERT", [("c", 3)], after=image) for image in images]
+    by_hand, by_schema = DtsRowCodec(), DtsRowCodec()
+    for value in values * 3:
+        assert said(by_hand, "decode", value) == said(by_schema, "_read_by_schema", value)
+    for value in (values[1], *values):  # whoever learns of it
+        said(by_hand, "_read_by_schema", value)
+        said(by_schema, "_read_by_schema", value)
+        expected = said(by_schema, "_read_by_schema", values[1])
+        assert said(by_hand, "decode", values[1]) == expected
+
+
+@pytest.mark.parametrize("operation", ["INSERT", "UPDATE", "DELETE"])
+def test_a_record_that_was_cut_off_anywhere_is_refused(operation):
+    codec = DtsRowCodec()
+    value = usual(operation, 3)
+    codec.decode(value, ())
+    whole = len(usual(operation, 3, bornTimestamp=0)) - 1  # a reader stops before bornTimestamp
+    for end in range(whole):
+        with pytest.raises(DataError):
+            codec.decode(value[:end], ())
+    assert codec.decode(value[:whole], ()) == codec.decode(value, ())
+
+
+@settings(max_examples=300)
+@given(st.integers(0, 10**6), st.integers(0, 7), st.sampled_from(["INSERT", "UPDATE", "DELETE"]))
+def test_damaged_rows_are_judged_as_by_the_schema(place, bit, operation):
+    value = bytearray(usual(operation, 3))
+    place = len(value) // 3 + place % (len(value) - len(value) // 3)  # behind what is stepped over
+    value[place] ^= 1 << bit
+    by_hand, by_schema = DtsRowCodec(), DtsRowCodec()
+    for codec, method in ((by_hand, "decode"), (by_schema, "_read_by_schema")):
+        said(codec, method, usual(operation, 3))
+    expected = said(by_schema, "_read_by_schema", bytes(value))
+    assert said(by_hand, "decode", bytes(value)) == expected
+
+
+# ---- runs
+
+
+@given(st.lists(st.tuples(st.integers(1, 9), st.binary(min_size=1, max_size=40)), min_size=1))
+def test_a_run_is_taken_apart_again(parts):
+    parts = [(gap, b"\0" + value) for gap, value in parts]
+    offsets = [sum(gap for gap, _ in parts[: i + 1]) for i in range(len(parts))]
+    payload = joined([(o, value) for o, (_, value) in zip(offsets, parts, strict=True)])
+    expected = [(offsets[-1] - o, value) for o, (_, value) in zip(offsets, parts, strict=True)]
+    assert list(records_of(payload)) == expected
+    assert list(DtsRowCodec().records(payload)) == expected
+
+
+def test_what_is_no_run_is_one_record():
+    for value in (b"", b"\0", MARK, MARK + b"\0" * 3, usual("INSERT", 1)):
+        assert list(records_of(value)) == [(0, value)]
+
+
+def test_the_next_record_goes_on_with_the_one_before():
+    def goes_on(first, second, *, logical_names=True):
+        reader = DtsHeaderReader(logical_names=logical_names)
+        reader.read(first, AT)
+        on = reader.continues(second)
+        if on:
+            one, other = (read_header(v, AT, logical_names=logical_names) for v in (first, second))
+            assert one._replace(payload=b"") == other._replace(payload=b"")
+        return on
+
+    one = usual("INSERT", 1)
+    assert goes_on(one, usual("INSERT", 2, id=2**40, sourcePosition="9@9"))
+    assert goes_on(one, usual("UPDATE", 2))
+    assert goes_on(one, usual("DELETE", 2))
+    assert not goes_on(one, usual("INIT", 2))
+    assert not goes_on(usual("INIT", 1), usual("INIT", 2))
+    assert not goes_on(one, usual("INSERT", 2, name="shop.items"))
+    assert not goes_on(one, usual("INSERT", 2, name="shop.orders2"))
+    assert not goes_on(one, usual("INSERT", 2, name=None))
+    assert not goes_on(one, usual("INSERT", 2, sourceTxid="1"))
+    assert not goes_on(one, usual("INSERT", 2, sourceTimestamp=1_700_000_001))
+    assert not goes_on(one, usual("INSERT", 2, source={"sourceType": "MySQL", "version": "9"}))
+    assert not goes_on(one, record("COMMIT", objectName="shop.orders"))
+    assert not goes_on(record("BEGIN", objectName="shop.orders"), one)
+    assert not goes_on(one, b"\0" * 10)
+    assert not goes_on(one, one[:30])
+    assert not goes_on(one, b"")
+    logical = usual("INSERT", 2, tags={"l_tb_name": "t", "l_db_name": "d"})
+    assert not goes_on(one, logical)
+    assert goes_on(one, logical, logical_names=False)
+
+
+def test_rows_that_go_on_are_counted_and_a_rollback_of_them_is_refused():
+    reader = DtsHeaderReader()
+    reader.read(usual("INSERT", 1), AT)
+    assert reader.continues(usual("INSERT", 2))
+    with pytest.raises(Exception, match="2 rows"):
+        reader.read(record("ROLLBACK"), AT)
+
+
+# ---- rows that are found by their keys
+
+KEY = (0,)
+
+
+def scanned(codec, payload, version=100, key=KEY):
+    """Keys, rows and versions that a scanner finds, rows decoded; and what is left."""
+    scanner = codec.scanner((), lambda _: key, payload)
+    found = scanner.scan(payload, 0, version)
+    rows = [scanner.row(payload, r) if type(r) is int else r for r in found.rows]
+    return list(zip(found.keys, rows, found.versions, strict=True)), payload[found.reached :]
+
+
+def decoded(codec, payload, version=100, key=KEY):
+    found = []
+    for older, value in codec.records(payload):
+        rows = codec.decode(value, ())
+        for before, after in rows.images:
+            of_key = itemgetter(*key)
+            found.append((of_key(after or before), after, version - older))
+    return found
+
+
+@pytest.mark.parametrize("key", [(0,), (2, 0), (7,)])
+def test_a_scanner_finds_what_decoding_finds(only_by_hand, key):
+    same = [usual(op, n, n) for n, op in enumerate(["INSERT", "UPDATE", "DELETE", "UPDATE"], 1)]
+    if 2 in key:  # the name differs before and after, so the key changes
+        same = [v for v in same if decoded(only_by_hand, v)[0][1] is None] + same[:1]
+    payload = joined([(10 * n, v) for n, v in enumerate(same)])
+    found, left = scanned(only_by_hand, payload, key=key)
+    assert found == decoded(only_by_hand, payload, key=key)
+    assert left == b""
+    assert scanned(only_by_hand, same[0], key=key)[0] == decoded(only_by_hand, same[0], key=key)
+
+
+def test_a_scanner_stops_before_what_is_out_of_the_ordinary(only_by_hand):
+    fine, moved = usual("INSERT", 3), usual("UPDATE", 4, before=5)
+    partial = row_record("DELETE", USUAL, before=[integer(1), *[absent()] * 7])
+    other = usual("INSERT", 6, name="shop.items")
+    renamed = row_record("INSERT", [("id", 8)], after=[integer(1)])
+    for odd in (moved, partial, other, renamed, usual("DELETE", 6)[:-30], b"x"):
+        payload = joined([(1, fine), (2, odd), (3, fine)])
+        found, left = scanned(only_by_hand, payload)
+        assert [f[0] for f in found] == [3]
+        assert [v for _, v in records_of(left)] == [odd, fine]
+    with pytest.raises(AttributeError):  # a table of which nothing is known has no scanner
+        scanned(only_by_hand, other)
+
+
+def test_a_scanner_takes_no_value_that_would_teach_something(only_by_hand):
+    image = usual_image(3)
+    image[0] = integer(2**64 - 1)
+    payload = joined([(1, usual("INSERT", 3)), (2, row_record("INSERT", USUAL, after=image))])
+    scanner = only_by_hand.scanner((), lambda _: KEY, payload)
+    assert scanner.schema.columns[0].unsigned is False
+    assert len(scanner.scan(payload, 0, 9).keys) <= 1
+
+
+def test_an_image_that_is_damaged_behind_its_key_is_found_when_it_is_decoded(only_by_hand):
+    value = usual("UPDATE", 3)
+    scanner = only_by_hand.scanner((), lambda _: KEY, value)
+    assert scanner.scan(value, 0, 9).keys == [3]
+    for end in range(len(value) - 60, len(value) - 6):
+        cut = value[:end]
+        (place,) = scanner.scan(cut, 0, 9).rows
+        with pytest.raises((ValueError, LookupError)):
+            scanner.row(cut, place)
+    run = joined([(1, value), (2, value)])
+    at = run.index(MARK, 1) - 40
+    damaged = run[:at] + b"\x7e" * 30 + run[at + 30 :]
+    place = scanner.scan(damaged, 0, 9).rows[0]
+    with pytest.raises((ValueError, LookupError)):
+        scanner.row(damaged, place)
+
+
+@pytest.mark.parametrize("operation", ["INSERT", "UPDATE", "DELETE"])
+def test_an_image_does_not_go_on_in_the_next_record_of_a_run(operation):
+    def value(number):
+        image = [integer(number), branch("BinaryObject", type="BLOB", value=b"b" * 100)]
+        return row_record(
+            operation,
+            [("id", 8), ("b", 252)],
+            before=None if operation == "INSERT" else image,
+            after=None if operation == "DELETE" else image,
+        )
+
+    codec, whole = DtsRowCodec(), value(7)
+    codec.decode(whole, ())
+    cut = whole.rindex(b"b" * 100) + 20
+    assert scanned(codec, joined([(1, whole), (2, whole)]))[1] == b""
+    # What stands before the next record is as long as what is missing of the value.
+    payload = joined([(1, whole[:cut]), (2, whole[cut + RUN_FRONT.size :])])
+    with (
+        pytest.raises(ValueError, match="behind the end")
+        if operation == "UPDATE"
+        else (contextlib.nullcontext())
+    ):
+        assert scanned(codec, payload) == ([], payload)
+
+
+def test_the_fixture_says_the_same_by_hand():
+    by_hand, by_schema = DtsRowCodec(), DtsRowCodec()
+    for value, _ in fixture_records() * 2:
+        with contextlib.suppress(DataError):
+            assert said(by_hand, "decode", value) == said(by_schema, "_read_by_schema", value)
+
+
+def test_absent_values_stay_absent(only_by_hand):
+    value = row_record("DELETE", USUAL, before=[integer(1), *[absent()] * 7],
+                       tags={"pk_uk_info": '{"PRIMARY":["id"]}'})  # fmt: skip
+    assert only_by_hand.decode(value, ()).images == [((1, *[ABSENT] * 7), None)]
