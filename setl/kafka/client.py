@@ -23,6 +23,7 @@ from kafka.structs import TopicPartition
 from setl.errors import ConfigurationError, FatalError, SetlError, TransientError
 from setl.kafka.aborted import heed_ends
 from setl.kafka.refusals import ClientMaker, RefusedError
+from setl.kafka.unpacking import unpack_fast
 from setl.model.position import KafkaOrigin
 
 _CONFIGURATION = (
@@ -79,6 +80,7 @@ def connect(settings: Mapping[str, Any], timeout: float) -> Any:
         if isinstance(error, TypeError | ValueError | AssertionError | OSError):
             raise _wrong_setting(error) from error
         raise
+    unpack_fast(consumer)
     heed_ends(consumer)
     return consumer
 

@@ -30,7 +30,7 @@ class BatchSettings:
     Attributes:
         rows: at this many rows.
         bytes: at this many bytes of payload, whatever its rows.
-        wait: this many seconds after its first entry came.
+        wait: this many seconds after its first entry came, or after the batch before it.
         first_rows: the first batch after a start at this many rows, if that is less: what a
             take-over has to load before anybody sees that it works (I4).
     """
@@ -67,6 +67,8 @@ class BatchAssembler:
       checkpoint says how far inside it the pipeline is (I7).
     - When the time is up, the complete transactions go. One that is still arriving is given
       ten times as long, since sources write a transaction at once when it commits.
+    - Transactions that come after a pause, and are complete, do not wait at all: the time is
+      counted from the batch before them. So there are no more batches than otherwise.
 
     A DDL entry ends the batch before it and is alone in its own (I16). Entries without rows
     count too, four for a row, so that a stream of empty transactions does not pile up.
@@ -106,6 +108,7 @@ class BatchAssembler:
         self._cut = False  # the open batch begins with the rest of a transaction
         self._since = 0.0  # when the first entry of the open batch came
         self._whole_at = 0.0  # when its last transaction end came
+        self._closed_at = clock.monotonic()  # when the batch before it was closed
 
     def _allow(self, rows: int) -> None:
         """Close batches at so many rows from now on."""
@@ -161,7 +164,10 @@ class BatchAssembler:
         if not self._entries:
             return None
         arriving = self._inside and not self._whole.entries
-        due = self._since + self._wait * (_PATIENCE if arriving else 1)
+        if len(self._entries) == self._whole.entries:
+            due = min(self._since, self._closed_at) + self._wait
+        else:
+            due = self._since + self._wait * (_PATIENCE if arriving else 1)
         return max(0.0, due - self._clock.monotonic())
 
     def take_due(self) -> Batch | None:
@@ -224,5 +230,6 @@ class BatchAssembler:
         checkpoint = self._tracker.advance_all(entries)
         batch = Batch(self._next_id, self._epoch, entries, checkpoint, extent.rows, extent.size)
         self._next_id += 1
+        self._closed_at = self._clock.monotonic()
         self._allow(self._settings.rows)
         return batch

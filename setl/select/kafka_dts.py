@@ -24,10 +24,11 @@ from setl.errors import DataError, FatalError, SetlError, TransientError
 from setl.kafka.client import connection_of, origin_of
 from setl.kafka.partition import Bounds, expired
 from setl.model.checkpoint import Checkpoint
-from setl.model.entry import Entry
+from setl.model.entry import Entry, EntryKind
 from setl.model.position import KafkaOrigin, KafkaPosition, Position
 from setl.select.kafka_access import PartitionAccess
 from setl.select.kafka_group import GroupMembership
+from setl.select.kafka_runs import Run
 from setl.select.kafka_search import moved_reason
 from setl.select.relay_repeats import RelayRepeats
 
@@ -274,21 +275,27 @@ class DtsKafkaSource:
         )
 
     def _entries(self, records: list[Any]) -> list[Entry]:
-        topic, partition, origin = self._config.topic, self._config.partition, self._origin
         headers, is_repeat, entries = self._headers, self._repeats.is_repeat, list[Entry]()
+        continues = headers.continues
+        run: Run | None = None
         try:
             for record in records:
                 if record.headers and is_repeat(record.headers, record.offset):
                     continue
                 value = record.value or b""
-                # Without a timestamp of its own the position gets the record's.
-                position = KafkaPosition(
-                    topic, partition, record.offset + 1, 0, crc32(value), origin
-                )
-                entry = headers.read(value, position)
+                if run is not None:
+                    if run.has_room and continues(value):
+                        run.add(record.offset, value)
+                        continue
+                    entries.append(self._dated(run.entry()))
+                    run = None
+                entry = headers.read(value, self._position(record.offset, value))
                 if headers.boundary is not None:
                     entries.append(self._dated(headers.boundary))
-                entries.append(self._dated(entry))
+                if entry.kind is EntryKind.ROWS:
+                    run = Run(entry, record.offset)
+                else:
+                    entries.append(self._dated(entry))
             self._next = records[-1].offset + 1
         except SetlError as error:
             failure = error
@@ -296,9 +303,18 @@ class DtsKafkaSource:
                 failure = FatalError(error.message, hint=error.hint, **error.where)
                 failure.__cause__ = error
             self._held = failure.at(**self._access.where())
-            if not entries:
+            if not entries and run is None:
                 raise self._held from error
+        if run is not None:
+            entries.append(self._dated(run.entry()))
         return entries
+
+    def _position(self, offset: int, value: bytes) -> KafkaPosition:
+        """The place behind a record; without a timestamp, it gets the record's when it is read."""
+        partition = self._partition
+        return KafkaPosition(
+            partition.topic, partition.partition, offset + 1, 0, crc32(value), self._origin
+        )
 
     def _dated(self, entry: Entry) -> Entry:
         """An entry whose position can be found again by time."""

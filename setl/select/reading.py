@@ -135,7 +135,7 @@ class Reading:
                 continue
             remaining = assembler.remaining()
             # A batch whose time is up but which is held back must not make this loop spin.
-            timeout = _IDLE if remaining is None else max(remaining, wait, _LEAST_WAIT)
+            timeout = _IDLE if remaining is None else max(remaining or wait, _LEAST_WAIT)
             began = self._clock.monotonic()
             entries = source.read(limit, min(timeout, _IDLE))
             if entries:

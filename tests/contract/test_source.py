@@ -6,6 +6,7 @@ import struct
 import threading
 import time
 import uuid
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -49,6 +50,7 @@ from setl.select.reader import SelectLoop
 from setl.select.reading import SelectSettings
 from setl_embedded import Kafka, MariaDb
 from tests.loading import create_system_tables
+from tests.runs import single
 from tests.unit.codec.dts_records import integer, record, row_record
 from tests.waiting import eventually
 
@@ -205,21 +207,30 @@ def read_rows(source, count, timeout=15.0):
         entries[-1].kind is not EntryKind.COMMIT
     ):
         assert time.monotonic() < deadline, f"only {[e.kind.name for e in entries[-9:]]}"
-        entries += source.read(1000, 0.5)
+        entries += single(source.read(1000, 0.5))
     return entries
 
 
 def read_count(source, count):
     """Entries until there are so many, and no more."""
     entries = []
-    eventually(lambda: entries.extend(source.read(1000, 0.2)) or len(entries) >= count, 15)
+    eventually(lambda: entries.extend(single(source.read(1000, 0.2))) or len(entries) >= count, 15)
     assert len(entries) == count
     return entries
 
 
 def comparable(entries):
-    """Without the context: a stream opened inside a file has a format event made for it."""
-    return [entry._replace(context=()) for entry in entries]
+    """Without the context: a stream opened inside a file has a format event made for it.
+
+    And without what a position says of the record before it: of a run, that is of its last one.
+    """
+    found = [entry._replace(context=()) for entry in entries]
+    return [
+        entry._replace(position=replace(entry.position, record=0))
+        if entry.kind is EntryKind.ROWS and isinstance(entry.position, KafkaPosition)
+        else entry
+        for entry in found
+    ]
 
 
 def kinds(entries):
@@ -297,7 +308,7 @@ def test_limit_is_about_kept(side):
         found = source.read(50, 5)
         assert found
         sizes.append(len(found))
-        rows += sum(e.kind is EntryKind.ROWS for e in found)
+        rows += sum(e.kind is EntryKind.ROWS for e in single(found))
     assert max(sizes) <= 2048
 
 
@@ -745,7 +756,7 @@ def test_dts_places_hold_though_offsets_have_gaps(dts, in_transactions):
         checkpoint = Checkpoint(whole[end].position)
         assert source.locate(checkpoint) is checkpoint
         source.open(whole[end].position)
-        rest = read_rows(source, 4) if end == 3 else source.read(10, 1)
+        rest = read_rows(source, 4) if end == 3 else single(source.read(10, 1))
         assert comparable(rest) == comparable(whole[end + 1 :][: len(rest)])
     latest = source.latest()
     assert latest.offset == 31

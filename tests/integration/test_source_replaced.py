@@ -30,6 +30,7 @@ from setl.select.reading import SelectSettings
 from setl_embedded import Kafka, MariaDb
 from tests.integration.pipelines import execute, fresh_name
 from tests.loading import endpoint_of
+from tests.runs import single
 from tests.unit.codec.dts_records import integer, record, row_record
 from tests.waiting import eventually
 
@@ -651,7 +652,7 @@ def dts():
 
 def read_dts(source, position, count):
     source.open(position)
-    return read_until(source, lambda found: len(found) >= count)
+    return single(read_until(source, lambda found: len(single(found)) >= count))
 
 
 def payloads(entries):

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
+from setl.codec.dts.middle import operation_at, source_end
+from setl.codec.dts.scan import MISREADS, places_end, seconds_of
 from setl.codec.dts.wire import MALFORMED, is_whole_record, read_common, read_front, read_tagged
 from setl.codec.statement import parse_statement
 from setl.errors import DataError, FatalError
@@ -20,6 +22,9 @@ _IDLE: Final = frozenset(
     {"HEARTBEAT", "CHECKPOINT", "NOOP", "COMMAND", "FILL", "FINISH", "CONTROL", "RDB"}
 )
 _ENDS: Final = frozenset({"COMMIT", "ROLLBACK", "ABORT"})
+
+# INSERT, UPDATE and DELETE as they stand in the bytes.
+_CHANGES: Final = frozenset({b"\0", b"\2", b"\4"})
 
 MOCK_BYTES: Final = 48
 """DTS replaces records that a subscription filters out by fillers of at most this size."""
@@ -136,6 +141,7 @@ class DtsHeaderReader:
         self._begun = False  # whether a BEGIN stands before them
         self._loading = False  # whether the record before is a row of a full load
         self._before: Entry | None = None  # the record before
+        self._same: _Same | None = None  # what a record like the one before begins with
 
     def read(self, value: bytes, position: KafkaPosition) -> Entry:
         """The next record's entry; see `read_header`.
@@ -150,8 +156,11 @@ class DtsHeaderReader:
         if loaded or self._loading:
             self._full_load(entry, loaded=loaded)
         self._before = entry
+        self._same = None
         if entry.kind is EntryKind.ROWS:
             self._rows += 1
+            if not entry.statement:
+                self._same = _same(value)
         elif entry.kind is not EntryKind.HEARTBEAT:
             if entry.kind is EntryKind.COMMIT and entry.statement and self._rows:
                 raise FatalError(
@@ -163,6 +172,31 @@ class DtsHeaderReader:
             self._rows = 0
             self._begun = entry.kind is EntryKind.BEGIN
         return entry
+
+    def continues(self, value: bytes) -> bool:
+        """Whether the next record goes on with the rows of the one before, which was a row.
+
+        It is then a row of the same transaction, table and second, and counts as read; who has
+        the entry of the record before need not read another one. Else nothing is changed: `read`
+        has to say what it is. Rows of full loads, and of tables with logical names, never do.
+        """
+        same = self._same
+        if same is None or len(value) <= MOCK_BYTES:
+            return False
+        seconds, origin, table = same
+        try:
+            at = places_end(value, 0, seconds)
+        except MISREADS:
+            return False
+        if not value.startswith(origin, at):
+            return False
+        at += len(origin)
+        if value[at : at + 1] not in _CHANGES or not value.startswith(table, at + 1):
+            return False
+        if self._logical_names and _TABLE_TAG_BYTES in value:
+            return False
+        self._rows += 1
+        return True
 
     def _full_load(self, entry: Entry, *, loaded: bool) -> None:
         """Take in the first or a further row of a full load, or what follows the last one."""
@@ -176,6 +210,31 @@ class DtsHeaderReader:
             self.boundary = Entry(EntryKind.COMMIT, before.position, before.timestamp)
             self._rows = 0
         self._loading = loaded
+
+
+class _Same(NamedTuple):
+    """Bytes that the records of a transaction's rows of one table have in common.
+
+    Attributes:
+        seconds: ``sourceTimestamp``.
+        origin: ``sourceTxid`` and ``source``, which the operation follows.
+        table: ``objectName``.
+    """
+
+    seconds: bytes
+    origin: bytes
+    table: bytes
+
+
+def _same(value: bytes) -> _Same | None:
+    """What a row's record has in common with others; None if it cannot be told by hand."""
+    try:
+        begin = places_end(value)
+        operation = source_end(value, begin)
+        end = operation_at(value, begin)[2]
+    except MISREADS:
+        return None
+    return _Same(seconds_of(value), value[begin:operation], value[operation + 1 : end])
 
 
 def _together(entry: Entry) -> int:

@@ -10,18 +10,26 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Final
+from struct import Struct
+from typing import Any, Final, NamedTuple
 
 from setl.codec.charset import BINARY, decoder
+from setl.codec.dts.avro_bytes import long_bytes, text_bytes
 from setl.codec.dts.moment import (
+    date_at,
     date_value,
+    datetime_at,
     datetime_value,
+    moment_end,
     moment_kind,
     time_value,
+    timestamp_at,
+    timestamp_end,
     timestamp_value,
     year_value,
     zoned_value,
 )
+from setl.codec.dts.scan import Misread
 from setl.model.change import Value
 from setl.model.schema import Column, Kind
 
@@ -60,12 +68,43 @@ _LABELS: Final = frozenset({Kind.JSON, Kind.ENUM, Kind.SET})
 _OBJECT_TYPES: Final = {"JSON": Kind.JSON, "ENUM": Kind.ENUM, "SET": Kind.SET}
 
 
+class Form(NamedTuple):
+    """How the last value of a column lay in its record; the next one mostly lies likewise.
+
+    Attributes:
+        front: the bytes that such a value begins with: the branch, and members before the one
+            that counts, if they are the same in every value.
+        decode: makes the value of its bytes, in front of which their length stands; None for
+            values without a length, and if there is no such form.
+        tail: the members behind it, if they are the same in every value.
+        fixed: the value is of eight bytes without a length, and `decode` is a `Struct`'s
+            ``unpack_from``.
+        read: instead of `decode`, makes the value of the bytes behind `front` at an offset, and
+            tells the offset behind it; None for a value that is not of the form after all.
+        end: like `read`, with None instead of the value.
+    """
+
+    front: bytes = b""
+    decode: Callable[..., Any] | None = None
+    tail: bytes = b""
+    fixed: bool = False
+    read: Callable[[bytes, int], tuple[Value, int] | None] | None = None
+    end: Callable[[bytes, int], tuple[None, int] | None] | None = None
+
+
+NO_FORM: Final = Form()
+_FORMS_TRIED: Final = 100
+_DOUBLE: Final = Struct("<d")
+_MakeForm = Callable[[Column, _Raw], Form]
+
+
 class ImageColumn:
     """One column of the records of a table, and what has been learned about it.
 
     Attributes:
         column: what it is, as far as it is known.
         changes: how often that may have changed.
+        form: see `Form`.
     """
 
     def __init__(self, name: str, number: int) -> None:
@@ -73,6 +112,8 @@ class ImageColumn:
         kind = _HINTS.get(number, Kind.TEXT)
         self.column = Column(name, kind, binary_order=kind is not Kind.TEXT)
         self.changes = 0
+        self.form = NO_FORM
+        self._forms = 0  # how often that was another one
         self._read: _Read = _unknown
 
     def read(self, raw: _Raw) -> Value:
@@ -82,18 +123,88 @@ class ImageColumn:
             ValueError: it cannot be decoded.
         """
         try:
-            return self._read(raw)
+            value = self._read(raw)
         except LookupError:
             # Another branch than last time, or something more to learn from this one.
             self.column, self._read = self._learn(raw)
             self.changes += 1
-            return self._read(raw)
+            self.form = NO_FORM
+            value = self._read(raw)
+        self.take_form(raw)
+        return value
+
+    def take_form(self, raw: _Raw) -> None:
+        """Expect further values to lie as this one, which was read."""
+        form = _form(self.column, raw)
+        if form != self.form:
+            # Where values have no form that lasts, making another one each time would cost more.
+            self._forms += 1
+            self.form = form if self._forms < _FORMS_TRIED else NO_FORM
+
+    @property
+    def known_read(self) -> Callable[[dict[str, Any]], Value]:
+        """Reads values as far as nothing is learned of them; else LookupError."""
+        return self._read
 
     def _learn(self, raw: _Raw) -> tuple[Column, _Read]:
         for member, learn in _BRANCHES.items():
             if member in raw:
                 return learn(self.column, self._number, raw)
         raise ValueError(f"no branch of the record schema has the members {', '.join(raw)}")
+
+
+def _form(column: Column, raw: _Raw) -> Form:
+    """The form of values like this one, of a column that has read it."""
+    for member, make in _FORMS.items():
+        if member in raw:
+            return make(column, raw)
+    return NO_FORM
+
+
+def _integer_form(column: Column, raw: _Raw) -> Form:
+    grows = column.kind is Kind.INTEGER and not column.unsigned
+    front = _BRANCH["integer"] + long_bytes(raw["precision"])
+    return Form(front, _signed_digits if grows else int)
+
+
+def _character_form(column: Column, raw: _Raw) -> Form:
+    charset = raw["charset"]
+    decode = bytes if column.kind is Kind.BINARY else _decoder(charset)
+    return Form(_BRANCH["character"] + text_bytes(charset), decode)
+
+
+def _digits_form(member: str, decode: Callable[..., Any], *, fixed: bool) -> _MakeForm:
+    def make(_: Column, raw: _Raw) -> Form:
+        tail = long_bytes(raw["precision"]) + long_bytes(raw["scale"])
+        return Form(_BRANCH[member], decode, tail, fixed=fixed)
+
+    return make
+
+
+def _typed_form(member: str, decode: Callable[[bytes], Value]) -> _MakeForm:
+    return lambda _, raw: Form(_BRANCH[member] + text_bytes(raw["type"]), decode)
+
+
+def _timestamp_form(_column: Column, _raw: _Raw) -> Form:
+    return Form(_BRANCH["timestamp"], read=timestamp_at, end=timestamp_end)
+
+
+def _moment_form(column: Column, _: _Raw) -> Form:
+    read = {Kind.DATETIME: datetime_at, Kind.DATE: date_at}.get(column.kind)
+    return Form(_BRANCH["year"], read=read, end=moment_end) if read else NO_FORM
+
+
+_FORMS: Final[dict[str, _MakeForm]] = {
+    "integer": _integer_form,
+    "character": _character_form,
+    "decimal": _digits_form("decimal", bytes.decode, fixed=False),
+    "float": _digits_form("float", _DOUBLE.unpack_from, fixed=True),
+    "timestamp": _timestamp_form,
+    "year": _moment_form,
+    "text": _typed_form("text", bytes.decode),
+    "binary": _typed_form("binary", bytes),
+    "wkb": _typed_form("wkb", bytes),
+}
 
 
 def _label_kind(number: int) -> Kind:
@@ -129,6 +240,13 @@ def _signed_integer(raw: _Raw) -> Value:
     return value
 
 
+def _signed_digits(digits: bytes) -> int:
+    value = int(digits)
+    if value > _LARGEST_SIGNED:
+        raise Misread  # something to learn
+    return value
+
+
 def _any_integer(raw: _Raw) -> Value:
     return int(raw["integer"])
 
@@ -158,7 +276,7 @@ def _character(column: Column, number: int, raw: _Raw) -> tuple[Column, _Read]:
         kind, decode = Kind.BINARY, bytes
     else:
         kind = _label_kind(number)
-        decode = _unmarked if charset.lower() in _SIXTEEN_BITS else decoder(charset)
+        decode = _decoder(charset)
 
     def read(raw: _Raw) -> Value:
         if raw["charset"] != charset:
@@ -166,6 +284,10 @@ def _character(column: Column, number: int, raw: _Raw) -> tuple[Column, _Read]:
         return decode(raw["character"])
 
     return _as_kind(column, kind, binary_order=kind is not Kind.TEXT), read
+
+
+def _decoder(charset: str) -> Callable[[bytes], str]:
+    return _unmarked if charset.lower() in _SIXTEEN_BITS else decoder(charset)
 
 
 def _unmarked(data: bytes) -> str:
@@ -219,3 +341,6 @@ _BRANCHES: Final[dict[str, Callable[[Column, int, _Raw], tuple[Column, _Read]]]]
     "binary": _bytes_of("binary", Kind.BINARY),
     "text": _text,
 }
+
+# Member → how its branch stands in the bytes; the order above is that of the union.
+_BRANCH: Final = {member: long_bytes(number) for number, member in enumerate(_BRANCHES, 1)}

@@ -7,16 +7,23 @@ has no clock, a TIME no date.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from functools import lru_cache
 from typing import Any, Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from setl.codec.dts.scan import Misread, long_at
 from setl.codec.temporal import clock_text, date_text, timestamp_text
 from setl.model.change import Value
 from setl.model.schema import Kind
 
 _OFFSET: Final = re.compile(r"(?:UTC|GMT)?([+-])(\d{1,2})(?::?(\d{2}))?")
+_THERE: Final = 2  # the branch int of a member
+_THERE_BYTE: Final = b"\2"
+_ANY_MOMENT: Final = re.compile(rb"(?:\x00|\x02[\x80-\xff]{0,9}[\x00-\x7f]){7}").match
+_TWO_NUMBERS: Final = re.compile(rb"(?:[\x80-\xff]{0,9}[\x00-\x7f]){2}").match
+_NO_CLOCK: Final = b"\0\0\0\0"  # hour, minute, second and millis that are not there
 _MOMENTS: Final = frozenset({Kind.DATE, Kind.TIME, Kind.DATETIME, Kind.TIMESTAMP, Kind.YEAR})
 
 
@@ -59,6 +66,126 @@ def datetime_value(raw: dict[str, Any]) -> Value:
     date = date_text(raw["year"] or 0, raw["month"] or 0, raw["day"] or 0)
     clock = clock_text(raw["hour"] or 0, raw["minute"] or 0, raw["second"] or 0)
     return f"{date} {clock}.{raw['millis'] or 0:06d}"
+
+
+class _Texts(dict[bytes, str]):
+    """Texts of what stands in the bytes, made when they are first asked for.
+
+    KeyError for bytes that are not of the form. All are forgotten when they are too many.
+    """
+
+    def __init__(self, text: Callable[[bytes], str | None], most: int) -> None:
+        super().__init__()
+        self._text = text
+        self._most = most
+
+    def __missing__(self, data: bytes) -> str:
+        text = self._text(data)
+        if text is None:
+            raise KeyError
+        if len(self) >= self._most:
+            self.clear()
+        self[data] = text
+        return text
+
+
+def _members(data: bytes, *sizes: int) -> tuple[int, ...] | None:
+    """Members of a DateTime of so many bytes each; None if they are others, or negative."""
+    numbers: list[int] = []
+    at = 0
+    try:
+        for size in sizes:
+            if data[at] != _THERE:
+                return None
+            number, behind = long_at(data, at + 1)
+            if number < 0 or behind != at + 1 + size:
+                return None
+            numbers.append(number)
+            at = behind
+    except (IndexError, Misread):
+        return None
+    return tuple(numbers)
+
+
+def _date_of(data: bytes) -> str | None:
+    parts = _members(data, 2, 1, 1)
+    return None if parts is None else date_text(*parts)
+
+
+def _clock_of(data: bytes) -> str | None:
+    parts = _members(data, 1, 1, 1)
+    return None if parts is None else clock_text(*parts)
+
+
+def _second_of(data: bytes) -> str | None:
+    parts = _members(_THERE_BYTE + data, 5)
+    return None if parts is None else timestamp_text(parts[0], 0)[:19]
+
+
+_DATES: Final = _Texts(_date_of, 16_384)
+_CLOCKS: Final = _Texts(_clock_of, 1 << 17)
+_SECONDS: Final = _Texts(_second_of, 1 << 16)
+
+
+def datetime_at(data: bytes, at: int) -> tuple[str, int] | None:
+    """DATETIME with its members in the bytes at an offset, and the offset behind them.
+
+    None if it is not as usual: all members there, the year of two bytes.
+    """
+    try:
+        text = f"{_DATES[data[at : at + 7]]} {_CLOCKS[data[at + 7 : at + 13]]}"
+    except KeyError:
+        return None
+    if data[at + 13] != _THERE:
+        return None
+    return _with_micros(text, data, at + 14)
+
+
+def timestamp_at(data: bytes, at: int) -> tuple[str, int] | None:
+    """The Timestamp branch; see `datetime_at`. From 1974 on seconds are of five bytes."""
+    try:
+        text = _SECONDS[data[at : at + 5]]
+    except KeyError:
+        return None
+    return _with_micros(text, data, at + 5)
+
+
+def date_at(data: bytes, at: int) -> tuple[str, int] | None:
+    """DATE without a clock; see `datetime_at`."""
+    if data[at + 7 : at + 11] != _NO_CLOCK:
+        return None
+    try:
+        return _DATES[data[at : at + 7]], at + 11
+    except KeyError:
+        return None
+
+
+def _with_micros(text: str, data: bytes, at: int) -> tuple[str, int] | None:
+    """A text with a fraction: a positive number of up to three bytes, as microseconds."""
+    number = data[at]
+    if number > 0x7F:
+        at += 1
+        byte = data[at]
+        number = number & 0x7F | byte << 7
+        if byte > 0x7F:
+            at += 1
+            byte = data[at]
+            number = number & 0x3FFF | byte << 14
+            if byte > 0x7F:
+                return None
+    return None if number & 1 else (f"{text}.{number >> 1:06d}", at + 1)
+
+
+def moment_end(data: bytes, at: int) -> tuple[None, int] | None:
+    """The offset behind the members of a DateTime, whatever they are."""
+    match = _ANY_MOMENT(data, at)
+    return None if match is None else (None, match.end())
+
+
+def timestamp_end(data: bytes, at: int) -> tuple[None, int] | None:
+    """The offset behind the members of a Timestamp, whatever they are."""
+    match = _TWO_NUMBERS(data, at)
+    return None if match is None else (None, match.end())
 
 
 def zoned_value(raw: dict[str, Any]) -> Value:

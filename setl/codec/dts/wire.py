@@ -27,7 +27,7 @@ COMMON_FIELDS: Final = 14  # up to afterImages; bornTimestamp is not always ther
 
 # Names under which images are read here. fastavro gives every branch of the union as a plain
 # dict, and in the published schema several branches have the same field names.
-_IMAGE_NAMES: Final[dict[str, dict[str, str]]] = {
+IMAGE_NAMES: Final[dict[str, dict[str, str]]] = {
     "Integer": {"value": "integer"},
     "Character": {"value": "character"},
     "Decimal": {"value": "decimal"},
@@ -38,6 +38,7 @@ _IMAGE_NAMES: Final[dict[str, dict[str, str]]] = {
     "BinaryObject": {"value": "binary"},
     "TextObject": {"value": "text"},
 }
+"""Branch of an image's values → its members that have another name here."""
 
 # fastavro declares its results as a union of everything that Avro has.
 _schemaless_reader = cast(
@@ -55,12 +56,19 @@ def published_schema() -> list[dict[str, Any]]:
     return types
 
 
+def symbols(field: str) -> tuple[str, ...]:
+    """The symbols of the enumeration that a field of a record is, or that its first member is."""
+    declared = {f["name"]: f["type"] for f in published_schema()[-1]["fields"]}[field]
+    enumeration = declared if "symbols" in declared else declared["fields"][0]["type"]
+    return tuple(enumeration["symbols"])
+
+
 def _parsed(fields: int) -> Any:
     """A schema for the first `fields` fields of a record, with image fields renamed."""
     *named, record = published_schema()
     known: dict[str, Any] = {}
     for declared in named:
-        renamed = _IMAGE_NAMES.get(declared["name"])
+        renamed = IMAGE_NAMES.get(declared["name"])
         if renamed:
             members = declared["fields"]
             declared["fields"] = [{**m, "name": renamed.get(m["name"], m["name"])} for m in members]

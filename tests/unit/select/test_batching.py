@@ -114,6 +114,28 @@ def test_time_closes_what_is_complete():
     assert under_test.take_due() is None
 
 
+def test_a_transaction_after_a_pause_does_not_wait():
+    clock = ManualClock()
+    under_test = assembler(clock=clock, wait=1.0)
+    stream = transactions(1, 1, 1, 1)
+    clock.time += 5
+    under_test.add(stream[:3])
+    assert shapes([due(under_test)]) == ["BRC"]
+    clock.time += 0.25
+    under_test.add(stream[3:6])
+    assert under_test.remaining() == 0.75
+    clock.time += 0.5
+    under_test.add(stream[6:9])
+    assert under_test.take_due() is None
+    clock.time += 0.25
+    assert shapes([due(under_test)]) == ["BRCBRC"]
+    clock.time += 5
+    under_test.add(stream[9:11])
+    assert under_test.take_due() is None
+    under_test.add(stream[11:])
+    assert shapes([due(under_test)]) == ["BRC"]
+
+
 def test_time_leaves_a_transaction_that_is_still_arriving():
     clock = ManualClock()
     under_test = assembler(clock=clock, wait=1.0)

@@ -8,13 +8,15 @@ from kafka import errors
 from kafka.structs import TopicPartition
 
 from setl.codec.dts.relayed import HEADER, HEARTBEAT, LAST, RelayPlace, RelayTransaction
+from setl.codec.dts.rows import DtsRowCodec
 from setl.config.channel import DtsSource
 from setl.config.connections import kafka_settings
 from setl.errors import ConfigurationError, FatalError, PositionLostError, TransientError
 from setl.kafka.client import consumer_settings, translate
 from setl.model.position import KafkaOrigin, KafkaPosition
-from setl.select import kafka_access
+from setl.select import kafka_access, kafka_runs
 from setl.select.kafka_dts import DtsKafkaSource
+from tests.unit.codec.dts_records import integer, row_record
 from tests.unit.codec.dts_records import record as dts_record
 from tests.unit.select.fakes import ManualClock
 
@@ -383,3 +385,88 @@ def test_an_ordinal_that_is_no_number_is_an_error(opened):
     source.read(10, 1)
     with pytest.raises(FatalError, match="not a relay's place"):
         source.read(10, 1)
+
+
+# ---- runs of rows
+
+
+def rows_of(*numbers, first, table="orders", operation="INSERT"):
+    """Rows records at consecutive offsets."""
+    return valued(
+        *(
+            row_record(
+                operation,
+                [("id", 8)],
+                name=f"shop.{table}",
+                id=number,
+                after=[integer(number)],
+                before=[integer(number)] if operation == "UPDATE" else None,
+            )
+            for number in numbers
+        ),
+        first=first,
+    )
+
+
+def together(*answers):
+    """One answer made of several."""
+    return {PARTITION: [r for answer in answers for r in answer[PARTITION]]}
+
+
+def test_rows_that_follow_each_other_are_one_entry(opened):
+    source, consumer = opened
+    begin = {"first": 3}
+    consumer.polls = [
+        together(
+            valued(dts_record("BEGIN"), **begin),
+            rows_of(1, 2, first=4),
+            rows_of(3, first=6, operation="UPDATE"),
+            rows_of(4, first=7, table="items"),
+            rows_of(5, first=8),
+            valued(dts_record("COMMIT"), first=9),
+        )
+    ]
+    entries = source.read(10, 1)
+    assert [(e.table, e.rows, e.position.offset) for e in entries] == [
+        ("", 0, 4),
+        ("orders", 3, 7),
+        ("items", 1, 8),
+        ("orders", 1, 9),
+        ("", 0, 10),
+    ]
+    codec = DtsRowCodec()
+    run = codec.records(entries[1].payload)
+    assert [older for older, _ in run] == [2, 1, 0]
+    values = [codec.decode(value, ()).images[0][1] for _, value in run]
+    assert values == [(1,), (2,), (3,)]
+    assert entries[1].position.record == crc32(run[-1][1])
+    assert entries[1].timestamp == entries[1].position.timestamp == 1_700_000_000
+
+
+def test_a_run_ends_where_it_is_long_enough(opened, monkeypatch):
+    source, consumer = opened
+    monkeypatch.setattr(kafka_runs, "MOST_RECORDS", 3)
+    consumer.polls = [rows_of(*range(8), first=3)]
+    assert [e.rows for e in source.read(10, 1)] == [3, 3, 2]
+    monkeypatch.setattr(kafka_runs, "MOST_BYTES", 1)
+    consumer.polls = [rows_of(*range(3), first=11)]
+    assert [e.rows for e in source.read(10, 1)] == [1, 1, 1]
+
+
+def test_rows_before_what_is_no_record_are_given_out(opened):
+    source, consumer = opened
+    consumer.polls = [together(rows_of(1, 2, first=3), valued(b"\xff" * 200, first=5))]
+    assert [(e.rows, e.position.offset) for e in source.read(10, 1)] == [(2, 5)]
+    with pytest.raises(FatalError, match="not a DTS record"):
+        source.read(10, 1)
+
+
+def test_what_a_relay_repeats_is_not_in_a_run(opened):
+    source, consumer = opened
+    answer = rows_of(1, 2, 1, 2, 3, first=3)
+    for record_, ordinal in zip(answer[PARTITION], (1, 2, 1, 2, 3), strict=True):
+        record_.headers = [(HEADER, RelayPlace(TRANSACTIONS[0], ordinal).encoded())]
+    consumer.polls = [answer]
+    (entry,) = source.read(10, 1)
+    assert (entry.rows, entry.position.offset) == (3, 8)
+    assert [older for older, _ in DtsRowCodec().records(entry.payload)] == [4, 3, 0]

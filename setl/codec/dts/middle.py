@@ -1,0 +1,112 @@
+"""What a record of a row says between its places and its images, read by hand.
+
+That is its transaction, source, operation, table, tags and columns: the same for most records that
+follow each other, so whoever has read it once mostly needs to compare bytes only.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from setl.codec.dts.scan import ARRAY, Misread, extent_at, long_at, text_at
+from setl.codec.dts.wire import symbols
+
+NEVER: Final = b"\xff" * 11
+"""Bytes that no record has anywhere: no number of Avro is as long."""
+
+_OPERATIONS: Final = symbols("operation")
+_SOURCES: Final = len(symbols("source"))
+
+
+class Middle(NamedTuple):
+    """See the module.
+
+    Attributes:
+        operation: as the schema names it.
+        name: ``objectName``, "" if there is none.
+        tags: name → value.
+        columns: name and MySQL type number of each.
+        end: the offset of the images.
+    """
+
+    operation: str
+    name: str
+    tags: dict[str, str]
+    columns: tuple[tuple[str, int], ...]
+    end: int
+
+
+def read_middle(data: bytes, at: int) -> Middle:
+    """Read it from the offset behind ``safeSourcePosition`` on.
+
+    Raises:
+        Misread: see `setl.codec.dts.scan`; also if the record names no columns.
+        IndexError: likewise.
+        ValueError: likewise.
+    """
+    operation, name, at = operation_at(data, at)
+    times, at = long_at(data, at)
+    if times == 1:
+        count, at = _count_at(data, at)
+        for _ in range(count):
+            _, at = long_at(data, at)
+        at = _ended(data, at) if count else at
+    elif times:
+        raise Misread
+    count, at = _count_at(data, at)
+    tags: dict[str, str] = {}
+    for _ in range(count):
+        key, at = text_at(data, at)
+        tags[key], at = text_at(data, at)
+    at = _ended(data, at) if count else at
+    if data[at] != ARRAY:
+        raise Misread
+    count, at = _count_at(data, at + 1)
+    columns: list[tuple[str, int]] = []
+    for _ in range(count):
+        column, at = text_at(data, at)
+        number, at = long_at(data, at)
+        columns.append((column, number))
+    at = _ended(data, at) if count else at
+    return Middle(operation, name, tags, tuple(columns), at)
+
+
+def source_end(data: bytes, at: int) -> int:
+    """The offset of the operation, from that behind ``safeSourcePosition`` on."""
+    _, at = extent_at(data, at)  # sourceTxid
+    source, at = long_at(data, at)
+    if not 0 <= source < _SOURCES:
+        raise Misread
+    return extent_at(data, at)[1]  # its version
+
+
+def operation_at(data: bytes, at: int) -> tuple[str, str, int]:
+    """Operation, ``objectName`` and the offset behind it.
+
+    From the offset behind ``safeSourcePosition`` on. Raises as `read_middle`.
+    """
+    operation, at = long_at(data, source_end(data, at))
+    named, at = long_at(data, at)
+    if not 0 <= operation < len(_OPERATIONS):
+        raise Misread
+    name = ""
+    if named == 1:
+        name, at = text_at(data, at)
+    elif named:
+        raise Misread
+    return _OPERATIONS[operation], name, at
+
+
+def _count_at(data: bytes, at: int) -> tuple[int, int]:
+    """How many items are in the first block of an array or a map."""
+    count, at = long_at(data, at)
+    if not 0 <= count <= len(data):
+        raise Misread
+    return count, at
+
+
+def _ended(data: bytes, at: int) -> int:
+    """The offset behind the end of an array or a map, if it ends with its first block."""
+    if data[at]:
+        raise Misread
+    return at + 1

@@ -1,0 +1,158 @@
+"""Finds rows of DTS records by their keys, without decoding all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from setl.codec.dts.image import ImageColumn
+from setl.codec.dts.image_code import compiled, image_text
+from setl.codec.dts.middle import NEVER
+from setl.codec.dts.runs import MARK, RUN_FRONT
+from setl.codec.dts.scan import MISREADS, Misread, places_end, raw_at
+from setl.codec.dts.table_identity import TableIdentity, read_identity
+from setl.codec.scanning import Scanned
+from setl.model.change import Op, Row, Value
+from setl.model.schema import RowSchema
+
+
+class TableShape(NamedTuple):
+    """A table as far as it is known.
+
+    Attributes:
+        identity: what its records say of it.
+        schema: its columns as they are known now.
+        listed: what its images begin with.
+        columns: its columns.
+    """
+
+    identity: TableIdentity
+    schema: RowSchema
+    listed: bytes
+    columns: tuple[ImageColumn, ...]
+
+
+class DtsRowScanner:
+    """A `RowScanner` for records of one table, as long as nothing new is learned of it.
+
+    Of an update the key is read, and the image before it gone over; the image after it is left
+    unread behind its key. So where a value lies otherwise than the schema says, or the bytes are
+    damaged, `row` finds it.
+
+    Attributes:
+        schema: see `RowScanner`.
+        key: see `RowScanner`.
+        forms: of the columns' values, that it was made for.
+    """
+
+    def __init__(self, shape: TableShape, key: tuple[int, ...], *, logical_names: bool) -> None:
+        """For a key, of at least one column, given by its columns' indexes."""
+        self.schema = shape.schema
+        self.key = key
+        self._identity = shape.identity
+        self._logical_names = logical_names
+        self._columns = shape.columns
+        self._reads = [column.known_read for column in shape.columns]
+        self._middle = NEVER
+        self._op = Op.INSERT
+        self.forms = forms = [column.form for column in shape.columns]
+        single = len(key) == 1
+
+        def made(wanted: Sequence[int], **more: bool) -> Any:
+            text, names = image_text(forms, shape.listed, wanted, **more)
+            return compiled(text, {**names, "learn": self._known_value})
+
+        self._image: Callable[[bytes, int], tuple[Row, int]] = made(range(len(forms)))
+        self._key_and_end: Callable[[bytes, int], tuple[Any, int]] = made(key, single=single)
+        self._key: Callable[[bytes, int], Any] = made(key, single=single, early=True)
+
+    def scan(self, payload: bytes, at: int, version: int) -> Scanned:
+        """See `RowScanner.scan`."""
+        keys: list[Any] = []
+        rows: list[Row | int | None] = []
+        versions: list[int] = []
+        total, front, key_and_end, key_of = (
+            len(payload),
+            RUN_FRONT.size,
+            self._key_and_end,
+            self._key,
+        )
+        of_row = _key_of(self.key)
+        begin, end, older = at, total, 0
+        try:
+            while at < total:
+                if payload.startswith(MARK, at):
+                    _, size, older = RUN_FRONT.unpack_from(payload, at)
+                    begin = at + front
+                    end = begin + size
+                place = places_end(payload, begin)
+                if not payload.startswith(self._middle, place):
+                    self._enter(payload, place)
+                place += len(self._middle)
+                op = self._op
+                row: Row | int | None = None
+                if op is Op.UPDATE:
+                    before, place = key_and_end(payload, place)
+                    key = key_of(payload, place)
+                    if key != before:
+                        break
+                    row = place
+                elif op is Op.DELETE:
+                    key, place = key_and_end(payload, place)
+                elif payload[place]:
+                    break  # an insert with an image before it
+                else:
+                    row, place = self._image(payload, place + 1)
+                    key = of_row(row)
+                if place > end or end > total:
+                    break  # cut off, and read on in the next record
+                keys.append(key)
+                rows.append(row)
+                versions.append(version - older)
+                at = begin = end
+                end = total
+        except MISREADS:
+            pass
+        return Scanned(keys, rows, versions, at)
+
+    def row(self, payload: bytes, at: int) -> Row:
+        """See `RowScanner.row`."""
+        try:
+            row, end = self._image(payload, at)
+        except Misread as error:
+            raise ValueError from error
+        # A value may hold such bytes too; then decoding the record tells.
+        if payload.startswith(MARK) and payload.find(MARK, at, end) >= 0:
+            raise ValueError("an image goes on behind the end of its record")
+        return row
+
+    def _enter(self, payload: bytes, at: int) -> None:
+        """Remember what a record of this table says beside its place and its images."""
+        op, identity, end = read_identity(payload, at, logical_names=self._logical_names)
+        if identity != self._identity:
+            raise Misread
+        self._op = op
+        self._middle = payload[at:end]
+
+    def _known_value(self, data: bytes, at: int, place: int) -> tuple[Value, int]:
+        """A value that is not of its column's form, if it fits the schema all the same."""
+        raw, at = raw_at(data, at)
+        if raw is None or raw == "NULL":
+            return None, at
+        if isinstance(raw, str):
+            raise Misread
+        column, read = self._columns[place], self._reads[place]
+        try:
+            value = read(raw)
+        except (LookupError, OverflowError) as error:
+            raise Misread from error
+        if column.known_read is read:
+            column.take_form(raw)  # for the next scanner
+        return value, at
+
+
+def _key_of(key: tuple[int, ...]) -> Callable[[Row], Any]:
+    if len(key) == 1:
+        place = key[0]
+        return lambda row: row[place]
+    return lambda row: tuple([row[i] for i in key])

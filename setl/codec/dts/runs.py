@@ -1,0 +1,49 @@
+"""Runs: rows records that follow each other in one transaction and table, joined to one payload.
+
+A record of one row costs everybody behind the source as much as one of a hundred. So they are
+handed on together: of each a mark that no record begins with, its length, how many offsets it lies
+before the last one (both 32 bits, the low byte first), and its bytes. So what is left of a run
+behind some of its records is one too. A payload of one record is the record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from struct import Struct
+from typing import Final
+
+MOST_RECORDS: Final = 1000
+MOST_BYTES: Final = 256 * 1024
+
+MARK: Final = b"\xff" * 10
+"""What a run begins with; a record begins with a number, and those of Avro are not as long."""
+
+RUN_FRONT: Final = Struct(f"<{len(MARK)}sII")
+"""What stands before a record of a run: `MARK`, its length, its distance to the last one."""
+
+
+def joined(records: Sequence[tuple[int, bytes]]) -> bytes:
+    """The payload of some records, each with its offset; at least one."""
+    if len(records) == 1:
+        return records[0][1]
+    last, pack, parts = records[-1][0], RUN_FRONT.pack, list[bytes]()
+    for offset, value in records:
+        parts += (pack(MARK, len(value), last - offset), value)
+    return b"".join(parts)
+
+
+def records_of(payload: bytes) -> Sequence[tuple[int, bytes]]:
+    """The records of a payload, see `setl.codec.port.RowCodec.records`."""
+    found: list[tuple[int, bytes]] = []
+    at, front = 0, RUN_FRONT.size
+    while payload.startswith(MARK, at) and at + front <= len(payload):
+        _, size, older = RUN_FRONT.unpack_from(payload, at)
+        begin = at + front
+        at = begin + size
+        found.append((older, payload[begin:at]))
+    return found or ((0, payload),)
+
+
+def record_begin(payload: bytes) -> int:
+    """Where the first record of a payload begins."""
+    return RUN_FRONT.size if payload.startswith(MARK) else 0

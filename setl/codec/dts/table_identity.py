@@ -1,0 +1,47 @@
+"""Which table a record of a row is of, and what kind of change it is, read by hand."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from setl.codec.dts.header import row_name
+from setl.codec.dts.middle import read_middle
+from setl.codec.dts.scan import Misread
+from setl.model.change import Op
+
+KEYS_TAG: Final = "pk_uk_info"
+
+OPERATIONS: Final = {
+    "INSERT": Op.INSERT,
+    "INIT": Op.INSERT,
+    "UPDATE": Op.UPDATE,
+    "DELETE": Op.DELETE,
+}
+"""Operations of rows."""
+
+
+class TableIdentity(NamedTuple):
+    """What records say of a table; with another one, it is another state of the table at least.
+
+    Attributes:
+        name: schema and table.
+        keys: the tag that describes its keys, "" without.
+        columns: name and MySQL type number of each.
+    """
+
+    name: tuple[str, str]
+    keys: str
+    columns: tuple[tuple[str, int], ...]
+
+
+def read_identity(data: bytes, at: int, *, logical_names: bool) -> tuple[Op, TableIdentity, int]:
+    """Operation, table and where the images begin, from the offset behind the places on.
+
+    Raises as `setl.codec.dts.middle.read_middle`; Misread also for a record that has no row.
+    """
+    operation, name, tags, columns, end = read_middle(data, at)
+    op = OPERATIONS.get(operation)
+    if op is None:
+        raise Misread
+    table = row_name(name, tags if logical_names else {})
+    return op, TableIdentity(table, tags.get(KEYS_TAG, ""), columns), end
