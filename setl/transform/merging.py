@@ -7,7 +7,9 @@ highest version, since versions grow along the stream and one record is decoded 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from operator import itemgetter
+from typing import Any, cast
 
 from setl.model.change import Row, TargetChanges, Value
 from setl.model.document import DocumentForm
@@ -21,8 +23,30 @@ def merge(parts: Sequence[TargetChanges]) -> list[TargetChanges]:
         by_target.setdefault((part.target, part.document), []).append(part)
     merged: list[TargetChanges] = []
     for same_target in by_target.values():
-        merged.extend(same_target if len(same_target) == 1 else _merge_target(same_target))
+        if len(same_target) == 1:
+            merged += same_target
+        elif _share_no_key(same_target):
+            merged += _by_shape([part.with_own_rows() for part in same_target])
+        else:
+            merged += _merge_target(same_target)
     return merged
+
+
+def _share_no_key(parts: list[TargetChanges]) -> bool:
+    """Whether each key changes in one part only, as those of new rows do."""
+    total = 0
+    keys: set[Any] = set()
+    for part in parts:
+        # The bare value of a key of one column is faster than a tuple of it; the number of
+        # columns is the same in all parts.
+        keys.update(map(_picker(part.key), part.upserts))
+        keys.update(map(_picker(range(len(part.key))), part.deletes))
+        total += len(part.upserts) + len(part.deletes)
+    return len(keys) == total
+
+
+def _picker(places: Sequence[int]) -> Callable[[Row], Any]:
+    return cast("Callable[[Row], Any]", itemgetter(*places))
 
 
 def _merge_target(parts: list[TargetChanges]) -> list[TargetChanges]:

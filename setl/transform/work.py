@@ -6,7 +6,8 @@ here and no connections, so all of it can be tested by calling it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple
@@ -14,6 +15,7 @@ from typing import Any, NamedTuple
 from setl.codec.binlog.rows import BinlogRowCodec
 from setl.codec.dts.rows import DtsRowCodec
 from setl.codec.port import RowCodec
+from setl.codec.scanning import RowScanner
 from setl.config.channel import DtsSource, Source
 from setl.config.routing import Route, Router
 from setl.errors import ConfigurationError, DataError
@@ -21,20 +23,21 @@ from setl.model.change import DecodedRows, Row, TargetChanges
 from setl.model.document import DocumentForm
 from setl.model.faulty import FaultyRow, RawRecord
 from setl.model.schema import RowSchema
-from setl.transform.columns import ColumnPlan, key_indexes
+from setl.transform.columns import ColumnPlan, identity_indexes, key_indexes
 from setl.transform.compaction import Compactor, Survivors
 from setl.transform.documents import DocumentKeys, DocumentSource
 from setl.transform.isolating import Refused, faults_one_by_one, null_keys, take_out, undecodable
-from setl.transform.placement import bucket_of, spreads
+from setl.transform.lazy_images import LatestImages, UndecodedRowError
+from setl.transform.placement import bucket_of, homes_of, spreads
 from setl.transform.processing import processed
 
 
 class WorkItem(NamedTuple):
-    """One rows entry on its way to a task.
+    """One rows entry on its way to a task: a record, or a run of them.
 
     Attributes:
         routes: indexes of the routes its table goes by.
-        version: order in the source, see `document_version`.
+        version: order in the source, see `document_version`; of a run, of its last record.
         context: see `Entry.context`.
         payload: see `Entry.payload`.
         table: schema and table, for messages.
@@ -113,59 +116,164 @@ def codec_named(name: str) -> RowCodec:
     return codec
 
 
+def single_items(codec: RowCodec, items: Iterable[WorkItem]) -> Iterator[WorkItem]:
+    """Work items of one record each, in order; see `RowCodec.records`."""
+    records_of = codec.records
+    for item in items:
+        records = () if item.decoded is not None else records_of(item.payload)
+        if len(records) < 2:
+            yield item
+            continue
+        for older, payload in records:
+            yield item._replace(version=item.version - older, payload=payload)
+
+
 def compact(plan: TransformPlan, items: Iterable[WorkItem]) -> Compacted:
     """Decode a share, given in stream order, and keep the last change of each key.
 
     Raises:
         DataError: an entry cannot be decoded or a row has no key, and nothing is isolated.
     """
-    decode = codec_named(plan.codec).decode
-    compactors: dict[tuple[int, str, str], tuple[Route, Compactor | DocumentKeys]] = {}
-    rows = redelivered = 0
-    faulty: list[tuple[Route, FaultyRow]] = []
-    for routes, version, context, payload, table, ready, first in items:
+    share = list(items)
+    try:
+        return _compacted(plan, share, scanning=True)
+    except UndecodedRowError:
+        # Which record is at fault, and what else it holds, comes out when each is decoded.
+        return _compacted(plan, share, scanning=False)
+
+
+def _compacted(plan: TransformPlan, share: list[WorkItem], *, scanning: bool) -> Compacted:
+    compaction = _Compaction(plan, codec_named(plan.codec))
+    take = compaction.take_run if scanning else compaction.take_records
+    for item in share:
+        take(item)
+    return compaction.compacted()
+
+
+class _Table(NamedTuple):
+    """What takes the changes of a table in, for one of its routes."""
+
+    route: Route
+    compactor: Compactor | DocumentKeys
+    images: LatestImages | None  # None where each change has to be seen
+
+
+class _Compaction:
+    """A share of a batch that is being compacted."""
+
+    def __init__(self, plan: TransformPlan, codec: RowCodec) -> None:
+        self._plan = plan
+        self._codec = codec
+        self._tables: dict[tuple[int, str, str], _Table] = {}
+        self._scanners: dict[tuple[int, tuple[bytes, ...]], RowScanner | None] = {}
+        self._rows = self._redelivered = 0
+        self._faulty: list[tuple[Route, FaultyRow]] = []
+
+    def take_run(self, item: WorkItem) -> None:
+        """Take an entry in: its rows undecoded, as far as it can be without decoding them."""
+        images = scanner = None
+        if len(item.routes) == 1 and item.decoded is None and item.table[1]:
+            route, _, images = self._table((item.routes[0], *item.table))
+            scanner = None if images is None else self._scanner(route, item)
+        if images is None or scanner is None:
+            self.take_records(item)
+            return
+        payload = item.payload
+        scanned = scanner.scan(payload, 0, item.version)
+        if scanned.keys:
+            images.take(scanner, payload, scanned)
+            self._count(scanned.versions)
+        if scanned.reached < len(payload):
+            self.take_records(item._replace(payload=payload[scanned.reached :]))
+
+    def take_records(self, item: WorkItem) -> None:
+        """Take an entry in, each of its records decoded."""
+        for single in single_items(self._codec, (item,)):
+            self._take(single)
+
+    def _take(self, item: WorkItem) -> None:
+        routes, version, context, payload, table, ready, first = item
+        plan = self._plan
         try:
-            decoded = ready or decode(payload, context)
+            decoded = ready or self._codec.decode(payload, context)
         except DataError as error:
             if not plan.isolates:
                 raise
             record = RawRecord(plan.codec, payload, context, table)
-            faulty += [
+            self._faulty += [
                 (route, undecodable(route, version, record, error))
                 for route in plan.router.route(*table)
                 if route.index in routes
             ]
-            rows += 1
-            continue
-        count = len(decoded.images)
-        rows += count
-        if version <= plan.applied_through:
-            redelivered += count
+            self._rows += 1
+            return
+        self._count([version] * len(decoded.images))
         schema = decoded.schema
         for index in routes:
-            place = (index, schema.schema, schema.table)
-            found = compactors.get(place)
-            if found is None:
-                table_routes = plan.router.route(schema.schema, schema.table)
-                route = next(route for route in table_routes if route.index == index)
-                found = compactors[place] = (route, _compactor(plan, route, *place[1:]))
-            take = partial(_take_in, *found, version)
+            route, compactor, images = self._table((index, schema.schema, schema.table))
+            if images is not None:
+                images.hand_on()
+            take = partial(_take_in, route, compactor, version)
             try:
                 take(decoded)
             except DataError:
                 if not plan.isolates:
                     raise
-                one_by_one = faults_one_by_one(found[0], decoded, version, take, first=first)
-                faulty += [(found[0], fault) for fault in one_by_one]
-    survivors: list[tuple[Route, RowSchema, Survivors]] = []
-    for route, compactor in compactors.values():
-        if plan.isolates:
-            faulty += [(route, fault) for fault in null_keys(route, compactor.take_null_keys())]
-        for part in compactor.survivors():
-            refused = _excluded(plan, route, part)
-            faulty += [(route, fault) for fault in take_out(route, part.schema, part, refused)]
-            survivors.append((route, part.schema, part))
-    return Compacted(survivors, rows, redelivered, faulty)
+                one_by_one = faults_one_by_one(route, decoded, version, take, first=first)
+                self._faulty += [(route, fault) for fault in one_by_one]
+
+    def _count(self, versions: Sequence[int]) -> None:
+        """Count changes of these versions, which do not fall."""
+        self._rows += len(versions)
+        through = self._plan.applied_through
+        if versions and versions[0] <= through:
+            self._redelivered += sum(version <= through for version in versions)
+
+    def _table(self, place: tuple[int, str, str]) -> _Table:
+        found = self._tables.get(place)
+        if found is None:
+            index, schema, table = place
+            routes = self._plan.router.route(schema, table)
+            route = next(route for route in routes if route.index == index)
+            compactor = _compactor(self._plan, route, schema, table)
+            images = None
+            if isinstance(compactor, Compactor) and route.processor is None:
+                images = LatestImages(compactor)
+            found = self._tables[place] = _Table(route, compactor, images)
+        return found
+
+    def _scanner(self, route: Route, item: WorkItem) -> RowScanner | None:
+        key = partial(identity_indexes, names=route.key, routing=route.routing)
+        if not item.context:
+            # Such records describe their tables themselves, and the codec keeps what it knows.
+            with suppress(DataError):  # decoding finds it again, in each record
+                return self._codec.scanner((), key, item.payload)
+            return None
+        place = (route.index, item.context)
+        if place not in self._scanners:
+            try:
+                self._scanners[place] = self._codec.scanner(item.context, key)
+            except DataError:
+                self._scanners[place] = None  # decoding finds it again, in each record
+        return self._scanners[place]
+
+    def compacted(self) -> Compacted:
+        """What is left."""
+        plan, faulty = self._plan, self._faulty
+        survivors: list[tuple[Route, RowSchema, Survivors]] = []
+        for route, compactor, images in self._tables.values():
+            # Keys that a mapping names may be null, which the compactor looks for.
+            alone = images.alone() if images is not None and not route.key else None
+            if images is not None and alone is None:
+                images.hand_on()
+            if plan.isolates:
+                taken = compactor.take_null_keys()
+                faulty += [(route, fault) for fault in null_keys(route, taken)]
+            for part in compactor.survivors() if alone is None else [alone]:
+                refused = _excluded(plan, route, part)
+                faulty += [(route, f) for f in take_out(route, part.schema, part, refused)]
+                survivors.append((route, part.schema, part))
+        return Compacted(survivors, self._rows, self._redelivered, faulty)
 
 
 def _compactor(
@@ -271,21 +379,15 @@ def split(
     if buckets == 1 or not spreads(key_columns, group, undivided=undivided):
         home = bucket_of((group or ".".join(changes.target),), buckets)
         return {home: changes}
-    parts: dict[int, TargetChanges] = {}
-
-    def part(bucket: int) -> TargetChanges:
-        found = parts.get(bucket)
-        if found is None:
-            found = parts[bucket] = changes.without_rows()
-        return found
-
-    key_of = changes.key
-    for row, version in zip(changes.upserts, changes.upsert_versions, strict=True):
-        into = part(bucket_of(tuple(row[i] for i in key_of), buckets))
-        into.upserts.append(row)
-        into.upsert_versions.append(version)
-    for key, version in zip(changes.deletes, changes.delete_versions, strict=True):
-        into = part(bucket_of(key, buckets))
-        into.deletes.append(key)
-        into.delete_versions.append(version)
-    return parts
+    parts = [changes.without_rows() for _ in range(buckets)]
+    upserts = [(part.upserts.append, part.upsert_versions.append) for part in parts]
+    homes = homes_of(changes.upserts, changes.key, buckets)
+    for row, version, home in zip(changes.upserts, changes.upsert_versions, homes, strict=True):
+        add_row, add_version = upserts[home]
+        add_row(row)
+        add_version(version)
+    homes = homes_of(changes.deletes, range(len(changes.key)), buckets)
+    for key, version, home in zip(changes.deletes, changes.delete_versions, homes, strict=True):
+        parts[home].deletes.append(key)
+        parts[home].delete_versions.append(version)
+    return {home: part for home, part in enumerate(parts) if part.upserts or part.deletes}

@@ -13,6 +13,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from operator import methodcaller
 from typing import Any, Final
 
 from setl.model.schema import Capacity, Column, Kind
@@ -33,19 +34,24 @@ class Guard:
         changes: whether it would change a value, which is not NULL unless `nulls` is set.
         reason: what it would do, the end of a sentence.
         nulls: whether it is NULL that is changed.
+        harmless: a look at all values of a column, without NULLs, that costs less than one at
+            each of them: whether none can be changed.
     """
 
     place: int
     changes: Callable[[Any], bool]
     reason: str
     nulls: bool = False
+    harmless: Callable[[Sequence[Any]], bool] | None = None
 
     def finds(self, values: Sequence[Any]) -> bool:
         """Whether any of the values would be changed."""
         if self.nulls:
             return None in values
-        changes = self.changes
-        return any(v is not None and changes(v) for v in values)
+        present = [v for v in values if v is not None] if None in values else values
+        if not present or (self.harmless is not None and self.harmless(present)):
+            return False
+        return any(map(self.changes, present))
 
 
 def guards_for(columns: Sequence[Column]) -> tuple[Guard, ...]:
@@ -91,10 +97,9 @@ def _guards(place: int, column: Column, capacity: Capacity) -> Iterator[Guard]:
     if capacity.fills_null:
         yield Guard(place, lambda v: v is None, "put a value of its own for NULL", nulls=True)
     if kind in _MOMENTS and capacity.type == "date":
-        yield Guard(place, lambda v: v[-15:] != "00:00:00.000000", "cut the time of day off")
+        yield _ending_guard(place, "00:00:00.000000", "cut the time of day off")
     elif kind in _MOMENTS and scale is not None and scale < 6:
-        cut, zeros = scale - 6, "0" * (6 - scale)
-        yield Guard(place, lambda v: v[cut:] != zeros, f"keep {scale} digits of the second")
+        yield _ending_guard(place, "0" * (6 - scale), f"keep {scale} digits of the second")
     elif kind is Kind.DECIMAL and scale is not None and (not column.scale or column.scale > scale):
         yield Guard(place, lambda v: _digits(v) > scale, f"round it to {scale} digits")
     elif kind is Kind.FLOAT:
@@ -107,10 +112,24 @@ def _guards(place: int, column: Column, capacity: Capacity) -> Iterator[Guard]:
     elif kind is Kind.TEXT and capacity.type == "char":
         yield Guard(place, lambda v: v[-1:] == " ", "cut the spaces at its end off")
     elif kind is Kind.TEXT and capacity.type in _CUT_SPACES:
-        size = capacity.length
-        measure = len if capacity.type == "varchar" else _utf8_bytes
-        spaces = "cut the spaces at its end off"
-        yield Guard(place, lambda v: v[-1:] == " " and measure(v) > size, spaces)
+        yield _spaces_guard(place, capacity.length, in_bytes=capacity.type != "varchar")
+
+
+def _ending_guard(place: int, ending: str, reason: str) -> Guard:
+    """For values that fit if they end in this."""
+    ends = methodcaller("endswith", ending)
+    return Guard(place, lambda v: not ends(v), reason, harmless=lambda vs: all(map(ends, vs)))
+
+
+def _spaces_guard(place: int, size: int, *, in_bytes: bool) -> Guard:
+    """For values that are cut to the column's size if it is only spaces that are lost."""
+    measure, most = (_utf8_bytes, size // 4) if in_bytes else (len, size)
+    return Guard(
+        place,
+        lambda v: v[-1:] == " " and measure(v) > size,
+        "cut the spaces at its end off",
+        harmless=lambda vs: max(map(len, vs)) <= most,
+    )
 
 
 def _float_guards(place: int, capacity: Capacity) -> Iterator[Guard]:

@@ -33,11 +33,18 @@ class Rendered(NamedTuple):
 
 
 def render_rows(columns: Sequence[Column], rows: Sequence[Row], *, for_key: bool) -> list[str]:
+    """Each of at least one row as ``(1,'a',NULL)``; see `render_columns`."""
+    return render_columns(columns, list(zip(*rows, strict=True)), for_key=for_key)
+
+
+def render_columns(
+    columns: Sequence[Column], held: Sequence[Values], *, for_key: bool
+) -> list[str]:
     """Each row as ``(1,'a',NULL)``, the values in the order of `columns`.
 
     Args:
         columns: what the values are, with the capacities of the columns that they go to.
-        rows: the values; at least one row.
+        held: the values of each column, of at least one row.
         for_key: whether the values are compared with a column and not stored into it. NULL is
             refused then, since it equals nothing. Decimals are numbers then and text else: MySQL
             compares a decimal column with text as floating point, and would find the wrong row
@@ -49,7 +56,7 @@ def render_rows(columns: Sequence[Column], rows: Sequence[Row], *, for_key: bool
     """
     pieces: list[str] = []
     rendered: list[Sequence[str]] = []
-    for column, values in zip(columns, zip(*rows, strict=True), strict=True):
+    for column, values in zip(columns, held, strict=True):
         render = _renderer(column, for_key=for_key)
         if for_key and None in values:
             raise _refused(column, values, render, nulls=False)
@@ -133,7 +140,13 @@ def _integers(values: Values) -> Rendered:
 
 
 def _floats(values: Values) -> Rendered:
-    return Rendered("%s", ["NULL" if v is None else _float(v) for v in values])
+    try:
+        numbers = list(map(float.__repr__, values))
+    except TypeError:
+        return Rendered("%s", ["NULL" if v is None else _float(v) for v in values])
+    if "n" in "".join(numbers):
+        raise ValueError("not a finite number")
+    return Rendered("%s", [n if "e" in n else f"{n}e0" for n in numbers])
 
 
 def _float(value: Any) -> str:
@@ -182,10 +195,17 @@ def _texts(values: Values) -> Rendered:
     try:
         joined = "".join(values)
     except TypeError:
-        return Rendered("%s", ["NULL" if v is None else f"'{_escape(v)}'" for v in values])
+        return _texts_and_nulls(values)
     if "'" in joined or "\\" in joined:
         return Rendered("'%s'", list(map(_escape, values)))
     return Rendered("'%s'", values)
+
+
+def _texts_and_nulls(values: Values) -> Rendered:
+    joined = "".join([v for v in values if v is not None])
+    if "'" in joined or "\\" in joined:
+        return Rendered("%s", ["NULL" if v is None else f"'{_escape(v)}'" for v in values])
+    return Rendered("%s", ["NULL" if v is None else f"'{v}'" for v in values])
 
 
 def _escape(text: str) -> str:

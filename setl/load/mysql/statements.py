@@ -31,14 +31,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from setl.errors import ConfigurationError, DataError
 from setl.load.mysql.fit import Guard, blank_places, guards_for, is_watched
-from setl.load.mysql.literals import encode, render_rows
+from setl.load.mysql.literals import encode, render_columns, render_rows
 from setl.model.change import Row
 from setl.model.schema import Column, RowSchema
 from setl.mysql.identifiers import qualified, quote
+
+_FILLED: Final = 0.8  # of what a statement may hold, as far as its size is foreseen
+_SAMPLE: Final = 16
 
 
 class Strategy(Enum):
@@ -102,14 +105,15 @@ class RowStatement:
     def text(self, rows: Sequence[Row]) -> bytes:
         """The whole statement for `rows`, in UTF-8. Raises DataError as `render_rows` does."""
         for place in self.never_null:
-            if any(row[place] is None for row in rows):
+            if None in [row[place] for row in rows]:
                 raise DataError("a value that identifies the row is NULL")
         if self.picks is not None:
             rows = [tuple(row[i] for i in self.picks) for row in rows]
+        held = list(zip(*rows, strict=True))
         # Rendering first: guards rely on values having the form of their kinds.
-        rendered = self.between.join(render_rows(self.columns, rows, for_key=self.by_key))
+        rendered = self.between.join(render_columns(self.columns, held, for_key=self.by_key))
         for guard in self.guards:
-            if guard.finds([row[guard.place] for row in rows]):
+            if guard.finds(held[guard.place]):
                 name = self.columns[guard.place].name
                 raise DataError(f"the target's column {name} would {guard.reason}")
         limit = f" LIMIT {len(rows)}" if self.limited else ""
@@ -122,8 +126,11 @@ class RowStatement:
             DataError: as `text`, or one row alone is more than the server accepts; names the
                 table and the row.
         """
-        for start in range(0, len(rows), limits.rows):
-            yield from self._fitting(rows[start : start + limits.rows], limits)
+        # Too long a text costs as much as one that fits, and then that of its halves.
+        fitting = int(min(limits.size, limits.packet) * _FILLED) // _size_about(rows)
+        step = max(1, min(limits.rows, fitting))
+        for start in range(0, len(rows), step):
+            yield from self._fitting(rows[start : start + step], limits)
 
     def _fitting(
         self, rows: Sequence[Row], limits: Limits
@@ -342,6 +349,14 @@ def _strategy(
 def _insert_head(strategy: Strategy, table: str, names: Sequence[str]) -> str:
     verb = "REPLACE" if strategy is Strategy.REPLACE else "INSERT"
     return f"{verb} INTO {table} ({','.join(map(quote, names))}) VALUES "
+
+
+def _size_about(rows: Sequence[Row]) -> int:
+    """Bytes that a row takes in a statement, about; at least 1. Known from some of the rows."""
+    some = rows[:: max(1, len(rows) // _SAMPLE)]
+    values = [value for row in some for value in row]
+    texts = sum([len(value) for value in values if isinstance(value, str | bytes)])
+    return 1 + (texts + 4 * len(values)) // max(1, len(some))
 
 
 class _ByKey(NamedTuple):

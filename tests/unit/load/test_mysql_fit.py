@@ -88,3 +88,26 @@ def test_empty_text_is_a_label_or_none():
         column(Kind.ENUM, "varchar"),
     ]
     assert blank_places(columns) == (0,)
+
+
+TEXTS = st.text(alphabet=" aé\U0001f600", max_size=6)
+CLOCKS = st.integers(0, 3).map(lambda n: f"{DAY}00:00:0{n // 2}.{n % 2 * 500:06d}")
+
+
+@given(
+    st.sampled_from([
+        (column(Kind.TEXT, "varchar", length=3), TEXTS),
+        (column(Kind.TEXT, "tinytext", length=8), TEXTS),
+        (column(Kind.TEXT, "char", length=8), TEXTS),
+        (column(Kind.DATETIME, "datetime", scale=3), CLOCKS),
+        (column(Kind.DATETIME, "date"), CLOCKS),
+        (column(Kind.FLOAT, "bigint"), st.floats(0, 2)),
+    ]),
+    st.data(),
+)  # fmt: skip
+def test_a_look_at_a_column_finds_what_a_look_at_each_value_finds(of, data):
+    into, values = of
+    rows = data.draw(st.lists(st.none() | values, max_size=5))
+    for guard in guards_for([into]):
+        each = any(v is not None and guard.changes(v) for v in rows)
+        assert guard.finds(tuple(rows)) is each

@@ -1,7 +1,7 @@
 import pytest
 
 from setl.errors import ConfigurationError, DataError
-from setl.load.mysql.statements import Limits, Strategy, plan_writes
+from setl.load.mysql.statements import Limits, RowStatement, Strategy, plan_writes
 from setl.model.schema import Column, Kind, RowSchema
 
 ID = Column("id", Kind.INTEGER, binary_order=True)
@@ -179,3 +179,16 @@ def test_a_value_that_is_refused_is_placed():
     # It can be logged.
     assert caught.value.where["key"] == "caf\\udce9"
     assert str(caught.value).encode()
+
+
+def test_statements_of_long_rows_are_not_made_to_be_thrown_away(monkeypatch):
+    made = []
+    text = RowStatement.text
+    monkeypatch.setattr(
+        RowStatement, "text", lambda self, rows: made.append(rows) or text(self, rows)
+    )
+    rows = [(n, "x" * 5_000) for n in range(1_000)]
+    parts = list(WRITES.inserts.divided(rows, Limits(size=200_000)))
+    assert [row for _, held in parts for row in held] == rows
+    assert len(made) == len(parts)
+    assert all(len(statement) <= 200_000 for statement, _ in parts)

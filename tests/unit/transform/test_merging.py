@@ -101,3 +101,22 @@ def test_merging_equals_applying_in_stream_order(stream, stretches, random):
     keys = [k for c in merged for k in [*c.deletes, *[(r[0],) for r in c.upserts]]]
     assert len(keys) == len(set(keys))
     assert state_of(merged) == expected
+
+
+def test_parts_whose_keys_differ_are_put_together_and_stay_as_they_are():
+    one = part(upserts=[((1, "a"), 1)], deletes=[((2,), 2)])
+    other = part(upserts=[((3, "b"), 3)])
+    wide = part(upserts=[((4, "c", "d"), 4)], columns=(ID, NAME, NOTE))
+    merged = merge([one, other, wide])
+    assert [c.columns for c in merged] == [(ID, NAME), (ID, NAME, NOTE)]
+    assert merged[0].upserts == [(1, "a"), (3, "b")]
+    assert (merged[0].deletes, merged[0].upsert_versions) == ([(2,)], [1, 3])
+    assert (one.upserts, other.upserts) == ([(1, "a")], [(3, "b")])
+
+
+def test_a_delete_and_a_row_of_one_key_in_one_part_are_one_change():
+    gone = part(deletes=[((1,), 3)], columns=(ID, NAME, NOTE))
+    partial = part(upserts=[((1, "b"), 5)])
+    again = part(upserts=[((1, "c"), 9)])
+    merged = merge([gone, partial, again])
+    assert state_of(merged, {(1,): {"note": "old"}}) == {(1,): {"id": 1, "name": "c"}}

@@ -7,7 +7,7 @@ import pytest
 
 from setl.load.mysql.undivided import undivided
 from setl.model.schema import Column, Kind
-from setl.transform.placement import bucket_of, spreads
+from setl.transform.placement import bucket_of, homes_of, spreads
 
 KEYS = [
     (0,),
@@ -66,9 +66,27 @@ def test_buckets_do_not_change_between_releases():
     ids=["sequence", "steps of 8", "text", "pairs"],
 )
 def test_keys_are_shared_out_evenly(keys, buckets):
-    counts = Counter(bucket_of(key, buckets) for key in keys)
-    assert set(counts) == set(range(buckets))
-    assert max(counts.values()) < 1.2 * len(keys) / buckets
+    places = range(len(keys[0]))
+    for homes in ([bucket_of(key, buckets) for key in keys], homes_of(keys, places, buckets)):
+        counts = Counter(homes)
+        assert set(counts) == set(range(buckets))
+        assert max(counts.values()) < 1.2 * len(keys) / buckets
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_a_row_and_its_key_alone_have_the_same_home(place):
+    keys = [-(2**63), -1, 0, 1, 2, 2**63 - 1, 2**64 - 1]
+    rows = [("x", key)[:: 1 if place else -1] for key in keys]
+    homes = homes_of(rows, (place,), 8)
+    assert homes == homes_of([(key,) for key in keys], range(1), 8)
+    assert homes == [home for key in keys for home in homes_of([(key,)], (0,), 8)]
+    assert len(set(homes)) > 3
+
+
+def test_keys_of_other_types_have_the_home_that_their_bucket_is():
+    for key in KEYS:
+        if type(key[0]) is not int or len(key) > 1:
+            assert homes_of([key], range(len(key)), 97) == [bucket_of(key, 97)]
 
 
 def test_different_keys_are_not_one_text():
