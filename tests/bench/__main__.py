@@ -1,157 +1,189 @@
-"""``python -m tests.bench``: setl beside the plain script, on servers made for it.
+"""``python -m tests.bench``: setl beside what people use instead, on servers made for it.
 
-Both competitors read the same binlog, one after the other, each into a target of its own that
-begins empty. Machines differ and are busy with other things, so only the ratio means much.
+All read the same binlog, one after the other, each into a target of its own. Machines differ and
+are busy with other things, so only ratios within one run mean much.
 """
 
 from __future__ import annotations
 
-import json
 import shutil
-import subprocess
 import sys
 import tempfile
-from dataclasses import asdict
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import NamedTuple
 
 import click
 from rich.console import Console
 
-from setl_embedded import MariaDb
-from tests.bench import setl_side
-from tests.bench.contents import differences
-from tests.bench.plain_script import Settings
-from tests.bench.report import Figure, Taken, print_table, write_json
-from tests.bench.servers import Target, fresh_target, mysql_settings, source_server
-from tests.bench.workloads import SCHEMA, Workload, Written, inserts, updates, write
+from tests.bench import latency
+from tests.bench.cases import WORKLOADS, Case, run
+from tests.bench.competitor import Competitor
+from tests.bench.floors import print_verdicts, verdicts
+from tests.bench.replica import Replica
+from tests.bench.report import Latency, Result, print_latencies, print_tables, write_json
+from tests.bench.scripts import Bulk, Debezium, Plain
+from tests.bench.setl_side import Setl
 
-_ROOT = Path(__file__).parents[2]
-# The embedded Elasticsearch overwrites a thousand documents a second, by its own fault.
-_OVERWRITES = 20_000
-_ROWS_UPDATED = {"mysql": 2_000, "elasticsearch": 200}
+_TARGETS = ("mysql", "elasticsearch")
+_LATENCY = "latency"
+_WIDTH = 150  # of tables, where the output is no terminal
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("--rows", default=200_000, show_default=True, help="Row changes in each workload.")
 @click.option(
-    "--target", type=click.Choice(["mysql", "elasticsearch", "all"]), default="all",
-    show_default=True, help="Where to.",
+    "--workload", "names", multiple=True, default=("all",), show_default=True,
+    type=click.Choice([*WORKLOADS, _LATENCY, "all"]),
+    help="w1: inserts, 100 a statement, 1,000 a transaction; w2: updates of 2,000 rows, one a"
+    " statement, 100 a transaction; w3: 60/25/15 % updates, inserts and deletes over three tables,"
+    " 20 a transaction; wide: inserts of 60 columns and 2 KB; many: as w3 over 200 tables; big: one"
+    " transaction; latency: from commit to visible. May be repeated.",
 )  # fmt: skip
 @click.option(
-    "--workload", type=click.Choice(["w1", "w2", "all"]), default="all", show_default=True,
-    help="w1: inserts, 100 a statement, 1,000 a transaction; w2: updates of few rows, one a"
-    " statement, 100 a transaction.",
+    "--source", type=click.Choice(["binlog", "kafka", "all"]), default="binlog", show_default=True,
+    help="What setl reads. With all it takes part twice.",
 )  # fmt: skip
-@click.option("--json", "file", type=click.Path(path_type=Path), help="Write the figures here too.")
-@click.option("--master", default="local[2]", show_default=True, help="Spark master of setl.")
+@click.option(
+    "--target", type=click.Choice([*_TARGETS, "all"]), default="all", show_default=True,
+    help="Where to.",
+)  # fmt: skip
+@click.option("--rows", type=int, help="Row changes in each workload, instead of the usual number.")
 @click.option(
     "--rounds", default=1, show_default=True, type=click.IntRange(min=1),
     help="Runs of each competitor, in turns; the best one counts.",
 )  # fmt: skip
-@click.option("--only", type=click.Choice(["plain", "setl"]), help="Run one competitor only.")
+@click.option(
+    "--only", multiple=True,
+    type=click.Choice(["replica", "bulk", "debezium", "plain", "setl"]),
+    help="Run these competitors only; may be repeated.",
+)  # fmt: skip
+@click.option("--master", default="local[2]", show_default=True, help="Spark master of setl.")
+@click.option("--batch-rows", type=int, help="The pipeline's `batch_rows`, if not its default.")
+@click.option(
+    "--seconds", default=60.0, show_default=True, help="How long latency is measured, each time."
+)
+@click.option("--floors", is_flag=True, help="Say which floors are met; exit code 1 if one is not.")
+@click.option("--json", "file", type=click.Path(path_type=Path), help="Write the figures here too.")
 @click.option("--keep", is_flag=True, help="Keep logs and data.")
 def main(
-    rows: int,
+    names: tuple[str, ...],
+    source: str,
     target: str,
-    workload: str,
-    file: Path | None,
-    master: str,
+    rows: int | None,
     rounds: int,
-    only: str | None,
+    only: tuple[str, ...],
+    master: str,
+    batch_rows: int | None,
+    seconds: float,
+    floors: bool,
+    file: Path | None,
     keep: bool,
 ) -> None:
-    """Measure how fast changes are applied, side by side with a plain script."""
+    """Measure how fast changes are applied, side by side with what people use instead."""
     console = Console()
+    if not console.is_terminal:
+        console = Console(width=_WIDTH)
     folder = Path(tempfile.mkdtemp(prefix="setl-bench-"))
-    figures: list[Figure] = []
-    run = _Run((only,) if only else ("plain", "setl"), rounds, master)
+    settings = () if batch_rows is None else (("batch_rows", batch_rows),)
+    setl = [
+        Setl(kind, "setl" if kind == "binlog" else "setl, kafka", master, settings)
+        for kind in ("binlog", "kafka")
+        if source in {kind, "all"}
+    ]
+    others: list[Competitor] = [Replica(), Bulk(), Debezium(), Plain()]
+    competitors = [c for c in [*others, *setl] if not only or c.name.partition(",")[0] in only]
+    bench = _Bench(folder, console, competitors, replace(setl[0], source="binlog"), rows, rounds)
+    chosen = [*WORKLOADS, _LATENCY] if "all" in names else list(names)
     try:
-        for kind in ("mysql", "elasticsearch") if target == "all" else (target,):
-            for name in ("w1", "w2") if workload == "all" else (workload,):
-                case = folder / f"{name}-{kind}"
-                figures.append(_case(case, kind, _sized(name, kind, rows), run, console))
+        for kind in _TARGETS if target == "all" else (target,):
+            for name in (name for name in WORKLOADS if name in chosen):
+                bench.compare(name, kind)
+            if _LATENCY in chosen:
+                bench.look_at_latency(kind, seconds)
     finally:
         if keep:
             console.print(f"logs and data are in {folder}")
         else:
             shutil.rmtree(folder, ignore_errors=True)
-    print_table(figures, console)
+    found = verdicts(bench.results, bench.latencies)
+    bench.report()
+    if floors:
+        print_verdicts(found, console)
     if file is not None:
-        write_json(figures, file, master=master)
-    if any(figure.problems for figure in figures):
+        write_json(
+            file,
+            master=master,
+            batch_rows=batch_rows,
+            figures=[result.as_json() for result in bench.results],
+            latencies=[asdict(one) for one in bench.latencies],
+            floors=[asdict(verdict) for verdict in found],
+        )
+    if bench.failed or (floors and any(verdict.met is False for verdict in found)):
         sys.exit(1)
 
 
-class _Run(NamedTuple):
-    competitors: tuple[str, ...]
+@dataclass
+class _Bench:
+    """Everything that is measured in one call.
+
+    Attributes:
+        folder: for logs and data.
+        console: where to say how it goes.
+        competitors: who takes part.
+        setl: whose latency is measured.
+        rows: row changes of each workload, None for the usual number.
+        rounds: runs of each competitor.
+        results: so far.
+        latencies: so far.
+    """
+
+    folder: Path
+    console: Console
+    competitors: Sequence[Competitor]
+    setl: Setl
+    rows: int | None
     rounds: int
-    master: str
+    results: list[Result] = field(default_factory=list[Result])
+    latencies: list[Latency] = field(default_factory=list[Latency])
 
+    def compare(self, name: str, kind: str) -> None:
+        """One workload into one target."""
+        self.console.print(f"{name} to {kind}", style="bold")
+        case = Case(name, kind, self.competitors, self.rows, self.rounds)
+        self.results += run(case, self.folder / f"{name}-{kind}", self.console)
 
-def _sized(name: str, kind: str, rows: int) -> Workload:
-    if name == "w1":
-        return inserts(rows)
-    changes = rows if kind == "mysql" else min(rows, _OVERWRITES)
-    return updates(changes, _ROWS_UPDATED[kind])
+    def look_at_latency(self, kind: str, seconds: float) -> None:
+        """Under both loads; the second is half of what setl does with w1."""
+        self.console.print(f"latency to {kind}", style="bold")
+        folder = self.folder / f"latency-{kind}"
+        try:
+            loads = [latency.steady(), latency.half_of(self._rate(kind))]
+            self.latencies += latency.measure(self.setl, folder, kind, loads, seconds)
+        except RuntimeError as error:  # what was measured before must not be lost
+            self.latencies.append(Latency(kind, "not measured", problems=(str(error),)))
 
+    def _rate(self, kind: str) -> float:
+        """Of w1 by setl; measured now if it was not before."""
+        measured = [r for r in self.results if (r.workload, r.target) == ("w1", kind)]
+        measured = [r for r in measured if r.competitor == "setl"]
+        if not measured:
+            case = Case("w1", kind, [replace(self.setl, name="setl")], self.rows)
+            measured = list(run(case, self.folder / f"rate-{kind}", self.console))
+        if measured[0].rate is None:
+            raise RuntimeError("; ".join(measured[0].problems))
+        return measured[0].rate
 
-def _case(folder: Path, kind: str, workload: Workload, run: _Run, console: Console) -> Figure:
-    taken: dict[str, list[Taken]] = {"plain": [], "setl": []}
-    problems: list[str] = []
-    with source_server(folder) as source:
-        console.print(f"{workload.name.upper()} to {kind}: writing {workload.changes:,} changes")
-        with source.connect() as connection:
-            written = write(connection, workload)
-        for competitor in run.competitors * run.rounds:
-            with fresh_target(folder, kind, workload) as target:
-                try:
-                    if competitor == "plain":
-                        took = _plain_script(source, written, target)
-                    else:
-                        limit = 120 + workload.changes / 500
-                        took = setl_side.measure(
-                            folder, source, written, target, master=run.master, limit=limit
-                        )
-                except RuntimeError as error:
-                    problems.append(f"{competitor}: {error}")
-                    continue
-                if wrong := differences(source, target, workload):
-                    problems += [f"{competitor}: {text}" for text in wrong]
-                    continue
-                taken[competitor].append(took)
-                rate = workload.changes / took.seconds
-                console.print(f"  {competitor}: {took.seconds:.1f} s, {rate:,.0f} a second")
-    return Figure(
-        workload.name,
-        kind,
-        workload.changes,
-        tuple(taken["plain"]),
-        tuple(taken["setl"]),
-        tuple(problems),
-    )
+    def report(self) -> None:
+        """Print what was found."""
+        if self.results:
+            print_tables(self.results, self.console)
+        if self.latencies:
+            print_latencies(self.latencies, self.console)
 
-
-def _plain_script(source: MariaDb, written: Written, target: Target) -> Taken:
-    settings = Settings(
-        source=mysql_settings(source),
-        start=(written.start.file, written.start.offset),
-        end=(written.end.file, written.end.offset),
-        schema=SCHEMA,
-        table=written.workload.table,
-        key="id",
-        target=target.settings,
-    )
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.bench.plain_script"],
-        input=json.dumps(asdict(settings)), cwd=_ROOT, capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    if done.returncode != 0:
-        raise RuntimeError(done.stderr[-2000:])
-    answer = json.loads(done.stdout)
-    if answer["rows"] != written.workload.changes:
-        raise RuntimeError(f"it saw {answer['rows']} of {written.workload.changes} changes")
-    return Taken(answer["seconds"], answer["cpu"])
+    @property
+    def failed(self) -> bool:
+        """Whether setl, or whoever should not, did anything wrong."""
+        return any(r.problems for r in self.results) or any(o.problems for o in self.latencies)
 
 
 if __name__ == "__main__":

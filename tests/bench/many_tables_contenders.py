@@ -18,7 +18,8 @@ from setl_embedded import MariaDb
 from tests.bench.demo_consumer import Settings
 from tests.bench.many_tables_workload import GROUP, HOT, SCHEMA
 from tests.bench.servers import mysql_settings
-from tests.bench.setl_side import Node, standby, wait_for
+from tests.bench.setl_node import Node, standby
+from tests.bench.waiting import wait_for
 
 _ROOT = Path(__file__).parents[2]
 _PASSWORD = "BENCH_TARGET_PASSWORD"

@@ -3,13 +3,11 @@
 It reads the binlog, keeps the last image of each key until enough rows have gathered, then
 writes them: multi-row upserts and deletes with `pymysql`, or `elasticsearch.helpers.bulk`. It
 keeps no position, no order between keys and no old key when a key changes; it is here for its
-speed, as `python -m tests.bench.plain_script`, with `Settings` as JSON on standard input.
+speed, as `python -m tests.bench.plain_script`, which is told `Settings` as a line of JSON.
 """
 
 from __future__ import annotations
 
-import json
-import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -22,8 +20,10 @@ from pymysqlreplication import BinLogStreamReader
 from pymysqlreplication.event import XidEvent
 from pymysqlreplication.row_event import DeleteRowsEvent, UpdateRowsEvent, WriteRowsEvent
 
-Images = dict[Any, dict[str, Any] | None]
-"""Key -> last image; None when the row was deleted."""
+from tests.bench import script_turns
+
+Images = dict[str, dict[Any, dict[str, Any] | None]]
+"""Table -> key -> last image; None when the row was deleted."""
 
 Write = Callable[[Images], None]
 
@@ -36,9 +36,9 @@ class Settings:
         source: keyword arguments of `pymysql.connect` for the source.
         start: binlog file and offset to start from.
         end: binlog file and offset at which it is done.
-        schema: the table's schema.
-        table: the table; `key` is its primary key.
-        key: see `table`.
+        schema: the tables' schema.
+        tables: the tables; `key` is their primary key.
+        key: see `tables`.
         target: keyword arguments of `pymysql.connect`, or `{"url": ...}` of Elasticsearch.
         batch_rows: row changes after which it writes, at the end of a transaction.
     """
@@ -47,20 +47,20 @@ class Settings:
     start: tuple[str, int]
     end: tuple[str, int]
     schema: str
-    table: str
+    tables: list[str]
     key: str
     target: dict[str, Any]
     batch_rows: int = 10_000
 
 
 def main() -> None:
-    """Run until the end position is applied; prints rows, seconds and CPU seconds as JSON."""
-    settings = Settings(**json.load(sys.stdin))
-    writer = elasticsearch_writer if "url" in settings.target else mysql_writer
-    began, cpu = time.perf_counter(), time.process_time()
-    count = run(settings, writer(settings))
-    taken = {"seconds": time.perf_counter() - began, "cpu": time.process_time() - cpu}
-    json.dump({"rows": count, **taken}, sys.stdout)
+    """Run until the end position is applied."""
+    settings = Settings(**script_turns.settings())
+    write = (elasticsearch_writer if "url" in settings.target else mysql_writer)(settings)
+    script_turns.wait_for_go()
+    began = time.perf_counter()
+    count = run(settings, write)
+    script_turns.answer(count, time.perf_counter() - began)
 
 
 def run(settings: Settings, write: Write) -> int:
@@ -75,14 +75,15 @@ def run(settings: Settings, write: Write) -> int:
                 images, pending = {}, 0
             continue
         changed = event.rows
+        table = images.setdefault(event.table, {})
         if isinstance(event, DeleteRowsEvent):
             for row in changed:
-                images[row["values"][key]] = None
+                table[row["values"][key]] = None
         else:
             image = "after_values" if isinstance(event, UpdateRowsEvent) else "values"
             for row in changed:
                 values = row[image]
-                images[values[key]] = values
+                table[values[key]] = values
         count += len(changed)
         pending += len(changed)
     if images:
@@ -106,7 +107,7 @@ def events(settings: Settings) -> Iterator[Any]:
         resume_stream=True,
         blocking=False,
         only_schemas=[settings.schema],
-        only_tables=[settings.table],
+        only_tables=settings.tables,
         only_events=[WriteRowsEvent, UpdateRowsEvent, DeleteRowsEvent, XidEvent],
     )
     try:
@@ -122,43 +123,50 @@ def mysql_writer(settings: Settings) -> Write:
     """Writes with multi-row upserts and deletes, one transaction a batch."""
     connection = pymysql.connect(charset="utf8mb4", autocommit=False, **settings.target)
     cursor = connection.cursor()
-    name = f"`{settings.schema}`.`{settings.table}`"
 
     def write(images: Images) -> None:
-        kept = [row for row in images.values() if row is not None]
-        gone = [key for key, row in images.items() if row is None]
-        if kept:
-            columns = list(kept[0])
-            names = ", ".join(f"`{c}`" for c in columns)
-            updates = ", ".join(f"`{c}`=VALUES(`{c}`)" for c in columns if c != settings.key)
-            cursor.executemany(
-                f"INSERT INTO {name} ({names}) VALUES ({', '.join(['%s'] * len(columns))})"
-                f" ON DUPLICATE KEY UPDATE {updates}",
-                [tuple(row.values()) for row in kept],
-            )
-        for first in range(0, len(gone), 1000):
-            cursor.execute(
-                f"DELETE FROM {name} WHERE `{settings.key}` IN %s", (gone[first : first + 1000],)
-            )
+        for table, rows in images.items():
+            kept = [row for row in rows.values() if row is not None]
+            gone = [key for key, row in rows.items() if row is None]
+            name = f"`{settings.schema}`.`{table}`"
+            if kept:
+                cursor.executemany(upsert(name, list(kept[0]), settings.key),
+                                   [tuple(row.values()) for row in kept])  # fmt: skip
+            for first in range(0, len(gone), 1000):
+                cursor.execute(
+                    f"DELETE FROM {name} WHERE `{settings.key}` IN %s",
+                    (gone[first : first + 1000],),
+                )
         connection.commit()
 
     return write
 
 
+def upsert(name: str, columns: list[str], key: str) -> str:
+    """The statement, as `executemany` takes it to write many rows at once."""
+    names = ", ".join(f"`{c}`" for c in columns)
+    updates = ", ".join(f"`{c}`=VALUES(`{c}`)" for c in columns if c != key)
+    return (
+        f"INSERT INTO {name} ({names}) VALUES ({', '.join(['%s'] * len(columns))})"
+        f" ON DUPLICATE KEY UPDATE {updates}"
+    )
+
+
 def elasticsearch_writer(settings: Settings) -> Write:
     """Writes with `helpers.bulk`: an index action for each last image, or a delete."""
     client = Elasticsearch(settings.target["url"], request_timeout=120)
-    index = settings.table
 
     def write(images: Images) -> None:
-        bulk(client, actions(images), chunk_size=2_000)
+        # A row that came and went within a batch was never there to be deleted.
+        bulk(client, actions(images), chunk_size=2_000, ignore_status=404)
 
     def actions(images: Images) -> Iterator[dict[str, Any]]:
-        for key, row in images.items():
-            if row is None:
-                yield {"_op_type": "delete", "_index": index, "_id": str(key)}
-            else:
-                yield {"_op_type": "index", "_index": index, "_id": str(key), "_source": row}
+        for index, rows in images.items():
+            for key, row in rows.items():
+                if row is None:
+                    yield {"_op_type": "delete", "_index": index, "_id": str(key)}
+                else:
+                    yield {"_op_type": "index", "_index": index, "_id": str(key), "_source": row}
 
     return write
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import io
 import shutil
 import tempfile
-import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -23,16 +22,12 @@ from kafka.structs import TopicPartition
 from rich.console import Console
 from rich.table import Table
 
-from arbiter.memory import MemoryArbiter, MemoryCluster
-from setl.clock import SystemClock
 from setl.codec.dts.wire import published_schema, read_front
-from setl.config.reading import parse_channel
-from setl.pipeline.progress import Progress
-from setl.relay.assembly import build_relay_run
 from setl_embedded import Kafka, MariaDb
 from tests.bench.plain_script import Settings, events
 from tests.bench.servers import mysql_settings, source_server
-from tests.bench.workloads import SCHEMA, Workload, Written, inserts, updates, write
+from tests.bench.topic import relay
+from tests.bench.workloads import SCHEMA, Written, inserts, updates, write
 
 _ROWS = frozenset({"INSERT", "UPDATE", "DELETE"})
 _NAMESPACE = "com.alibaba.dts.formats.avro"
@@ -64,7 +59,7 @@ def main(rows: int, rounds: int) -> None:
 def _in_turns(source: MariaDb, written: Written, kafka: Kafka, rounds: int) -> dict[str, float]:
     best = {"plain": 0.0, "relay": 0.0}
     for number in range(rounds):
-        for name, measure in (("plain", _plain), ("relay", _relay)):
+        for name, measure in (("plain", _plain), ("relay", relay)):
             topic = f"{name}-{written.workload.name}-{number}"
             seconds = measure(source, written, kafka, topic)
             found = _rows_in(kafka, topic)
@@ -74,42 +69,13 @@ def _in_turns(source: MariaDb, written: Written, kafka: Kafka, rounds: int) -> d
     return best
 
 
-def _relay(source: MariaDb, written: Written, kafka: Kafka, topic: str) -> float:
-    """Seconds from the first row relayed to the last, of a relay that is ready before."""
-    start = {"file": written.start.file, "offset": written.start.offset}
-    pipeline = {
-        "name": "r",
-        "source": {"type": "mysql", **mysql_settings(source), "start": start, "heartbeat": 0},
-        "target": {"type": "dts", "brokers": [kafka.brokers], "topic": topic},
-        "tables": [{"from": f"{SCHEMA}.*"}],
-    }
-    file = parse_channel({"channel": topic, "pipelines": [pipeline]})
-    arbiter, clock = MemoryArbiter(MemoryCluster()), SystemClock()
-    arbiter.put_channel(topic, {})
-    progress = Progress(clock)
-    run = build_relay_run(
-        file, "r", nid="n1", epoch=1, arbiter=arbiter, progress=progress, clock=clock
-    )
-    thread = threading.Thread(target=run.run, daemon=True)
-    began = time.perf_counter()
-    thread.start()
-    while progress.figures().rows_total < written.workload.changes:
-        if not thread.is_alive():
-            raise RuntimeError(f"the relay ended: {progress.figures()}")
-        time.sleep(0.01)
-    seconds = time.perf_counter() - began
-    run.stop()
-    thread.join(30)
-    return seconds
-
-
 def _plain(source: MariaDb, written: Written, kafka: Kafka, topic: str) -> float:
     settings = Settings(
         source=mysql_settings(source),
         start=(written.start.file, written.start.offset),
         end=(written.end.file, written.end.offset),
         schema=SCHEMA,
-        table=written.workload.table,
+        tables=list(written.workload.tables),
         key="id",
         target={},
     )
@@ -119,7 +85,7 @@ def _plain(source: MariaDb, written: Written, kafka: Kafka, topic: str) -> float
     for event in events(settings):
         for row in getattr(event, "rows", ()):
             out = io.BytesIO()
-            fastavro.schemaless_writer(out, schema, _datum(event, row, written.workload))
+            fastavro.schemaless_writer(out, schema, _datum(event, row))
             producer.send(topic, out.getvalue(), partition=0)
     producer.flush()
     seconds = time.perf_counter() - began
@@ -135,7 +101,7 @@ def _writer_schema() -> Any:
     return parse_schema(record, named_schemas=known)
 
 
-def _datum(event: Any, row: dict[str, Any], workload: Workload) -> dict[str, Any]:
+def _datum(event: Any, row: dict[str, Any]) -> dict[str, Any]:
     kind = type(event).__name__
     before = row.get("before_values") or (row.get("values") if kind.startswith("Delete") else None)
     after = row.get("after_values") or (row.get("values") if kind.startswith("Write") else None)
@@ -150,7 +116,7 @@ def _datum(event: Any, row: dict[str, Any], workload: Workload) -> dict[str, Any
         "sourceTxid": "0",
         "source": {"sourceType": "MySQL", "version": "10.11"},
         "operation": operation,
-        "objectName": f"{SCHEMA}.{workload.table}",
+        "objectName": f"{SCHEMA}.{event.table}",
         "processTimestamps": None,
         "tags": {"pk_uk_info": '{"PRIMARY":["id"]}'},
         "fields": [{"name": name, "dataTypeNumber": 253} for name in names],

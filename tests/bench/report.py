@@ -1,130 +1,254 @@
-"""The figures of a run, as a table for people and as JSON."""
+"""The figures of a run, as tables for people and as JSON."""
 
 from __future__ import annotations
 
 import json
 import platform
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from os import cpu_count
+from os import cpu_count, sysconf
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
+from tests.bench.cpu import DRIVER, JVM, OWN, WORKERS
 
-class Taken(NamedTuple):
-    """What one run of one competitor took.
+SOURCE, TARGET = "source", "target"
+"""Roles of servers, beside those of a competitor's own processes."""
+
+REFERENCES = ("replica", "bulk", "debezium", "plain")
+"""Competitors to which others are compared."""
+
+STEADY, HALF = "20 a second", "half of the maximum"
+"""Loads under which latency is measured."""
+
+_CPU = (DRIVER, JVM, WORKERS, TARGET, SOURCE)
+
+
+@dataclass(frozen=True, order=True)
+class Taken:
+    """What one run of one competitor took; the fastest run is the smallest.
 
     Attributes:
         seconds: from its start until everything was applied.
-        cpu: CPU seconds of its own processes in that time, without the servers.
+        start_seconds: of these, until the first rows were applied; None if that is not known.
+        cpu: CPU seconds in that time by role.
+        memory: highest resident bytes by role, as sampled.
     """
 
     seconds: float
-    cpu: float
+    start_seconds: float | None = field(default=None, compare=False)
+    cpu: Mapping[str, float] = field(default_factory=dict[str, float], compare=False)
+    memory: Mapping[str, int] = field(default_factory=dict[str, int], compare=False)
 
 
 @dataclass(frozen=True)
-class Figure:
-    """One workload into one target, by both competitors one after the other.
+class Result:
+    """What one competitor did with one workload.
 
     Attributes:
-        workload: w1 or w2.
+        workload: its name.
         target: mysql or elasticsearch.
+        competitor: its name.
         changes: row changes.
-        plain: the runs of the plain script that did what they should.
-        setl: the same of setl.
-        problems: what went wrong; wrong contents of a target too.
+        runs: those that came to their end.
+        wrong: in which way the target's contents were wrong after one of them.
+        failed: what went wrong in other runs.
+        missing: why it did not take part.
     """
 
     workload: str
     target: str
+    competitor: str
     changes: int
-    plain: tuple[Taken, ...]
-    setl: tuple[Taken, ...]
-    problems: tuple[str, ...] = ()
+    runs: tuple[Taken, ...] = ()
+    wrong: tuple[str, ...] = ()
+    failed: tuple[str, ...] = ()
+    missing: str = ""
 
     @property
-    def ratio(self) -> float | None:
-        """How many times faster than the plain script setl was, each at its best."""
-        plain, setl = best(self.plain), best(self.setl)
-        return plain.seconds / setl.seconds if plain and setl else None
+    def best(self) -> Taken | None:
+        """The fastest run: what the machine does beside it can only slow a run down."""
+        return min(self.runs, default=None)
 
-    def rate(self, runs: tuple[Taken, ...]) -> float | None:
+    @property
+    def rate(self) -> float | None:
         """Row changes a second in the best run."""
-        run = best(runs)
-        return self.changes / run.seconds if run else None
+        return self.changes / self.best.seconds if self.best else None
 
-    def cpu(self, runs: tuple[Taken, ...]) -> float | None:
-        """CPU seconds for a million row changes, in the best run."""
-        run = best(runs)
-        return run.cpu / self.changes * 1e6 if run else None
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """Everything that went wrong."""
+        return (*self.failed, *self.wrong)
 
+    def cpu(self, *roles: str) -> float | None:
+        """CPU seconds of some roles for a million row changes, in the best run."""
+        if self.best is None or not any(role in self.best.cpu for role in roles):
+            return None
+        return sum(self.best.cpu.get(role, 0.0) for role in roles) / self.changes * 1e6
 
-def best(runs: tuple[Taken, ...]) -> Taken | None:
-    """The fastest run: what the machine does beside it can only slow a run down."""
-    return min(runs, default=None)
-
-
-def print_table(figures: list[Figure], console: Console) -> None:
-    """Print rates and ratios, and whatever went wrong."""
-    table = Table(
-        title="row changes a second, from a binlog already written",
-        caption="cpu: CPU seconds of the competitor itself for a million changes",
-    )
-    for title in ("workload", "target"):
-        table.add_column(title, no_wrap=True)
-    for title in ("changes", "plain script", "setl", "ratio", "plain cpu", "setl cpu"):
-        table.add_column(title, justify="right")
-    for f in figures:
-        table.add_row(
-            f.workload.upper(),
-            f.target,
-            f"{f.changes:,}",
-            _number(f.rate(f.plain)),
-            _number(f.rate(f.setl)),
-            "-" if f.ratio is None else f"{f.ratio:.2f}",
-            _number(f.cpu(f.plain)),
-            _number(f.cpu(f.setl)),
-        )
-    console.print(table)
-    for f in figures:
-        for problem in f.problems:
-            console.print(f"{f.workload.upper()} to {f.target}: {problem}", style="red")
-
-
-def write_json(figures: list[Figure], file: Path, *, master: str) -> None:
-    """Write everything, with the machine and the date."""
-    rows: list[dict[str, Any]] = [
-        {
-            "workload": f.workload,
-            "target": f.target,
-            "changes": f.changes,
-            "plain": [run._asdict() for run in f.plain],
-            "setl": [run._asdict() for run in f.setl],
-            "plain_rate": f.rate(f.plain),
-            "setl_rate": f.rate(f.setl),
-            "ratio": f.ratio,
-            "plain_cpu_per_million": f.cpu(f.plain),
-            "setl_cpu_per_million": f.cpu(f.setl),
-            "problems": list(f.problems),
+    def as_json(self) -> dict[str, Any]:
+        """Everything about it; CPU seconds are for a million row changes."""
+        best = self.best
+        return {
+            "workload": self.workload,
+            "target": self.target,
+            "competitor": self.competitor,
+            "changes": self.changes,
+            "rate": self.rate,
+            "seconds": [run.seconds for run in self.runs],
+            "start_seconds": best.start_seconds if best else None,
+            "cpu_per_million": {role: self.cpu(role) for role in best.cpu} if best else {},
+            "peak_bytes": dict(best.memory) if best else {},
+            "wrong": list(self.wrong),
+            "failed": list(self.failed),
+            "missing": self.missing,
         }
-        for f in figures
-    ]
-    content = {**circumstances(), "master": master, "figures": rows}
-    file.write_text(json.dumps(content, indent=2) + "\n")
+
+
+@dataclass(frozen=True)
+class Latency:
+    """From commit at the source to visible in the target, under a load.
+
+    Attributes:
+        target: mysql or elasticsearch.
+        load: `STEADY` or `HALF`.
+        transactions: how many were committed.
+        rows_per_second: how many rows a second these had.
+        p50: median, in seconds.
+        p99: 99th percentile.
+        worst: the longest.
+        problems: what went wrong.
+    """
+
+    target: str
+    load: str
+    transactions: int = 0
+    rows_per_second: float = 0.0
+    p50: float = 0.0
+    p99: float = 0.0
+    worst: float = 0.0
+    problems: tuple[str, ...] = ()
+
+
+def find(results: Iterable[Result], like: Result, competitor: str) -> Result | None:
+    """What another competitor did with the same workload, of whatever size, into such a target."""
+    for result in results:
+        same = (result.workload, result.target) == (like.workload, like.target)
+        if same and result.competitor == competitor:
+            return result
+    return None
+
+
+def ratio(results: Iterable[Result], result: Result, reference: str) -> float | None:
+    """How many times as fast as another competitor it was; None if either has no rate."""
+    other = find(results, result, reference)
+    if other is None or other.rate is None or result.rate is None:
+        return None
+    return result.rate / other.rate
+
+
+def print_tables(results: Sequence[Result], console: Console) -> None:
+    """Print rates and ratios, what they cost, and whatever went wrong."""
+    console.print(_rates(results))
+    console.print(_costs(results))
+    for r in results:
+        for problem in r.problems:
+            console.print(f"{_title(r)}, {r.competitor}: {problem}", style="red", markup=False)
+
+
+def _rates(results: Sequence[Result]) -> Table:
+    table = Table(
+        title="row changes a second, from a stream already written until the target has it all",
+        caption="x: times as fast as that competitor. (rate): wrong contents at the end."
+        " Rates include the start of the channel",
+    )
+    table.add_column("workload", no_wrap=True)
+    table.add_column("competitor", no_wrap=True)
+    for title in ("changes", "rate", "start s", *(f"x {name}" for name in REFERENCES)):
+        table.add_column(title, justify="right")
+    for r in results:
+        if r.missing:
+            table.add_row(_title(r), r.competitor, "", r.missing)
+            continue
+        ratios = [None if name == r.competitor else ratio(results, r, name) for name in REFERENCES]
+        rate = number(r.rate)
+        start = r.best.start_seconds if r.best else None
+        table.add_row(
+            _title(r),
+            r.competitor,
+            f"{r.changes:,}",
+            f"({rate})" if r.wrong else rate,
+            number(start, 2),
+            *(number(value, 2) for value in ratios),
+        )
+    return table
+
+
+def _costs(results: Sequence[Result]) -> Table:
+    table = Table(
+        title="CPU seconds for a million row changes, and highest memory in MiB",
+        caption="own: driver, JVM and workers together. Python workers share pages, counted for"
+        " each of them",
+    )
+    table.add_column("workload", no_wrap=True)
+    table.add_column("competitor", no_wrap=True)
+    for title in ("own", *_CPU, *(f"{role} MiB" for role in OWN)):
+        table.add_column(title, justify="right")
+    for r in results:
+        if r.best is not None:
+            memory = [r.best.memory.get(role) for role in OWN]
+            table.add_row(
+                _title(r),
+                r.competitor,
+                number(r.cpu(*OWN), 1),
+                *(number(r.cpu(role), 1) for role in _CPU),
+                *(number(None if size is None else size / 2**20) for size in memory),
+            )
+    return table
+
+
+def print_latencies(latencies: Sequence[Latency], console: Console) -> None:
+    """Print them in milliseconds."""
+    table = Table(title="setl: milliseconds from commit to visible in the target")
+    table.add_column("target")
+    table.add_column("transactions", no_wrap=True)
+    for title in ("count", "rows/s", "p50", "p99", "worst"):
+        table.add_column(title, justify="right")
+    for one in latencies:
+        table.add_row(
+            one.target, one.load, f"{one.transactions:,}", number(one.rows_per_second),
+            *(number(seconds * 1000) for seconds in (one.p50, one.p99, one.worst)),
+        )  # fmt: skip
+    console.print(table)
+    for one in latencies:
+        for problem in one.problems:
+            console.print(f"{one.target}, {one.load}: {problem}", style="red", markup=False)
+
+
+def _title(result: Result) -> str:
+    return f"{result.workload} to {result.target}"
+
+
+def number(value: float | None, digits: int = 0) -> str:
+    """For people; a dash for what is not known."""
+    return "-" if value is None else f"{value:,.{digits}f}"
 
 
 def circumstances() -> dict[str, str]:
     """Where and when it was measured."""
+    memory = sysconf("SC_PHYS_PAGES") * sysconf("SC_PAGE_SIZE") / 2**30
     return {
         "at": datetime.now(UTC).isoformat(timespec="seconds"),
-        "machine": f"{platform.system()} {platform.machine()}, {cpu_count()} cores",
+        "machine": f"{platform.system()} {platform.machine()}, {cpu_count()} cores,"
+        f" {memory:.0f} GiB",
         "python": platform.python_version(),
     }
 
 
-def _number(rate: float | None) -> str:
-    return "-" if rate is None else f"{rate:,.0f}"
+def write_json(file: Path, **content: Any) -> None:
+    """Write figures, with the machine and the date."""
+    file.write_text(json.dumps({**circumstances(), **content}, indent=2) + "\n")

@@ -10,24 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from elasticsearch import Elasticsearch as Client
+from elasticsearch.helpers import bulk
 
 from setl.mysql.statements import system_table_statements
 from setl_embedded import Elasticsearch, MariaDb
-from tests.bench.workloads import COLUMNS, Workload, create_table
-
-# The same index for every competitor, as setl would create it: what is indexed costs time.
-_TEXT = {"type": "text", "fields": {"keyword": {"type": "keyword", "ignore_above": 8191}}}
-_FIELDS = {
-    "id": {"type": "long"},
-    "quantity": {"type": "long"},
-    "name": _TEXT,
-    "price": {"type": "double"},
-    "created": {"type": "date", "format": "strict_date_optional_time"},
-    "coupon": _TEXT,
-    "note": _TEXT,
-    "score": {"type": "double"},
-}
-assert tuple(_FIELDS) == COLUMNS
+from tests.bench.shapes import Shape
+from tests.bench.workloads import Workload, base_rows, fill
 
 
 @dataclass(frozen=True)
@@ -43,6 +31,16 @@ class Target:
         if self.elasticsearch is not None:
             return {"url": self.elasticsearch.url}
         return mysql_settings(self.mysql)
+
+    @property
+    def kind(self) -> str:
+        """Which of the two, as in channel files."""
+        return "mysql" if self.elasticsearch is None else "elasticsearch"
+
+    @property
+    def pid(self) -> int:
+        """The server's process."""
+        return (self.elasticsearch or self.mysql).pid
 
     @property
     def mysql(self) -> MariaDb:
@@ -72,28 +70,67 @@ def source_server(folder: Path) -> Iterator[MariaDb]:
 
 
 @contextmanager
+def disguised(server: MariaDb) -> Iterator[MariaDb]:
+    """The same server with the same data, restarted under the version of an old MySQL.
+
+    Clients made for MySQL take MariaDB's version for a new one of MySQL's, and ask for what only
+    that has.
+    """
+    server.stop()
+    options = ("--version=5.7.19-log",)
+    with MariaDb(server.folder, server.name, server.server_id, options=options) as other:
+        yield other
+    server.start()
+
+
+@contextmanager
 def fresh_target(folder: Path, kind: str, workload: Workload) -> Iterator[Target]:
-    """A target with an empty table or index; what it holds is gone at the end.
+    """A target with what is there before a workload begins; what it holds is gone at the end.
 
     Args:
         folder: where it may keep its data.
         kind: mysql or elasticsearch.
-        workload: whose table it is for.
+        workload: whose tables or indexes they are.
     """
     if kind == "mysql":
         with MariaDb(folder / "target", "target", server_id=12) as server:
             add_system_tables(server)
             with server.connect() as connection:
-                create_table(connection, workload)
+                fill(connection, workload)
             yield Target(mariadb=server)
     else:
         with Elasticsearch(folder / "target") as server:
-            with Client(server.url) as client:
-                client.indices.create(
-                    index=workload.table, mappings={"dynamic": True, "properties": _FIELDS}
-                )
+            with Client(server.url, request_timeout=120) as client:
+                fill_indexes(client, workload)
             yield Target(elasticsearch=server)
     shutil.rmtree(folder / "target", ignore_errors=True)
+
+
+def fill_indexes(client: Client, workload: Workload) -> None:
+    """The same indexes for every competitor, as setl would create them."""
+    shape = workload.shape
+    for table in workload.tables:
+        client.indices.create(index=table, mappings={"dynamic": True, "properties": shape.fields})
+        bulk(client, [
+            {"_index": table, "_id": str(row[0]), "_source": document(shape, row)}
+            for row in base_rows(workload)
+        ])  # fmt: skip
+
+
+def document(shape: Shape, row: tuple[Any, ...]) -> dict[str, Any]:
+    """A row as a document whose fields are what JSON has; decimals become numbers, times ISO."""
+    return {
+        column.name: _plain(column.field, value)
+        for column, value in zip(shape.columns, row, strict=True)
+    }
+
+
+def _plain(field: str, value: Any) -> Any:
+    if value is None:
+        return None
+    if field == "double":
+        return float(value)
+    return str(value).replace(" ", "T") if field == "date" else value
 
 
 def add_system_tables(server: MariaDb) -> None:

@@ -1,202 +1,153 @@
-"""Measures setl: a node that stands by, a channel that is started, its position."""
+"""Measures setl: a node that stands by, a channel that is started, its checkpoint.
+
+The time begins with the start of the channel, so that it includes what a take-over costs, and
+ends when the checkpoint says that every change is applied. The node is warm, as one is that stands
+by; its JVM has compiled next to nothing, as one that has just taken over.
+
+The checkpoint is read where it is kept, in the target or in ZooKeeper: asking the node for its
+status many times a second would cost it time that is being measured.
+"""
 
 from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 import time
-import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from tempfile import mkdtemp
+from dataclasses import dataclass
 from typing import Any
-from urllib.error import URLError
 
-import yaml
-
-from arbiter.requests import change_state
-from arbiter.values import ChannelState
-from arbiter.zookeeper import ZooKeeperArbiter
-from setl_embedded import MariaDb, ZooKeeper
-from setl_embedded.ports import HOST, free_port
-from setl_embedded.process import spawn
-from tests.bench.cpu import cpu_seconds
+from setl_embedded import MariaDb
+from tests.bench.competitor import Meter, Place
 from tests.bench.report import Taken
 from tests.bench.servers import Target, mysql_settings
-from tests.bench.workloads import SCHEMA, Position, Written
+from tests.bench.setl_node import Node, standby
+from tests.bench.waiting import wait_for
+from tests.bench.workloads import SCHEMA, Position, Workload
 
 _CHANNEL = "bench"
-_WARM_SECONDS = 180.0
-_POLL_SECONDS = 0.02
+_LOOK_SECONDS = 0.02
+_STATUS_SECONDS = 2.0
 _PASSWORDS = {"source": "BENCH_SOURCE_PASSWORD", "target": "BENCH_TARGET_PASSWORD"}
+_NAMED = 10  # more tables than these are mapped by a wildcard
 
 
-class Node:
-    """A node that stands by for one channel, which is stopped until `start`."""
+@dataclass(frozen=True)
+class Setl:
+    """setl, with settings.
 
-    def __init__(self, pid: int, http: str, arbiter: ZooKeeperArbiter, channel: str) -> None:
-        self.pid = pid
-        self._http = http
-        self._arbiter = arbiter
-        self._channel = channel
-
-    def start(self) -> None:
-        """Start the channel as `setl start` does it, without the second a command takes."""
-        change_state(self._arbiter, self._channel, ChannelState.START)
-
-    def figures(self) -> list[dict[str, Any]]:
-        """What each pipeline of the channel says about itself; none while it cannot be asked.
-
-        Raises:
-            RuntimeError: one of them has failed.
-        """
-        lines = (_status(self._http) or {}).get("pipelines", ())
-        found = [line["figures"] for line in lines if line["channel"] == self._channel]
-        for figures in found:
-            if figures["state"] == "failed":
-                raise RuntimeError(f"the pipeline failed: {figures['error']}")
-        return found
-
-
-@contextmanager
-def standby(folder: Path, channel: dict[str, Any], *, master: str) -> Iterator[Node]:
-    """A node that is warm.
-
-    Args:
-        folder: where logs go.
-        channel: the only channel that it knows of.
-        master: Spark master of the node.
-
-    Raises:
-        RuntimeError: it does not become warm, or the channel is refused.
+    Attributes:
+        source: binlog or kafka.
+        name: for tables.
+        master: Spark master.
+        settings: of the pipeline, such as `batch_rows`.
     """
-    # A ZooKeeper that knows of no earlier run: it would still hold its state and position.
-    folder = Path(mkdtemp(prefix="setl-", dir=folder))
-    with ZooKeeper(folder / "zookeeper") as zookeeper:
-        yield from _standby(folder, zookeeper.hosts, channel, master)
 
+    source: str = "binlog"
+    name: str = "setl"
+    master: str = "local[2]"
+    settings: tuple[tuple[str, Any], ...] = ()
 
-def _standby(folder: Path, hosts: str, channel: dict[str, Any], master: str) -> Iterator[Node]:
-    file = folder / "bench.yaml"
-    file.write_text(yaml.safe_dump(channel))
-    setl = str(Path(sys.executable).with_name("setl"))
-    applied = subprocess.run(
-        [setl, "apply", str(file), "--zookeeper", hosts],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    if applied.returncode != 0:
-        raise RuntimeError(f"setl apply: {applied.stdout}{applied.stderr}")
-    port = free_port()
-    node = spawn(
-        "setl",
-        [setl, "node", "--id", "n1", "--zookeeper", hosts, "--master", master,
-         "--http", f"{HOST}:{port}"],
-        log=folder / "node.log", cwd=folder,
-    )  # fmt: skip
-    arbiter = ZooKeeperArbiter(hosts)
-    try:
-        http = f"http://{HOST}:{port}"
-        wait_for(lambda: (_status(http) or {}).get("warm"), _WARM_SECONDS, "the node is not warm")
-        arbiter.start()
-        yield Node(node.pid, http, arbiter, channel["channel"])
-    finally:
-        arbiter.close()
-        node.stop(timeout=30)
+    def why_not(self, target: str, workload: Workload) -> str:
+        """See `Competitor.why_not`."""
+        return ""
 
+    def measure(self, place: Place, target: Target) -> Taken:
+        """See `Competitor.measure`."""
+        workload = place.written.workload
+        with self.standing_by(place, target, place.written.start) as node:
+            read_from = place.source if self.source == "binlog" else place.kafka
+            assert read_from is not None
+            with rows_applied(node, target, workload.name) as applied:
+                meter = Meter(node.pid, target, read_from.pid)
+                watch = _Watch(node, applied, workload.changes)
+                with meter.memory:
+                    began, at = time.perf_counter(), time.time()
+                    node.start()
+                    wait_for(watch.done, place.limit, "not everything was applied",
+                             every=_LOOK_SECONDS)  # fmt: skip
+                    seconds = time.perf_counter() - began
+                taken = meter.taken(seconds)
+            return Taken(seconds, _first_applied(node) - at, taken.cpu, taken.memory)
 
-def measure(
-    folder: Path, source: MariaDb, written: Written, target: Target, *, master: str, limit: float
-) -> Taken:
-    """What it takes from the start of the channel until everything written is applied.
+    @contextmanager
+    def standing_by(self, place: Place, target: Target, start: Position) -> Iterator[Node]:
+        """A warm node whose channel reads the binlog from `start`, or the whole topic."""
+        # Commands and node take passwords from their environment, which they have from here.
+        os.environ[_PASSWORDS["source"]] = place.source.password
+        if target.mariadb is not None:
+            os.environ[_PASSWORDS["target"]] = target.mariadb.password
+        channel = self._channel(place, target, start)
+        with standby(place.folder, channel, master=self.master) as node:
+            yield node
 
-    Args:
-        folder: where logs go.
-        source: the server whose binlog is read.
-        written: what is read.
-        target: where it goes.
-        master: Spark master of the node.
-        limit: seconds after which it counts as hanging.
-
-    Raises:
-        RuntimeError: it failed or did not end; says where the log is.
-    """
-    # Commands and node take passwords from their environment, which they have from here.
-    os.environ[_PASSWORDS["source"]] = source.password
-    if target.mariadb is not None:
-        os.environ[_PASSWORDS["target"]] = target.mariadb.password
-    channel = _channel(source, written, target)
-    with standby(folder, channel, master=master) as node:
-        began, cpu = time.perf_counter(), cpu_seconds(node.pid)
-        node.start()
-        wait_for(lambda: _done(node, written), limit, "not everything was applied")
-        return Taken(time.perf_counter() - began, cpu_seconds(node.pid) - cpu)
-
-
-def _channel(source: MariaDb, written: Written, target: Target) -> dict[str, Any]:
-    start = {"file": written.start.file, "offset": written.start.offset}
-    if target.elasticsearch is not None:
-        end: dict[str, Any] = {"type": "elasticsearch", "hosts": [target.elasticsearch.url]}
-    else:
-        end = _end(target.mysql, "target")
-    return {
-        "channel": _CHANNEL,
-        "pipelines": [
-            {
-                "name": written.workload.name,
-                "source": {**_end(source, "source"), "start": start},
-                "target": end,
-                "tables": [{"from": f"{SCHEMA}.{written.workload.table}"}],
-            }
-        ],
-    }
+    def _channel(self, place: Place, target: Target, start: Position) -> dict[str, Any]:
+        workload = place.written.workload
+        names = workload.tables if len(workload.tables) < _NAMED else (f"{workload.name}_*",)
+        if self.source == "binlog":
+            source = {**_end(place.source, "source"), "start": start._asdict()}
+        else:
+            assert place.kafka is not None
+            source = {"type": "dts", "brokers": [place.kafka.brokers], "topic": place.topic,
+                      "start": "earliest"}  # fmt: skip
+        if target.elasticsearch is not None:
+            end: dict[str, Any] = {"type": "elasticsearch", "hosts": [target.elasticsearch.url]}
+        else:
+            end = _end(target.mysql, "target")
+        pipeline = {
+            "name": workload.name,
+            "source": source,
+            "target": end,
+            "tables": [{"from": f"{SCHEMA}.{name}"} for name in names],
+            **dict(self.settings),
+        }
+        return {"channel": _CHANNEL, "pipelines": [pipeline]}
 
 
 def _end(server: MariaDb, role: str) -> dict[str, Any]:
-    return {
-        **mysql_settings(server),
-        "type": "mysql",
-        "password": f"${{{_PASSWORDS[role]}}}",
-    }
+    return {**mysql_settings(server), "type": "mysql", "password": f"${{{_PASSWORDS[role]}}}"}
 
 
-def _done(node: Node, written: Written) -> bool:
-    return any(
-        figures["rows_applied"] >= written.workload.changes
-        and _position(figures["position"]) >= (_number(written.end.file), written.end.offset)
-        for figures in node.figures()
-    )
+class _Watch:
+    """Looks at the checkpoint, and from time to time at whether the pipeline still runs."""
+
+    def __init__(self, node: Node, applied: Callable[[], int], changes: int) -> None:
+        self._node = node
+        self._applied = applied
+        self._changes = changes
+        self._asked = time.monotonic()
+
+    def done(self) -> bool:
+        if time.monotonic() - self._asked > _STATUS_SECONDS:
+            self._node.figures()  # raises if it has failed
+            self._asked = time.monotonic()
+        return self._applied() >= self._changes
 
 
-def _position(text: str) -> tuple[int, int]:
-    file, _, offset = text.partition(" ")[0].rpartition(":")
-    position = Position(file, int(offset)) if file else Position("x.0", 0)
-    return _number(position.file), position.offset
+@contextmanager
+def rows_applied(node: Node, target: Target, pipeline: str) -> Iterator[Callable[[], int]]:
+    """Tells how many row changes the checkpoint says are applied."""
+    if target.mariadb is None:
+
+        def asked_zookeeper() -> int:
+            kept = node.stored_position(pipeline)
+            return int(kept["checkpoint"]["rows"]) if kept else 0
+
+        yield asked_zookeeper
+        return
+    with target.mysql.connect() as connection, connection.cursor() as cursor:
+
+        def asked_target() -> int:
+            cursor.execute("SELECT checkpoint FROM retl.setl_checkpoint WHERE pipeline = %s",
+                           (f"{_CHANNEL}/{pipeline}",))  # fmt: skip
+            row = cursor.fetchone()
+            return int(json.loads(row[0])["rows"]) if row else 0
+
+        yield asked_target
 
 
-def _number(file: str) -> int:
-    return int(file.rpartition(".")[2])
-
-
-def _status(http: str) -> dict[str, Any] | None:
-    try:
-        with urllib.request.urlopen(f"{http}/status", timeout=2) as answer:
-            status: dict[str, Any] = json.load(answer)
-            return status
-    except (URLError, OSError, ValueError):
-        return None
-
-
-def wait_for(condition: Callable[[], Any], limit: float, otherwise: str) -> None:
-    """Wait until something is so.
-
-    Raises:
-        RuntimeError: it is not, after so many seconds; says what is the matter `otherwise`.
-    """
-    deadline = time.monotonic() + limit
-    while not condition():
-        if time.monotonic() > deadline:
-            raise RuntimeError(f"{otherwise} after {limit:.0f} s; see the node's log")
-        time.sleep(_POLL_SECONDS)
+def _first_applied(node: Node) -> float:
+    """When the first rows were applied, seconds since 1970."""
+    (figures,) = node.figures()
+    return float(figures["first_applied_at"])

@@ -3,116 +3,297 @@
 import json
 import subprocess
 import sys
-from dataclasses import asdict
-from pathlib import Path
+from collections import Counter
 
 import pytest
+from click.testing import CliRunner
 from elasticsearch import Elasticsearch as Client
 
-from tests.bench import workloads
+from tests.bench import latency, workloads
+from tests.bench.__main__ import main
+from tests.bench.cases import WORKLOADS, sized
+from tests.bench.chart import line_chart
+from tests.bench.competitor import Place
 from tests.bench.contents import differences
-from tests.bench.cpu import cpu_seconds
-from tests.bench.plain_script import Settings
-from tests.bench.report import Figure, Taken
-from tests.bench.servers import Target, mysql_settings
+from tests.bench.cpu import DRIVER, PeakMemory, cpu_by_role
+from tests.bench.floors import verdicts
+from tests.bench.replica import Replica
+from tests.bench.report import HALF, STEADY, Latency, Result, Taken, print_tables, ratio
+from tests.bench.scripts import Bulk, Plain
+from tests.bench.servers import Target, add_system_tables, fill_indexes
 from tests.waiting import eventually
 
-ROOT = Path(__file__).parents[2]
-SMALL = [workloads.inserts(2_500), workloads.updates(1_050, 40)]
+SIZES = {"w1": 2_500, "w2": 1_050, "w3": 400, "wide": 120, "many": 300, "big": 700}
 
 
-def plain_script(source, written, target):
-    settings = Settings(
-        source=mysql_settings(source),
-        start=tuple(written.start),
-        end=tuple(written.end),
-        schema=workloads.SCHEMA,
-        table=written.workload.table,
-        key="id",
-        target=target.settings,
-        batch_rows=500,
-    )
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.bench.plain_script"],
-        input=json.dumps(asdict(settings)), cwd=ROOT, capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    return json.loads(done.stdout)
+def small(name):
+    if name == "many":
+        return workloads.many(SIZES[name], tables=8)
+    if name == "w3":
+        return workloads.mixed(SIZES[name], 30)  # so that many rows come, change and go
+    return WORKLOADS[name](SIZES[name])
 
 
 @pytest.fixture
-def dropped(mariadb_a, mariadb_b):
-    yield
-    for server in (mariadb_a, mariadb_b):
-        with server.connect() as connection, connection.cursor() as cursor:
-            cursor.execute(f"DROP DATABASE IF EXISTS {workloads.SCHEMA}")
+def place(tmp_path, mariadb_a):
+    """Makes a place with a workload in its binlog."""
+
+    def written(workload):
+        with mariadb_a.connect() as connection:
+            return Place(tmp_path, mariadb_a, workloads.write(connection, workload))
+
+    yield written
+    with mariadb_a.connect() as connection, connection.cursor() as cursor:
+        cursor.execute(f"DROP DATABASE IF EXISTS {workloads.SCHEMA}")
 
 
-def test_rows_are_the_same_on_every_run():
-    one, two = (list(workloads.rows(SMALL[0], 50)) for _ in range(2))
+@pytest.fixture
+def table_target(mariadb_b):
+    """Makes a MySQL target with what is there before a workload."""
+
+    def filled(workload):
+        add_system_tables(mariadb_b)
+        with mariadb_b.connect() as connection:
+            workloads.fill(connection, workload)
+        return Target(mariadb=mariadb_b)
+
+    yield filled
+    with mariadb_b.connect() as connection, connection.cursor() as cursor:
+        cursor.execute(f"DROP DATABASE IF EXISTS {workloads.SCHEMA}")
+
+
+@pytest.fixture
+def index_target(elasticsearch):
+    """Makes an Elasticsearch target with what is there before a workload."""
+    made = []
+
+    def filled(workload):
+        made.extend(workload.tables)
+        with Client(elasticsearch.url) as client:
+            fill_indexes(client, workload)
+        return Target(elasticsearch=elasticsearch)
+
+    yield filled
+    with Client(elasticsearch.url) as client:
+        for index in made:
+            client.options(ignore_status=404).indices.delete(index=index)
+
+
+@pytest.mark.parametrize("name", ["w1", "wide"])
+def test_rows_are_the_same_on_every_run(name):
+    workload = small(name)
+    one, two = (list(workloads._rows(workload, 50)) for _ in range(2))
     assert one == two
     assert len({row[0] for row in one}) == 50
-    assert any(row[5] is None for row in one)
-    assert any(ord(char) > 0xFFFF for row in one for char in row[6])
+    assert any(ord(char) > 0xFFFF for row in one for value in row for char in str(value))
+    assert all(len(row) == len(workload.shape.columns) for row in one)
 
 
-@pytest.mark.parametrize("workload", SMALL, ids=["w1", "w2"])
-def test_the_plain_script_into_mysql(mariadb_a, mariadb_b, dropped, workload):
-    with mariadb_a.connect() as connection, mariadb_b.connect() as other:
-        written = workloads.write(connection, workload)
-        workloads.create_table(other, workload)
-    target = Target(mariadb=mariadb_b)
-    assert differences(mariadb_a, target, workload)
-    answer = plain_script(mariadb_a, written, target)
-    assert answer["rows"] == workload.changes
-    assert differences(mariadb_a, target, workload) == []
-    with mariadb_b.connect() as connection, connection.cursor() as cursor:
-        cursor.execute(f"UPDATE bench.{workload.table} SET note = CONCAT(note, ' ') WHERE id = 7")
-    assert len(differences(mariadb_a, target, workload)) == 1
+def test_a_wide_row_has_sixty_columns_and_two_kilobytes():
+    rows = list(workloads._rows(small("wide"), 20))
+    sizes = [sum(len(str(value).encode()) for value in row) for row in rows]
+    assert {len(row) for row in rows} == {60}
+    assert 1_700 < sum(sizes) / len(sizes) < 2_600
 
 
-def test_the_plain_script_into_elasticsearch(mariadb_a, elasticsearch, dropped, mariadb_b):
-    workload = SMALL[1]
-    with mariadb_a.connect() as connection:
-        written = workloads.write(connection, workload)
-    target = Target(elasticsearch=elasticsearch)
+def test_w3_has_the_mix_that_it_says_over_all_its_tables():
+    workload = workloads.mixed()
+    assert workload.mix == (0.6, 0.25)
+    statements = workloads._statements(workload, workloads.Mix(0.6, 0.25))
+    drawn = [next(statements)[0] for _ in range(20_000)]
+    kinds = Counter(text.split()[0] for text in drawn)
+    shares = [kinds[kind] / len(drawn) for kind in ("UPDATE", "INSERT", "DELETE")]
+    assert shares == pytest.approx([0.6, 0.25, 0.15], abs=0.01)
+    assert {table for text in drawn for table in workload.tables if f"`{table}`" in text} == set(
+        workload.tables
+    )
+
+
+@pytest.mark.parametrize("name", WORKLOADS)
+def test_the_replica_and_the_plain_script_bring_everything(place, table_target, name):
+    workload = small(name)
+    at = place(workload)
+    for competitor in (Replica(), Plain()):
+        target = table_target(workload)
+        assert differences(at.source, target, workload)
+        taken = competitor.measure(at, target)
+        assert differences(at.source, target, workload) == []
+        assert taken.seconds > 0
+        assert {"target", "source"} <= taken.cpu.keys()
+        assert taken.memory["target"] > 1 << 20
+        assert (DRIVER in taken.cpu) == (competitor.name == "plain")
+
+
+def test_wrong_contents_of_a_table_are_found(place, table_target):
+    workload = small("w3")
+    at = place(workload)
+    target = table_target(workload)
+    Replica().measure(at, target)
+    with target.mysql.connect() as connection, connection.cursor() as cursor:
+        cursor.execute("UPDATE bench.w3_001 SET note = CONCAT(note, ' ') LIMIT 1")
+        cursor.execute("DELETE FROM bench.w3_002 LIMIT 1")
+    found = differences(at.source, target, workload)
+    assert ["COUNT" in text for text in found] == [False, True, False]
+    assert ["w3_001" in text for text in found] == [True, False, False]
+
+
+def test_a_replica_that_stops_fails(place, table_target):
+    workload = small("w3")
+    at = place(workload)
+    target = table_target(workload)
+    with target.mysql.connect() as connection, connection.cursor() as cursor:
+        for table in workload.tables:
+            cursor.execute(f"DELETE FROM bench.`{table}`")
+    with pytest.raises(RuntimeError, match=r"the replica stopped: .*HA_ERR_KEY_NOT_FOUND"):
+        Replica().measure(at, target)
+
+
+@pytest.mark.parametrize("name", ["w1", "wide"])
+def test_ready_documents_and_the_plain_script_into_elasticsearch(place, index_target, name):
+    workload = WORKLOADS[name](120)
+    at = place(workload)
+    target = index_target(workload)
+    assert differences(at.source, target, workload)
+    Bulk().measure(at, target)
+    assert differences(at.source, target, workload) == []
+    assert Plain().measure(at, target).cpu[DRIVER] > 0
+    assert differences(at.source, target, workload) == []
+
+
+def test_wrong_contents_of_an_index_are_found(place, index_target, elasticsearch):
+    workload = workloads.updates(105, 40)
+    at = place(workload)
+    target = index_target(workload)
+    Plain().measure(at, target)
+    assert differences(at.source, target, workload) == []
     with Client(elasticsearch.url) as client:
-        try:
-            answer = plain_script(mariadb_a, written, target)
-            assert answer["rows"] == workload.changes
-            assert differences(mariadb_a, target, workload) == []
-            client.update(index=workload.table, id="7", doc={"coupon": "no such coupon"})
-            assert differences(mariadb_a, target, workload) == ["document 7: coupon"]
-            client.delete(index=workload.table, id="8")
-            assert differences(mariadb_a, target, workload) == ["39 documents for 40 rows"]
-        finally:
-            client.options(ignore_status=404).indices.delete(index=workload.table)
+        client.update(index="w2", id="7", doc={"coupon": "no such coupon"})
+        assert differences(at.source, target, workload) == ["w2: document 7: coupon"]
+        client.delete(index="w2", id="8")
+    assert differences(at.source, target, workload) == ["w2: 39 documents for 40 rows"]
 
 
-def test_each_row_of_w2_is_updated(mariadb_a, dropped, mariadb_b):
-    workload = workloads.updates(60, 50)
+def test_a_script_that_fails_says_why(place, mariadb_b):
+    at = place(small("w1"))
+    with pytest.raises(RuntimeError, match="doesn't exist"):
+        Plain().measure(at, Target(mariadb=mariadb_b))
+
+
+@pytest.mark.servers
+@pytest.mark.timeout(1_200)  # nodes get warm slowly on a busy machine
+def test_setl_is_measured_from_kafka_and_beside_others(tmp_path):
+    """The whole command, on servers of its own: workloads, latency, floors, tables and JSON."""
+    file = tmp_path / "figures.json"
+    options = ["--target", "mysql", "--workload", "w3", "--source", "kafka", "--rows", "300",
+               "--floors", "--json", str(file)]  # fmt: skip
+    done = CliRunner().invoke(main, options)
+    assert done.exit_code in {0, 1}, done.output
+    content = json.loads(file.read_text())
+    figures = {one["competitor"]: one for one in content["figures"]}
+    assert figures["debezium"]["missing"] or figures["debezium"]["rate"]
+    for name in ("replica", "plain", "setl, kafka"):
+        assert (figures[name]["wrong"], figures[name]["failed"]) == ([], []), done.output
+        assert figures[name]["rate"] > 0
+    mine = figures["setl, kafka"]
+    assert {"driver", "jvm", "workers", "target", "source"} <= mine["cpu_per_million"].keys()
+    assert all(mine["peak_bytes"][role] > 1 << 20 for role in ("driver", "jvm", "workers"))
+    assert 0 < mine["start_seconds"] <= mine["seconds"][0] + 1
+    assert "w3 to mysql: setl, kafka / setl" in done.output
+
+
+@pytest.mark.servers
+@pytest.mark.timeout(1_200)  # nodes get warm slowly on a busy machine
+def test_latency_and_setl_into_elasticsearch(tmp_path):
+    """The same with the other target, whose checkpoint is in ZooKeeper."""
+    file = tmp_path / "figures.json"
+    options = ["--target", "elasticsearch", "--workload", "w1", "--workload", "latency",
+               "--rows", "300", "--seconds", "1", "--json", str(file)]  # fmt: skip
+    done = CliRunner().invoke(main, options)
+    assert done.exit_code == 0, done.output
+    content = json.loads(file.read_text())
+    figures = {one["competitor"]: one for one in content["figures"]}
+    assert figures["setl"]["rate"] > 0
+    assert figures["bulk"]["rate"] > 0
+    steady, half = content["latencies"]
+    assert (steady["load"], steady["transactions"], half["load"]) == (STEADY, 20, HALF)
+    assert 0 < steady["p50"] <= steady["p99"] <= steady["worst"]
+
+
+def test_rows_are_visible_up_to_the_first_that_is_missing(mariadb_a):
     with mariadb_a.connect() as connection, connection.cursor() as cursor:
-        workloads.write(connection, workload)
-        cursor.execute("SELECT id, quantity FROM bench.w2 ORDER BY id")
-        after = list(cursor.fetchall())
-    before = [(row[0], row[1]) for row in workloads.rows(workload, 50)]
-    assert all(one != two for one, two in zip(before, after, strict=True))
+        workloads.fill(connection, workloads.Workload("latency", 0, 1))
+        with latency._looking(Target(mariadb=mariadb_a)) as look:
+            assert look(0) == 0
+            insert = "INSERT INTO latency SELECT %s, 1, 'n', 1, '2026-01-01', NULL, '', 0"
+            for key in (1, 2, 4):
+                cursor.execute(insert, (key,))
+            assert look(0) == 2
+            assert look(2) == 2
+            cursor.execute(insert, (3,))
+            assert look(2) == 4
+        cursor.execute("DROP DATABASE bench")
+
+
+def test_sizes_fit_the_embedded_elasticsearch():
+    assert sized("w2", "elasticsearch", "setl").changes == 200_000
+    assert sized("w2", "elasticsearch", "plain").changes == 20_000
+    assert sized("w2", "mysql", "plain").changes == 200_000
+    assert sized("w2", "elasticsearch", "plain", 500).changes == 500
+
+
+def result(competitor, seconds, **more):
+    runs = tuple(Taken(s, None, {DRIVER: 2.0}, {DRIVER: 1 << 20}) for s in seconds)
+    return Result("w1", "mysql", competitor, 1000, runs, **more)
 
 
 def test_the_best_runs_count():
-    plain, setl = (Taken(12.0, 1.0), Taken(10.0, 2.0)), (Taken(4.0, 3.0), Taken(8.0, 1.0))
-    figure = Figure("w1", "mysql", 1000, plain, setl)
-    assert figure.ratio == 2.5
-    assert figure.rate(setl) == 250
-    assert figure.cpu(setl) == 3000
-    assert Figure("w1", "mysql", 1000, (), setl).ratio is None
+    mine, theirs = result("setl", [8.0, 4.0]), result("replica", [2.0, 3.0])
+    assert ratio([mine, theirs], mine, "replica") == 0.5
+    assert mine.rate == 250
+    assert mine.cpu(DRIVER) == 2000
+    assert ratio([mine], mine, "replica") is None
 
 
-def test_cpu_of_a_process_and_its_children():
+def test_a_wrong_result_is_in_brackets(capsys):
+    from rich.console import Console
+
+    results = [result("plain", [1.0], wrong=("rows differ",)), result("setl", [2.0]),
+               Result("w1", "mysql", "debezium", 1000, missing="not installed")]  # fmt: skip
+    print_tables(results, Console(width=200))
+    printed = capsys.readouterr().out
+    for text in ("(1,000)", " 500 ", "not installed", "w1 to mysql, plain: rows differ"):
+        assert text in printed
+
+
+def test_floors_are_met_or_not_or_not_measured():
+    results = [result("replica", [1.0]), result("setl", [3.9])]
+    found = {v.title: v.met for v in verdicts(results, [])}
+    assert found["w1 to mysql: setl / replica"] is True
+    assert found["w2 to mysql: setl / replica"] is None
+    for mine in (result("setl", [4.1]), result("setl", [3.9], wrong=("no",))):
+        met = {v.title: v.met for v in verdicts([results[0], mine], [])}
+        assert met["w1 to mysql: setl / replica"] is False
+    slow = [Latency("mysql", STEADY, p50=0.2, p99=0.6), Latency("mysql", HALF, p50=9.0, p99=0.9)]
+    assert [v.met for v in verdicts([], slow)][-3:] == [True, False, True]
+
+
+def test_a_chart_has_its_lines_and_labels():
+    chart = line_chart("a < b", "rows", "rate", {"w1": [("500", 10.0), ("2,000", 19.0)]})
+    assert chart.count("<circle") == 2
+    for text in ("a &lt; b", ">500<", ">2,000<", ">20<", ">w1<"):
+        assert text in chart
+
+
+def test_cpu_and_memory_of_a_process_and_its_children():
     busy = "import time\nwhile time.process_time() < 0.3: pass\ninput()"
-    code = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {busy!r}])"
+    code = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {busy!r}, 'pyspark.x'])"
     process = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE)
+    roots = {DRIVER: process.pid}
     try:
-        eventually(lambda: cpu_seconds(process.pid) >= 0.3, timeout=60)
+        with PeakMemory(roots) as memory:
+            eventually(lambda: cpu_by_role(roots).get("workers", 0) >= 0.2, timeout=60)
+        assert memory.peak["workers"] > 1 << 20
+        assert memory.peak[DRIVER] > 1 << 20
     finally:
         process.communicate(b"\n")
-    assert cpu_seconds(process.pid) == 0
+    assert sum(cpu_by_role(roots).values()) == 0

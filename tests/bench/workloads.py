@@ -1,7 +1,7 @@
 """What is measured: changes written into a source's binlog before anyone reads them.
 
-W1 inserts rows, 100 a statement and 1,000 a transaction. W2 updates few rows over and over,
-one row a statement and 100 a transaction. Rows and their order are the same on every run.
+Rows and their order are the same on every run. Rows that a workload updates or deletes are there
+before it begins, at the source (`write` sees to that) and in every target (`fill`).
 """
 
 from __future__ import annotations
@@ -14,25 +14,9 @@ from typing import Any, NamedTuple
 
 from pymysql.connections import Connection
 
-SCHEMA = "bench"
-COLUMNS = ("id", "quantity", "name", "price", "created", "coupon", "note", "score")
-CREATE = """CREATE TABLE `{table}` (
-  id BIGINT NOT NULL PRIMARY KEY,
-  quantity INT NOT NULL,
-  name VARCHAR(60) NOT NULL,
-  price DECIMAL(12,2) NOT NULL,
-  created DATETIME(6) NOT NULL,
-  coupon VARCHAR(20) NULL,
-  note TEXT NOT NULL,
-  score DOUBLE NOT NULL
-) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin"""
+from tests.bench.shapes import NARROW, WIDE, Shape
 
-_INSERT = "INSERT INTO `{table}` VALUES (%s,%s,%s,%s,%s,%s,%s,%s)"
-_UPDATE = (
-    "UPDATE `{table}` SET quantity=%s, price=%s, created=%s, coupon=%s, note=%s, score=%s"
-    " WHERE id=%s"
-)
-_WORDS = ("blue", "größe", "käse", "紙", "paper", "🧀 cheese", "rope", "𝄞 music", "salt", "tin")
+SCHEMA = "bench"
 
 
 class Position(NamedTuple):
@@ -42,26 +26,43 @@ class Position(NamedTuple):
     offset: int
 
 
+class Mix(NamedTuple):
+    """Which share of the changes are updates and inserts; the rest are deletes."""
+
+    updates: float
+    inserts: float
+
+
 @dataclass(frozen=True)
 class Workload:
     """One kind of changes in one size.
 
     Attributes:
-        name: w1 or w2.
+        name: what it is called; its tables begin with it.
         changes: row changes between start and end of what is measured.
-        rows: rows of the table afterwards.
+        transaction: row changes in a transaction.
+        tables_count: tables among which the changes are spread.
+        base: rows of each table before it begins.
+        mix: None for inserts only, 100 rows a statement; else each change has its statement.
+        shape: of the tables.
         seed: of the values.
     """
 
     name: str
     changes: int
-    rows: int
+    transaction: int
+    tables_count: int = 1
+    base: int = 0
+    mix: Mix | None = None
+    shape: Shape = NARROW
     seed: int = 20260101
 
     @property
-    def table(self) -> str:
-        """The table, in `SCHEMA`."""
-        return self.name
+    def tables(self) -> tuple[str, ...]:
+        """The tables, in `SCHEMA`."""
+        if self.tables_count == 1:
+            return (self.name,)
+        return tuple(f"{self.name}_{number:03}" for number in range(self.tables_count))
 
 
 @dataclass(frozen=True)
@@ -74,41 +75,66 @@ class Written:
 
 
 def inserts(rows: int = 200_000) -> Workload:
-    """W1."""
-    return Workload("w1", changes=rows, rows=rows)
+    """W1: inserts, 1,000 a transaction."""
+    return Workload("w1", rows, 1_000)
 
 
 def updates(changes: int = 200_000, rows: int = 2_000) -> Workload:
-    """W2; every one of the rows is updated at least once if there are as many changes."""
-    return Workload("w2", changes=changes, rows=min(rows, changes))
+    """W2: updates of few rows, over and over, 100 a transaction."""
+    return Workload("w2", changes, 100, base=min(rows, changes), mix=Mix(1.0, 0.0))
+
+
+def mixed(changes: int = 200_000, rows: int = 2_000) -> Workload:
+    """W3: 60 % updates, 25 % inserts, 15 % deletes over three tables, 20 a transaction."""
+    return Workload("w3", changes, 20, tables_count=3, base=rows, mix=Mix(0.6, 0.25))
+
+
+def wide(rows: int = 50_000) -> Workload:
+    """Inserts of rows with 60 columns and 2 KB, 1,000 a transaction."""
+    return Workload("wide", rows, 1_000, shape=WIDE)
+
+
+def many(changes: int = 100_000, tables: int = 200) -> Workload:
+    """As W3, over many tables."""
+    return Workload("many", changes, 20, tables_count=tables, base=20, mix=Mix(0.6, 0.25))
+
+
+def big(rows: int = 1_000_000) -> Workload:
+    """One transaction of inserts."""
+    return Workload("big", rows, rows)
 
 
 def write(connection: Connection[Any], workload: Workload) -> Written:
-    """Create the table anew and write the workload; needs a connection that may do both."""
-    with connection.cursor() as cursor:
-        cursor.execute("SET SESSION time_zone='+00:00', sql_mode='STRICT_ALL_TABLES'")
-        create_table(connection, workload)
-        connection.begin()
-        if workload.name == "w2":
-            cursor.executemany(
-                _INSERT.format(table=workload.table), list(rows(workload, workload.rows))
-            )
-        connection.commit()
-        start = position(connection)
-        if workload.name == "w1":
-            _write_inserts(connection, workload)
-        else:
-            _write_updates(connection, workload)
+    """Create the tables anew and write the workload; needs a connection that may do both."""
+    fill(connection, workload)
+    start = position(connection)
+    if workload.mix is None:
+        _write_inserts(connection, workload)
+    else:
+        _write_changes(connection, workload, workload.mix)
     return Written(workload, start, position(connection))
 
 
-def create_table(connection: Connection[Any], workload: Workload) -> None:
-    """An empty table of the workload, in `SCHEMA`; an old one is dropped."""
+def fill(connection: Connection[Any], workload: Workload) -> None:
+    """New tables of the workload, in `SCHEMA`, with the rows that are there before it begins."""
     with connection.cursor() as cursor:
+        cursor.execute("SET SESSION time_zone='+00:00', sql_mode='STRICT_ALL_TABLES'")
         cursor.execute(f"CREATE DATABASE IF NOT EXISTS {SCHEMA}")
         cursor.execute(f"USE {SCHEMA}")
-        cursor.execute(f"DROP TABLE IF EXISTS `{workload.table}`")
-        cursor.execute(CREATE.format(table=workload.table))
+        for table in workload.tables:
+            cursor.execute(f"DROP TABLE IF EXISTS `{table}`")
+            cursor.execute(workload.shape.create(table))
+        connection.begin()
+        if workload.base:
+            for table in workload.tables:
+                base = list(base_rows(workload))
+                cursor.executemany(workload.shape.insert(table), base)
+        connection.commit()
+
+
+def base_rows(workload: Workload) -> Iterator[tuple[Any, ...]]:
+    """The rows that each table has before the workload begins."""
+    return _rows(workload, workload.base)
 
 
 def position(connection: Connection[Any]) -> Position:
@@ -121,54 +147,50 @@ def position(connection: Connection[Any]) -> Position:
     return Position(str(row[0]), int(row[1]))
 
 
-def rows(workload: Workload, count: int) -> Iterator[tuple[Any, ...]]:
-    """Rows to insert, in the order of `COLUMNS`."""
+def _rows(workload: Workload, count: int) -> Iterator[tuple[Any, ...]]:
     random = Random(workload.seed)
-    for number in range(1, count + 1):
-        quantity, price, created, coupon, note, score = _values(random)
-        name = f"customer {random.randrange(10**6):06d} {random.choice(_WORDS)}"
-        yield number, quantity, name, price, created, coupon, note, score
-
-
-def _values(random: Random) -> tuple[Any, ...]:
-    cents = random.randrange(-(10**6), 10**9)
-    sign = "-" if cents < 0 else ""
-    created = (
-        f"2026-{random.randrange(1, 13):02d}-{random.randrange(1, 29):02d}"
-        f" {random.randrange(24):02d}:{random.randrange(60):02d}:{random.randrange(60):02d}"
-        f".{random.randrange(10**6):06d}"
-    )
-    return (
-        random.randrange(-1000, 10**6),
-        f"{sign}{abs(cents) // 100}.{abs(cents) % 100:02d}",
-        created,
-        None if random.random() < 0.4 else f"C-{random.randrange(10**5)}",
-        " ".join(random.choices(_WORDS, k=random.randrange(3, 12))),
-        random.uniform(-1e6, 1e6),
-    )
+    for key in range(1, count + 1):
+        yield workload.shape.row(key, random)
 
 
 def _write_inserts(connection: Connection[Any], workload: Workload) -> None:
-    statement = _INSERT.format(table=workload.table)
-    source = rows(workload, workload.changes)
+    statement = workload.shape.insert(workload.tables[0])
+    source = _rows(workload, workload.changes)
     with connection.cursor() as cursor:
-        while transaction := list(islice(source, 1_000)):
+        for first in range(0, workload.changes, workload.transaction):
             connection.begin()
-            for first in range(0, len(transaction), 100):
-                cursor.executemany(statement, transaction[first : first + 100])
+            for _ in range(first, min(first + workload.transaction, workload.changes), 100):
+                cursor.executemany(statement, list(islice(source, 100)))
             connection.commit()
 
 
-def _write_updates(connection: Connection[Any], workload: Workload) -> None:
-    random = Random(workload.seed + 1)
-    statement = _UPDATE.format(table=workload.table)
-    order = list(range(1, workload.rows + 1))
-    random.shuffle(order)
+def _write_changes(connection: Connection[Any], workload: Workload, mix: Mix) -> None:
+    statements = _statements(workload, mix)
     with connection.cursor() as cursor:
-        for first in range(0, workload.changes, 100):
+        for first in range(0, workload.changes, workload.transaction):
             connection.begin()
-            for number in range(first, min(first + 100, workload.changes)):
-                # Each row once, then any row: so the target needs no rows to begin with.
-                row = order[number] if number < len(order) else random.choice(order)
-                cursor.execute(statement, (*_values(random), row))
+            count = min(workload.transaction, workload.changes - first)
+            for statement, values in islice(statements, count):
+                cursor.execute(statement, values)
             connection.commit()
+
+
+def _statements(workload: Workload, mix: Mix) -> Iterator[tuple[str, tuple[Any, ...]]]:
+    """One-row statements without end."""
+    random, shape = Random(workload.seed + 1), workload.shape
+    living = [list(range(1, workload.base + 1)) for _ in workload.tables]
+    last = workload.base
+    while True:
+        drawn, number = random.random(), random.randrange(len(living))
+        table, keys = workload.tables[number], living[number]
+        if keys and drawn < mix.updates:
+            yield shape.update(table), (*shape.values(random), random.choice(keys))
+        elif not keys or drawn < mix.updates + mix.inserts:
+            last += 1
+            keys.append(last)
+            yield shape.insert(table), shape.row(last, random)
+        else:
+            # The place of the one that goes is taken by the last: a list without gaps.
+            place = random.randrange(len(keys))
+            keys[place], keys[-1] = keys[-1], keys[place]
+            yield f"DELETE FROM `{table}` WHERE id=%s", (keys.pop(),)

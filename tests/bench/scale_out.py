@@ -1,0 +1,199 @@
+"""``python -m tests.bench.scale_out``: one pipeline on one core, on two, and on two Spark workers.
+
+The same inserts (W1) are read from the same binlog by nodes of different masters, one after the
+other. What the driver's process spends on a row bounds the rate of one pipeline, however many
+workers there are: its ceiling is one row per so many seconds. All share one machine here, so rates
+say what the machine allows; the ceiling says what more machines would.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from setl_embedded import SparkMaster, SparkWorker
+from tests.bench.competitor import Place
+from tests.bench.contents import differences
+from tests.bench.cpu import DRIVER, JVM, WORKERS, cpu_by_role
+from tests.bench.report import number, write_json
+from tests.bench.servers import Target, fresh_target, source_server
+from tests.bench.setl_side import Setl, rows_applied
+from tests.bench.waiting import wait_for
+from tests.bench.workloads import Workload, inserts, updates, write
+
+WORKLOADS: dict[str, Callable[[int], Workload]] = {"w1": inserts, "w2": updates}
+_LOOK_SECONDS = 0.02
+
+
+@dataclass(frozen=True)
+class Scaled:
+    """What one master made of the workload.
+
+    Attributes:
+        workload: its name.
+        master: where the tasks ran.
+        changes: row changes.
+        seconds: from the start of the channel until all are applied.
+        cpu: CPU seconds by role; those of executors on a cluster are named after their worker.
+        wrong: how the target differs from the source.
+    """
+
+    workload: str
+    master: str
+    changes: int
+    seconds: float
+    cpu: Mapping[str, float]
+    wrong: tuple[str, ...]
+
+    @property
+    def rate(self) -> float:
+        """Row changes a second."""
+        return self.changes / self.seconds
+
+    @property
+    def driver_seconds(self) -> float:
+        """CPU seconds of the driver's Python process for a row, which no worker can take over."""
+        return self.cpu[DRIVER] / self.changes
+
+    @property
+    def ceiling(self) -> float:
+        """Row changes a second at which the driver's process would fill one core."""
+        return 1 / self.driver_seconds
+
+    def micro(self, *roles: str) -> float:
+        """Microseconds of CPU for a row."""
+        return 1e6 * sum(self.cpu.get(role, 0.0) for role in roles) / self.changes
+
+
+@contextmanager
+def masters(
+    folder: Path, names: tuple[str, ...]
+) -> Iterator[list[tuple[str, str, dict[str, int]]]]:
+    """Name, address and workers' pids of each master; a cluster is started if one needs it.
+
+    Args:
+        folder: for logs.
+        names: ``local[N]``, or ``cluster`` for two workers of one core.
+    """
+    with ExitStack() as stack:
+        found: list[tuple[str, str, dict[str, int]]] = []
+        for name in names:
+            if name != "cluster":
+                found.append((name, name, {}))
+                continue
+            master = stack.enter_context(SparkMaster(folder / "master"))
+            workers = [
+                stack.enter_context(SparkWorker(folder / f"worker-{n}", master, f"worker-{n}"))
+                for n in range(2)
+            ]
+            pids = {worker.name: worker.pid for worker in workers}
+            found.append(("2 workers of 1 core", master.url, pids))
+        yield found
+
+
+def measure(place: Place, target: Target, name: str, url: str, workers: dict[str, int]) -> Scaled:
+    """Apply the workload once.
+
+    Raises:
+        RuntimeError: it failed, or hangs.
+    """
+    workload = place.written.workload
+    side = Setl(master=url)
+    with (
+        side.standing_by(place, target, place.written.start) as node,
+        rows_applied(node, target, workload.name) as applied,
+    ):
+        roots = {DRIVER: node.pid, **workers}
+        before = cpu_by_role(roots)
+        began = time.perf_counter()
+        node.start()
+        wait_for(lambda: applied() >= workload.changes, place.limit, "not everything was applied",
+                 every=_LOOK_SECONDS)  # fmt: skip
+        seconds = time.perf_counter() - began
+        after = cpu_by_role(roots)
+    used = {role: spent - before.get(role, 0.0) for role, spent in after.items()}
+    wrong = tuple(differences(place.source, target, workload))
+    return Scaled(workload.name, name, workload.changes, seconds, used, wrong)
+
+
+def print_scaled(results: list[Scaled], console: Console) -> None:
+    """A table, one line for each."""
+    shown = Table(title="One pipeline to MySQL; CPU in microseconds for a row change")
+    for column in ("workload", "master", "rows/s", "driver", "its JVM", "Python tasks",
+                   "executors", "ceiling rows/s", "contents"):  # fmt: skip
+        shown.add_column(column, justify="left" if column in {"workload", "master"} else "right")
+    for result in results:
+        executors = [role for role in result.cpu if role not in {DRIVER, JVM, WORKERS}]
+        shown.add_row(
+            result.workload, result.master, number(result.rate), number(result.micro(DRIVER), 1),
+            number(result.micro(JVM), 1), number(result.micro(WORKERS), 1),
+            number(result.micro(*executors), 1) if executors else "",
+            number(result.ceiling), "differ" if result.wrong else "equal",
+        )  # fmt: skip
+    console.print(shown)
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--workload", "names", multiple=True, default=("w1",), show_default=True,
+              type=click.Choice([*WORKLOADS]), help="May be repeated.")  # fmt: skip
+@click.option("--rows", default=200_000, show_default=True, help="Row changes in each.")
+@click.option("--rounds", default=1, show_default=True, help="Runs of each; the best one counts.")
+@click.option("--master", "chosen", multiple=True, default=("local[1]", "local[2]", "cluster"),
+              show_default=True, help="local[N], or cluster; may be repeated.")  # fmt: skip
+@click.option("--json", "file", type=click.Path(path_type=Path), help="Write the figures here too.")
+@click.option("--keep", is_flag=True, help="Keep logs and data.")
+def main(
+    names: tuple[str, ...],
+    rows: int,
+    rounds: int,
+    chosen: tuple[str, ...],
+    file: Path | None,
+    keep: bool,
+) -> None:
+    """Measure one pipeline of setl on one core, on two, and on two workers of a Spark cluster."""
+    console = Console(width=None if os.isatty(1) else 150)
+    folder = Path(tempfile.mkdtemp(prefix="setl-scale-"))
+    results: list[Scaled] = []
+    try:
+        with source_server(folder) as source, masters(folder, chosen) as places:
+            for name in names:
+                with source.connect() as connection:
+                    written = write(connection, WORKLOADS[name](rows))
+                for label, url, workers in places:
+                    best: Scaled | None = None
+                    for _ in range(rounds):
+                        with fresh_target(folder, "mysql", written.workload) as target:
+                            place = Place(folder, source, written)
+                            taken = measure(place, target, label, url, workers)
+                        if best is None or taken.seconds < best.seconds:
+                            best = taken
+                    assert best is not None
+                    console.print(f"{name} on {label}: {best.rate:,.0f} rows/s")
+                    results.append(best)
+        print_scaled(results, console)
+        if file is not None:
+            write_json(file, results=[_plain(each) for each in results])
+    finally:
+        if not keep:
+            shutil.rmtree(folder, ignore_errors=True)
+    if any(result.wrong for result in results):
+        raise click.ClickException("; ".join(w for r in results for w in r.wrong))
+
+
+def _plain(result: Scaled) -> dict[str, object]:
+    return {**asdict(result), "rate": result.rate, "ceiling": result.ceiling,
+            "driver_micros": result.micro(DRIVER)}  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()

