@@ -7,6 +7,7 @@ from setl.errors import ConfigurationError
 from setl.load.marks import MARK_STATEMENT, mark_id
 from setl.pipeline.progress import RunState
 from setl_embedded import MariaDb
+from tests.integration.numbers import MILLION, NUMBER, NUMBERS
 from tests.integration.pipelines import (
     execute,
     fresh_name,
@@ -17,12 +18,6 @@ from tests.integration.pipelines import (
     two_way,
 )
 from tests.waiting import eventually
-
-MILLION = 1_000_000
-# Works on MySQL and MariaDB alike, and makes a single statement of a million rows.
-_DIGITS = "(" + " UNION ALL ".join(f"SELECT {n} AS d" for n in range(10)) + ")"
-NUMBERS = "SELECT {} FROM " + ", ".join(f"{_DIGITS} d{i}" for i in range(6))
-NUMBER = " + ".join(f"d{i}.d * {10**i}" for i in range(6))
 
 
 @pytest.fixture

@@ -39,8 +39,7 @@ def node(tmp_path):
     try:
         yield process.pid
     finally:
-        process.stdin.close()
-        process.wait(30)
+        process.communicate(timeout=30)
 
 
 def test_each_kind_of_process_is_counted_by_itself(node):

@@ -185,7 +185,7 @@ def test_without_another_reason_a_full_window_is_back_pressure_of_the_later_stag
 
 
 def test_a_full_window_is_mentioned_with_any_reason():
-    seen = Situation(LOADING, queue=QueueView(4, 4), target=replace(ANSWERS, waits=(WAIT,)))
+    seen = Situation(LOADING, queue=QueueView(4, full=True), target=replace(ANSWERS, waits=(WAIT,)))
     assert named(seen).detail.endswith("Select waits: 4 batches are unacknowledged")
 
 

@@ -1,0 +1,159 @@
+"""What a node holds does not grow with the size of a transaction, nor while a target is down."""
+
+import os
+import time
+
+import pytest
+import yaml
+
+from setl_drills.nodes import Cluster
+from setl_embedded import MariaDb, ZooKeeper
+from setl_embedded.ports import free_port
+from tests.integration.numbers import MILLION, NUMBER, NUMBERS
+from tests.integration.pipelines import execute, fresh_name, install_system_tables, mysql
+from tests.integration.two_nodes import command, is_warm
+from tests.waiting import eventually
+
+MIB = 1 << 20
+BUFFER = 8 * MIB
+ROW_BYTES = 100
+# Longer by hand: SETL_TEST_DOWN_SECONDS=600.
+DOWN_SECONDS = float(os.environ.get("SETL_TEST_DOWN_SECONDS", "20"))
+
+
+@pytest.fixture(scope="module")
+def target(tmp_path_factory):
+    """A server that can be stopped without disturbing other tests."""
+    with MariaDb(tmp_path_factory.mktemp("target") / "t", "mariadb-t", server_id=104) as server:
+        install_system_tables(server)
+        yield server
+
+
+@pytest.fixture(scope="module")
+def node(mariadb_a, target, tmp_path_factory):
+    """A cluster of one node, which has done nothing else before."""
+    install_system_tables(mariadb_a)
+    environment = {"SETL_TEST_A": mariadb_a.password, "SETL_TEST_T": target.password}
+    folder = tmp_path_factory.mktemp("bounds")
+    with ZooKeeper(folder / "zookeeper") as zookeeper:
+        cluster = Cluster(folder, zookeeper.hosts, environment)
+        try:
+            cluster.start_node("m1", free_port(), master="local[2]")
+            eventually(lambda: is_warm(cluster, "m1"), 280)
+            yield cluster
+        finally:
+            cluster.stop()
+
+
+class Channel:
+    """A channel over one table."""
+
+    def __init__(self, node, source, target):
+        self.node, self.source, self.target = node, source, target
+        self.name, self.db = fresh_name("bounds"), fresh_name("bounds")
+        self.highest = 0
+        for server in (source, target):
+            execute(
+                server,
+                f"CREATE DATABASE {self.db}",
+                f"CREATE TABLE {self.db}.t (id INT PRIMARY KEY, v VARCHAR({ROW_BYTES}))",
+            )
+        pipeline = {
+            "name": "p",
+            "source": {**mysql(source), "password": "${SETL_TEST_A}"},
+            "target": {**mysql(target), "password": "${SETL_TEST_T}"},
+            "tables": [{"from": f"{self.db}.t"}],
+            "buffer_bytes": BUFFER,
+        }
+        file = node.folder / f"{self.name}.yaml"
+        file.write_text(yaml.safe_dump({"channel": self.name, "pipelines": [pipeline]}))
+        command(node, "apply", str(file))
+
+    def start(self):
+        command(self.node, "start", self.name)
+
+    def look(self):
+        """The figures and the memory that the node tells; figures are {} while it does not lead."""
+        status = self.node.status("m1", timeout=10)
+        assert status, self.node.nodes["m1"].tail()
+        line = next((p for p in status["pipelines"] if p["channel"] == self.name), {})
+        return line.get("figures", {}), status["memory"]
+
+    def insert(self, count):
+        """So many rows in one transaction."""
+        text = f"REPEAT(CHAR(97 + ({NUMBER}) % 26), {ROW_BYTES})"
+        select = NUMBERS.format(f"{self.highest} + {NUMBER}, {text}")
+        execute(self.source, f"INSERT INTO {self.db}.t {select} WHERE {NUMBER} < {count}")
+        self.highest += count
+
+    def applied(self, timeout):
+        eventually(lambda: self.look()[0].get("rows_applied", 0) >= self.highest, timeout)
+        check = f"SELECT COUNT(*), SUM(id), SUM(CRC32(v)) FROM {self.db}.t"
+        assert execute(self.target, check) == execute(self.source, check)
+
+
+@pytest.fixture
+def channel(node, mariadb_a, target):
+    channel = Channel(node, mariadb_a, target)
+    yield channel
+    command(node, "stop", channel.name, check=False)
+
+
+def samples(channel, until, limit):
+    """(rows applied, driver, largest worker, buffered) every half second until something is so."""
+    found = []
+    deadline = time.monotonic() + limit
+    while not until():
+        assert time.monotonic() < deadline
+        figures, memory = channel.look()
+        found.append(
+            (
+                figures.get("rows_applied", 0),
+                memory["driver"],
+                memory["worker_most"],
+                figures.get("buffered_bytes", 0),
+            )
+        )
+        time.sleep(0.5)
+    return found
+
+
+def test_a_transaction_of_a_million_rows(channel):
+    channel.insert(MILLION)
+    channel.start()
+    seen = samples(channel, lambda: channel.look()[0].get("rows_applied", 0) >= 0.98 * MILLION, 240)
+    channel.applied(120)
+    # The rows are 100 MB and more, so whatever keeps them shows in the second half.
+    early = [s for s in seen if s[0] < MILLION / 2]
+    late = [s for s in seen if s[0] >= MILLION / 2]
+    assert early
+    assert late
+    for which, name in ((1, "driver"), (2, "worker")):
+        before, after = (max(s[which] for s in part) for part in (early, late))
+        assert after - before < 24 * MIB, (name, before / MIB, after / MIB)
+    assert 0 < max(s[3] for s in seen) <= BUFFER
+
+
+def test_a_target_that_hangs_holds_the_source_back(channel, target):
+    channel.start()
+    channel.insert(1000)
+    channel.applied(60)
+    target.pause()
+    try:
+        channel.insert(150_000)
+        figures = eventually(
+            lambda: (f := channel.look()[0]).get("held_back_seconds", 0) > 0 and f, 30
+        )
+        assert BUFFER / 2 < figures["buffered_bytes"] <= BUFFER == figures["buffer_bytes"]
+        before = channel.look()[1]["driver"]
+        channel.insert(300_000)
+        ends = time.monotonic() + DOWN_SECONDS
+        seen = samples(channel, lambda: time.monotonic() > ends, DOWN_SECONDS + 60)
+    finally:
+        target.resume()
+    assert max(s[1] for s in seen) - before < 24 * MIB, "it has read on"
+    assert max(s[3] for s in seen) <= BUFFER
+    channel.applied(240)
+    told = command(channel.node, "status", channel.name).stdout
+    for words in ("buffered bytes", f"{BUFFER}", "held back seconds", "memory of m1: driver"):
+        assert words in told.replace(",", ""), told
