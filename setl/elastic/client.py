@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from elastic_transport import ConnectionError as NoConnection
 from elastic_transport import ConnectionTimeout, TlsError
 from elasticsearch import ApiError, Elasticsearch, TransportError, UnsupportedProductError
+from elasticsearch.serializer import JsonSerializer
 
 from setl.errors import ConfigurationError, FatalError, SetlError, TransientError
 
@@ -50,16 +51,24 @@ def _bare(host: str) -> str:
     return urlsplit(host).netloc.rpartition("@")[2] or "?"
 
 
-def make_client(endpoint: ElasticEndpoint) -> Elasticsearch:
-    """A client; it connects when it is first used.
+def make_client(
+    endpoint: ElasticEndpoint, *, reader: JsonSerializer | None = None
+) -> Elasticsearch:
+    """A client; it connects when it is first used, and keeps its connections.
 
     A request that finds one server down goes to another at once; waiting and trying again is
     left to the caller, who knows what may be repeated.
+
+    Args:
+        endpoint: where the cluster is.
+        reader: reads answers; None for the client's own.
 
     Raises:
         ConfigurationError: an address or a certificate file is wrong.
     """
     options: dict[str, Any] = {}
+    if reader is not None:
+        options["serializers"] = {reader.mimetype: reader}
     if endpoint.api_key:
         options["api_key"] = endpoint.api_key
     elif endpoint.user:

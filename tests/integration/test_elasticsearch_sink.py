@@ -279,6 +279,12 @@ class Cluster(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Handler)
         self.answers = list(answers)
         self.ids = []
+        self.meeting = None
+
+    def meet(self):
+        """Wait until as many requests have come as are to be under way at once."""
+        if self.meeting is not None:
+            self.meeting.wait()
 
     @property
     def url(self):
@@ -315,12 +321,14 @@ class _Handler(BaseHTTPRequestHandler):
             if status == 404:
                 result["error"]["type"] = "index_not_found_exception"
             items.append({operation: result})
-        self._answer(200, {"items": items})
+        failed = any(status >= 300 for status in told)
+        self.cluster.meet()
+        self._answer(200, {"errors": failed, "items": items})
 
     do_POST = do_PUT  # noqa: N815
 
     def _answer(self, status, body):
-        text = json.dumps(body).encode()
+        text = json.dumps(body, separators=(",", ":")).encode()
         self.send_response(status)
         self.send_header("content-type", "application/json")
         self.send_header("content-length", str(len(text)))
@@ -409,10 +417,38 @@ def test_a_request_that_is_too_large_is_divided(cluster):
 def test_requests_are_limited_by_count_and_by_size(cluster):
     server, search = cluster([201, 201], [201, 201], [201], actions_per_request=2)
     search.write((ID,), [(i,) for i in range(5)])
-    assert [len(ids) for ids in server.ids] == [2, 2, 1]
+    assert sorted(server.ids) == [["0", "1"], ["2", "3"], ["4"]]
     server, search = cluster([201], [201], [201], request_size=60)
     search.write((ID,), [(i,) for i in range(3)])
-    assert [len(ids) for ids in server.ids] == [1, 1, 1]
+    assert sorted(server.ids) == [["0"], ["1"], ["2"]]
+
+
+def test_two_requests_are_under_way_at_once(cluster):
+    # Each of them is answered when the other one has come; alone, they would wait in vain.
+    server, search = cluster([201], [201], actions_per_request=1)
+    server.meeting = threading.Barrier(2, timeout=20)
+    search.write((ID,), [(1,), (2,)])
+    assert sorted(server.ids) == [["1"], ["2"]]
+
+
+def test_what_several_requests_met_is_counted_together(cluster):
+    _, search = cluster([409, 201], [201, 409], actions_per_request=2)
+    assert search.write((ID,), [(i,) for i in range(4)]).stale == 2
+    _, search = cluster([400], [400], actions_per_request=1)
+    with pytest.raises(DataError, match=r"refuses 2 documents: .*/0: .*/1: "):
+        search.write((ID,), [(0,), (1,)])
+
+
+def test_nothing_is_under_way_any_more_when_a_request_fails(cluster):
+    # All of them are in the first round; what is left then is not begun.
+    server, search = cluster(*[[403]] * 6, actions_per_request=1)
+    with pytest.raises(ConfigurationError, match="forbids writing"):
+        search.write((ID,), [(i,) for i in range(6)])
+    sent = len(server.ids)
+    assert sent < 6
+    server.answers[:] = [[201]]
+    search.write((ID,), [(9,)])
+    assert server.ids[sent:] == [["9"]]
 
 
 def test_a_request_that_keeps_failing_is_transient(cluster):
@@ -421,10 +457,28 @@ def test_a_request_that_keeps_failing_is_transient(cluster):
         search.write((ID,), [(1,)])
 
 
-def test_an_answer_that_lacks_items_is_not_trusted(cluster):
-    server, search = cluster([], [201, 201])
+@pytest.mark.parametrize("answer", [[], [201], [409]])
+def test_an_answer_that_lacks_items_is_not_trusted(cluster, answer):
+    server, search = cluster(answer, [201, 201])
     search.write((ID,), [(1,), (2,)])
     assert server.ids == [["1", "2"], ["1", "2"]]
+
+
+def test_one_half_of_a_divided_request_may_fail(cluster):
+    _, search = cluster(413, [201, 201], [409, 400])
+    with pytest.raises(DataError, match=r"refuses 1 documents: .*/3: "):
+        search.write((ID,), [(i,) for i in range(4)])
+
+
+def test_one_document_among_many_is_refused(search):
+    search.client.indices.create(
+        index=search.index, mappings={"properties": {"name": {"type": "date"}}}
+    )
+    rows = [(i, "no date" if i == 3_210 else "2026-01-01") for i in range(6_000)]
+    with pytest.raises(DataError, match=f"refuses 1 documents: {search.index}/3210: "):
+        search.write((ID, NAME), rows)
+    search.client.indices.refresh(index=search.index)
+    assert search.client.count(index=search.index)["count"] == 5_999
 
 
 def test_addresses_that_are_none_are_configuration_errors():

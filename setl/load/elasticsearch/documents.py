@@ -36,9 +36,8 @@ from json.encoder import encode_basestring  # text as JSON, other scripts left a
 from typing import Any
 
 from setl.errors import DataError
-from setl.load.elasticsearch.ids import document_id, document_routing
 from setl.load.elasticsearch.wkt import wkt
-from setl.model.change import ABSENT, Row, TargetChanges
+from setl.model.change import ABSENT, Row
 from setl.model.document import DocumentForm
 from setl.model.schema import Column, Kind
 
@@ -73,99 +72,27 @@ def render_documents(
     Raises:
         DataError: a value has no such form; names the column, but not the row.
     """
-    template = _template(columns)
-    rendered = [
+    template = template_of(columns)
+    return [template % fields for fields in zip(*rendered(columns, rows, form), strict=True)]
+
+
+def rendered(
+    columns: tuple[Column, ...], rows: Sequence[Row], form: DocumentForm | None
+) -> list[list[str]]:
+    """The JSON text of each value, a column at a time: what `template_of` has places for.
+
+    Raises:
+        DataError: as `render_documents`.
+    """
+    return [
         _render(column, values, form)
         for column, values in zip(columns, zip(*rows, strict=True), strict=True)
     ]
-    return [template % fields for fields in zip(*rendered, strict=True)]
-
-
-def render_actions(changes: TargetChanges) -> list[bytes]:
-    """The bulk actions for changes of one index: deletes, then documents.
-
-    Each is one action with its document, in lines that end: what ``_bulk`` reads. Versions are
-    external, ``external_gte``: the server refuses what is older than what it holds and takes
-    the same again (I12).
-
-    Where documents are routed, a change of the routing value deletes an id and writes the same id
-    elsewhere. Both routings may lead to one shard, where the id is one document, and the two
-    may arrive in any order; so deletes are one version older there. What they delete was written
-    by an earlier record, or deleted by the same one.
-
-    Raises:
-        DataError: a row has no such form; names index and key.
-    """
-    older = 1 if changes.document is not None and changes.document.routing is not None else 0
-    deletes = [
-        f'{{"delete":{{{_place_of(changes, key)},'
-        f'"version":{version - older:d},"version_type":"external_gte"}}}}\n'
-        for key, version in zip(changes.deletes, changes.delete_versions, strict=True)
-    ]
-    if not changes.upserts:
-        return _encoded(changes, deletes, ())
-    places = [_place_of(changes, tuple(row[i] for i in changes.key)) for row in changes.upserts]
-    try:
-        documents = render_documents(changes.columns, changes.upserts, changes.document)
-    except DataError:
-        _name_row(changes)
-        raise
-    upserts = [
-        f'{{"index":{{{place},"version":{version:d},"version_type":"external_gte"}}}}\n{document}\n'
-        for place, version, document in zip(places, changes.upsert_versions, documents, strict=True)
-    ]
-    return _encoded(changes, deletes, upserts)
-
-
-def _place_of(changes: TargetChanges, key: Row) -> str:
-    """Index, id and routing, as members of an action."""
-    try:
-        id_, routing = document_id(key, changes.document), document_routing(key, changes.document)
-        routed = "" if routing is None else f',"routing":{_text(routing)}'
-        return f'"_index":{_text(changes.target[1])},"_id":{_text(id_)}{routed}'
-    except DataError as error:
-        raise error.at(index=changes.target[1], key=", ".join(map(str, key))[:200]) from None
-
-
-def _encoded(changes: TargetChanges, deletes: Sequence[str], upserts: Sequence[str]) -> list[bytes]:
-    try:
-        return [line.encode("utf-8") for line in (*deletes, *upserts)]
-    except UnicodeEncodeError as error:
-        where = _lone_surrogate(changes)
-        raise DataError(
-            "text is not valid in its character set",
-            hint="Correct the text at the source",
-            index=changes.target[1],
-            **where,
-        ) from error
-
-
-def _lone_surrogate(changes: TargetChanges) -> dict[str, str]:
-    """Where text is that has no UTF-8 form."""
-    keys = [tuple(row[i] for i in changes.key) for row in changes.upserts]
-    key_columns = tuple(changes.columns[i] for i in changes.key)
-    for columns, key, row in (
-        *((changes.columns, key, row) for key, row in zip(keys, changes.upserts, strict=True)),
-        *((key_columns, key, key) for key in changes.deletes),
-    ):
-        for column, value in zip(columns, row, strict=True):
-            if isinstance(value, str) and value.encode("utf-8", "ignore").decode() != value:
-                shown = ", ".join(map(str, key)).encode("utf-8", "backslashreplace").decode()
-                return {"column": column.name, "key": shown}
-    return {}
-
-
-def _name_row(changes: TargetChanges) -> None:
-    for row in changes.upserts:
-        try:
-            render_documents(changes.columns, (row,), changes.document)
-        except DataError as error:
-            key = document_id(tuple(row[i] for i in changes.key), changes.document)
-            raise error.at(index=changes.target[1], key=key) from None
 
 
 @lru_cache(maxsize=256)
-def _template(columns: tuple[Column, ...]) -> str:
+def template_of(columns: tuple[Column, ...]) -> str:
+    """The text of a document for the ``%`` operator, with a place for each value's JSON text."""
     fields = (f"{_text(c.name)}:".replace("%", "%%") + "%s" for c in columns)
     return "{" + ",".join(fields) + "}"
 

@@ -10,7 +10,7 @@ from setl.elastic.client import error_of
 from setl.errors import DataError, FatalError
 from setl.halving import halved
 from setl.load.deadletters.keeping import Faults
-from setl.load.elasticsearch.documents import render_actions
+from setl.load.elasticsearch.actions import render_actions
 from setl.load.elasticsearch.outcomes import reason_of
 from setl.model.change import TargetChanges
 

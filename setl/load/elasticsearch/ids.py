@@ -16,6 +16,7 @@ from setl.errors import DataError
 from setl.model.change import ABSENT, Row, Value
 from setl.model.document import DocumentForm
 
+_DIGITS = 21  # of a whole number of 64 bits, and more: its sign
 MAX_ID_BYTES = 512
 """Elasticsearch takes no longer document ids."""
 
@@ -44,6 +45,28 @@ def document_id(key: Row, form: DocumentForm | None = None) -> str:
             f"a document's id {size}", hint="Choose another `key` for the table", key=text[:100]
         )
     return text
+
+
+def document_ids(columns: Sequence[Sequence[Value]], form: DocumentForm | None) -> list[str]:
+    """`document_id` of many keys, given a column of the key at a time.
+
+    Raises:
+        DataError: as `document_id`, for any of them.
+    """
+    form = form or DocumentForm.of_key(len(columns))
+    used = [columns[i] for i in form.values]
+    numbers = all(set(map(type, values)) == {int} for values in used)
+    if numbers and _fits_numbers(form):
+        template = "%d".join(text.replace("%", "%%") for text in form.texts)
+        return [template % key for key in zip(*used, strict=True)]
+    return [document_id(key, form) for key in zip(*columns, strict=True)]
+
+
+def _fits_numbers(form: DocumentForm) -> bool:
+    """Whether ids of whole numbers need no escaping, and none is too long or empty."""
+    fixed = sum(len(text.encode()) for text in form.texts)
+    longest = fixed + _DIGITS * len(form.values)
+    return longest <= MAX_ID_BYTES and form.separators.isdisjoint("-0123456789")
 
 
 def document_routing(key: Row, form: DocumentForm | None) -> str | None:

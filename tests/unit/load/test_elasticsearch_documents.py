@@ -6,11 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from setl.errors import DataError
-from setl.load.elasticsearch.documents import (
-    render_actions,
-    render_document,
-    render_documents,
-)
+from setl.load.elasticsearch.actions import render_actions
+from setl.load.elasticsearch.documents import render_document, render_documents
 from setl.model.change import ABSENT, TargetChanges
 from setl.model.document import DocumentForm
 from setl.model.schema import COLUMN_KINDS, Column, Kind

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from setl.config.document_ids import document_form, parse_id
 from setl.errors import DataError
-from setl.load.elasticsearch.ids import document_id, document_routing
+from setl.load.elasticsearch.ids import document_id, document_ids, document_routing
 from setl.model.change import ABSENT
 from setl.model.document import DocumentForm
 
@@ -73,6 +73,32 @@ def test_forms_that_are_told_apart_share_no_id(one, other, mine, theirs):
 def test_a_key_that_gives_no_id_is_refused(key):
     with pytest.raises(DataError):
         document_id(key)
+
+
+KEYS = st.one_of(
+    st.lists(st.tuples(st.integers(-(2**63), 2**64), st.integers(0, 9)), min_size=1),
+    st.lists(st.tuples(st.integers(0, 9) | TEXTS, TEXTS), min_size=1),
+)
+
+
+@pytest.mark.parametrize("template", [None, "{b}-{a}", "100%/{a}/{b}", "{a}0{b}"])
+@given(keys=KEYS)
+def test_many_ids_are_those_of_each_key_alone(template, keys):
+    of = template and form(template, "a", "b")
+    try:
+        alone = [document_id(key, of) for key in keys]
+    except DataError:
+        with pytest.raises(DataError):
+            document_ids(list(zip(*keys, strict=True)), of)
+    else:
+        assert document_ids(list(zip(*keys, strict=True)), of) == alone
+
+
+def test_many_ids_that_are_too_long_are_refused():
+    of = form("x" * 511 + "{a}", "a")
+    assert document_ids([[7]], of) == ["x" * 511 + "7"]
+    with pytest.raises(DataError):
+        document_ids([[7, 77]], of)
 
 
 def test_routing():

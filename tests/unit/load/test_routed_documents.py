@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from setl.config.routing import Route
-from setl.load.elasticsearch.documents import render_actions
+from setl.load.elasticsearch.actions import render_actions
 from setl.model.change import DecodedRows, Op
 from setl.model.schema import Column, Kind, RowSchema
 from setl.transform.compaction import Compactor

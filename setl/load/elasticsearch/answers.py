@@ -1,0 +1,38 @@
+"""Answers of ``_bulk``, read only as far as it takes to know that all is well.
+
+An answer has an item for each action, thousands of them that all say the same. Asked for no more
+than `FILTER`, a server answers ``{"errors":false,"items":[{"index":{"status":201}},…]}``, where
+``errors`` is true if an item failed; a refused older version counts as failed, a document to be
+deleted that was not there does not.
+
+Source: https://www.elastic.co/guide/en/elasticsearch/reference/8.15/docs-bulk.html
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from elasticsearch.serializer import JsonSerializer
+
+FILTER = "errors,items.*.status,items.*.error"
+"""The ``filter_path`` of bulk requests; most of an answer is what it leaves out."""
+
+ALL_DONE = "all_done"
+"""Member of an answer in which nothing failed: the number of its items, which are left out."""
+
+# Only a filtered answer begins like this: others say in between how long they took.
+_ALL_WELL = b'{"errors":false,"items":['
+_ITEM = b'"status":'
+
+
+class BulkAnswers(JsonSerializer):
+    """Reads JSON as the client does, except for answers to filtered bulk requests that went well.
+
+    Of these only the items are counted. A server that words them otherwise has them read in full.
+    """
+
+    def loads(self, data: bytes) -> Any:
+        """What the server sent; ``{ALL_DONE: count}`` for a bulk in which nothing failed."""
+        if data.startswith(_ALL_WELL) and data.endswith(b"]}"):
+            return {ALL_DONE: data.count(_ITEM)}
+        return super().loads(data)
