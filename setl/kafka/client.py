@@ -50,6 +50,9 @@ def consumer_settings(settings: Mapping[str, Any], timeout: float) -> dict[str, 
         "bootstrap_timeout_ms": milliseconds,
         "reconnect_backoff_max_ms": 1000,
         "max_partition_fetch_bytes": 8 * 1024 * 1024,
+        # More than was asked for may come: a batch of records is never divided, and some brokers
+        # send what they have. The client would refuse that answer each time, for ever.
+        "receive_message_max_bytes": 1 << 30,
         "metrics_enabled": False,
         # An expired place is an error, never a jump (I8).
         "auto_offset_reset": "none",

@@ -60,7 +60,7 @@ class Engine:
         self.runs = []
         self.said = []
 
-    def start(self, lost):
+    def start(self, lost, stopping):
         self.said.append("start")
         self.lost = lost
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from setl.codec.dts.rows import DtsRowCodec
 from setl.errors import (
     DataError,
     FatalError,
@@ -186,7 +187,7 @@ class Bench:
         self.job = RecordingJob(self.log)
         clock: Any = SimpleNamespace(monotonic=time.monotonic, now=lambda: 1_700_000_100.0)
         routing: Any = Routing()
-        codec: Any = None  # nothing of `retl` is in these streams
+        codec = DtsRowCodec()  # to which any bytes are one record
         self.progress = Progress(clock)
         settings = SelectSettings(batch=BatchSettings(rows=changes.pop("batch_rows", 3), wait=0.01))
         leading = Leading("shop", "orders", "n1", 5)

@@ -47,7 +47,7 @@ def refuse(*_args, **_options):
 
 
 def load_job(call) -> LoadJob:
-    spark: Any = SimpleNamespace(sparkContext=Context(call))
+    spark: Any = SimpleNamespace(sparkContext=Context(call), conf={})
     plan: Any = None
     sink: Any = None
     return LoadJob(spark, name="shop/orders", plan=plan, sink=sink, rows_per_task=10)

@@ -8,7 +8,7 @@ import pyarrow as pa
 from setl.config.routing import Route
 from setl.model.schema import Column, Kind, RowSchema
 from setl.transform.columns import ColumnPlan
-from setl.transform.expressions import _COUNTS, _DELETE, UPSERT, Evaluation, _packer
+from setl.transform.expressions import _COUNTS, _DELETE, UPSERT, Evaluation, packer
 from setl.transform.merging import merge
 from setl.transform.work import TransformPlan
 
@@ -42,7 +42,7 @@ def packed(*records):
         names=["kind", "version", "body", "keep", "loud"],
     )
     shares = []
-    for result in _packer(PLAN, evaluation, 1)(iter([batch])):
+    for result in packer(PLAN, evaluation, 1)(iter([batch])):
         shares += [pickle.loads(share) for share in result.column("share").to_pylist()]
     return shares
 

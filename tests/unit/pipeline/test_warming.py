@@ -1,0 +1,45 @@
+"""Workers that have nothing to do are kept, until that is no longer wanted."""
+
+import threading
+from types import SimpleNamespace
+from typing import Any
+
+from setl.pipeline.warming import WarmthKeeper
+from tests.waiting import eventually
+
+
+class Context:
+    """Counts jobs; fails the first of them."""
+
+    defaultParallelism = 2  # noqa: N815 - Spark's name
+
+    def __init__(self):
+        self.jobs = 0
+
+    def parallelize(self, items, slices):
+        assert len(items) == slices == self.defaultParallelism
+        return self
+
+    def map(self, _step):
+        return self
+
+    def count(self):
+        self.jobs += 1
+        if self.jobs == 1:
+            raise ConnectionRefusedError("no JVM")
+
+
+def test_it_goes_on_after_an_error_and_ends_when_told():
+    context = Context()
+    spark: Any = SimpleNamespace(sparkContext=context)
+    queries: list[int] = []
+    keeper = WarmthKeeper(spark, lambda: queries.append(1), every=0.01)
+    keeper.start()
+    eventually(lambda: context.jobs > 3)
+    eventually(lambda: len(queries) > 1)
+    keeper.stop()
+    keeper._thread.join(60)
+    assert not keeper._thread.is_alive()
+    seen = context.jobs
+    threading.Event().wait(0.05)
+    assert context.jobs == seen
