@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
+
+FOLDERS = ("schemas", "sql")
 
 
 def resource(folder: str, name: str) -> Traversable:
@@ -16,11 +19,29 @@ def resource(folder: str, name: str) -> Traversable:
     Raises:
         FileNotFoundError: neither place has it.
     """
-    package = Path(__file__).parent
-    for place in (resources.files("setl") / folder / name, package.parent / folder / name):
-        if place.is_file():
-            return place
+    for place in _places(folder):
+        if (place / name).is_file():
+            return place / name
     raise FileNotFoundError(f"{folder}/{name}")
+
+
+def everything() -> Iterator[tuple[str, bytes]]:
+    """All the files, as ``folder/name`` and content, by name."""
+    for folder in FOLDERS:
+        files = {
+            found.name: found
+            for place in reversed(_places(folder))
+            if place.is_dir()
+            for found in place.iterdir()
+            if found.is_file()
+        }
+        for name in sorted(files):
+            yield f"{folder}/{name}", files[name].read_bytes()
+
+
+def _places(folder: str) -> tuple[Traversable, ...]:
+    """Where files of a folder may lie; the first that has one counts."""
+    return resources.files("setl") / folder, Path(__file__).parent.parent / folder
 
 
 def read_text(folder: str, name: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
 
@@ -13,8 +14,11 @@ from setl_embedded.server import Server
 class _Daemon(Server):
     """A process that PySpark's ``spark-class`` starts, and turns into."""
 
-    def __init__(self, folder: Path | str, name: str) -> None:
+    def __init__(
+        self, folder: Path | str, name: str, environment: Mapping[str, str] | None = None
+    ) -> None:
         super().__init__(folder, name)
+        self._environment = environment or {}
         self.port = free_port()
         self._web_port = free_port()
 
@@ -30,6 +34,7 @@ class _Daemon(Server):
             "/usr/bin/env",
             "SPARK_DAEMON_MEMORY=256m",
             f"SPARK_LOCAL_IP={HOST}",
+            *(f"{name}={value}" for name, value in self._environment.items()),
             "bash",  # wheels do not always keep a script executable
             str(program),
             f"org.apache.spark.deploy.{name}",
@@ -50,14 +55,21 @@ class SparkMaster(_Daemon):
         port: where applications and workers connect.
     """
 
-    def __init__(self, folder: Path | str, name: str = "spark-master") -> None:
+    def __init__(
+        self,
+        folder: Path | str,
+        name: str = "spark-master",
+        *,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
         """Describe it; nothing is started.
 
         Args:
             folder: for its log.
             name: what errors and log files call it.
+            environment: further variables.
         """
-        super().__init__(folder, name)
+        super().__init__(folder, name, environment)
 
     @property
     def url(self) -> str:
@@ -79,6 +91,7 @@ class SparkWorker(_Daemon):
         *,
         cores: int = 1,
         memory: str = "1g",
+        environment: Mapping[str, str] | None = None,
     ) -> None:
         """Describe it; nothing is started.
 
@@ -88,8 +101,9 @@ class SparkWorker(_Daemon):
             name: what errors and log files call it.
             cores: tasks that it runs at once.
             memory: for its executors, as Spark writes it.
+            environment: further variables, which its executors get too.
         """
-        super().__init__(folder, name)
+        super().__init__(folder, name, environment)
         self._master = master
         self._cores = cores
         self._memory = memory

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,12 +16,14 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from setl.cli.cluster import channel_named, cluster_options, joined, output_option
 from setl.cli.output import console, print_rows
-from setl.cli.user_code import py_files_option, shipped
+from setl.cli.spark_options import spark_options
 from setl.config.channel import ChannelFile
 from setl.config.reading import read_channel_definition, resolve_and_parse
 
 if TYPE_CHECKING:
-    from setl.bulk.verdict import TableVerdict  # Spark comes with it
+    # Spark comes with these.
+    from setl.bulk.verdict import TableVerdict
+    from setl.pipeline.spark_session import SparkSettings
 
 _COLUMNS = (
     "pipeline", "target", "source_rows", "target_rows", "missing", "extra", "different",
@@ -33,11 +35,7 @@ _COLUMNS = (
 @click.option("--pipeline", multiple=True, help="Only this pipeline; may be repeated.")
 @click.option("--table", multiple=True, help="Only this source table, schema.table; repeatable.")
 @click.option("--sample", default=20, show_default=True, help="Differing keys to name for each.")
-@click.option(
-    "--master", envvar="SETL_SPARK_MASTER", default="local[*]", show_default=True,
-    help="Spark master that compares.",
-)  # fmt: skip
-@py_files_option
+@spark_options
 @cluster_options
 @output_option
 def verify(  # noqa: PLR0917 - click passes options by name
@@ -45,8 +43,7 @@ def verify(  # noqa: PLR0917 - click passes options by name
     pipeline: tuple[str, ...],
     table: tuple[str, ...],
     sample: int,
-    master: str,
-    py_files: tuple[Path, ...],
+    spark: Callable[[str], SparkSettings],
     zookeeper: str,
     root: str,
     output: str,
@@ -69,7 +66,7 @@ def verify(  # noqa: PLR0917 - click passes options by name
         raise click.BadParameter(f"no such pipeline; there are {known}", param_hint="--pipeline")
     # Imported late: starting Spark takes seconds, and a wrong name is known before.
     from setl.bulk.verify import verify_pipeline  # noqa: PLC0415
-    from setl.pipeline.spark_session import SparkSettings, start_session  # noqa: PLC0415
+    from setl.pipeline.spark_session import start_session  # noqa: PLC0415
 
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
     shown = _progress()
@@ -77,8 +74,7 @@ def verify(  # noqa: PLR0917 - click passes options by name
     verdicts: list[TableVerdict] = []
     with shown:
         task = shown.add_task("starting Spark", total=None)
-        settings = SparkSettings(master=master, name="setl verify", py_files=shipped(py_files))
-        spark = start_session(settings)
+        session = start_session(spark("setl verify"))
         try:
             for channel, config in chosen:
                 name = f"{channel}/{config.name}"
@@ -87,12 +83,12 @@ def verify(  # noqa: PLR0917 - click passes options by name
                     shown.update(task, description=f"{name}: {target}, {count:,} rows")
 
                 for verdict in verify_pipeline(
-                    spark, config, list(table) or None, sample, progress=report
+                    session, config, list(table) or None, sample, progress=report
                 ):
                     verdicts.append(verdict)
                     rows.append(_row(name, verdict))
         finally:
-            spark.stop()
+            session.stop()
     print_rows(rows, _COLUMNS, output)
     if output == "table":
         _name_differences(rows, verdicts)

@@ -17,12 +17,13 @@ class Engine(Protocol):
         """The kinds of pipelines it runs, see `setl.node.roles`."""
         ...
 
-    def start(self, lost: Callable[[SetlError], None]) -> None:
+    def start(self, lost: Callable[[SetlError], None], stopping: Callable[[], bool]) -> None:
         """Get ready, so that a first run pays for nothing but itself (I4); may take long.
 
         Args:
             lost: called at most once, from any thread, when no run can work any more and the
                 process has to be started anew; must not block.
+            stopping: whether the process is to end, so that nothing need be waited for any more.
         """
         ...
 

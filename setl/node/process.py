@@ -128,7 +128,7 @@ class NodeProcess:
         self._arbiter.watch(self._wake.set)
         self._announce()
         _log.info("node joins", extra=fields(nid=self._settings.nid, http=self._http.address))
-        self._engine.start(self._lose_engine)
+        self._engine.start(self._lose_engine, self._stopping.is_set)
         self._warm = True  # the next cycle tells the others
         _log.info("node is warm", extra=place)
         self._watchdog.start()

@@ -22,7 +22,11 @@ class RelayEngine:
         """
         self._build_run = build_run
 
-    def start(self, lost: Callable[[SetlError], None]) -> None:  # noqa: ARG002 - nothing to lose
+    def start(
+        self,
+        lost: Callable[[SetlError], None],  # noqa: ARG002 - nothing to lose
+        stopping: Callable[[], bool],  # noqa: ARG002 - or to wait for
+    ) -> None:
         """See `setl.node.engine.Engine.start`; imports what runs need, which takes a second."""
         if self._build_run is None:
             from setl.relay.assembly import build_relay_run  # noqa: PLC0415

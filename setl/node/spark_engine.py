@@ -4,17 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 
 from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
 from setl.errors import FatalError, SetlError
+from setl.node.executors import ContextWatch, check_executors, wait_for_executors
 from setl.node.roles import LOAD
 from setl.pipeline.assembly import build_run
 from setl.pipeline.running import RunBuilder
 from setl.pipeline.spark_session import JvmWatch, SparkSettings, start_session
-from setl.pipeline.warming import warm
+from setl.pipeline.warming import WarmthKeeper, warm
+
+# A load of which a task is lost has to be done again under another epoch, since the task may
+# only be cut off (I2). So Spark need not do it again first, and wait for the rows that it locks.
+_CONF = {"spark.task.maxFailures": "1"}
 
 
 class SparkEngine:
@@ -23,16 +29,32 @@ class SparkEngine:
     serves = (LOAD,)
 
     def __init__(self, settings: SparkSettings) -> None:
-        self._settings = settings
+        self._settings = replace(settings, conf={**_CONF, **settings.conf})
         self._spark: SparkSession | None = None
         self._jvm_watch: JvmWatch | None = None
+        self._context_watch: ContextWatch | None = None
+        self._warmth: WarmthKeeper | None = None
 
-    def start(self, lost: Callable[[SetlError], None]) -> None:
-        """See `setl.node.engine.Engine.start`; takes about 10 seconds."""
+    def start(self, lost: Callable[[SetlError], None], stopping: Callable[[], bool]) -> None:
+        """See `setl.node.engine.Engine.start`.
+
+        Takes about 10 seconds, and as long as the cluster gives no executors.
+
+        Raises:
+            ConfigurationError: the cluster's workers cannot run tasks.
+        """
         self._spark = start_session(self._settings)
         self._jvm_watch = JvmWatch(lost)
         self._jvm_watch.start()
-        warm(self._spark)
+        if not self._settings.is_local:
+            context = self._spark.sparkContext
+            self._context_watch = ContextWatch(context, lost)
+            self._context_watch.start()
+            if not wait_for_executors(context, stopping):
+                return
+            check_executors(context)
+        self._warmth = WarmthKeeper(self._spark, warm(self._spark).run)
+        self._warmth.start()
 
     @property
     def build_run(self) -> RunBuilder:
@@ -43,8 +65,9 @@ class SparkEngine:
 
     def stop(self) -> None:
         """See `setl.node.engine.Engine.stop`."""
-        if self._jvm_watch is not None:
-            self._jvm_watch.stop()
+        for watch in (self._jvm_watch, self._context_watch, self._warmth):
+            if watch is not None:
+                watch.stop()
         if self._spark is not None:
             # A signal to the whole process group has ended the JVM already.
             with suppress(Py4JError, OSError):

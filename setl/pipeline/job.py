@@ -33,10 +33,11 @@ from setl.pipeline.spark_errors import spark_error
 from setl.pipeline.spark_session import parallelism
 from setl.pipeline.stalls.spark_jobs import look_at_group
 from setl.pipeline.stalls.stall import JobView
-from setl.pipeline.tasks import TaskReport, load, load_share
+from setl.pipeline.standing_jobs import StandingJobs
+from setl.pipeline.tasks import TaskReport, deal_stretch, load
 from setl.transform.expression_faults import MOST_FAULTY, faulty_rows
 from setl.transform.expressions import ExpressionBranch
-from setl.transform.share import deal
+from setl.transform.share import Dealt, deal
 from setl.transform.work import TransformPlan, WorkItem
 
 _log = logging.getLogger(__name__)
@@ -100,7 +101,10 @@ class LoadJob:
         self._cancelled = False
         self._cancelling: threading.Thread | None = None
         self._abandoned = False
+        # Of the job that runs: its tasks may write; they do nothing else.
+        self._writing = self._only_loads = False
         self._branches: dict[TableRoute, ExpressionBranch] = {}
+        self._standing = StandingJobs(spark, plan, sink)
         self._undivided = UndividedTables(sink, SystemClock())
 
     def applied_through(self, ticket: LoadTicket) -> int:
@@ -171,7 +175,15 @@ class LoadJob:
             except Exception as error:  # noqa: BLE001 - Spark's own; raised again with its kind
                 plan = self._without_faulty(plan, work, tasks, error)
                 continue
+            repeated = any(report.repeated for report in reports)
+            self._abandoned = self._abandoned or repeated
             raise_worst(report.error for report in reports)
+            if repeated:
+                # The first run of the task may be frozen or cut off. It must not write any more
+                # when later loads have, and only another epoch keeps it from that (I2, I15).
+                raise TransientError(
+                    "Spark ran a task of the load a second time, and the first may still be at it"
+                )
             return _summed(reports)
 
     def _without_faulty(
@@ -187,13 +199,14 @@ class LoadJob:
                 found.update(faulty_rows(branch, plan, cut, self._spark_error))
         if not found:
             # Spark reports a failed job while other tasks of it still run, for seconds.
-            self._abandoned = True
+            self._abandoned = self._abandoned or self._writing
             raise failure from error
         return replace(plan, excluded={**plan.excluded, **found})
 
     def _run(
         self, plan: TransformPlan, work: LoadWork, ticket: LoadTicket, tasks: int
     ) -> list[TaskReport]:
+        self._writing, self._only_loads = True, False
         if tasks > 1:
             return self._run_dealt(plan, work, ticket, tasks)
         return (self._run_evaluated if work.by_branch else self._run_alone)(plan, work, ticket)
@@ -202,11 +215,14 @@ class LoadJob:
         """Name the jobs of this thread after the pipeline; returns how many tasks are worth it."""
         self._context.setJobGroup(self._group, f"batch {ticket.batch_id}", interruptOnCancel=True)
         self._context.setLocalProperty("spark.scheduler.pool", self._group)
-        if self._cancelled:
-            # Cancelling ends the jobs that it finds, and this one is not among them yet.
-            raise TransientError("the load was cancelled")
+        self._refuse_if_cancelled()
         wanted = math.ceil(estimated / self._rows_per_task)
         return max(1, min(parallelism(self._spark), wanted))
+
+    def _refuse_if_cancelled(self) -> None:
+        # Cancelling ends the jobs that it finds, and the next one is not among them yet.
+        if self._cancelled:
+            raise TransientError("the load was cancelled")
 
     def _items(self, rows: Sequence[RoutedRows], generation: int) -> LoadWork:
         """Entries as work items: for plain routes, and for each route with expressions."""
@@ -245,8 +261,9 @@ class LoadJob:
         """A small batch: one task does everything, without a shuffle."""
         sink, ready = self._sink, work.ready
 
-        def transform_and_load(share: bytes) -> TaskReport:
-            return load(sink, ticket, 0, [*ready, *(blob for _, blob in deal(plan, share, 1))])
+        def transform_and_load(items: bytes) -> TaskReport:
+            dealt = deal_stretch(plan, items, 1)
+            return load(sink, ticket, 0, [*ready, *(share for _, share in dealt)])
 
         shares = [pickle.dumps(work.plain, protocol=5)]
         return self._context.parallelize(shares, 1).map(transform_and_load).collect()
@@ -258,6 +275,9 @@ class LoadJob:
         ticket: LoadTicket,
     ) -> list[TaskReport]:
         """A small batch with expressions: Spark evaluates, and the same task loads everything."""
+        reports = self._standing.run(plan, work, self._branches, ticket)
+        if reports is not None:
+            return reports
         sink, ready, blob = self._sink, work.ready, pickle.dumps(work.plain, protocol=5)
 
         def collect_and_load(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -280,26 +300,36 @@ class LoadJob:
         ticket: LoadTicket,
         tasks: int,
     ) -> list[TaskReport]:
-        """A large batch, or one with expressions: decode side by side, then deal out by key."""
-        sink = self._sink
-        shares: list[RDD[Any]] = []
+        """A large batch, or one with expressions: decode side by side, then load by key.
+
+        In a job each, and the shares come through the driver in between. They are small after
+        compaction, so this takes less time than a shuffle, which goes through files; and while
+        rows are decoded nothing can be written yet, whatever goes wrong with a task.
+        """
+        self._writing = False
+        by_slot: dict[int, list[bytes]] = {}
+        for slot, share in self._dealt(plan, work, tasks):
+            by_slot.setdefault(slot, []).append(share)
+        self._refuse_if_cancelled()
+        self._writing = self._only_loads = True
+        sink, dealt = self._sink, list(by_slot.items())
+        loading = self._context.parallelize(dealt, len(dealt))
+        return loading.map(lambda part: load(sink, ticket, *part)).collect()
+
+    def _dealt(self, plan: TransformPlan, work: LoadWork, tasks: int) -> Dealt:
+        shares: list[RDD[tuple[int, bytes]]] = []
         if work.plain:
             cut = stretches(work.plain, tasks)
             blobs = [pickle.dumps(stretch, protocol=5) for stretch in cut]
             shares.append(
                 self._context.parallelize(blobs, len(blobs)).flatMap(
-                    lambda blob: deal(plan, blob, tasks)
+                    lambda items: deal_stretch(plan, items, tasks)
                 )
             )
         for place, items in work.by_branch.items():
             frame = self._branches[place].shares(plan, stretches(items, tasks), tasks)
             shares.append(frame.rdd.map(lambda row: (int(row[0]), bytes(row[1]))))
-        dealt = shares[0] if len(shares) == 1 else self._context.union(shares)
-        return (
-            dealt.partitionBy(tasks, int)
-            .mapPartitionsWithIndex(lambda slot, part: [load_share(sink, ticket, slot, part)])
-            .collect()
-        )
+        return (shares[0] if len(shares) == 1 else self._context.union(shares)).collect()
 
     def cancel(self) -> None:
         """Cancel the load that runs, if any; its tasks are interrupted and roll back.
@@ -336,9 +366,10 @@ class LoadJob:
             TransientError: Spark could not be asked.
         """
         try:
-            return look_at_group(self._context, self._group)
+            seen = look_at_group(self._context, self._group)
         except Exception as error:
             raise self._spark_error(error) from error
+        return replace(seen, loading=True) if seen is not None and self._only_loads else seen
 
     def _spark_error(self, error: Exception) -> SetlError:
         return spark_error(error, cancelled=self._cancelled)

@@ -11,6 +11,8 @@ from __future__ import annotations
 SECONDS = 2.0
 """What one load should take at most."""
 
+_GROWTH = 4
+
 
 class LoadSize:
     """The limit of the next load, in rows. The first load is one batch."""
@@ -32,9 +34,10 @@ class LoadSize:
     def loaded(self, rows: int, seconds: float) -> None:
         """A load of so many rows took so long.
 
-        At most doubles with each load, since the first ones of a leadership say little.
+        At most four times as many with each load, since the first ones of a leadership say
+        little.
         """
         if not rows:
             return
         affordable = int(rows / max(seconds, 0.001) * SECONDS)
-        self._rows = max(1, min(self._most, affordable, 2 * max(self._rows, rows)))
+        self._rows = max(1, min(self._most, affordable, _GROWTH * max(self._rows, rows)))

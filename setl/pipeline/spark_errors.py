@@ -14,6 +14,7 @@ from setl.pipeline.spark_session import jvm_exit, spark_gone
 _JVM_END_SECONDS = 5.0
 # Spark gives SQLSTATE class 22 ("data exception") to what an expression cannot do with a value,
 # and P0001 to what it refuses with raise_error().
+_LOST = re.compile(r"Lost task [^\n]*?\(TID \d+\) \((\S+) executor (\S+)\): ExecutorLostFailure")
 _REFUSED = re.compile(r"\[[A-Z_.]+\][^\n]*SQLSTATE: (?:22\w{3}|P0001)")
 
 
@@ -32,7 +33,11 @@ def spark_error(error: Exception, *, cancelled: bool) -> SetlError:
         return spark_gone(ended)
     if cancelled:
         return TransientError("the load was cancelled")
-    text = str(error)
+    return _told(str(error))
+
+
+def _told(text: str) -> SetlError:
+    """The error that Spark tells of in a text."""
     refused = _REFUSED.search(text)
     if refused is not None:
         return DataError(
@@ -43,6 +48,14 @@ def spark_error(error: Exception, *, cancelled: bool) -> SetlError:
         return TransientError(
             "a Python worker of Spark ended in the middle of a task",
             hint="If it happens again: memory that ran out is the usual cause",
+        )
+    lost = _LOST.search(text)
+    if lost is not None:
+        return TransientError(
+            f"Spark lost executor {lost[2]} on {lost[1]} in the middle of a load",
+            hint="The load is done again on the others. The executor's own log, in its worker's"
+            " folder or `yarn logs` or `kubectl logs`, says why it ended; memory is the usual"
+            " cause",
         )
     if "PythonException" in text and "Traceback" in text:
         last = text.partition("Traceback")[2].partition("\n\n")[0].strip().splitlines()[-1]

@@ -11,10 +11,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
 
+import pyspark
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from setl.errors import FatalError
+from setl.pipeline.own_code import write_own_code
 
 _JVM_LOOK_SECONDS = 0.5
 
@@ -29,12 +31,23 @@ class SparkSettings:
         conf: further Spark settings; they win over the defaults below, except those that
             correctness depends on.
         py_files: files of Python code that tasks can import: .py, .zip or .egg.
+        archives: files that are unpacked where the tasks run, ``FILE#FOLDER`` each; for workers
+            that have no Python with the libraries that setl uses.
+        python: the workers' Python, "" for the variable PYSPARK_PYTHON; without that, the one
+            in the first archive, or the one that runs here.
     """
 
     master: str = "local[*]"
     name: str = "setl"
     conf: Mapping[str, str] = field(default_factory=dict[str, str])
     py_files: tuple[str, ...] = ()
+    archives: tuple[str, ...] = ()
+    python: str = ""
+
+    @property
+    def is_local(self) -> bool:
+        """Whether tasks run in processes of this machine that this one starts."""
+        return self.master.startswith("local")
 
 
 _DEFAULTS = {
@@ -49,38 +62,104 @@ _DEFAULTS = {
     "spark.shuffle.spill.compress": "false",
     "spark.driver.memory": "1g",
     "spark.sql.legacy.createHiveTableByDefault": "false",
+    "spark.task.maxDirectResultSize": "16m",  # shares come to the driver in one answer
+    "spark.locality.wait": "0s",  # shares of a load are small: waiting takes longer than sending
 }
+
+# Tasks wait for a target most of the time, and Spark takes no slot away from one that waits:
+# with as many slots as cores, a few locked rows would hold up every other pipeline.
+_TASKS_PER_CORE = 8
+_FRACTIONAL_CORES = (4, 3)  # the first Spark that has tasks of less than one core
+
+# Python processes that one executor keeps, with their connections, after many ran at once.
+_IDLE_WORKERS = "spark.python.factory.idleWorkerMaxPoolSize"
+
+_ON_CLUSTERS = {
+    _IDLE_WORKERS: "32",
+    # A machine that is gone says no goodbye. Spark would miss it after two minutes.
+    "spark.executor.heartbeatInterval": "5s",
+    "spark.network.timeout": "30s",
+    "spark.network.timeoutInterval": "5s",
+}
+
+# The JVM moves bytes between Python processes; there is little to gain from code that is compiled
+# a second time, with optimisation, and two cores spend seconds on that after each start. Spark SQL
+# runs no slower without: it makes new code for every expression, which is compiled anew each time.
+_QUICK = "-XX:TieredStopAtLevel=1"
 
 _REQUIRED = {
     "spark.speculation": "false",  # a second copy of a load task would write twice (I15)
+    # Nor may Spark begin a stage anew by itself, in which tasks of the old one may still write.
+    "spark.stage.maxConsecutiveAttempts": "1",
+    "spark.stage.ignoreDecommissionFetchFailure": "false",
     "spark.sql.session.timeZone": "UTC",  # times are UTC text everywhere else
     "spark.sql.ansi.enabled": "true",  # an overflow or a bad cast is an error, never a NULL
 }
 
 
 def start_session(settings: SparkSettings) -> SparkSession:
-    """Start (or get) the session of this process. Takes about 8 seconds the first time."""
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    """Start (or get) the session of this process. Takes about 8 seconds the first time.
+
+    Workers of a cluster are sent setl's own code, see `setl.pipeline.own_code`.
+    """
+    os.environ["PYSPARK_PYTHON"] = worker_python(settings, os.environ.get("PYSPARK_PYTHON", ""))
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     builder = SparkSession.builder.appName(settings.name).master(settings.master)
     conf = dict(_DEFAULTS)
-    if settings.master.startswith("local"):
+    if tuple(int(part) for part in pyspark.__version__.split(".")[:2]) >= _FRACTIONAL_CORES:
+        conf["spark.task.cpus"] = str(1 / _TASKS_PER_CORE)
+    if settings.is_local:
         conf["spark.driver.bindAddress"] = "127.0.0.1"
         conf["spark.driver.host"] = "127.0.0.1"
+        conf[_IDLE_WORKERS] = str(max(8, 2 * (os.cpu_count() or 1)))
+    else:
+        conf |= _ON_CLUSTERS
+        conf["spark.executor.extraJavaOptions"] = _QUICK
+    if settings.archives:
+        # YARN has always had a setting of its own for them.
+        name = "spark.yarn.dist.archives" if settings.master == "yarn" else "spark.archives"
+        conf[name] = ",".join(settings.archives)
     log4j = Path(__file__).with_name("log4j2.properties").as_uri()
-    conf["spark.driver.extraJavaOptions"] = f"-Dlog4j2.configurationFile={log4j}"
+    conf["spark.driver.extraJavaOptions"] = f"-Dlog4j2.configurationFile={log4j} {_QUICK}"
     for name, value in {**conf, **settings.conf, **_REQUIRED}.items():
         builder = builder.config(name, value)
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
+    context = session.sparkContext
     for file in settings.py_files:
-        session.sparkContext.addPyFile(file)
+        context.addPyFile(file)
+    if not settings.is_local:
+        # Last, for what is added last is found first: no other setl can take its place. The
+        # folder is Spark's own, which the JVM removes when it ends.
+        context.addPyFile(str(write_own_code(Path(vars(context)["_temp_dir"]))))
     return session
 
 
+def worker_python(settings: SparkSettings, preset: str) -> str:
+    """The workers' Python, a path of theirs; relative ones begin in an executor's folder.
+
+    Args:
+        settings: of the session.
+        preset: what PYSPARK_PYTHON says.
+    """
+    if settings.python or preset:
+        return settings.python or preset
+    folders = (archive.partition("#")[2] for archive in settings.archives)
+    folder = next(filter(None, folders), "")
+    return f"./{folder}/bin/python" if folder and not settings.is_local else sys.executable
+
+
 def parallelism(spark: SparkSession) -> int:
-    """How many tasks can run at once."""
-    return max(1, spark.sparkContext.defaultParallelism)
+    """How many tasks are worth running at once: the cores that there are at this moment.
+
+    On a cluster they change with its workers. Spark never says less than 2 there.
+    """
+    return parallelism_of(spark.sparkContext)
+
+
+def parallelism_of(context: SparkContext) -> int:
+    """As `parallelism`."""
+    return max(1, context.defaultParallelism)
 
 
 class SparkGone(FatalError):  # noqa: N818 - reads as what it is

@@ -1,4 +1,4 @@
-"""The loading half of a Spark task: merge the shares of its keys, then write them.
+"""What Spark's tasks run: deal changes out by key, merge the shares of some keys, write them.
 
 An exception that leaves a task reaches the driver as text. A typed error is worth more than
 that, so tasks return outcomes; only a defect is raised.
@@ -11,6 +11,8 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from pyspark import TaskContext
+
 from setl import failpoints
 from setl.errors import SetlError
 from setl.load.port import LoadTicket
@@ -18,8 +20,10 @@ from setl.load.worker import SinkSettings, settle, sink_for
 from setl.model.change import TargetChanges
 from setl.model.conflict import History
 from setl.model.faulty import FaultyRow
+from setl.pipeline.worker_memory import keep_what_is_loaded
 from setl.transform.merging import merge
-from setl.transform.share import Share
+from setl.transform.share import Dealt, Share, deal
+from setl.transform.work import TransformPlan
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +44,7 @@ class TaskReport:
         conflicts_source: see `Loaded`.
         conflicts_target: see `Loaded`.
         error: why it failed; then nothing else counts.
+        repeated: whether Spark has run this task before, and lost sight of it.
     """
 
     rows: int = 0
@@ -55,12 +60,23 @@ class TaskReport:
     conflicts_source: int = 0
     conflicts_target: int = 0
     error: SetlError | None = None
+    repeated: bool = False
 
 
 def load(
     settings: SinkSettings, ticket: LoadTicket, slot: int, shares: Iterable[bytes]
 ) -> TaskReport:
     """Second stage: merge the shares of this task's keys and write them."""
+    task = TaskContext.get()
+    if task is not None:
+        keep_what_is_loaded()
+    report = _load(settings, ticket, slot, shares)
+    return report if task is None else replace(report, repeated=task.attemptNumber() > 0)
+
+
+def _load(
+    settings: SinkSettings, ticket: LoadTicket, slot: int, shares: Iterable[bytes]
+) -> TaskReport:
     received: list[Share] = [pickle.loads(share) for share in shares]  # noqa: S301 - our own
     for share in received:
         if share.error is not None:
@@ -128,8 +144,7 @@ def _settle(
     )
 
 
-def load_share(
-    settings: SinkSettings, ticket: LoadTicket, slot: int, shares: Iterable[tuple[int, bytes]]
-) -> TaskReport:
-    """`load` for one partition of dealt shares; the partition's number is the slot."""
-    return load(settings, ticket, slot, (share for _, share in shares))
+def deal_stretch(plan: TransformPlan, items: bytes, buckets: int) -> Dealt:
+    """First stage: see `deal`."""
+    keep_what_is_loaded()
+    return deal(plan, items, buckets)

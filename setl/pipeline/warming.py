@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterable, Iterator
+import logging
+import threading
+from collections.abc import Callable
 
-import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from setl.pipeline.spark_session import parallelism
+from setl.pipeline.standing_jobs import Rehearsal
 
 # What a load task imports; the first import in a fresh worker takes a second.
 _TASK_MODULES = (
@@ -18,12 +20,15 @@ _TASK_MODULES = (
     "setl.codec.binlog.rows",
 )
 _ROUNDS = 3  # the JVM compiles what it has run a few times
+_KEEP_SECONDS = 20.0  # Spark ends all workers of an executor that had no task for a minute
+
+_log = logging.getLogger(__name__)
 
 
-def warm(spark: SparkSession) -> None:
+def warm(spark: SparkSession) -> Rehearsal:
     """Start Python workers, import what tasks need, and run each kind of job a few times.
 
-    Takes a few seconds and blocks.
+    Takes a few seconds and blocks. Returns what goes on keeping the workers for expressions warm.
     """
     tasks = parallelism(spark)
     context = spark.sparkContext
@@ -33,40 +38,61 @@ def warm(spark: SparkSession) -> None:
             importlib.import_module(module)
         return part
 
+    rehearsal = Rehearsal(spark)
     for _ in range(_ROUNDS):
         context.parallelize(range(tasks * 2), tasks * 2).map(touch).collect()
         context.parallelize([b""], 1).map(len).collect()
-        context.parallelize([(i, b"") for i in range(tasks)], tasks).partitionBy(tasks, int).count()
-        _evaluate(spark)
+        rehearsal.run()
+        rehearsal = Rehearsal(spark)
+    return rehearsal
 
 
-def _evaluate(spark: SparkSession) -> None:
-    """A job of the shape that `setl.transform.expressions` gives, over one row."""
-    frame = spark.createDataFrame(pa.table({"items": [b"x"]})).coalesce(1)
-    decoded = frame.mapInArrow(_decoded, "kind tinyint, body binary, t string, d decimal(12,2)")
-    kept = decoded.selectExpr("*", "kind = 1 AND coalesce((t <> ''), false) AS keep")
-    evaluated = kept.selectExpr(
-        "kind", "body", "keep", "CASE WHEN keep THEN (upper(t)) END AS a",
-        "CASE WHEN keep THEN (d * 2) END AS b",
-    )  # fmt: skip
-    shares = evaluated.mapInArrow(_bodies, "share binary")
-    shares.union(shares).coalesce(1).mapInArrow(_bodies, "share binary").collect()
+class WarmthKeeper:
+    """Keeps workers from being ended while there is nothing to load, in a thread of its own.
+
+    Without it the first change after a quiet minute would wait for new ones, for a second or
+    two, and so would the first batch after a take-over (I4).
+    """
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        rehearse: Callable[[], None] | None = None,
+        *,
+        every: float = _KEEP_SECONDS,
+    ) -> None:
+        """Do nothing yet.
+
+        Args:
+            spark: the session.
+            rehearse: runs a query; expressions have workers of their own, other than plain jobs.
+            every: seconds between two small jobs.
+        """
+        self._rehearse = rehearse
+        self._spark = spark
+        self._every = every
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._keep, name="warmth", daemon=True)
+
+    def start(self) -> None:
+        """Begin; the session must be warm."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Do it no more; a job that runs is not waited for."""
+        self._stopping.set()
+
+    def _keep(self) -> None:
+        context = self._spark.sparkContext
+        tasks = parallelism(self._spark)
+        while not self._stopping.wait(self._every):
+            try:
+                context.parallelize(range(tasks), tasks).map(_nothing).count()
+                if self._rehearse is not None:
+                    self._rehearse()
+            except Exception as error:  # noqa: BLE001 - whoever loads finds out what it is
+                _log.debug("workers could not be kept warm: %r", error)
 
 
-def _decoded(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    for _ in batches:
-        yield pa.RecordBatch.from_arrays(
-            [
-                pa.array([1], pa.int8()),
-                pa.array([b"x"], pa.binary()),
-                pa.array(["x"], pa.string()),
-                pa.array(["1.50"]).cast(pa.decimal128(12, 2)),
-            ],
-            names=["kind", "body", "t", "d"],
-        )
-
-
-def _bodies(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    for batch in batches:
-        bodies = batch.column("body" if "body" in batch.schema.names else "share")
-        yield pa.RecordBatch.from_arrays([bodies], names=["share"])
+def _nothing(part: int) -> int:
+    return part

@@ -61,8 +61,9 @@ _CARRIED_FIELDS = (
     StructField("__setl_body", BinaryType()),
 )
 _DELETE, UPSERT, _COUNTS, _REFUSED, _FAULTY = 0, 1, 2, 3, 4
+ONLY_UPSERTS = f"__setl_kind = {UPSERT}"
 _KEEP = "__setl_keep"
-_SHARES_DDL = "bucket int, share binary"
+SHARES_DDL = "bucket int, share binary"
 _SHARES = pa.schema([pa.field("bucket", pa.int32()), pa.field("share", pa.binary())])
 
 
@@ -172,11 +173,10 @@ class ExpressionBranch:
             if not plan.isolates:
                 raise
             # No entry can be decoded, so there is nothing to evaluate.
-            return self._pickled(stretches).mapInArrow(_dealer(plan, buckets), _SHARES_DDL)
+            return self._pickled(stretches).mapInArrow(_dealer(plan, buckets), SHARES_DDL)
         frame = self.decoded(plan, stretches, evaluation)
-        only = f"__setl_kind = {UPSERT}"
-        evaluated = select_evaluated(frame, self._route, CARRIED.names, only)
-        return evaluated.mapInArrow(_packer(plan, evaluation, buckets), _SHARES_DDL)
+        evaluated = select_evaluated(frame, self._route, CARRIED.names, ONLY_UPSERTS)
+        return evaluated.mapInArrow(packer(plan, evaluation, buckets), SHARES_DDL)
 
     def evaluation(self, plan: TransformPlan, stretches: Sequence[list[WorkItem]]) -> Evaluation:
         """The expressions over the table that the entries are of; raises as `shares`."""
@@ -208,19 +208,24 @@ class ExpressionBranch:
         self, plan: TransformPlan, stretches: Sequence[list[WorkItem]], evaluation: Evaluation
     ) -> DataFrame:
         """What survives of the stretches: the columns `CARRIED` and those that are mentioned."""
-        decoded = StructType([*_CARRIED_FIELDS, *spark_schema(evaluation.inputs)])
-        return self._pickled(stretches).mapInArrow(_decoder(plan, evaluation), decoded)
+        decode, schema = decoder(plan, evaluation), decoded_schema(evaluation)
+        return self._pickled(stretches).mapInArrow(decode, schema)
 
     def _schema(self, plan: TransformPlan, first: WorkItem) -> RowSchema:
         if first.decoded is not None:
             seen = first.decoded.schema
         else:
-            seen = self._codec.schema(first.payload, first.context)
+            seen = self._codec.schema(self._codec.records(first.payload)[0][1], first.context)
         documents = self._route.documents
         return seen if documents is None else document_source(plan).schema(documents, seen)
 
 
 Batches = Iterator[pa.RecordBatch]
+
+
+def decoded_schema(evaluation: Evaluation) -> StructType:
+    """What `decoder` gives: the columns `CARRIED` and those that are mentioned."""
+    return StructType([*_CARRIED_FIELDS, *spark_schema(evaluation.inputs)])
 
 
 def _dealer(plan: TransformPlan, buckets: int) -> Callable[[Batches], Batches]:
@@ -241,7 +246,7 @@ def _shares(dealt: Dealt) -> pa.RecordBatch:
     )
 
 
-def _decoder(plan: TransformPlan, evaluation: Evaluation) -> Callable[[Batches], Batches]:
+def decoder(plan: TransformPlan, evaluation: Evaluation) -> Callable[[Batches], Batches]:
     """The task function that decodes and compacts stretches, and gives columns their types."""
     inputs = evaluation.inputs
     out = pa.schema([*CARRIED, *arrow_schema(inputs)])
@@ -335,7 +340,7 @@ def _input_row(schema: RowSchema, inputs: Sequence[Column]) -> Callable[[Row], R
     return lambda row: tuple(row[place] for place in places)
 
 
-def _packer(
+def packer(
     plan: TransformPlan, evaluation: Evaluation, buckets: int
 ) -> Callable[[Batches], Batches]:
     """The task function that puts passing and evaluated values together and deals them out."""

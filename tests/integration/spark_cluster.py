@@ -1,0 +1,92 @@
+"""A Spark standalone cluster for tests, and who of its processes holds which connection."""
+
+import subprocess
+import sysconfig
+import venv
+from contextlib import contextmanager
+from pathlib import Path
+
+from setl_embedded import SparkMaster, SparkWorker
+
+_OURS = ("setl", "_setl", "arbiter", "_editable")
+
+
+def python_without_setl(folder):
+    """A Python with all libraries of this one but setl, as worker machines have it."""
+    venv.EnvBuilder(with_pip=False, symlinks=True).create(folder)
+    python = folder / "bin" / "python"
+    there = subprocess.run(
+        [python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    for entry in Path(sysconfig.get_path("purelib")).iterdir():
+        if not entry.name.startswith(_OURS):
+            (Path(there.stdout.strip()) / entry.name).symlink_to(entry)
+    return python
+
+
+@contextmanager
+def spark_cluster(folder, workers=2, master_options=""):
+    """A master and its workers, of one core each, that find no Python code of this process."""
+    started = []
+    environment = {"SPARK_MASTER_OPTS": master_options}
+    with SparkMaster(folder / "master", environment=environment) as master:
+        try:
+            for number in range(workers):
+                worker = SparkWorker(
+                    folder / f"worker-{number}", master, f"spark-worker-{number}",
+                    memory="700m", environment={"PYTHONPATH": ""},
+                )  # fmt: skip
+                started.append(worker.start())
+            yield master, started
+        finally:
+            for worker in started:
+                worker.stop()
+
+
+def parents(pid):
+    """The process, its parent, and so on."""
+    while pid > 1:
+        yield pid
+        try:
+            pid = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+        except OSError:
+            return
+
+
+def descendants(root):
+    """Processes below one, as pid → command line."""
+    found = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit() and int(entry.name) != root and root in parents(int(entry.name)):
+            try:
+                command = (entry / "cmdline").read_bytes()
+            except OSError:
+                continue  # it has just ended
+            found[int(entry.name)] = command.replace(b"\0", b" ").decode()
+    return found
+
+
+def executors_of(worker):
+    """The pids of a worker's executors."""
+    return [
+        pid
+        for pid, command in descendants(worker.pid).items()
+        if "CoarseGrainedExecutorBackend" in command
+    ]
+
+
+def holder_of_port(port):
+    """The pid whose end of a local TCP connection has this port, None if nobody's."""
+    lines = Path("/proc/net/tcp").read_text().splitlines()[1:]
+    inodes = {line.split()[9] for line in lines if int(line.split()[1].split(":")[1], 16) == port}
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            links = [str(fd.readlink()) for fd in (entry / "fd").iterdir()]
+        except OSError:
+            continue  # it has just ended
+        if any(link[8:-1] in inodes for link in links if link.startswith("socket:[")):
+            return int(entry.name)
+    return None

@@ -1,0 +1,121 @@
+"""Many pipelines of one node share a Spark session: those that wait do not hold up the others."""
+
+from contextlib import closing
+
+import pytest
+
+from setl.pipeline.spark_session import parallelism
+from tests.integration.pipelines import execute, fresh_name, mysql, one_way, rows
+from tests.waiting import eventually
+
+PIPELINES = 10
+
+
+class Table:
+    """A table on both servers, and the run that keeps it in step."""
+
+    def __init__(self, place, servers, trigger=""):
+        self.servers = servers
+        self.db = fresh_name("shop")
+        self.table = f"{self.db}.t"
+        for server in servers:
+            execute(
+                server,
+                f"CREATE DATABASE {self.db}",
+                f"CREATE TABLE {self.table} (id INT PRIMARY KEY, v VARCHAR(20))",
+            )
+        if trigger:
+            execute(
+                servers[1],
+                f"CREATE TRIGGER {self.db}.slow BEFORE INSERT ON {self.table}"
+                f" FOR EACH ROW {trigger}",
+            )
+        file = one_way(
+            servers[0], mysql(servers[1]), [{"from": self.table}], batch_rows=200, rows_per_task=100
+        )
+        self.running = place.lead(file)
+
+    def insert(self, first, count):
+        values = ", ".join(f"({i}, 'row')" for i in range(first, first + count))
+        execute(self.servers[0], f"INSERT INTO {self.table} VALUES {values}")
+
+    def drop(self):
+        for server in self.servers:
+            execute(server, f"DROP DATABASE {self.db}")
+
+
+@pytest.fixture
+def tables(place, servers):
+    made = []
+
+    def make(trigger=""):
+        made.append(Table(place, servers, trigger))
+        return made[-1]
+
+    yield make
+    for table in made:
+        table.running.run.abort()
+    for table in made:
+        table.running.thread.join(60)
+        table.drop()
+
+
+def start_workers(spark, count):
+    """Have so many Python processes that have imported what tasks need, which takes a while."""
+
+    def wait(_):
+        import time
+
+        import setl.load.worker  # noqa: F401
+
+        time.sleep(1)
+
+    spark.sparkContext.parallelize(range(count), count).foreach(wait)
+
+
+@pytest.mark.timeout(600)
+def test_pipelines_whose_targets_hang_leave_room_for_the_others(spark, tables, servers):
+    # A lock that the server waits for without the limit that row locks have. The server may
+    # give it to the next, and rows need not follow each other: it is only to be waited for.
+    gate = fresh_name("gate")
+    hang = f"SET @held = GET_LOCK('{gate}', 300) + RELEASE_LOCK('{gate}')"
+    slow = [tables(hang) for _ in range(PIPELINES)]
+    fast = [tables() for _ in range(PIPELINES)]
+    waiting = (
+        "SELECT COUNT(*) FROM information_schema.processlist WHERE state = 'User lock'"
+        " AND command = 'Query'"
+    )
+    start_workers(spark, 2 * PIPELINES)
+    with closing(servers[1].connect()) as holder, holder.cursor() as cursor:
+        cursor.execute("SELECT GET_LOCK(%s, 0)", (gate,))
+        for number, table in enumerate(slow):
+            # Some of them with enough for several tasks.
+            table.insert(0, 200 if number < 2 else 1)
+        least = PIPELINES + 2 * (parallelism(spark) - 1)
+        eventually(lambda: execute(servers[1], waiting)[0][0] >= least, 60)
+        for table in fast:
+            table.insert(0, 10)
+        for table in fast:
+            table.running.applied(10)
+        # All the others still wait as they did, and none of them has made room by giving up.
+        assert execute(servers[1], waiting)[0][0] >= least
+        assert [table.running.figures.rows_total for table in slow] == [0] * PIPELINES
+        assert [table.running.figures.retries for table in slow] == [0] * PIPELINES
+    for number, table in enumerate(slow):
+        table.running.applied(200 if number < 2 else 1, timeout=120)
+    for table in slow + fast:
+        assert rows(servers[0], table.table) == rows(servers[1], table.table)
+
+
+@pytest.mark.timeout(600)
+def test_a_pipeline_with_a_long_backlog_does_not_hold_up_another(tables, servers):
+    busy, quick = tables(), tables()
+    for first in range(0, 100_000, 1000):
+        busy.insert(first, 1000)
+    for number in range(10):
+        quick.insert(number, 1)
+        quick.running.applied(number + 1)
+    # Ten changes, one after another, while the backlog was worked off.
+    assert busy.running.figures.rows_total < 100_000
+    busy.running.applied(100_000, timeout=300)
+    assert rows(servers[0], busy.table) == rows(servers[1], busy.table)

@@ -1,0 +1,247 @@
+"""A channel on a Spark cluster of two workers on which setl is not installed."""
+
+import os
+import subprocess
+import textwrap
+from contextlib import closing
+
+import pytest
+import yaml
+
+from setl_drills.nodes import Cluster
+from setl_embedded.ports import free_port
+from tests.integration.pipelines import execute, fresh_name, mysql, rows
+from tests.integration.spark_cluster import (
+    executors_of,
+    holder_of_port,
+    parents,
+    python_without_setl,
+    spark_cluster,
+)
+from tests.integration.two_nodes import command, is_warm
+from tests.waiting import eventually
+
+pytestmark = pytest.mark.timeout(900)  # three JVMs start, and a silent one is waited for
+
+# Whoever comes first with such a row waits, as it would in a process that is frozen.
+RULES = """
+    import os
+    import time
+    from pathlib import Path
+
+    import setl
+
+    def wait(change):
+        # setl came with the session, into the executor's folder.
+        assert Path(setl.__file__).resolve().parents[2] == Path.cwd(), setl.__file__
+        name = change.row.as_text("v")
+        if name.startswith("wait "):
+            place = Path(name.removeprefix("wait "))
+            try:
+                (place / "pid").open("x").write(str(os.getpid()))
+            except FileExistsError:
+                return change
+            deadline = time.monotonic() + 280
+            while not (place / "go on").exists() and time.monotonic() < deadline:
+                time.sleep(0.02)
+        return change
+"""
+
+
+@pytest.fixture(scope="module")
+def python(tmp_path_factory):
+    return python_without_setl(tmp_path_factory.mktemp("python") / "environment")
+
+
+@pytest.fixture(scope="module")
+def workers(tmp_path_factory):
+    with spark_cluster(tmp_path_factory.mktemp("spark")) as (master, workers):
+        yield master, workers
+
+
+@pytest.fixture(scope="module", params=["1", "4"], ids=["fails", "repeats"])
+def cluster(request, workers, python, zookeeper, servers, tmp_path_factory):
+    """A node whose loads fail when a task is lost; one for whose tasks Spark has more attempts."""
+    a, b = servers
+    master, _ = workers
+    folder = tmp_path_factory.mktemp("nodes")
+    code = folder / "scale_out_rules.py"
+    code.write_text(textwrap.dedent(RULES))
+    environment = {
+        "SETL_TEST_A": a.password, "SETL_TEST_B": b.password, "SETL_ROOT": f"/{fresh_name()}",
+        "SETL_PY_FILES": str(code), "PYSPARK_PYTHON": str(python),
+    }  # fmt: skip
+    cluster = Cluster(folder, zookeeper.hosts, environment)
+    conf = {
+        "spark.executor.memory": "512m", "spark.task.maxFailures": request.param,
+        "spark.driver.host": "127.0.0.1",
+    }  # fmt: skip
+    options = [part for name, value in conf.items() for part in ("--spark-conf", f"{name}={value}")]
+    try:
+        cluster.start_node("n1", free_port(), master.url, options=options)
+        eventually(lambda: is_warm(cluster, "n1"), 280)
+        yield cluster
+    finally:
+        cluster.stop()
+
+
+class Channel:
+    """A channel of one table that is applied and started."""
+
+    def __init__(self, cluster, servers, workers, **options):
+        self.cluster, self.servers, self.workers = cluster, servers, workers
+        self.a, self.b = servers
+        self.name, self.db = fresh_name("wide"), fresh_name("shop")
+        self.table = f"{self.db}.t"
+        for server in servers:
+            execute(
+                server,
+                f"CREATE DATABASE {self.db}",
+                f"CREATE TABLE {self.table} (id BIGINT PRIMARY KEY, v VARCHAR(200), n INT)",
+            )
+        source = {**mysql(self.a), "password": "${SETL_TEST_A}"}
+        target = {**mysql(self.b), "password": "${SETL_TEST_B}"}
+        tables = [{"from": self.table, "processor": "scale_out_rules:wait"}]
+        pipeline = {"name": "p", "source": source, "target": target, "tables": tables, **options}
+        file = cluster.folder / f"{self.name}.yaml"
+        file.write_text(yaml.safe_dump({"channel": self.name, "pipelines": [pipeline]}))
+        command(cluster, "apply", str(file))
+        command(cluster, "start", self.name)
+
+    def insert(self, first, count):
+        with self.a.connect(autocommit=False) as connection, connection.cursor() as cursor:
+            for start in range(first, first + count, 1000):
+                cursor.executemany(
+                    f"INSERT INTO {self.table} VALUES (%s, %s, %s)",
+                    [(i, f"row {i}", i % 7) for i in range(start, start + 1000)],
+                )
+                connection.commit()
+
+    def figures(self):
+        status = self.cluster.status("n1", timeout=5) or {"pipelines": []}
+        found = [p for p in status["pipelines"] if p["channel"] == self.name]
+        return found[0] if found else {"epoch": 0, "figures": {"rows_total": 0, "state": ""}}
+
+    def applied(self, count):
+        def reached():
+            figures = self.figures()["figures"]
+            if figures["state"] == "failed":
+                raise RuntimeError(figures["error"])
+            assert figures["rows_total"] >= count, figures
+            return True
+
+        eventually(reached, 200)
+        # Not one more: what was loaded again does not count again.
+        assert self.figures()["figures"]["rows_total"] == count
+
+    def equal(self):
+        return rows(self.a, self.table) == rows(self.b, self.table)
+
+    def writers(self):
+        """Whose connections have written: the worker's number of each."""
+        found = set()
+        for (host,) in execute(
+            self.b,
+            "SELECT p.host FROM retl.setl_writer w JOIN information_schema.processlist p"
+            f" ON p.id = w.conn_id WHERE w.pipeline = '{self.name}/p'",
+        ):
+            pid = holder_of_port(int(host.rpartition(":")[2]))
+            found |= {n for n, w in enumerate(self.workers) if pid and w.pid in parents(pid)}
+        return found
+
+    def close(self):
+        command(self.cluster, "stop", self.name, check=False)
+        for server in self.servers:
+            execute(server, f"DROP DATABASE {self.db}")
+
+
+@pytest.fixture
+def channel(cluster, servers, workers):
+    for worker in workers[1]:
+        worker.start()
+    eventually(lambda: all(executors_of(worker) for worker in workers[1]), 120)
+    channel = Channel(cluster, servers, workers[1], batch_rows=4000, rows_per_task=1000)
+    yield channel
+    channel.close()
+
+
+def test_the_workers_have_no_setl_of_their_own(python, tmp_path):
+    done = subprocess.run(
+        [python, "-c", "import pymysql, pyarrow, pyspark; import setl"],
+        capture_output=True, text=True, check=False, cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": ""},
+    )  # fmt: skip
+    assert "No module named 'setl'" in done.stderr
+
+
+def test_tasks_on_both_workers_apply_what_the_source_has(channel):
+    channel.insert(0, 20_000)
+    channel.applied(20_000)
+    assert channel.equal()
+    assert channel.writers() == {0, 1}
+
+
+def test_a_worker_that_is_killed_in_the_middle_of_a_batch(channel):
+    channel.insert(0, 4000)
+    channel.applied(4000)
+    epoch = channel.figures()["epoch"]
+    with closing(channel.b.connect(autocommit=False)) as holder, holder.cursor() as cursor:
+        cursor.execute(f"SELECT * FROM {channel.table} WHERE id IN (7, 8, 9, 10) FOR UPDATE")
+        execute(channel.a, f"UPDATE {channel.table} SET n = n + 1")
+        waiting = eventually(lambda: _waiting(channel), 60)
+        pid = holder_of_port(waiting)
+        (worker,) = [w for w in channel.workers if w.pid in parents(pid)]
+        worker.kill()  # and its executor, which is in the same process group
+    channel.applied(8000)
+    assert channel.equal()
+    assert channel.figures()["epoch"] > epoch
+    assert channel.writers() == {channel.workers.index(w) for w in channel.workers if w != worker}
+
+
+def _waiting(channel):
+    """The port of a connection that waits for a row of the table."""
+    found = execute(
+        channel.b,
+        "SELECT p.host FROM information_schema.innodb_trx t JOIN information_schema.processlist p"
+        " ON p.id = t.trx_mysql_thread_id JOIN retl.setl_writer w ON w.conn_id = p.id"
+        f" WHERE t.trx_state = 'LOCK WAIT' AND w.pipeline = '{channel.name}/p'",
+    )
+    return int(found[0][0].rpartition(":")[2]) if found else None
+
+
+def test_a_worker_that_was_only_frozen_writes_nothing_late(channel, tmp_path):
+    channel.insert(0, 1000)
+    channel.applied(1000)
+    epoch = channel.figures()["epoch"]
+    # A task that is past everything but its transaction.
+    execute(channel.a, f"UPDATE {channel.table} SET v = 'wait {tmp_path}' WHERE id = 1")
+    eventually((tmp_path / "pid").exists, 60)
+    pid = int(eventually((tmp_path / "pid").read_text, 10))
+    (worker,) = [w for w in channel.workers if w.pid in parents(pid)]
+    worker.pause()  # and its executor; nobody there can be told to end
+    try:
+        channel.applied(1001)
+        assert channel.figures()["epoch"] > epoch
+        execute(channel.a, f"UPDATE {channel.table} SET v = 'later' WHERE id = 1")
+        channel.applied(1002)
+        assert channel.equal()
+        (tmp_path / "go on").touch()
+        # It comes to the target, on behalf of the old leadership, and is done there.
+        eventually(lambda: _has_been(channel, pid), 60)
+        assert channel.equal()
+        assert execute(channel.b, f"SELECT v FROM {channel.table} WHERE id = 1") == (("later",),)
+    finally:
+        worker.resume()
+    channel.insert(1000, 1000)
+    channel.applied(2002)
+    assert channel.equal()
+
+
+def _has_been(channel, pid):
+    """Whether a process was at the target just now, and has asked for nothing for a second."""
+    found = execute(
+        channel.b,
+        "SELECT host FROM information_schema.processlist"
+        " WHERE command = 'Sleep' AND time BETWEEN 1 AND 20",
+    )
+    return pid in {holder_of_port(int(host.rpartition(":")[2])) for (host,) in found if host}
