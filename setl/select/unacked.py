@@ -19,9 +19,7 @@ class UnackedBatches:
     `buffer_bytes`: this is what slows the source down when the target is slow.
     """
 
-    def __init__(
-        self, epoch: int, start: Checkpoint, window: int, buffer_bytes: int
-    ) -> None:
+    def __init__(self, epoch: int, start: Checkpoint, window: int, buffer_bytes: int) -> None:
         """An empty queue.
 
         Args:
