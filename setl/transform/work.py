@@ -121,10 +121,8 @@ def single_items(codec: RowCodec, items: Iterable[WorkItem]) -> Iterator[WorkIte
     records_of = codec.records
     for item in items:
         records = () if item.decoded is not None else records_of(item.payload)
-        if len(records) < 2:
-            yield item
-            continue
-        for older, payload in records:
+        # Also of what is left of a run, which is a run of one record then.
+        for older, payload in records or ((0, item.payload),):
             yield item._replace(version=item.version - older, payload=payload)
 
 

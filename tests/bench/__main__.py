@@ -90,7 +90,7 @@ def main(
         for kind in ("binlog", "kafka")
         if source in {kind, "all"}
     ]
-    others: list[Competitor] = [Replica(), Bulk(), Debezium(), Plain()]
+    others: list[Competitor] = [Replica(), Replica(logs=True), Bulk(), Debezium(), Plain()]
     competitors = [c for c in [*others, *setl] if not only or c.name.partition(",")[0] in only]
     bench = _Bench(folder, console, competitors, replace(setl[0], source="binlog"), rows, rounds)
     chosen = [*WORKLOADS, _LATENCY] if "all" in names else list(names)

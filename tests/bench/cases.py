@@ -110,7 +110,8 @@ class _Entrant:
 
     def take_turn(self, place: Place, console: Console) -> None:
         """Into a target of its own, whose contents are looked at afterwards."""
-        with fresh_target(place.folder, self.target, self.workload) as target:
+        options = self.competitor.target_options
+        with fresh_target(place.folder, self.target, self.workload, options) as target:
             try:
                 taken = self.competitor.measure(place, target)
             except RuntimeError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -43,6 +44,7 @@ class Competitor(Protocol):
     Attributes:
         name: for tables.
         source: binlog or kafka.
+        target_options: how the target has to be started, if that is MariaDB.
     """
 
     @property
@@ -50,6 +52,9 @@ class Competitor(Protocol):
 
     @property
     def source(self) -> str: ...
+
+    @property
+    def target_options(self) -> Sequence[str]: ...
 
     def why_not(self, target: str, workload: Workload) -> str:
         """Why it cannot take part, "" if it can; None of its reasons is a fault of its own."""

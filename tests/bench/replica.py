@@ -1,6 +1,7 @@
 """MariaDB's own replica, apply only: the relay log is fetched before the time begins.
 
-It applies with one thread and writes no binlog, both as MariaDB comes.
+It applies with one thread, as MariaDB comes. As MariaDB comes, it also writes no binlog of what it
+applies, while the targets of all others do; so it takes part in both ways.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import Any
 from pymysql.connections import Connection
 
 from tests.bench.competitor import Meter, Place
-from tests.bench.report import Taken
+from tests.bench.report import LOGGING, Taken
 from tests.bench.servers import Target
 from tests.bench.waiting import wait_for
 from tests.bench.workloads import Position, Workload
@@ -20,8 +21,12 @@ from tests.bench.workloads import Position, Workload
 class Replica:
     """See the module; the target itself is the replica."""
 
-    name = "replica"
     source = "binlog"
+
+    def __init__(self, *, logs: bool = False) -> None:
+        """One that logs what it applies, or not."""
+        self.name = LOGGING if logs else "replica"
+        self.target_options = ("--log-slave-updates",) if logs else ()
 
     def why_not(self, target: str, workload: Workload) -> str:
         """See `Competitor.why_not`."""

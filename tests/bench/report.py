@@ -19,7 +19,10 @@ from tests.bench.cpu import DRIVER, JVM, OWN, WORKERS
 SOURCE, TARGET = "source", "target"
 """Roles of servers, beside those of a competitor's own processes."""
 
-REFERENCES = ("replica", "bulk", "debezium", "plain")
+LOGGING = "replica, logging"
+"""MariaDB's replica where it writes a binlog of its own, as the target of any other writes one."""
+
+REFERENCES = ("replica", LOGGING, "bulk", "debezium", "plain")
 """Competitors to which others are compared."""
 
 STEADY, HALF = "20 a second", "half of the maximum"

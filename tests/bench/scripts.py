@@ -26,6 +26,7 @@ class Plain:
 
     name = "plain"
     source = "binlog"
+    target_options = ()
 
     def why_not(self, target: str, workload: Workload) -> str:
         """See `Competitor.why_not`."""
@@ -41,6 +42,7 @@ class Debezium:
 
     name = "debezium"
     source = "binlog"
+    target_options = ()
 
     def why_not(self, target: str, workload: Workload) -> str:
         """See `Competitor.why_not`."""
@@ -66,6 +68,7 @@ class Bulk:
 
     name = "bulk"
     source = "binlog"
+    target_options = ()
 
     def why_not(self, target: str, workload: Workload) -> str:
         """See `Competitor.why_not`."""

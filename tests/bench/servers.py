@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -84,16 +84,19 @@ def disguised(server: MariaDb) -> Iterator[MariaDb]:
 
 
 @contextmanager
-def fresh_target(folder: Path, kind: str, workload: Workload) -> Iterator[Target]:
+def fresh_target(
+    folder: Path, kind: str, workload: Workload, options: Sequence[str] = ()
+) -> Iterator[Target]:
     """A target with what is there before a workload begins; what it holds is gone at the end.
 
     Args:
         folder: where it may keep its data.
         kind: mysql or elasticsearch.
         workload: whose tables or indexes they are.
+        options: further ones of MariaDB.
     """
     if kind == "mysql":
-        with MariaDb(folder / "target", "target", server_id=12) as server:
+        with MariaDb(folder / "target", "target", server_id=12, options=options) as server:
             add_system_tables(server)
             with server.connect() as connection:
                 fill(connection, workload)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -48,6 +48,11 @@ class Setl:
     name: str = "setl"
     master: str = "local[2]"
     settings: tuple[tuple[str, Any], ...] = ()
+
+    @property
+    def target_options(self) -> Sequence[str]:
+        """See `Competitor`."""
+        return ()
 
     def why_not(self, target: str, workload: Workload) -> str:
         """See `Competitor.why_not`."""
