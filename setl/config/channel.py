@@ -87,8 +87,8 @@ class Pipeline(StrictModel):
         default=0.05,
         gt=0,
         le=60,
-        description="Seconds between two batches while little arrives; what comes within them travels"
-        " together. A transaction that comes after a pause goes at once.",
+        description="Seconds between two batches while little arrives; what comes within them"
+        " travels together. A transaction that comes after a pause goes at once.",
     )
     window: int = Field(
         default=16, ge=1, le=1024, description="Batches selected but not yet acknowledged."
