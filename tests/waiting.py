@@ -2,6 +2,10 @@
 
 import time
 
+# InnoDB tells of transactions and locks from one copy, and renews it only if nobody has read it for
+# 0.1 s: whoever asks more often than that waits for ever. Seconds.
+INNODB_RENEWED = 0.2
+
 
 def eventually(predicate, timeout=10.0, *, interval=0.05, message=""):
     """Call `predicate` until it returns something true, and return that.

@@ -25,7 +25,7 @@ from tests.loading import (
     ticket_for,
     unique,
 )
-from tests.waiting import eventually
+from tests.waiting import INNODB_RENEWED, eventually
 
 ID = Column("id", Kind.INTEGER)
 ALIVE = "SELECT 1 FROM information_schema.processlist WHERE id = %s"
@@ -90,8 +90,7 @@ class Site:
         return rows_of(self.server, sql)[0][0] >= count
 
     def wait_for_waiting(self, count=1):
-        # The server looks afresh only if nobody has asked in the last 0.1 s.
-        eventually(lambda: self.waiting(count), interval=0.2)
+        eventually(lambda: self.waiting(count), interval=INNODB_RENEWED)
 
 
 @pytest.fixture

@@ -30,7 +30,7 @@ from tests.loading import (
     unique,
 )
 from tests.mysql_servers import binlog_status
-from tests.waiting import eventually
+from tests.waiting import INNODB_RENEWED, eventually
 
 ID = Column("id", Kind.INTEGER)
 NAME = Column("name", Kind.TEXT)
@@ -531,7 +531,6 @@ def test_waiting_too_long_for_a_lock_is_transient(place):
 
 
 def waits_for_a_lock(server):
-    # The server looks afresh only if nobody has asked in the last 0.1 s.
     return rows_of(
         server, "SELECT 1 FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT'"
     )
@@ -559,7 +558,7 @@ def test_the_victim_of_a_deadlock_tries_again(place):
         cursor.execute(f"UPDATE {place.schema}.t SET name = 'b' WHERE id = 2 OR id > 100")
         task = threading.Thread(target=load)
         task.start()
-        eventually(lambda: waits_for_a_lock(place.server), interval=0.2)
+        eventually(lambda: waits_for_a_lock(place.server), interval=INNODB_RENEWED)
         cursor.execute(f"UPDATE {place.schema}.t SET name = 'b' WHERE id = 1")
         other.commit()
         task.join(30)

@@ -19,7 +19,7 @@ from tests.integration.spark_cluster import (
     spark_cluster,
 )
 from tests.integration.two_nodes import command, is_warm
-from tests.waiting import eventually
+from tests.waiting import INNODB_RENEWED, eventually
 
 pytestmark = pytest.mark.timeout(900)  # three JVMs start, and a silent one is waited for
 
@@ -188,7 +188,7 @@ def test_a_worker_that_is_killed_in_the_middle_of_a_batch(channel):
     with closing(channel.b.connect(autocommit=False)) as holder, holder.cursor() as cursor:
         cursor.execute(f"SELECT * FROM {channel.table} WHERE id IN (7, 8, 9, 10) FOR UPDATE")
         execute(channel.a, f"UPDATE {channel.table} SET n = n + 1")
-        waiting = eventually(lambda: _waiting(channel), 60)
+        waiting = eventually(lambda: _waiting(channel), 60, interval=INNODB_RENEWED)
         pid = holder_of_port(waiting)
         (worker,) = [w for w in channel.workers if w.pid in parents(pid)]
         worker.kill()  # and its executor, which is in the same process group
