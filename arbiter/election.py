@@ -7,7 +7,7 @@ say it. What a node must remember between cycles is a value too (`Past`).
 from __future__ import annotations
 
 from collections.abc import Container
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from arbiter.port import Contact
@@ -149,10 +149,18 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What to do, and a sentence for the log that says so."""
+    """What to do, and a sentence for the log that says so.
+
+    Attributes:
+        action: what to do.
+        sentence: says so.
+        due: monotonic time from which it would be another one even if nothing else changes; None
+            if time alone does not change it.
+    """
 
     action: Action
     sentence: str
+    due: float | None = field(default=None, compare=False)
 
 
 def owned(mainstem: Mainstem | None, session: int) -> bool:
@@ -273,9 +281,11 @@ def _by_the_rules(view: View, turn: int, settings: ElectionSettings) -> Decision
         return _after_giving_up(view, past.ending, settings)
     before = f" after {past.leader}" if past.leader else ""
     delay = settings.takeover_delay + min(turn, MAX_TURN) * settings.turn_delay
-    if view.now < max(_vacant_since(view), view.wanted_since) + delay:
+    due = max(_vacant_since(view), view.wanted_since) + delay
+    if view.now < due:
         queued = f", as number {turn + 1} in the queue," if turn else ""
-        return Decision(Action.WAIT, f"{me} waits {delay:g} s{queued} before it takes over{before}")
+        what = f"{me} waits {delay:g} s{queued} before it takes over{before}"
+        return Decision(Action.WAIT, what, due)
     return Decision(Action.CAMPAIGN, f"{me} campaigns{before}: nobody leads")
 
 
@@ -306,11 +316,13 @@ def _vacant_since(view: View) -> float:
 def _after_giving_up(view: View, ending: Ending, settings: ElectionSettings) -> Decision:
     """The leadership was here last and was given up: let another have it, but not for ever."""
     me = f"node {view.nid}"
-    if view.now < view.past.ended_at + settings.hold_off:
+    due = view.past.ended_at + settings.hold_off
+    if view.now < due:
         return Decision(
             Action.WAIT,
             f"{me} leaves the leadership, which it {ending.value}, to others for"
             f" {settings.hold_off:g} s",
+            due,
         )
     return Decision(Action.CAMPAIGN, f"{me} campaigns again: nobody else has taken over")
 

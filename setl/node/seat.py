@@ -91,13 +91,16 @@ class Seat:
         """Whether a run still works, and leadership must not be given away yet."""
         return self._thread is not None and self._thread.is_alive()
 
-    def tick(self, snapshot: Snapshot, *, warm: bool, turn: int | None) -> None:
+    def tick(self, snapshot: Snapshot, *, warm: bool, turn: int | None) -> float | None:
         """Decide and act on one look at the cluster.
 
         Args:
             snapshot: what was seen.
             warm: whether this node could lead at once.
             turn: its place in the queue if nobody leads.
+
+        Returns:
+            Monotonic time at which to decide again even if nothing changes, see `Decision.due`.
 
         Raises:
             ArbiterError: the arbiter refuses what was decided.
@@ -121,6 +124,7 @@ class Seat:
             self._drain(RunState.PAUSED if action is Action.HOLD else RunState.STOPPED)
         elif not self.busy:
             self._stand_by(action)
+        return standing.decision.due
 
     def _stand_by(self, action: Action) -> None:
         """Nothing runs here, and this node does not lead, or only to have another epoch."""

@@ -91,8 +91,14 @@ class Seats:
         """Whether anything runs."""
         return any(seat.busy for seat in self.current())
 
-    def tick(self, snapshot: Snapshot, *, warm: bool) -> None:
-        """Have the seats that are wanted, and let each decide and act on one look."""
+    def tick(self, snapshot: Snapshot, *, warm: bool) -> float | None:
+        """Have the seats that are wanted, and let each decide and act on one look.
+
+        Returns:
+            Monotonic time at which one of them has to decide again although nothing changes;
+            None if there is none.
+        """
+        due: list[float] = []
         if snapshot.contact is Contact.CONNECTED:
             self._arrange(snapshot.facts.channels.values())
         turns = self._turns(snapshot.facts)
@@ -100,9 +106,12 @@ class Seats:
             if taken.leaving and not taken.seat.busy:
                 continue  # it must not begin anew what it was taken for
             try:
-                taken.seat.tick(snapshot, warm=warm, turn=turns.get(ident, 0))
+                again = taken.seat.tick(snapshot, warm=warm, turn=turns.get(ident, 0))
             except ArbiterError as error:
                 self._complain(ident, taken, error)
+            else:
+                due += [] if again is None else [again]
+        return min(due, default=None)
 
     def close(self, patience: float) -> None:
         """Drain all seats side by side, and give the leaderships up.

@@ -301,6 +301,21 @@ def test_nobody_campaigns_too_soon(view):
 
 @MORE
 @given(views)
+def test_what_is_due_is_decided_then_and_not_before(view):
+    decision = decide(view, RULES)
+    if decision.due is None or view.past.vacant_since is None:  # never, after a look
+        return
+    assert decision.action is Action.WAIT
+    assert decision.due > view.now
+    heard = {"last_contact": decision.due}
+    assert decide(replace(view, now=decision.due, **heard), RULES).action is Action.CAMPAIGN
+    before = (view.now + decision.due) / 2
+    if before < decision.due:
+        assert decide(replace(view, now=before, **heard), RULES) == decision
+
+
+@MORE
+@given(views)
 def test_a_leadership_is_not_given_up_while_something_runs(view):
     if decide(view, RULES).action is Action.RESIGN:
         assert not view.busy
