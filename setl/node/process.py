@@ -15,7 +15,7 @@ from arbiter.port import Arbiter, Conflict, Contact, Unreachable
 from arbiter.snapshot import Snapshot, look
 from arbiter.values import Channel, NodeInfo
 from arbiter.zookeeper import ZooKeeperArbiter
-from setl import __version__, failpoints
+from setl import __version__, failpoints, garbage
 from setl.clock import SystemClock
 from setl.config.reading import resolve_and_parse
 from setl.errors import SetlError
@@ -129,6 +129,7 @@ class NodeProcess:
         self._announce()
         _log.info("node joins", extra=fields(nid=self._settings.nid, http=self._http.address))
         self._engine.start(self._lose_engine, self._stopping.is_set)
+        garbage.keep_what_is_loaded()
         self._warm = True  # the next cycle tells the others
         _log.info("node is warm", extra=place)
         self._watchdog.start()
@@ -136,9 +137,9 @@ class NodeProcess:
         try:
             while not self._stopping.is_set():
                 self._last_cycle = self._clock.monotonic()
-                self._tick()
+                pause = self._tick()
                 self._last_cycle = self._clock.monotonic()
-                self._wake.wait(self._settings.cycle)
+                self._wake.wait(pause)
                 self._wake.clear()
         finally:
             self._leave()
@@ -210,14 +211,20 @@ class NodeProcess:
                 self._announced = info
                 return
 
-    def _tick(self) -> None:
+    def _tick(self) -> float:
+        """Look, decide and act once; returns seconds after which to look again."""
+        cycle = self._settings.cycle
         try:
             self._make_known()
         except (Unreachable, Conflict) as error:
             _log.debug("arbiter does not answer", extra=fields(error=str(error)))
-            return  # the watchdog suspends and aborts without any answer
+            return cycle  # the watchdog suspends and aborts without any answer
         snapshot = self._snapshot = look(self._arbiter, self._clock, self._snapshot)
-        self._seats.tick(snapshot, warm=self._warm)
+        due = self._seats.tick(snapshot, warm=self._warm)
+        if due is None:
+            return cycle
+        # A vacancy that this node leaves to others first may end between two cycles.
+        return min(cycle, max(0.0, due - self._clock.monotonic()))
 
     def _make_known(self) -> None:
         """Announce this node in a new session, and when it has become warm."""

@@ -15,12 +15,12 @@ from pyspark import TaskContext
 
 from setl import failpoints
 from setl.errors import SetlError
+from setl.garbage import keep_what_is_loaded
 from setl.load.port import LoadTicket
 from setl.load.worker import SinkSettings, settle, sink_for
 from setl.model.change import TargetChanges
 from setl.model.conflict import History
 from setl.model.faulty import FaultyRow
-from setl.pipeline.worker_memory import keep_what_is_loaded
 from setl.transform.merging import merge
 from setl.transform.share import Dealt, Share, deal
 from setl.transform.work import TransformPlan

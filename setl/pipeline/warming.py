@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from pyspark.sql import SparkSession
 
+from setl.garbage import keep_what_is_loaded
 from setl.pipeline.spark_session import parallelism
 from setl.pipeline.standing_jobs import Rehearsal
 
@@ -36,6 +37,8 @@ def warm(spark: SparkSession) -> Rehearsal:
     def touch(part: int) -> int:
         for module in _TASK_MODULES:
             importlib.import_module(module)
+        # Otherwise each worker's first load would do it, in a tenth of a second.
+        keep_what_is_loaded()
         return part
 
     rehearsal = Rehearsal(spark)

@@ -25,13 +25,13 @@ from setl.codec.binlog.header import BinlogHeaderReader
 from setl.codec.binlog.runs import MOST_EVENTS
 from setl.config.channel import Pipeline
 from setl.config.routing import Router
+from setl.garbage import keep_what_is_loaded
 from setl.load.mysql.statements import Limits, TableWrites, plan_writes
 from setl.model.change import TargetChanges
 from setl.model.entry import Entry, EntryKind
 from setl.model.position import BinlogPosition, document_version
 from setl.model.schema import RowSchema
 from setl.mysql.catalog import read_table
-from setl.pipeline.worker_memory import keep_what_is_loaded
 from setl.transform.merging import merge
 from setl.transform.share import Dealt, Share, by_buckets, packed
 from setl.transform.work import TransformPlan, WorkItem, compact, project

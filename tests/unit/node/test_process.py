@@ -80,9 +80,9 @@ class World:
         change_state(self.operator, "shop", ChannelState.START)
 
     @contextmanager
-    def process(self, nid, engine):
+    def process(self, nid, engine, cycle=0.05):
         rules = ElectionSettings(takeover_delay=0.05, turn_delay=0.1)
-        settings = NodeSettings(nid, "", election=rules, cycle=0.05)
+        settings = NodeSettings(nid, "", election=rules, cycle=cycle)
         process = NodeProcess(settings, engine, Session(self.cluster))
         ended = []
 
@@ -144,6 +144,13 @@ def test_both_kinds_share_a_cluster(world):
             return True
 
         eventually(seen_by_both)
+
+
+def test_a_vacancy_is_taken_when_it_is_due_not_a_cycle_later(world):
+    engine = Engine(LOAD)
+    # Whoever waits for the next cycle waits for longer than the test.
+    with world.process("n1", engine, cycle=600):
+        eventually(lambda: running(engine))
 
 
 def test_stopping_drains_and_gives_the_leadership_up(world):

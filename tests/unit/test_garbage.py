@@ -1,14 +1,12 @@
-"""Garbage collection in a worker process."""
+"""Garbage collection in processes that hold many rows."""
 
 import subprocess
 import sys
 
-from setl.pipeline import worker_memory
-
 # In a process of its own: what is frozen stays so.
 _SCRIPT = """
 import gc, weakref
-from setl.pipeline.worker_memory import keep_what_is_loaded
+from setl.garbage import keep_what_is_loaded
 
 class Node:
     def __init__(self): self.itself = self
@@ -30,7 +28,3 @@ assert later() is None, "later garbage is not collected"
 
 def test_what_is_loaded_is_left_out_once_and_garbage_never():
     subprocess.run([sys.executable, "-c", _SCRIPT], check=True, timeout=120)
-
-
-def test_a_process_that_runs_no_tasks_is_left_alone():
-    assert worker_memory._kept == []
