@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 from setl.codec.dts.middle import operation_at, source_end
-from setl.codec.dts.scan import MISREADS, places_end, seconds_of
+from setl.codec.dts.scan import MISREADS, extent_at, places_end, seconds_of
 from setl.codec.dts.wire import MALFORMED, is_whole_record, read_common, read_front, read_tagged
 from setl.codec.statement import parse_statement
 from setl.errors import DataError, FatalError
@@ -23,8 +24,9 @@ _IDLE: Final = frozenset(
 )
 _ENDS: Final = frozenset({"COMMIT", "ROLLBACK", "ABORT"})
 
-# INSERT, UPDATE and DELETE as they stand in the bytes.
+# INSERT, UPDATE and DELETE as they stand in the bytes, and what stands before a table's name.
 _CHANGES: Final = frozenset({b"\0", b"\2", b"\4"})
+_NAMED: Final = b"\2"
 
 MOCK_BYTES: Final = 48
 """DTS replaces records that a subscription filters out by fillers of at most this size."""
@@ -142,6 +144,7 @@ class DtsHeaderReader:
         self._loading = False  # whether the record before is a row of a full load
         self._before: Entry | None = None  # the record before
         self._same: _Same | None = None  # what a record like the one before begins with
+        self._tables: dict[bytes, tuple[str, str]] = {}  # by `_Same.table`
 
     def read(self, value: bytes, position: KafkaPosition) -> Entry:
         """The next record's entry; see `read_header`.
@@ -150,6 +153,37 @@ class DtsHeaderReader:
             DataError: the bytes are no DTS record.
             FatalError: a transaction ends with ROLLBACK or ABORT after rows.
         """
+        return self._row_of_the_same(value, position) or self._read(value, position)
+
+    def _row_of_the_same(self, value: bytes, position: KafkaPosition) -> Entry | None:
+        """The entry of a row of the transaction and second of the row before, by comparing bytes.
+
+        Only of a table that is known. None for anything else, which has to be read.
+        """
+        same, before = self._same, self._before
+        if same is None or before is None or len(value) <= MOCK_BYTES:
+            return None
+        try:
+            at = places_end(value, 0, same.seconds)
+            if not value.startswith(same.origin, at):
+                return None
+            at += len(same.origin)
+            if value[at : at + 1] not in _CHANGES or value[at + 1 : at + 2] != _NAMED:
+                return None
+            table = value[at + 1 : extent_at(value, at + 2)[1]]
+        except MISREADS:
+            return None
+        name = self._tables.get(table)
+        if name is None or (self._logical_names and _TABLE_TAG_BYTES in value):
+            return None
+        if not position.timestamp:
+            position = replace(position, timestamp=int(before.timestamp))
+        entry = Entry(EntryKind.ROWS, position, before.timestamp, *name, "", 1, value)
+        self.boundary, self._before, self._same = None, entry, same._replace(table=table)
+        self._rows += 1
+        return entry
+
+    def _read(self, value: bytes, position: KafkaPosition) -> Entry:
         entry = read_header(value, position, logical_names=self._logical_names)
         self.boundary = None
         loaded = entry.statement == FULL_LOAD and entry.kind is EntryKind.ROWS and not self._begun
@@ -160,7 +194,11 @@ class DtsHeaderReader:
         if entry.kind is EntryKind.ROWS:
             self._rows += 1
             if not entry.statement:
-                self._same = _same(value)
+                self._same = same = _same(value)
+                if same is not None and not (self._logical_names and _TABLE_TAG_BYTES in value):
+                    if len(self._tables) >= _NAMES_KEPT:
+                        self._tables.clear()
+                    self._tables[same.table] = entry.schema, entry.table
         elif entry.kind is not EntryKind.HEARTBEAT:
             if entry.kind is EntryKind.COMMIT and entry.statement and self._rows:
                 raise FatalError(

@@ -1,7 +1,8 @@
 """What a record of a row says between its places and its images, read by hand.
 
-That is its transaction, source, operation, table, tags and columns: the same for most records that
-follow each other, so whoever has read it once mostly needs to compare bytes only.
+That is its origin (transaction and source), its operation, and its table with tags and columns.
+Origin and table are the same for most records that follow each other, and the operation is one byte
+between them; so whoever has read them once mostly needs to compare bytes only.
 """
 
 from __future__ import annotations

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 from setl.codec.dts.image import ImageColumn
 from setl.codec.dts.image_code import compiled, image_text
-from setl.codec.dts.middle import NEVER
+from setl.codec.dts.middle import NEVER, source_end
 from setl.codec.dts.runs import MARK, RUN_FRONT
 from setl.codec.dts.scan import MISREADS, Misread, places_end, raw_at
-from setl.codec.dts.table_identity import TableIdentity, read_identity
+from setl.codec.dts.table_identity import OPERATION_BYTES, TableIdentity, read_identity
 from setl.codec.scanning import Scanned
 from setl.model.change import Op, Row, Value
 from setl.model.schema import RowSchema
@@ -53,8 +53,7 @@ class DtsRowScanner:
         self._logical_names = logical_names
         self._columns = shape.columns
         self._reads = [column.known_read for column in shape.columns]
-        self._middle = NEVER
-        self._op = Op.INSERT
+        self._origin = self._said = NEVER  # what the last record said, see `middle`
         self.forms = forms = [column.form for column in shape.columns]
         single = len(key) == 1
 
@@ -66,7 +65,7 @@ class DtsRowScanner:
         self._key_and_end: Callable[[bytes, int], tuple[Any, int]] = made(key, single=single)
         self._key: Callable[[bytes, int], Any] = made(key, single=single, early=True)
 
-    def scan(self, payload: bytes, at: int, version: int) -> Scanned:
+    def scan(self, payload: bytes, at: int, version: int) -> Scanned:  # noqa: PLR0912 - see the loop
         """See `RowScanner.scan`."""
         keys: list[Any] = []
         rows: list[Row | int | None] = []
@@ -80,16 +79,24 @@ class DtsRowScanner:
         of_row = _key_of(self.key)
         begin, end, older = at, total, 0
         try:
+            # Once for each record: calls would cost more than what they would do.
             while at < total:
                 if payload.startswith(MARK, at):
                     _, size, older = RUN_FRONT.unpack_from(payload, at)
                     begin = at + front
                     end = begin + size
                 place = places_end(payload, begin)
-                if not payload.startswith(self._middle, place):
-                    self._enter(payload, place)
-                place += len(self._middle)
-                op = self._op
+                if payload.startswith(self._origin, place):
+                    place += len(self._origin)
+                else:
+                    place = self._enter(payload, place)
+                op = OPERATION_BYTES.get(payload[place])
+                place += 1
+                if op is None:
+                    break
+                if not payload.startswith(self._said, place):
+                    self._identify(payload, begin, place)
+                place += len(self._said)
                 row: Row | int | None = None
                 if op is Op.UPDATE:
                     before, place = key_and_end(payload, place)
@@ -126,13 +133,19 @@ class DtsRowScanner:
             raise ValueError("an image goes on behind the end of its record")
         return row
 
-    def _enter(self, payload: bytes, at: int) -> None:
-        """Remember what a record of this table says beside its place and its images."""
-        op, identity, end = read_identity(payload, at, logical_names=self._logical_names)
+    def _enter(self, payload: bytes, at: int) -> int:
+        """Remember the origin that a record has behind its places; returns where that ends."""
+        end = source_end(payload, at)
+        self._origin = payload[at:end]
+        return end
+
+    def _identify(self, payload: bytes, begin: int, at: int) -> None:
+        """Remember what a record says of its table, behind its operation, if it is this one."""
+        places = places_end(payload, begin)
+        _, identity, end = read_identity(payload, places, logical_names=self._logical_names)
         if identity != self._identity:
             raise Misread
-        self._op = op
-        self._middle = payload[at:end]
+        self._said = payload[at:end]
 
     def _known_value(self, data: bytes, at: int, place: int) -> tuple[Value, int]:
         """A value that is not of its column's form, if it fits the schema all the same."""

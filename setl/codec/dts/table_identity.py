@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 from setl.codec.dts.header import row_name
 from setl.codec.dts.middle import read_middle
 from setl.codec.dts.scan import Misread
+from setl.codec.dts.wire import symbols
 from setl.model.change import Op
 
 KEYS_TAG: Final = "pk_uk_info"
@@ -18,6 +19,13 @@ OPERATIONS: Final = {
     "DELETE": Op.DELETE,
 }
 """Operations of rows."""
+
+OPERATION_BYTES: Final = {
+    2 * number: OPERATIONS[name]
+    for number, name in enumerate(symbols("operation"))
+    if name in OPERATIONS
+}
+"""The same by the byte that stands for each in a record."""
 
 
 class TableIdentity(NamedTuple):

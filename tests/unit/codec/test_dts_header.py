@@ -1,7 +1,7 @@
 import contextlib
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from setl.codec.dts.header import DtsHeaderReader, read_header
@@ -273,3 +273,37 @@ def test_damaged_records_give_an_entry_or_a_data_error(cut, flip):
     damaged = bytes(value[: len(value) - cut])
     with contextlib.suppress(DataError):
         read_header(damaged, AT)
+
+
+_steps = st.fixed_dictionaries(
+    {
+        "operation": st.sampled_from(
+            ["INSERT", "UPDATE", "DELETE", "INSERT", "DELETE", "INIT", "BEGIN"]
+        ),
+        "name": st.sampled_from(["shop.orders", "shop_0003.orders_x7f_12"]),
+        "seconds": st.sampled_from([1_700_000_000, 1_700_000_000, 1_700_000_001]),
+        "transaction": st.sampled_from(["1", "1", "22"]),
+        "logical": st.booleans(),
+    }
+)
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.lists(_steps, max_size=25), st.booleans())
+def test_what_is_remembered_of_the_records_before_changes_nothing(steps, logical_names):
+    reader = DtsHeaderReader(logical_names=logical_names)
+    for offset, step in enumerate(steps):
+        common = {
+            "sourceTimestamp": step["seconds"],
+            "sourceTxid": step["transaction"],
+            "tags": LOGICAL if step["logical"] and step["name"].startswith("shop_0003") else {},
+        }
+        if step["operation"] == "BEGIN":
+            value = record(step["operation"], **common)
+        else:
+            images = {"before": [integer(1)], "after": [integer(2)]}
+            value = row_record(
+                step["operation"], [("id", 8)], name=step["name"], **images, **common
+            )
+        place = KafkaPosition("t", 0, offset, 0 if offset % 3 else 7)
+        assert reader.read(value, place) == read_header(value, place, logical_names=logical_names)
