@@ -37,6 +37,24 @@ class RowCodec(Protocol):
         """
         ...
 
+    def joins(self, payload: bytes, offset: int) -> bool:
+        """Whether a payload may be given to `join` with others.
+
+        Args:
+            payload: see `Entry.payload`.
+            offset: of the entry's position.
+        """
+        ...
+
+    def join(self, payloads: Sequence[tuple[int, bytes]]) -> bytes:
+        """One payload of several, for which `joins` holds, each with its offset.
+
+        They are of entries of one context and one file or partition, in stream order. What else
+        lies between them does not matter: `records` tells the same versions of their records as
+        of each payload alone, counted from the last one.
+        """
+        ...
+
     def decode(self, payload: bytes, context: tuple[bytes, ...]) -> DecodedRows:
         """Decode one record, given its bytes and the `Entry.context` of its entry.
 

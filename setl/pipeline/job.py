@@ -26,9 +26,10 @@ from setl.load.port import LoadTicket
 from setl.load.worker import SinkSettings, applied_through
 from setl.log import fields
 from setl.model.change import Row
-from setl.model.position import document_version, version_generation
+from setl.model.position import version_generation
 from setl.pipeline.load_work import LoadWork, TableRoute, stretches
 from setl.pipeline.reloading import reload_of
+from setl.pipeline.sorting import Sorting
 from setl.pipeline.spark_errors import spark_error
 from setl.pipeline.spark_session import parallelism
 from setl.pipeline.stalls.spark_jobs import look_at_group
@@ -38,7 +39,7 @@ from setl.pipeline.tasks import TaskReport, deal_stretch, load
 from setl.transform.expression_faults import MOST_FAULTY, faulty_rows
 from setl.transform.expressions import ExpressionBranch
 from setl.transform.share import Dealt, deal
-from setl.transform.work import TransformPlan, WorkItem
+from setl.transform.work import TransformPlan
 
 _log = logging.getLogger(__name__)
 
@@ -104,6 +105,7 @@ class LoadJob:
         # Of the job that runs: its tasks may write; they do nothing else.
         self._writing = self._only_loads = False
         self._branches: dict[TableRoute, ExpressionBranch] = {}
+        self._sorting = Sorting(plan, self._branch)
         self._standing = StandingJobs(spark, plan, sink)
         self._undivided = UndividedTables(sink, SystemClock())
 
@@ -133,7 +135,7 @@ class LoadJob:
         """
         plan = replace(self._plan, applied_through=redelivered_through)
         try:
-            work = self._items(rows, version_generation(ticket.through))
+            work = self._sorting.work(rows, version_generation(ticket.through))
             estimated = sum(max(1, row.entry.rows) for row in rows)
             tasks = self._begin(estimated, ticket)
         except (Py4JError, OSError, EOFError) as error:
@@ -158,7 +160,7 @@ class LoadJob:
         work = LoadWork(ready=[ready] if ready else [])
         try:
             for item, routes in items:
-                work.add(item, *self._sort_out(item.table, routes))
+                work.add(item, *self._sorting.routes(item.table, routes))
             self._begin(len(letters), ticket)
         except (Py4JError, OSError, EOFError) as error:
             raise self._spark_error(error) from error
@@ -224,36 +226,10 @@ class LoadJob:
         if self._cancelled:
             raise TransientError("the load was cancelled")
 
-    def _items(self, rows: Sequence[RoutedRows], generation: int) -> LoadWork:
-        """Entries as work items: for plain routes, and for each route with expressions."""
-        work = LoadWork()
-        sorted_out: dict[tuple[str, str], tuple[tuple[int, ...], list[TableRoute]]] = {}
-        names: dict[tuple[str, str], tuple[str, str]] = {}
-        for entry, routes in rows:
-            name = (entry.schema, entry.table)
-            # One object for each table: it is pickled once then, and not with each entry.
-            name = names.setdefault(name, name)
-            found = sorted_out.get(name)
-            if found is None:
-                found = sorted_out[name] = self._sort_out(name, routes)
-            version = document_version(generation, entry.position)
-            item = WorkItem((), version, entry.context, entry.payload, name)
-            work.add(item, *found)
-        return work
-
-    def _sort_out(
-        self, name: tuple[str, str], routes: Sequence[Route]
-    ) -> tuple[tuple[int, ...], list[TableRoute]]:
-        """The plain routes of a table, and those with expressions, whose branches it makes."""
-        evaluated: list[TableRoute] = []
-        for route in routes:
-            if route.expressions or route.where:
-                place = (route.index, *name)
-                evaluated.append(place)
-                if place not in self._branches:
-                    self._branches[place] = ExpressionBranch(self._spark, self._plan, route)
-        plain = tuple(r.index for r in routes if not (r.expressions or r.where))
-        return plain, evaluated
+    def _branch(self, place: TableRoute, route: Route) -> None:
+        """Make the branch of a route with expressions, if it is not there yet."""
+        if place not in self._branches:
+            self._branches[place] = ExpressionBranch(self._spark, self._plan, route)
 
     def _run_alone(
         self, plan: TransformPlan, work: LoadWork, ticket: LoadTicket

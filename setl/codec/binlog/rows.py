@@ -23,7 +23,7 @@ from setl.codec.binlog.inflation import inflated_rows
 from setl.codec.binlog.partial_update import partial_images
 from setl.codec.binlog.row_scanner import TableRows, TableScanner
 from setl.codec.binlog.row_schema import CHECK_BINLOG, damaged_description, described_table
-from setl.codec.binlog.runs import records_of
+from setl.codec.binlog.runs import records_of, tells_its_place
 from setl.codec.binlog.table_map import ColumnType
 from setl.codec.binlog.value_number import Reader
 from setl.codec.binlog.value_text import piece_reader
@@ -59,6 +59,14 @@ class BinlogRowCodec:
     def records(self, payload: bytes) -> Sequence[tuple[int, bytes]]:
         """See `setl.codec.port.RowCodec.records`; a run of events holds several."""
         return records_of(payload)
+
+    def joins(self, payload: bytes, offset: int) -> bool:
+        """See `setl.codec.port.RowCodec.joins`; each event says where in the file it ends."""
+        return tells_its_place(payload, offset)
+
+    def join(self, payloads: Sequence[tuple[int, bytes]]) -> bytes:
+        """See `setl.codec.port.RowCodec.join`."""
+        return b"".join([payload for _, payload in payloads])
 
     def decode(self, payload: bytes, context: tuple[bytes, ...]) -> DecodedRows:
         """See `setl.codec.port.RowCodec.decode`."""

@@ -34,6 +34,7 @@ _SIZE_AND_END: Final = Struct("<II")
 _SIZE_AT: Final = 9
 _SECONDS: Final = Struct("<I")
 _MOST_AHEAD: Final = 1 << 31  # bytes; an event has 1 GiB at most
+_PLACES: Final = 0xFFFF_FFFF  # places in a file have 32 bits in an event, and may wrap
 
 
 def records_of(payload: bytes) -> Sequence[tuple[int, bytes]]:
@@ -58,8 +59,20 @@ def records_of(payload: bytes) -> Sequence[tuple[int, bytes]]:
     if at < total:
         found.append((found[-1][0], payload[at:]))
     last = found[-1][0]
-    # Places have 32 bits in the event, and may wrap between two of them.
-    return [(last - end & 0xFFFF_FFFF, event) for end, event in found]
+    return [(last - end & _PLACES, event) for end, event in found]
+
+
+def tells_its_place(payload: bytes, offset: int) -> bool:
+    """Whether the records of a payload, which ends at `offset`, say themselves where they end.
+
+    Those of runs do, or they would not have been joined.
+    """
+    if len(payload) < HEADER_BYTES:
+        return False
+    size, end = _SIZE_AND_END.unpack_from(payload, _SIZE_AT)
+    return HEADER_BYTES <= size < len(payload) or (
+        size == len(payload) and end == offset & _PLACES and may_join(payload)
+    )
 
 
 class KnownTable(NamedTuple):
@@ -152,5 +165,5 @@ def offset_behind(offset: int, end: int) -> int:
     Events that a server leaves out make holes, so the sizes of those that come do not add up. A
     place further off than any event is long lies before `offset`: files that were begun anew.
     """
-    ahead = end - offset & 0xFFFF_FFFF
+    ahead = end - offset & _PLACES
     return offset + ahead if ahead < _MOST_AHEAD else end

@@ -6,10 +6,16 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, cast
 
 from setl.codec.dts.header import row_name
-from setl.codec.dts.middle import NEVER
-from setl.codec.dts.runs import record_begin, records_of
+from setl.codec.dts.middle import NEVER, source_end
+from setl.codec.dts.runs import record_begin, records_of, rejoined
 from setl.codec.dts.scan import MISREADS, Misread, places_end
-from setl.codec.dts.table_identity import KEYS_TAG, OPERATIONS, TableIdentity, read_identity
+from setl.codec.dts.table_identity import (
+    KEYS_TAG,
+    OPERATION_BYTES,
+    OPERATIONS,
+    TableIdentity,
+    read_identity,
+)
 from setl.codec.dts.table_rows import DtsTable
 from setl.codec.dts.wire import MALFORMED, read_common
 from setl.codec.scanning import RowScanner
@@ -36,14 +42,21 @@ class DtsRowCodec:
         """
         self._logical_names = logical_names
         self._tables: dict[TableIdentity, DtsTable] = {}
-        # What the last record said between its places and its images, and what it means.
-        self._middle = NEVER
-        self._op = Op.INSERT
+        # What the last record said between its places and its images (see `middle`), and what of.
+        self._origin = self._said = NEVER
         self._last = DtsTable(TableIdentity(("", ""), "", ()))
 
     def records(self, payload: bytes) -> Sequence[tuple[int, bytes]]:
         """See `setl.codec.port.RowCodec.records`."""
         return records_of(payload)
+
+    def joins(self, payload: bytes, offset: int) -> bool:  # noqa: ARG002 - all do
+        """See `setl.codec.port.RowCodec.joins`."""
+        return True
+
+    def join(self, payloads: Sequence[tuple[int, bytes]]) -> bytes:
+        """See `setl.codec.port.RowCodec.join`."""
+        return rejoined(payloads)
 
     def scanner(
         self,
@@ -53,9 +66,7 @@ class DtsRowCodec:
     ) -> RowScanner | None:
         """See `setl.codec.port.RowCodec.scanner`; for the table of the payload's first record."""
         try:
-            at = places_end(payload, record_begin(payload))
-            if not payload.startswith(self._middle, at):
-                self._enter(payload, at)
+            self._images_at(payload, record_begin(payload))
         except MISREADS:
             return None
         return self._last.scanner(key, logical_names=self._logical_names)
@@ -74,11 +85,8 @@ class DtsRowCodec:
 
     def _read_by_hand(self, payload: bytes) -> DecodedRows:
         """Decode. Raises one of `MISREADS`, also where `_read_by_schema` finds nothing wrong."""
-        at = places_end(payload)
-        if not payload.startswith(self._middle, at):
-            self._enter(payload, at)
-        at += len(self._middle)
-        op, table = self._op, self._last
+        op, at = self._images_at(payload, 0)
+        table = self._last
         before = after = None
         if op is Op.INSERT:
             if payload[at]:
@@ -93,15 +101,26 @@ class DtsRowCodec:
         # The last byte of the last image was looked at, so nothing was cut off.
         return DecodedRows(table.schema(), op, [(before, after)])
 
-    def _enter(self, payload: bytes, at: int) -> None:
-        """Remember what a record says between its places and its images.
+    def _images_at(self, payload: bytes, begin: int) -> tuple[Op, int]:
+        """Operation and images of the record that begins there; its table is the last one then.
 
-        The next one of the same transaction, table and operation mostly says the same.
+        What it says beside them is remembered, since the next one mostly says the same.
         """
-        op, identity, end = read_identity(payload, at, logical_names=self._logical_names)
-        self._last = self._table(identity)
-        self._op = op
-        self._middle = payload[at:end]
+        places = at = places_end(payload, begin)
+        if payload.startswith(self._origin, at):
+            at += len(self._origin)
+        else:
+            at = source_end(payload, at)
+            self._origin = payload[places:at]
+        op = OPERATION_BYTES.get(payload[at])
+        if op is None:
+            raise Misread
+        at += 1
+        if not payload.startswith(self._said, at):
+            _, identity, end = read_identity(payload, places, logical_names=self._logical_names)
+            self._last = self._table(identity)
+            self._said = payload[at:end]
+        return op, at + len(self._said)
 
     def _read_by_schema(self, payload: bytes) -> DecodedRows:
         """Decode, or say what is wrong."""

@@ -32,6 +32,16 @@ def joined(records: Sequence[tuple[int, bytes]]) -> bytes:
     return b"".join(parts)
 
 
+def rejoined(payloads: Sequence[tuple[int, bytes]]) -> bytes:
+    """The payload of some payloads, each with the offset of its last record; at least one."""
+    records = [
+        (offset - older, record)
+        for offset, payload in payloads
+        for older, record in records_of(payload)
+    ]
+    return joined(records)
+
+
 def records_of(payload: bytes) -> Sequence[tuple[int, bytes]]:
     """The records of a payload, see `setl.codec.port.RowCodec.records`."""
     found: list[tuple[int, bytes]] = []

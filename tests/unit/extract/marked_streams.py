@@ -54,6 +54,12 @@ class ByPayload:
     def records(self, payload):
         return ((0, payload),)
 
+    def joins(self, payload, offset):
+        return False
+
+    def join(self, payloads):
+        return b"".join(payload for _, payload in payloads)
+
     def decode(self, payload, context):
         if payload not in self.known:
             raise DataError(f"decoded a row that is not of a system table: {payload!r}")

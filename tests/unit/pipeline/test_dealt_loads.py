@@ -72,7 +72,7 @@ def job(context, monkeypatch):
     monkeypatch.setattr(job_module, "parallelism", lambda _: 2)
     conf = SimpleNamespace(get=lambda _name, default=None: default)
     spark: Any = SimpleNamespace(sparkContext=context, conf=conf)
-    router: Any = None
+    router: Any = SimpleNamespace(decides=False)
     sink: Any = None
     job = LoadJob(
         spark,

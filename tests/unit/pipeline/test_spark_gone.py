@@ -48,7 +48,7 @@ def refuse(*_args, **_options):
 
 def load_job(call) -> LoadJob:
     spark: Any = SimpleNamespace(sparkContext=Context(call), conf={})
-    plan: Any = None
+    plan: Any = SimpleNamespace(codec="binlog", router=SimpleNamespace(decides=False))
     sink: Any = None
     return LoadJob(spark, name="shop/orders", plan=plan, sink=sink, rows_per_task=10)
 

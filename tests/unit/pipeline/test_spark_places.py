@@ -63,8 +63,9 @@ def job_whose_tasks_report(monkeypatch, *reports) -> LoadJob:
     conf = SimpleNamespace(get=lambda _name, default: default)
     spark: Any = SimpleNamespace(sparkContext=Context(), conf=conf)
     nothing: Any = None
+    plan: Any = SimpleNamespace(codec="binlog", router=SimpleNamespace(decides=False))
     monkeypatch.setattr(job_module, "replace", lambda value, **_: value)
-    job = LoadJob(spark, name="shop/orders", plan=nothing, sink=nothing, rows_per_task=10)
+    job = LoadJob(spark, name="shop/orders", plan=plan, sink=nothing, rows_per_task=10)
     monkeypatch.setattr(job, "_run_alone", lambda *_: list(reports))
     return job
 
