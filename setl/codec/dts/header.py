@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 from setl.codec.dts.middle import operation_at, source_end
@@ -177,9 +176,18 @@ class DtsHeaderReader:
         if name is None or (self._logical_names and _TABLE_TAG_BYTES in value):
             return None
         if not position.timestamp:
-            position = replace(position, timestamp=int(before.timestamp))
-        entry = Entry(EntryKind.ROWS, position, before.timestamp, *name, "", 1, value)
-        self.boundary, self._before, self._same = None, entry, same._replace(table=table)
+            position = KafkaPosition(
+                position.topic,
+                position.partition,
+                position.offset,
+                int(before.timestamp),
+                position.record,
+                position.origin,
+            )
+        schema, table_name = name
+        entry = Entry(EntryKind.ROWS, position, before.timestamp, schema, table_name, "", 1, value)
+        self.boundary, self._before = None, entry
+        self._same = _Same(same.seconds, same.origin, table)
         self._rows += 1
         return entry
 
