@@ -7,12 +7,12 @@ one daemon forks. Everything else counts as the process itself, the driver.
 from __future__ import annotations
 
 import os
-import threading
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from pathlib import Path
-from types import TracebackType
-from typing import NamedTuple, Self
+from typing import NamedTuple
+
+from tests.bench.sampling import Sampler
 
 _TICK = os.sysconf("SC_CLK_TCK")
 _PAGE = os.sysconf("SC_PAGE_SIZE")
@@ -40,7 +40,7 @@ def cpu_by_role(roots: Mapping[str, int]) -> dict[str, float]:
     return _totals(roots)[0]
 
 
-class PeakMemory:
+class PeakMemory(Sampler):
     """Samples resident bytes by role while it is entered.
 
     Pages that forked workers share count for each of them.
@@ -51,31 +51,12 @@ class PeakMemory:
 
     def __init__(self, roots: Mapping[str, int]) -> None:
         """Sample nothing yet; `roots` as for `cpu_by_role`."""
+        super().__init__("peak-memory", self._sample, _SAMPLE_SECONDS)
         self.peak: Counter[str] = Counter()
         self._roots = roots
-        self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._watch, name="peak-memory", daemon=True)
 
-    def __enter__(self) -> Self:
-        """Begin."""
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """End, with a last sample."""
-        self._stopping.set()
-        self._thread.join()
-
-    def _watch(self) -> None:
-        stopping = False
-        while not stopping:
-            stopping = self._stopping.wait(_SAMPLE_SECONDS)
-            self.peak |= _totals(self._roots)[1]  # the larger of each
+    def _sample(self) -> None:
+        self.peak |= _totals(self._roots)[1]  # the larger of each
 
 
 def _totals(roots: Mapping[str, int]) -> tuple[dict[str, float], Counter[str]]:

@@ -11,13 +11,13 @@ later change did. Changes of rows that came and went without ever being seen are
 
 from __future__ import annotations
 
-import threading
 import time
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
+from pymysql.connections import Connection
 from pymysqlreplication import BinLogStreamReader
 from pymysqlreplication.event import XidEvent
 from pymysqlreplication.row_event import DeleteRowsEvent, UpdateRowsEvent, WriteRowsEvent
@@ -25,6 +25,7 @@ from pymysqlreplication.row_event import DeleteRowsEvent, UpdateRowsEvent, Write
 from setl.model.change import Op
 from setl_embedded import MariaDb
 from tests.bench.many_tables_workload import ORDERS, SCHEMA, Change, Row
+from tests.bench.sampling import Sampler
 from tests.bench.servers import mysql_settings
 from tests.bench.workloads import Position, position
 
@@ -48,22 +49,21 @@ class Commit(NamedTuple):
     parents: dict[Key, int]
 
 
-class CommitLog:
+class CommitLog(Sampler):
     """Notes how the target's binlog grows; a context manager around the run of a consumer."""
 
     def __init__(self, target: MariaDb) -> None:
         """Note nothing yet."""
+        super().__init__("commit-log", self._note, _LOOK_SECONDS)
         self._target = target
+        self._connection: Connection[Any] | None = None
         self._grown: list[tuple[Position, float]] = []
-        self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._watch, name="commit-log", daemon=True)
 
     def __enter__(self) -> Self:
         """Begin; what is committed from now on counts."""
-        with self._target.connect() as connection:
-            self._grown.append((position(connection), time.monotonic()))
-        self._thread.start()
-        return self
+        self._connection = self._target.connect()
+        self._note()
+        return super().__enter__()
 
     def __exit__(
         self,
@@ -72,17 +72,15 @@ class CommitLog:
         trace: TracebackType | None,
     ) -> None:
         """End; everything committed until now is noted."""
-        self._stopping.set()
-        self._thread.join()
+        super().__exit__(kind, error, trace)
+        if self._connection is not None:
+            self._connection.close()
 
-    def _watch(self) -> None:
-        with self._target.connect() as connection:
-            stopping = False
-            while not stopping:
-                stopping = self._stopping.wait(_LOOK_SECONDS)
-                place = position(connection)
-                if place != self._grown[-1][0]:
-                    self._grown.append((place, time.monotonic()))
+    def _note(self) -> None:
+        if self._connection is not None:
+            place = position(self._connection)
+            if not self._grown or place != self._grown[-1][0]:
+                self._grown.append((place, time.monotonic()))
 
     def commits(self) -> Iterator[Commit]:
         """The transactions on tables of the workload, in their order; once it has ended."""
