@@ -5,6 +5,9 @@ and at every row that waits. In a node that has a backlog this took 0.2 s each t
 a second at worst, and all threads stood still meanwhile. Spark's daemon calls `gc.collect` after
 every task of a worker that it keeps, which took 45 ms of CPU with Spark, pyarrow and setl loaded.
 
+What was read ahead can hang together by an error that ended it, with all its bytes; so whoever
+gives that up says so (`collect`).
+
 Objects that live as long as the process can be left out. Rows are many small tuples without
 cycles, which go as soon as nobody refers to them; so there is little to find among the others, and
 it can be looked for less often.
@@ -34,3 +37,11 @@ def keep_what_is_loaded() -> None:
     gc.collect()  # a cycle that is garbage already would never be freed
     gc.freeze()
     gc.set_threshold(_YOUNG, _MIDDLE, _OLD)
+
+
+def collect() -> None:
+    """Free what was given up and may hang together: it would be looked for too late otherwise.
+
+    How often garbage is looked for depends on the number of objects, whatever bytes they hold.
+    """
+    gc.collect()

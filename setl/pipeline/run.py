@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import replace
 
-from setl import failpoints
+from setl import failpoints, garbage
 from setl.clock import Clock
 from setl.errors import FencedError, SetlError, TransientError
 from setl.log import fields
@@ -171,6 +171,8 @@ class PipelineRun:
         self._interrupted.clear()
         parts, asked = self._parts, self._rollbacks
         self._rollbacks = []
+        if asked or self._backoff.failures:
+            garbage.collect()  # what was read ahead, before as much is read again
         self._progress.at_stage(Stage.TAKE_OVER)
         if not self._backoff.failures:
             self._progress.enter(RunState.TAKING)

@@ -1,7 +1,9 @@
 """A run with scripted parts: order of fence, checkpoint, load and ack, and what errors do."""
 
+import gc
 import threading
 import time
+import weakref
 from types import SimpleNamespace
 from typing import Any
 
@@ -296,6 +298,25 @@ def test_a_transient_error_rolls_everything_unacked_back_and_loads_it_again(begu
     assert bench.error is None
     assert bench.job.applied == [24, 34, 64, 74]
     assert bench.source.opened == [4, 44]
+    assert bench.progress.figures().retries == 1
+
+
+def test_what_is_rolled_back_is_freed_before_it_is_read_again_even_if_it_hangs_together(begun):
+    class KnottedError(TransientError):
+        pass
+
+    bench = begun([*TWO, *transaction(44, 2)], batch_rows=2)
+    bench.job.failures = [None, KnottedError("the target went away")]
+    bench.job.failures[1].itself = bench.job.failures[1]
+    held = weakref.ref(bench.job.failures[1])
+    gc.disable()
+    try:
+        bench.start()
+        eventually(lambda: bench.store.stored.resume.offset == 84, 10)
+        assert held() is None
+    finally:
+        gc.enable()
+    bench.finish()
     assert bench.progress.figures().retries == 1
 
 
