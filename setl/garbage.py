@@ -24,19 +24,24 @@ _YOUNG, _MIDDLE, _OLD = 50_000, 20, 50
 _kept: list[bool] = []
 
 
-def keep_what_is_loaded() -> None:
-    """Leave what this process holds now out of all garbage collection to come, and collect rarely.
+def keep_what_is_loaded(*, collect_rarely: bool = False) -> None:
+    """Leave what this process holds now out of all garbage collection to come.
 
     To be called when modules are imported and sessions stand: by a node that is warm, and by each
     task of a worker. Only the first call of a process does anything, so that what is made later
     is still collected.
+
+    Args:
+        collect_rarely: also look less often for garbage among what is made later. Not for a node:
+            what it holds of its JVM's objects, with all their bytes, hangs together in Python.
     """
     if _kept:
         return
     _kept.append(True)
     gc.collect()  # a cycle that is garbage already would never be freed
     gc.freeze()
-    gc.set_threshold(_YOUNG, _MIDDLE, _OLD)
+    if collect_rarely:
+        gc.set_threshold(_YOUNG, _MIDDLE, _OLD)
 
 
 def collect() -> None:

@@ -87,6 +87,10 @@ _ON_CLUSTERS = {
 # over minutes, with Spark SQL expressions too; over days it was not.
 _QUICK = "-XX:TieredStopAtLevel=1"
 
+# A JVM that has run out of memory lives on without the thread that did, and jobs hang for ever. One
+# that ends is noticed, and others take over.
+_ENDS = "-XX:+ExitOnOutOfMemoryError"
+
 _REQUIRED = {
     "spark.speculation": "false",  # a second copy of a load task would write twice (I15)
     # Nor may Spark begin a stage anew by itself, in which tasks of the old one may still write.
@@ -114,13 +118,13 @@ def start_session(settings: SparkSettings) -> SparkSession:
         conf[_IDLE_WORKERS] = str(max(8, 2 * (os.cpu_count() or 1)))
     else:
         conf |= _ON_CLUSTERS
-        conf["spark.executor.extraJavaOptions"] = _QUICK
+        conf["spark.executor.extraJavaOptions"] = f"{_QUICK} {_ENDS}"
     if settings.archives:
         # YARN has always had a setting of its own for them.
         name = "spark.yarn.dist.archives" if settings.master == "yarn" else "spark.archives"
         conf[name] = ",".join(settings.archives)
     log4j = Path(__file__).with_name("log4j2.properties").as_uri()
-    conf["spark.driver.extraJavaOptions"] = f"-Dlog4j2.configurationFile={log4j} {_QUICK}"
+    conf["spark.driver.extraJavaOptions"] = f"-Dlog4j2.configurationFile={log4j} {_QUICK} {_ENDS}"
     for name, value in {**conf, **settings.conf, **_REQUIRED}.items():
         builder = builder.config(name, value)
     session = builder.getOrCreate()

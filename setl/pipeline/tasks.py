@@ -69,7 +69,7 @@ def load(
     """Second stage: merge the shares of this task's keys and write them."""
     task = TaskContext.get()
     if task is not None:
-        keep_what_is_loaded()
+        keep_what_is_loaded(collect_rarely=True)
     report = _load(settings, ticket, slot, shares)
     return report if task is None else replace(report, repeated=task.attemptNumber() > 0)
 
@@ -146,5 +146,5 @@ def _settle(
 
 def deal_stretch(plan: TransformPlan, items: bytes, buckets: int) -> Dealt:
     """First stage: see `deal`."""
-    keep_what_is_loaded()
+    keep_what_is_loaded(collect_rarely=True)
     return deal(plan, items, buckets)

@@ -38,7 +38,7 @@ def warm(spark: SparkSession) -> Rehearsal:
         for module in _TASK_MODULES:
             importlib.import_module(module)
         # Otherwise each worker's first load would do it, in a tenth of a second.
-        keep_what_is_loaded()
+        keep_what_is_loaded(collect_rarely=True)
         return part
 
     rehearsal = Rehearsal(spark)

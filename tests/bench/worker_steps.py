@@ -58,7 +58,7 @@ class Load(NamedTuple):
 @click.option("--events", "folder", type=click.Path(path_type=Path), help="Where events are kept.")
 def main(rows: int, load: int, tasks: int, rounds: int, single: bool, folder: Path | None) -> None:
     """Measure Transform and the text of statements, without servers."""
-    keep_what_is_loaded()
+    keep_what_is_loaded(collect_rarely=True)
     folder = folder or Path(tempfile.gettempdir()) / "setl-worker-steps"
     table = Table("CPU-µs a row", *_STEPS, "sum")
     for workload in (inserts(rows), updates(rows), mixed(rows), wide(rows // 5)):

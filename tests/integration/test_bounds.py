@@ -161,7 +161,8 @@ def test_a_target_that_hangs_or_is_down_holds_the_source_back(channel, target):
         figures = eventually(lambda: held_back(channel), 120)
         assert BUFFER / 2 < figures["buffered_bytes"] <= BUFFER == figures["buffer_bytes"]
         before = channel.look()[1]["driver"]
-        channel.insert(MILLION)
+        for _ in (1, 2):
+            channel.insert(MILLION)
         target.pause()
         try:
             ends = time.monotonic() + DOWN_SECONDS
@@ -169,9 +170,9 @@ def test_a_target_that_hangs_or_is_down_holds_the_source_back(channel, target):
         finally:
             target.resume()
     # 32 MiB are read ahead on the connection and as many of a transaction kept for its end, beside
-    # the buffer and what Python needs for them. The rows alone are 110 MB and more.
+    # the buffer and what Python needs for them. The rows alone are 220 MB and more.
     held = [s[1] for s in seen]
-    assert max(held) - before < 100 * MIB, "it has read on"
+    assert max(held) - before < 128 * MIB, "it has read on"
     late = len(held) * 3 // 4
     assert max(held[late:]) - max(held[:late]) < 8 * MIB, "it reads on"
     assert max(s[3] for s in seen) <= BUFFER
