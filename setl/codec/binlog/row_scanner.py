@@ -10,14 +10,13 @@ from typing import Any, Final, Self
 from setl.codec.binlog.column_reading import DAMAGED
 from setl.codec.binlog.event import CHECKSUM_BYTES
 from setl.codec.binlog.row_code import ColumnCode, images_text, scan_text
-from setl.codec.binlog.runs import records_of
+from setl.codec.binlog.runs import PLACES, records_of
 from setl.codec.scanning import Scanned
 from setl.model.change import Row
 from setl.model.schema import RowSchema
 
 _MOST_COLUMNS: Final = 500
 _TEXTS_KEPT: Final = 1024
-_MASK: Final = 0xFFFF_FFFF  # places in a file have 32 bits in the event, and may wrap
 
 _Scan = Callable[[bytes, int, int], tuple[list[Any], list[Row | int | None], list[int], int, int]]
 
@@ -61,13 +60,13 @@ class TableScanner:
             last = _last_end(payload)
         if ends[0] == last:
             return Scanned(keys, rows, [version] * len(keys), reached)
-        return Scanned(keys, rows, [version - (last - end & _MASK) for end in ends], reached)
+        return Scanned(keys, rows, [version - (last - end & PLACES) for end in ends], reached)
 
 
 def _last_end(payload: bytes) -> int:
     """Where in the file the last event of a payload ends, as its header says."""
     older, first = records_of(payload)[0]
-    return int.from_bytes(first[13:17], "little") + older & _MASK
+    return int.from_bytes(first[13:17], "little") + older & PLACES
 
 
 @lru_cache(maxsize=_TEXTS_KEPT)

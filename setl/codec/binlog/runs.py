@@ -34,7 +34,9 @@ _SIZE_AND_END: Final = Struct("<II")
 _SIZE_AT: Final = 9
 _SECONDS: Final = Struct("<I")
 _MOST_AHEAD: Final = 1 << 31  # bytes; an event has 1 GiB at most
-_PLACES: Final = 0xFFFF_FFFF  # places in a file have 32 bits in an event, and may wrap
+
+PLACES: Final = 0xFFFF_FFFF
+"""Places in a file have 32 bits in an event, and may wrap."""
 
 
 def records_of(payload: bytes) -> Sequence[tuple[int, bytes]]:
@@ -59,7 +61,7 @@ def records_of(payload: bytes) -> Sequence[tuple[int, bytes]]:
     if at < total:
         found.append((found[-1][0], payload[at:]))
     last = found[-1][0]
-    return [(last - end & _PLACES, event) for end, event in found]
+    return [(last - end & PLACES, event) for end, event in found]
 
 
 def tells_its_place(payload: bytes, offset: int) -> bool:
@@ -71,7 +73,7 @@ def tells_its_place(payload: bytes, offset: int) -> bool:
         return False
     size, end = _SIZE_AND_END.unpack_from(payload, _SIZE_AT)
     return HEADER_BYTES <= size < len(payload) or (
-        size == len(payload) and end == offset & _PLACES and may_join(payload)
+        size == len(payload) and end == offset & PLACES and may_join(payload)
     )
 
 
@@ -165,5 +167,5 @@ def offset_behind(offset: int, end: int) -> int:
     Events that a server leaves out make holes, so the sizes of those that come do not add up. A
     place further off than any event is long lies before `offset`: files that were begun anew.
     """
-    ahead = end - offset & _PLACES
+    ahead = end - offset & PLACES
     return offset + ahead if ahead < _MOST_AHEAD else end

@@ -79,15 +79,7 @@ def read_header(value: bytes, position: KafkaPosition, *, logical_names: bool = 
         return _unreadable(value, position, error)
     if len(value) <= MOCK_BYTES and not is_whole_record(value):
         return _heartbeat(position, 0)
-    if not position.timestamp:
-        position = KafkaPosition(
-            position.topic,
-            position.partition,
-            position.offset,
-            seconds,
-            position.record,
-            position.origin,
-        )
+    position = _timed(position, seconds)
     if operation in _ROWS:
         if not name:
             raise _malformed(position, f"a record of operation {operation} names no table")
@@ -160,30 +152,17 @@ class DtsHeaderReader:
         Only of a table that is known. None for anything else, which has to be read.
         """
         same, before = self._same, self._before
-        if same is None or before is None or len(value) <= MOCK_BYTES:
+        at = self._table_at(value)
+        if same is None or before is None or value[at : at + 1] != _NAMED:
             return None
         try:
-            at = places_end(value, 0, same.seconds)
-            if not value.startswith(same.origin, at):
-                return None
-            at += len(same.origin)
-            if value[at : at + 1] not in _CHANGES or value[at + 1 : at + 2] != _NAMED:
-                return None
-            table = value[at + 1 : extent_at(value, at + 2)[1]]
+            table = value[at : extent_at(value, at + 1)[1]]
         except MISREADS:
             return None
         name = self._tables.get(table)
-        if name is None or (self._logical_names and _TABLE_TAG_BYTES in value):
+        if name is None:
             return None
-        if not position.timestamp:
-            position = KafkaPosition(
-                position.topic,
-                position.partition,
-                position.offset,
-                int(before.timestamp),
-                position.record,
-                position.origin,
-            )
+        position = _timed(position, int(before.timestamp))
         schema, table_name = name
         entry = Entry(EntryKind.ROWS, position, before.timestamp, schema, table_name, "", 1, value)
         self.boundary, self._before = None, entry
@@ -203,7 +182,7 @@ class DtsHeaderReader:
             self._rows += 1
             if not entry.statement:
                 self._same = same = _same(value)
-                if same is not None and not (self._logical_names and _TABLE_TAG_BYTES in value):
+                if same is not None and not self._may_be_logical(value):
                     if len(self._tables) >= _NAMES_KEPT:
                         self._tables.clear()
                     self._tables[same.table] = entry.schema, entry.table
@@ -226,23 +205,34 @@ class DtsHeaderReader:
         the entry of the record before need not read another one. Else nothing is changed: `read`
         has to say what it is. Rows of full loads, and of tables with logical names, never do.
         """
-        same = self._same
-        if same is None or len(value) <= MOCK_BYTES:
-            return False
-        seconds, origin, table = same
-        try:
-            at = places_end(value, 0, seconds)
-        except MISREADS:
-            return False
-        if not value.startswith(origin, at):
-            return False
-        at += len(origin)
-        if value[at : at + 1] not in _CHANGES or not value.startswith(table, at + 1):
-            return False
-        if self._logical_names and _TABLE_TAG_BYTES in value:
+        at = self._table_at(value)
+        if self._same is None or at < 0 or not value.startswith(self._same.table, at):
             return False
         self._rows += 1
         return True
+
+    def _table_at(self, value: bytes) -> int:
+        """Where a record names its table, if it is a change of the transaction of the row before.
+
+        -1 if it is anything else, of another second, or may be of a table with a logical name.
+        """
+        same = self._same
+        if same is None or len(value) <= MOCK_BYTES:
+            return -1
+        try:
+            at = places_end(value, 0, same.seconds)
+        except MISREADS:
+            return -1
+        if not value.startswith(same.origin, at):
+            return -1
+        at += len(same.origin)
+        if value[at : at + 1] not in _CHANGES or self._may_be_logical(value):
+            return -1
+        return at + 1
+
+    def _may_be_logical(self, value: bytes) -> bool:
+        """Whether a row may be of a table with a logical name: a value may hold the tag's, too."""
+        return self._logical_names and _TABLE_TAG_BYTES in value
 
     def _full_load(self, entry: Entry, *, loaded: bool) -> None:
         """Take in the first or a further row of a full load, or what follows the last one."""
@@ -281,6 +271,20 @@ def _same(value: bytes) -> _Same | None:
     except MISREADS:
         return None
     return _Same(seconds_of(value), value[begin:operation], value[operation + 1 : end])
+
+
+def _timed(position: KafkaPosition, seconds: int) -> KafkaPosition:
+    """The position, with a record's own time if it has none."""
+    if position.timestamp:
+        return position
+    return KafkaPosition(
+        position.topic,
+        position.partition,
+        position.offset,
+        seconds,
+        position.record,
+        position.origin,
+    )
 
 
 def _together(entry: Entry) -> int:
