@@ -53,16 +53,16 @@ class Sorting:
 
     def routes(self, name: tuple[str, str], routes: Iterable[Route]) -> SortedRoutes:
         """Sort the routes of a table."""
-        sorted_out = SortedRoutes((), [])
         plain: list[int] = []
+        evaluated: list[TableRoute] = []
         for route in routes:
             if route.expressions or route.where:
                 place = (route.index, *name)
                 self._evaluated(place, route)
-                sorted_out.evaluated.append(place)
+                evaluated.append(place)
             else:
                 plain.append(route.index)
-        return sorted_out._replace(plain=tuple(plain))
+        return SortedRoutes(tuple(plain), evaluated)
 
     def work(self, rows: Sequence[RoutedRows], generation: int) -> LoadWork:
         """The work of a load; entries of one table stay in source order.
