@@ -14,7 +14,6 @@ from __future__ import annotations
 import time
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
-from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 from pymysql.connections import Connection
@@ -65,14 +64,9 @@ class CommitLog(Sampler):
         self._note()
         return super().__enter__()
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         """End; everything committed until now is noted."""
-        super().__exit__(kind, error, trace)
+        super().__exit__(*error)
         if self._connection is not None:
             self._connection.close()
 
