@@ -1,9 +1,11 @@
 """``python -m tests.bench.dts_steps``: what a DTS record costs on its way, step by step.
 
-The records are those that a relay writes of the workloads W1 (inserts) and W2 (updates, both
-images), packed as a broker stores them; no server runs. Figures are CPU-µs for one row change, and
-are for comparing within one run: the best of several rounds. `compact` is what a task
-does; `decode` is no step of its own, but what it costs to decode every image.
+The records are those that a relay writes of the workloads W1 (inserts), W2 (updates, both images)
+and W3 (small transactions over three tables), packed as a broker stores them; no server runs.
+Figures are CPU-µs for one row change, and
+are for comparing within one run: the best of several rounds. `sort` makes work items of entries;
+`compact` is what a task does; `decode` is no step of its own, but what it costs to decode every
+image.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from random import Random
 from types import SimpleNamespace
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import click
 from kafka.consumer.fetcher import Fetcher  # pyright: ignore[reportMissingTypeStubs]
@@ -33,6 +35,7 @@ from setl.codec.dts.rows import DtsRowCodec
 from setl.codec.dts.table_form import TableForm
 from setl.config.channel import DtsSource, Pipeline
 from setl.config.routing import Router
+from setl.extract.extractor import RoutedRows
 from setl.kafka.aborted import heed_ends
 from setl.kafka.unpacking import unpack_fast
 from setl.model.change import DecodedRows, Op, Row
@@ -40,11 +43,13 @@ from setl.model.checkpoint import Checkpoint
 from setl.model.entry import Entry, EntryKind
 from setl.model.position import BinlogPosition, KafkaPosition
 from setl.model.schema import Column, Kind, RowSchema
+from setl.pipeline.sorting import Sorting
 from setl.select.batching import BatchAssembler, BatchSettings
 from setl.select.kafka_dts import DtsKafkaSource
 from setl.transform.work import TransformPlan, WorkItem, compact
 
 _PARTITION: Final = TopicPartition("bench", 0)
+_TABLES: Final = 3  # of W3
 _TIME: Final = "%Y-%m-%d %H:%M:%S.%f"
 _LOAD: Final = 10_000  # rows that one task has of a load
 _READ: Final = 4096  # records of one read, as Select asks for them
@@ -62,41 +67,49 @@ _COLUMNS: Final = (
 )
 
 
+class _Change(NamedTuple):
+    """A change of one row; `table` is a number below `_TABLES`."""
+
+    op: Op
+    before: Row | None
+    after: Row | None
+    table: int = 0
+
+
 class _Stream:
     """Records as a relay writes them, in batches as a broker stores them."""
 
     def __init__(self, transaction_rows: int) -> None:
-        schema = RowSchema("bench", "t", tuple(c for c, _ in _COLUMNS), (0,))
-        self._form = TableForm(schema, [wire for _, wire in _COLUMNS])
+        columns, wires = tuple(c for c, _ in _COLUMNS), [wire for _, wire in _COLUMNS]
+        self._forms = [
+            TableForm(RowSchema("bench", f"t{n}", columns, (0,)), wires) for n in range(_TABLES)
+        ]
         self._writer = DtsRecordWriter("10.11.6-MariaDB")
         self._size = transaction_rows
         self.batches: list[bytes] = []
         self._offset = 0
         self._builder: Any = None
 
-    def write(self, images: list[tuple[Row | None, Row | None]], op: Op) -> None:
-        for number, first in enumerate(range(0, len(images), self._size), 1):
-            self._transaction(number, op, images[first : first + self._size])
+    def write(self, changes: list[_Change]) -> None:
+        for number, first in enumerate(range(0, len(changes), self._size), 1):
+            self._transaction(number, changes[first : first + self._size])
         self._close()
 
-    def _transaction(
-        self, number: int, op: Op, images: list[tuple[Row | None, Row | None]]
-    ) -> None:
+    def _transaction(self, number: int, changes: list[_Change]) -> None:
         begin = BinlogPosition("mariadb-bin.000001", number * 100_000)
         facts = TransactionFacts(begin, 1_790_000_000_000, f"0-1-{number}", 55, 9)
         place = RelayTransaction(1, begin.file, begin.offset, "1", 1, 1_700_000_000, facts.gtid)
         records = self._writer.transaction(facts)
         ident, seconds = (1 << 40) + begin.offset, 1_790_000_000
         self._append(records.begin(ident, seconds=seconds, position=begin), place, 0)
-        for i, image in enumerate(images, 1):
-            changes = DecodedRows(self._form.schema, op, [image])
+        for i, change in enumerate(changes, 1):
+            form = self._forms[change.table]
+            rows = DecodedRows(form.schema, change.op, [(change.before, change.after)])
             here = BinlogPosition(begin.file, begin.offset + 100 * i)
-            made = records.rows(
-                self._form, changes, first_id=ident + i, seconds=seconds, position=here
-            )
+            made = records.rows(form, rows, first_id=ident + i, seconds=seconds, position=here)
             self._append(made[0], place, 100 * i)
-        end = BinlogPosition(begin.file, begin.offset + 100 * len(images) + 50)
-        commit = records.commit(ident + len(images), seconds=seconds, position=end)
+        end = BinlogPosition(begin.file, begin.offset + 100 * len(changes) + 50)
+        commit = records.commit(ident + len(changes), seconds=seconds, position=end)
         self._append(commit, place, LAST)
 
     def _append(self, value: bytes, transaction: RelayTransaction, ordinal: int) -> None:
@@ -132,22 +145,38 @@ def _row(random: Random, number: int) -> Row:
     )
 
 
+def _update(random: Random, rows: list[Row], table: int = 0) -> _Change:
+    number = random.randrange(len(rows))
+    before = rows[number]
+    after = rows[number] = (*before[:3], *_row(random, 0)[3:])
+    return _Change(Op.UPDATE, before, after, table)
+
+
+def _mixed(random: Random, tables: list[list[Row]], number: int) -> _Change:
+    table, choice = random.randrange(_TABLES), random.random()
+    rows = tables[table]
+    if choice < 0.6:
+        return _update(random, rows, table)
+    if choice < 0.85:
+        rows.append(_row(random, number))
+        return _Change(Op.INSERT, None, rows[-1], table)
+    return _Change(Op.DELETE, rows.pop(random.randrange(len(rows))), None, table)
+
+
 def _written(workload: str, count: int) -> list[bytes]:
     """Record batches of the workload, as the answers of a broker that have them."""
     random = Random(1)
     if workload == "w1":
         stream = _Stream(1_000)
-        stream.write([(None, _row(random, n)) for n in range(count)], Op.INSERT)
-    else:
+        stream.write([_Change(Op.INSERT, None, _row(random, n)) for n in range(count)])
+    elif workload == "w2":
         stream = _Stream(100)
         rows = [_row(random, n) for n in range(2_000)]
-        images: list[tuple[Row | None, Row | None]] = []
-        for _ in range(count):
-            number = random.randrange(len(rows))
-            after = (*rows[number][:3], *_row(random, number)[3:])
-            images.append((rows[number], after))
-            rows[number] = after
-        stream.write(images, Op.UPDATE)
+        stream.write([_update(random, rows) for _ in range(count)])
+    else:
+        stream = _Stream(20)
+        tables = [[_row(random, n) for n in range(2_000)] for _ in range(_TABLES)]
+        stream.write([_mixed(random, tables, n) for n in range(2_000, 2_000 + count)])
     answers, size = [b""], 1024 * 1024
     for batch in stream.batches:
         if len(answers[-1]) > size:
@@ -237,10 +266,15 @@ def _plan() -> TransformPlan:
         "dts",
         Router(
             Pipeline.model_validate(
-                {"name": "b", "source": source, "target": there, "tables": [{"from": "bench.t"}]}
+                {"name": "b", "source": source, "target": there, "tables": [{"from": "bench.*"}]}
             )
         ),
     )
+
+
+def _loads(entries: list[Entry], size: int) -> Iterator[list[Entry]]:
+    for first in range(0, len(entries), size):
+        yield entries[first : first + size]
 
 
 def steps(workload: str, count: int, rounds: int) -> dict[str, float]:
@@ -251,26 +285,33 @@ def steps(workload: str, count: int, rounds: int) -> dict[str, float]:
     records = [e for part in entries for e in part if e.kind is EntryKind.ROWS]
     codec = DtsRowCodec()
 
-    def decode() -> None:
-        for entry in records:
-            for _, value in codec.records(entry.payload):
-                codec.decode(value, ())
-
-    plan = _plan()
+    def sort() -> list[list[WorkItem]]:
+        return [sorting.work(load, 1).plain for load in loads]
 
     def transform() -> None:
-        for first in range(0, len(items), per_load):
-            compact(plan, items[first : first + per_load])
+        for load in items:
+            compact(plan, load)
 
-    items = [
-        WorkItem((0,), e.position.order[1], (), e.payload, (e.schema, e.table)) for e in records
+    def decode() -> None:
+        for load in items:
+            for item in load:
+                for _, value in codec.records(item.payload):
+                    codec.decode(value, ())
+
+    plan = _plan()
+    sorting = Sorting(plan, lambda *_: None)
+    per_load = max(1, len(records) * _LOAD // count)
+    loads = [
+        [RoutedRows(entry, plan.router.route(entry.schema, entry.table)) for entry in part]
+        for part in _loads(records, per_load)
     ]
-    per_load = max(1, len(items) * _LOAD // count)
+    items = sort()
     decode()
     spent = {
         "unpack": _measured(rounds, lambda: sum(map(len, _unpacked(answers)))),
         "entries": _measured(rounds, lambda: sum(map(len, _entries(unpacked)))),
         "batches": _measured(rounds, lambda: _assemble(entries)),
+        "sort": _measured(rounds, sort),
         "compact": _measured(rounds, transform),
         "decode": _measured(rounds, decode),
     }
@@ -282,7 +323,7 @@ def steps(workload: str, count: int, rounds: int) -> dict[str, float]:
 @click.option("--rounds", default=5, show_default=True, help="Best of so many.")
 def main(count: int, rounds: int) -> None:
     """Measure what the driver and a task spend on DTS records, without servers."""
-    found = {w: steps(w, count, rounds) for w in ("w1", "w2")}
+    found = {w: steps(w, count, rounds) for w in ("w1", "w2", "w3")}
     table = Table("CPU-µs a row", *found["w1"])
     for name, spent in found.items():
         table.add_row(name, *(f"{microseconds:.2f}" for microseconds in spent.values()))
