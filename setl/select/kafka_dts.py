@@ -28,7 +28,7 @@ from setl.model.entry import Entry, EntryKind
 from setl.model.position import KafkaOrigin, KafkaPosition, Position
 from setl.select.kafka_access import PartitionAccess
 from setl.select.kafka_group import GroupMembership
-from setl.select.kafka_runs import Run
+from setl.select.kafka_runs import NO_RUN, Run
 from setl.select.kafka_search import moved_reason
 from setl.select.relay_repeats import RelayRepeats
 
@@ -78,6 +78,8 @@ class DtsKafkaSource:
         self._next = 0  # offset of the next record
         self._behind: int | None = None
         self._before = 0  # CRC-32 of the record before it that must come first, 0 for none
+        self._last: Entry | None = None  # the last entry since it was opened
+        self._row_time = 0.0  # commit time of the last row
         self._time = 0  # commit time of the last record that had one
         self._origin = KafkaOrigin()
         self._connection: object | None = None
@@ -156,6 +158,7 @@ class DtsKafkaSource:
             self._repeats = RelayRepeats(self._config.topic, self._config.partition)
             self._next = position.offset
             self._behind = None
+            self._last = None
             self._time = position.timestamp
             self._held = None
             self._heard = self._clock.monotonic()
@@ -275,27 +278,23 @@ class DtsKafkaSource:
         )
 
     def _entries(self, records: list[Any]) -> list[Entry]:
-        headers, is_repeat, entries = self._headers, self._repeats.is_repeat, list[Entry]()
-        continues = headers.continues
-        run: Run | None = None
+        is_repeat, table_of_row = self._repeats.is_repeat, self._headers.table_of_row
+        entries, run = list[Entry](), NO_RUN
         try:
             for record in records:
-                if record.headers and is_repeat(record.headers, record.offset):
+                offset, value = record.offset, record.value or b""
+                if record.headers and is_repeat(record.headers, offset):
                     continue
-                value = record.value or b""
-                if run is not None:
-                    if run.has_room and continues(value):
-                        run.add(record.offset, value)
-                        continue
-                    entries.append(self._dated(run.entry()))
-                    run = None
-                entry = headers.read(value, self._position(record.offset, value))
-                if headers.boundary is not None:
-                    entries.append(self._dated(headers.boundary))
-                if entry.kind is EntryKind.ROWS:
-                    run = Run(entry, record.offset)
-                else:
-                    entries.append(self._dated(entry))
+                table = table_of_row(value)
+                if table is None:
+                    self._end(run, entries)
+                    run = NO_RUN
+                    run = self._other(offset, value, entries)
+                    continue
+                if not run.takes(table):
+                    self._end(run, entries)
+                    run = Run(table, self._row_time)
+                run.add(offset, value)
             self._next = records[-1].offset + 1
         except SetlError as error:
             failure = error
@@ -303,18 +302,36 @@ class DtsKafkaSource:
                 failure = FatalError(error.message, hint=error.hint, **error.where)
                 failure.__cause__ = error
             self._held = failure.at(**self._access.where())
-            if not entries and run is None:
+            if not entries and run is NO_RUN:
                 raise self._held from error
-        if run is not None:
-            entries.append(self._dated(run.entry()))
+        self._end(run, entries)
         return entries
 
-    def _position(self, offset: int, value: bytes) -> KafkaPosition:
+    def _other(self, offset: int, value: bytes, entries: list[Entry]) -> Run:
+        """Take in a record of which only reading it tells what it is; gives the run it begins."""
+        entry = self._headers.read(value, self._position(offset, value))
+        if self._headers.boundary and self._last is not None:
+            entries.append(Entry(EntryKind.COMMIT, self._last.position, self._last.timestamp))
+        if entry.kind is EntryKind.ROWS and not entry.statement:
+            self._row_time = entry.timestamp
+            run = Run((entry.schema, entry.table), entry.timestamp)
+            run.add(offset, value)
+            return run
+        self._last = entry = self._dated(entry)
+        entries.append(entry)
+        return NO_RUN
+
+    def _end(self, run: Run, entries: list[Entry]) -> None:
+        """Add what a run holds, if anything; nothing is added to it afterwards."""
+        if run is not NO_RUN:
+            self._time = int(run.timestamp) or self._time
+            self._last = entry = run.entry(self._position(*run.last, self._time))
+            entries.append(entry)
+
+    def _position(self, offset: int, value: bytes, seconds: int = 0) -> KafkaPosition:
         """The place behind a record; without a timestamp, it gets the record's when it is read."""
-        partition = self._partition
-        return KafkaPosition(
-            partition.topic, partition.partition, offset + 1, 0, crc32(value), self._origin
-        )
+        topic, partition = self._partition
+        return KafkaPosition(topic, partition, offset + 1, seconds, crc32(value), self._origin)
 
     def _dated(self, entry: Entry) -> Entry:
         """An entry whose position can be found again by time."""

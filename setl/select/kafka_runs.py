@@ -2,40 +2,53 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from zlib import crc32
+from typing import Final
 
 from setl.codec.dts.runs import MOST_BYTES, MOST_RECORDS, joined
-from setl.model.entry import Entry
+from setl.model.entry import Entry, EntryKind
 from setl.model.position import KafkaPosition
 
 
 class Run:
-    """A rows record, and those that go on with it; see `DtsHeaderReader.continues`."""
+    """A row's record, and those that follow it with rows of the same table, so far none.
 
-    def __init__(self, first: Entry, offset: int) -> None:
-        """Begin with the entry of the first record, which lies at `offset`."""
-        self._first = first
-        self._records = [(offset, first.payload)]
-        self._size = len(first.payload)
+    See `DtsHeaderReader.table_of_row`.
+    """
 
-    @property
-    def has_room(self) -> bool:
-        """Whether another record may be added: entries are what batches are cut between."""
-        return self._size < MOST_BYTES and len(self._records) < MOST_RECORDS
+    __slots__ = ("_records", "_size", "_table", "timestamp")
+
+    def __init__(self, table: tuple[str, str], timestamp: float) -> None:
+        """For rows of a table, by schema and name, that were committed at one time."""
+        self._table = table
+        self.timestamp = timestamp
+        self._records: list[tuple[int, bytes]] = []
+        self._size = 0
+
+    def takes(self, table: tuple[str, str]) -> bool:
+        """Whether a row of a table may be added: entries are what batches are cut between."""
+        return (
+            table == self._table and self._size < MOST_BYTES and len(self._records) < MOST_RECORDS
+        )
 
     def add(self, offset: int, value: bytes) -> None:
-        """The next record goes on with it."""
+        """The next record belongs to it."""
         self._records.append((offset, value))
         self._size += len(value)
 
-    def entry(self) -> Entry:
-        """All of it as one entry, whose position is that of the last record."""
-        first, records = self._first, self._records
-        if len(records) == 1:
-            return first
-        offset, value = records[-1]
-        position = first.position
-        if isinstance(position, KafkaPosition):
-            position = replace(position, offset=offset + 1, record=crc32(value))
-        return first._replace(position=position, rows=len(records), payload=joined(records))
+    @property
+    def last(self) -> tuple[int, bytes]:
+        """Offset and value of the last record."""
+        return self._records[-1]
+
+    def entry(self, position: KafkaPosition) -> Entry:
+        """All of it, at least one record, as one entry at the place behind the last record."""
+        schema, table = self._table
+        records = self._records
+        payload = joined(records)
+        return Entry(
+            EntryKind.ROWS, position, self.timestamp, schema, table, "", len(records), payload
+        )
+
+
+NO_RUN: Final = Run(("", ""), 0.0)
+"""Stands where there is none; never added to, since no row is of a table without a name."""

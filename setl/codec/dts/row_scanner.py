@@ -35,8 +35,9 @@ class TableShape(NamedTuple):
 class DtsRowScanner:
     """A `RowScanner` for records of one table, as long as nothing new is learned of it.
 
-    Of an update the key is read, and the image before it gone over; the image after it is left
-    unread behind its key. So where a value lies otherwise than the schema says, or the bytes are
+    Of an update the keys are read; behind them both images are left unread. The second one is
+    found by the bytes between the two, as long as these are in no value as well, so the first
+    image is seldom gone over. Where a value lies otherwise than the schema says, or the bytes are
     damaged, `row` finds it.
 
     Attributes:
@@ -54,6 +55,8 @@ class DtsRowScanner:
         self._columns = shape.columns
         self._reads = [column.known_read for column in shape.columns]
         self._origin = self._said = NEVER  # what the last record said, see `middle`
+        # What stands between the images of an update: the end of an array, and another's begin.
+        self._between = b"\0" + shape.listed
         self.forms = forms = [column.form for column in shape.columns]
         single = len(key) == 1
 
@@ -99,7 +102,7 @@ class DtsRowScanner:
                 place += len(self._said)
                 row: Row | int | None = None
                 if op is Op.UPDATE:
-                    before, place = key_and_end(payload, place)
+                    before, place = self._key_before(payload, place, end)
                     key = key_of(payload, place)
                     if key != before:
                         break
@@ -132,6 +135,14 @@ class DtsRowScanner:
         if payload.startswith(MARK) and payload.find(MARK, at, end) >= 0:
             raise ValueError("an image goes on behind the end of its record")
         return row
+
+    def _key_before(self, payload: bytes, at: int, end: int) -> tuple[Any, int]:
+        """The key in the first image of an update, and where the second one begins."""
+        after = payload.find(self._between, at, end) + 1
+        if after and payload.find(self._between, after, end) < 0:
+            # Bytes that occur once are those between the images, which are always there.
+            return self._key(payload, at), after
+        return self._key_and_end(payload, at)
 
     def _enter(self, payload: bytes, at: int) -> int:
         """Remember the origin that a record has behind its places; returns where that ends."""

@@ -257,15 +257,16 @@ def test_what_is_no_run_is_one_record():
         assert list(records_of(value)) == [(0, value)]
 
 
-def test_the_next_record_goes_on_with_the_one_before():
+def test_a_row_like_the_one_before_is_told_by_its_table():
     def goes_on(first, second, *, logical_names=True):
         reader = DtsHeaderReader(logical_names=logical_names)
         reader.read(first, AT)
-        on = reader.continues(second)
-        if on:
+        table = reader.table_of_row(second)
+        if table is not None:
             one, other = (read_header(v, AT, logical_names=logical_names) for v in (first, second))
             assert one._replace(payload=b"") == other._replace(payload=b"")
-        return on
+            assert table == (other.schema, other.table)
+        return table is not None
 
     one = usual("INSERT", 1)
     assert goes_on(one, usual("INSERT", 2, id=2**40, sourcePosition="9@9"))
@@ -289,10 +290,21 @@ def test_the_next_record_goes_on_with_the_one_before():
     assert goes_on(one, logical, logical_names=False)
 
 
+def test_tables_are_told_in_turn_once_they_were_read():
+    reader, items = DtsHeaderReader(), usual("INSERT", 2, name="shop.items")
+    reader.read(usual("INSERT", 1), AT)
+    assert reader.table_of_row(items) is None
+    reader.read(items, AT)
+    for name in ("orders", "items", "orders"):
+        assert reader.table_of_row(usual("DELETE", 3, name=f"shop.{name}")) == ("shop", name)
+    reader.read(record("COMMIT"), AT)
+    assert reader.table_of_row(items) is None  # of which transaction, nobody has said
+
+
 def test_rows_that_go_on_are_counted_and_a_rollback_of_them_is_refused():
     reader = DtsHeaderReader()
     reader.read(usual("INSERT", 1), AT)
-    assert reader.continues(usual("INSERT", 2))
+    assert reader.table_of_row(usual("INSERT", 2))
     with pytest.raises(Exception, match="2 rows"):
         reader.read(record("ROLLBACK"), AT)
 
@@ -344,6 +356,28 @@ def test_a_scanner_stops_before_what_is_out_of_the_ordinary(only_by_hand):
         assert [v for _, v in records_of(left)] == [odd, fine]
     with pytest.raises(AttributeError):  # a table of which nothing is known has no scanner
         scanned(only_by_hand, other)
+
+
+def test_an_update_is_found_whatever_its_values_hold(only_by_hand):
+    columns = [("id", 8), ("b", 252)]
+    between = b"\0\4\4"  # what stands between images of two columns
+
+    def value(number, before, after):
+        images = [
+            [integer(number), branch("BinaryObject", type="BLOB", value=blob)]
+            for blob in (before, after)
+        ]
+        return row_record("UPDATE", columns, before=images[0], after=images[1])
+
+    # Even an image of its own, which looks like the one behind it.
+    whole = value(9, b"x", b"fake")
+    fake = whole[whole.rindex(between) :]
+    for before, after in [(b"", b""), (between, b""), (b"", between), (fake, b"y"), (b"y", fake)]:
+        record_ = value(3, before, after)
+        only_by_hand.decode(record_, ())
+        found, left = scanned(only_by_hand, joined([(1, record_), (2, record_)]))
+        assert [(key, row[1]) for key, row, _ in found] == [(3, after)] * 2
+        assert left == b""
 
 
 def test_a_scanner_takes_no_value_that_would_teach_something(only_by_hand):

@@ -10,7 +10,7 @@ from setl.extract.extractor import Extractor
 from setl.extract.loopback import MarkIdentity
 from setl.model.batch import Batch
 from setl.model.checkpoint import Checkpoint, CheckpointTracker, check_progress
-from setl.model.entry import EntryKind
+from setl.model.entry import Entry, EntryKind
 from setl.model.position import KafkaPosition
 from setl.select.batching import BatchAssembler, BatchSettings
 from setl.transform.compaction import Compactor
@@ -56,8 +56,8 @@ def entries_of(values, first=0):
     reader, entries = DtsHeaderReader(), []
     for offset, value in enumerate(values[first:], first):
         entry = reader.read(value, KafkaPosition("orders", 0, offset + 1))
-        if reader.boundary is not None:
-            entries.append(reader.boundary)
+        if reader.boundary:
+            entries.append(Entry(EntryKind.COMMIT, entries[-1].position, entries[-1].timestamp))
         entries.append(entry)
     return entries
 

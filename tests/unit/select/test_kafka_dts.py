@@ -13,6 +13,7 @@ from setl.config.channel import DtsSource
 from setl.config.connections import kafka_settings
 from setl.errors import ConfigurationError, FatalError, PositionLostError, TransientError
 from setl.kafka.client import consumer_settings, translate
+from setl.model.entry import EntryKind
 from setl.model.position import KafkaOrigin, KafkaPosition
 from setl.select import kafka_access, kafka_runs
 from setl.select.kafka_dts import DtsKafkaSource
@@ -443,6 +444,20 @@ def test_rows_that_follow_each_other_are_one_entry(opened):
     assert entries[1].timestamp == entries[1].position.timestamp == 1_700_000_000
 
 
+def test_what_ends_before_a_full_load_ends_behind_its_last_row(opened):
+    source, consumer = opened
+    rows, loaded = rows_of(1, 2, 3, first=3), rows_of(9, first=6, operation="INIT")
+    for polls in ([together(rows, loaded)], [rows, loaded]):
+        source.open(KafkaPosition("orders", 0, 3))
+        consumer.polls, entries = polls, []
+        while consumer.polls:
+            entries += source.read(10, 1)
+        places = [(e.kind, e.rows, e.position.offset) for e in entries]
+        assert places == [
+            (EntryKind.ROWS, 3, 6), (EntryKind.COMMIT, 0, 6), (EntryKind.ROWS, 1, 7)
+        ]  # fmt: skip
+
+
 def test_a_run_ends_where_it_is_long_enough(opened, monkeypatch):
     source, consumer = opened
     monkeypatch.setattr(kafka_runs, "MOST_RECORDS", 3)
@@ -458,6 +473,16 @@ def test_rows_before_what_is_no_record_are_given_out(opened):
     consumer.polls = [together(rows_of(1, 2, first=3), valued(b"\xff" * 200, first=5))]
     assert [(e.rows, e.position.offset) for e in source.read(10, 1)] == [(2, 5)]
     with pytest.raises(FatalError, match="not a DTS record"):
+        source.read(10, 1)
+
+
+def test_rows_before_a_place_that_nobody_understands_are_given_out(opened):
+    source, consumer = opened
+    answer = rows_of(1, 2, 3, first=3)
+    answer[PARTITION][2].headers = [(HEADER, b"another release")]
+    consumer.polls = [answer]
+    assert [(e.rows, e.position.offset) for e in source.read(10, 1)] == [(2, 5)]
+    with pytest.raises(FatalError, match="not a relay's place"):
         source.read(10, 1)
 
 
