@@ -118,13 +118,14 @@ def start_session(settings: SparkSettings) -> SparkSession:
         conf[_IDLE_WORKERS] = str(max(8, 2 * (os.cpu_count() or 1)))
     else:
         conf |= _ON_CLUSTERS
-        conf["spark.executor.extraJavaOptions"] = f"{_QUICK} {_ENDS}"
+        conf["spark.executor.defaultJavaOptions"] = f"{_QUICK} {_ENDS}"
     if settings.archives:
         # YARN has always had a setting of its own for them.
         name = "spark.yarn.dist.archives" if settings.master == "yarn" else "spark.archives"
         conf[name] = ",".join(settings.archives)
     log4j = Path(__file__).with_name("log4j2.properties").as_uri()
-    conf["spark.driver.extraJavaOptions"] = f"-Dlog4j2.configurationFile={log4j} {_QUICK} {_ENDS}"
+    # Spark puts them before `extraJavaOptions`, which are for whoever starts the node.
+    conf["spark.driver.defaultJavaOptions"] = f"-Dlog4j2.configurationFile={log4j} {_QUICK} {_ENDS}"
     for name, value in {**conf, **settings.conf, **_REQUIRED}.items():
         builder = builder.config(name, value)
     session = builder.getOrCreate()
