@@ -84,6 +84,7 @@ class Campaign:
         self._past = Past()
         self._asked: tuple[str, float] = ("", 0.0)  # a request's id, and when it was first seen
         self._wanted_since: float | None = None
+        self._unclaimed = False
         self._reason = ""
         self._vacant_from: float | None = None
         self._said: Decision | None = None
@@ -170,6 +171,10 @@ class Campaign:
             self._wanted_since = None
         elif self._wanted_since is None:
             self._wanted_since = snapshot.taken
+        if mainstem is not None or contact is not Contact.CONNECTED:
+            self._unclaimed = False
+        elif state in (None, ChannelState.STOP):
+            self._unclaimed = True
         return View(
             now=snapshot.taken,
             contact=contact,
@@ -187,6 +192,7 @@ class Campaign:
             handover=handover,
             asked_at=self._asked[1],
             wanted_since=self._wanted_since or 0.0,
+            unclaimed=self._unclaimed,
         )
 
     def _handover(self, snapshot: Snapshot, mainstem: Mainstem | None) -> Signal | None:

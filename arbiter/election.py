@@ -52,7 +52,8 @@ class ElectionSettings:
     """Rules that an operator may set.
 
     Attributes:
-        takeover_delay: seconds for which a vacancy is left to the previous holder (I5).
+        takeover_delay: seconds for which a vacancy is left to the previous holder (I5). A channel
+            that was stopped meanwhile has none, see `View.unclaimed`.
         turn_delay: seconds by which each further node in the queue (see `arbiter.turns`) waits
             longer than the one before it.
         hold_off: seconds for which a node that gave leadership up does not take it back (I5),
@@ -122,6 +123,8 @@ class View:
         wanted_since: monotonic time at which it first saw that the channel is to run. Queues
             form from then on, or every node's delay would be over when a channel is started,
             and the first that notices would take all its pipelines.
+        unclaimed: whether this node saw the channel stopped since the leadership became vacant,
+            so that no previous holder wants it back.
     """
 
     now: float
@@ -140,6 +143,7 @@ class View:
     handover: Signal | None = None
     asked_at: float = 0.0
     wanted_since: float = 0.0
+    unclaimed: bool = False
 
     @property
     def mine(self) -> bool:
@@ -280,7 +284,9 @@ def _by_the_rules(view: View, turn: int, settings: ElectionSettings) -> Decision
     if past.ending in (Ending.RESIGNED, Ending.RELEASED):
         return _after_giving_up(view, past.ending, settings)
     before = f" after {past.leader}" if past.leader else ""
-    delay = settings.takeover_delay + min(turn, MAX_TURN) * settings.turn_delay
+    delay = min(turn, MAX_TURN) * settings.turn_delay
+    if not view.unclaimed:
+        delay += settings.takeover_delay
     due = max(_vacant_since(view), view.wanted_since) + delay
     if view.now < due:
         queued = f", as number {turn + 1} in the queue," if turn else ""

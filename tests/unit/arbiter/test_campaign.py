@@ -227,9 +227,20 @@ def test_after_a_stop_anybody_may_start(cluster, n1, operator):
     while n1.act() is not Action.IDLE:
         pass
     set_state(operator, ChannelState.START)
-    assert n1.act() is Action.WAIT
-    cluster.advance(0.5)
     assert n1.act() is Action.LEAD
+
+
+def test_a_stop_before_the_last_leadership_shortens_no_wait_after_it(cluster, n1, n2, operator):
+    set_state(operator, ChannelState.STOP)
+    assert n1.act() is n2.act() is Action.IDLE
+    set_state(operator, ChannelState.START)
+    assert n1.act() is Action.LEAD
+    assert n2.act() is Action.FOLLOW
+    n1.link.cut()
+    cluster.advance(10)
+    assert n2.act() is Action.WAIT  # the one that led may be back
+    cluster.advance(0.5)
+    assert n2.act() is Action.LEAD
 
 
 def test_queues_form_when_a_channel_is_started(cluster, n1, n2, operator):
@@ -239,8 +250,7 @@ def test_queues_form_when_a_channel_is_started(cluster, n1, n2, operator):
     cluster.advance(60)
     set_state(operator, ChannelState.START)
     assert n2.act(turn=1) is Action.WAIT
-    assert n1.act() is Action.WAIT
-    cluster.advance(0.5)
+    cluster.advance(RULES.turn_delay - 0.1)
     assert n2.act(turn=1) is Action.WAIT
     assert n1.act() is Action.LEAD
 

@@ -242,6 +242,7 @@ views = st.builds(
     busy=st.booleans(),
     past=pasts,
     spent=st.integers(0, 50),
+    unclaimed=st.booleans(),
 )
 MORE = settings(max_examples=1000, deadline=None)
 
@@ -296,7 +297,8 @@ def test_nobody_campaigns_too_soon(view):
         assert view.now >= view.past.ended_at + RULES.hold_off
     elif view.past.ending not in (Ending.DISCONNECTED, Ending.RENEWED):
         assert view.past.vacant_since is not None
-        assert view.now >= view.past.vacant_since + RULES.takeover_delay
+        delay = 0 if view.unclaimed else RULES.takeover_delay
+        assert view.now >= view.past.vacant_since + delay
 
 
 @MORE
