@@ -328,7 +328,8 @@ def test_abandon_ends_a_wait_of_another_thread(own):
 def test_a_broker_that_goes_and_comes_back(own):
     """What was appended before, during and after is there, in order.
 
-    The embedded broker forgets an open transaction and confirms its commit all the same; that is
+    The embedded broker forgets who wrote what when it stops. It confirms the commit of an open
+    transaction all the same, and may find an idempotent sender's next batch out of order; both are
     noticed, and the relay goes on from what readers see.
     """
     broker, topic = own
@@ -341,10 +342,12 @@ def test_a_broker_that_goes_and_comes_back(own):
     append(log, some[600:])
     back = threading.Timer(1.0, broker.start)
     back.start()
+    failed = False
     try:
         log.settle()
     except TransientError:
-        assert topic.delivery == "transactional"
+        failed = True
+        assert topic.delivery != "one_in_flight"
         places = log.take_over()
         begins = [place.transaction.begin if place else 0 for place in places]
         assert min(begins) >= 298
@@ -355,5 +358,5 @@ def test_a_broker_that_goes_and_comes_back(own):
     for partition in range(PARTITIONS):
         found = topic.read(partition)
         assert without_repeats(found) == of(partition, some)
-        if topic.delivery != "one_in_flight":
+        if topic.delivery == "transactional" or (topic.delivery == "idempotent" and not failed):
             assert found == of(partition, some)
