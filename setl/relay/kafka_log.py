@@ -96,6 +96,8 @@ class KafkaRelayLog:
                 return
             self._doubted = not self._check_connection()
             sender.settle()
+            # The client tells of a lost connection while it waits, so perhaps only now.
+            self._check_connection()
             self._unsettled = False
             self._quiet = self._waiting.complaints.count
         except SetlError as error:
