@@ -28,7 +28,7 @@ from setl.model.entry import Entry, EntryKind
 from setl.model.position import KafkaOrigin, KafkaPosition, Position
 from setl.select.kafka_access import PartitionAccess
 from setl.select.kafka_group import GroupMembership
-from setl.select.kafka_runs import NO_RUN, Run
+from setl.select.kafka_runs import Run
 from setl.select.kafka_search import moved_reason
 from setl.select.relay_repeats import RelayRepeats
 
@@ -279,7 +279,8 @@ class DtsKafkaSource:
 
     def _entries(self, records: list[Any]) -> list[Entry]:
         is_repeat, table_of_row = self._repeats.is_repeat, self._headers.table_of_row
-        entries, run = list[Entry](), NO_RUN
+        entries = list[Entry]()
+        run: Run | None = None
         try:
             for record in records:
                 offset, value = record.offset, record.value or b""
@@ -288,10 +289,10 @@ class DtsKafkaSource:
                 table = table_of_row(value)
                 if table is None:
                     self._end(run, entries)
-                    run = NO_RUN
+                    run = None
                     run = self._other(offset, value, entries)
                     continue
-                if not run.takes(table):
+                if run is None or not run.takes(table):
                     self._end(run, entries)
                     run = Run(table, self._row_time)
                 run.add(offset, value)
@@ -302,13 +303,13 @@ class DtsKafkaSource:
                 failure = FatalError(error.message, hint=error.hint, **error.where)
                 failure.__cause__ = error
             self._held = failure.at(**self._access.where())
-            if not entries and run is NO_RUN:
+            if not entries and run is None:
                 raise self._held from error
         self._end(run, entries)
         return entries
 
-    def _other(self, offset: int, value: bytes, entries: list[Entry]) -> Run:
-        """Take in a record of which only reading it tells what it is; gives the run it begins."""
+    def _other(self, offset: int, value: bytes, entries: list[Entry]) -> Run | None:
+        """Take in a record of which only reading it tells what it is; gives a run it begins."""
         entry = self._headers.read(value, self._position(offset, value))
         if self._headers.boundary and self._last is not None:
             entries.append(Entry(EntryKind.COMMIT, self._last.position, self._last.timestamp))
@@ -319,11 +320,11 @@ class DtsKafkaSource:
             return run
         self._last = entry = self._dated(entry)
         entries.append(entry)
-        return NO_RUN
+        return None
 
-    def _end(self, run: Run, entries: list[Entry]) -> None:
-        """Add what a run holds, if anything; nothing is added to it afterwards."""
-        if run is not NO_RUN:
+    def _end(self, run: Run | None, entries: list[Entry]) -> None:
+        """Add what a run holds, if there is one; nothing is added to it afterwards."""
+        if run is not None:
             self._time = int(run.timestamp) or self._time
             self._last = entry = run.entry(self._position(*run.last, self._time))
             entries.append(entry)

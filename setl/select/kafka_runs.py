@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from setl.codec.dts.runs import MOST_BYTES, MOST_RECORDS, joined
 from setl.model.entry import Entry, EntryKind
 from setl.model.position import KafkaPosition
@@ -48,7 +46,3 @@ class Run:
         return Entry(
             EntryKind.ROWS, position, self.timestamp, schema, table, "", len(records), payload
         )
-
-
-NO_RUN: Final = Run(("", ""), 0.0)
-"""Stands where there is none; never added to, since no row is of a table without a name."""

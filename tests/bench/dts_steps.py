@@ -2,10 +2,9 @@
 
 The records are those that a relay writes of the workloads W1 (inserts), W2 (updates, both images)
 and W3 (small transactions over three tables), packed as a broker stores them; no server runs.
-Figures are CPU-µs for one row change, and
-are for comparing within one run: the best of several rounds. `sort` makes work items of entries;
-`compact` is what a task does; `decode` is no step of its own, but what it costs to decode every
-image.
+Figures are CPU-µs for one row change, and are for comparing within one run: the best of several
+rounds. `sort` makes work items of entries; `compact` is what a task does; `decode` is no step of
+its own, but what it costs to decode every image.
 """
 
 from __future__ import annotations

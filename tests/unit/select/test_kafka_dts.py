@@ -458,6 +458,18 @@ def test_what_ends_before_a_full_load_ends_behind_its_last_row(opened):
         ]  # fmt: skip
 
 
+def test_rows_of_a_table_whose_name_is_empty_are_not_lost(opened):
+    source, consumer = opened
+    rows = valued(*(
+        row_record("INSERT", [("id", 8)], name=".", id=n, after=[integer(n)]) for n in range(4)
+    ), first=3)  # fmt: skip
+    consumer.polls = [{PARTITION: rows[PARTITION][:2]}, {PARTITION: rows[PARTITION][2:]}]
+    entries = [*source.read(10, 1), *source.read(10, 1)]
+    assert [(e.schema, e.table, e.rows, e.position.offset) for e in entries] == [
+        ("", "", 2, 5), ("", "", 2, 7)
+    ]  # fmt: skip
+
+
 def test_a_run_ends_where_it_is_long_enough(opened, monkeypatch):
     source, consumer = opened
     monkeypatch.setattr(kafka_runs, "MOST_RECORDS", 3)
