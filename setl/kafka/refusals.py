@@ -23,6 +23,7 @@ from kafka.net.manager import KafkaConnectionManager  # pyright: ignore[reportMi
 from kafka.net.selector import NetworkSelector  # pyright: ignore[reportMissingTypeStubs]
 
 from setl.errors import ConfigurationError
+from setl.kafka.receiving import receive_fast
 
 # These also come of a connection that was cut in the middle of the handshake.
 _CUT = (ssl.SSLEOFError, ssl.SSLZeroReturnError, ssl.SSLSyscallError)
@@ -55,6 +56,7 @@ class ClientMaker:
         make_client: Any = KafkaNetClient
         net = make_net(**settings)
         manager = make_manager(net, **settings)
+        receive_fast(manager)
         self._failures = _Failures(manager)
         self._client = make_client(net=net, manager=manager, **settings)
         return self._client

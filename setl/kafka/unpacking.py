@@ -1,4 +1,4 @@
-"""Unpacks the records of Kafka's answers in one loop.
+"""Unpacks the records of Kafka's answers, a batch at a time.
 
 kafka-python makes four calls and two objects for a record, and reads each of its numbers by a
 function; that is more than is done with a record here afterwards. What it decides about batches
@@ -10,14 +10,15 @@ Source of the format: https://kafka.apache.org/documentation/#recordbatch, versi
 from __future__ import annotations
 
 from collections.abc import Generator
+from itertools import chain, dropwhile
 from typing import Any, Final
 
-from kafka.consumer.fetcher import ConsumerRecord  # pyright: ignore[reportMissingTypeStubs]
 from kafka.errors import CorruptRecordError
+
+from setl.kafka.record import Record, pack_headers, read_data, read_number
 
 _CURRENT: Final = 2  # version of messages since Kafka 0.11
 _READ_COMMITTED: Final = 1  # what the client is asked to show: nothing that was given up
-_LONGEST: Final = 10  # bytes of a number
 _NONE: Final = 1  # the length -1, as it stands in the bytes
 # A first byte → the number that it alone is; None if more bytes follow.
 _SMALL: Final = tuple([byte >> 1 ^ -(byte & 1) if byte < 0x80 else None for byte in range(256)])
@@ -26,7 +27,7 @@ _new: Final[Any] = _tuple.__new__  # a third of the time of calling the class
 
 
 def unpack_fast(consumer: Any) -> None:
-    """Make a KafkaConsumer unpack records this way; before it reads anything.
+    """Make a KafkaConsumer unpack records this way, to `Record`; before it reads anything.
 
     kafka-python has no way to be told. What is replaced is the class of its fetcher that unpacks
     the records of one answer, see also `setl.kafka.aborted`.
@@ -38,59 +39,61 @@ def unpack_fast(consumer: Any) -> None:
 def fast(base: Any) -> Any:
     """A class like kafka-python's ``PartitionRecords``, faster."""
 
-    def unpacked(
-        self: Any, tp: Any, records: Any, key_deserializer: Any, value_deserializer: Any
-    ) -> Generator[Any]:
-        if key_deserializer is not None or value_deserializer is not None:
-            yield from base._unpack_records(  # noqa: SLF001
-                self, tp, records, key_deserializer, value_deserializer
-            )
-            return
-        last = None
-        while (batch := records.next_batch()) is not None:
-            last = batch
-            if self.check_crcs and not batch.validate_crc():
-                raise CorruptRecordError(
-                    f"a batch of {tp.topic}[{tp.partition}] at offset {batch.base_offset} has"
-                    " another checksum than it says"
-                )
-            if batch.magic != _CURRENT:
-                for record in batch:
-                    if self.check_crcs and not record.validate_crc():
-                        raise CorruptRecordError(
-                            f"the record of {tp.topic}[{tp.partition}] at offset {record.offset}"
-                            " has another checksum than it says"
-                        )
-                    self.next_fetch_offset = record.offset + 1
-                    self.bytes_read += record.size_in_bytes
-                    yield ConsumerRecord(
-                        tp.topic, tp.partition, -1, record.offset, record.timestamp,
-                        record.timestamp_type, record.key, record.value, record.headers,
-                        record.checksum, _size(record.key), _size(record.value), -1,
-                    )  # fmt: skip
+    def start(self: Any, fetch_offset: int, tp: Any, records: Any, **more: Any) -> None:
+        base.__init__(self, fetch_offset, tp, records, **more)
+
+        def is_before(record: Record) -> bool:
+            # A batch is never divided, so the first may begin before the place.
+            return record.offset < fetch_offset
+
+        batches = _batches(self, tp, records)
+        self.record_iterator = dropwhile(is_before, chain.from_iterable(batches))
+
+    def take(self: Any, n: int | None = None) -> list[Record]:
+        taken = base.take(self, n)
+        if taken:
+            # Where reading would go on. Records are unpacked ahead of that; what lies behind the
+            # last one taken, and is shown to nobody, may have been passed already.
+            self.next_fetch_offset = max(self.next_fetch_offset, taken[-1].offset + 1)
+        return taken
+
+    return type("FastRecords", (base,), {"__init__": start, "take": take})
+
+
+def _batches(state: Any, tp: Any, records: Any) -> Generator[list[Record]]:
+    """The records of an answer, a list for each batch.
+
+    Raises:
+        CorruptRecordError: a batch is damaged; the records before that were given out.
+    """
+    last = None
+    while (batch := records.next_batch()) is not None:
+        last = batch
+        where = f"a batch of {tp.topic}[{tp.partition}] at offset {batch.base_offset}"
+        if state.check_crcs and not batch.validate_crc():
+            raise CorruptRecordError(f"{where} has another checksum than it says")
+        if batch.magic == _CURRENT:
+            state.leader_epoch = batch.leader_epoch
+            state.bytes_read += batch.size_in_bytes
+            if not _is_shown(state, batch):
+                state.next_fetch_offset = batch.next_offset
                 continue
-            self.leader_epoch = batch.leader_epoch
-            self.bytes_read += batch.size_in_bytes
-            if not _is_shown(self, batch):
-                self.next_fetch_offset = batch.next_offset
-                continue
-            try:
-                yield from _records(self, tp, batch)
-            except (ValueError, IndexError) as error:
-                raise CorruptRecordError(
-                    f"a batch of {tp.topic}[{tp.partition}] at offset {batch.base_offset} cannot be"
-                    f" read: {error}"
-                ) from error
-        if last is not None and last.magic == _CURRENT:
-            # The last records of a batch may have been removed.
-            self.next_fetch_offset = last.next_offset
-        self.drain()
-
-    return type("FastRecords", (base,), {"_unpack_records": unpacked})
-
-
-def _size(data: bytes | None) -> int:
-    return -1 if data is None else len(data)
+        found: list[Record] = []
+        failure: Exception | None = None
+        try:
+            if batch.magic == _CURRENT:
+                _unpack(tp.partition, batch, found)
+            else:
+                _unpack_old(state, tp.partition, batch, found)
+        except (ValueError, IndexError) as error:
+            failure = error
+        yield found
+        if failure is not None:
+            raise CorruptRecordError(f"{where} cannot be read: {failure}") from failure
+    if last is not None and last.magic == _CURRENT:
+        # The last records of a batch may have been removed.
+        state.next_fetch_offset = last.next_offset
+    state.drain()
 
 
 def _is_shown(state: Any, batch: Any) -> bool:
@@ -104,94 +107,87 @@ def _is_shown(state: Any, batch: Any) -> bool:
     return not batch.is_control_batch
 
 
-def _records(state: Any, tp: Any, batch: Any) -> Generator[Any]:
-    """The records of one batch, each a ConsumerRecord.
+def _unpack_old(state: Any, partition: int, batch: Any, found: list[Record]) -> None:
+    """Add the records of a batch as brokers before 0.11 wrote them, which has no headers."""
+    for record in batch:
+        if state.check_crcs and not record.validate_crc():
+            raise ValueError(f"the record at {record.offset} has another checksum than it says")
+        state.bytes_read += record.size_in_bytes
+        packed = pack_headers(record.headers)
+        found.append(
+            Record(partition, record.offset, record.timestamp, record.key, record.value, packed)
+        )
+
+
+def _unpack(  # noqa: C901, PLR0912, PLR0915 - one loop: calls would cost a third more
+    partition: int, batch: Any, found: list[Record]
+) -> None:
+    """Add the records of a batch.
+
+    Numbers are mostly of one byte or two, and are read in place then.
 
     Raises:
         ValueError: the bytes make no sense.
         IndexError: likewise.
     """
     batch._maybe_uncompress()  # noqa: SLF001
-    data, at = bytes(batch._buffer), batch._pos  # noqa: SLF001
-    topic, partition, epoch = tp.topic, tp.partition, batch.leader_epoch
-    base, first, kind = batch.base_offset, batch.first_timestamp, batch.timestamp_type
-    appended = batch.max_timestamp if kind else 0
-    small = _SMALL
+    data = bytes(batch._buffer)  # noqa: SLF001
+    at: int = batch._pos  # noqa: SLF001
+    base: int = batch.base_offset
+    first: int = batch.first_timestamp
+    appended: int = batch.max_timestamp if batch.timestamp_type else 0
+    small, behind = _SMALL, len(data)
     for _ in range(batch.records_count):
-        # The hot loop: numbers are mostly of one byte, and cost no call then.
-        size = small[data[at]]
-        size, at = (size, at + 1) if size is not None else _number(data, at)
+        size = small[low := data[at]]
+        if size is not None:
+            at += 1
+        elif (high := data[at + 1]) < 0x80:
+            number = low & 0x7F | high << 7
+            size = number >> 1 ^ -(number & 1)
+            at += 2
+        else:
+            size, at = read_number(data, at)
         end = at + size
         at += 1  # attributes: none are defined
-        delta = small[data[at]]
-        delta, at = (delta, at + 1) if delta is not None else _number(data, at)
-        offset = small[data[at]]
-        offset, at = (offset, at + 1) if offset is not None else _number(data, at)
-        offset += base
+        delta = small[low := data[at]]
+        if delta is not None:
+            at += 1
+        elif (high := data[at + 1]) < 0x80:
+            number = low & 0x7F | high << 7
+            delta = number >> 1 ^ -(number & 1)
+            at += 2
+        else:
+            delta, at = read_number(data, at)
+        offset = small[low := data[at]]
+        if offset is not None:
+            at += 1
+        elif (high := data[at + 1]) < 0x80:
+            number = low & 0x7F | high << 7
+            offset = number >> 1 ^ -(number & 1)
+            at += 2
+        else:
+            offset, at = read_number(data, at)
+        key: bytes | None = None
         if data[at] == _NONE:
-            key = None
             at += 1
         else:
-            key, at = _data(data, at)
-        value, at = _data(data, at)
-        count = small[data[at]]
-        count, at = (count, at + 1) if count is not None else _number(data, at)
-        headers: list[tuple[str, bytes | None]] = []
-        if count:
-            at = _headers(data, at, count, headers)
-        if at != end:
-            raise ValueError(f"a record ends at {at}, not at {end}")
-        state.next_fetch_offset = offset + 1
-        yield _new(
-            ConsumerRecord,
-            (topic, partition, epoch, offset, appended or first + delta, kind, key, value,
-             headers, None, -1, -1, -1),
-        )  # fmt: skip
-    if at != len(data):
-        raise ValueError(f"{len(data) - at} bytes are left behind its records")
-
-
-def _headers(data: bytes, at: int, count: int, headers: list[tuple[str, bytes | None]]) -> int:
-    """Add so many headers to a list; gives the offset behind them."""
-    if count < 0:
-        raise ValueError("fewer than no headers")
-    for _ in range(count):
-        name, at = _data(data, at)
-        if name is None:
-            raise ValueError("a header without a name")
-        value, at = _data(data, at)
-        headers.append((name.decode(), value))
-    return at
-
-
-def _data(data: bytes, at: int) -> tuple[bytes | None, int]:
-    """The bytes behind their length at an offset, None for no such, and the offset behind them."""
-    size = data[at]
-    at += 1
-    if size > 0x7F:
+            key, at = read_data(data, at)
         low = data[at]
-        if low > 0x7F or size & 1:
-            size, at = _number(data, at - 1)
+        if low > 0x7F and (high := data[at + 1]) < 0x80 and not low & 1:
+            at += 2
+            stop = at + ((low & 0x7F | high << 7) >> 1)
+            value = data[at:stop]
+            at = stop
         else:
-            size = (size & 0x7F | low << 7) >> 1
-            at += 1
-    elif size & 1:
-        size = -1
-    else:
-        size >>= 1
-    if size < 0:
-        return None, at
-    end = at + size
-    return data[at:end], end
-
-
-def _number(data: bytes, at: int) -> tuple[int, int]:
-    """A number at an offset, and the offset behind it; written as in Avro."""
-    number = shift = 0
-    for place in range(at, at + _LONGEST):
-        byte = data[place]
-        number |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return number >> 1 ^ -(number & 1), place + 1
-        shift += 7
-    raise ValueError("a number of more than 64 bits")
+            value, at = read_data(data, at)
+        packed = data[at:end]
+        if packed == b"\0":
+            packed = b""
+        if not at < end <= behind:
+            raise ValueError(f"a record ends at {at}, not at {end}")
+        at = end
+        found.append(
+            _new(Record, (partition, base + offset, appended or first + delta, key, value, packed))
+        )
+    if at != behind:
+        raise ValueError(f"{behind - at} bytes are left behind its records")

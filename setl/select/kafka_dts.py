@@ -268,8 +268,8 @@ class DtsKafkaSource:
             raise self._replaced(f"another record stands before {self._next}")
         if first.offset >= self._next:
             return records
-        if first.headers:
-            self._repeats.is_repeat(first.headers, first.offset)
+        if first.packed_headers:
+            self._repeats.is_repeat(first)
         return records[1:]
 
     def _replaced(self, reason: str) -> TransientError:
@@ -284,7 +284,7 @@ class DtsKafkaSource:
         try:
             for record in records:
                 offset, value = record.offset, record.value or b""
-                if record.headers and is_repeat(record.headers, offset):
+                if record.packed_headers and is_repeat(record):
                     continue
                 table = table_of_row(value)
                 if table is None:

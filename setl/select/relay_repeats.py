@@ -9,14 +9,18 @@ last one has been there before.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
 from typing import Final
 
 from setl.codec.dts.relayed import HEADER, HEARTBEAT, place_of
+from setl.kafka.record import Record, pack_headers
 
 _LOG = logging.getLogger(__name__)
 
 _UNKNOWN: Final = (-1, -1, -1, -1)
+# What a record's headers begin with if the place is the only one, up to the place's length; that
+# is of one byte or of two.
+_ALONE: Final = pack_headers([(HEADER, b"")])[:-1]
+_LENGTH: Final = len(_ALONE)
 
 
 class RelayRepeats:
@@ -35,31 +39,33 @@ class RelayRepeats:
         self._order: tuple[int, int, int, int] = _UNKNOWN
         self._stretch: tuple[int, int] | None = None  # offset of its first record, and how many
 
-    def is_repeat(self, headers: Sequence[tuple[str, bytes | None]], offset: int) -> bool:
+    def is_repeat(self, record: Record) -> bool:
         """Whether a record of a relay, not of another writer, has been there before.
 
         Raises:
-            DataError: the header is of another release.
+            DataError: the header is of another release, or the headers cannot be read.
         """
         # Nearly all records are of the same transaction as the one before, so only the ordinal
         # differs; understanding a whole place costs ten times as much.
-        name, value = headers[0]
-        if name == HEADER and value is not None and value.startswith(self._prefix):
-            ordinal = value[len(self._prefix) :]
-            if ordinal.isdigit() and int(ordinal) > self._ordinal:
-                self._ordinal = int(ordinal)
-                if self._stretch:
-                    self._told()
-                return False
-        if not self._known(headers):
+        packed = record.packed_headers
+        if packed.startswith(_ALONE):
+            at = _LENGTH + (1 if packed[_LENGTH : _LENGTH + 1] < b"\x80" else 2)
+            if packed.startswith(self._prefix, at):
+                ordinal = packed[at + len(self._prefix) :]
+                if ordinal.isdigit() and (number := int(ordinal)) > self._ordinal:
+                    self._ordinal = number
+                    if self._stretch:
+                        self._told()
+                    return False
+        if not self._known(record):
             return False
         self.dropped += 1
-        first, count = self._stretch or (offset, 0)
+        first, count = self._stretch or (record.offset, 0)
         self._stretch = first, count + 1
         return True
 
-    def _known(self, headers: Sequence[tuple[str, bytes | None]]) -> bool:
-        place = place_of(headers)
+    def _known(self, record: Record) -> bool:
+        place = place_of(record.headers)
         if place is None:
             return False
         order = place.order

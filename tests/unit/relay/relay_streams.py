@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from setl.codec.dts.relayed import HEADER, LAST, place_of
 from setl.config.routing import Route
+from setl.kafka.record import Record, pack_headers
 from setl.model.change import DecodedRows, Op
 from setl.model.checkpoint import Checkpoint
 from setl.model.entry import Entry, EntryKind
@@ -219,7 +220,11 @@ def ordinals(records):
 def as_read(records):
     """What a reader that drops by place keeps."""
     seen = RelayRepeats("t", 0)
-    return [r for i, r in enumerate(records) if not seen.is_repeat([(HEADER, r.place)], i)]
+    return [r for i, r in enumerate(records) if not seen.is_repeat(_record(r, i))]
+
+
+def _record(sent, offset):
+    return Record(0, offset, 0, None, sent.value, pack_headers([(HEADER, sent.place)]))
 
 
 def without_heartbeats(records):

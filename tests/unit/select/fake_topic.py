@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 from kafka.structs import TopicPartition
 
+from setl.kafka.record import Record
 from setl.model.position import KafkaOrigin
 from tests.unit.codec.dts_records import record, row_record
 
@@ -53,7 +54,7 @@ class FakeTopic:
             return {}
         until = min(self.next + 3, len(self.values))
         found = [
-            SimpleNamespace(offset=o, value=self.values[o], headers=[])
+            Record(0, o, 0, None, self.values[o])
             for o in range(self.next, until)
             if self.values[o] is not GAP
         ]

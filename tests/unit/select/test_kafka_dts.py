@@ -13,6 +13,7 @@ from setl.config.channel import DtsSource
 from setl.config.connections import kafka_settings
 from setl.errors import ConfigurationError, FatalError, PositionLostError, TransientError
 from setl.kafka.client import consumer_settings, translate
+from setl.kafka.record import Record, pack_headers
 from setl.model.entry import EntryKind
 from setl.model.position import KafkaOrigin, KafkaPosition
 from setl.select import kafka_access, kafka_runs
@@ -146,7 +147,7 @@ def opened(monkeypatch):
 
 
 def records(*offsets):
-    return {PARTITION: [SimpleNamespace(offset=o, value=None, headers=[]) for o in offsets]}
+    return {PARTITION: [Record(0, o, 0, None, None) for o in offsets]}
 
 
 def test_records_that_expire_while_they_are_read_are_lost(opened):
@@ -197,12 +198,13 @@ def test_closed_means_closed(opened):
 
 
 def valued(*values, first):
-    return {
-        PARTITION: [
-            SimpleNamespace(offset=first + i, value=value, headers=[])
-            for i, value in enumerate(values)
-        ]
-    }
+    return {PARTITION: [Record(0, first + i, 0, None, v) for i, v in enumerate(values)]}
+
+
+def give_header(records, number, *headers):
+    """Let a record of an answer have these headers."""
+    packed = pack_headers(headers)
+    records[PARTITION][number] = records[PARTITION][number]._replace(packed_headers=packed)
 
 
 def test_the_record_before_the_place_is_read_again_and_compared(opened):
@@ -304,18 +306,13 @@ TRANSACTIONS = [RelayTransaction(1, "mariadb-bin.000003", begin) for begin in (1
 
 def relayed(*places, first):
     """Records with these places, as (number of the transaction, ordinal) or None."""
-    return {
-        PARTITION: [
-            SimpleNamespace(
-                offset=first + i,
-                value=dts_record(sourceTimestamp=1_700_000_100),
-                headers=[]
-                if place is None
-                else [(HEADER, RelayPlace(TRANSACTIONS[place[0]], place[1]).encoded())],
-            )
-            for i, place in enumerate(places)
-        ]
-    }
+    value = dts_record(sourceTimestamp=1_700_000_100)
+    records = valued(*[value] * len(places), first=first)
+    for i, place in enumerate(places):
+        if place is not None:
+            header = RelayPlace(TRANSACTIONS[place[0]], place[1]).encoded()
+            give_header(records, i, (HEADER, header))
+    return records
 
 
 def offsets(entries):
@@ -344,7 +341,7 @@ def test_a_newer_generation_of_a_relay_goes_before_any_older_place(opened):
     source, consumer = opened
     anew = RelayTransaction(2, "mariadb-bin.000001", 4)
     records = relayed((2, LAST), None, (1, 0), first=0)
-    records[PARTITION][1].headers = [("x", b"1"), (HEADER, RelayPlace(anew, 0).encoded())]
+    give_header(records, 1, ("x", b"1"), (HEADER, RelayPlace(anew, 0).encoded()))
     source.open(KafkaPosition("orders", 0, 0))
     consumer.polls = [records]
     assert offsets(source.read(10, 1)) == [0, 1]
@@ -370,18 +367,32 @@ def test_a_place_of_another_release_is_an_error_after_what_came_before(opened, h
     source, consumer = opened
     source.open(KafkaPosition("orders", 0, 0))
     records = relayed((0, 0), (0, 1), first=0)
-    records[PARTITION][1].headers = [(HEADER, header)]
+    give_header(records, 1, (HEADER, header))
     consumer.polls = [records]
     assert offsets(source.read(10, 1)) == [0]
     with pytest.raises(FatalError, match="not a relay's place"):
         source.read(10, 1)
 
 
+def test_headers_that_cannot_be_read_are_an_error_after_what_came_before(opened):
+    source, consumer = opened
+    source.open(KafkaPosition("orders", 0, 0))
+    records = relayed((0, 0), (0, 1), first=0)
+    packed = records[PARTITION][1].packed_headers
+    for damaged in (packed[:6], packed[:9], packed + b"\0", b"\x02", b"\xff" * 12):
+        records[PARTITION][1] = records[PARTITION][1]._replace(packed_headers=damaged)
+        source.open(KafkaPosition("orders", 0, 0))
+        consumer.polls = [{PARTITION: [*records[PARTITION]]}]
+        assert offsets(source.read(10, 1)) == [0]
+        with pytest.raises(FatalError, match="headers of the record at offset 1 cannot be read"):
+            source.read(10, 1)
+
+
 def test_an_ordinal_that_is_no_number_is_an_error(opened):
     source, consumer = opened
     source.open(KafkaPosition("orders", 0, 0))
     records = relayed((0, 0), (0, 1), first=0)
-    records[PARTITION][1].headers = [(HEADER, TRANSACTIONS[0].encoded() + b"two")]
+    give_header(records, 1, (HEADER, TRANSACTIONS[0].encoded() + b"two"))
     consumer.polls = [records]
     source.read(10, 1)
     with pytest.raises(FatalError, match="not a relay's place"):
@@ -491,7 +502,7 @@ def test_rows_before_what_is_no_record_are_given_out(opened):
 def test_rows_before_a_place_that_nobody_understands_are_given_out(opened):
     source, consumer = opened
     answer = rows_of(1, 2, 3, first=3)
-    answer[PARTITION][2].headers = [(HEADER, b"another release")]
+    give_header(answer, 2, (HEADER, b"another release"))
     consumer.polls = [answer]
     assert [(e.rows, e.position.offset) for e in source.read(10, 1)] == [(2, 5)]
     with pytest.raises(FatalError, match="not a relay's place"):
@@ -501,8 +512,8 @@ def test_rows_before_a_place_that_nobody_understands_are_given_out(opened):
 def test_what_a_relay_repeats_is_not_in_a_run(opened):
     source, consumer = opened
     answer = rows_of(1, 2, 1, 2, 3, first=3)
-    for record_, ordinal in zip(answer[PARTITION], (1, 2, 1, 2, 3), strict=True):
-        record_.headers = [(HEADER, RelayPlace(TRANSACTIONS[0], ordinal).encoded())]
+    for i, ordinal in enumerate((1, 2, 1, 2, 3)):
+        give_header(answer, i, (HEADER, RelayPlace(TRANSACTIONS[0], ordinal).encoded()))
     consumer.polls = [answer]
     (entry,) = source.read(10, 1)
     assert (entry.rows, entry.position.offset) == (3, 8)
