@@ -1,0 +1,57 @@
+"""Connections to a server that offers TLS."""
+
+import ssl
+
+import pytest
+
+from setl.errors import ConfigurationError
+from setl.mysql.connection import MysqlEndpoint, connect
+from setl_embedded import MariaDb
+from setl_embedded.certificates import CertificateAuthority
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory):
+    return CertificateAuthority(tmp_path_factory.mktemp("authority"))
+
+
+@pytest.fixture(scope="module")
+def server(authority, tmp_path_factory):
+    certificate, key = authority.issue("server", hosts=["127.0.0.1"])
+    options = (f"--ssl-cert={certificate}", f"--ssl-key={key}")
+    with MariaDb(tmp_path_factory.mktemp("server"), "tls", 7, options=options) as started:
+        yield started
+
+
+def cipher(server, ssl_ca=""):
+    """What a connection is encrypted with, "" for nothing."""
+    endpoint = MysqlEndpoint(server.host, server.port, server.user, server.password, ssl_ca=ssl_ca)
+    with connect(endpoint) as connection, connection.cursor() as cursor:
+        cursor.execute("SHOW SESSION STATUS LIKE 'Ssl_cipher'")
+        return cursor.fetchall()[0][1]
+
+
+def test_a_connection_is_encrypted_if_the_server_offers_it(server, mariadb_a):
+    assert cipher(server)
+    assert not cipher(mariadb_a)
+
+
+def test_the_systems_certificates_are_not_read_where_none_is_compared(server, monkeypatch):
+    # It costs more than the connection, each time.
+    def read(*_):
+        raise AssertionError("the system's certificates were read")
+
+    monkeypatch.setattr(ssl.SSLContext, "load_default_certs", read)
+    assert cipher(server)
+
+
+def test_a_certificate_is_compared_to_the_authority_that_is_named(server, authority):
+    assert cipher(server, str(authority.certificate))
+
+
+def test_another_authority_or_a_file_that_is_none_is_said(server, tmp_path):
+    other = CertificateAuthority(tmp_path).certificate
+    with pytest.raises(ConfigurationError, match="CERTIFICATE_VERIFY_FAILED"):
+        cipher(server, str(other))
+    with pytest.raises(ConfigurationError, match="ssl_ca"):
+        cipher(server, str(tmp_path / "missing.pem"))
