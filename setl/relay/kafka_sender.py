@@ -24,6 +24,7 @@ from setl.relay.kafka_waiting import Waiting
 
 _POLL_EVERY: Final = 256  # records; a delivery that was not polled for counts as queued
 _GOODBYE: Final = 2.0  # seconds
+_SHORT_GOODBYE: Final = 0.2  # seconds, where somebody waits for the end of all writing
 _BATCH_BYTES: Final = 900_000  # below the 1 MB that brokers take by default
 _BATCH_RECORDS: Final = 5_000
 _OVERHEAD: Final = 200  # bytes beside value and key: header, lengths, timestamp
@@ -202,6 +203,7 @@ class TransactionalSender(IdempotentSender):
         """
         try:
             self._producer.begin_transaction()
+            self._open = True
             self._producer.produce(self._topic, None, None, partition)
         except KafkaException as error:
             raise self._cause(error_of(error)) from error
@@ -210,6 +212,7 @@ class TransactionalSender(IdempotentSender):
                 break
             self._poll(pause)
         self._asked_again("abort", self._producer.abort_transaction)
+        self._open = False
 
     def send(
         self, partition: int, value: bytes, place: bytes, key: bytes | None, timestamp_ms: int
@@ -231,11 +234,17 @@ class TransactionalSender(IdempotentSender):
             self._open = False
 
     def close(self) -> None:
-        """Drop what was not settled, and abort, so that readers need not wait for a successor."""
+        """Drop what was not settled, and abort, so that readers need not wait for a successor.
+
+        After `abandon` too: a client that is let go while it still has a partition to add to its
+        transaction ends the process (librdkafka 2.16, an assertion on `txn_req_cnt`). Once it
+        aborts, it adds none.
+        """
         super().close()
-        if self._open and not self._waiting.abandoned:
+        if self._open:
+            limit = _SHORT_GOODBYE if self._waiting.abandoned else _GOODBYE
             try:
-                self._producer.abort_transaction(_GOODBYE)
+                self._producer.abort_transaction(limit)
             except KafkaException as error:
                 # The broker aborts it after its timeout, or a successor does when it takes over.
                 LOGGER.debug("a transaction was left to the broker: %s", error)
