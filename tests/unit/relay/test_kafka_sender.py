@@ -1,5 +1,7 @@
 """How a producer of transactions is let go."""
 
+from typing import Any
+
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 
@@ -13,7 +15,7 @@ class Client:
     """In place of librdkafka's producer: notes what is asked of it, and fails where told."""
 
     def __init__(self, *_, **__):
-        self.calls: list[tuple[object, ...]] = []
+        self.calls: list[tuple[Any, ...]] = []
         self.failing: tuple[str, ...] = ()
 
     def __len__(self):
