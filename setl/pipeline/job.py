@@ -215,7 +215,11 @@ class LoadJob:
 
     def _begin(self, estimated: int, ticket: LoadTicket) -> int:
         """Name the jobs of this thread after the pipeline; returns how many tasks are worth it."""
-        self._context.setJobGroup(self._group, f"batch {ticket.batch_id}", interruptOnCancel=True)
+        # Never interrupt: a thread that is interrupted while it waits for a new Python process has
+        # Spark 4.2 and later take their parent for dead and end all of them, other pipelines' too.
+        # (https://github.com/apache/spark/pull/53476: a select that returns nothing, which it
+        # does at an interrupt, counts as a timeout.)
+        self._context.setJobGroup(self._group, f"batch {ticket.batch_id}", interruptOnCancel=False)
         self._context.setLocalProperty("spark.scheduler.pool", self._group)
         self._refuse_if_cancelled()
         wanted = math.ceil(estimated / self._rows_per_task)
@@ -308,7 +312,11 @@ class LoadJob:
         return (shares[0] if len(shares) == 1 else self._context.union(shares)).collect()
 
     def cancel(self) -> None:
-        """Cancel the load that runs, if any; its tasks are interrupted and roll back.
+        """Cancel the load that runs, if any; it counts as ended then.
+
+        Its tasks go on until they notice, or until Spark ends their Python processes, which it
+        does within about four seconds. The fence holds them, and whoever may not let them write
+        ends their connections (see `Work.end_writers`).
 
         Returns at once. Spark is told in a thread of its own: a JVM that hangs would hold up
         the caller, who has other loads to cancel.

@@ -96,7 +96,7 @@ class PipelineRun:
             self._ended.wait(_ABORT_SECONDS)
 
     def _end_writers(self) -> None:
-        # Spark takes a second or two to end a cancelled task; its connection ends at once.
+        # Spark takes up to four seconds to end a cancelled task; its connection ends at once.
         try:
             self._parts.work.end_writers()
         except SetlError as error:

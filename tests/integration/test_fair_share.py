@@ -1,10 +1,24 @@
 """Many pipelines of one node share a Spark session: those that wait do not hold up the others."""
 
-from contextlib import closing
+import threading
+import time
+from contextlib import closing, suppress
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from setl.config.routing import Route
+from setl.elastic.client import ElasticEndpoint
+from setl.errors import SetlError
+from setl.extract.extractor import RoutedRows
+from setl.load.elasticsearch.settings import ElasticsearchSinkSettings
+from setl.load.port import LoadTicket
+from setl.model.entry import Entry, EntryKind
+from setl.model.position import BinlogPosition
+from setl.pipeline.job import LoadJob
 from setl.pipeline.spark_session import parallelism
+from setl.transform.work import TransformPlan
 from tests.integration.pipelines import execute, fresh_name, mysql, one_way, rows
 from tests.waiting import eventually
 
@@ -105,6 +119,63 @@ def test_pipelines_whose_targets_hang_leave_room_for_the_others(spark, tables, s
         table.running.applied(200 if number < 2 else 1, timeout=120)
     for table in slow + fast:
         assert rows(servers[0], table.table) == rows(servers[1], table.table)
+
+
+def cancelled_load(spark, number, after):
+    """A load of two tasks that is cancelled so many seconds after Spark has heard of it."""
+    sink = ElasticsearchSinkSettings(ElasticEndpoint(("http://127.0.0.1:1",)))
+    router: Any = SimpleNamespace(decides=False, route=lambda *_: ())
+    plan = TransformPlan("binlog", router)
+    job = LoadJob(spark, name=f"cancelled/{number}", plan=plan, sink=sink, rows_per_task=1)
+    entry = Entry(
+        EntryKind.ROWS, BinlogPosition("binlog.000001", 4), 0.0, "s", "t", rows=2, payload=b"x" * 50
+    )
+    work = [RoutedRows(entry, (Route(0, ("s", "t")),))] * 2
+
+    def run():
+        with suppress(SetlError):
+            job.run(work, LoadTicket("cancelled", str(number), "n1", 1, 1, 0), 0)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    eventually(lambda: job.activity() or not thread.is_alive(), 30, interval=0.001)
+    time.sleep(after)
+    job.cancel()
+    thread.join(60)
+    assert not thread.is_alive()
+
+
+@pytest.mark.timeout(300)
+def test_a_load_that_is_cancelled_leaves_the_tasks_of_others_alone(spark, tmp_path):
+    # The moment is that at which Spark makes a Python process for a task. So the others take all
+    # that are there, and the cancelled ones, of which none is used again, need new ones.
+    others, begun, gate = 14, tmp_path / "begun", tmp_path / "gate"
+    begun.mkdir()
+
+    def wait(number):
+        import time
+
+        (begun / str(number)).touch()
+        while not gate.exists():
+            time.sleep(0.05)
+        return number
+
+    found = []
+
+    def run_others():
+        waiting = spark.sparkContext.parallelize(range(others), others).map(wait)
+        found.extend(waiting.collect())
+
+    thread = threading.Thread(target=run_others)
+    thread.start()
+    try:
+        eventually(lambda: len(list(begun.iterdir())) == others, 60)
+        for number in range(60):
+            cancelled_load(spark, number, after=0.002 * (number % 15))
+    finally:
+        gate.touch()
+        thread.join(60)
+    assert found == list(range(others))
 
 
 @pytest.mark.timeout(600)

@@ -43,6 +43,7 @@ class Context:
 
     def __init__(self):
         self.jobs = []
+        self.groups = []
         self.shares = [(1, b"a"), (0, b"b"), (1, b"c")]
         self.reports = [TaskReport(rows=2), TaskReport(rows=1)]
         self.meanwhile = lambda _kind: None
@@ -56,10 +57,13 @@ class Context:
         self.meanwhile(kind)
         return self.shares if kind == "deal" else self.reports
 
-    def setJobGroup(self, *_args, **_options):  # noqa: N802 - Spark's name
+    def setJobGroup(self, name, _what, *, interruptOnCancel):  # noqa: N802, N803 - Spark's names
+        self.groups.append((name, interruptOnCancel))
+
+    def setLocalProperty(self, *_args):  # noqa: N802 - Spark's name
         pass
 
-    setLocalProperty = cancelJobGroup = setJobGroup  # noqa: N815 - Spark's names
+    cancelJobGroup = setLocalProperty  # noqa: N815 - Spark's name
 
 
 @pytest.fixture
@@ -98,6 +102,11 @@ def test_shares_are_loaded_by_the_task_that_they_are_for_in_the_order_of_the_str
     assert [kind for kind, _ in context.jobs] == ["deal", "load"]
     assert dict(context.jobs[1][1]) == {1: [b"a", b"c"], 0: [b"b"]}
     assert (report.rows, report.tasks) == (3, 2)
+
+
+def test_no_thread_of_spark_is_interrupted_which_would_end_tasks_of_other_pipelines(job, context):
+    job.run(rows(), TICKET, 0)
+    assert context.groups == [("setl shop/orders", False)]
 
 
 def test_a_load_that_is_cancelled_while_it_is_dealt_out_is_not_written(job, context):
