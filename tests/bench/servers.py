@@ -17,6 +17,10 @@ from setl_embedded import Elasticsearch, MariaDb
 from tests.bench.shapes import Shape
 from tests.bench.workloads import Workload, base_rows, fill
 
+# What is committed is on disk, as with a MariaDB as it comes and with any that matters. For tests
+# the embedded one is more careless, which would favour whoever commits most often.
+_DURABLE = ("--innodb-flush-log-at-trx-commit=1",)
+
 
 @dataclass(frozen=True)
 class Target:
@@ -96,7 +100,9 @@ def fresh_target(
         options: further ones of MariaDB.
     """
     if kind == "mysql":
-        with MariaDb(folder / "target", "target", server_id=12, options=options) as server:
+        with MariaDb(
+            folder / "target", "target", server_id=12, options=(*_DURABLE, *options)
+        ) as server:
             add_system_tables(server)
             with server.connect() as connection:
                 fill(connection, workload)
