@@ -5,8 +5,10 @@ private data folder. It ends when the process that started it ends, however that
 """
 
 from setl_embedded.asking import NoAnswerError, ask_json
+from setl_embedded.database import DatabaseServer
 from setl_embedded.errors import EmbeddedError
 from setl_embedded.mariadb import MariaDb
+from setl_embedded.mysql import MySql
 from setl_embedded.noida import Elasticsearch, Kafka
 from setl_embedded.server import Server
 from setl_embedded.spark import SparkMaster, SparkWorker
@@ -15,10 +17,12 @@ from setl_embedded.zookeeper import ZooKeeper, ZooKeeperEnsemble
 from setl_embedded.zookeeper_security import ZooKeeperSecurity
 
 __all__ = [
+    "DatabaseServer",
     "Elasticsearch",
     "EmbeddedError",
     "Kafka",
     "MariaDb",
+    "MySql",
     "NoAnswerError",
     "Server",
     "SparkMaster",

@@ -9,8 +9,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Protocol, Self, TypeVar
 
+from setl_embedded.database import DatabaseServer
 from setl_embedded.errors import EmbeddedError
 from setl_embedded.mariadb import MariaDb
+from setl_embedded.mysql import MySql
 from setl_embedded.noida import Elasticsearch, Kafka
 from setl_embedded.zookeeper import ZooKeeper, ZooKeeperEnsemble
 
@@ -32,6 +34,7 @@ class Stack:
     Attributes:
         folder: data, configuration and logs of all servers, a folder for each.
         mariadb: the MariaDB servers, with server and GTID domain ids 1, 2, …
+        mysql: the MySQL servers; their server ids go on behind MariaDB's.
         zookeeper: the ZooKeeper server or ensemble, None if not asked for.
         kafka: the broker, None if not asked for.
         elasticsearch: the server, None if not asked for.
@@ -43,20 +46,24 @@ class Stack:
         folder: Path | str | None = None,
         *,
         mariadb: int = 0,
+        mysql: int = 0,
         zookeeper: int = 0,
         kafka: bool = False,
         elasticsearch: bool = False,
         mariadb_options: Sequence[str] = (),
+        mysql_options: Sequence[str] = (),
     ) -> None:
         """Describe a stack; nothing is started.
 
         Args:
             folder: where everything is kept, None for a temporary folder.
             mariadb: how many MariaDB servers; named ``mariadb-a``, ``mariadb-b``, …
+            mysql: how many MySQL servers; named ``mysql-a``, ``mysql-b``, …
             zookeeper: how many ZooKeeper servers: 0, 1, or 3 for an ensemble.
             kafka: whether to start a Kafka broker.
             elasticsearch: whether to start an Elasticsearch server.
             mariadb_options: further options for each ``mariadbd``.
+            mysql_options: further options for each ``mysqld``.
         """
         self._temporary = folder is None
         self.folder = Path(folder or tempfile.mkdtemp(prefix="setl-stack-")).absolute()
@@ -65,6 +72,10 @@ class Stack:
             MariaDb(self.folder / name, name, number, options=mariadb_options)
             for number, name in enumerate(_names("mariadb", mariadb), start=1)
         ]
+        self.mysql = [
+            MySql(self.folder / name, name, number, options=mysql_options)
+            for number, name in enumerate(_names("mysql", mysql), start=mariadb + 1)
+        ]
         self.zookeeper: ZooKeeper | ZooKeeperEnsemble | None = None
         if zookeeper == 1:
             self.zookeeper = ZooKeeper(self.folder / "zookeeper")
@@ -72,6 +83,11 @@ class Stack:
             self.zookeeper = ZooKeeperEnsemble(self.folder, zookeeper)
         self.kafka = Kafka(self.folder / "kafka") if kafka else None
         self.elasticsearch = Elasticsearch(self.folder / "elasticsearch") if elasticsearch else None
+
+    @property
+    def databases(self) -> list[DatabaseServer]:
+        """The MariaDB and then the MySQL servers."""
+        return [*self.mariadb, *self.mysql]
 
     @property
     def zookeeper_hosts(self) -> str:
@@ -126,7 +142,7 @@ class Stack:
 
     def _servers(self) -> list[_Startable]:
         others = (self.zookeeper, self.kafka, self.elasticsearch)
-        return [*self.mariadb, *(server for server in others if server is not None)]
+        return [*self.databases, *(server for server in others if server is not None)]
 
     def __enter__(self) -> Self:
         return self.start()
