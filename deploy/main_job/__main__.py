@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import json
 import os
+import shlex
 import signal
 import sys
 import time
@@ -25,6 +26,7 @@ from setl.pipeline.progress import percentile
 from setl_drills.binlog import binlog_end
 from setl_drills.nodes import SESSION_TIMEOUT, Cluster
 from setl_embedded import Stack
+from setl_embedded.mysql_home import MysqlHome
 from setl_embedded.ports import free_port
 
 LARGE_TRANSACTION = 50_000
@@ -37,7 +39,13 @@ class Job:
         self.console = console
         self.options = options
         self.started = time.monotonic()
-        self.stack = Stack(mariadb=2, zookeeper=1, elasticsearch=True, kafka=options.via_kafka)
+        self.stack = Stack(
+            mariadb=0 if options.mysql else 2,
+            mysql=2 if options.mysql else 0,
+            zookeeper=1,
+            elasticsearch=True,
+            kafka=options.via_kafka,
+        )
         self.relays = ("r1", "r2") if options.via_kafka else ()
         self.names = (*RELAYS, *PIPELINES) if options.via_kafka else PIPELINES
         self.result = Result(session_timeout=SESSION_TIMEOUT)
@@ -49,9 +57,10 @@ class Job:
     def run(self) -> Result:
         """All steps; the servers are stopped at the end whatever happens."""
         more = ", Elasticsearch and Kafka" if self.relays else " and Elasticsearch"
-        self.say(f"starting ZooKeeper, two MariaDB servers{more}")
+        product = "MySQL" if self.options.mysql else "MariaDB"
+        self.say(f"starting ZooKeeper, two {product} servers{more}")
         with self.stack:
-            a, b = self.stack.mariadb
+            a, b = self.stack.databases
             prepare(a, "a")
             prepare(b, "b")
             self.cluster = Cluster(self.stack.folder, self.stack.zookeeper_hosts, environment(a, b))
@@ -72,7 +81,7 @@ class Job:
         return self.result
 
     def _bring_up(self) -> None:
-        a, b = self.stack.mariadb
+        a, b = self.stack.databases
         brokers = self.stack.kafka_brokers if self.relays else ""
         files = channel_files(a, b, self.stack.elasticsearch_url, brokers)
         for name, text in files.items():
@@ -129,7 +138,7 @@ class Job:
     _killed: tuple[str, ...] = ()
 
     def _write_and_kill(self) -> None:
-        a, b = self.stack.mariadb
+        a, b = self.stack.databases
         rate = self.options.rate
         self.writers = [
             SiteWriter(a, "a", rows_per_second=rate, seed=1),
@@ -199,7 +208,7 @@ class Job:
         self.written = {w.site: w.written for w in self.writers}
         self.say("waiting for the lag to reach zero")
         self.wait_for("both sites to be in step", self._sites_in_step, 90)
-        end: Position = binlog_end(self.stack.mariadb[0])
+        end: Position = binlog_end(self.stack.databases[0])
         if self.relays:
             self.wait_for("the relay to be in step", lambda: self._is_past(f"{RELAY}/a", end), 90)
             end = topic_end(self.stack.kafka_brokers, topic_of("a"))
@@ -233,7 +242,7 @@ class Job:
         return -1 if figure == "rows_total" else ""
 
     def _compare(self) -> None:
-        a, b = self.stack.mariadb
+        a, b = self.stack.databases
         self.say("comparing all tables and documents on Spark (setl verify), auditing both binlogs")
         verified = self.cluster.run("verify", "sites", "search", "-o", "json", check=False)
         try:
@@ -278,7 +287,7 @@ class Job:
         )
 
     def _keep(self) -> None:
-        a, b = self.stack.mariadb
+        a, b = self.stack.databases
         self.console.print(
             f"""
 Everything is still running. In another terminal:
@@ -287,7 +296,8 @@ Everything is still running. In another terminal:
   {self.cluster.setl} list                 # nodes, pipelines, who leads, lag
   {self.cluster.setl} status sites         # every figure of a channel
   {self.cluster.setl} verify sites search  # compare again
-  mariadb -h127.0.0.1 -P{a.port} -u{a.user} -p$SHOP_A_PASSWORD shop   # site a; b: port {b.port}
+  {self._client()} -h127.0.0.1 -P{a.port} -u{a.user} -p$SHOP_A_PASSWORD shop   # site a
+                                            # site b: port {b.port}, $SHOP_B_PASSWORD
   curl {self.stack.elasticsearch_url}/orders/_search?size=1
   curl {self.cluster.http["n2"]}/metrics
 Logs and channel files: {self.stack.folder}
@@ -297,6 +307,14 @@ Ctrl-C stops everything.""",
         )
         with contextlib.suppress(KeyboardInterrupt):
             signal.pause()
+
+    def _client(self) -> str:
+        """The command that opens a session on a site; MySQL's client is in the folder."""
+        return (
+            shlex.join(MysqlHome.of_this_machine().program("mysql"))
+            if self.options.mysql
+            else "mariadb"
+        )
 
     def _show_logs(self) -> None:
         for nid, process in self.cluster.nodes.items():
@@ -313,6 +331,9 @@ def main() -> int:
         "--via-kafka",
         action="store_true",
         help="relays write both binlogs to Kafka, and everything else reads them there",
+    )
+    parser.add_argument(
+        "--mysql", action="store_true", help="the sites are MySQL servers, not MariaDB servers"
     )
     parser.add_argument("--rate", type=int, default=300, help="rows a second and site (300)")
     parser.add_argument("--seconds", type=float, default=60, help="how long both sites write (60)")

@@ -12,7 +12,7 @@ from main_job.sites import SCHEMA
 from setl.model.position import BinlogPosition
 from setl_drills.binlog import binlog_begin, read_transactions
 from setl_drills.checkers import count_echoes
-from setl_embedded import MariaDb
+from setl_embedded import DatabaseServer
 
 
 @dataclass
@@ -28,7 +28,7 @@ class Audit:
     by_table: Counter[str] = field(default_factory=Counter)
 
 
-def audit(server: MariaDb, site: str, end: BinlogPosition) -> Audit:
+def audit(server: DatabaseServer, site: str, end: BinlogPosition) -> Audit:
     """Read the whole binlog of a site up to `end`."""
     result = Audit()
     for transaction in read_transactions(server, SCHEMA, binlog_begin(server), end):

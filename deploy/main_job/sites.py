@@ -7,7 +7,7 @@ from typing import Any
 import yaml
 
 from setl.mysql.statements import system_table_statements
-from setl_embedded import MariaDb
+from setl_embedded import DatabaseServer
 
 SCHEMA = "shop"
 RELAY = "relay"
@@ -41,7 +41,7 @@ _PROBE = (
 _ARRIVED = ", arrived DATETIME(6) NOT NULL DEFAULT CURRENT_TIMESTAMP(6)"
 
 
-def prepare(server: MariaDb, site: str) -> None:
+def prepare(server: DatabaseServer, site: str) -> None:
     """Create setl's system tables and the shop's tables on one site."""
     with server.connect() as connection, connection.cursor() as cursor:
         for statement in (*system_table_statements(), *_CREATE):
@@ -52,7 +52,7 @@ def prepare(server: MariaDb, site: str) -> None:
 
 
 def channel_files(
-    a: MariaDb, b: MariaDb, elasticsearch_url: str, brokers: str = ""
+    a: DatabaseServer, b: DatabaseServer, elasticsearch_url: str, brokers: str = ""
 ) -> dict[str, str]:
     """The channels as YAML, by name; passwords are references to the environment.
 
@@ -121,7 +121,7 @@ def topic_of(site: str) -> str:
     return f"{SCHEMA}-{site}"
 
 
-def _mysql(server: MariaDb, password: str) -> dict[str, Any]:
+def _mysql(server: DatabaseServer, password: str) -> dict[str, Any]:
     return {
         "type": "mysql",
         "host": server.host,
@@ -144,6 +144,6 @@ def _shop_tables(probe: str) -> list[dict[str, Any]]:
     return [{"from": f"{SCHEMA}.{name}"} for name in (*TABLES, f"probe_{probe}")]
 
 
-def environment(a: MariaDb, b: MariaDb) -> dict[str, str]:
+def environment(a: DatabaseServer, b: DatabaseServer) -> dict[str, str]:
     """The variables that the channel files refer to."""
     return {"SHOP_A_PASSWORD": a.password, "SHOP_B_PASSWORD": b.password}

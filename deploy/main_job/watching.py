@@ -14,7 +14,7 @@ from main_job.sites import RELAY, SCHEMA
 from setl.model.position import KafkaPosition
 from setl_drills import watching
 from setl_drills.nodes import Cluster
-from setl_embedded import MariaDb, NoAnswerError, ask_json
+from setl_embedded import DatabaseServer, NoAnswerError, ask_json
 
 PIPELINES = ("sites/a-to-b", "sites/b-to-a", "search/a-to-search")
 RELAYS = (f"{RELAY}/a", f"{RELAY}/b")
@@ -83,7 +83,7 @@ def topic_end(brokers: str, topic: str) -> KafkaPosition:
         consumer.close(autocommit=False)
 
 
-def site_lags(receiver: MariaDb, site: str) -> list[float]:
+def site_lags(receiver: DatabaseServer, site: str) -> list[float]:
     """Seconds from commit at `site` to visible at the receiver, of every probe; sorted."""
     with receiver.connect() as connection, connection.cursor() as cursor:
         cursor.execute(
@@ -98,7 +98,7 @@ class SearchProbe(watching.Watch):
 
     INTERVAL = 0.05
 
-    def __init__(self, url: str, writer: MariaDb) -> None:
+    def __init__(self, url: str, writer: DatabaseServer) -> None:
         super().__init__("the search index")
         self._url = url
         self._writer = writer

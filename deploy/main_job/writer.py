@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from main_job.sites import SCHEMA
-from setl_embedded import MariaDb
+from setl_embedded import DatabaseServer
 
 _SNIPPETS = (
     "sent with love 💌",
@@ -57,7 +57,9 @@ class SiteWriter(threading.Thread):
     Rows that both sites write need a conflict policy; this job is about everything else.
     """
 
-    def __init__(self, server: MariaDb, site: str, *, rows_per_second: int, seed: int) -> None:
+    def __init__(
+        self, server: DatabaseServer, site: str, *, rows_per_second: int, seed: int
+    ) -> None:
         super().__init__(name=f"writer-{site}", daemon=True)
         self.site = site
         self.written = Written()

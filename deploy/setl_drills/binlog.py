@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+import pymysql
 from mysql_event_stream import BinlogClient
 
 from setl.codec.binlog.header import BinlogHeaderReader
@@ -19,7 +20,7 @@ from setl.codec.binlog.rows import BinlogRowCodec
 from setl.model.change import DecodedRows, Op, Row
 from setl.model.entry import Entry, EntryKind
 from setl.model.position import BinlogPosition
-from setl_embedded import MariaDb
+from setl_embedded import DatabaseServer
 
 _READ_LIMIT = 120.0  # seconds for reading a whole binlog; it ends, so this is only for defects
 
@@ -76,7 +77,7 @@ def _number(row: Row | None, place: int) -> int | None:
 
 
 def read_changes(
-    server: MariaDb, schema: str, begin: BinlogPosition, end: BinlogPosition
+    server: DatabaseServer, schema: str, begin: BinlogPosition, end: BinlogPosition
 ) -> Iterator[KeyChange]:
     """All row changes of a schema between two places of a site's binlog, in their order."""
     codec = BinlogRowCodec()
@@ -85,23 +86,26 @@ def read_changes(
             yield from key_changes(codec.decode(entry.payload, entry.context))
 
 
-def binlog_begin(server: MariaDb) -> BinlogPosition:
+def binlog_begin(server: DatabaseServer) -> BinlogPosition:
     """Where the oldest binlog file that a site still has begins."""
     with server.connect() as connection, connection.cursor() as cursor:
         cursor.execute("SHOW BINARY LOGS")
         return BinlogPosition(str(cursor.fetchone()[0]), 4)
 
 
-def binlog_end(server: MariaDb) -> BinlogPosition:
+def binlog_end(server: DatabaseServer) -> BinlogPosition:
     """Where a site's binlog ends now."""
     with server.connect() as connection, connection.cursor() as cursor:
-        cursor.execute("SHOW MASTER STATUS")
+        try:
+            cursor.execute("SHOW BINARY LOG STATUS")
+        except pymysql.err.ProgrammingError:  # MariaDB knows the older name only
+            cursor.execute("SHOW MASTER STATUS")
         file, offset = cursor.fetchone()[:2]
         return BinlogPosition(str(file), int(offset))
 
 
 def read_transactions(
-    server: MariaDb, schema: str, begin: BinlogPosition, end: BinlogPosition
+    server: DatabaseServer, schema: str, begin: BinlogPosition, end: BinlogPosition
 ) -> Iterator[Transaction]:
     """The transactions between two places of a site's binlog that touch `schema` or ``retl``."""
     codec = BinlogRowCodec()
@@ -117,7 +121,7 @@ def read_transactions(
             current = Transaction()
 
 
-def _entries(server: MariaDb, begin: BinlogPosition, end: BinlogPosition) -> Iterator[Entry]:
+def _entries(server: DatabaseServer, begin: BinlogPosition, end: BinlogPosition) -> Iterator[Entry]:
     if begin.order >= end.order:
         return
     reader = BinlogHeaderReader(begin)

@@ -35,6 +35,16 @@ _SLACK = click.option(
     help="Seconds added to every bound on an outage, for machines that are busy with other work.",
 )
 
+_SITES = click.option(
+    "--sites",
+    # The keys of `setl_drills.world.SITES`, which is slow to import, see `_run`.
+    type=click.Choice(["mariadb", "mysql", "mixed"]),
+    default="mariadb",
+    show_default=True,
+    help="What the two sites are; mixed: A is MySQL, B is MariaDB."
+    " MySQL is unpacked first by `deploy/install mysql`.",
+)
+
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 def drill() -> None:
@@ -83,6 +93,7 @@ def list_() -> None:
 @_FOLDER
 @_KEEP
 @_SLACK
+@_SITES
 def run(  # noqa: PLR0917 - click passes options by name
     names: tuple[str, ...],
     seeds: int,
@@ -95,6 +106,7 @@ def run(  # noqa: PLR0917 - click passes options by name
     folder: Path | None,
     keep: bool,  # noqa: FBT001
     slack: float,
+    sites: str,
 ) -> None:
     """Run drills by NAME, or all of them. Exit status 0 only if all passed, else 1.
 
@@ -106,7 +118,7 @@ def run(  # noqa: PLR0917 - click passes options by name
         return
     chosen = _chosen(names)
     numbers = [seed] if seed is not None else list(range(1, seeds + 1))
-    _run(chosen, numbers, record=record, folder=folder, keep=keep, slack=slack)
+    _run(chosen, numbers, record=record, folder=folder, keep=keep, slack=slack, sites=sites)
 
 
 @drill.command()
@@ -122,6 +134,7 @@ def run(  # noqa: PLR0917 - click passes options by name
 @_FOLDER
 @_KEEP
 @_SLACK
+@_SITES
 def soak(  # noqa: PLR0917 - click passes options by name
     minutes: float,
     seed: int,
@@ -129,6 +142,7 @@ def soak(  # noqa: PLR0917 - click passes options by name
     folder: Path | None,
     keep: bool,  # noqa: FBT001
     slack: float,
+    sites: str,
 ) -> None:
     """Let random faults follow each other for minutes while both sites write.
 
@@ -137,7 +151,15 @@ def soak(  # noqa: PLR0917 - click passes options by name
     """
     from setl_drills.soak import soak_drill  # noqa: PLC0415 - slow, see `_run`
 
-    _run([soak_drill(minutes)], [seed], record=record, folder=folder, keep=keep, slack=slack)
+    _run(
+        [soak_drill(minutes)],
+        [seed],
+        record=record,
+        folder=folder,
+        keep=keep,
+        slack=slack,
+        sites=sites,
+    )
 
 
 def _run(
@@ -148,6 +170,7 @@ def _run(
     folder: Path | None,
     keep: bool,
     slack: float,
+    sites: str,
 ) -> None:
     """Run drills on servers of their own, and say what came of them."""
     # Imported late: with them come Spark and the servers' clients, which `setl --help` need not
@@ -162,6 +185,7 @@ def _run(
         folder=folder,
         keep=keep,
         slack=slack,
+        sites=sites,
         done=lambda result: _say_done(console, result),
     )
     try:

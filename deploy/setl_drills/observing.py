@@ -12,7 +12,7 @@ import pymysql
 from setl.load.marks import MAX_SLOTS, mark_id
 from setl_drills.checkers import Advance
 from setl_drills.watching import Watch
-from setl_embedded import MariaDb
+from setl_embedded import DatabaseServer
 
 _INTERVAL = 0.04
 
@@ -24,7 +24,7 @@ class MarkWatch(Watch):
         advances: by pipeline key, in order of time.
     """
 
-    def __init__(self, targets: Mapping[str, MariaDb]) -> None:
+    def __init__(self, targets: Mapping[str, DatabaseServer]) -> None:
         """Describe it.
 
         Args:
@@ -60,7 +60,7 @@ class MarkWatch(Watch):
         seen.clear()
         seen.update(found)
 
-    def follow_site(self, former: MariaDb, follower: MariaDb) -> None:
+    def follow_site(self, former: DatabaseServer, follower: DatabaseServer) -> None:
         """Look at another server where one was looked at until now."""
         for key, server in self._targets.items():
             if server is former:
@@ -98,7 +98,7 @@ class _Connections:
         for connection in self._open.values():
             connection.close()
 
-    def of(self, server: MariaDb) -> Any:
+    def of(self, server: DatabaseServer) -> Any:
         return self._open[server.name]
 
 

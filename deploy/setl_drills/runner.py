@@ -31,6 +31,7 @@ class Runner:
         folder: Path | None = None,
         keep: bool = False,
         slack: float = 0.0,
+        sites: str = "mariadb",
         done: Callable[[DrillResult], None] = lambda _: None,
     ) -> None:
         """Describe a run.
@@ -40,6 +41,7 @@ class Runner:
             folder: None for a temporary one.
             keep: keep all logs, also of drills that passed.
             slack: seconds added to all bounds on outages.
+            sites: a key of `setl_drills.world.SITES`.
             done: called with each result.
         """
         self.folder = folder or Path(tempfile.mkdtemp(prefix="setl-drills-"))
@@ -48,6 +50,7 @@ class Runner:
         self._say = say
         self._keep = keep
         self._slack = slack
+        self._sites = sites
         self._done = done
 
     def run(self, drills: Sequence[Drill], seeds: Sequence[int]) -> list[DrillResult]:
@@ -58,7 +61,9 @@ class Runner:
             DidNotHappenError: the same, for nodes that did not get ready in time.
         """
         needs = reduce(or_, (drill.needs for drill in drills), Needs())
-        with World(self.folder / "world", needs, say=self._say, slack=self._slack) as world:
+        with World(
+            self.folder / "world", needs, say=self._say, slack=self._slack, sites=self._sites
+        ) as world:
             for drill in drills:
                 for seed in seeds:
                     self.run_one(world, drill, seed)

@@ -20,7 +20,7 @@ from setl_drills.tables import binlog_of, create_tables, drop_tables, to_search,
 from setl_drills.waiting import wait_for
 from setl_drills.workload import SiteWriter
 from setl_drills.world import World
-from setl_embedded import MariaDb
+from setl_embedded import DatabaseServer
 
 FENCE_TIMEOUT = 2.0
 """Of the drills' channels: how long a frozen transaction may hold a take-over up, in seconds."""
@@ -166,7 +166,7 @@ class Setting:
         """What was seen to arrive in a pipeline's target from a moment on; None if nobody looks."""
         return self.marks.since(key, moment) if key in self.marks.advances else None
 
-    def replaced_site(self, site: str, former: MariaDb) -> None:
+    def replaced_site(self, site: str, former: DatabaseServer) -> None:
         """Look at the server that took a site's place from now on."""
         follower = self.world.sites[site]
         self.marks.follow_site(former, follower)

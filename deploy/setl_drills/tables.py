@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from setl.model.position import BinlogPosition
-from setl_embedded import MariaDb
+from setl_embedded import DatabaseServer
 
 ACCOUNTS = 20
 """Accounts of each site."""
@@ -45,14 +45,14 @@ _CREATE = (
 )
 
 
-def create_tables(server: MariaDb, schema: str) -> None:
+def create_tables(server: DatabaseServer, schema: str) -> None:
     """Create the tables of one drill on one site."""
     with server.connect() as connection, connection.cursor() as cursor:
         for statement in _CREATE:
             cursor.execute(statement.format(schema=schema))
 
 
-def drop_tables(server: MariaDb, schema: str) -> None:
+def drop_tables(server: DatabaseServer, schema: str) -> None:
     """Remove the tables of one drill."""
     with server.connect() as connection, connection.cursor() as cursor:
         cursor.execute(f"DROP DATABASE IF EXISTS `{schema}`")

@@ -19,7 +19,7 @@ from setl_drills.checkers import (
 from setl_drills.drill import DrillResult
 from setl_drills.tables import ACCOUNTS, BALANCE, SEARCHED, TABLES, index_name
 from setl_drills.workload import SiteWriter
-from setl_embedded import Elasticsearch, MariaDb, NoAnswerError, ask_json
+from setl_embedded import DatabaseServer, Elasticsearch, NoAnswerError, ask_json
 
 _DRAIN_LIMIT = 90.0
 _SHOWN = 5
@@ -31,7 +31,7 @@ class Verification:
     def __init__(
         self,
         *,
-        sites: Mapping[str, MariaDb],
+        sites: Mapping[str, DatabaseServer],
         schema: str,
         channel: str,
         writers: Mapping[str, SiteWriter],

@@ -16,7 +16,7 @@ import pymysql
 from pymysql.connections import Connection
 
 from setl_drills.tables import ACCOUNTS, BALANCE, FIRST_ID
-from setl_embedded import MariaDb
+from setl_embedded import DatabaseServer
 
 _BULK_OFFSET = 500_000_000  # large transactions take their ids from here on
 _KEPT = 300  # rows of `items` that are still changed
@@ -55,7 +55,7 @@ class SiteWriter(threading.Thread):
     """Writes small transactions at a steady pace, and large ones beside them when asked."""
 
     def __init__(
-        self, server: MariaDb, schema: str, site: str, *, seed: str, pace: float = 25.0
+        self, server: DatabaseServer, schema: str, site: str, *, seed: str, pace: float = 25.0
     ) -> None:
         """Describe it; nothing is written before `start`.
 
@@ -132,7 +132,7 @@ class SiteWriter(threading.Thread):
         self._stopping.set()
         self.join(30)
 
-    def move_to(self, server: MariaDb) -> None:
+    def move_to(self, server: DatabaseServer) -> None:
         """Write to another server from now on; while paused."""
         self._server = server
         self._moved.set()

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import Final, Self
 
 from kazoo.client import KazooClient
 
@@ -22,9 +22,15 @@ from setl.mysql.statements import system_table_statements
 from setl_drills.node import ZOOKEEPER, Node
 from setl_drills.nodes import Cluster
 from setl_drills.proxy import Links
-from setl_drills.replication import OPTIONS, follow, promote, wait_caught_up
+from setl_drills.replication import (
+    MARIADB_OPTIONS,
+    follow,
+    promote,
+    replica_of,
+    wait_caught_up,
+)
 from setl_drills.waiting import wait_for
-from setl_embedded import Kafka, MariaDb, Stack, ZooKeeper, ZooKeeperEnsemble
+from setl_embedded import DatabaseServer, Kafka, Stack, ZooKeeper, ZooKeeperEnsemble
 
 SESSION_TIMEOUT = 4.0
 """Of the nodes, in seconds; short, since nearly every drill waits for it at least once."""
@@ -35,6 +41,13 @@ NODES = 3
 _RELAYS = 2
 
 Say = Callable[[str], None]
+
+SITES: Final = {
+    "mariadb": "two MariaDB servers",
+    "mysql": "two MySQL servers",
+    "mixed": "a MySQL and a MariaDB server",
+}
+"""What the two sites may be, and what a line of progress calls them; of `mixed`, MySQL is A."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +85,7 @@ class World:
         folder: data and logs of everything.
         stack: the servers.
         replica: a replica of site A, None if no drill needs it.
-        sites: the MariaDB servers by name, ``a`` and ``b``.
+        sites: the database servers by name, ``a`` and ``b``.
         arbiter: a connection of the drills' own, which no drill cuts.
         nodes: the nodes by id.
         relays: the relays by id, none if no drill needs them.
@@ -91,6 +104,7 @@ class World:
         nodes: int = NODES,
         slack: float = 0.0,
         master: str = "local[2]",
+        sites: str = "mariadb",
     ) -> None:
         """Describe it; nothing is started.
 
@@ -101,7 +115,9 @@ class World:
             nodes: how many setl nodes; a third lets one come back while a drill goes on.
             slack: seconds that outages may be longer than their bounds.
             master: Spark master of each node.
+            sites: a key of `SITES`.
         """
+        self._products = SITES[sites]
         self._count = nodes
         self.slack = slack
         self.folder = folder
@@ -113,14 +129,16 @@ class World:
         self._exit = ExitStack()
         self.stack = Stack(
             folder / "servers",
-            mariadb=2,
+            mariadb={"mariadb": 2, "mixed": 1}.get(sites, 0),
+            mysql={"mysql": 2, "mixed": 1}.get(sites, 0),
             zookeeper=_QUORUM if needs.quorum else 1,
             elasticsearch=needs.search,
             kafka=needs.kafka,
-            mariadb_options=OPTIONS if needs.replica else (),
+            mariadb_options=MARIADB_OPTIONS if needs.replica else (),
         )
-        self.sites: dict[str, MariaDb] = dict(zip("ab", self.stack.mariadb, strict=True))
-        self.replica = _replica(folder, self.sites["a"]) if needs.replica else None
+        servers = [*self.stack.mysql, *self.stack.mariadb]
+        self.sites: dict[str, DatabaseServer] = dict(zip("ab", servers, strict=True))
+        self.replica = replica_of(self.sites["a"], folder / "servers") if needs.replica else None
         self._kafka = self.stack.kafka
         self._root = "/setl"
         self._kazoo = KazooClient(self.stack.zookeeper_hosts, timeout=30)
@@ -128,7 +146,7 @@ class World:
 
     def __enter__(self) -> Self:
         with ExitStack() as starting:
-            self.say("starting ZooKeeper, two MariaDB servers" + self._others())
+            self.say(f"starting ZooKeeper, {self._products}{self._others()}")
             starting.enter_context(self.stack)
             self._links = starting.enter_context(Links())
             if self.replica is not None:
@@ -331,19 +349,7 @@ def _warm(nodes: Collection[Node]) -> int:
     return sum(node.warm() for node in nodes)
 
 
-def _replica(folder: Path, site: MariaDb) -> MariaDb:
-    """A server that may take a site's place: another server id, the same GTID domain."""
-    name = f"{site.name}-replica"
-    return MariaDb(
-        folder / "servers" / name,
-        name,
-        server_id=site.server_id + 100,
-        gtid_domain_id=site.gtid_domain_id,
-        options=OPTIONS,
-    )
-
-
-def _install(site: MariaDb) -> None:
+def _install(site: DatabaseServer) -> None:
     with site.connect() as connection, connection.cursor() as cursor:
         for statement in system_table_statements():
             cursor.execute(statement)

@@ -10,7 +10,7 @@ from setl_drills.drill import Drill, DrillResult
 from setl_drills.rehearsal import Rehearsal
 from setl_drills.waiting import wait_for
 from setl_drills.world import Needs, World
-from setl_embedded import MariaDb
+from setl_embedded import DatabaseServer
 
 _FAILED_LIMIT = 60.0
 
@@ -66,7 +66,7 @@ def replace_source(world: World, seed: int) -> DrillResult:
         return result
 
 
-def _quiet(site: MariaDb) -> bool:
+def _quiet(site: DatabaseServer) -> bool:
     """Whether no transaction is open and nothing is written any more."""
     before = binlog_end(site)
     time.sleep(0.5)
@@ -80,7 +80,7 @@ def _flush(world: World) -> None:
         _execute(site, "FLUSH BINARY LOGS")
 
 
-def _execute(site: MariaDb, statement: str) -> None:
+def _execute(site: DatabaseServer, statement: str) -> None:
     with site.connect() as connection, connection.cursor() as cursor:
         cursor.execute(statement)
 
@@ -111,7 +111,7 @@ def purge(world: World, seed: int) -> DrillResult:
         return rehearsal.finish()
 
 
-def _purged(site: MariaDb, file: str) -> bool:
+def _purged(site: DatabaseServer, file: str) -> bool:
     _execute(site, f"PURGE BINARY LOGS TO '{file}'")
     return binlog_begin(site).file == file
 
