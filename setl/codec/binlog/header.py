@@ -40,6 +40,12 @@ _COMMON: Final = {
 _INSIDE: Final = (EventType.TABLE_MAP, EventType.QUERY, EventType.XID, EventType.XA_PREPARE)
 # What may stand between two events of a run.
 _WITHIN_RUN: Final = ROWS | SKIPPED | {EventType.TABLE_MAP}
+# Inside a transaction MariaDB from 11.7 on leaves out where they end (`binlog_legacy_event_pos`).
+_WITHOUT_PLACE: Final = ROWS | {
+    EventType.TABLE_MAP,
+    EventType.QUERY,
+    EventType.MARIADB_QUERY_COMPRESSED,
+}
 # Numbered inside a compressed transaction, so that each of their entries has a place.
 _PLACED: Final = ROWS | {EventType.QUERY}
 
@@ -61,6 +67,10 @@ class BinlogHeaderReader:
     place in the file. Their entries count up from its first byte: they are in order, come before
     what follows, and are the same whenever it is read. Nobody reads from there, since reading
     begins in front of a transaction; its COMMIT lies behind the event.
+
+    MariaDB from 11.7 on does not say either where events inside a transaction end. There the sizes
+    of the events that come are added up from the transaction's begin: no more than the true
+    place, since annotations are not sent, and again the same whenever it is read.
 
     Positions carry the executed GTIDs if they were known at the start, or from the first file
     on whose beginning was read; until then they carry "".
@@ -146,6 +156,8 @@ class BinlogHeaderReader:
                 raise self._damaged(kind, f"{len(event)} bytes instead of {size}")
             if next_offset and not flags & ARTIFICIAL_FLAG:
                 self._offset = offset_behind(self._offset, next_offset)
+            elif self._open and not next_offset and kind in _WITHOUT_PLACE:
+                self._offset += size
             before = () if kind in _WITHIN_RUN else self._end_run()
             reader = self._readers.get(kind)
             if reader is not None:

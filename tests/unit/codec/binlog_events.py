@@ -19,8 +19,12 @@ MYSQL_TYPES, MARIADB_TYPES = 41, 171
 class EventWriter:
     """Writes one binlog file after another; each method gives the raw event."""
 
-    def __init__(self, *, mariadb=False, checksum=True, file="binlog.000007", offset=4):
+    def __init__(
+        self, *, mariadb=False, checksum=True, file="binlog.000007", offset=4, placeless=()
+    ):
+        """`placeless`: kinds of events that do not say where they end, as MariaDB from 11.7 on."""
         self.mariadb = mariadb
+        self.placeless = placeless
         self.checksum = checksum
         self.file = file
         self.offset = offset
@@ -31,7 +35,7 @@ class EventWriter:
         size = 19 + len(body) + (4 if checked else 0)
         if not artificial:
             self.offset += size
-        position = 0 if artificial else self.offset
+        position = 0 if artificial or kind in self.placeless else self.offset
         header = struct.pack(
             "<IBIIIH", self.seconds, kind, server_id, size, position & 0xFFFFFFFF, flags
         )

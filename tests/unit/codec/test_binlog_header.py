@@ -75,6 +75,22 @@ def test_positions_lie_behind_each_event():
     assert [begin, rows, commit] == [ends[1], ends[3], ends[4]]
 
 
+def test_positions_are_added_up_where_events_do_not_say_where_they_end():
+    """MariaDB from 11.7 on, without annotations, which are not asked for."""
+    writer = EventWriter(mariadb=True, placeless=(160, 19, 23, 24, 25, 2))
+    events = [*writer.opening(), writer.mariadb_gtid(8)]
+    begin = writer.offset
+    writer.event(160, b"INSERT INTO orders VALUES (1), (2)")
+    rows = [*one_row(writer, kind=23), *one_row(writer, kind=23, value=2)]
+    entries, reader = entries_of([*events, *rows, writer.xid()])
+    assert kinds(entries) == ["BEGIN", "ROWS", "ROWS", "COMMIT"]
+    sizes = [len(event) for event in rows]
+    assert [entry.position.offset for entry in entries] == [
+        begin, begin + sum(sizes[:2]), begin + sum(sizes), writer.offset,
+    ]  # fmt: skip
+    assert reader.position.offset == writer.offset
+
+
 def test_entries_wait_for_the_end_of_their_transaction():
     writer = EventWriter()
     reader = BinlogHeaderReader(START)
