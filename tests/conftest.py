@@ -1,12 +1,11 @@
 """Servers for the tests of one run, each started when the first test asks for it."""
 
-import os
-
 import pytest
 from hypothesis import settings
 
-from setl_embedded import Elasticsearch, Kafka, MariaDb, ZooKeeper
-from tests.mysql_servers import VARIABLE, drop_new_databases, given_servers, prepare
+from setl_embedded import Elasticsearch, Kafka, ZooKeeper
+from tests.databases import GIVEN, Databases, pair_of
+from tests.families import Pair, pairs_of, suits
 
 # A property test that fails must fail again: examples come from the test's own code, and a
 # busy machine makes none of them fail.
@@ -14,12 +13,38 @@ settings.register_profile("setl", derandomize=True, deadline=None)
 settings.load_profile("setl")
 
 
-def pytest_collection_modifyitems(items):
-    """Mark tests that need a server, so that ``-m 'not servers'`` leaves them out."""
-    servers = {"mariadb_a", "mariadb_b", "zookeeper", "kafka", "elasticsearch", "spark"}
+_SERVERS = {"databases", "zookeeper", "kafka", "elasticsearch", "spark"}
+
+
+def pytest_addoption(parser):
+    parser.addoption(
+        "--family",
+        choices=[str(pair) for pair in Pair],
+        help="only tests on these database servers, and those that need none",
+    )
+
+
+def pytest_generate_tests(metafunc):
+    """Run what talks to a database server on each pair of servers that `tests.families` names."""
+    if "pair" in metafunc.fixturenames:
+        pairs = pairs_of(metafunc.definition.nodeid.partition("::")[0], bool(GIVEN))
+        metafunc.parametrize("pair", pairs, ids=str, indirect=True, scope="session")
+
+
+def pytest_collection_modifyitems(config, items):
+    """Mark what needs a server; drop what says nothing on the pair of servers it got."""
+    wanted = config.getoption("--family")
+    kept, dropped = [], []
     for item in items:
-        if servers & set(getattr(item, "fixturenames", ())):
+        pair = pair_of(item)
+        if pair is not None or _SERVERS & set(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.servers)
+        only = [family for mark in item.iter_markers("family") for family in mark.args]
+        fits = pair is None or (suits(pair, only) and wanted in (None, str(pair)))
+        (kept if fits else dropped).append(item)
+    if dropped:
+        config.hook.pytest_deselected(items=dropped)
+        items[:] = kept
 
 
 @pytest.fixture(scope="session")
@@ -28,28 +53,29 @@ def stack_folder(tmp_path_factory):
     return tmp_path_factory.mktemp("stack")
 
 
-def _database_server(folder, number):
-    given = given_servers(os.environ.get(VARIABLE, ""))
-    if given:
-        server = given[number]
-        before = prepare(server)
-        yield server
-        drop_new_databases(server, before)
-        return
-    name = f"mariadb-{'ab'[number]}"
-    with MariaDb(folder / name, name, 101 + number, gtid_domain_id=1 + number) as server:
-        yield server
+@pytest.fixture(scope="session")
+def databases(stack_folder):
+    servers = Databases(stack_folder, GIVEN)
+    yield servers
+    servers.close()
 
 
 @pytest.fixture(scope="session")
-def mariadb_a(stack_folder):
-    """A server of either product, see `tests.mysql_servers`."""
-    yield from _database_server(stack_folder, 0)
+def pair(request):
+    """Of which families the two database servers are, see `tests.families`."""
+    return request.param
 
 
 @pytest.fixture(scope="session")
-def mariadb_b(stack_folder):
-    yield from _database_server(stack_folder, 1)
+def mariadb_a(databases, pair):
+    """Site A, of either family."""
+    return databases.site(pair, 0)
+
+
+@pytest.fixture(scope="session")
+def mariadb_b(databases, pair):
+    """Site B, of either family."""
+    return databases.site(pair, 1)
 
 
 @pytest.fixture(scope="session")

@@ -13,7 +13,8 @@ from contextlib import contextmanager
 import pymysql
 import pytest
 
-VARIABLE = "SETL_TEST_MYSQL"
+from tests.families import VARIABLE
+
 # Name → value that tests rely on; whatever can be changed in a running server is.
 _SETTINGS = {
     "binlog_format": "ROW",

@@ -43,6 +43,11 @@ class ServerProcess:
         """Whether it has not ended yet; a paused one counts as running."""
         return self._child.poll() is None
 
+    @property
+    def status(self) -> int | None:
+        """Its exit status, None while it runs; negative for the signal that ended it."""
+        return self._child.poll()
+
     def signal(self, number: signal.Signals) -> None:
         """Send a signal to the process and whatever it started; nothing if it has ended."""
         if self.running:

@@ -30,6 +30,8 @@ from setl.select.checkpoints.kafka import KafkaCheckpointStore, commit_error
 from setl.select.checkpoints.mysql import MysqlCheckpointStore
 from setl.select.checkpoints.owner import Owner
 from setl_embedded import Kafka, MariaDb
+from tests.databases import EACH
+from tests.families import Pair
 
 
 def at(number, applied=None, **more):
@@ -200,10 +202,10 @@ class KafkaBackend(NotedBackend):
             consumer.close()
 
 
-@pytest.fixture(params=["mysql", "memory", "zookeeper", "kafka", "file"])
+@pytest.fixture(params=[*EACH, "memory", "zookeeper", "kafka", "file"])
 def backend(request):
-    if request.param == "mysql":
-        made = MysqlBackend(request.getfixturevalue("mariadb_b"))
+    if isinstance(request.param, Pair):
+        made = MysqlBackend(request.getfixturevalue("databases").site(request.param, 1))
     elif request.param == "kafka":
         made = KafkaBackend(request.getfixturevalue("kafka"))
     elif request.param == "file":

@@ -9,16 +9,18 @@ from setl.load.deadletters.elasticsearch_store import opened_index
 from setl.load.deadletters.letter import State
 from setl.load.deadletters.mysql_store import opened_table
 from setl.load.deadletters.port import Pending, Tally
+from tests.databases import EACH
+from tests.families import Pair
 from tests.letters import MemoryDeadLetters, letter
 from tests.loading import create_system_tables, endpoint_of, unique
 
 
-@pytest.fixture(params=["memory", "mysql", "elasticsearch"])
+@pytest.fixture(params=[*EACH, "memory", "elasticsearch"])
 def store(request):
     if request.param == "memory":
         yield MemoryDeadLetters()
-    elif request.param == "mysql":
-        server = request.getfixturevalue("mariadb_a")
+    elif isinstance(request.param, Pair):
+        server = request.getfixturevalue("databases").site(request.param, 0)
         create_system_tables(server)
         with opened_table(endpoint_of(server)) as store:
             yield store

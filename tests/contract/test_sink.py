@@ -9,6 +9,8 @@ from setl.load.elasticsearch.sink import ElasticsearchSink, ElasticsearchSinkSet
 from setl.load.port import Loaded
 from setl.model.change import TargetChanges
 from setl.model.schema import Column, Kind
+from tests.databases import EACH
+from tests.families import Pair
 from tests.loading import (
     create_system_tables,
     execute,
@@ -84,10 +86,10 @@ class ElasticsearchTarget:
         return {tuple(hit["_source"][c.name] for c in columns) for hit in hits}
 
 
-@pytest.fixture(params=["mysql", "elasticsearch"])
+@pytest.fixture(params=[*EACH, "elasticsearch"])
 def target(request):
-    if request.param == "mysql":
-        made = MysqlTarget(request.getfixturevalue("mariadb_a"))
+    if isinstance(request.param, Pair):
+        made = MysqlTarget(request.getfixturevalue("databases").site(request.param, 0))
     else:
         made = ElasticsearchTarget(request.getfixturevalue("elasticsearch"))
     yield made

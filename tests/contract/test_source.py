@@ -49,6 +49,8 @@ from setl.select.mysql_binlog import MysqlBinlogSource
 from setl.select.reader import SelectLoop
 from setl.select.reading import SelectSettings
 from setl_embedded import Kafka, MariaDb
+from tests.databases import EACH, new_server
+from tests.families import Pair
 from tests.loading import create_system_tables
 from tests.runs import single
 from tests.unit.codec.dts_records import integer, record, row_record
@@ -156,32 +158,29 @@ class DtsSide:
         self.producer.close(0)
 
 
-SIDES = {"binlog": (BinlogSide, "mariadb_a"), "dts": (DtsSide, "kafka")}
-SERVERS = {
-    "binlog": lambda folder: MariaDb(folder, "own", 7),
-    "dts": Kafka,
-}
-
-
 def endpoint(server, **more):
     return MysqlEndpoint(
         server.host, server.port, **{"user": server.user, "password": server.password, **more}
     )
 
 
-@pytest.fixture(params=SIDES)
+@pytest.fixture(params=[*EACH, "dts"])
 def side(request):
-    make, server = SIDES[request.param]
-    made = make(request.getfixturevalue(server))
+    if isinstance(request.param, Pair):
+        made = BinlogSide(request.getfixturevalue("databases").site(request.param, 0))
+    else:
+        made = DtsSide(request.getfixturevalue("kafka"))
     yield made
     made.close()
 
 
-@pytest.fixture(params=SIDES)
+@pytest.fixture(params=[*EACH, "dts"])
 def own(request, tmp_path):
     """A side on a server of its own, which a test may kill."""
-    with SERVERS[request.param](tmp_path) as server:
-        made = SIDES[request.param][0](server)
+    binlog = isinstance(request.param, Pair)
+    server = new_server(request.param.a, tmp_path, "own", 7) if binlog else Kafka(tmp_path)
+    with server:
+        made = BinlogSide(server) if binlog else DtsSide(server)
         yield made
         made.close()
 

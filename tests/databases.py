@@ -1,0 +1,64 @@
+"""The database servers of a test run, started when the first test asks for one."""
+
+import os
+from contextlib import ExitStack
+
+import pytest
+
+from setl_embedded import MariaDb, MySql
+from tests.families import MARIADB, SAME, VARIABLE, Pair
+from tests.mysql_servers import drop_new_databases, given_servers, prepare
+
+GIVEN = os.environ.get(VARIABLE, "")
+EACH = [pytest.param(pair, id=str(pair)) for pair in ((Pair.GIVEN,) if GIVEN else SAME)]
+"""Parameters for fixtures that stand for one of several things, a database server among them."""
+
+
+class Databases:
+    """Two servers of each family at most, and of one family as long as no test asks for more.
+
+    Args:
+        folder: for their data.
+        given: the text of the variable that names servers of somebody else, "" for none.
+    """
+
+    def __init__(self, folder, given=""):
+        self._folder = folder
+        self._given = given_servers(given)
+        self._servers = {}
+        self._exit = ExitStack()
+
+    def site(self, pair, number):
+        """Site A (0) or B (1) of a pair."""
+        family = (pair.a, pair.b)[number]
+        if (family, number) not in self._servers:
+            self._servers[family, number] = self._started(family, number)
+        return self._servers[family, number]
+
+    def _started(self, family, number):
+        if self._given:
+            server = self._given[number]
+            self._exit.callback(drop_new_databases, server, prepare(server))
+            return server
+        name = f"{family}-{'ab'[number]}"
+        return self._exit.enter_context(new_server(family, self._folder / name, name, 101 + number))
+
+    def close(self):
+        self._exit.close()
+
+
+def new_server(family, folder, name, server_id, **options):
+    """A server of a family, not started; options are those of both families."""
+    if family == MARIADB:
+        options.setdefault("gtid_domain_id", server_id % 100)
+        return MariaDb(folder, name, server_id, **options)
+    options.pop("gtid_domain_id", None)  # its GTIDs begin with a UUID
+    return MySql(folder, name, server_id, **options)
+
+
+def pair_of(item):
+    """The pair of servers that a collected test runs on, None if on none."""
+    values = getattr(item, "callspec", None)
+    return (
+        next((v for v in values.params.values() if isinstance(v, Pair)), None) if values else None
+    )

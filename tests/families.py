@@ -1,0 +1,100 @@
+"""Which tests run on which database servers: MariaDB, MySQL, or one of each.
+
+A test that asks for ``mariadb_a``, ``mariadb_b``, or anything made of them, runs once for each
+pair of servers that `pairs_of` names. This is the one place that says which.
+
+- Whatever reads a binlog, writes rows, fences, compares, checks or creates tables can differ
+  between the families, so it runs on both: that is the rule.
+- What a test file is about may be the same on both. `ONCE` lists those files, each with the
+  reason. They run on MariaDB.
+- `MIXED` lists the files that also run between the families, in either direction.
+- A single test that is about one family says so and why:
+  ``@pytest.mark.family("mariadb", why="MySQL has no sequences")``.
+
+`VARIABLE` names two servers that somebody else runs; then all tests run on those, once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from enum import Enum
+
+VARIABLE = "SETL_TEST_MYSQL"
+
+MARIADB = "mariadb"
+MYSQL = "mysql"
+
+
+class Pair(Enum):
+    """Two database servers by family: ``a`` of site A, ``b`` of site B."""
+
+    MARIADB = (MARIADB, MARIADB)
+    MYSQL = (MYSQL, MYSQL)
+    MYSQL_TO_MARIADB = (MYSQL, MARIADB)
+    MARIADB_TO_MYSQL = (MARIADB, MYSQL)
+    GIVEN = ("given", "given")
+
+    def __init__(self, a: str, b: str) -> None:
+        self.a = a
+        self.b = b
+
+    @property
+    def families(self) -> frozenset[str]:
+        """The families in it; empty for servers of which nobody knows the family."""
+        return frozenset() if self is Pair.GIVEN else frozenset((self.a, self.b))
+
+    def __str__(self) -> str:
+        """What stands in a test's name."""
+        return self.name.lower().replace("_", "-")
+
+
+SAME = (Pair.MARIADB, Pair.MYSQL)
+BETWEEN = (Pair.MYSQL_TO_MARIADB, Pair.MARIADB_TO_MYSQL)
+
+_I = "tests/integration/"
+ONCE: Mapping[str, str] = {
+    "tests/bench/": "the benchmark measures MariaDB; this is about its own arithmetic",
+    f"{_I}test_bounds.py": "how much memory a queue takes; the server only fills it",
+    f"{_I}test_cluster.py": "who leads, and what a standby does; nodes and ZooKeeper",
+    f"{_I}test_cluster_environment.py": "what Spark's workers find on a cluster",
+    f"{_I}test_fair_share.py": "Spark's scheduler",
+    f"{_I}test_node_loses_spark.py": "the end of a JVM",
+    f"{_I}test_operations.py": "commands and what they say, over ZooKeeper",
+    f"{_I}test_pipeline_documents.py": "documents in Elasticsearch; rows are the same by then",
+    f"{_I}test_pipeline_search.py": "Elasticsearch as the target; rows are the same by then",
+    f"{_I}test_processor_on_a_cluster.py": "what Spark's workers find on a cluster",
+    f"{_I}test_processors.py": "the user's own code, on rows that are the same by then",
+    f"{_I}test_scale_out.py": "Spark clusters",
+    f"{_I}test_standing_jobs.py": "Spark's jobs",
+}
+"""File or folder → why it does not run on both families."""
+
+MIXED = frozenset(
+    {
+        f"{_I}test_keyless_tables.py",
+        f"{_I}test_mixed_pair.py",
+        f"{_I}test_pipeline_mysql.py",
+        f"{_I}test_types_mysql.py",
+    }
+)
+"""Files that also run between the families."""
+
+
+def pairs_of(path: str, given: bool = False) -> tuple[Pair, ...]:
+    """The pairs of servers that the tests of a file run on.
+
+    Args:
+        path: the file, relative to the checkout, with ``/``.
+        given: whether somebody has given servers.
+    """
+    if given:
+        return (Pair.GIVEN,)
+    if any(path.startswith(known) for known in ONCE):
+        return (Pair.MARIADB,)
+    return SAME + BETWEEN if path in MIXED else SAME
+
+
+def suits(pair: Pair, only: Iterable[str]) -> bool:
+    """Whether a test that is about some families alone says anything on a pair of servers."""
+    wanted = frozenset(only)
+    return not wanted or pair.families <= wanted

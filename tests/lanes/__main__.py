@@ -1,0 +1,170 @@
+"""Runs the checks, then all lanes side by side, and prints what came of them.
+
+    python -m tests.lanes [PYTEST OPTION…]
+
+Options and paths are handed to the pytest of every lane.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from collections import deque
+from collections.abc import Sequence
+from pathlib import Path
+
+from tests.lanes.job import Job, end_all
+from tests.lanes.plan import CHECKS, LANES, SLOW_CHECKS, Check, Lane
+from tests.lanes.summary import closing_line, counted, skip_lines, slowest, together
+
+ROOT = Path(__file__).resolve().parents[2]
+VARIABLE = "SETL_TEST_LANES"
+"""How many lanes run at once; more than there are cores, since they wait most of the time."""
+_LIMIT_S = 5000.0
+"""All together; each test has a limit of its own beside it."""
+_POLL_S = 0.2
+_STATUS_FAILED, _STATUS_NO_TESTS, _STATUS_INTERRUPTED = 1, 5, 130
+_WITH_VALUE = frozenset({"-k", "-m", "-p", "-o", "-W", "-c", "-r", "--family"})
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run everything; returns the exit status, which is pytest's."""
+    begun = time.monotonic()
+    folder = Path(tempfile.mkdtemp(prefix="setl-test-"))
+    signal.signal(signal.SIGTERM, _interrupt)
+    for check in CHECKS:
+        if not _run_check(check, folder):
+            return _STATUS_FAILED
+    jobs = [_lane_job(lane, arguments, folder) for lane in _by_length(LANES)]
+    jobs += [_check_job(check, folder) for check in SLOW_CHECKS]
+    status = _run(jobs, stop_early=_stops_early(arguments))
+    total = together(job.results for job in jobs)
+    for line in skip_lines(total):
+        print(f"test: {line}")
+    for job in jobs:
+        if job.status is not None and not job.good:
+            _show(job)
+    if lines := slowest(total):
+        print("test: the slowest, with what was set up for them", *lines, sep="\n")
+    if total.failures:
+        print("test: failed", *(f"  {name}" for name in total.failures), sep="\n")
+    bad = [job.name for job in jobs if not job.good]
+    if bad:
+        print(f"test: not good: {', '.join(bad)}; logs and data are in {folder}")
+    else:
+        shutil.rmtree(folder, ignore_errors=True)
+    if not status:
+        status = _STATUS_FAILED if bad else 0 if total.counts else _STATUS_NO_TESTS
+    print(closing_line(total, time.monotonic() - begun), flush=True)
+    return status
+
+
+def _run(jobs: Sequence[Job], *, stop_early: bool) -> int:
+    """Run jobs, some at once; returns a status other than 0 if they were ended too soon."""
+    width = int(os.environ.get(VARIABLE, "0")) or 2 * (os.cpu_count() or 1)
+    waiting, running = deque(jobs), list[Job]()
+    deadline = time.monotonic() + _LIMIT_S
+    try:
+        while waiting or running:
+            while waiting and len(running) < width:
+                running.append(waiting.popleft())
+                running[-1].start(ROOT)
+            time.sleep(_POLL_S)
+            failed = False
+            for job in list(running):
+                for test in job.look():
+                    print(f"test: FAILED {test}", flush=True)
+                    failed = True
+                if not job.running:
+                    job.look()
+                    running.remove(job)
+                    _say(job)
+                    failed = failed or not job.good
+            if failed and stop_early:
+                print("test: ending the other lanes, as told", flush=True)
+                return _STATUS_FAILED
+            if time.monotonic() > deadline:
+                print(f"test: ending all lanes after {_LIMIT_S:.0f} s", flush=True)
+                return _STATUS_FAILED
+    except KeyboardInterrupt:
+        print("test: interrupted; ending all lanes and their servers", flush=True)
+        return _STATUS_INTERRUPTED
+    finally:
+        end_all(running)
+    return 0
+
+
+def _say(job: Job) -> None:
+    came = counted(job.results) if job.results.counts else "ok" if job.good else ""
+    word = "" if job.good else "  FAILED " + job.problem()
+    print(f"test: {job.name:22s}{job.seconds:5.0f} s  {came}{word}", flush=True)
+
+
+def _show(job: Job) -> None:
+    print(f"test: {job.name}: {job.problem() or counted(job.results)}; all that it printed:")
+    print(job.log.read_text(errors="replace"))
+    if job.results.under_way:
+        print(f"test: {job.name} was in the middle of: {', '.join(job.results.under_way)}")
+
+
+def _run_check(check: Check, folder: Path) -> bool:
+    job = _check_job(check, folder)
+    job.start(ROOT)
+    while job.running:
+        time.sleep(_POLL_S / 4)
+    job.look()
+    _say(job)
+    if not job.good:
+        _show(job)
+    return job.good
+
+
+def _check_job(check: Check, folder: Path) -> Job:
+    own = folder / check.name.replace(" ", "-")
+    own.mkdir()
+    return Job(check.name, check.command, own, None)
+
+
+def _lane_job(lane: Lane, arguments: Sequence[str], folder: Path) -> Job:
+    own = folder / lane.name.replace(" ", "-")
+    own.mkdir()
+    record = own / "record.jsonl"
+    command = [
+        sys.executable, "-m", "pytest", "-q", "--no-header",
+        "-p", "tests.lanes.recording", "--lane", lane.name, "--record", str(record),
+        # Not pytest's own place, where it keeps only the last three runs.
+        "--basetemp", str(own / "tmp"), "-o", "cache_dir=" + str(own / "cache"),
+        *([] if _paths(arguments) else lane.paths),
+        *arguments,
+    ]  # fmt: skip
+    return Job(lane.name, command, own, record)
+
+
+def _by_length(lanes: Sequence[Lane]) -> list[Lane]:
+    return sorted(lanes, key=lambda lane: -lane.seconds)
+
+
+def _paths(arguments: Sequence[str]) -> list[str]:
+    """The arguments that are files or folders."""
+    found: list[str] = []
+    for before, argument in zip(("", *arguments), arguments, strict=False):
+        if before not in _WITH_VALUE and not argument.startswith("-"):
+            place = argument.partition("::")[0]
+            found += [argument] if place and (ROOT / place).exists() else []
+    return found
+
+
+def _stops_early(arguments: Sequence[str]) -> bool:
+    return any(a in ("-x", "--exitfirst") or a.startswith("--maxfail") for a in arguments)
+
+
+def _interrupt(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

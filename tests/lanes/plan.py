@@ -1,0 +1,117 @@
+"""Which lanes there are, and in which of them a test runs. No test is in none or in two.
+
+The seconds are what a lane takes alone on two cores, roughly; the longest begin first.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+
+from setl_drills.catalogue import CATALOGUE
+from tests.families import BETWEEN, Pair
+
+_INTEGRATION = ("tests/contract", "tests/integration")
+
+# Whole nodes, Spark clusters, ensembles: what waits for sessions and starts.
+_NODES = tuple(
+    f"tests/integration/test_{name}.py"
+    for name in (
+        "arbiter_ensemble",
+        "arbiter_security",
+        "arbiter_zookeeper",
+        "bounds",
+        "cluster",
+        "cluster_environment",
+        "embedded_stack",
+        "jvm_memory",
+        "kafka_security",
+        "node_loses_spark",
+        "operations",
+        "processor_on_a_cluster",
+        "scale_out",
+        "zookeeper_anew",
+    )
+)
+_PLAIN_CONTRACTS = ("tests/contract/test_arbiter.py", "tests/contract/test_relay_log.py")
+
+
+@dataclass(frozen=True)
+class Lane:
+    """A process that runs some of the tests.
+
+    Attributes:
+        name: what people and `lane_of` call it.
+        seconds: how long it takes alone, roughly.
+        paths: files and folders in which its tests are.
+    """
+
+    name: str
+    seconds: int
+    paths: tuple[str, ...]
+
+
+LANES = (
+    Lane("drills with relays", 500, ("tests/drills",)),
+    Lane("drills", 500, ("tests/drills",)),
+    Lane("nodes", 400, (*_NODES, *_PLAIN_CONTRACTS)),
+    Lane("mariadb", 600, _INTEGRATION),
+    Lane("mysql", 600, _INTEGRATION),
+    Lane("mixed", 100, _INTEGRATION),
+    Lane("bench", 120, ("tests/bench/test_bench.py",)),
+    Lane("unit", 120, ("tests/unit",)),
+)
+
+
+@dataclass(frozen=True)
+class Check:
+    """A program that has nothing to say if all is well.
+
+    Attributes:
+        name: what people call it.
+        command: the program and its arguments.
+    """
+
+    name: str
+    command: tuple[str, ...]
+
+
+CHECKS = (
+    Check("lint", ("ruff", "check", ".")),
+    Check("format", ("ruff", "format", "--check", ".")),
+    Check("import rules", ("lint-imports", "--no-logo", "--no-cache")),
+)
+"""Are over in seconds, so that they come before everything else."""
+
+SLOW_CHECKS = (Check("types", ("pyright", "--pythonpath", sys.executable)),)
+"""Run beside the lanes."""
+
+
+def lane_of(path: str, pair: Pair | None = None, drill: str = "") -> str:
+    """The lane of a test.
+
+    Args:
+        path: its file, relative to the checkout, with ``/``.
+        pair: the database servers it runs on, None for none.
+        drill: the drill it rehearses, "" for none.
+    """
+    for folder, lane in (("tests/unit/", "unit"), ("tests/bench/", "bench")):
+        if path.startswith(folder):
+            return lane
+    if path.startswith("tests/drills/"):
+        known = CATALOGUE.get(drill)
+        return "drills with relays" if known and known.needs.kafka else "drills"
+    if path in _NODES or path in _PLAIN_CONTRACTS:
+        return "nodes"
+    if pair in BETWEEN:
+        return "mixed"
+    return "mysql" if pair is Pair.MYSQL else "mariadb"
+
+
+EXPECTED_SKIPS: tuple[tuple[str, str], ...] = ()
+"""Beginnings of test names with the reason for which they may be skipped; others fail the run."""
+
+
+def is_expected_skip(nodeid: str) -> bool:
+    """Whether a test may be skipped without failing the run."""
+    return any(nodeid.startswith(start) for start, _ in EXPECTED_SKIPS)
