@@ -1,4 +1,4 @@
-"""One world for all drills of a run; it is mended between them."""
+"""One world for all drills of a run on the same sites; it is mended between them."""
 
 from functools import reduce
 from operator import or_
@@ -20,14 +20,22 @@ def runner(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def world(runner, request):
-    chosen = {item.callspec.params["name"] for item in request.session.items if _is_drill(item)}
+def sites(request):
+    """What the sites are, a key of `setl_drills.world.SITES`."""
+    return request.param
+
+
+@pytest.fixture(scope="session")
+def world(runner, sites, request):
+    chosen = {params["name"] for params in _drills(request.session) if params["sites"] == sites}
     needs = reduce(or_, (CATALOGUE[name].needs for name in chosen), Needs())
-    with World(runner.folder / "world", needs, say=print, slack=SLACK) as world:
+    folder = runner.folder / f"world-{sites}"
+    with World(folder, needs, say=print, slack=SLACK, sites=sites) as world:
         yield world
 
 
-def _is_drill(item):
-    return "name" in getattr(getattr(item, "callspec", None), "params", {}) and (
-        "world" in item.fixturenames
-    )
+def _drills(session):
+    """What the drills among a session's tests are called with."""
+    for item in session.items:
+        if "world" in item.fixturenames:
+            yield item.callspec.params

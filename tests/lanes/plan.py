@@ -54,6 +54,8 @@ class Lane:
 LANES = (
     Lane("drills with relays", 500, ("tests/drills",)),
     Lane("drills", 500, ("tests/drills",)),
+    Lane("drills on mysql", 150, ("tests/drills",)),
+    Lane("drills on a mixed pair", 100, ("tests/drills",)),
     Lane("nodes", 400, (*_NODES, *_PLAIN_CONTRACTS)),
     Lane("mariadb", 600, _INTEGRATION),
     Lane("mysql", 600, _INTEGRATION),
@@ -87,18 +89,21 @@ SLOW_CHECKS = (Check("types", ("pyright", "--pythonpath", sys.executable)),)
 """Run beside the lanes."""
 
 
-def lane_of(path: str, pair: Pair | None = None, drill: str = "") -> str:
+def lane_of(path: str, pair: Pair | None = None, drill: str = "", sites: str = "mariadb") -> str:
     """The lane of a test.
 
     Args:
         path: its file, relative to the checkout, with ``/``.
         pair: the database servers it runs on, None for none.
         drill: the drill it rehearses, "" for none.
+        sites: the sites of that drill, a key of `setl_drills.world.SITES`.
     """
     for folder, lane in (("tests/unit/", "unit"), ("tests/bench/", "bench")):
         if path.startswith(folder):
             return lane
     if path.startswith("tests/drills/"):
+        if sites != "mariadb":
+            return {"mysql": "drills on mysql", "mixed": "drills on a mixed pair"}[sites]
         known = CATALOGUE.get(drill)
         return "drills with relays" if known and known.needs.kafka else "drills"
     if path in _NODES or path in _PLAIN_CONTRACTS:

@@ -64,5 +64,7 @@ class Recorder:
 
 def lane_of_item(item):
     values = getattr(getattr(item, "callspec", None), "params", {})
-    drill = str(values.get("name", "")) if "world" in item.fixturenames else ""
-    return lane_of(item.nodeid.partition("::")[0], pair_of(item), drill)
+    path = item.nodeid.partition("::")[0]
+    if "world" in item.fixturenames:
+        return lane_of(path, drill=values["name"], sites=values["sites"])
+    return lane_of(path, pair_of(item))
