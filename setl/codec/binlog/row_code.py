@@ -217,7 +217,7 @@ def scan(data, at, trailer):
             if kind >= {second}:
                 at += data[at] | data[at + 1] << 8
             if kind == {update_1} or kind == {update_2}:
-                if data[at:at + {pair_size}] != pair:
+                if data[at:at + {pair_size}] not in pairs:
                     break
                 at += {pair_size}
                 while at < stop:
@@ -233,7 +233,7 @@ def scan(data, at, trailer):
                     add_row(place)
                     add_end(position)
             elif kind == {insert_1} or kind == {insert_2}:
-                if data[at:at + {one_size}] != one:
+                if data[at:at + {one_size}] not in ones:
                     break
                 at += {one_size}
                 while at < stop:
@@ -242,7 +242,7 @@ def scan(data, at, trailer):
                     add_row(({row}))
                     add_end(position)
             elif kind == {delete_1} or kind == {delete_2}:
-                if data[at:at + {one_size}] != one:
+                if data[at:at + {one_size}] not in ones:
                     break
                 at += {one_size}
                 while at < stop:
@@ -289,8 +289,10 @@ def scan_text(columns: Sequence[ColumnCode], key: Sequence[int]) -> tuple[str, d
     everything = range(len(columns))
     whole, alone = _Image(columns, everything), _Image(columns, frozenset(key))
     whole_lines, key_lines = whole.lines(), alone.lines()
-    bitmap = ((1 << len(columns)) - 1).to_bytes((len(columns) + 7) // 8, "little")
-    one = _packed(len(columns)) + bitmap
+    width = (len(columns) + 7) // 8
+    count = _packed(len(columns))
+    # Bits behind the last column's mean nothing: MariaDB clears them, MySQL 9.7 sets them.
+    bitmaps = (((1 << len(columns)) - 1).to_bytes(width, "little"), b"\xff" * width)
     text = _SCAN.format(
         header=_SIZE_AND_END_AT,
         front=HEADER_BYTES + 8,
@@ -301,8 +303,8 @@ def scan_text(columns: Sequence[ColumnCode], key: Sequence[int]) -> tuple[str, d
         insert_2=int(EventType.WRITE_ROWS),
         delete_1=int(EventType.DELETE_ROWS_V1),
         delete_2=int(EventType.DELETE_ROWS),
-        one_size=len(one),
-        pair_size=len(one) + len(bitmap),
+        one_size=len(count) + width,
+        pair_size=len(count) + 2 * width,
         before_key=_block(key_lines, 20),
         after_key=_block(key_lines, 20),
         whole=_block(whole_lines, 20),
@@ -312,8 +314,8 @@ def scan_text(columns: Sequence[ColumnCode], key: Sequence[int]) -> tuple[str, d
     names = {
         **whole.names,
         **alone.names,
-        "one": one,
-        "pair": one + bitmap,
+        "ones": tuple(count + bitmap for bitmap in bitmaps),
+        "pairs": tuple(count + bitmap + bitmap for bitmap in bitmaps),
         "size_and_end": Struct("<II").unpack_from,
     }
     return text, names

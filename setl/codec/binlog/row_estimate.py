@@ -98,10 +98,11 @@ class RowEstimate:
     def _image_sizes(self, event: bytes, at: int, *, update: bool) -> Sequence[int]:
         count, at = packed_integer(event, at)
         width = (count + 7) // 8
-        present = [int.from_bytes(event[at : at + width], "little")]
+        columns = (1 << count) - 1  # MySQL may set the bits behind the last column's
+        present = [int.from_bytes(event[at : at + width], "little") & columns]
         at += width
         if update:
-            present.append(int.from_bytes(event[at : at + width], "little"))
+            present.append(int.from_bytes(event[at : at + width], "little") & columns)
             at += width
         sizes: list[int] = []
         # Behind the first before image of partial updates come images of another form.

@@ -168,7 +168,8 @@ def describe_table(table: TableMap, *, mariadb: bool) -> TableDetail:
             schema=table.schema,
             table=table.table,
         )
-    has_charset = _CHARACTER | {ColumnType.GEOMETRY} if mariadb else _CHARACTER
+    # Each family lists the collations of one more type, though its columns are binary.
+    has_charset = _CHARACTER | {ColumnType.GEOMETRY if mariadb else ColumnType.VECTOR}
     collations = _collations(
         columns, has_charset, fields.get(_DEFAULT_CHARSET), fields.get(_COLUMN_CHARSET)
     )

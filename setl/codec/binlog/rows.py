@@ -197,8 +197,10 @@ def _rows_start(event: bytes) -> int:
 
 
 def _bitmap(event: bytes, at: int, count: int) -> tuple[int, int]:
+    """A bit for each column, and where they end."""
     end = at + (count + 7) // 8
-    return int.from_bytes(event[at:end], "little"), end
+    # The bits behind the last column's mean nothing: MariaDB clears them, MySQL may set them.
+    return int.from_bytes(event[at:end], "little") & (1 << count) - 1, end
 
 
 def _images(event: bytes, at: int, end: int, table: _Decoder, *sides: int) -> list[Row]:

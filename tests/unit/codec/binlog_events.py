@@ -20,9 +20,23 @@ class EventWriter:
     """Writes one binlog file after another; each method gives the raw event."""
 
     def __init__(
-        self, *, mariadb=False, checksum=True, file="binlog.000007", offset=4, placeless=()
+        self,
+        *,
+        mariadb=False,
+        checksum=True,
+        file="binlog.000007",
+        offset=4,
+        placeless=(),
+        filled=False,
     ):
-        """`placeless`: kinds of events that do not say where they end, as MariaDB from 11.7 on."""
+        """What servers do differently can be chosen.
+
+        Args:
+            placeless: kinds of events that do not say where they end, as MariaDB from 11.7 on.
+            filled: whether the bits behind the last column's are set in bitmaps of columns, as
+                MySQL 9.7 does.
+        """
+        self.filled = filled
         self.mariadb = mariadb
         self.placeless = placeless
         self.checksum = checksum
@@ -158,12 +172,15 @@ class EventWriter:
         """`images` are the bytes of each image: bitmap of NULLs, then values."""
         width = (count + 7) // 8
         full = ((1 << count) - 1).to_bytes(width, "little")
+        behind = (1 << 8 * width) - (1 << count) if self.filled else 0
+        present = full if present is None else present
+        present = (int.from_bytes(present, "little") | behind).to_bytes(width, "little")
         body = struct.pack("<IHH", table_id, 0, 1)
         if kind >= 30:
             body += struct.pack("<H", 2 + len(extra)) + extra
-        body += packed(count) + (full if present is None else present)
+        body += packed(count) + present
         if kind in (24, 31, 39):
-            body += full if present is None else present
+            body += present
         return self.event(kind, body + b"".join(images))
 
 

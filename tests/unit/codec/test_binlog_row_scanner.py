@@ -202,13 +202,17 @@ def event_of(writer, what, rows, *, second):
 
 
 @given(
-    st.lists(changes, max_size=6), st.booleans(), st.booleans(), st.sampled_from([4, 2**32 - 150])
+    st.lists(changes, max_size=6),
+    st.booleans(),
+    st.booleans(),
+    st.booleans(),
+    st.sampled_from([4, 2**32 - 150]),
 )
 def test_a_scan_says_what_decoding_says_up_to_what_is_out_of_the_ordinary(
-    run, second, checksum, offset
+    run, second, checksum, filled, offset
 ):
     table = table_of(INT_TEXT, checksum=checksum)
-    writer = EventWriter(checksum=checksum, offset=offset)
+    writer = EventWriter(checksum=checksum, offset=offset, filled=filled)
     payload = b"".join(event_of(writer, *change, second=second) for change in run)
     scanned = scanner_of(table.fast, table.context, lambda _: (0,)).scan(payload, 0, 10_000)
     expected, reached = [], 0

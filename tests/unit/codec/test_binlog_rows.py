@@ -28,9 +28,11 @@ from tests.unit.codec.binlog_server import comparable
 INT = (3, b"")
 
 
-def decode(columns, images, *, optional, kind=30, mariadb=False, extra=b"", present=None):
+def decode(
+    columns, images, *, optional, kind=30, mariadb=False, extra=b"", present=None, filled=False
+):
     """Decode one hand-made event."""
-    writer = EventWriter(mariadb=mariadb)
+    writer = EventWriter(mariadb=mariadb, filled=filled)
     format_description = writer.format_description()
     table_map = writer.table_map(columns, optional=optional)
     event = writer.rows(kind, len(columns), images, extra=extra, present=present)
@@ -81,13 +83,37 @@ def test_deletes_have_no_image_after(kind):
     assert (rows.op, rows.images) == (Op.DELETE, [((7,), None)])
 
 
-def test_columns_that_an_image_leaves_out_are_absent():
+@pytest.mark.parametrize("kind", [30, 31, 32])
+def test_bits_behind_the_last_column_mean_nothing(kind):
+    """MySQL 9.7 sets them in the bitmap of the columns that are there."""
+    image = b"\xf8" + struct.pack("<iii", 1, 2, 3)
+    images = [image] * (2 if kind == 31 else 1)
+    rows = decode([INT] * 3, images, optional=names("a", "b", "c"), kind=kind, filled=True)
+    before = None if kind == 30 else (1, 2, 3)
+    assert rows.images == [(before, None if kind == 32 else (1, 2, 3))]
+
+
+@pytest.mark.parametrize(("mariadb", "kind"), [(False, 242), (True, 255)])
+def test_a_binary_type_that_a_family_lists_among_those_with_a_charset(mariadb, kind):
+    """VECTOR of MySQL 9 and the spatial types of MariaDB; the others are not listed."""
+    text = (15, struct.pack("<H", 40))
+    columns = [INT, (kind, b"\4"), text, text, text]
+    charsets = field(2, packed(45) + packed(0) + packed(63) + packed(2) + packed(8))
+    image = struct.pack("<iI", 1, 4) + b"abcd" + b"\2\xc3\xbc" + b"\1\xfc" + b"\2\xc3\xbc"
+    optional = names("id", "v", "a", "b", "c") + charsets
+    rows = decode(columns, [b"\0" + image], optional=optional, mariadb=mariadb)
+    assert rows.images == [(None, (1, b"abcd", "ü", "ü", "ü"))]
+
+
+@pytest.mark.parametrize("filled", [False, True])
+def test_columns_that_an_image_leaves_out_are_absent(filled):
     rows = decode(
         [INT, INT, INT],
         [b"\2" + struct.pack("<i", 1)],
         optional=names("a", "b", "c"),
         present=b"\5",
         kind=32,
+        filled=filled,
     )
     assert rows.images == [((1, ABSENT, None), None)]
 
