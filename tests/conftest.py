@@ -1,10 +1,12 @@
 """Servers for the tests of one run, each started when the first test asks for it."""
 
+from functools import partial
+
 import pytest
 from hypothesis import settings
 
 from setl_embedded import Elasticsearch, Kafka, ZooKeeper
-from tests.databases import GIVEN, Databases, pair_of
+from tests.databases import GIVEN, Databases, new_server, pair_of
 from tests.families import Pair, pairs_of, suits
 
 # A property test that fails must fail again: examples come from the test's own code, and a
@@ -26,9 +28,9 @@ def pytest_addoption(parser):
 
 def pytest_generate_tests(metafunc):
     """Run what talks to a database server on each pair of servers that `tests.families` names."""
-    if "pair" in metafunc.fixturenames:
+    if "server_pair" in metafunc.fixturenames:
         pairs = pairs_of(metafunc.definition.nodeid.partition("::")[0], bool(GIVEN))
-        metafunc.parametrize("pair", pairs, ids=str, indirect=True, scope="session")
+        metafunc.parametrize("server_pair", pairs, ids=str, indirect=True, scope="session")
 
 
 def pytest_collection_modifyitems(config, items):
@@ -61,21 +63,30 @@ def databases(stack_folder):
 
 
 @pytest.fixture(scope="session")
-def pair(request):
+def server_pair(request):
     """Of which families the two database servers are, see `tests.families`."""
     return request.param
 
 
 @pytest.fixture(scope="session")
-def mariadb_a(databases, pair):
+def mariadb_a(databases, server_pair):
     """Site A, of either family."""
-    return databases.site(pair, 0)
+    return databases.site(server_pair, 0)
 
 
 @pytest.fixture(scope="session")
-def mariadb_b(databases, pair):
+def mariadb_b(databases, server_pair):
     """Site B, of either family."""
-    return databases.site(pair, 1)
+    return databases.site(server_pair, 1)
+
+
+@pytest.fixture(scope="session")
+def another_server(server_pair):
+    """Makes a further server of site A's family, for tests that stop or configure it.
+
+    It takes the arguments of `tests.databases.new_server` behind the family, and is not started.
+    """
+    return partial(new_server, server_pair.a)
 
 
 @pytest.fixture(scope="session")

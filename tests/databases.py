@@ -6,7 +6,7 @@ from contextlib import ExitStack
 import pytest
 
 from setl_embedded import MariaDb, MySql
-from tests.families import MARIADB, SAME, VARIABLE, Pair
+from tests.families import MYSQL, SAME, VARIABLE, Pair
 from tests.mysql_servers import drop_new_databases, given_servers, prepare
 
 GIVEN = os.environ.get(VARIABLE, "")
@@ -41,7 +41,10 @@ class Databases:
             self._exit.callback(drop_new_databases, server, prepare(server))
             return server
         name = f"{family}-{'ab'[number]}"
-        return self._exit.enter_context(new_server(family, self._folder / name, name, 101 + number))
+        server = new_server(
+            family, self._folder / name, name, 101 + number, gtid_domain_id=1 + number
+        )
+        return self._exit.enter_context(server)
 
     def close(self):
         self._exit.close()
@@ -49,11 +52,10 @@ class Databases:
 
 def new_server(family, folder, name, server_id, **options):
     """A server of a family, not started; options are those of both families."""
-    if family == MARIADB:
-        options.setdefault("gtid_domain_id", server_id % 100)
-        return MariaDb(folder, name, server_id, **options)
-    options.pop("gtid_domain_id", None)  # its GTIDs begin with a UUID
-    return MySql(folder, name, server_id, **options)
+    if family == MYSQL:
+        options.pop("gtid_domain_id", None)  # its GTIDs begin with a UUID
+        return MySql(folder, name, server_id, **options)
+    return MariaDb(folder, name, server_id, **options)
 
 
 def pair_of(item):

@@ -29,7 +29,7 @@ from setl.select.checkpoints.file import FileCheckpointStore
 from setl.select.checkpoints.kafka import KafkaCheckpointStore, commit_error
 from setl.select.checkpoints.mysql import MysqlCheckpointStore
 from setl.select.checkpoints.owner import Owner
-from setl_embedded import Kafka, MariaDb
+from setl_embedded import Kafka
 from tests.databases import EACH
 from tests.families import Pair
 
@@ -407,8 +407,8 @@ def test_mysql_what_is_no_checkpoint_is_said_to_be_none(mysql):
         mysql.store().load()
 
 
-def test_mysql_a_missing_table_is_a_matter_of_configuration(tmp_path):
-    with MariaDb(tmp_path, "bare", 1) as server:
+def test_mysql_a_missing_table_is_a_matter_of_configuration(another_server, tmp_path):
+    with another_server(tmp_path, "bare", 1) as server:
         store = MysqlCheckpointStore(endpoint(server), "shop/x", timeout=2.0)
         with pytest.raises(ConfigurationError, match="setl_checkpoint"):
             store.load()

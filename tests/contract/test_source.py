@@ -48,7 +48,7 @@ from setl.select.kafka_dts import DtsKafkaSource
 from setl.select.mysql_binlog import MysqlBinlogSource
 from setl.select.reader import SelectLoop
 from setl.select.reading import SelectSettings
-from setl_embedded import Kafka, MariaDb
+from setl_embedded import Kafka
 from tests.databases import EACH, new_server
 from tests.families import Pair
 from tests.loading import create_system_tables
@@ -494,8 +494,8 @@ def test_binlog_positions_cross_files(binlog):
     assert [e.position.order for e in entries] == sorted(e.position.order for e in entries)
 
 
-def test_binlog_purged_files_are_a_lost_position(tmp_path):
-    with MariaDb(tmp_path, "own", 7) as own:
+def test_binlog_purged_files_are_a_lost_position(another_server, tmp_path):
+    with another_server(tmp_path, "own", 7) as own:
         side = BinlogSide(own)
         side.write()
         side.execute("FLUSH BINARY LOGS")

@@ -6,7 +6,6 @@ from setl.config.marks import channel_mark_id
 from setl.errors import ConfigurationError
 from setl.load.marks import MARK_STATEMENT, mark_id
 from setl.pipeline.progress import RunState
-from setl_embedded import MariaDb
 from tests.integration.numbers import MILLION, NUMBER, NUMBERS
 from tests.integration.pipelines import (
     execute,
@@ -95,8 +94,8 @@ def test_a_million_rows_of_a_user_are_applied_once_though_a_leader_dies_in_the_m
 
 
 @pytest.fixture(scope="module")
-def third(tmp_path_factory):
-    with MariaDb(tmp_path_factory.mktemp("third") / "c", "mariadb-c", server_id=103) as server:
+def third(another_server, tmp_path_factory):
+    with another_server(tmp_path_factory.mktemp("third") / "c", "site-c", server_id=103) as server:
         install_system_tables(server)
         yield server
 

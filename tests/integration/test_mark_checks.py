@@ -13,7 +13,6 @@ from setl.config.preflight.marks import check_mark_triggers, check_replica
 from setl.config.preflight.server import Server
 from setl.config.reading import parse_channel
 from setl.pipeline.progress import RunState
-from setl_embedded import MariaDb
 from tests.integration.pipelines import (
     execute,
     fresh_name,
@@ -34,11 +33,11 @@ def found(check, server):
 
 
 @pytest.fixture(scope="module")
-def replica(mariadb_a, tmp_path_factory):
+def replica(mariadb_a, another_server, tmp_path_factory):
     """A replica that logs nothing of what it replicates."""
     folder = tmp_path_factory.mktemp("replica") / "r"
     options = ("--log-slave-updates=OFF", "--replicate-wild-ignore-table=retl.%")
-    with MariaDb(folder, "replica", server_id=104, options=options) as server:
+    with another_server(folder, "replica", server_id=104, options=options) as server:
         install_system_tables(server)
         execute(
             server,

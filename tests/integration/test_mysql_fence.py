@@ -14,7 +14,6 @@ from setl.model.change import TargetChanges
 from setl.model.schema import Column, Kind
 from setl.mysql import writers
 from setl.mysql.connection import MysqlEndpoint
-from setl_embedded import MariaDb
 from tests.loading import (
     MARK,
     create_system_tables,
@@ -262,8 +261,8 @@ def test_a_sink_that_lost_its_connection_ends_what_the_server_still_runs_for_it(
 
 
 @pytest.fixture
-def own_server(tmp_path):
-    with MariaDb(tmp_path / "own", "own", server_id=190) as server:
+def own_server(another_server, tmp_path):
+    with another_server(tmp_path / "own", "own", server_id=190) as server:
         yield server
 
 

@@ -12,7 +12,6 @@ from setl.errors import FencedError, TransientError
 from setl.load.mysql.fence import MysqlFence
 from setl.mysql import writers
 from setl.select.checkpoints.mysql import MysqlCheckpointStore
-from setl_embedded import MariaDb
 from tests.integration.test_mysql_fence import ALIVE, Site, in_background
 from tests.loading import execute, rows_of
 from tests.waiting import eventually
@@ -209,8 +208,8 @@ def test_a_raiser_that_dies_while_it_waits_may_still_raise_but_lowers_nothing(si
 
 
 @pytest.fixture(scope="module")
-def own_server(tmp_path_factory):
-    with MariaDb(tmp_path_factory.mktemp("target"), "target", server_id=191) as server:
+def own_server(another_server, tmp_path_factory):
+    with another_server(tmp_path_factory.mktemp("target"), "target", server_id=191) as server:
         yield server
 
 

@@ -6,7 +6,6 @@ import pytest
 
 from setl.errors import ConfigurationError
 from setl.mysql.connection import MysqlEndpoint, connect
-from setl_embedded import MariaDb
 from setl_embedded.certificates import CertificateAuthority
 
 
@@ -16,10 +15,10 @@ def authority(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def server(authority, tmp_path_factory):
+def server(another_server, authority, tmp_path_factory):
     certificate, key = authority.issue("server", hosts=["127.0.0.1"])
     options = (f"--ssl-cert={certificate}", f"--ssl-key={key}")
-    with MariaDb(tmp_path_factory.mktemp("server"), "tls", 7, options=options) as started:
+    with another_server(tmp_path_factory.mktemp("server"), "tls", 7, options=options) as started:
         yield started
 
 

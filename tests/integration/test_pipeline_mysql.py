@@ -4,7 +4,6 @@ import pytest
 
 from setl.errors import ConfigurationError, DataError, FencedError
 from setl.pipeline.progress import RunState
-from setl_embedded import MariaDb
 from tests.integration.pipelines import (
     ORDERS,
     execute,
@@ -178,9 +177,9 @@ def test_a_row_that_the_target_refuses_is_named(servers, db, place):
     assert rows(b, f"{db}.orders") == rows(a, f"{db}.orders")
 
 
-def test_a_target_that_is_down_for_a_while(servers, db, place, tmp_path):
+def test_a_target_that_is_down_for_a_while(servers, another_server, db, place, tmp_path):
     a, _ = servers
-    with MariaDb(tmp_path / "target", "target", server_id=77) as target:
+    with another_server(tmp_path / "target", "target", server_id=77) as target:
         install_system_tables(target)
         execute(target, f"CREATE DATABASE {db}", ORDERS.format(db=db))
         file = one_way(a, mysql(target), [{"from": f"{db}.orders"}])

@@ -16,7 +16,6 @@ from setl.config.reading import parse_channel
 from setl.elastic.system_indexes import DEAD_LETTERS
 from setl.errors import ConfigurationError
 from setl.mysql.statements import resource_statements, system_table_statements
-from setl_embedded import MariaDb
 from tests.unit.codec.dts_records import record
 
 PASSWORD = "the password of the account"
@@ -25,11 +24,11 @@ pytestmark = pytest.mark.servers
 
 
 @pytest.fixture(scope="module")
-def servers(tmp_path_factory):
+def servers(another_server, tmp_path_factory):
     folder = tmp_path_factory.mktemp("preflight")
     with (
-        MariaDb(folder / "a", "preflight-a", server_id=111) as a,
-        MariaDb(folder / "b", "preflight-b", server_id=112) as b,
+        another_server(folder / "a", "preflight-a", server_id=111) as a,
+        another_server(folder / "b", "preflight-b", server_id=112) as b,
     ):
         yield {"source": a, "target": b}
 
@@ -337,9 +336,9 @@ def test_servers_that_do_not_answer(scene):
     assert "`user` (nobody)" in refused.fix[0]
 
 
-def test_a_server_without_a_binlog_and_one_that_filters(scene, tmp_path):
+def test_a_server_without_a_binlog_and_one_that_filters(scene, another_server, tmp_path):
     options = ["--skip-log-bin"]
-    with MariaDb(tmp_path / "n", "no-binlog", server_id=113, options=options) as server:
+    with another_server(tmp_path / "n", "no-binlog", server_id=113, options=options) as server:
         other = Scene({"source": server, "target": scene.servers["target"]})
         other.schema = scene.schema
         ends = {"host": server.host, "port": server.port, "user": server.user,
@@ -358,7 +357,7 @@ def test_a_server_without_a_binlog_and_one_that_filters(scene, tmp_path):
         whats = [(f.where.partition(",")[0], f.what) for f in check_channel(file)]
         assert ("a", "the server writes no binlog, but the channel also reads from it") in whats
     options = [f"--binlog-ignore-db={scene.schema}", "--binlog-ignore-db=retl"]
-    with MariaDb(tmp_path / "f", "filters", server_id=114, options=options) as server:
+    with another_server(tmp_path / "f", "filters", server_id=114, options=options) as server:
         ends |= {"port": server.port, "password": server.password}
         Scene({"source": server}).run("source", *resource_statements("retl.sql"))
         whats = [f.what for f in scene.faults(source={"type": "mysql", **ends})]

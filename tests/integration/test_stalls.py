@@ -10,7 +10,6 @@ from setl.clock import SystemClock
 from setl.load.mysql.sink import MysqlSinkSettings
 from setl.node.stall_watch import StallWatch
 from setl.pipeline.progress import RunState
-from setl_embedded import MariaDb
 from tests.integration.pipelines import (
     execute,
     fresh_name,
@@ -192,10 +191,10 @@ def test_a_pipeline_without_work_does_not_stall(servers, db, watched):
     assert running.figures.stalled == ""
 
 
-def test_a_frozen_target_does_not_answer(servers, watched, tmp_path):
+def test_a_frozen_target_does_not_answer(servers, another_server, watched, tmp_path):
     a, _ = servers
     db = fresh_name("shop")
-    with MariaDb(tmp_path / "target", "target", server_id=301) as target:
+    with another_server(tmp_path / "target", "target", server_id=301) as target:
         install_system_tables(target)
         create(db, a, target)
         running = watched(one_way(a, mysql(target), [{"from": f"{db}.orders"}]))
@@ -215,12 +214,12 @@ def test_a_frozen_target_does_not_answer(servers, watched, tmp_path):
     execute(a, f"DROP DATABASE {db}")
 
 
-def test_a_source_that_swallows_heartbeats_is_silent(servers, watched, tmp_path):
+def test_a_source_that_swallows_heartbeats_is_silent(servers, another_server, watched, tmp_path):
     _, b = servers
     db = fresh_name("shop")
     # Heartbeats are written, and by a mistake in its settings never get into the binlog.
     options = ["--binlog-ignore-db=retl"]
-    with MariaDb(tmp_path / "source", "source", server_id=302, options=options) as source:
+    with another_server(tmp_path / "source", "source", server_id=302, options=options) as source:
         install_system_tables(source)
         create(db, source, b)
         file = one_way(source, mysql(b), [{"from": f"{db}.orders"}])

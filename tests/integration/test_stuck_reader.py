@@ -11,7 +11,6 @@ from setl.model.checkpoint import Checkpoint
 from setl.model.entry import EntryKind
 from setl.select.binlog_stream import StreamLimits
 from setl.select.mysql_binlog import MysqlBinlogSource
-from setl_embedded import MariaDb
 from tests.integration.pipelines import execute
 from tests.loading import endpoint_of
 from tests.waiting import eventually
@@ -23,9 +22,9 @@ SILENCE = 6.0
 
 
 @pytest.fixture
-def server(tmp_path):
+def server(another_server, tmp_path):
     """A server whose binlog is larger than what connections hold on their way."""
-    with MariaDb(tmp_path, "own", 206, options=["--net-write-timeout=600"]) as server:
+    with another_server(tmp_path, "own", 206, options=["--net-write-timeout=600"]) as server:
         execute(
             server,
             "CREATE DATABASE d",
