@@ -6,8 +6,8 @@ import pytest
 from hypothesis import settings
 
 from setl_embedded import Elasticsearch, Kafka, ZooKeeper
-from tests.databases import GIVEN, Databases, new_server, pair_of
-from tests.families import Pair, pairs_of, suits
+from tests.databases import GIVEN, Databases, new_server
+from tests.families import Pair, pair_of, pairs_of, suits
 
 # A property test that fails must fail again: examples come from the test's own code, and a
 # busy machine makes none of them fail.

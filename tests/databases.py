@@ -56,11 +56,3 @@ def new_server(family, folder, name, server_id, **options):
         options.pop("gtid_domain_id", None)  # its GTIDs begin with a UUID
         return MySql(folder, name, server_id, **options)
     return MariaDb(folder, name, server_id, **options)
-
-
-def pair_of(item):
-    """The pair of servers that a collected test runs on, None if on none."""
-    values = getattr(item, "callspec", None)
-    return (
-        next((v for v in values.params.values() if isinstance(v, Pair)), None) if values else None
-    )

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from enum import Enum
+from typing import Any
 
 VARIABLE = "SETL_TEST_MYSQL"
 
@@ -72,7 +73,6 @@ ONCE: Mapping[str, str] = {
 MIXED = frozenset(
     {
         f"{_I}test_keyless_tables.py",
-        f"{_I}test_mixed_pair.py",
         f"{_I}test_pipeline_mysql.py",
         f"{_I}test_types_mysql.py",
     }
@@ -98,3 +98,9 @@ def suits(pair: Pair, only: Iterable[str]) -> bool:
     """Whether a test that is about some families alone says anything on a pair of servers."""
     wanted = frozenset(only)
     return not wanted or pair.families <= wanted
+
+
+def pair_of(item: Any) -> Pair | None:
+    """The pair of servers that a test of pytest's runs on, None if on none."""
+    values = getattr(getattr(item, "callspec", None), "params", {}).values()
+    return next((value for value in values if isinstance(value, Pair)), None)

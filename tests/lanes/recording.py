@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from tests.databases import pair_of
+from tests.families import pair_of
 from tests.lanes.plan import lane_of
 
 

@@ -1,0 +1,58 @@
+"""Every test runs in exactly one lane, on the servers that it is about."""
+
+from pathlib import Path
+
+import pytest
+
+from setl_drills.catalogue import CATALOGUE
+from setl_drills.world import SITES
+from tests.families import MIXED, ONCE, Pair, pairs_of, suits
+from tests.lanes.plan import LANES, lane_of
+
+ROOT = Path(__file__).parents[3]
+FILES = sorted(str(file.relative_to(ROOT)) for file in (ROOT / "tests").rglob("test_*.py"))
+ALONE = {"tests/bench/test_many_tables.py"}  # what it measures needs the machine to itself
+
+
+def looks_into(path):
+    return {
+        lane.name
+        for lane in LANES
+        if any(path == given or path.startswith(f"{given}/") for given in lane.paths)
+    }
+
+
+def test_the_lane_of_a_test_looks_into_its_file():
+    assert len(FILES) > len(ALONE)
+    for path in set(FILES) - ALONE:
+        assert {lane_of(path, pair) for pair in (None, *Pair)} <= looks_into(path), path
+
+
+@pytest.mark.parametrize("sites", SITES)
+def test_every_drill_has_a_lane_that_looks_for_it(sites):
+    path = "tests/drills/test_drills.py"
+    assert all(lane_of(path, drill=name, sites=sites) in looks_into(path) for name in CATALOGUE)
+
+
+def test_a_lane_uses_one_family_of_servers_as_long_as_a_test_is_not_about_two():
+    path = "tests/integration/test_pipeline_mysql.py"
+    assert len({lane_of(path, pair) for pair in (Pair.MARIADB, Pair.MYSQL)}) == 2
+
+
+def test_what_is_said_of_files_is_said_of_files_that_there_are():
+    for path in (*ONCE, *MIXED, *(path for lane in LANES for path in lane.paths)):
+        assert (ROOT / path).exists(), path
+    assert all(ONCE.values())
+    assert not MIXED & set(ONCE)
+
+
+def test_what_talks_to_a_database_runs_on_both_families_unless_it_is_said_why_not():
+    assert pairs_of("tests/contract/test_source.py") == (Pair.MARIADB, Pair.MYSQL)
+    assert pairs_of(next(iter(ONCE))) == (Pair.MARIADB,)
+    assert set(pairs_of(next(iter(MIXED)))) == set(Pair) - {Pair.GIVEN}
+    assert pairs_of("tests/contract/test_source.py", given=True) == (Pair.GIVEN,)
+
+
+def test_a_test_about_one_family_runs_where_both_servers_are_of_it():
+    assert [pair for pair in Pair if suits(pair, ["mysql"])] == [Pair.MYSQL, Pair.GIVEN]
+    assert all(suits(pair, []) for pair in Pair)
