@@ -153,9 +153,3 @@ def compressed_binlog(connection):
         finally:
             for statement in off:
                 cursor.execute(statement)
-
-
-def mariadb_only(connection, what):
-    """Skip a test of what only MariaDB has."""
-    if not is_mariadb(connection):
-        pytest.skip(f"MySQL has no {what}")

@@ -3,7 +3,8 @@
 import uuid
 from contextlib import contextmanager
 
-from tests.mysql_servers import mariadb_only
+import pytest
+
 from tests.unit.codec.binlog_server import end_of, entries_between
 
 MAX_TEXT = "'" + "é🙂x" * 3000 + "'"
@@ -153,11 +154,16 @@ def sandbox_database(server):
         run(connection, f"DROP DATABASE {schema}")
 
 
-def skip_unless_known(connection, definition):
-    """Skip a test of a type that only MariaDB has."""
+def _of_its_family(name, definition):
     for word in ("COMPRESSED", "UUID"):
         if word in definition:
-            mariadb_only(connection, f"type {word}")
+            only = pytest.mark.family("mariadb", why=f"MySQL has no type {word}")
+            return pytest.param(name, marks=only)
+    return name
+
+
+EVERY_TYPE = [_of_its_family(name, definition) for name, (definition, _) in TYPES.items()]
+"""The names of all types, for tests that run once for each."""
 
 
 def run(connection, *statements):

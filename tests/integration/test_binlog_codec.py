@@ -11,13 +11,12 @@ from setl.model.position import BinlogPosition
 from setl.model.schema import Kind
 from tests.integration.every_type import (
     CHARSETS,
+    EVERY_TYPE,
     TYPES,
     run,
     sandbox_database,
-    skip_unless_known,
     stream,
 )
-from tests.mysql_servers import mariadb_only
 from tests.unit.codec.binlog_server import (
     comparable,
     decoded,
@@ -35,11 +34,10 @@ def sandbox(mariadb_a):
         yield sandbox
 
 
-@pytest.mark.parametrize("name", TYPES)
+@pytest.mark.parametrize("name", EVERY_TYPE)
 def test_every_type_decodes_to_what_select_says(mariadb_a, sandbox, name):
     connection, schema = sandbox
     definition, values = TYPES[name]
-    skip_unless_known(connection, definition)
     table = f"{schema}.`{name}`"
     column = f"f_{name}" if definition == "FLOAT" else f"c_{name}"
     entries = stream(
@@ -85,9 +83,9 @@ def test_every_charset_decodes_to_the_text_that_was_written(mariadb_a, sandbox, 
     assert inserted(rows)[1] == text
 
 
+@pytest.mark.family("mariadb", why="MySQL names collations without padding otherwise")
 def test_schema_as_the_binlog_describes_it(mariadb_a, sandbox):
     connection, schema = sandbox
-    mariadb_only(connection, "collations without padding of this name")
     entries = stream(
         mariadb_a,
         connection,
@@ -173,17 +171,23 @@ def test_images_without_all_columns_have_absent_values(mariadb_a, sandbox):
     "statement",
     [
         "INSERT INTO {} (id, a) VALUES (2, 7)",
-        "INSERT INTO {} () VALUES ()",
-        "REPLACE INTO {} (id, a) VALUES (1, 7)",
-        "INSERT INTO {} (id, a) VALUES (1, 7) ON DUPLICATE KEY UPDATE a = 8",
+        *(
+            pytest.param(
+                statement,
+                marks=pytest.mark.family("mariadb", why="MySQL's images of it leave nothing out"),
+            )
+            for statement in (
+                "INSERT INTO {} () VALUES ()",
+                "REPLACE INTO {} (id, a) VALUES (1, 7)",
+                "INSERT INTO {} (id, a) VALUES (1, 7) ON DUPLICATE KEY UPDATE a = 8",
+            )
+        ),
     ],
 )
 def test_images_that_do_not_say_what_became_of_a_column_are_refused(
     mariadb_a, sandbox, images, statement
 ):
     connection, schema = sandbox
-    if not statement.startswith("INSERT INTO {} (id, a) VALUES (2"):
-        mariadb_only(connection, "such images of this statement")
     table = f"{schema}.unsaid"
     run(
         connection,
@@ -239,9 +243,9 @@ def test_schema_follows_the_stream_over_ddl(mariadb_a, sandbox):
     assert ddl == [(schema, "changing")] * 3
 
 
+@pytest.mark.family("mariadb", why="MySQL has no binlog_alter_two_phase")
 def test_an_alter_in_two_phases_is_one_ddl_where_it_takes_effect(mariadb_a, sandbox):
     connection, schema = sandbox
-    mariadb_only(connection, "binlog_alter_two_phase")
     table = f"{schema}.two_phases"
     run(
         connection,
@@ -296,9 +300,9 @@ def test_reading_again_from_each_commit_gives_what_follows(mariadb_a, sandbox):
         assert [facts(e) for e in again] == [facts(e) for e in entries[i + 1 :]]
 
 
+@pytest.mark.family("mariadb", why="MySQL's GTIDs have no domains")
 def test_gtids_lead_to_the_servers_own_state(mariadb_a, sandbox):
     connection, schema = sandbox
-    mariadb_only(connection, "domains of GTIDs")
     run(connection, "FLUSH BINARY LOGS")
     start = BinlogPosition(end_of(connection).file, 4)
     run(
@@ -402,9 +406,9 @@ def test_statement_format_is_refused(mariadb_a, sandbox):
     assert "position" in caught.value.where
 
 
+@pytest.mark.family("mariadb", why="MySQL has no mysql56_temporal_format")
 def test_old_temporal_format(mariadb_a, sandbox):
     connection, schema = sandbox
-    mariadb_only(connection, "mysql56_temporal_format")
     run(connection, "SET GLOBAL mysql56_temporal_format = OFF")
     try:
         run(

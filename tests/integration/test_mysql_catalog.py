@@ -7,7 +7,6 @@ import pytest
 from setl.model.schema import Kind
 from setl.mysql.catalog import list_tables, read_table
 from tests.loading import execute, unique
-from tests.mysql_servers import mariadb_only
 
 
 @pytest.fixture
@@ -23,8 +22,8 @@ def connection(mariadb_a):
         yield opened
 
 
+@pytest.mark.family("mariadb", why="MySQL has no type INET6")
 def test_columns_and_keys_in_their_order(mariadb_a, connection, schema):
-    mariadb_only(connection, "type INET6")
     execute(
         mariadb_a,
         f"""CREATE TABLE {schema}.t (
@@ -56,8 +55,8 @@ def test_a_table_without_a_key_and_one_that_is_not_there(mariadb_a, connection, 
     assert read_table(connection, "no_such_schema", "T") is None
 
 
+@pytest.mark.family("mariadb", why="MySQL has no sequences and no versioned tables")
 def test_tables_without_views_and_system_schemas(mariadb_a, connection, schema):
-    mariadb_only(connection, "sequences and versioned tables")
     execute(
         mariadb_a,
         f"CREATE TABLE {schema}.b (x INT)",
