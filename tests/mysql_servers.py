@@ -132,6 +132,12 @@ def binlog_status(connection):
     return str(file), int(offset)
 
 
+def reset_binlogs(connection):
+    """Delete all binlogs of a server and begin anew."""
+    with connection.cursor() as cursor:
+        cursor.execute("RESET MASTER" if is_mariadb(connection) else "RESET BINARY LOGS AND GTIDS")
+
+
 @contextmanager
 def compressed_binlog(connection):
     """Let a server compress what it logs: MariaDB each event, MySQL whole transactions.

@@ -9,15 +9,18 @@ with what is known of it; if it is another one, it is looked up by its GTIDs, or
 
 from __future__ import annotations
 
+import logging
 from dataclasses import replace
 from datetime import UTC, datetime
 
 from mysql_event_stream import MesConnectionError, MesError
 
 from setl.clock import Clock
-from setl.codec.binlog.event import EVENT_HEADER, EventType
-from setl.codec.binlog.gtid import same_gtids
+from setl.codec.binlog.event import ARTIFICIAL_FLAG, EVENT_HEADER, HEADER_BYTES, EventType
+from setl.codec.binlog.gtid import MysqlGtids, same_gtids
+from setl.codec.binlog.gtid_event import gtid_of
 from setl.codec.binlog.header import BinlogHeaderReader
+from setl.codec.binlog.runs import offset_behind
 from setl.errors import PositionLostError, TransientError
 from setl.model.position import BinlogOrigin, BinlogPosition
 from setl.mysql.connection import MysqlEndpoint
@@ -31,6 +34,7 @@ _TRANSACTION = frozenset(
     (EventType.GTID, EventType.GTID_TAGGED, EventType.ANONYMOUS_GTID, EventType.MARIADB_GTID)
 )
 _LIMIT = 60.0  # seconds that one look into the binlogs may take
+_LOG = logging.getLogger(__name__)
 
 
 class BinlogSearch:
@@ -105,6 +109,66 @@ class BinlogSearch:
     def identified(self, position: BinlogPosition) -> BinlogPosition:
         """`position` with what is to be known of its file. Raises what `resume` raises."""
         return replace(position, origin=self._file(position.file, self._server.identity()))
+
+    def with_gtids(self, position: BinlogPosition) -> BinlogPosition:
+        """`position`, a transaction boundary, with the GTIDs that were executed up to there.
+
+        A replica that takes the source's place has them under another file and offset. MariaDB
+        tells them; of MySQL the file is read up to there. Without any the position stays as it
+        is: with ``gtid_mode=OFF``, or if that takes too long.
+
+        Raises:
+            PositionLostError: the server does not send the file.
+            TransientError: the server cannot be reached.
+        """
+        gtid = self._server.gtid_at(position)
+        if gtid is None:
+            start = BinlogPosition(position.file, FIRST_OFFSET)
+            server_id = passing_id()
+            client = open_client(self._endpoint, server_id, self._limits, start)
+            try:
+                client.connect()
+                client.start()
+                gtid = self._gtids_before(client, position)
+            except (MesError, MesConnectionError) as error:
+                if is_lost(error):
+                    raise self._server.lost(
+                        f"the source does not send {position.file}: {error}", position
+                    ) from error
+                raise translate(error, server_id).at(server=self._endpoint) from error
+            finally:
+                client.close()
+        return replace(position, gtid=gtid)
+
+    def _gtids_before(self, client: EventClient, place: BinlogPosition) -> str:
+        """What MySQL executed before a place, from the beginning of its file."""
+        gtids, offset = MysqlGtids(), FIRST_OFFSET
+        deadline = self._clock.monotonic() + _LIMIT
+        while self._clock.monotonic() < deadline:
+            for event in client.poll_batch():
+                if event.data is None:
+                    continue
+                _, kind, _, size, end, flags = EVENT_HEADER.unpack_from(event.data)
+                if not end or flags & ARTIFICIAL_FLAG:
+                    continue
+                offset = offset_behind(offset, end)
+                if offset - size >= place.offset:
+                    return str(gtids)
+                if kind == EventType.PREVIOUS_GTIDS:
+                    gtids = MysqlGtids.from_previous_event(event.data[HEADER_BYTES:])
+                elif kind in (EventType.GTID, EventType.GTID_TAGGED):
+                    gtids.add(gtid_of(event.data))
+                if offset >= place.offset:
+                    return str(gtids)
+        _LOG.warning(
+            "%s: reading %s up to %s takes more than %g s; until the first transaction the place "
+            "is known by file and offset only",
+            self._endpoint,
+            place.file,
+            place,
+            _LIMIT,
+        )
+        return ""
 
     def after(self, gtid: str) -> BinlogPosition:
         """The place where the first transaction stands that `gtid` does not name.

@@ -8,12 +8,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
+import pymysql
 from pymysql.connections import Connection
 
 from setl.codec.binlog.gtid import mariadb_missing, same_gtids
 from setl.errors import ConfigurationError, PositionLostError
 from setl.model.position import BinlogOrigin, BinlogPosition, binlog_file_number
-from setl.mysql.connection import MysqlEndpoint, connect, translating
+from setl.mysql.connection import MysqlEndpoint, connect, error_number, translating
 
 _LOG = logging.getLogger(__name__)
 
@@ -22,6 +23,7 @@ FIRST_OFFSET = 4  # the four bytes before it mark the file as a binlog
 # Seconds that a server may take to read a binlog up to a place (measured: 20 million small
 # events a minute, where they are cached).
 _SCAN = 60.0
+_MALFORMED_GTIDS = 1772
 
 _WAYS_OUT = (
     "Load the tables again and move on with `setl position reset PIPELINE --to latest`, or take "
@@ -173,14 +175,18 @@ class BinlogServer:
         with self._session() as session:
             return session.missing(gtid)
 
-    def gtid_at(self, position: BinlogPosition) -> str:
-        """GTIDs executed up to a place, "" where the server cannot tell. Raises TransientError."""
+    def gtid_at(self, position: BinlogPosition) -> str | None:
+        """GTIDs executed up to a place, "" where no event begins; None if the server cannot tell.
+
+        MySQL cannot. Raises TransientError.
+        """
         with self._session(patient=True) as session:
-            found = session.gtid_at(position.file, position.offset) if session.mariadb else ""
-        return found or ""
+            if not session.mariadb:
+                return None
+            return session.gtid_at(position.file, position.offset) or ""
 
     def at(self, file: str, offset: int) -> BinlogPosition:
-        """A configured place, checked, with its GTIDs where the server can tell them.
+        """A configured place, checked.
 
         Raises:
             PositionLostError: the place does not exist.
@@ -188,9 +194,7 @@ class BinlogServer:
             TransientError: the server cannot be reached.
         """
         place = BinlogPosition(file, offset)
-        self.check(place)
-        gtid = self.gtid_at(place)
-        return BinlogPosition(file, offset, gtid, BinlogOrigin(self.identity()))
+        return replace(place, origin=BinlogOrigin(self.check(place)))
 
     def lost(self, message: str, position: BinlogPosition) -> PositionLostError:
         """The final error that a position is gone (I8)."""
@@ -263,7 +267,17 @@ class _Session:
     def missing(self, gtid: str) -> str:
         """See `BinlogServer.missing`."""
         if not self.mariadb:
-            row = self.row("SELECT GTID_SUBTRACT(%s, @@GLOBAL.gtid_executed)", gtid)
+            try:
+                row = self.row("SELECT GTID_SUBTRACT(%s, @@GLOBAL.gtid_executed)", gtid)
+            except pymysql.MySQLError as error:
+                if error_number(error) != _MALFORMED_GTIDS:
+                    raise
+                raise ConfigurationError(
+                    f"not GTIDs of a MySQL server: {gtid!r}",
+                    hint="They are written UUID:first-last, such as the server's "
+                    "@@GLOBAL.gtid_executed, with commas between",
+                    server=self._endpoint,
+                ) from error
             return str(row[0] or "").replace("\n", "") if row else ""
         row = self.row("SELECT @@GLOBAL.gtid_binlog_state")
         try:

@@ -72,7 +72,7 @@ class MysqlBinlogSource:
         if isinstance(self._start, GtidStart):
             return self._search.after(self._start.gtid)
         if isinstance(self._start, BinlogStart):
-            place = self._server.at(self._start.file, self._start.offset)
+            place = self._search.with_gtids(self._server.at(self._start.file, self._start.offset))
         elif self._start == "earliest":
             place = self._server.earliest()
         else:

@@ -52,6 +52,7 @@ from setl_embedded import Kafka
 from tests.databases import EACH, new_server
 from tests.families import Pair
 from tests.loading import create_system_tables
+from tests.mysql_servers import reset_binlogs
 from tests.runs import single
 from tests.unit.codec.dts_records import integer, record, row_record
 from tests.waiting import eventually
@@ -482,6 +483,20 @@ def test_binlog_a_start_by_file_and_offset(binlog):
         binlog.source(BinlogStart(file=origin.file, offset=2**31)).initial()
 
 
+def test_binlog_a_start_by_file_and_offset_knows_its_gtids(binlog):
+    """As long as nothing was read yet, they alone tell a replica where to go on."""
+    binlog.execute("FLUSH BINARY LOGS")
+    binlog.write()
+    middle = binlog.source("latest").initial()
+    binlog.write(2)
+    assert middle.gtid
+    start = binlog.source(BinlogStart(file=middle.file, offset=middle.offset)).initial()
+    assert same_gtids(start.gtid, middle.gtid)
+    binlog.execute("FLUSH BINARY LOGS")
+    earlier = binlog.source(BinlogStart(file=middle.file, offset=middle.offset)).initial()
+    assert same_gtids(earlier.gtid, middle.gtid)
+
+
 def test_binlog_positions_cross_files(binlog):
     binlog.write()
     binlog.execute("FLUSH BINARY LOGS")
@@ -511,8 +526,9 @@ def test_binlog_purged_files_are_a_lost_position(another_server, tmp_path):
         with pytest.raises(PositionLostError, match=f"was purged; it keeps {newest}"):
             side.source().open(side.origin)
         with pytest.raises(PositionLostError, match="purged"):
-            side.source(GtidStart(gtid="7-7-1")).initial()
-        side.execute("RESET MASTER")
+            side.source(GtidStart(gtid=side.origin.gtid)).initial()
+        with own.connect() as connection:
+            reset_binlogs(connection)
         with pytest.raises(PositionLostError, match="reset"):
             side.source().open(BinlogPosition("binlog.000009", 500))
         side.close()
