@@ -323,7 +323,9 @@ def _heartbeat(position: KafkaPosition, seconds: int) -> Entry:
 def _unreadable(value: bytes, position: KafkaPosition, error: BaseException) -> Entry:
     if len(value) <= MOCK_BYTES:
         return _heartbeat(position, 0)
-    raise _malformed(position, f"{len(value)} bytes, {error or type(error).__name__}") from error
+    raise _malformed(
+        position, f"{len(value)} bytes, {str(error) or type(error).__name__}"
+    ) from error
 
 
 def _malformed(position: KafkaPosition, reason: str) -> DataError:

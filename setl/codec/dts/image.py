@@ -64,6 +64,12 @@ _HINTS: Final[dict[int, Kind]] = {
     248: Kind.SET,
     255: Kind.GEOMETRY,
 }
+_DATE_OR_DATETIME: Final = 14  # writers use it for both
+_MOMENT_VALUES: Final[dict[Kind, _Read]] = {
+    Kind.DATE: date_value,
+    Kind.TIME: time_value,
+    Kind.YEAR: year_value,
+}
 _LABELS: Final = frozenset({Kind.JSON, Kind.ENUM, Kind.SET})
 _OBJECT_TYPES: Final = {"JSON": Kind.JSON, "ENUM": Kind.ENUM, "SET": Kind.SET}
 
@@ -301,9 +307,16 @@ def _timestamp(column: Column, _number: int, _raw: _Raw) -> tuple[Column, _Read]
 
 
 def _moment(column: Column, number: int, raw: _Raw) -> tuple[Column, _Read]:
-    kind = moment_kind(_HINTS.get(number), raw)
-    reads = {Kind.DATE: date_value, Kind.TIME: time_value, Kind.YEAR: year_value}
-    return _as_kind(column, kind), reads.get(kind, datetime_value)
+    hinted = None if number == _DATE_OR_DATETIME else _HINTS.get(number)
+    kind = moment_kind(hinted, raw)
+    value = _MOMENT_VALUES.get(kind, datetime_value)
+
+    def read(raw: _Raw) -> Value:
+        if moment_kind(hinted, raw) is not kind:
+            raise LookupError  # each value says by itself what it is
+        return value(raw)
+
+    return _as_kind(column, kind), read
 
 
 def _zoned(column: Column, _number: int, _raw: _Raw) -> tuple[Column, _Read]:
@@ -318,8 +331,15 @@ def _bytes_of(member: str, kind: Kind) -> Callable[[Column, int, _Raw], tuple[Co
 
 
 def _text(column: Column, number: int, raw: _Raw) -> tuple[Column, _Read]:
-    kind = _OBJECT_TYPES.get(raw["type"].upper(), _label_kind(number))
-    return _as_kind(column, kind, binary_order=kind is not Kind.TEXT), lambda raw: raw["text"]
+    object_type = raw["type"]
+    kind = _OBJECT_TYPES.get(object_type.upper(), _label_kind(number))
+
+    def read(raw: _Raw) -> Value:
+        if raw["type"] != object_type:
+            raise LookupError
+        return raw["text"]
+
+    return _as_kind(column, kind, binary_order=kind is not Kind.TEXT), read
 
 
 def _wkt(column: Column, _number: int, _raw: _Raw) -> tuple[Column, _Read]:

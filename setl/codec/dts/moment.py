@@ -24,18 +24,18 @@ _THERE_BYTE: Final = b"\2"
 _ANY_MOMENT: Final = re.compile(rb"(?:\x00|\x02[\x80-\xff]{0,9}[\x00-\x7f]){7}").match
 _TWO_NUMBERS: Final = re.compile(rb"(?:[\x80-\xff]{0,9}[\x00-\x7f]){2}").match
 _NO_CLOCK: Final = b"\0\0\0\0"  # hour, minute, second and millis that are not there
+_CALENDAR: Final = ("year", "month", "day")
+_CLOCK: Final = ("hour", "minute", "second", "millis")
 _MOMENTS: Final = frozenset({Kind.DATE, Kind.TIME, Kind.DATETIME, Kind.TIMESTAMP, Kind.YEAR})
 
 
 def moment_kind(hinted: Kind | None, raw: dict[str, Any]) -> Kind:
     """The kind of a DateTime value: by its type number, else by the parts that it has."""
-    dated = raw["year"] is not None
-    clocked = raw["hour"] is not None
-    if hinted in _MOMENTS and not (hinted is Kind.DATETIME and not clocked):
+    if hinted in _MOMENTS:
         return hinted
-    if clocked and not dated:
-        return Kind.TIME
-    return Kind.DATETIME if clocked else Kind.DATE
+    if raw["hour"] is None:
+        return Kind.DATE
+    return Kind.TIME if raw["year"] is None else Kind.DATETIME
 
 
 def timestamp_value(raw: dict[str, Any]) -> Value:
@@ -49,12 +49,24 @@ def year_value(raw: dict[str, Any]) -> Value:
 
 
 def date_value(raw: dict[str, Any]) -> Value:
-    """DATE."""
+    """DATE.
+
+    Raises:
+        ValueError: it has a clock, which a DATE could not keep.
+    """
+    if any(raw[part] for part in _CLOCK):
+        raise ValueError("the type number says DATE, and the value has a time of day")
     return date_text(raw["year"] or 0, raw["month"] or 0, raw["day"] or 0)
 
 
 def time_value(raw: dict[str, Any]) -> Value:
-    """TIME; the sign stands at whichever parts are not 0."""
+    """TIME; the sign stands at whichever parts are not 0.
+
+    Raises:
+        ValueError: it has a date, which a TIME could not keep.
+    """
+    if any(raw[part] for part in _CALENDAR):
+        raise ValueError("the type number says TIME, and the value has a date")
     hour, minute, second = raw["hour"] or 0, raw["minute"] or 0, raw["second"] or 0
     micros = raw["millis"] or 0
     sign = "-" if min(hour, minute, second, micros) < 0 else ""

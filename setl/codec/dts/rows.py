@@ -128,7 +128,7 @@ class DtsRowCodec:
             record: dict[str, Any] = read_common(payload)
         except MALFORMED as error:
             raise DataError(
-                f"not a DTS record: {len(payload)} bytes, {error or type(error).__name__}"
+                f"not a DTS record: {len(payload)} bytes, {str(error) or type(error).__name__}"
             ) from error
         tags: dict[str, str] = record["tags"]
         name = row_name(record["objectName"] or "", tags if self._logical_names else {})
