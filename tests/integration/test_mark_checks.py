@@ -13,6 +13,7 @@ from setl.config.preflight.marks import check_mark_triggers, check_replica
 from setl.config.preflight.server import Server
 from setl.config.reading import parse_channel
 from setl.pipeline.progress import RunState
+from setl_embedded import MySql
 from tests.integration.pipelines import (
     execute,
     fresh_name,
@@ -39,10 +40,13 @@ def replica(mariadb_a, another_server, tmp_path_factory):
     options = ("--log-slave-updates=OFF", "--replicate-wild-ignore-table=retl.%")
     with another_server(folder, "replica", server_id=104, options=options) as server:
         install_system_tables(server)
+        command, word = ("MASTER", "MASTER")
+        if isinstance(server, MySql):
+            command, word = ("REPLICATION SOURCE", "SOURCE")
         execute(
             server,
-            f"CHANGE MASTER TO MASTER_HOST = '{mariadb_a.host}', MASTER_PORT = {mariadb_a.port},"
-            f" MASTER_USER = '{mariadb_a.user}', MASTER_PASSWORD = '{mariadb_a.password}'",
+            f"CHANGE {command} TO {word}_HOST = '{mariadb_a.host}', {word}_PORT = {mariadb_a.port},"
+            f" {word}_USER = '{mariadb_a.user}', {word}_PASSWORD = '{mariadb_a.password}'",
         )
         yield server
 

@@ -189,7 +189,10 @@ def test_every_type(servers, fresh_db, writer, lead, make, fill, change):
     tables = make(servers, fresh_db, writer.connection)
     running = lead()
     for write in (fill, change):
+        # In one transaction: with one for each statement, most of the time goes into batches.
+        writer.run("BEGIN")
         write(tables, writer)
+        writer.run("COMMIT")
         running.applied(writer.changes, 60)
         for table in tables:
             same(servers, table)

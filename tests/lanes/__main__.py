@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 import time
@@ -17,6 +18,8 @@ from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
 
+from setl_embedded.errors import EmbeddedError
+from tests.lanes import class_archive
 from tests.lanes.job import Job, end_all
 from tests.lanes.plan import CHECKS, LANES, SLOW_CHECKS, Check, Lane
 from tests.lanes.summary import closing_line, counted, skip_lines, slowest, together
@@ -35,10 +38,12 @@ def main(arguments: Sequence[str]) -> int:
     """Run everything; returns the exit status, which is pytest's."""
     begun = time.monotonic()
     folder = Path(tempfile.mkdtemp(prefix="setl-test-"))
-    signal.signal(signal.SIGTERM, _interrupt)
+    for number in (signal.SIGINT, signal.SIGTERM):  # a shell's background jobs ignore the first
+        signal.signal(number, _interrupt)
     for check in CHECKS:
         if not _run_check(check, folder):
             return _STATUS_FAILED
+    os.environ |= _class_archive()
     jobs = [_lane_job(lane, arguments, folder) for lane in _by_length(LANES)]
     jobs += [_check_job(check, folder) for check in SLOW_CHECKS]
     status = _run(jobs, stop_early=_stops_early(arguments))
@@ -61,6 +66,17 @@ def main(arguments: Sequence[str]) -> int:
         status = _STATUS_FAILED if bad else 0 if total.counts else _STATUS_NO_TESTS
     print(closing_line(total, time.monotonic() - begun), flush=True)
     return status
+
+
+def _class_archive() -> dict[str, str]:
+    begun = time.monotonic()
+    try:
+        return class_archive.environment()
+    except (RuntimeError, OSError, subprocess.SubprocessError, EmbeddedError) as error:
+        print(f"test: sessions start more slowly, without an archive of Spark's classes: {error}")
+        return {}
+    finally:
+        print(f"test: {'classes of Spark':22s}{time.monotonic() - begun:5.0f} s", flush=True)
 
 
 def _run(jobs: Sequence[Job], *, stop_early: bool) -> int:

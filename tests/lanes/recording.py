@@ -4,6 +4,7 @@ One line of JSON a moment, so that much is known of a lane that is killed, too.
 """
 
 import json
+import signal
 
 import pytest
 
@@ -17,6 +18,8 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
+    # A shell's background jobs are born with it ignored.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     config.pluginmanager.register(Recorder(config), "lane-recorder")
 
 
