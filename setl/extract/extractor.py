@@ -12,7 +12,7 @@ from enum import Enum
 from typing import Final, NamedTuple, Protocol
 
 from setl.codec.port import RowCodec, single_entries
-from setl.codec.statement import parse_statement
+from setl.codec.statement import tables_of
 from setl.config.routing import Route
 from setl.config.shadow_tables import Shadow
 from setl.errors import SetlError
@@ -290,10 +290,9 @@ class Extractor:
         return state
 
     def _ddl(self, entry: Entry, extracted: Extracted) -> None:
-        if is_own_ddl(self._identity, entry.statement):
+        if is_own_ddl(self._identity, entry.statement, entry.session):
             return
-        named = parse_statement(entry.statement, entry.default_schema).tables
-        tables = named or ((entry.schema, ""),)
+        tables = tables_of(entry) or ((entry.schema, ""),)
         if any(self._concerns(schema, table) for schema, table in tables):
             extracted.ddl.append(entry)
 
