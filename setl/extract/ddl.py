@@ -19,7 +19,18 @@ from setl.codec.statement import quoting_of
 from setl.extract.loopback import MarkIdentity
 from setl.model.session import StatementSession
 
+_OWN_SCHEMA = "retl"
 _MARK = re.compile(r"/\*\s*setl:(\d+)\s*\*/", re.IGNORECASE)
+
+
+def is_without_its_mark(identity: MarkIdentity, statement: str, session: StatementSession) -> bool:
+    """Whether setl ran what a server logged in other words, without any channel's mark.
+
+    Where marks matter, setl runs DDL with its own schema as the session's, which is logged too.
+    """
+    if identity.mark_id is None or session.schema.lower() != _OWN_SCHEMA:
+        return False
+    return not any(map(_MARK.fullmatch, comments_of(statement, quoting_of(session))))
 
 
 def is_own_ddl(

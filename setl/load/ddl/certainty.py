@@ -28,8 +28,8 @@ from setl.model.session import StatementSession
 from setl.mysql.connection import MysqlEndpoint, connect, is_mariadb, translate
 
 _ADVICE: Final = (
-    "Make the change on the target by hand, with the values that the rows have at the source; or at"
-    " the source, add the column without them, and fill it with an UPDATE, which replicates"
+    "Make the change on the target{by_hand}, with the values that the rows have at the source; in"
+    " the future, add such a column without them, and fill it with an UPDATE, which replicates"
 )
 _PRIVILEGE: Final = "SESSION_VARIABLES_ADMIN"
 
@@ -37,9 +37,15 @@ _PRIVILEGE: Final = "SESSION_VARIABLES_ADMIN"
 class Certainty:
     """Refuses what may give rows of the target other values than those of the source."""
 
-    def __init__(self, source: MysqlEndpoint | None) -> None:
-        """Connect to nothing yet; `source` is None where it cannot be asked."""
+    def __init__(self, source: MysqlEndpoint | None, by_hand: str) -> None:
+        """Connect to nothing yet.
+
+        Args:
+            source: the source's server, None where it cannot be asked.
+            by_hand: how a person changes the target, for messages.
+        """
         self._source = source
+        self._by_hand = by_hand
 
     def settings(self, target: Connection[Any], step: Step, session: StatementSession) -> list[str]:
         """What else the statement's session needs, beside `settings_for`.
@@ -48,6 +54,8 @@ class Certainty:
             FatalError: it cannot be told that rows get what they got at the source.
             SetlError: a server does not answer.
         """
+        if step.aside:
+            self._refuse(_doubt_of_children(target, step.tables[0]), step)
         if step.source is None:
             return []
         # Names are in backticks by now; of the session, only what decides about text matters.
@@ -75,7 +83,7 @@ class Certainty:
         if doubt:
             raise FatalError(
                 f"this schema change cannot be passed on: {doubt}: {step.statement[:300]}",
-                hint=_ADVICE,
+                hint=_ADVICE.format(by_hand=self._by_hand),
             )
 
     def _numbers(
@@ -147,3 +155,20 @@ class Certainty:
                     name = statement.split()[2]
                     cursor.execute(f"SET SESSION {name} = DEFAULT")
         return needed
+
+
+def _doubt_of_children(target: Connection[Any], name: Name) -> str:
+    """Why a table cannot be renamed before it is dropped: foreign keys would go with it."""
+    with target.cursor() as cursor:
+        cursor.execute(
+            "SELECT DISTINCT TABLE_SCHEMA, TABLE_NAME FROM information_schema.KEY_COLUMN_USAGE"
+            " WHERE REFERENCED_TABLE_SCHEMA = %s AND REFERENCED_TABLE_NAME = %s"
+            " AND NOT (TABLE_SCHEMA = %s AND TABLE_NAME = %s)",
+            (*name, *name),
+        )
+        found = [f"{schema}.{table}" for schema, table in cursor.fetchall()]
+    if not found:
+        return ""
+    return (
+        f"foreign keys of {', '.join(found)} refer to the table, and would refer to none any more"
+    )

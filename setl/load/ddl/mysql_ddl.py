@@ -31,6 +31,7 @@ from setl.load.ddl.runner import DdlRunner
 from setl.load.mysql.writer import Writer
 from setl.load.port import LoadTicket, SchemaChange
 from setl.model.session import StatementSession
+from setl.mysql.catalog import OWN_SCHEMA
 from setl.mysql.connection import MysqlEndpoint, error_number, translate
 from setl.mysql.identifiers import qualified
 
@@ -99,11 +100,16 @@ class MysqlDdl:
 
     def runner(self) -> DdlRunner:
         """A connection for the statements."""
-        return DdlRunner(self._endpoint)
+        return DdlRunner(self._endpoint, OWN_SCHEMA if self._marked_drops else None)
+
+    @property
+    def by_hand(self) -> str:
+        """How a person changes the target, so that nothing comes back from there."""
+        return " by hand, after SET SESSION sql_log_bin = 0," if self._marked_drops else " by hand"
 
     def certainty(self) -> Certainty:
         """What asks whether a statement gives the target's rows what it gave the source's."""
-        return Certainty(self._source)
+        return Certainty(self._source, self.by_hand)
 
     def plan(self, ddl: TableDdl) -> Plan:
         """What a statement becomes; raises FatalError."""
@@ -243,7 +249,8 @@ class _Attempt:
         self._write(number, FAILED, statement, error=error.message)
         where = f"pipeline = '{self._ticket.pipeline_key}' AND id = '{self._change.id}'"
         way = error.hint or (
-            "Make it possible and start again; or make the change on the target by hand"
+            "Make it possible and start again; or make the change on the target"
+            f"{self._target.by_hand}"
         )
         error.hint = (
             f"{way}. When it is made, run there: UPDATE retl.setl_ddl SET state = 'done' WHERE"

@@ -52,6 +52,7 @@ class Step(NamedTuple):
         may_lack: whether it is as good as done if a table is not there.
         source: the source's table, of a statement that may do something to rows.
         whole: whether the target has all rows of that table, as they are.
+        aside: whether it gives the first of the tables a name to be dropped under.
     """
 
     statement: str
@@ -59,6 +60,7 @@ class Step(NamedTuple):
     may_lack: bool = False
     source: Name | None = None
     whole: bool = False
+    aside: bool = False
 
 
 class Swap(NamedTuple):
@@ -222,7 +224,7 @@ def _dropped(target: Name, ddl: TableDdl, *, may_lack: bool, marked: bool) -> It
 def _aside(target: Name, *, may_lack: bool) -> Step:
     gone = _gone(target)
     text = f"RENAME TABLE {qualified(*target)} TO {qualified(*gone)}"
-    return Step(text, (target, gone), may_lack)
+    return Step(text, (target, gone), may_lack, aside=True)
 
 
 def _put_aside_dropped(target: Name) -> Step:

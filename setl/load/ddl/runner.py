@@ -30,9 +30,16 @@ class DdlRunner:
     pymysql's errors pass through, but those of connecting.
     """
 
-    def __init__(self, endpoint: MysqlEndpoint) -> None:
-        """Connect to nothing yet."""
+    def __init__(self, endpoint: MysqlEndpoint, schema: str | None = None) -> None:
+        """Connect to nothing yet.
+
+        Args:
+            endpoint: the server.
+            schema: the session's, None for none. Statements name their own; but it is logged with
+                them, also where a server logs another text than that which was run.
+        """
         self._endpoint = endpoint
+        self._schema = schema
         self._connection: Connection[Any] | None = None
         self._ticket: LoadTicket | None = None
         self._own_id = 0
@@ -44,7 +51,7 @@ class DdlRunner:
             TransientError: another statement of the pipeline still runs, or there is no connection.
         """
         patient = replace(self._endpoint, read_timeout=_LONGEST_SECONDS)
-        connection = connect(patient)
+        connection = connect(patient, database=self._schema)
         self._connection, self._ticket = connection, ticket
         # Recorded, so that a leader that is about to lose its session can end it (I3).
         self._own_id = writers.register(connection, ticket.pipeline_key, ticket.epoch, ticket.nid)
