@@ -32,9 +32,9 @@ TABLES = {
         " MAXVALUE)"
     ),
     "charsets": (
-        "CREATE TABLE {db}.c (id INT PRIMARY KEY, a CHAR(3) CHARACTER SET latin1 COLLATE latin1_bin,"
-        " b TEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_ci, c TIMESTAMP(6) NOT NULL DEFAULT"
-        " CURRENT_TIMESTAMP(6) ON UPDATE CURRENT_TIMESTAMP(6), g POINT NOT NULL, SPATIAL KEY (g),"
+        "CREATE TABLE {db}.c (id INT PRIMARY KEY, a CHAR(3) CHARACTER SET latin1"
+        " COLLATE latin1_bin, b TEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_ci,"
+        " c TIMESTAMP(6) NOT NULL DEFAULT CURRENT_TIMESTAMP(6) ON UPDATE CURRENT_TIMESTAMP(6), g POINT NOT NULL, SPATIAL KEY (g),"
         " FULLTEXT KEY (b)) DEFAULT CHARSET=latin1 COLLATE=latin1_german1_ci ROW_FORMAT=DYNAMIC"
     ),
     "foreign_keys_only_behind": (
@@ -43,10 +43,11 @@ TABLES = {
 }
 MYSQL = {
     "functional_keys": (
-        "CREATE TABLE {db}.c (id INT PRIMARY KEY, j JSON DEFAULT (JSON_ARRAY(1, 2)), h INT INVISIBLE"
-        " COMMENT 'h', v VECTOR(3), UNIQUE KEY f ((id + 1)), KEY m ((CAST(j->'$.a' AS UNSIGNED"
-        " ARRAY))), KEY i (h DESC) INVISIBLE, x INT, CONSTRAINT f1 FOREIGN KEY (x) REFERENCES {db}.p"
-        " (id), CONSTRAINT f2 FOREIGN KEY (h) REFERENCES {db}.p (id), CHECK (x > 1) NOT ENFORCED)"
+        "CREATE TABLE {db}.c (id INT PRIMARY KEY, j JSON DEFAULT (JSON_ARRAY(1, 2)),"
+        " h INT INVISIBLE COMMENT 'h', v VECTOR(3), x INT, UNIQUE KEY f ((id + 1)),"
+        " KEY m ((CAST(j->'$.a' AS UNSIGNED ARRAY))), KEY i (h DESC) INVISIBLE,"
+        " CONSTRAINT f1 FOREIGN KEY (x) REFERENCES {db}.p (id),"
+        " CONSTRAINT f2 FOREIGN KEY (h) REFERENCES {db}.p (id), CHECK (x > 1) NOT ENFORCED)"
     ),
 }
 MARIADB = {

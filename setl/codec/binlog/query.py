@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from setl.codec.binlog.collation import charset_of
@@ -18,7 +18,7 @@ _HEADER: Final = struct.Struct("<I13xH")  # of any event: seconds, flags
 # Status variables. ``libs/mysql/binlog/event/statement_events.h`` of MySQL numbers them, and
 # ``sql/log_event.h`` of MariaDB those from 128 on.
 _FLAGS, _SQL_MODE, _INCREMENTS, _CHARSET, _TIME_ZONE, _MONTH_NAMES = 0, 1, 3, 4, 5, 7
-_INVOKER, _SCHEMAS, _MICROSECONDS, _EXPLICIT, _UTF8MB4 = 11, 12, 13, 16, 18
+_CATALOG, _INVOKER, _SCHEMAS, _MICROSECONDS, _EXPLICIT, _UTF8MB4 = 2, 11, 12, 13, 16, 18
 _MARIADB_MICROSECONDS, _MARIADB_GTID_FLAGS, _MARIADB_COLLATIONS = 128, 130, 131
 _SIZES: Final = {
     _FLAGS: 4, _SQL_MODE: 8, _INCREMENTS: 4, _CHARSET: 6, _MONTH_NAMES: 2, 8: 2, 9: 8, 10: 4,
@@ -134,18 +134,14 @@ def _size(code: int, status: bytes, at: int) -> int:
     """Bytes of the variable that begins at `at`, behind a text's length; -1 if not known."""
     if code in _TEXTS:
         return status[at]
-    if code == 2:  # a text with its length, and a zero behind it
-        return status[at] + 2
-    if code == _INVOKER:  # user, host
-        user = status[at] + 1
-        return user + status[at + user] + 1
-    if code == _SCHEMAS:
-        return _schemas_size(status, at)
-    if code == _MARIADB_GTID_FLAGS:  # a number follows one that ends an ALTER in two phases
-        return 9 if status[at] & 12 else 1
-    if code == _MARIADB_COLLATIONS:
-        return 1 + 4 * status[at]
-    return _SIZES.get(code, -1)
+    sized = _SIZED.get(code)
+    return _SIZES.get(code, -1) if sized is None else sized(status, at)
+
+
+def _invoker_size(status: bytes, at: int) -> int:
+    """Of a user's name and a host's, each with its length."""
+    user = status[at] + 1
+    return user + status[at + user] + 1
 
 
 def _schemas_size(status: bytes, at: int) -> int:
@@ -156,3 +152,13 @@ def _schemas_size(status: bytes, at: int) -> int:
         if not end:
             raise IndexError("a schema's name has no end")
     return end - at
+
+
+_SIZED: Final[Mapping[int, Callable[[bytes, int], int]]] = {
+    _CATALOG: lambda status, at: status[at] + 2,  # a text with its length, and a zero behind it
+    _INVOKER: _invoker_size,
+    _SCHEMAS: _schemas_size,
+    # A number follows one that ends an ALTER in two phases.
+    _MARIADB_GTID_FLAGS: lambda status, at: 9 if status[at] & 12 else 1,
+    _MARIADB_COLLATIONS: lambda status, at: 1 + 4 * status[at],
+}

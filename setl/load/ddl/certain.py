@@ -108,18 +108,21 @@ def doubt_with_rows(effects: Effects, session: StatementSession, standing: Stand
         return f"existing rows get values of {', '.join(effects.unsure)}, different at each site"
     if effects.loses:
         return "it removes rows that have the same key, and which of them stays is open"
-    if session.known:
-        return ""
+    left_open = "" if session.known else _open(effects, converts=bool(converts))
     unknown = "the session that ran it is not in the stream, and decides"
-    if effects.clock:
-        return f"{unknown} which time existing rows get"
-    if "TIMESTAMP" in effects.types and not effects.retyped:
-        return f"{unknown} whether a TIMESTAMP gets the time by itself"
-    if converts:
-        return f"{unknown} how times are converted"
-    if effects.numbers or effects.numbered:
-        return f"{unknown} how its counter counts"
-    return ""
+    return f"{unknown} {left_open}" if left_open else ""
+
+
+def _open(effects: Effects, *, converts: bool) -> str:
+    """What of the rows only the session decides, "" for nothing."""
+    doubts = {
+        "which time existing rows get": effects.clock,
+        "whether a TIMESTAMP gets the time by itself": "TIMESTAMP" in effects.types
+        and not effects.retyped,
+        "how times are converted": converts,
+        "how its counter counts": effects.numbers or bool(effects.numbered),
+    }
+    return next((doubt for doubt, holds in doubts.items() if holds), "")
 
 
 def doubt_of_order(

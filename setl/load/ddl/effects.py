@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final
 
 from setl.codec.sql_tokens import Token, TokenKind
@@ -199,5 +200,4 @@ def _unclear(ddl: TableDdl) -> str:
 
 def _moment_by_text(tokens: Sequence[Token]) -> bool:
     """Whether a TIMESTAMP column's default may be a moment that is written out."""
-    pairs = zip(tokens, tokens[1:], strict=False)
-    return any(a.word == "DEFAULT" and b.kind is TokenKind.TEXT for a, b in pairs)
+    return any(a.word == "DEFAULT" and b.kind is TokenKind.TEXT for a, b in pairwise(tokens))
