@@ -1,13 +1,19 @@
-"""SQL text as tokens that know where they stand, so that names in it can be replaced in place.
+"""The lexer of SQL text: tokens that know where they stand, so that names can be replaced in place.
 
 Only what tells names from everything else: words, quoted names, text, and single characters.
-Comments are passed over; of comments that a server executes (``/*! … */``, ``/*M! … */``) only
-the marks are. Lexical rules: https://dev.mysql.com/doc/refman/8.4/en/lexical-structure.html.
+Nothing else in setl takes SQL apart, since whoever does it a second time gets comments or quotes
+wrong. Lexical rules: https://dev.mysql.com/doc/refman/9.7/en/lexical-structure.html and
+https://mariadb.com/kb/en/comment-syntax/.
+
+Comments that a server executes (``/*! … */``, MariaDB's ``/*M! … */``) are read for what is in
+them. A server takes the ``!`` out of one that it did not execute, before it logs the statement:
+what has it still was executed, whatever its version number says.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from enum import Enum
 from functools import cache
 from typing import NamedTuple
@@ -20,6 +26,8 @@ class TokenKind(Enum):
     NAME = "name"  # in backticks, or in double quotes under ANSI_QUOTES
     TEXT = "text"
     SIGN = "sign"  # any other character
+    COMMENT = "comment"  # that means nothing to a server
+    EXECUTED = "executed"  # where a comment begins or ends that a server executes
 
 
 class Token(NamedTuple):
@@ -53,49 +61,121 @@ class Token(NamedTuple):
 
 _BARE = frozenset({TokenKind.WORD, TokenKind.SIGN})
 _KINDS = {kind.value: kind for kind in TokenKind}
+_APART = frozenset({TokenKind.COMMENT, TokenKind.EXECUTED})
 
 
 class Quoting(NamedTuple):
-    """What of ``sql_mode`` decides where a quoted thing ends, and what it is.
+    """What decides where a quoted thing or a comment ends, and what it is.
 
     Attributes:
         ansi: ANSI_QUOTES: double quotes are around names, not text.
         no_backslash: NO_BACKSLASH_ESCAPES: a backslash in text is a character like any other.
+        mysql: the server is known to be a MySQL, to which ``/*M! … */`` is a plain comment.
     """
 
     ansi: bool = False
     no_backslash: bool = False
+    mysql: bool = False
 
 
 @cache
 def _pattern(quoting: Quoting) -> re.Pattern[str]:
-    escaped = "" if quoting.no_backslash else r"|\\."
-    plain = r"\\" if not quoting.no_backslash else ""
-    single = rf"'(?:[^'{plain}]|''{escaped})*'"
-    double = rf'"(?:[^"{plain}]|""{escaped})*"'
-    names = ["`(?:[^`]|``)*`"]
-    texts = [single]
+    # Possessive, so that megabytes of text take no memory to go back.
+    escape, pair = ("", "") if quoting.no_backslash else (r"\\", r"|\\.")
+    single = rf"'[^'{escape}]*+(?:(?:''{pair})[^'{escape}]*+)*+'"
+    double = rf'"[^"{escape}]*+(?:(?:""{pair})[^"{escape}]*+)*+"'
+    names, texts = ["`[^`]*+(?:``[^`]*+)*+`"], [single]
     if quoting.ansi:
-        names.append('"(?:[^"]|"")*"')
+        names.append('"[^"]*+(?:""[^"]*+)*+"')
     else:
         texts.append(double)
+    mark = "!" if quoting.mysql else "M?!"
+    # White space is what a server's own rules say; Python's knows more.
     return re.compile(
         rf"""
-          (?P<comment> /\*(?!M?!).*?\*/ | --(?=\s|\Z)[^\n]* | \#[^\n]* )
-        | (?P<executed> /\*M?!\d* | \*/ )
+          (?P<comment> /\*(?!{mark}).*?\*/ | --(?=[\x00-\x20\x7f]|\Z)[^\n]* | \#[^\n]* )
+        | (?P<executed> /\*{mark}(?:\d{{6}}|\d{{5}})? | \*/ )
         | (?P<name> {"|".join(names)} )
         | (?P<text> {"|".join(texts)} )
-        | (?P<word> [\w$\u0080-\uffff]+ )
-        | (?P<sign> \S )
+        | (?P<word> [0-9A-Za-z_$\u0080-\U0010ffff]+ )
+        | (?P<sign> [^\x00-\x20] )
         """,
         re.VERBOSE | re.DOTALL,
     )
 
 
-def tokenize(text: str, quoting: Quoting = Quoting()) -> list[Token]:  # noqa: B008 - a value
-    """The tokens of a statement that a server has accepted, in order."""
-    return [
-        Token(_KINDS[kind], found.group(), found.start(), found.end())
-        for found in _pattern(quoting).finditer(text)
-        if (kind := found.lastgroup or "") in _KINDS
-    ]
+_PLAIN = Quoting()
+
+
+def lexemes(text: str, quoting: Quoting = _PLAIN) -> Iterator[Token]:
+    """Everything in a text but white space, in order, comments too."""
+    search = _pattern(quoting).search
+    at, inside = 0, False  # of a comment that is executed
+    while found := search(text, at):
+        kind, said = _KINDS[found.lastgroup or ""], found.group()
+        if kind is TokenKind.EXECUTED:
+            ends = said == "*/"
+            if ends and not inside:
+                kind, said = TokenKind.SIGN, "*"  # as in 2*/* two */3
+            else:
+                inside = not ends
+        start = found.start()
+        at = start + len(said)
+        yield Token(kind, said, start, at)
+
+
+def tokens_of(text: str, quoting: Quoting = _PLAIN) -> Iterator[Token]:
+    """What a statement consists of to a server, in order, one by one."""
+    return (token for token in lexemes(text, quoting) if token.kind not in _APART)
+
+
+def tokenize(text: str, quoting: Quoting = _PLAIN) -> list[Token]:
+    """What a statement consists of to the server that has accepted it, in order."""
+    return list(tokens_of(text, quoting))
+
+
+def comments_of(text: str, quoting: Quoting = _PLAIN) -> Iterator[str]:
+    """The comments of a statement that no server executes, with their marks."""
+    return (t.text for t in lexemes(text, quoting) if t.kind is TokenKind.COMMENT)
+
+
+def said_outright(text: str, quoting: Quoting = _PLAIN) -> str:
+    """A statement as long as it was, that means to any server what it meant to its own.
+
+    Comments that its own server executed are no comments any more, and those that another one
+    would execute are gone: in ``/*!80023 INVISIBLE */`` only its own knows whether that is meant.
+    """
+    if "/*" not in text or "!" not in text:
+        return text
+    pieces: list[str] = []
+    at = 0
+    for token in lexemes(text, quoting):
+        other = token.kind is TokenKind.COMMENT and token.text.startswith(("/*!", "/*M!"))
+        if token.kind is TokenKind.EXECUTED or other:
+            pieces += [text[at : token.start], " " * len(token.text)]
+            at = token.end
+    return "".join([*pieces, text[at:]])
+
+
+def split_statements(text: str) -> list[str]:
+    """The statements of an SQL text, without comments, closing semicolons and blank lines.
+
+    Executable comments (``/*! … */``) stay. There is no ``DELIMITER``: the text must not
+    define stored programs.
+    """
+    pieces, at = [""], 0
+    for token in lexemes(text):
+        ends = token.text == ";" and token.kind is TokenKind.SIGN
+        if ends or token.kind is TokenKind.COMMENT:
+            # A comment separates words as a space does.
+            pieces[-1] += text[at : token.start] + " "
+            at = token.end
+        if ends:
+            pieces.append("")
+    pieces[-1] += text[at:]
+    return [statement for statement in map(_tidy, pieces) if statement]
+
+
+def _tidy(statement: str) -> str:
+    lines = (line.rstrip() for line in statement.strip().splitlines())
+    return "\n".join(line for line in lines if line)

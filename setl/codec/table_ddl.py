@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final, NamedTuple
 
-from setl.codec.sql_tokens import Quoting, Token, TokenKind, tokenize
+from setl.codec.sql_tokens import Quoting, Token, TokenKind, said_outright, tokenize
 
 
 class Action(Enum):
@@ -79,6 +79,7 @@ class TableDdl:
         body: index of the first token behind the subject, where there is one subject.
         conditional: whether it says IF EXISTS or IF NOT EXISTS of a table.
         with_rows: whether it creates a table with rows (CREATE TABLE … SELECT).
+        replaces: whether it drops a table of that name first (MariaDB's OR REPLACE).
     """
 
     action: Action
@@ -88,6 +89,7 @@ class TableDdl:
     body: int = 0
     conditional: bool = False
     with_rows: bool = False
+    replaces: bool = False
 
     @property
     def subjects(self) -> tuple[TableName, ...]:
@@ -97,9 +99,7 @@ class TableDdl:
     @property
     def tables(self) -> tuple[tuple[str, str], ...]:
         """(schema, table) of each table that is not as it was afterwards."""
-        return tuple(
-            (n.schema, n.table) for n in self.names if n.role in (Role.SUBJECT, Role.NEW_NAME)
-        )
+        return tuple((n.schema, n.table) for n in self.names if n.role in _CHANGED)
 
     def clauses(self) -> Iterator[Clause]:
         """The clauses of an ALTER TABLE: what stands between commas outside parentheses."""
@@ -114,6 +114,7 @@ class TableDdl:
                 first = at + 1
 
 
+_CHANGED: Final = frozenset({Role.SUBJECT, Role.NEW_NAME, Role.OTHER})
 _FRONT: Final = 6  # words of a clause that say what it does
 _ADJECTIVES: Final = frozenset(
     {"OR", "REPLACE", "ONLINE", "OFFLINE", "IGNORE", "UNIQUE", "FULLTEXT", "SPATIAL", "VECTOR"}
@@ -143,19 +144,37 @@ def parse_table_ddl(
     Returns:
         None if the statement is not about permanent tables.
     """
+    text = said_outright(text, quoting)
     tokens = tokenize(text, quoting)
-    if [t.word for t in tokens[:2]] == ["SET", "STATEMENT"]:
-        # MariaDB: SET STATEMENT … FOR statement. What is set does not change what is meant.
-        at = next((i for i, t in enumerate(tokens) if t.word == "FOR"), len(tokens))
-        tokens = tokens[at + 1 :]
-        if tokens:
-            text = text[tokens[0].start :]
-            return parse_table_ddl(text, default_schema, quoting)
+    first = behind_settings(tokens)
+    if first:
+        text = text[tokens[first].start :] if first < len(tokens) else ""
+        tokens = tokenize(text, quoting)
     if [t.word for t in tokens[-2:]] == ["START", "TRANSACTION"]:
         # MySQL says so of CREATE TABLE … SELECT, whose rows follow in the same transaction.
         text = text[: tokens[-2].start].rstrip()
         tokens = tokens[:-2]
+    return read_table_ddl(text, tokens, default_schema)
+
+
+def read_table_ddl(text: str, tokens: list[Token], default_schema: str) -> TableDdl | None:
+    """As `parse_table_ddl`, of a statement that was taken apart already."""
     return _Reader(text, tokens, default_schema).read()
+
+
+def behind_settings(tokens: list[Token]) -> int:
+    """Index of the first token that MariaDB's SET STATEMENT … FOR is about, 0 if it has none.
+
+    What is set shows in the session that the statement is logged with.
+    """
+    if [t.word for t in tokens[:2]] != ["SET", "STATEMENT"]:
+        return 0
+    depth = 0
+    for at, token in enumerate(tokens):
+        depth += (token.word == "(") - (token.word == ")")
+        if token.word == "FOR" and not depth:
+            return at + 1
+    return len(tokens)
 
 
 class _Reader:
@@ -168,12 +187,14 @@ class _Reader:
         self._at = 0
         self._names: list[TableName] = []
         self._conditional = False
+        self._replaces = False
 
     def read(self) -> TableDdl | None:
         action = _ACTIONS.get(self._next())
         if action is None:
             return None
-        while self._peek() in _ADJECTIVES:
+        while self._peek() in _ADJECTIVES and action is not Action.TRUNCATE:
+            self._replaces = self._replaces or self._peek() == "REPLACE"
             self._at += 1
         kind = self._peek()
         if kind in ("TABLE", "TABLES"):
@@ -197,6 +218,7 @@ class _Reader:
             body,
             self._conditional,
             with_rows,
+            self._replaces,
         )
 
     def _subjects(self, action: Action) -> int:
@@ -235,13 +257,18 @@ class _Reader:
                 # A foreign key means a table of its own schema, not of the session's.
                 self._name(Role.REFERENCED, schema)
             elif action is Action.CREATE:
-                # No expression of a definition may hold a query.
-                with_rows = with_rows or word == "SELECT"
+                with_rows = with_rows or self._is_query(word, depth)
                 if word == "UNION" and not depth:
                     self._union()
             elif not depth:
                 self._clause(word, before)
         return with_rows
+
+    def _is_query(self, word: str, depth: int) -> bool:
+        """Whether a query begins in CREATE TABLE; no expression of a definition may hold one."""
+        if word == "VALUES":
+            return not depth and self._peek() in ("(", "ROW")
+        return word == "SELECT" or (word == "TABLE" and not depth)
 
     def _clause(self, word: str, before: str) -> None:
         if word == "RENAME" and before == "," and self._peek() not in _NOT_A_TABLE:
@@ -275,15 +302,15 @@ class _Reader:
             self._at += 2
 
     def _name(self, role: Role, default: str | None = None) -> None:
-        if not self._more() or not self._tokens[self._at].name:
+        if not self._more() or not name_of(self._tokens[self._at]):
             return
         first = last = self._tokens[self._at]
         self._at += 1
         schema = self._default if default is None else default
         if self._peek() == "." and self._at + 1 < len(self._tokens):
-            schema, last = first.name, self._tokens[self._at + 1]
+            schema, last = name_of(first), self._tokens[self._at + 1]
             self._at += 2
-        self._names.append(TableName(role, schema, last.name, first.start, last.end))
+        self._names.append(TableName(role, schema, name_of(last), first.start, last.end))
 
     def _more(self) -> bool:
         return self._at < len(self._tokens)
@@ -295,6 +322,16 @@ class _Reader:
         token = self._tokens[self._at] if self._more() else None
         self._at += 1
         return token.word if token else ""
+
+
+def name_of(token: Token) -> str:
+    """The name that a token is, where only a name can stand; "" if it is none.
+
+    There double quotes are around a name also if nothing tells of ANSI_QUOTES.
+    """
+    if token.kind is TokenKind.TEXT and token.text[0] == '"':
+        return token.text[1:-1].replace('""', '"')
+    return token.name
 
 
 def column_words(tokens: tuple[Token, ...]) -> set[str]:

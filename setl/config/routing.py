@@ -188,6 +188,10 @@ class Router:
             self._known[schema, table] = found
         return found
 
+    def maps(self, schema: str) -> bool:
+        """Whether tables of a schema are mapped, if it has any."""
+        return any(entry.pattern.schema.match(schema) is not None for entry in self.entries)
+
     @property
     def decides(self) -> bool:
         """Whether any table has a conflict policy."""

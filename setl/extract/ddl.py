@@ -14,27 +14,31 @@ from __future__ import annotations
 
 import re
 
+from setl.codec.sql_tokens import comments_of
+from setl.codec.statement import quoting_of
 from setl.extract.loopback import MarkIdentity
+from setl.model.session import StatementSession
 
-# Text in quotes is matched first, so that a comment inside a column's COMMENT is no mark.
-_LEXEMES = re.compile(
-    r"""
-      '(?:[^'\\]|\\.|'')*'
-    | "(?:[^"\\]|\\.|"")*"
-    | `(?:[^`]|``)*`
-    | (?P<comment> /\*.*?\*/ | \#[^\n]* | --(?=\s)[^\n]* )
-    """,
-    re.VERBOSE | re.DOTALL,
-)
+_OWN_SCHEMA = "retl"
 _MARK = re.compile(r"/\*\s*setl:(\d+)\s*\*/", re.IGNORECASE)
 
 
-def is_own_ddl(identity: MarkIdentity, statement: str) -> bool:
+def is_without_its_mark(identity: MarkIdentity, statement: str, session: StatementSession) -> bool:
+    """Whether setl ran what a server logged in other words, without any channel's mark.
+
+    Where marks matter, setl runs DDL with its own schema as the session's, which is logged too.
+    """
+    if identity.mark_id is None or session.schema.lower() != _OWN_SCHEMA:
+        return False
+    return not any(map(_MARK.fullmatch, comments_of(statement, quoting_of(session))))
+
+
+def is_own_ddl(
+    identity: MarkIdentity, statement: str, session: StatementSession | None = None
+) -> bool:
     """Whether a comment of the statement names this channel."""
     if identity.mark_id is None or "setl:" not in statement.lower():
         return False
-    for lexeme in _LEXEMES.finditer(statement):
-        mark = _MARK.fullmatch(lexeme["comment"] or "")
-        if mark is not None and int(mark[1]) == identity.mark_id:
-            return True
-    return False
+    quoting = quoting_of(session or StatementSession())
+    marks = map(_MARK.fullmatch, comments_of(statement, quoting))
+    return any(mark is not None and int(mark[1]) == identity.mark_id for mark in marks)

@@ -12,11 +12,11 @@ from enum import Enum
 from typing import Final, NamedTuple, Protocol
 
 from setl.codec.port import RowCodec, single_entries
-from setl.codec.statement import parse_statement
+from setl.codec.statement import tables_of
 from setl.config.routing import Route
 from setl.config.shadow_tables import Shadow
-from setl.errors import SetlError
-from setl.extract.ddl import is_own_ddl
+from setl.errors import FatalError, SetlError
+from setl.extract.ddl import is_own_ddl, is_without_its_mark
 from setl.extract.heartbeats import HeartbeatSeen, heartbeats_in
 from setl.extract.loopback import (
     OUTSIDE,
@@ -204,6 +204,7 @@ class Extractor:
 
         Raises:
             DataError: a row of a system table cannot be decoded.
+            FatalError: a schema change is setl's own, and nothing tells of which channel.
         """
         extracted = Extracted()
         counts, routed = extracted.counts, extracted.rows
@@ -290,11 +291,20 @@ class Extractor:
         return state
 
     def _ddl(self, entry: Entry, extracted: Extracted) -> None:
-        if is_own_ddl(self._identity, entry.statement):
+        if is_own_ddl(self._identity, entry.statement, entry.session):
             return
-        named = parse_statement(entry.statement, entry.default_schema).tables
-        tables = named or ((entry.schema, ""),)
+        tables = tables_of(entry) or ((entry.schema, ""),)
         if any(self._concerns(schema, table) for schema, table in tables):
+            if entry.session and is_without_its_mark(
+                self._identity, entry.statement, entry.session
+            ):
+                raise FatalError(
+                    "a schema change was run with retl as the session's schema, as setl does, and"
+                    f" its mark is missing: {entry.statement[:300]}",
+                    hint="If a person ran it there, do what it did to the other site by hand;"
+                    " else see that both sites have the table. Then move the position past it",
+                    position=entry.position,
+                )
             extracted.ddl.append(entry)
 
     def _concerns(self, schema: str, table: str) -> bool:

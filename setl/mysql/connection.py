@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from ssl import CERT_NONE, PROTOCOL_TLS_CLIENT, SSLCertVerificationError, SSLContext
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import pymysql
 from pymysql.connections import Connection
@@ -127,6 +127,11 @@ def connect(
     # pymysql has no way of its own to give the two different limits.
     vars(connection)["_read_timeout"] = endpoint.read_timeout
     return connection
+
+
+def is_mariadb(connection: Connection[Any]) -> bool:
+    """Whether the server is a MariaDB; anything else is a MySQL."""
+    return "mariadb" in str(cast("Any", connection).get_server_info()).lower()
 
 
 _Base: Final[Any] = Connection  # its stubs do not tell what is overridden below

@@ -13,6 +13,7 @@ from setl.config.channel import (
     ChannelFile,
     DtsSource,
     ElasticsearchTarget,
+    MysqlSource,
     MysqlTarget,
     Pipeline,
 )
@@ -74,7 +75,7 @@ def schema_changes_of(
     file: ChannelFile, pipeline: Pipeline, router: Router
 ) -> SchemaChanges | None:
     """What passes schema changes on to a pipeline's target, None if they are not passed on."""
-    target = pipeline.target
+    source, target = pipeline.source, pipeline.target
     if pipeline.ddl != "pass":
         return None
     if isinstance(target, MysqlTarget):
@@ -84,6 +85,7 @@ def schema_changes_of(
             router,
             lambda: secrets.token_hex(8),
             marked_drops=is_two_way(file, pipeline),
+            source=mysql_endpoint(source) if isinstance(source, MysqlSource) else None,
         )
     if isinstance(target, ElasticsearchTarget):
         return ElasticsearchDdl(elastic_endpoint(target), router)

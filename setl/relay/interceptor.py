@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import Final, NamedTuple
 
-from setl.codec.statement import parse_statement
+from setl.codec.statement import tables_of
 from setl.extract.extractor import SYSTEM_SCHEMA, Routing
 from setl.model.entry import Entry
 
@@ -88,8 +88,7 @@ class Interceptor:
 
     def ddl(self, entry: Entry) -> bool:
         """Whether a DDL statement passes: of a mapped table, or of one that nothing tells."""
-        named = parse_statement(entry.statement, entry.default_schema).tables
-        tables = named or ((entry.schema, ""),)
+        tables = tables_of(entry) or ((entry.schema, ""),)
         return any(self._concerns(schema, table) for schema, table in tables)
 
     def _concerns(self, schema: str, table: str) -> bool:

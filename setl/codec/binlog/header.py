@@ -14,20 +14,36 @@ from setl.codec.binlog.event import (
     ROWS,
     SKIPPED,
     EventType,
+    is_mariadb,
 )
 from setl.codec.binlog.gtid import ExecutedGtids, MariadbGtids, MysqlGtids, executed_gtids
 from setl.codec.binlog.gtid_event import gtid_of, is_announcement
 from setl.codec.binlog.inflation import inflated_query
 from setl.codec.binlog.payload import payload_events
 from setl.codec.binlog.query import parse_query, parse_session
-from setl.codec.binlog.refused import damaged, refused, statement_format, taken_back, too_dense
+from setl.codec.binlog.refused import (
+    damaged,
+    of_temporary_table,
+    refused,
+    statement_format,
+    taken_back,
+    too_dense,
+    unknown_statement,
+)
 from setl.codec.binlog.row_events import RowEvents
 from setl.codec.binlog.runs import MOST_BYTES, may_join, offset_behind
 from setl.codec.binlog.transaction import OpenTransaction
-from setl.codec.statement import Statement, StatementKind, parse_statement
+from setl.codec.statement import (
+    Statement,
+    StatementKind,
+    may_be_temporary,
+    parse_statement,
+    quoting_of,
+)
 from setl.errors import FatalError, TransientError
 from setl.model.entry import Entry, EntryKind
 from setl.model.position import BinlogOrigin, BinlogPosition
+from setl.model.session import StatementSession
 
 _MARIADB_STANDALONE: Final = 1  # the event after this GTID is a group of its own: DDL
 
@@ -48,6 +64,8 @@ _WITHOUT_PLACE: Final = ROWS | {
 }
 # Numbered inside a compressed transaction, so that each of their entries has a place.
 _PLACED: Final = ROWS | {EventType.QUERY}
+
+_NO_SESSION: Final = StatementSession()
 
 _Reader = Callable[[bytes, bool, int], Iterable[Entry]]
 
@@ -106,6 +124,7 @@ class BinlogHeaderReader:
         self._transaction = ""
         self._open = False
         self._announced = False  # the statement that follows has no effect
+        self._mariadb = False
         self._held = OpenTransaction(hold_bytes)
         self._rows = RowEvents(run_events, run_bytes)
         self._inner_end: int = 0  # end of the compressed transaction that is being read, or 0
@@ -253,6 +272,7 @@ class BinlogHeaderReader:
     def _format_description(self, event: bytes, _checksum: bool, seconds: int) -> Sequence[Entry]:  # noqa: FBT001
         if self._origin is not None:
             self._identify(event, self._origin, seconds)
+        self._mariadb = is_mariadb(event)
         self._rows.describe(event)
         return ()
 
@@ -334,7 +354,11 @@ class BinlogHeaderReader:
 
     def _query(self, event: bytes, checksum: bool, seconds: int) -> Sequence[Entry]:  # noqa: FBT001
         schema, text = parse_query(event, checksum=checksum)
-        statement = _COMMON.get(text) or parse_statement(text, schema)
+        statement = _COMMON.get(text)
+        session = _NO_SESSION
+        if statement is None:
+            session = parse_session(event, mariadb=self._mariadb)
+            statement = parse_statement(text, schema, quoting_of(session))
         entries: Sequence[Entry] = ()
         match statement.kind:
             case StatementKind.BEGIN | StatementKind.XA_START:
@@ -348,19 +372,24 @@ class BinlogHeaderReader:
             case StatementKind.ROLLBACK_TO_SAVEPOINT:
                 entries = self._rollback_to(statement.name, text)
             case StatementKind.DDL if not self._announced:
-                entries = self._ddl(statement, event, text, seconds)
+                entries = self._ddl(statement, session, text, seconds)
+            case StatementKind.UNKNOWN:
+                raise unknown_statement(schema, text, self.position)
             case StatementKind.ROWS:
                 raise statement_format(schema, text, self.position)
             case StatementKind.XA_ROLLBACK:
                 raise taken_back(text, self.position, self._transaction)
-            case StatementKind.OTHER | StatementKind.DDL if not self._open:
+            case StatementKind.HARMLESS | StatementKind.DDL if not self._open:
                 entries = (self._end(EntryKind.HEARTBEAT, seconds),)
             case _:
                 pass
         return entries
 
-    def _ddl(self, statement: Statement, event: bytes, text: str, seconds: int) -> Sequence[Entry]:
-        session = parse_session(event)
+    def _ddl(
+        self, statement: Statement, session: StatementSession, text: str, seconds: int
+    ) -> Sequence[Entry]:
+        if session.temporary and may_be_temporary(text, quoting_of(session)):
+            raise of_temporary_table(session.schema, text, self.position)
         schema, table = statement.tables[0] if statement.tables else (session.schema, "")
         # CREATE TABLE ... SELECT stands inside a transaction, whose rows follow.
         transaction = self._transaction

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from setl.codec.binlog.collation import charset_of
@@ -13,12 +13,27 @@ from setl.model.session import StatementSession
 
 # thread, seconds, length of the schema's name, error code, length of the status variables
 _POST_HEADER: Final = struct.Struct("<IIBHH")
+_HEADER: Final = struct.Struct("<I13xH")  # of any event: seconds, flags
 
-# Status variables in the order in which servers write them, with their sizes; -1: length, then
-# text. What comes behind is of no use here, and differs between servers.
-_FLAGS, _SQL_MODE, _CHARSET, _TIME_ZONE = 0, 1, 4, 5
-_SIZES: Final = {_FLAGS: 4, _SQL_MODE: 8, 3: 4, _CHARSET: 6, _TIME_ZONE: -1, 6: -1}
-_NO_FOREIGN_KEY_CHECKS: Final = 1 << 26  # among the flags
+# Status variables. ``libs/mysql/binlog/event/statement_events.h`` of MySQL numbers them, and
+# ``sql/log_event.h`` of MariaDB those from 128 on.
+_FLAGS, _SQL_MODE, _INCREMENTS, _CHARSET, _TIME_ZONE, _MONTH_NAMES = 0, 1, 3, 4, 5, 7
+_CATALOG, _INVOKER, _SCHEMAS, _MICROSECONDS, _EXPLICIT, _UTF8MB4 = 2, 11, 12, 13, 16, 18
+_MARIADB_MICROSECONDS, _MARIADB_GTID_FLAGS, _MARIADB_COLLATIONS = 128, 130, 131
+_SIZES: Final = {
+    _FLAGS: 4, _SQL_MODE: 8, _INCREMENTS: 4, _CHARSET: 6, _MONTH_NAMES: 2, 8: 2, 9: 8, 10: 4,
+    _MICROSECONDS: 3, _EXPLICIT: 1, 17: 8, _UTF8MB4: 2, 19: 1, 20: 1, _MARIADB_MICROSECONDS: 3,
+    129: 8,
+}  # fmt: skip
+_TEXTS: Final = frozenset({_TIME_ZONE, 6})  # length, then text
+_TOO_MANY_SCHEMAS: Final = 254
+
+# Among the flags.
+_NO_FOREIGN_KEY_CHECKS: Final = 1 << 26
+_NO_UNIQUE_CHECKS: Final = 1 << 27
+_MARIADB_EXPLICIT: Final = 1 << 24
+
+_TEMPORARY: Final = 0x4  # LOG_EVENT_THREAD_SPECIFIC_F, of the event
 
 
 def parse_query(event: bytes, *, checksum: bool) -> tuple[str, str]:
@@ -33,20 +48,43 @@ def parse_query(event: bytes, *, checksum: bool) -> tuple[str, str]:
     return schema.decode("utf-8", "replace"), _decode(text, status)
 
 
-def parse_session(event: bytes) -> StatementSession:
+def parse_session(event: bytes, *, mariadb: bool) -> StatementSession:
     """The session that ran the statement, as far as the event tells.
+
+    Args:
+        event: the event with its header.
+        mariadb: whether a MariaDB server wrote it.
 
     Raises:
         struct.error, IndexError: the event ends too early.
     """
     schema, _, status = _parts(event, checksum=False)
-    variables = _variables(status)
-    flags, mode = variables.get(_FLAGS), variables.get(_SQL_MODE)
+    seconds, event_flags = _HEADER.unpack_from(event)
+    error = _POST_HEADER.unpack_from(event, HEADER_BYTES)[3]
+    found = _variables(status)
+    numbers = {code: int.from_bytes(value, "little") for code, value in found.items()}
+    flags = numbers.get(_FLAGS)
+    explicit = numbers.get(_EXPLICIT)
+    if mariadb and flags is not None:
+        explicit = flags & _MARIADB_EXPLICIT
+    increments = found.get(_INCREMENTS, b"\x01\0\x01\0")
+    micros = numbers.get(_MARIADB_MICROSECONDS if mariadb else _MICROSECONDS, 0)
     return StatementSession(
         schema.decode("utf-8", "replace"),
-        None if mode is None else int.from_bytes(mode, "little"),
-        None if flags is None else not int.from_bytes(flags, "little") & _NO_FOREIGN_KEY_CHECKS,
-        variables.get(_TIME_ZONE, b"").decode("ascii", "replace"),
+        numbers.get(_SQL_MODE),
+        None if flags is None else not flags & _NO_FOREIGN_KEY_CHECKS,
+        found.get(_TIME_ZONE, b"").decode("ascii", "replace"),
+        seconds * 1_000_000 + micros,
+        mariadb,
+        None if flags is None else not flags & _NO_UNIQUE_CHECKS,
+        None if explicit is None else bool(explicit),
+        *struct.unpack("<HH", increments),
+        int.from_bytes(found.get(_CHARSET, b"")[2:4], "little"),
+        numbers.get(_UTF8MB4, 0),
+        tuple(struct.iter_unpack("<HH", found.get(_MARIADB_COLLATIONS, b"")[1:])),
+        numbers.get(_MONTH_NAMES, 0),
+        error,
+        bool(event_flags & _TEMPORARY),
     )
 
 
@@ -77,15 +115,50 @@ def _client_collation(status: bytes) -> int:
 
 
 def _variables(status: bytes) -> Mapping[int, bytes]:
-    """The values of the status variables that are understood, by their codes."""
+    """The values of the status variables by their codes, up to one that is not known."""
     found: dict[int, bytes] = {}
     at = 0
-    while at < len(status) and status[at] in _SIZES:
-        code, size = status[at], _SIZES[status[at]]
+    while at < len(status):
+        code = status[at]
         at += 1
+        size = _size(code, status, at)
         if size < 0:
-            size = status[at]
-            at += 1
+            break
+        at += code in _TEXTS
         found[code] = status[at : at + size]
         at += size
     return found
+
+
+def _size(code: int, status: bytes, at: int) -> int:
+    """Bytes of the variable that begins at `at`, behind a text's length; -1 if not known."""
+    if code in _TEXTS:
+        return status[at]
+    sized = _SIZED.get(code)
+    return _SIZES.get(code, -1) if sized is None else sized(status, at)
+
+
+def _invoker_size(status: bytes, at: int) -> int:
+    """Of a user's name and a host's, each with its length."""
+    user = status[at] + 1
+    return user + status[at + user] + 1
+
+
+def _schemas_size(status: bytes, at: int) -> int:
+    count = status[at]
+    end = at + 1
+    for _ in range(0 if count == _TOO_MANY_SCHEMAS else count):
+        end = status.find(b"\0", end) + 1
+        if not end:
+            raise IndexError("a schema's name has no end")
+    return end - at
+
+
+_SIZED: Final[Mapping[int, Callable[[bytes, int], int]]] = {
+    _CATALOG: lambda status, at: status[at] + 2,  # a text with its length, and a zero behind it
+    _INVOKER: _invoker_size,
+    _SCHEMAS: _schemas_size,
+    # A number follows one that ends an ALTER in two phases.
+    _MARIADB_GTID_FLAGS: lambda status, at: 9 if status[at] & 12 else 1,
+    _MARIADB_COLLATIONS: lambda status, at: 1 + 4 * status[at],
+}

@@ -53,6 +53,29 @@ def statement_format(schema: str, text: str, position: BinlogPosition) -> FatalE
     )
 
 
+def unknown_statement(schema: str, text: str, position: BinlogPosition) -> FatalError:
+    """The error about a statement of which it is not known that it changes no rows."""
+    return FatalError(
+        f"the source logged a statement that is not known, and may change rows: {text[:80]!r}",
+        hint="See what it did to the tables that are mapped, do that to the target, and move the"
+        " position past it",
+        position=position,
+        schema=schema,
+    )
+
+
+def of_temporary_table(schema: str, text: str, position: BinlogPosition) -> FatalError:
+    """The error about DDL that does not say whether a temporary or a lasting table is meant."""
+    return FatalError(
+        f"the source logged a change of a temporary table as if it were a lasting one:"
+        f" {text[:80]!r}",
+        hint="SET GLOBAL binlog_format='ROW' on the source, let no session choose otherwise, and"
+        " move the position past it",
+        position=position,
+        schema=schema,
+    )
+
+
 def taken_back(text: str, position: BinlogPosition, transaction: str) -> FatalError:
     """The error about rows that did not take effect, after they were passed on."""
     return FatalError(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from setl.codec.created_table import definitions_of
 from setl.config.preflight.finding import Report
 from setl.config.preflight.server import Server
 from setl.config.preflight.table_facts import TableText
@@ -13,8 +14,8 @@ from setl.mysql.identifiers import qualified, quote
 
 _NAME = r"`(?:[^`]|``)+`"
 _FOREIGN_KEY = re.compile(
-    rf"CONSTRAINT (?P<name>{_NAME}) FOREIGN KEY (?P<columns>\([^)]*\))"
-    rf" REFERENCES (?P<parent>(?:{_NAME}\.)?{_NAME}) (?P<parent_columns>\([^)]*\))"
+    rf"CONSTRAINT (?P<name>{_NAME}) FOREIGN KEY (?P<columns>\({_NAME}(?:, {_NAME})*\))"
+    rf" REFERENCES (?P<parent>(?:{_NAME}\.)?{_NAME}) (?P<parent_columns>\({_NAME}(?:, {_NAME})*\))"
     r"(?P<rules>[^,\n]*)"
 )
 _ACTION = re.compile(r"ON (?:DELETE|UPDATE) (?:CASCADE|SET NULL|SET DEFAULT)")
@@ -35,8 +36,10 @@ def check_cascades(server: Server, tables: Sequence[RowSchema], report: Report) 
         place = report.at(table.name)
         with place.failing():
             text = TableText.read(server, table.schema, table.table).text
-            for key in _FOREIGN_KEY.finditer(text):
-                _check_actions(key, table, place)
+            for definition in definitions_of(text):
+                key = _FOREIGN_KEY.match(definition.text)
+                if key is not None:
+                    _check_actions(key, table, place)
 
 
 def _check_actions(key: re.Match[str], table: RowSchema, report: Report) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from setl.codec.created_table import definitions_of, made_elsewhere, without_counter
 from setl.config.preflight.server import Server
 from setl.mysql.identifiers import qualified, quote
 
@@ -14,11 +15,6 @@ SELECT COLUMN_NAME, DATA_TYPE, COLUMN_TYPE, CHARACTER_MAXIMUM_LENGTH, CHARACTER_
 FROM information_schema.COLUMNS
 WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s
 ORDER BY ORDINAL_POSITION"""
-
-_DEFINITION = re.compile(r"^  (`(?:[^`]|``)+`) .*?,?$", re.MULTILINE)
-_FOREIGN_KEY = re.compile(r",\n  CONSTRAINT (?:`(?:[^`]|``)+`) FOREIGN KEY .*")
-_AUTO_INCREMENT = re.compile(r" AUTO_INCREMENT=\d+")
-_HEAD = re.compile(r"CREATE TABLE `(?:[^`]|``)+`")
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,21 +103,14 @@ class TableText:
         Does nothing where the table is there already. Leaves foreign keys out, since setl does
         not write parents before their children, and the next value of AUTO_INCREMENT.
         """
-        text = _FOREIGN_KEY.sub("", self.text)
-        text = _AUTO_INCREMENT.sub("", text, count=1)
-        # A function, since the replacement may hold backslashes.
-        return _HEAD.sub(
-            lambda _: f"CREATE TABLE IF NOT EXISTS {qualified(schema, table)}", text, count=1
-        )
+        return made_elsewhere(self.text, qualified(schema, table))
 
     def definition(self, column: str, name: str) -> str:
         """The definition of one column under another name; "" if it cannot be found.
 
         Without AUTO_INCREMENT, which needs a key.
         """
-        for found in _DEFINITION.finditer(self.text):
-            if found.group(1).lower() == quote(column).lower():
-                line = found.group().strip().removesuffix(",")
-                rest = line[len(found.group(1)) :].replace(" AUTO_INCREMENT", "")
-                return quote(name) + rest
+        for found in definitions_of(self.text):
+            if found.column and found.column.lower() == column.lower():
+                return quote(name) + without_counter(found)
         return ""

@@ -20,15 +20,18 @@ import pymysql
 from pymysql.connections import Connection
 
 from setl import failpoints
-from setl.codec.sql_tokens import Quoting
+from setl.codec.sql_tokens import tokenize
+from setl.codec.statement import parse_statement, quoting_of
 from setl.codec.table_ddl import Action, TableDdl, parse_table_ddl
 from setl.errors import ConfigurationError, FatalError, SetlError, TransientError
+from setl.load.ddl.certainty import Certainty
 from setl.load.ddl.ledger import BEGUN, DONE, FAILED, KEPT, Ledger, Recorded
 from setl.load.ddl.plan import Name, Plan, Routing, Step, plan_ddl, rewritten
 from setl.load.ddl.runner import DdlRunner
 from setl.load.mysql.writer import Writer
 from setl.load.port import LoadTicket, SchemaChange
 from setl.model.session import StatementSession
+from setl.mysql.catalog import OWN_SCHEMA
 from setl.mysql.connection import MysqlEndpoint, error_number, translate
 from setl.mysql.identifiers import qualified
 
@@ -53,6 +56,7 @@ class MysqlDdl:
         nonce: Callable[[], str],
         *,
         marked_drops: bool,
+        source: MysqlEndpoint | None = None,
     ) -> None:
         """Connect to nothing yet.
 
@@ -62,8 +66,10 @@ class MysqlDdl:
             routing: the pipeline's tables.
             nonce: see `setl.load.marks.mark_info`.
             marked_drops: see `plan_ddl`.
+            source: the source's server, None if it cannot be asked.
         """
         self._endpoint = endpoint
+        self._source = source
         self._mark = mark
         self._routing = routing
         self._nonce = nonce
@@ -73,6 +79,7 @@ class MysqlDdl:
         """See `setl.load.port.SchemaChanges.apply`."""
         ddl = parsed(change.statement, change.session)
         if ddl is None:
+            refuse_schema(change, self._routing)
             return ()
         attempt = _Attempt(self, ticket, change)
         try:
@@ -93,7 +100,16 @@ class MysqlDdl:
 
     def runner(self) -> DdlRunner:
         """A connection for the statements."""
-        return DdlRunner(self._endpoint)
+        return DdlRunner(self._endpoint, OWN_SCHEMA if self._marked_drops else None)
+
+    @property
+    def by_hand(self) -> str:
+        """How a person changes the target, so that nothing comes back from there."""
+        return " by hand, after SET SESSION sql_log_bin = 0," if self._marked_drops else " by hand"
+
+    def certainty(self) -> Certainty:
+        """What asks whether a statement gives the target's rows what it gave the source's."""
+        return Certainty(self._source, self.by_hand)
 
     def plan(self, ddl: TableDdl) -> Plan:
         """What a statement becomes; raises FatalError."""
@@ -128,6 +144,7 @@ class _Attempt:
         self._change = change
         self._writer = target.writer()
         self._runner = target.runner()
+        self._certainty = target.certainty()
 
     def carry_out(self, ddl: TableDdl) -> Sequence[str]:
         """Do what is not done yet; returns what was done, for people."""
@@ -192,11 +209,17 @@ class _Attempt:
         if known is not None and known.state == BEGUN and known.looks != looks:
             self._write(number, DONE, statement)
             return f"found done: {statement}"
+        try:
+            more = self._certainty.settings(self._writer.open(), step, session)
+        except FatalError as error:
+            raise self._stopped(number, statement, error) from error
         self._write(number, BEGUN, statement, looks=looks)
         failpoints.reached("ddl.begun")
         again = known is not None and known.generation < self._change.generation
         try:
-            self._runner.run(statement, session)
+            self._runner.run(statement, session, more)
+        except FatalError as error:
+            raise self._stopped(number, statement, error) from error
         except pymysql.MySQLError as error:
             number_of = error_number(error)
             already = again and number_of in _ALREADY
@@ -225,10 +248,13 @@ class _Attempt:
         """Write a failure down, with the way on for whoever reads it."""
         self._write(number, FAILED, statement, error=error.message)
         where = f"pipeline = '{self._ticket.pipeline_key}' AND id = '{self._change.id}'"
+        way = error.hint or (
+            "Make it possible and start again; or make the change on the target"
+            f"{self._target.by_hand}"
+        )
         error.hint = (
-            "Make it possible and start again; or make the change on the target by hand, then run"
-            f" there: UPDATE retl.setl_ddl SET state = 'done' WHERE {where} AND step = {number};"
-            " and start again"
+            f"{way}. When it is made, run there: UPDATE retl.setl_ddl SET state = 'done' WHERE"
+            f" {where} AND step = {number}; and start again"
         )
         return error
 
@@ -255,8 +281,27 @@ class _Attempt:
 
 def parsed(statement: str, session: StatementSession) -> TableDdl | None:
     """A statement as its session understood it; None if it is not about tables."""
-    quoting = Quoting(session.has_mode("ANSI_QUOTES"), session.has_mode("NO_BACKSLASH_ESCAPES"))
-    return parse_table_ddl(statement, session.schema, quoting)
+    return parse_table_ddl(statement, session.schema, quoting_of(session))
+
+
+def refuse_schema(change: SchemaChange, routing: Routing) -> None:
+    """Refuse a statement that is about no table, and takes tables with it.
+
+    Raises:
+        FatalError: it drops a schema of which tables are mapped.
+    """
+    words = [token.word for token in tokenize(change.statement, quoting_of(change.session))[:2]]
+    if words not in (["DROP", "DATABASE"], ["DROP", "SCHEMA"]):
+        return
+    said = parse_statement(change.statement, change.session.schema, quoting_of(change.session))
+    for schema, _ in said.tables:
+        if routing.maps(schema):
+            raise FatalError(
+                f"this schema change cannot be passed on: tables of {schema} are mapped, and which"
+                f" of them there were is not known: {change.statement[:300]}",
+                hint="Drop their tables at the target by hand, then let the pipeline pass it with"
+                " `ddl: ignore`",
+            )
 
 
 def _look(connection: Connection[Any], name: Name) -> str:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 from zlib import crc32
 
+from setl.codec.sql_tokens import tokenize
 from setl.codec.table_ddl import Action, Role, TableDdl, TableName
 from setl.config.routing import Route
 from setl.config.shadow_tables import DROPPED_PREFIX, Shadow, ShadowPart
@@ -33,6 +34,10 @@ class Routing(Protocol):
         """The routes of a table, none if it is not mapped."""
         ...
 
+    def maps(self, schema: str) -> bool:
+        """Whether tables of a schema are mapped."""
+        ...
+
     def shadow(self, schema: str, table: str) -> Shadow | None:
         """The mapped table whose online schema change a table belongs to."""
         ...
@@ -45,11 +50,17 @@ class Step(NamedTuple):
         statement: its text.
         tables: the target's tables that it changes, makes or removes.
         may_lack: whether it is as good as done if a table is not there.
+        source: the source's table, of a statement that may do something to rows.
+        whole: whether the target has all rows of that table, as they are.
+        aside: whether it gives the first of the tables a name to be dropped under.
     """
 
     statement: str
     tables: tuple[Name, ...]
     may_lack: bool = False
+    source: Name | None = None
+    whole: bool = False
+    aside: bool = False
 
 
 class Swap(NamedTuple):
@@ -112,7 +123,7 @@ def plan_ddl(ddl: TableDdl, routing: Routing, *, marked_drops: bool = False) -> 
         # ALTER TABLE t RENAME _t_del is the first half of a swap in two steps.
         return _pairs([(subject, moved)], routing, ddl, marked_drops=marked_drops)
     if shadow is None:
-        return Plan(tuple(rewritten(ddl, routing)))
+        return Plan(tuple(rewritten(ddl, routing, marked_drops=marked_drops)))
     if shadow.part is not ShadowPart.NEXT or ddl.action is Action.TRUNCATE:
         return Plan()
     name = (subject.schema, subject.table)
@@ -120,7 +131,11 @@ def plan_ddl(ddl: TableDdl, routing: Routing, *, marked_drops: bool = False) -> 
 
 
 def rewritten(
-    ddl: TableDdl, routing: Routing, stands_for: Mapping[Name, Name] | None = None
+    ddl: TableDdl,
+    routing: Routing,
+    stands_for: Mapping[Name, Name] | None = None,
+    *,
+    marked_drops: bool = False,
 ) -> Iterable[Step]:
     """The statement for each target of its subject, names replaced.
 
@@ -128,6 +143,7 @@ def rewritten(
         ddl: CREATE, ALTER, TRUNCATE or an index statement.
         routing: the pipeline's tables.
         stands_for: tables of the source that are meant where a statement names others.
+        marked_drops: see `plan_ddl`.
 
     Raises:
         FatalError: it cannot be passed on.
@@ -161,7 +177,16 @@ def rewritten(
         if len(set(changed)) < len(changed):
             raise _refused("both of its tables are one at the target", ddl)
         may_lack = ddl.conditional and ddl.action is not Action.CREATE
-        yield Step(_replaced(ddl.text, replaced), tuple(changed), may_lack)
+        text = _replaced(ddl.text, replaced)
+        if ddl.replaces and marked_drops:
+            # A server that fails after it has dropped the table logs that without the mark. So
+            # the table goes aside first, which is marked, and only then comes the new one.
+            yield _aside(route.target, may_lack=True)
+            text = _without_replace(text)
+        name = (subject.schema, subject.table)
+        yield Step(text, tuple(changed), may_lack, aliases.get(name, name), route.plain)
+        if ddl.replaces and marked_drops:
+            yield _put_aside_dropped(route.target)
 
 
 def _beside(route: Route, routes: Sequence[Route], ddl: TableDdl) -> Name:
@@ -180,20 +205,41 @@ def _drop(ddl: TableDdl, routing: Routing, *, marked: bool) -> Plan:
             forget.append((name.schema, name.table))
             continue
         for route in routing.route(name.schema, name.table):
-            steps += _dropped(route.target, conditional=ddl.conditional, marked=marked)
+            # Servers log a DROP of several tables also if one of them was not there.
+            may_lack = ddl.conditional or len(ddl.subjects) > 1
+            steps += _dropped(route.target, ddl, may_lack=may_lack, marked=marked)
     return Plan(tuple(steps), forget=tuple(forget))
 
 
-def _dropped(target: Name, *, conditional: bool, marked: bool) -> Iterable[Step]:
+def _dropped(target: Name, ddl: TableDdl, *, may_lack: bool, marked: bool) -> Iterable[Step]:
     if not marked:
-        condition = "IF EXISTS " if conditional else ""
-        yield Step(f"DROP TABLE {condition}{qualified(*target)}", (target,), conditional)
+        lenient = ddl.conditional or ddl.action is not Action.DROP
+        condition = "IF EXISTS " if lenient else ""
+        yield Step(f"DROP TABLE {condition}{qualified(*target)}", (target,), may_lack)
         return
-    gone = (target[0], f"{DROPPED_PREFIX}{crc32(target[1].encode()):08x}")
-    yield Step(
-        f"RENAME TABLE {qualified(*target)} TO {qualified(*gone)}", (target, gone), conditional
-    )
-    yield Step(f"DROP TABLE IF EXISTS {qualified(*gone)}", (gone,))
+    yield _aside(target, may_lack=may_lack)
+    yield _put_aside_dropped(target)
+
+
+def _aside(target: Name, *, may_lack: bool) -> Step:
+    gone = _gone(target)
+    text = f"RENAME TABLE {qualified(*target)} TO {qualified(*gone)}"
+    return Step(text, (target, gone), may_lack, aside=True)
+
+
+def _put_aside_dropped(target: Name) -> Step:
+    gone = _gone(target)
+    return Step(f"DROP TABLE IF EXISTS {qualified(*gone)}", (gone,))
+
+
+def _gone(target: Name) -> Name:
+    return target[0], f"{DROPPED_PREFIX}{crc32(target[1].encode()):08x}"
+
+
+def _without_replace(text: str) -> str:
+    """CREATE OR REPLACE as CREATE; names in it were replaced, so that its tokens moved."""
+    first = {token.word: token for token in reversed(tokenize(text)[:3])}
+    return text[: first["OR"].start] + text[first["REPLACE"].end + 1 :]
 
 
 def _rename(ddl: TableDdl, routing: Routing, *, marked_drops: bool) -> Plan:
@@ -241,7 +287,7 @@ class _Renaming:
             self._from_shadow(old, leaving, new)
         elif olds and new[1].startswith(DROPPED_PREFIX):
             for target in olds:
-                self._drops += _dropped(target, conditional=True, marked=self._marked_drops)
+                self._drops += _dropped(target, self._ddl, may_lack=True, marked=self._marked_drops)
         elif olds and not news and new in passing:
             self._between[new] = tuple((schema, new[1]) for schema, _ in olds)
             self._move(olds, self._between[new])

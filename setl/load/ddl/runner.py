@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Final, cast
@@ -12,19 +13,15 @@ import pymysql
 from pymysql.connections import Connection
 
 from setl.errors import TransientError
+from setl.load.ddl.settings import settings_for
 from setl.load.port import LoadTicket
-from setl.model.session import MODES, StatementSession
+from setl.model.session import StatementSession
 from setl.mysql import ddl_lock, writers
-from setl.mysql.connection import MysqlEndpoint, connect
+from setl.mysql.connection import MysqlEndpoint, connect, is_mariadb
 
 _LOOK_SECONDS: Final = 5.0
 _LONGEST_SECONDS: Final = 30 * 24 * 3600.0
-# How long a statement waits for whoever uses the table. Everybody else waits behind it.
-_TABLE_WAIT_SECONDS: Final = 20
 _LOCK_SECONDS: Final = 10
-
-# Where the source does not say: accepts what any source may have accepted.
-_UNKNOWN_MODE: Final = "NO_ENGINE_SUBSTITUTION,ALLOW_INVALID_DATES,NO_AUTO_VALUE_ON_ZERO"
 
 
 class DdlRunner:
@@ -33,9 +30,16 @@ class DdlRunner:
     pymysql's errors pass through, but those of connecting.
     """
 
-    def __init__(self, endpoint: MysqlEndpoint) -> None:
-        """Connect to nothing yet."""
+    def __init__(self, endpoint: MysqlEndpoint, schema: str | None = None) -> None:
+        """Connect to nothing yet.
+
+        Args:
+            endpoint: the server.
+            schema: the session's, None for none. Statements name their own; but it is logged with
+                them, also where a server logs another text than that which was run.
+        """
         self._endpoint = endpoint
+        self._schema = schema
         self._connection: Connection[Any] | None = None
         self._ticket: LoadTicket | None = None
         self._own_id = 0
@@ -47,26 +51,32 @@ class DdlRunner:
             TransientError: another statement of the pipeline still runs, or there is no connection.
         """
         patient = replace(self._endpoint, read_timeout=_LONGEST_SECONDS)
-        connection = connect(patient)
+        connection = connect(patient, database=self._schema)
         self._connection, self._ticket = connection, ticket
         # Recorded, so that a leader that is about to lose its session can end it (I3).
         self._own_id = writers.register(connection, ticket.pipeline_key, ticket.epoch, ticket.nid)
         if not ddl_lock.take(connection, ticket.pipeline_key, _LOCK_SECONDS):
             raise TransientError("another schema change of the pipeline still runs on the target")
 
-    def run(self, statement: str, session: StatementSession) -> None:
+    def run(self, statement: str, session: StatementSession, more: Sequence[str] = ()) -> None:
         """Run a statement as the session of the source ran it.
 
         Returns when it has ended, however long it takes, as long as its connection lives.
 
+        Args:
+            statement: its text.
+            session: the session.
+            more: statements that set what only some accounts may set.
+
         Raises:
+            FatalError: the target has no such session.
             TransientError: the connection is gone; how far the server came is not known.
         """
         connection = self._connection
         if connection is None:
             raise TransientError("the connection for schema changes is closed")
         with connection.cursor() as cursor:
-            for text in _settings(session):
+            for text in (*settings_for(session, mariadb=is_mariadb(connection)), *more):
                 cursor.execute(text)
         self._watched(connection, statement)
 
@@ -116,19 +126,3 @@ class DdlRunner:
                 look.close()
         except (pymysql.MySQLError, OSError, TransientError):
             return False
-
-
-def _settings(session: StatementSession) -> list[str]:
-    mode = _UNKNOWN_MODE
-    if session.sql_mode is not None:
-        mode = ",".join(name for name in MODES if session.has_mode(name))
-    # The source has checked foreign keys if it was to; a table that is missing here is seen.
-    foreign_keys = 1 if session.foreign_keys else 0
-    zone = session.time_zone
-    named = zone and zone.upper() != "SYSTEM"
-    return [
-        f"SET SESSION sql_mode = '{mode}'",
-        f"SET SESSION foreign_key_checks = {foreign_keys}",
-        "SET SESSION time_zone = '" + (zone.replace("'", "") if named else "+00:00") + "'",
-        f"SET SESSION lock_wait_timeout = {_TABLE_WAIT_SECONDS}",
-    ]

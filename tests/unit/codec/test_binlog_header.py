@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from setl.codec.binlog.author import NOBODY, Author, author_of
 from setl.codec.binlog.header import BinlogHeaderReader
 from setl.codec.binlog.query import parse_session
+from setl.codec.statement import tables_of
 from setl.errors import FatalError, TransientError
 from setl.model.entry import EntryKind
 from setl.model.position import BinlogOrigin, BinlogPosition
@@ -290,7 +291,15 @@ def test_ddl():
     assert first.transaction == f"{SERVER}:1"
     assert (second.schema, second.table, second.transaction) == ("other", "a", "")
     assert second.session is not None
-    assert second.session == StatementSession("shop", 0, foreign_keys=True)
+    assert second.session == StatementSession(
+        "shop",
+        0,
+        foreign_keys=True,
+        at=writer.seconds * 1_000_000,
+        mariadb=False,
+        unique_checks=True,
+        collation=45,
+    )
     assert second.default_schema == "shop"
 
 
@@ -561,13 +570,92 @@ def test_what_does_not_begin_a_transaction_has_no_author():
     assert author_of(b"") == NOBODY
 
 
+def query_event(status, text=b"TRUNCATE t", *, flags=0, error=0, writer=None):
+    body = struct.pack("<IIBHH", 7, 0, 4, error, len(status)) + status + b"shop\0" + text
+    return (writer or EventWriter(checksum=False)).event(2, body, flags=flags)
+
+
+# As MySQL 9.7 and MariaDB 10.11 write them, in one order each.
+STATUS = (
+    b"\0" + struct.pack("<I", 1 << 26 | 1 << 27) + b"\1" + struct.pack("<Q", 1 << 20 | 4)
+    + b"\6\3std" + b"\3" + b"\3\0\2\0" + b"\4" + struct.pack("<HHH", 45, 47, 8) + b"\5\6+02:00"
+    + b"\7\4\0" + b"\x0b\1u\2h1"
+)  # fmt: skip
+MYSQL_STATUS = STATUS + b"\x0c\2a\0bc\0" + b"\x0d\x57\x3c\4" + b"\x10\1" + b"\x11" + b"\1" * 8
+MYSQL_STATUS += b"\x12\x2d\0" + b"\x13\0" + b"\x14\0"
+
+
 def test_the_session_of_a_statement():
-    status = b"\0" + struct.pack("<I", 1 << 26) + b"\1" + struct.pack("<Q", 1 << 20 | 4)
-    status += b"\6\3std" + b"\3" + b"\1\0\1\0" + b"\4" + struct.pack("<HHH", 45, 45, 8)
-    status += b"\5\6+02:00" + b"\x80\1\2\3"  # a time zone, and what only MariaDB knows
-    body = struct.pack("<IIBHH", 7, 0, 4, 0, len(status)) + status + b"shop\0TRUNCATE t"
-    session = parse_session(EventWriter(checksum=False).event(2, body))
-    assert session == StatementSession("shop", 1 << 20 | 4, foreign_keys=False, time_zone="+02:00")
+    session = parse_session(query_event(MYSQL_STATUS), mariadb=False)
+    assert session == StatementSession(
+        "shop",
+        1 << 20 | 4,
+        foreign_keys=False,
+        time_zone="+02:00",
+        at=1_700_000_000_277_591,
+        mariadb=False,
+        unique_checks=False,
+        explicit_timestamps=True,
+        increment=3,
+        offset=2,
+        collation=47,
+        utf8mb4=45,
+        month_names=4,
+    )
     assert session.has_mode("NO_BACKSLASH_ESCAPES")
     assert session.has_mode("ANSI_QUOTES")
     assert not session.has_mode("NO_ZERO_DATE")
+
+
+def test_the_session_of_a_statement_of_mariadb():
+    status = STATUS + b"\x80\x58\x1c\x0c" + b"\x81" + b"\1" * 8 + b"\x82\4" + b"\1" * 8
+    status += b"\x83\1" + struct.pack("<HH", 45, 46)
+    session = parse_session(query_event(status, flags=4, error=1005), mariadb=True)
+    assert (session.at, session.collations) == (1_700_000_000_793_688, ((45, 46),))
+    assert (session.mariadb, session.explicit_timestamps) == (True, False)
+    assert (session.error, session.temporary) == (1005, True)
+    assert parse_session(query_event(b"\0" + struct.pack("<I", 1 << 24)), mariadb=True)[7]
+
+
+def test_a_variable_that_is_not_known_ends_the_list():
+    session = parse_session(query_event(STATUS + b"\xf0\1\2\3"), mariadb=False)
+    assert (session.time_zone, session.increment) == ("+02:00", 3)
+
+
+@pytest.mark.parametrize("text", [
+    b"SELECT `d`.`f`(1)",
+    b"--\n-- Dump\n--\n\nINSERT INTO t VALUES (1)",
+    b"/*" + b"x" * 5000 + b"*/ INSERT INTO t VALUES (1)",
+    b"ANALYZE INSERT INTO t VALUES (1)",
+    b"CREATE TABLE c AS SELECT 1 a",
+    b"MERGE INTO t USING u",
+])  # fmt: skip
+@pytest.mark.parametrize("inside", [False, True])
+def test_a_statement_that_may_change_rows_stops_the_stream(text, inside):
+    writer = EventWriter()
+    begin = [writer.query("BEGIN")] if inside else []
+    with pytest.raises(FatalError, match="logged a statement"):
+        entries_of([*writer.opening(), *begin, writer.query(text)])
+
+
+@pytest.mark.parametrize(
+    "text", [b"TRUNCATE t", b"ALTER TABLE t ADD a INT", b"CREATE INDEX i ON t(a)"]
+)
+def test_ddl_of_a_temporary_table_is_not_taken_for_a_lasting_ones(text):
+    writer = EventWriter()
+    opening = writer.opening()
+    with pytest.raises(FatalError, match="temporary"):
+        entries_of([*opening, query_event(STATUS, text, flags=4, writer=writer)])
+    # Servers flag DROP and CREATE OR REPLACE, too, which say what they mean.
+    entry = entries_of([*opening, query_event(STATUS, b"DROP TABLE `t`", flags=4, writer=writer)])[
+        0
+    ][-1]
+    assert entry.kind is EntryKind.DDL
+
+
+def test_names_are_read_as_the_session_quotes():
+    writer = EventWriter()
+    status = b"\1" + struct.pack("<Q", 1 << 20)  # NO_BACKSLASH_ESCAPES
+    text = b"ALTER TABLE a COMMENT = 'C:\\', RENAME TO b"
+    entry = entries_of([*writer.opening(), query_event(status, text, writer=writer)])[0][-1]
+    assert tables_of(entry) == (("shop", "a"), ("shop", "b"))

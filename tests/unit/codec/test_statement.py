@@ -2,10 +2,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from setl.codec.sql_tokens import Quoting, said_outright
 from setl.codec.statement import StatementKind, parse_statement
 
 DDL = StatementKind.DDL
-OTHER = StatementKind.OTHER
+OTHER = StatementKind.HARMLESS
 
 
 @pytest.mark.parametrize(
@@ -41,6 +42,48 @@ OTHER = StatementKind.OTHER
         ("SET STATEMENT max_statement_time=1 FOR ALTER TABLE t ADD a INT", DDL),
         ("SET STATEMENT a=1 FOR INSERT INTO t VALUES (1)", StatementKind.ROWS),
         ("SET PASSWORD = 'x'", OTHER),
+        ("SET DEFAULT ROLE r TO u", OTHER),
+        ("SELECT `s`.`f`(1)", StatementKind.ROWS),
+        ("DO `s`.`f`(1)", StatementKind.ROWS),
+        ("(SELECT f())", StatementKind.ROWS),
+        ("VALUES (f(1))", StatementKind.ROWS),
+        ("TABLE t", StatementKind.ROWS),
+        ("EXPLAIN ANALYZE SELECT f(1)", StatementKind.ROWS),
+        ("ANALYZE FORMAT=JSON UPDATE t SET a = 1", StatementKind.ROWS),
+        ("ANALYZE NO_WRITE_TO_BINLOG TABLE t", OTHER),
+        ("/*" + "x" * 5000 + "*/ INSERT INTO t VALUES (1)", StatementKind.ROWS),
+        ("/*" + "x" * 5000 + "*/ ALTER TABLE t ADD c INT", DDL),
+        ("--\n-- Dump\n--\nINSERT INTO t VALUES (1)", StatementKind.ROWS),
+        ("--\u00a0x\nINSERT INTO t VALUES (1)", StatementKind.UNKNOWN),
+        ("# x\r\n--\tx\nDELETE FROM t", StatementKind.ROWS),
+        ("/*!99999 SELECT */ /*!50003 INSERT*/ INTO t SET a=1", StatementKind.ROWS),
+        ("/* 99999 x */ /*M!100000 DELETE FROM t */", StatementKind.ROWS),
+        ("SET @a = 1", StatementKind.UNKNOWN),
+        ("SET GLOBAL a = 1", StatementKind.UNKNOWN),
+        ("SET STATEMENT a = SUBSTRING('x' FROM 1 FOR 2) FOR DELETE FROM t", StatementKind.ROWS),
+        ("BEGIN NOT ATOMIC DELETE FROM t; END", StatementKind.UNKNOWN),
+        ("BEGIN WORK", StatementKind.BEGIN),
+        ("COMMIT AND NO CHAIN", StatementKind.COMMIT),
+        ("START REPLICA", StatementKind.UNKNOWN),
+        ("MERGE INTO t USING u", StatementKind.UNKNOWN),
+        ("IMPORT TABLE FROM 'a.sdi'", StatementKind.UNKNOWN),
+        ("CREATE EXTERNAL TABLE t (a INT)", StatementKind.UNKNOWN),
+        ("label: BEGIN DELETE FROM t; END", StatementKind.UNKNOWN),
+        ("CREATE TABLE t (a INT) SELECT 1", StatementKind.ROWS),
+        ("CREATE TABLE t AS VALUES ROW(1)", StatementKind.ROWS),
+        ("CREATE TABLE t TABLE u", StatementKind.ROWS),
+        ("CREATE TABLE t (a INT) PARTITION BY RANGE (a) (PARTITION p VALUES LESS THAN (1))", DDL),
+        ("CREATE TEMPORARY TABLE t SELECT f(1)", StatementKind.ROWS),
+        ("CREATE OR REPLACE TEMPORARY TABLE t (a INT)", OTHER),
+        ("DROP /*!40005 TEMPORARY */ TABLE IF EXISTS `t`", OTHER),
+        ("CREATE DEFINER=`a`@`b` TRIGGER x BEFORE INSERT ON t FOR EACH ROW DELETE FROM t", DDL),
+        ("CREATE ALGORITHM=UNDEFINED DEFINER=`r`@`%` SQL SECURITY DEFINER VIEW v AS SELECT 1", DDL),
+        ("CREATE OR REPLACE SEQUENCE s", DDL),
+        ("CREATE AGGREGATE FUNCTION f RETURNS INT SONAME 'x'", DDL),
+        ("CREATE SPATIAL REFERENCE SYSTEM 1 NAME 'a'", DDL),
+        ("CREATE LOGFILE GROUP g ADD UNDOFILE 'x'", DDL),
+        ("ALTER INSTANCE ROTATE INNODB MASTER KEY", OTHER),
+        ("RENAME USER a TO b", OTHER),
     ],
 )
 def test_kinds(text, kind):
@@ -78,6 +121,23 @@ def test_kinds(text, kind):
         ("CREATE TABLE größe表 (a INT)", [("d", "größe表")]),
         ("CREATE TABLE t -- note\n (a INT)", [("d", "t")]),
         ("CREATE PROCEDURE p() SELECT 1", []),
+        ("RENAME TABLE a WAIT 5 TO b, c NOWAIT TO d", [("d", n) for n in "abcd"]),
+        (
+            "RENAME TABLE " + ", ".join(f"s.old_{i:050d} TO s.new_{i:050d}" for i in range(80)),
+            [("s", f"{n}_{i:050d}") for i in range(80) for n in ("old", "new")],
+        ),
+        (
+            "DROP TABLE " + "`s`.`x`," * 900 + "`shop`.`orders`",
+            [*[("s", "x")] * 900, ("shop", "orders")],
+        ),
+        ("ALTER TABLE a EXCHANGE PARTITION p WITH TABLE x.b", [("d", "a"), ("x", "b")]),
+        ("ALTER TABLE a CONVERT PARTITION p TO TABLE b", [("d", "a"), ("d", "b")]),
+        ("ALTER TABLE t COMMENT 'it\\'s', RENAME TO z", [("d", "t"), ("d", "z")]),
+        ("TRUNCATE offline", [("d", "offline")]),
+        ("DROP TABLES IF EXISTS a, b", [("d", "a"), ("d", "b")]),
+        ("CREATE TABLE t (a INT DEFAULT (2*/* x */3)) /* LIKE u */", [("d", "t")]),
+        ("SET STATEMENT sql_mode='', a='FOR' FOR DROP TABLE t", [("d", "t")]),
+        ("DROP DATABASE `default`", [("default", "")]),
     ],
 )
 def test_tables_of_ddl(text, tables):
@@ -89,6 +149,7 @@ def test_tables_of_ddl(text, tables):
     [
         ("SAVEPOINT `Sp``1`", StatementKind.SAVEPOINT, "sp`1"),
         ("ROLLBACK TO a", StatementKind.ROLLBACK_TO_SAVEPOINT, "a"),
+        ("ROLLBACK WORK TO SAVEPOINT a", StatementKind.ROLLBACK_TO_SAVEPOINT, "a"),
         ("ROLLBACK TO SAVEPOINT `A`", StatementKind.ROLLBACK_TO_SAVEPOINT, "a"),
     ],
 )
@@ -102,3 +163,22 @@ def test_savepoints(text, kind, name):
 )
 def test_any_text_is_some_statement(text, start):
     parse_statement(start + text, "d")
+
+
+def test_a_comment_that_only_mariadb_executes():
+    mysql = Quoting(mysql=True)
+    assert parse_statement("/*M!100000 DELETE FROM t */", "d", mysql).kind is OTHER
+    assert parse_statement("TRUNCATE /*M! a */ b", "d", mysql).tables == (("d", "b"),)
+    text = "ALTER TABLE t ADD a INT /*!80023 INVISIBLE */ /*M!1 x */ COMMENT '/*! x */' /* y */"
+    assert (
+        said_outright(text, mysql).split()
+        == text.replace("/*!80023", "").replace("INVISIBLE */ /*M!1 x */", "INVISIBLE").split()
+    )
+    assert "x" in said_outright(text).partition("COMMENT")[0].split()
+    assert len(said_outright(text)) == len(text)
+
+
+def test_megabytes_of_text_are_no_work_for_the_first_words():
+    text = "INSERT INTO t VALUES ('" + "\\'x''" * 1_000_000 + "')"
+    assert parse_statement(text, "d").kind is StatementKind.ROWS
+    assert parse_statement("CREATE" + text[6:], "d").kind is StatementKind.UNKNOWN

@@ -2,7 +2,8 @@
 
 import pytest
 
-from setl.mysql.statements import resource_statements, split_statements
+from setl.codec.sql_tokens import split_statements
+from setl.mysql.statements import resource_statements
 
 FILES = [
     "retl.sql",

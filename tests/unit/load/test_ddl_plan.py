@@ -91,7 +91,7 @@ def statements(text, routing=ALL, **options):
         ),
         (
             "CREATE /*!50003 TABLE */ t (a INT) /*!40100 DEFAULT CHARSET=utf8mb4 */",
-            "CREATE /*!50003 TABLE */ `copy`.`t` (a INT) /*!40100 DEFAULT CHARSET=utf8mb4 */",
+            "CREATE          TABLE    `copy`.`t` (a INT)          DEFAULT CHARSET=utf8mb4   ",
         ),
         (
             "CREATE TABLE t (a INT) PARTITION BY RANGE (a) (PARTITION p VALUES LESS THAN (10))",

@@ -1,0 +1,78 @@
+"""The session that a schema change runs in: that of the source, as replication makes it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from setl.errors import FatalError
+from setl.model.session import (
+    CUTS_FRACTIONS,
+    DIALECTS,
+    MODES,
+    ROUNDS_FRACTIONS,
+    StatementSession,
+)
+
+# How long a statement waits for whoever uses the table. Everybody else waits behind it.
+_TABLE_WAIT_SECONDS: Final = 20
+
+# Where the source does not say: accepts what any source may have accepted.
+_UNKNOWN_MODE: Final = "NO_ENGINE_SUBSTITUTION,ALLOW_INVALID_DATES,NO_AUTO_VALUE_ON_ZERO"
+
+SYSTEM_ZONE: Final = "SYSTEM"
+_MILLION: Final = 1_000_000
+
+
+def settings_for(session: StatementSession, *, mariadb: bool) -> list[str]:
+    """The statements that make a session of the target like that of the source.
+
+    Args:
+        session: the source's.
+        mariadb: whether the target is a MariaDB.
+
+    Raises:
+        FatalError: the target has nothing like it.
+    """
+    # The source has checked foreign keys if it was to; a table that is missing here is seen.
+    foreign_keys = 1 if session.foreign_keys else 0
+    zone = session.time_zone.replace("'", "") or "+00:00"
+    clock = "DEFAULT"
+    if session.at is not None:
+        clock = f"{session.at // _MILLION}.{session.at % _MILLION:06}"
+    wanted = {
+        "sql_mode": f"'{_modes(session, mariadb=mariadb)}'",
+        "foreign_key_checks": str(foreign_keys),
+        "unique_checks": "0" if session.unique_checks is False else "1",
+        "time_zone": f"'{zone}'",
+        "timestamp": clock,
+        "lc_time_names": str(session.month_names),
+        "lock_wait_timeout": str(_TABLE_WAIT_SECONDS),
+    }
+    if session.collation and session.mariadb == mariadb:
+        # Of literals in expressions; the servers give their younger collations other numbers.
+        wanted["collation_connection"] = str(session.collation)
+    return [f"SET SESSION {name} = {value}" for name, value in wanted.items()]
+
+
+def is_system_zone(session: StatementSession) -> bool:
+    """Whether what a statement did depends on the zone of the machine it ran on."""
+    return session.time_zone.upper() == SYSTEM_ZONE
+
+
+def _modes(session: StatementSession, *, mariadb: bool) -> str:
+    bits = session.sql_mode
+    if bits is None:
+        return _UNKNOWN_MODE
+    names = [name for name in MODES if session.has_mode(name)]
+    dialects = [n for n, bit in DIALECTS.items() if session.mariadb and bits & bit]
+    if dialects and not mariadb:
+        raise FatalError(
+            f"the source ran it under sql_mode {dialects[0]}, in which types and values mean what"
+            " they do not mean to a MySQL"
+        )
+    cut = not bits & ROUNDS_FRACTIONS if session.mariadb else bool(bits & CUTS_FRACTIONS)
+    if mariadb and not cut:
+        names.append("TIME_ROUND_FRACTIONAL")
+    if not mariadb and cut:
+        names.append("TIME_TRUNCATE_FRACTIONAL")
+    return ",".join(dialects + names)
