@@ -11,7 +11,7 @@ import pytest
 from elasticsearch import Elasticsearch
 from kafka import KafkaProducer
 
-from setl.config.preflight.check import check_channel
+from setl.config.preflight.check import check_channel, check_pipeline
 from setl.config.reading import parse_channel
 from setl.elastic.system_indexes import DEAD_LETTERS
 from setl.errors import ConfigurationError
@@ -703,3 +703,31 @@ def test_dead_letters_need_an_index_that_can_be_written_to(scene, elasticsearch)
     fault = only(scene.faults(target=target, faulty_rows="dead_letter"))
     assert "blocked for writing" in fault.what
     client.indices.delete(index=DEAD_LETTERS)
+
+
+@pytest.mark.family("mariadb", why="MySQL has no system-versioned tables")
+def test_versioned_tables_are_refused(scene):
+    scene.run("source", "CREATE TABLE SCHEMA.prices (id INT PRIMARY KEY) WITH SYSTEM VERSIONING")
+    scene.run("target", "CREATE TABLE SCHEMA.prices (id INT PRIMARY KEY)")
+    try:
+        fault = only(scene.faults([{"from": f"{scene.schema}.*"}]))
+    finally:
+        scene.run("source", "DROP TABLE SCHEMA.prices")
+        scene.run("target", "DROP TABLE SCHEMA.prices")
+    assert fault.level == "error"
+    assert fault.where.endswith(f"{scene.schema}.prices")
+    assert "system-versioned" in fault.what
+
+
+@pytest.mark.parametrize("engine", ["MyISAM", "MEMORY"])
+def test_tables_without_transactions_are_refused_where_both_sites_write(scene, engine):
+    scene.run("target", f"ALTER TABLE SCHEMA.orders ENGINE = {engine}")
+    one_way = only(scene.faults())
+    pipelines = scene.channel(target=scene.end("target")).pipelines
+    findings = check_pipeline(pipelines[0], two_way=True)
+    two_way = only(f for f in findings if f.level != "ok" and "engine" in f.what)
+    assert (one_way.level, two_way.level) == ("warning", "error")
+    assert engine in one_way.what
+    assert "back and forth" in two_way.what
+    scene.mend("target", two_way)
+    assert scene.faults() == []

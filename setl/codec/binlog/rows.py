@@ -17,10 +17,12 @@ from setl.codec.binlog.event import (
     UPDATES,
     EventType,
     has_checksums,
+    is_mariadb,
     packed_integer,
 )
 from setl.codec.binlog.inflation import inflated_rows
 from setl.codec.binlog.partial_update import partial_images
+from setl.codec.binlog.period import PeriodEnds, period_ends, refuse_versioned
 from setl.codec.binlog.row_scanner import TableRows, TableScanner
 from setl.codec.binlog.row_schema import CHECK_BINLOG, damaged_description, described_table
 from setl.codec.binlog.runs import records_of, tells_its_place
@@ -42,6 +44,7 @@ class _Decoder(NamedTuple):
     readers: tuple[Reader, ...]
     json: tuple[tuple[int, Reader], ...]  # JSON columns, and readers that leave values as they are
     rows: TableRows | None  # None where each value is to be read by its reader
+    ends: PeriodEnds = ()  # columns that say whether the table is versioned
 
 
 class BinlogRowCodec:
@@ -75,7 +78,7 @@ class BinlogRowCodec:
         try:
             if payload[4] in COMPRESSED_ROWS:
                 payload, checksum = inflated_rows(payload, checksum=checksum), False
-            return _decode_event(payload, table, checksum=checksum)
+            rows = _decode_event(payload, table, checksum=checksum)
         except DataError as error:
             error.at(schema=table.schema.schema, table=table.schema.table)
             raise
@@ -87,6 +90,9 @@ class BinlogRowCodec:
                 table=table.schema.table,
                 column=_broken_column(payload, table, checksum=checksum),
             ) from error
+        if table.ends:
+            refuse_versioned(rows, table.ends)
+        return rows
 
     def schema(self, payload: bytes, context: tuple[bytes, ...]) -> RowSchema:  # noqa: ARG002
         """See `setl.codec.port.RowCodec.schema`; the TABLE_MAP event says it all."""
@@ -100,7 +106,7 @@ class BinlogRowCodec:
     ) -> RowScanner | None:
         """See `setl.codec.port.RowCodec.scanner`."""
         table = self._decoders.get(context) or self._learn(context)
-        if table.rows is None:
+        if table.rows is None or table.ends:
             return None
         place = (context, key(table.schema))
         known = self._scanners.get(place)
@@ -124,7 +130,8 @@ class BinlogRowCodec:
             if column.type == ColumnType.JSON
         )
         readers = tuple(code.read for code in codes)
-        known = _Decoder(table.schema, readers, json, TableRows.of(codes))
+        ends = period_ends(table) if is_mariadb(context[0]) else ()
+        known = _Decoder(table.schema, readers, json, TableRows.of(codes), ends)
         if len(self._decoders) >= _TABLES_KEPT:
             self._decoders.clear()
         self._decoders[context] = known

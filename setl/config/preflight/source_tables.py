@@ -9,6 +9,7 @@ from setl.config.preflight.finding import Report
 from setl.config.preflight.foreign_keys import check_cascades
 from setl.config.preflight.privileges import MissingPrivileges, denied
 from setl.config.preflight.server import Outcome, Server
+from setl.config.preflight.table_kinds import report_versioned, versioned_tables
 from setl.config.routing import Route, RoutedTable, Router, passing_columns
 from setl.errors import SetlError
 from setl.model.schema import Column, RowSchema
@@ -53,11 +54,15 @@ def check_source_tables(
     lacking = MissingPrivileges(server)
     found: list[SourceTable] = []
     mapped: set[int] = set()
+    versioned = versioned_tables(server)
     for schema, table in there:
         place = report.at(f"{schema}.{table}")
         with place.failing():
             if _claims(router, schema, table, mapped):
                 lacking.add(schema, table, denied(server, schema, table, ["SELECT"]))
+                if (schema, table) in versioned:
+                    report_versioned(place)
+                    continue
                 columns = read_table(server.connection, schema, table)
                 # Nested rows pass through no mapping; the documents' table speaks for them.
                 routes = [r for r in router.route(schema, table) if not r.nests(schema, table)]
