@@ -25,6 +25,7 @@ from setl.codec.statement import parse_statement, quoting_of
 from setl.codec.table_ddl import Action, TableDdl, parse_table_ddl
 from setl.errors import ConfigurationError, FatalError, SetlError, TransientError
 from setl.load.ddl.certainty import Certainty
+from setl.load.ddl.collating import collated
 from setl.load.ddl.ledger import BEGUN, DONE, FAILED, KEPT, Ledger, Recorded
 from setl.load.ddl.plan import Name, Plan, Routing, Step, plan_ddl, rewritten
 from setl.load.ddl.runner import DdlRunner
@@ -202,7 +203,7 @@ class _Attempt:
     def _step(self, number: int, run: _Run, known: Recorded | None) -> str:
         """Do a step if it is not done yet; returns its statement."""
         step, session = run
-        statement = self._target.marked(step.statement)
+        statement = self._target.marked(collated(step.statement, session))
         if self._settled(known):
             return f"done before: {statement}"
         looks = self._looks(step.tables)
