@@ -88,7 +88,12 @@ def kept(text):
     return [d.text for d in found if not d.is_foreign_key] + [rest]
 
 
-@pytest.mark.parametrize("which", [*TABLES, *MYSQL, *MARIADB])
+def of(family, tables):
+    only = pytest.mark.family(family, why="features of this family")
+    return [pytest.param(name, marks=only) for name in tables]
+
+
+@pytest.mark.parametrize("which", [*TABLES, *of("mysql", MYSQL), *of("mariadb", MARIADB)])
 def test_the_statement_makes_the_same_table(servers, db, which):
     a, b = servers
     with a.connect() as connection:

@@ -174,6 +174,13 @@ def test_fractions_are_cut_or_rounded_as_at_the_source(pair):
     pair.assert_same()
 
 
+def test_a_new_table_has_the_collation_of_its_schema_at_the_source(pair):
+    execute(pair.b, f"ALTER DATABASE {pair.db} COLLATE latin1_bin")
+    pair.run("CREATE TABLE s (a VARCHAR(9) PRIMARY KEY, b CHAR(3) CHARACTER SET utf8mb4)")
+    pair.assert_same("s")
+
+
+@pytest.mark.family("mariadb", why="MySQL has no such modes")
 def test_types_mean_what_they_mean_in_the_session(pair, mariadb):
     if not mariadb:
         pytest.skip("MySQL has no such modes")
@@ -195,7 +202,12 @@ REFUSED_OF_MARIADB = {
 }
 
 
-@pytest.mark.parametrize("statement", [*REFUSED, *REFUSED_OF_MARIADB])
+OF_MARIADB = pytest.mark.family("mariadb", why="MySQL refuses it itself")
+
+
+@pytest.mark.parametrize(
+    "statement", [*REFUSED, *(pytest.param(s, marks=OF_MARIADB) for s in REFUSED_OF_MARIADB)]
+)
 def test_what_nothing_tells_is_refused_with_the_way_out(pair, mariadb, statement):
     if statement in REFUSED_OF_MARIADB and not mariadb:
         pytest.skip("MySQL refuses it itself")
@@ -313,7 +325,12 @@ ECHOES = {
 }
 
 
-@pytest.mark.parametrize("which", ECHOES)
+REPLACED = pytest.param(
+    "replaced", marks=pytest.mark.family("mariadb", why="MySQL has no OR REPLACE")
+)
+
+
+@pytest.mark.parametrize("which", ["all kinds", REPLACED])
 def test_nothing_comes_back(pair, mariadb, which):
     if which == "replaced" and not mariadb:
         pytest.skip("MySQL has no OR REPLACE")
@@ -326,6 +343,7 @@ def test_nothing_comes_back(pair, mariadb, which):
     assert execute(pair.a, tables) == execute(pair.b, tables)
 
 
+@pytest.mark.family("mariadb", why="MySQL has no OR REPLACE")
 def test_a_table_that_cannot_be_replaced_is_not_dropped_at_the_other_site(pair, mariadb):
     if not mariadb:
         pytest.skip("MySQL has no OR REPLACE")
@@ -341,6 +359,7 @@ def test_a_table_that_cannot_be_replaced_is_not_dropped_at_the_other_site(pair, 
     assert opposite.passed_on() == []
 
 
+@pytest.mark.family("mariadb", why="MySQL logs no statement that failed")
 def test_a_statement_that_failed_half_way_at_the_source_is_not_passed_on(pair, mariadb):
     if not mariadb:
         pytest.skip("MySQL logs no statement that failed")

@@ -24,6 +24,7 @@ _NAMES: Final = {
     255: "utf8mb4_0900_ai_ci",
     2304: "utf8mb4_uca1400_ai_ci",
 }
+_OPTIONS: Final = frozenset({"COLLATE", "CHARSET", "CHARACTER", "LIKE"})
 _CONVERSIONS: Final = frozenset({"CAST", "CONVERT", "JSON_VALUE"})
 
 
@@ -38,6 +39,32 @@ def collated(statement: str, session: StatementSession) -> str:
             end = tokens[at].end
             statement = f"{statement[:end]} COLLATE {name}{statement[end:]}"
     return statement
+
+
+def with_default(statement: str, session: StatementSession, collation: str) -> str:
+    """A CREATE TABLE with the collation that it takes from its schema where it names none.
+
+    Args:
+        statement: CREATE TABLE with a list of columns; anything else stays as it is.
+        session: the session that ran it.
+        collation: that of the schema.
+    """
+    tokens = tokenize(statement, quoting_of(session))
+    depth, listed, before = 0, None, ""
+    for token in tokens:
+        depth += (token.word == "(") - (token.word == ")")
+        bracketed, before = token.word == "LIKE" and before == "(", token.word
+        if depth and not (bracketed and depth == 1):
+            continue
+        if token.word in _OPTIONS:
+            return statement
+        if listed is None and token.word == ")":
+            listed = token
+        if token.word == "PARTITION":
+            break
+    if listed is None:
+        return statement
+    return f"{statement[: listed.end]} COLLATE {collation}{statement[listed.end :]}"
 
 
 def _default_of(session: StatementSession) -> int:

@@ -25,7 +25,6 @@ from setl.codec.statement import parse_statement, quoting_of
 from setl.codec.table_ddl import Action, TableDdl, parse_table_ddl
 from setl.errors import ConfigurationError, FatalError, SetlError, TransientError
 from setl.load.ddl.certainty import Certainty
-from setl.load.ddl.collating import collated
 from setl.load.ddl.ledger import BEGUN, DONE, FAILED, KEPT, Ledger, Recorded
 from setl.load.ddl.plan import Name, Plan, Routing, Step, plan_ddl, rewritten
 from setl.load.ddl.runner import DdlRunner
@@ -203,7 +202,9 @@ class _Attempt:
     def _step(self, number: int, run: _Run, known: Recorded | None) -> str:
         """Do a step if it is not done yet; returns its statement."""
         step, session = run
-        statement = self._target.marked(collated(step.statement, session))
+        connection = self._writer.open()
+        text = self._certainty.statement(connection, step, session)
+        statement = self._target.marked(text)
         if self._settled(known):
             return f"done before: {statement}"
         looks = self._looks(step.tables)
@@ -211,7 +212,7 @@ class _Attempt:
             self._write(number, DONE, statement)
             return f"found done: {statement}"
         try:
-            more = self._certainty.settings(self._writer.open(), step, session)
+            more = self._certainty.settings(connection, step, session)
         except FatalError as error:
             raise self._stopped(number, statement, error) from error
         self._write(number, BEGUN, statement, looks=looks)

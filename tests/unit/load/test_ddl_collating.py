@@ -2,7 +2,7 @@
 
 import pytest
 
-from setl.load.ddl.collating import collated
+from setl.load.ddl.collating import collated, with_default
 from setl.model.session import StatementSession
 
 MYSQL = StatementSession("d", 0, mariadb=False, utf8mb4=255)
@@ -39,3 +39,19 @@ def test_where_a_collation_is_written(text):
 def test_what_the_session_takes(session, name):
     text = "ALTER TABLE t CONVERT TO CHARACTER SET utf8mb4"
     assert collated(text, session) == (f"{text} COLLATE {name}" if name else text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "CREATE TABLE t (a CHAR(3), b INT CHECK (a LIKE 'x' OR (b > (1))))| ENGINE=InnoDB",
+        "CREATE TABLE t (a CHAR(3) COLLATE latin1_bin)| PARTITION BY KEY (a) PARTITIONS 2",
+        "CREATE TABLE t (a CHAR(3)) CHARSET=latin1",
+        "CREATE TABLE t (a CHAR(3)) DEFAULT COLLATE = utf8mb4_bin",
+        "CREATE TABLE t LIKE u",
+        "CREATE TABLE t (LIKE u)",
+    ],
+)
+def test_where_the_collation_of_the_schema_is_written(text):
+    known = with_default(text.replace("|", ""), MYSQL, "latin1_bin")
+    assert known == text.replace("|", " COLLATE latin1_bin")
