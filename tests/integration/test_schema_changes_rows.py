@@ -392,3 +392,30 @@ def test_foreign_keys_do_not_follow_a_table_that_is_dropped(pair):
         pair.apply(entry, pair.passing(marked_drops=True))
     assert "REFERENCES" in pair.shape(pair.b, "child")[0][1]
     assert "sql_log_bin" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("change", "passes"),
+    [
+        ("ADD c INT DEFAULT 7", True),
+        ("ADD c DATETIME DEFAULT CURRENT_TIMESTAMP", False),
+        ("ADD c INT AUTO_INCREMENT UNIQUE", False),
+    ],
+)
+def test_rows_that_an_online_schema_change_filled_while_it_copied_them(pair, change, passes):
+    entries = pair.entries(
+        "CREATE TABLE _t_gho LIKE t",
+        f"ALTER TABLE _t_gho {change}",
+        "INSERT INTO _t_gho (id, at, d, n) SELECT id, at, d, n FROM t",
+        "RENAME TABLE t TO _t_del, _t_gho TO t",
+    )
+    *noted, swap = entries
+    for entry in noted:
+        pair.apply(entry)
+    if passes:
+        pair.apply(swap)
+        assert pair.rows(pair.a) == pair.rows(pair.b)
+    else:
+        with pytest.raises(FatalError, match="when it copied them"):
+            pair.apply(swap)
+        assert len(pair.rows(pair.b)[0]) == 4

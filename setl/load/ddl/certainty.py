@@ -13,6 +13,7 @@ from setl.codec.table_ddl import Action, parse_table_ddl
 from setl.errors import FatalError, SetlError
 from setl.load.ddl.certain import (
     Standing,
+    doubt_of_copies,
     doubt_of_order,
     doubt_with_rows,
     doubt_without_rows,
@@ -72,6 +73,8 @@ class Certainty:
             standing = standing_of(target, step.tables[0])
             if standing.rows:
                 self._refuse(doubt_with_rows(effects, session, standing), step)
+                if step.copied:
+                    self._refuse(doubt_of_copies(effects, session), step)
                 if self._numbers(target, effects, step.tables[0], standing):
                     key = self._key(step.source)
                     doubt = doubt_of_order(effects, standing, whole=step.whole, source_key=key)

@@ -123,7 +123,8 @@ class MysqlDdl:
             if ddl is None or ddl.action is Action.CREATE:
                 continue
             shadow = (ddl.subjects[0].schema, ddl.subjects[0].table)
-            runs += [(s, session) for s in rewritten(ddl, self._routing, {shadow: table})]
+            steps = rewritten(ddl, self._routing, {shadow: table})
+            runs += [(step._replace(copied=True), session) for step in steps]
         return runs
 
     def begin(self, writer: Writer, ticket: LoadTicket) -> None:

@@ -323,7 +323,7 @@ def test_a_table_is_never_dropped_under_its_own_name_where_marks_matter():
     assert steps[0].may_lack
     text = "/* OR */ create  or /* x */ replace table t LIKE u"
     assert plan(text, marked=True).steps[1].statement.split() == (
-        "/* OR */ create table `copy`.`t` LIKE `copy`.`u`".split()
+        ["/*", "OR", "*/", "create", "table", "`copy`.`t`", "LIKE", "`copy`.`u`"]
     )
     assert statements("CREATE OR REPLACE TABLE t (a INT)") == [
         "CREATE OR REPLACE TABLE `copy`.`t` (a INT)"
