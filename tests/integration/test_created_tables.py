@@ -34,7 +34,8 @@ TABLES = {
     "charsets": (
         "CREATE TABLE {db}.c (id INT PRIMARY KEY, a CHAR(3) CHARACTER SET latin1"
         " COLLATE latin1_bin, b TEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_ci,"
-        " c TIMESTAMP(6) NOT NULL DEFAULT CURRENT_TIMESTAMP(6) ON UPDATE CURRENT_TIMESTAMP(6), g POINT NOT NULL, SPATIAL KEY (g),"
+        " c TIMESTAMP(6) NOT NULL DEFAULT CURRENT_TIMESTAMP(6) ON UPDATE"
+        " CURRENT_TIMESTAMP(6), g POINT NOT NULL, SPATIAL KEY (g),"
         " FULLTEXT KEY (b)) DEFAULT CHARSET=latin1 COLLATE=latin1_german1_ci ROW_FORMAT=DYNAMIC"
     ),
     "foreign_keys_only_behind": (
@@ -87,7 +88,12 @@ def kept(text):
     return [d.text for d in found if not d.is_foreign_key] + [rest]
 
 
-@pytest.mark.parametrize("which", [*TABLES, *MYSQL, *MARIADB])
+def of(family, tables):
+    only = pytest.mark.family(family, why="features of this family")
+    return [pytest.param(name, marks=only) for name in tables]
+
+
+@pytest.mark.parametrize("which", [*TABLES, *of("mysql", MYSQL), *of("mariadb", MARIADB)])
 def test_the_statement_makes_the_same_table(servers, db, which):
     a, b = servers
     with a.connect() as connection:

@@ -125,6 +125,14 @@ def _open(effects: Effects, *, converts: bool) -> str:
     return next((doubt for doubt, holds in doubts.items() if holds), "")
 
 
+def doubt_of_copies(effects: Effects, session: StatementSession) -> str:
+    """Why rows may differ that were copied into a shadow, after a statement ran on it; or ""."""
+    by_itself = "TIMESTAMP" in effects.types and not session.explicit_timestamps
+    if effects.clock or effects.numbers or effects.numbered or by_itself:
+        return "the online schema change filled rows when it copied them, and nothing tells how"
+    return ""
+
+
 def doubt_of_order(
     effects: Effects, standing: Standing, *, whole: bool, source_key: tuple[str, ...]
 ) -> str:

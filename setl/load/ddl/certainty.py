@@ -13,6 +13,7 @@ from setl.codec.table_ddl import Action, parse_table_ddl
 from setl.errors import FatalError, SetlError
 from setl.load.ddl.certain import (
     Standing,
+    doubt_of_copies,
     doubt_of_order,
     doubt_with_rows,
     doubt_without_rows,
@@ -21,6 +22,7 @@ from setl.load.ddl.certain import (
     standing_of,
     system_zone,
 )
+from setl.load.ddl.collating import collated, with_default
 from setl.load.ddl.effects import Effects, effects_of
 from setl.load.ddl.plan import Name, Step
 from setl.load.ddl.settings import is_system_zone
@@ -71,6 +73,8 @@ class Certainty:
             standing = standing_of(target, step.tables[0])
             if standing.rows:
                 self._refuse(doubt_with_rows(effects, session, standing), step)
+                if step.copied:
+                    self._refuse(doubt_of_copies(effects, session), step)
                 if self._numbers(target, effects, step.tables[0], standing):
                     key = self._key(step.source)
                     doubt = doubt_of_order(effects, standing, whole=step.whole, source_key=key)
@@ -78,6 +82,24 @@ class Certainty:
                     more += self._counting(target, session)
         more += self._timestamps(target, step, session)
         return more
+
+    def statement(self, target: Connection[Any], step: Step, session: StatementSession) -> str:
+        """The step's statement with the collations that it leaves to its server written out.
+
+        Raises:
+            SetlError: a server does not answer.
+        """
+        text = collated(step.statement, session)
+        if step.source is None or self._source is None:
+            return text
+        ddl = parse_table_ddl(text, "", quoting_of(session))
+        if ddl is None or ddl.action is not Action.CREATE:
+            return text
+        with closing(connect(self._source)) as connection:
+            wanted = _default_collation(connection, step.source[0])
+        if wanted and wanted != _default_collation(target, step.tables[0][0]):
+            return with_default(text, session, wanted)
+        return text
 
     def _refuse(self, doubt: str, step: Step) -> None:
         if doubt:
@@ -155,6 +177,16 @@ class Certainty:
                     name = statement.split()[2]
                     cursor.execute(f"SET SESSION {name} = DEFAULT")
         return needed
+
+
+def _default_collation(connection: Connection[Any], schema: str) -> str:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT DEFAULT_COLLATION_NAME FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = %s",
+            (schema,),
+        )
+        row = cursor.fetchone()
+    return "" if row is None else str(row[0])
 
 
 def _doubt_of_children(target: Connection[Any], name: Name) -> str:

@@ -123,7 +123,8 @@ class MysqlDdl:
             if ddl is None or ddl.action is Action.CREATE:
                 continue
             shadow = (ddl.subjects[0].schema, ddl.subjects[0].table)
-            runs += [(s, session) for s in rewritten(ddl, self._routing, {shadow: table})]
+            steps = rewritten(ddl, self._routing, {shadow: table})
+            runs += [(step._replace(copied=True), session) for step in steps]
         return runs
 
     def begin(self, writer: Writer, ticket: LoadTicket) -> None:
@@ -202,7 +203,9 @@ class _Attempt:
     def _step(self, number: int, run: _Run, known: Recorded | None) -> str:
         """Do a step if it is not done yet; returns its statement."""
         step, session = run
-        statement = self._target.marked(step.statement)
+        connection = self._writer.open()
+        text = self._certainty.statement(connection, step, session)
+        statement = self._target.marked(text)
         if self._settled(known):
             return f"done before: {statement}"
         looks = self._looks(step.tables)
@@ -210,7 +213,7 @@ class _Attempt:
             self._write(number, DONE, statement)
             return f"found done: {statement}"
         try:
-            more = self._certainty.settings(self._writer.open(), step, session)
+            more = self._certainty.settings(connection, step, session)
         except FatalError as error:
             raise self._stopped(number, statement, error) from error
         self._write(number, BEGUN, statement, looks=looks)

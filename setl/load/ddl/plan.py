@@ -53,6 +53,7 @@ class Step(NamedTuple):
         source: the source's table, of a statement that may do something to rows.
         whole: whether the target has all rows of that table, as they are.
         aside: whether it gives the first of the tables a name to be dropped under.
+        copied: whether it was run on an empty shadow of the table, which rows were copied into.
     """
 
     statement: str
@@ -61,6 +62,7 @@ class Step(NamedTuple):
     source: Name | None = None
     whole: bool = False
     aside: bool = False
+    copied: bool = False
 
 
 class Swap(NamedTuple):

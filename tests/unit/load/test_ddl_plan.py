@@ -311,3 +311,20 @@ def test_rows_of_shadows_go_nowhere_unless_they_are_named():
 )
 def test_other_statements_are_not_about_tables(text):
     assert parse_table_ddl(text, "shop") is None
+
+
+def test_a_table_is_never_dropped_under_its_own_name_where_marks_matter():
+    steps = plan("CREATE OR REPLACE TABLE t (a INT, KEY (a))", marked=True).steps
+    aside, created, dropped = (step.statement for step in steps)
+    gone = aside.rpartition(" TO ")[2]
+    assert aside.startswith("RENAME TABLE `copy`.`t` TO `copy`.`_setl_dropped_")
+    assert created == "CREATE TABLE `copy`.`t` (a INT, KEY (a))"
+    assert dropped == f"DROP TABLE IF EXISTS {gone}"
+    assert steps[0].may_lack
+    text = "/* OR */ create  or /* x */ replace table t LIKE u"
+    assert plan(text, marked=True).steps[1].statement.split() == (
+        ["/*", "OR", "*/", "create", "table", "`copy`.`t`", "LIKE", "`copy`.`u`"]
+    )
+    assert statements("CREATE OR REPLACE TABLE t (a INT)") == [
+        "CREATE OR REPLACE TABLE `copy`.`t` (a INT)"
+    ]
