@@ -9,7 +9,8 @@ pair of servers that `pairs_of` names. This is the one place that says which.
   reason. They run on MariaDB.
 - `MIXED` lists the files that also run between the families, in either direction.
 - A single test that is about one family says so and why:
-  ``@pytest.mark.family("mariadb", why="MySQL has no sequences")``.
+  ``@pytest.mark.family("mariadb", why="MySQL has no sequences")``; one of a file in `MIXED` that
+  says nothing new between the families: ``@pytest.mark.one_family(why="…")``.
 
 `VARIABLE` names two servers that somebody else runs; then all tests run on those, once.
 """
@@ -94,10 +95,16 @@ def pairs_of(path: str, given: bool = False) -> tuple[Pair, ...]:
     return SAME + BETWEEN if path in MIXED else SAME
 
 
-def suits(pair: Pair, only: Iterable[str]) -> bool:
-    """Whether a test that is about some families alone says anything on a pair of servers."""
+def suits(pair: Pair, only: Iterable[str], *, one: bool = False) -> bool:
+    """Whether a test that is about some families alone says anything on a pair of servers.
+
+    Args:
+        pair: the servers.
+        only: the families; none for all.
+        one: whether both servers have to be of one family.
+    """
     wanted = frozenset(only)
-    return not wanted or pair.families <= wanted
+    return (not wanted or pair.families <= wanted) and not (one and len(pair.families) > 1)
 
 
 def pair_of(item: Any) -> Pair | None:

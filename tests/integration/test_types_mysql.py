@@ -170,7 +170,12 @@ def channel(pipeline):
     return parse_channel({"channel": fresh_name("types"), "pipelines": [pipeline]})
 
 
-@pytest.fixture(params=["binlog", "kafka"])
+TOLD = "a relay and a reader of its topic have one server each"
+
+
+@pytest.fixture(
+    params=["binlog", pytest.param("kafka", marks=pytest.mark.one_family(why=TOLD))],
+)
 def lead(request, servers, fresh_db, place):
     """Leads a pipeline from the first server's database to the second's, from now on."""
     a, b = servers

@@ -6,7 +6,7 @@ import pytest
 
 from setl_drills.catalogue import CATALOGUE
 from setl_drills.world import SITES
-from tests.families import MIXED, ONCE, Pair, pairs_of, suits
+from tests.families import BETWEEN, MIXED, ONCE, Pair, pairs_of, suits
 from tests.lanes.plan import LANES, lane_of
 
 ROOT = Path(__file__).parents[3]
@@ -56,3 +56,4 @@ def test_what_talks_to_a_database_runs_on_both_families_unless_it_is_said_why_no
 def test_a_test_about_one_family_runs_where_both_servers_are_of_it():
     assert [pair for pair in Pair if suits(pair, ["mysql"])] == [Pair.MYSQL, Pair.GIVEN]
     assert all(suits(pair, []) for pair in Pair)
+    assert [pair for pair in Pair if not suits(pair, [], one=True)] == list(BETWEEN)
