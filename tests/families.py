@@ -23,17 +23,14 @@ from typing import Any
 
 VARIABLE = "SETL_TEST_MYSQL"
 
-MARIADB = "mariadb"
-MYSQL = "mysql"
-
 
 class Pair(Enum):
     """Two database servers by family: ``a`` of site A, ``b`` of site B."""
 
-    MARIADB = (MARIADB, MARIADB)
-    MYSQL = (MYSQL, MYSQL)
-    MYSQL_TO_MARIADB = (MYSQL, MARIADB)
-    MARIADB_TO_MYSQL = (MARIADB, MYSQL)
+    MARIADB = ("mariadb", "mariadb")
+    MYSQL = ("mysql", "mysql")
+    MYSQL_TO_MARIADB = ("mysql", "mariadb")
+    MARIADB_TO_MYSQL = ("mariadb", "mysql")
     GIVEN = ("given", "given")
 
     def __init__(self, a: str, b: str) -> None:

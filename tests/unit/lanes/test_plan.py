@@ -34,6 +34,12 @@ def test_every_drill_has_a_lane_that_looks_for_it(sites):
     assert all(lane_of(path, drill=name, sites=sites) in looks_into(path) for name in CATALOGUE)
 
 
+def test_each_pair_is_of_two_known_families():
+    known = {"mariadb", "mysql"}
+    assert all({pair.a, pair.b} <= known for pair in Pair if pair is not Pair.GIVEN)
+    assert len({(pair.a, pair.b) for pair in Pair}) == len(Pair)
+
+
 def test_a_lane_uses_one_family_of_servers_as_long_as_a_test_is_not_about_two():
     path = "tests/integration/test_pipeline_mysql.py"
     assert len({lane_of(path, pair) for pair in (Pair.MARIADB, Pair.MYSQL)}) == 2
