@@ -70,13 +70,13 @@ def server_pair(request):
 
 
 @pytest.fixture(scope="session")
-def mariadb_a(databases, server_pair):
+def site_a(databases, server_pair):
     """Site A, of either family."""
     return databases.site(server_pair, 0)
 
 
 @pytest.fixture(scope="session")
-def mariadb_b(databases, server_pair):
+def site_b(databases, server_pair):
     """Site B, of either family."""
     return databases.site(server_pair, 1)
 

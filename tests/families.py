@@ -1,6 +1,6 @@
 """Which tests run on which database servers: MariaDB, MySQL, or one of each.
 
-A test that asks for ``mariadb_a``, ``mariadb_b``, or anything made of them, runs once for each
+A test that asks for ``site_a``, ``site_b``, or anything made of them, runs once for each
 pair of servers that `pairs_of` names. This is the one place that says which.
 
 - Whatever reads a binlog, writes rows, fences, compares, checks or creates tables can differ

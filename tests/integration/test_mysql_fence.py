@@ -93,8 +93,8 @@ class Site:
 
 
 @pytest.fixture
-def site(mariadb_b):
-    return Site(mariadb_b)
+def site(site_b):
+    return Site(site_b)
 
 
 @contextmanager

@@ -21,8 +21,8 @@ ATTEMPTS = 3  # of setl.load.mysql.fence
 
 
 @pytest.fixture
-def site(mariadb_b):
-    return Site(mariadb_b)
+def site(site_b):
+    return Site(site_b)
 
 
 def lock_fence(site):

@@ -35,8 +35,8 @@ def test_a_connection_is_encrypted_if_the_server_offers_it(server):
 
 
 @pytest.mark.family("mariadb", why="MySQL always offers it")
-def test_a_connection_to_a_server_that_does_not_offer_it(mariadb_a):
-    assert not cipher(mariadb_a)
+def test_a_connection_to_a_server_that_does_not_offer_it(site_a):
+    assert not cipher(site_a)
 
 
 def test_the_systems_certificates_are_not_read_where_none_is_compared(server, monkeypatch):
