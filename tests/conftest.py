@@ -42,7 +42,8 @@ def pytest_collection_modifyitems(config, items):
         if pair is not None or _SERVERS & set(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.servers)
         only = [family for mark in item.iter_markers("family") for family in mark.args]
-        fits = pair is None or (suits(pair, only) and wanted in (None, str(pair)))
+        one = item.get_closest_marker("one_family") is not None
+        fits = pair is None or (suits(pair, only, one=one) and wanted in (None, str(pair)))
         (kept if fits else dropped).append(item)
     if dropped:
         config.hook.pytest_deselected(items=dropped)
@@ -69,13 +70,13 @@ def server_pair(request):
 
 
 @pytest.fixture(scope="session")
-def mariadb_a(databases, server_pair):
+def site_a(databases, server_pair):
     """Site A, of either family."""
     return databases.site(server_pair, 0)
 
 
 @pytest.fixture(scope="session")
-def mariadb_b(databases, server_pair):
+def site_b(databases, server_pair):
     """Site B, of either family."""
     return databases.site(server_pair, 1)
 

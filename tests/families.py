@@ -1,6 +1,6 @@
 """Which tests run on which database servers: MariaDB, MySQL, or one of each.
 
-A test that asks for ``mariadb_a``, ``mariadb_b``, or anything made of them, runs once for each
+A test that asks for ``site_a``, ``site_b``, or anything made of them, runs once for each
 pair of servers that `pairs_of` names. This is the one place that says which.
 
 - Whatever reads a binlog, writes rows, fences, compares, checks or creates tables can differ
@@ -9,7 +9,8 @@ pair of servers that `pairs_of` names. This is the one place that says which.
   reason. They run on MariaDB.
 - `MIXED` lists the files that also run between the families, in either direction.
 - A single test that is about one family says so and why:
-  ``@pytest.mark.family("mariadb", why="MySQL has no sequences")``.
+  ``@pytest.mark.family("mariadb", why="MySQL has no sequences")``; one of a file in `MIXED` that
+  says nothing new between the families: ``@pytest.mark.one_family(why="…")``.
 
 `VARIABLE` names two servers that somebody else runs; then all tests run on those, once.
 """
@@ -22,17 +23,14 @@ from typing import Any
 
 VARIABLE = "SETL_TEST_MYSQL"
 
-MARIADB = "mariadb"
-MYSQL = "mysql"
-
 
 class Pair(Enum):
     """Two database servers by family: ``a`` of site A, ``b`` of site B."""
 
-    MARIADB = (MARIADB, MARIADB)
-    MYSQL = (MYSQL, MYSQL)
-    MYSQL_TO_MARIADB = (MYSQL, MARIADB)
-    MARIADB_TO_MYSQL = (MARIADB, MYSQL)
+    MARIADB = ("mariadb", "mariadb")
+    MYSQL = ("mysql", "mysql")
+    MYSQL_TO_MARIADB = ("mysql", "mariadb")
+    MARIADB_TO_MYSQL = ("mariadb", "mysql")
     GIVEN = ("given", "given")
 
     def __init__(self, a: str, b: str) -> None:
@@ -94,10 +92,16 @@ def pairs_of(path: str, given: bool = False) -> tuple[Pair, ...]:
     return SAME + BETWEEN if path in MIXED else SAME
 
 
-def suits(pair: Pair, only: Iterable[str]) -> bool:
-    """Whether a test that is about some families alone says anything on a pair of servers."""
+def suits(pair: Pair, only: Iterable[str], *, one: bool = False) -> bool:
+    """Whether a test that is about some families alone says anything on a pair of servers.
+
+    Args:
+        pair: the servers.
+        only: the families; none for all.
+        one: whether both servers have to be of one family.
+    """
     wanted = frozenset(only)
-    return not wanted or pair.families <= wanted
+    return (not wanted or pair.families <= wanted) and not (one and len(pair.families) > 1)
 
 
 def pair_of(item: Any) -> Pair | None:

@@ -35,30 +35,30 @@ def small(name):
 
 
 @pytest.fixture
-def place(tmp_path, mariadb_a):
+def place(tmp_path, site_a):
     """Makes a place with a workload in its binlog."""
 
     def written(workload):
-        with mariadb_a.connect() as connection:
-            return Place(tmp_path, mariadb_a, workloads.write(connection, workload))
+        with site_a.connect() as connection:
+            return Place(tmp_path, site_a, workloads.write(connection, workload))
 
     yield written
-    with mariadb_a.connect() as connection, connection.cursor() as cursor:
+    with site_a.connect() as connection, connection.cursor() as cursor:
         cursor.execute(f"DROP DATABASE IF EXISTS {workloads.SCHEMA}")
 
 
 @pytest.fixture
-def table_target(mariadb_b):
+def table_target(site_b):
     """Makes a MySQL target with what is there before a workload."""
 
     def filled(workload):
-        add_system_tables(mariadb_b)
-        with mariadb_b.connect() as connection:
+        add_system_tables(site_b)
+        with site_b.connect() as connection:
             workloads.fill(connection, workload)
-        return Target(mariadb=mariadb_b)
+        return Target(mariadb=site_b)
 
     yield filled
-    with mariadb_b.connect() as connection, connection.cursor() as cursor:
+    with site_b.connect() as connection, connection.cursor() as cursor:
         cursor.execute(f"DROP DATABASE IF EXISTS {workloads.SCHEMA}")
 
 
@@ -173,10 +173,10 @@ def test_wrong_contents_of_an_index_are_found(place, index_target, elasticsearch
     assert differences(at.source, target, workload) == ["w2: 39 documents for 40 rows"]
 
 
-def test_a_script_that_fails_says_why(place, mariadb_b):
+def test_a_script_that_fails_says_why(place, site_b):
     at = place(small("w1"))
     with pytest.raises(RuntimeError, match="doesn't exist"):
-        Plain().measure(at, Target(mariadb=mariadb_b))
+        Plain().measure(at, Target(mariadb=site_b))
 
 
 @pytest.mark.servers
@@ -219,10 +219,10 @@ def test_latency_and_setl_into_elasticsearch(tmp_path):
     assert 0 < steady["p50"] <= steady["p99"] <= steady["worst"]
 
 
-def test_rows_are_visible_up_to_the_first_that_is_missing(mariadb_a):
-    with mariadb_a.connect() as connection, connection.cursor() as cursor:
+def test_rows_are_visible_up_to_the_first_that_is_missing(site_a):
+    with site_a.connect() as connection, connection.cursor() as cursor:
         workloads.fill(connection, workloads.Workload("latency", 0, 1))
-        with latency._looking(Target(mariadb=mariadb_a)) as look:
+        with latency._looking(Target(mariadb=site_a)) as look:
             assert look(0) == 0
             insert = "INSERT INTO latency SELECT %s, 1, 'n', 1, '2026-01-01', NULL, '', 0"
             for key in (1, 2, 4):

@@ -116,10 +116,10 @@ def test_ratios_are_of_the_demo_in_the_same_case(tmp_path, capsys):
 
 
 @pytest.fixture
-def target(mariadb_b):
-    add_system_tables(mariadb_b)
-    yield mariadb_b
-    with mariadb_b.connect() as connection, connection.cursor() as cursor:
+def target(site_b):
+    add_system_tables(site_b)
+    yield site_b
+    with site_b.connect() as connection, connection.cursor() as cursor:
         cursor.execute(f"DROP DATABASE IF EXISTS {tables.SCHEMA}")
 
 

@@ -349,8 +349,8 @@ def test_pipelines_are_apart(backend):
 
 
 @pytest.fixture
-def mysql(mariadb_b):
-    made = MysqlBackend(mariadb_b)
+def mysql(site_b):
+    made = MysqlBackend(site_b)
     yield made
     made.close()
 

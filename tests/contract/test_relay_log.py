@@ -302,8 +302,8 @@ def test_abandon_ends_a_wait_of_another_thread(own):
     broker, topic = own
     log = topic.log(limit=60.0)
     log.take_over()
+    broker.pause()  # before they are sent: nothing may be answered already
     append(log, records(1, 30))
-    broker.pause()
     ended: list[SetlError] = []
 
     def wait():

@@ -187,8 +187,8 @@ def own(request, tmp_path):
 
 
 @pytest.fixture
-def binlog(mariadb_a):
-    made = BinlogSide(mariadb_a)
+def binlog(site_a):
+    made = BinlogSide(site_a)
     yield made
     made.close()
 

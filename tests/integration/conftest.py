@@ -17,11 +17,11 @@ from tests.waiting import eventually
 
 
 @pytest.fixture(scope="module")
-def servers(mariadb_a, mariadb_b):
+def servers(site_a, site_b):
     """Two servers with setl's system tables."""
-    install_system_tables(mariadb_a)
-    install_system_tables(mariadb_b)
-    return mariadb_a, mariadb_b
+    install_system_tables(site_a)
+    install_system_tables(site_b)
+    return site_a, site_b
 
 
 @pytest.fixture
@@ -50,10 +50,10 @@ def zookeeper_of_cluster(tmp_path_factory):
 
 
 @pytest.fixture(scope="package")
-def cluster(zookeeper_of_cluster, mariadb_a, mariadb_b, tmp_path_factory):
-    install_system_tables(mariadb_a)
-    install_system_tables(mariadb_b)
-    environment = {"SETL_TEST_A": mariadb_a.password, "SETL_TEST_B": mariadb_b.password}
+def cluster(zookeeper_of_cluster, site_a, site_b, tmp_path_factory):
+    install_system_tables(site_a)
+    install_system_tables(site_b)
+    environment = {"SETL_TEST_A": site_a.password, "SETL_TEST_B": site_b.password}
     cluster = Cluster(tmp_path_factory.mktemp("nodes"), zookeeper_of_cluster.hosts, environment)
     try:
         for nid in ("n1", "n2"):
@@ -65,9 +65,9 @@ def cluster(zookeeper_of_cluster, mariadb_a, mariadb_b, tmp_path_factory):
 
 
 @pytest.fixture
-def channel(cluster, mariadb_a, mariadb_b):
+def channel(cluster, site_a, site_b):
     eventually(lambda: all(is_warm(cluster, nid) for nid in cluster.nodes), 280)
-    channel = Channel(cluster, mariadb_a, mariadb_b)
+    channel = Channel(cluster, site_a, site_b)
     command(cluster, "apply", str(channel.file))
     command(cluster, "start", channel.name)
     yield channel

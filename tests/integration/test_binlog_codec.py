@@ -29,19 +29,19 @@ from tests.unit.codec.dts_records import inserted
 
 
 @pytest.fixture(scope="module")
-def sandbox(mariadb_a):
-    with sandbox_database(mariadb_a) as sandbox:
+def sandbox(site_a):
+    with sandbox_database(site_a) as sandbox:
         yield sandbox
 
 
 @pytest.mark.parametrize("name", EVERY_TYPE)
-def test_every_type_decodes_to_what_select_says(mariadb_a, sandbox, name):
+def test_every_type_decodes_to_what_select_says(site_a, sandbox, name):
     connection, schema = sandbox
     definition, values = TYPES[name]
     table = f"{schema}.`{name}`"
     column = f"f_{name}" if definition == "FLOAT" else f"c_{name}"
     entries = stream(
-        mariadb_a,
+        site_a,
         connection,
         f"CREATE TABLE {table} (id INT PRIMARY KEY, y YEAR DEFAULT 2026, `{column}` {definition}, "
         "last TINYINT UNSIGNED DEFAULT 200)",
@@ -55,7 +55,7 @@ def test_every_type_decodes_to_what_select_says(mariadb_a, sandbox, name):
     assert len(rows) == len(values) + 1
     first = rows[0][1].schema
     assert all(r.schema is first for _, r in rows)
-    with utc_text(mariadb_a) as cursor:
+    with utc_text(site_a) as cursor:
         expected = selected(cursor, table, first)
     got = [comparable(first, after) for _, r in rows for _, after in r.images]
     assert got == expected
@@ -64,12 +64,12 @@ def test_every_type_decodes_to_what_select_says(mariadb_a, sandbox, name):
 
 
 @pytest.mark.parametrize("charset", CHARSETS)
-def test_every_charset_decodes_to_the_text_that_was_written(mariadb_a, sandbox, charset):
+def test_every_charset_decodes_to_the_text_that_was_written(site_a, sandbox, charset):
     connection, schema = sandbox
     text = CHARSETS[charset]
     table = f"{schema}.cs_{charset}"
     entries = stream(
-        mariadb_a,
+        site_a,
         connection,
         f"CREATE TABLE {table} (id INT PRIMARY KEY, a CHAR(10) CHARACTER SET {charset}, "
         f"b VARCHAR(200) CHARACTER SET {charset}, c TEXT CHARACTER SET {charset}, "
@@ -77,17 +77,17 @@ def test_every_charset_decodes_to_the_text_that_was_written(mariadb_a, sandbox, 
         f"INSERT INTO {table} VALUES (1, '{text}', '{text} ', '{text}', 'é')",
     )
     ((_, rows),) = decoded(BinlogRowCodec(), entries)
-    with utc_text(mariadb_a) as cursor:
+    with utc_text(site_a) as cursor:
         expected = selected(cursor, table, rows.schema)
     assert [after for _, after in rows.images] == expected
     assert inserted(rows)[1] == text
 
 
 @pytest.mark.family("mariadb", why="MySQL names collations without padding otherwise")
-def test_schema_as_the_binlog_describes_it(mariadb_a, sandbox):
+def test_schema_as_the_binlog_describes_it(site_a, sandbox):
     connection, schema = sandbox
     entries = stream(
-        mariadb_a,
+        site_a,
         connection,
         f"CREATE TABLE {schema}.described ("
         "  a VARCHAR(20) COLLATE utf8mb4_bin, b CHAR(20) COLLATE utf8mb4_bin, c VARBINARY(20),"
@@ -117,12 +117,12 @@ def test_schema_as_the_binlog_describes_it(mariadb_a, sandbox):
     assert inserted(rows)[7] == "ü"
 
 
-def test_updates_and_deletes_of_many_rows(mariadb_a, sandbox):
+def test_updates_and_deletes_of_many_rows(site_a, sandbox):
     connection, schema = sandbox
     table = f"{schema}.many"
     numbers = range(1, 2001)
     entries = stream(
-        mariadb_a,
+        site_a,
         connection,
         f"CREATE TABLE {table} (id INT PRIMARY KEY, name VARCHAR(50), n INT)",
         f"INSERT INTO {table} VALUES " + ",".join(f"({i}, 'row {i}', NULL)" for i in numbers),
@@ -145,11 +145,11 @@ def test_updates_and_deletes_of_many_rows(mariadb_a, sandbox):
     assert 3008 * 0.8 < estimated < 3008 * 1.2
 
 
-def test_images_without_all_columns_have_absent_values(mariadb_a, sandbox):
+def test_images_without_all_columns_have_absent_values(site_a, sandbox):
     connection, schema = sandbox
     table = f"{schema}.minimal"
     entries = stream(
-        mariadb_a,
+        site_a,
         connection,
         f"CREATE TABLE {table} (id INT PRIMARY KEY, a VARCHAR(9), b INT, c INT DEFAULT 5)",
         "SET SESSION binlog_row_image = MINIMAL",
@@ -185,7 +185,7 @@ def test_images_without_all_columns_have_absent_values(mariadb_a, sandbox):
     ],
 )
 def test_images_that_do_not_say_what_became_of_a_column_are_refused(
-    mariadb_a, sandbox, images, statement
+    site_a, sandbox, images, statement
 ):
     connection, schema = sandbox
     table = f"{schema}.unsaid"
@@ -197,7 +197,7 @@ def test_images_that_do_not_say_what_became_of_a_column_are_refused(
         f"SET SESSION binlog_row_image = {images}",
     )
     try:
-        entries = stream(mariadb_a, connection, statement.format(table))
+        entries = stream(site_a, connection, statement.format(table))
     finally:
         run(connection, "SET SESSION binlog_row_image = FULL")
     with pytest.raises(DataError, match=r"leaves columns out.*binlog_row_image='FULL'") as caught:
@@ -205,14 +205,14 @@ def test_images_that_do_not_say_what_became_of_a_column_are_refused(
     assert caught.value.where["table"] == "unsaid"
 
 
-def test_binlogs_without_column_names_are_refused(mariadb_a, sandbox):
+def test_binlogs_without_column_names_are_refused(site_a, sandbox):
     connection, schema = sandbox
     table = f"{schema}.nameless"
     # A global setting, but other tests of this run do not write at the same time.
     run(connection, "SET GLOBAL binlog_row_metadata = MINIMAL")
     try:
         entries = stream(
-            mariadb_a,
+            site_a,
             connection,
             f"CREATE TABLE {table} (id INT)",
             f"INSERT INTO {table} VALUES (1)",
@@ -223,11 +223,11 @@ def test_binlogs_without_column_names_are_refused(mariadb_a, sandbox):
         decoded(BinlogRowCodec(), entries)
 
 
-def test_schema_follows_the_stream_over_ddl(mariadb_a, sandbox):
+def test_schema_follows_the_stream_over_ddl(site_a, sandbox):
     connection, schema = sandbox
     table = f"{schema}.changing"
     entries = stream(
-        mariadb_a,
+        site_a,
         connection,
         f"CREATE TABLE {table} (id INT PRIMARY KEY, e ENUM('a','b'))",
         f"INSERT INTO {table} VALUES (1, 'b')",
@@ -244,7 +244,7 @@ def test_schema_follows_the_stream_over_ddl(mariadb_a, sandbox):
 
 
 @pytest.mark.family("mariadb", why="MySQL has no binlog_alter_two_phase")
-def test_an_alter_in_two_phases_is_one_ddl_where_it_takes_effect(mariadb_a, sandbox):
+def test_an_alter_in_two_phases_is_one_ddl_where_it_takes_effect(site_a, sandbox):
     connection, schema = sandbox
     table = f"{schema}.two_phases"
     run(
@@ -257,7 +257,7 @@ def test_an_alter_in_two_phases_is_one_ddl_where_it_takes_effect(mariadb_a, sand
     with pytest.raises(pymysql.IntegrityError, match="Duplicate entry"):
         run(connection, f"ALTER TABLE {table} ADD UNIQUE (n)")
     run(connection, "SET SESSION binlog_alter_two_phase = OFF", f"ALTER TABLE {table} DROP m")
-    entries = entries_between(mariadb_a, start, end_of(connection))
+    entries = entries_between(site_a, start, end_of(connection))
     assert [(e.kind.name, e.statement[-5:]) for e in entries] == [
         ("HEARTBEAT", ""),
         ("DDL", "m INT"),
@@ -269,11 +269,11 @@ def test_an_alter_in_two_phases_is_one_ddl_where_it_takes_effect(mariadb_a, sand
     assert numbers == list(range(numbers[0], numbers[0] + 5))
 
 
-def test_reading_again_from_each_commit_gives_what_follows(mariadb_a, sandbox):
+def test_reading_again_from_each_commit_gives_what_follows(site_a, sandbox):
     connection, schema = sandbox
     table = f"{schema}.positions"
     entries = stream(
-        mariadb_a,
+        site_a,
         connection,
         f"CREATE TABLE {table} (id INT PRIMARY KEY)",
         f"INSERT INTO {table} VALUES (1),(2)",
@@ -296,12 +296,12 @@ def test_reading_again_from_each_commit_gives_what_follows(mariadb_a, sandbox):
 
     for i in boundaries[:-1]:
         position = BinlogPosition(entries[i].position.file, entries[i].position.offset)
-        again = entries_between(mariadb_a, position, end)
+        again = entries_between(site_a, position, end)
         assert [facts(e) for e in again] == [facts(e) for e in entries[i + 1 :]]
 
 
 @pytest.mark.family("mariadb", why="MySQL's GTIDs have no domains")
-def test_gtids_lead_to_the_servers_own_state(mariadb_a, sandbox):
+def test_gtids_lead_to_the_servers_own_state(site_a, sandbox):
     connection, schema = sandbox
     run(connection, "FLUSH BINARY LOGS")
     start = BinlogPosition(end_of(connection).file, 4)
@@ -314,7 +314,7 @@ def test_gtids_lead_to_the_servers_own_state(mariadb_a, sandbox):
         "SET SESSION gtid_domain_id = DEFAULT",
         f"INSERT INTO {schema}.gtids VALUES (3)",
     )
-    entries = entries_between(mariadb_a, start, end_of(connection))
+    entries = entries_between(site_a, start, end_of(connection))
     with connection.cursor() as cursor:
         cursor.execute("SELECT @@gtid_binlog_pos")
         (state,) = cursor.fetchone()
@@ -330,10 +330,10 @@ def test_gtids_lead_to_the_servers_own_state(mariadb_a, sandbox):
 
 
 @pytest.mark.family("mariadb", why="MySQL with GTIDs refuses such transactions")
-def test_rows_that_were_rolled_back_do_not_come(mariadb_a, sandbox):
+def test_rows_that_were_rolled_back_do_not_come(site_a, sandbox):
     connection, schema = sandbox
     entries = stream(
-        mariadb_a,
+        site_a,
         connection,
         f"CREATE TABLE {schema}.inno (id INT PRIMARY KEY) ENGINE=InnoDB",
         f"CREATE TABLE {schema}.isam (id INT PRIMARY KEY) ENGINE=MyISAM",
@@ -363,11 +363,11 @@ def test_rows_that_were_rolled_back_do_not_come(mariadb_a, sandbox):
     assert kept == ((3,),)
 
 
-def test_shapes_of_transactions(mariadb_a, sandbox):
+def test_shapes_of_transactions(site_a, sandbox):
     connection, schema = sandbox
     table = f"{schema}.shapes"
     entries = stream(
-        mariadb_a,
+        site_a,
         connection,
         f"CREATE TABLE {table} (id INT PRIMARY KEY, v VARCHAR(5))",
         f"CREATE TABLE {schema}.copied AS SELECT 1 AS one",
@@ -392,13 +392,13 @@ def test_shapes_of_transactions(mariadb_a, sandbox):
     assert len(set(transactions)) == 6
 
 
-def test_statement_format_is_refused(mariadb_a, sandbox):
+def test_statement_format_is_refused(site_a, sandbox):
     connection, schema = sandbox
     table = f"{schema}.statements"
     run(connection, f"CREATE TABLE {table} (id INT PRIMARY KEY)")
     with pytest.raises(FatalError, match="binlog_format='ROW'") as caught:
         stream(
-            mariadb_a,
+            site_a,
             connection,
             "SET SESSION binlog_format = STATEMENT",
             f"INSERT INTO {table} VALUES (1)",
@@ -408,7 +408,7 @@ def test_statement_format_is_refused(mariadb_a, sandbox):
 
 
 @pytest.mark.family("mariadb", why="MySQL has no mysql56_temporal_format")
-def test_old_temporal_format(mariadb_a, sandbox):
+def test_old_temporal_format(site_a, sandbox):
     connection, schema = sandbox
     run(connection, "SET GLOBAL mysql56_temporal_format = OFF")
     try:
@@ -420,7 +420,7 @@ def test_old_temporal_format(mariadb_a, sandbox):
     finally:
         run(connection, "SET GLOBAL mysql56_temporal_format = ON")
     entries = stream(
-        mariadb_a,
+        site_a,
         connection,
         f"INSERT INTO {schema}.old VALUES "
         "(1, '2026-01-02 03:04:05', '2026-01-02 03:04:05', '-100:11:12'), (2, 0, 0, 0)",
@@ -431,7 +431,7 @@ def test_old_temporal_format(mariadb_a, sandbox):
         (2, "0000-00-00 00:00:00.000000", "0000-00-00 00:00:00.000000", "00:00:00.000000"),
     ]
     entries = stream(
-        mariadb_a,
+        site_a,
         connection,
         f"INSERT INTO {schema}.older VALUES (1, '2026-01-02 03:04:05.123456')",
     )

@@ -16,6 +16,7 @@ from setl.model.entry import EntryKind
 from setl.select.binlog_dump import DumpClient
 from setl.select.mysql_binlog import MysqlBinlogSource
 from tests.integration.every_type import TYPES, run, sandbox_database
+from tests.integration.type_catalogue import known
 from tests.loading import endpoint_of
 from tests.mysql_servers import compressed_binlog, is_mariadb
 from tests.unit.codec.binlog_server import (
@@ -29,8 +30,8 @@ from tests.unit.codec.binlog_server import (
 
 
 @pytest.fixture(scope="module")
-def sandbox(mariadb_a):
-    with sandbox_database(mariadb_a) as sandbox:
+def sandbox(site_a):
+    with sandbox_database(site_a) as sandbox:
         yield sandbox
 
 
@@ -55,7 +56,7 @@ def read_again(server, start, end):
         source.close()
 
 
-def test_compressed_rows_and_statements(mariadb_a, sandbox):
+def test_compressed_rows_and_statements(site_a, sandbox):
     connection, schema = sandbox
     table = f"{schema}.`squeezed`"
     start = end_of(connection)
@@ -69,8 +70,8 @@ def test_compressed_rows_and_statements(mariadb_a, sandbox):
             f"DELETE FROM {table} WHERE id = 2",
         )
         end = end_of(connection)
-        entries = read_again(mariadb_a, start, end)
-        kinds = {e[4] for e, _ in dumped(mariadb_a, start, end)}
+        entries = read_again(site_a, start, end)
+        kinds = {e[4] for e, _ in dumped(site_a, start, end)}
         assert ({165, 166, 167, 168} if is_mariadb(connection) else {40}) <= kinds
     ddl = [e for e in entries if e.kind is EntryKind.DDL]
     assert [(e.schema, e.table) for e in ddl] == [(schema, "squeezed")]
@@ -88,11 +89,11 @@ def test_compressed_rows_and_statements(mariadb_a, sandbox):
     ]
 
 
-def test_every_type_compressed(mariadb_a, sandbox):
+def test_every_type_compressed(site_a, sandbox):
     connection, schema = sandbox
     run(connection, "SET SESSION sql_mode = 'ALLOW_INVALID_DATES,NO_ENGINE_SUBSTITUTION'")
-    with compressed_binlog(connection), utc_text(mariadb_a) as cursor:
-        for name, (definition, values) in TYPES.items():
+    with compressed_binlog(connection), utc_text(site_a) as cursor:
+        for name, (definition, values) in known(TYPES, connection).items():
             table = f"{schema}.`z_{name}`"
             column = f"f_{name}" if definition == "FLOAT" else f"c_{name}"
             run(
@@ -103,14 +104,14 @@ def test_every_type_compressed(mariadb_a, sandbox):
             rows = ", ".join(f"({i}, {v}, 7)" for i, v in enumerate(values))
             run(connection, f"INSERT INTO {table} VALUES {rows}")
             end = end_of(connection)
-            codec, entries = BinlogRowCodec(), _entries(dumped(mariadb_a, start, end), start)
+            codec, entries = BinlogRowCodec(), _entries(dumped(site_a, start, end), start)
             found = [rows for _, rows in decoded(codec, entries)]
             kept = found[0].schema
             got = [comparable(kept, after) for rows in found for _, after in rows.images]
             assert got == selected(cursor, table, kept), name
 
 
-def test_the_number_of_compressed_rows_is_estimated(mariadb_a, sandbox):
+def test_the_number_of_compressed_rows_is_estimated(site_a, sandbox):
     connection, schema = sandbox
     table = f"{schema}.counted"
     with compressed_binlog(connection):
@@ -118,12 +119,12 @@ def test_the_number_of_compressed_rows_is_estimated(mariadb_a, sandbox):
         start = end_of(connection)
         rows = ",".join(f"({i}, 'row {i}')" for i in range(5000))
         run(connection, f"INSERT INTO {table} VALUES {rows}", f"UPDATE {table} SET v = 'other'")
-        entries = _entries(dumped(mariadb_a, start, end_of(connection)), start)
+        entries = _entries(dumped(site_a, start, end_of(connection)), start)
     estimated = sum(e.rows for e in entries if e.kind is EntryKind.ROWS)
     assert 10_000 * 0.8 < estimated < 10_000 * 1.2
 
 
-def test_a_start_by_gtid_while_the_server_compresses(mariadb_a, sandbox):
+def test_a_start_by_gtid_while_the_server_compresses(site_a, sandbox):
     connection, schema = sandbox
     table = f"{schema}.by_gtid"
     with compressed_binlog(connection):
@@ -135,12 +136,12 @@ def test_a_start_by_gtid_while_the_server_compresses(mariadb_a, sandbox):
             (gtid,) = cursor.fetchone()
         run(connection, f"INSERT INTO {table} VALUES (2)")
         end = end_of(connection)
-        entries = read_again(mariadb_a, GtidStart(gtid=gtid), end)
+        entries = read_again(site_a, GtidStart(gtid=gtid), end)
     rows = [r.images for _, r in decoded(BinlogRowCodec(), entries) if r.schema.table == "by_gtid"]
     assert rows == [[(None, (2,))]]
 
 
-def test_our_own_client_gets_the_same_events_as_the_native_one(mariadb_a, sandbox):
+def test_our_own_client_gets_the_same_events_as_the_native_one(site_a, sandbox):
     connection, schema = sandbox
     table = f"{schema}.same"
     start = end_of(connection)
@@ -152,10 +153,10 @@ def test_our_own_client_gets_the_same_events_as_the_native_one(mariadb_a, sandbo
         f"UPDATE {table} SET v = 'y'",
     )
     end = end_of(connection)
-    assert dumped(mariadb_a, start, end) == without_statements(mariadb_a, start, end)
+    assert dumped(site_a, start, end) == without_statements(site_a, start, end)
 
 
-def test_events_larger_than_a_packet(mariadb_a, sandbox):
+def test_events_larger_than_a_packet(site_a, sandbox):
     connection, schema = sandbox
     table = f"{schema}.large"
     run(connection, f"CREATE TABLE {table} (id INT PRIMARY KEY, v LONGBLOB)")
@@ -164,25 +165,25 @@ def test_events_larger_than_a_packet(mariadb_a, sandbox):
         (packet,) = cursor.fetchone()
     run(connection, "SET GLOBAL max_allowed_packet = 67108864")
     try:
-        with mariadb_a.connect() as other:
+        with site_a.connect() as other:
             start = end_of(other)
             run(other, f"INSERT INTO {table} VALUES (1, REPEAT('x', 20000000))")
             end = end_of(other)
-        events = dumped(mariadb_a, start, end)
+        events = dumped(site_a, start, end)
         assert max(len(e) for e, _ in events) > 1 << 24
-        assert events == without_statements(mariadb_a, start, end)
-        small = DumpClient(endpoint_of(mariadb_a), 4721, start, silence=10, event_bytes=1 << 20)
+        assert events == without_statements(site_a, start, end)
+        small = DumpClient(endpoint_of(site_a), 4721, start, silence=10, event_bytes=1 << 20)
         with pytest.raises(Exception, match="larger than the 1048576 that are accepted"):
             _dump(small, end)
     finally:
         run(connection, f"SET GLOBAL max_allowed_packet = {packet}")
 
 
-def test_a_place_that_is_not_there(mariadb_a, sandbox):
+def test_a_place_that_is_not_there(site_a, sandbox):
     connection, _ = sandbox
     place = end_of(connection)
     lost = DumpClient(
-        endpoint_of(mariadb_a),
+        endpoint_of(site_a),
         4722,
         type(place)("mariadb-bin.999999", 4),
         silence=10,
@@ -192,10 +193,10 @@ def test_a_place_that_is_not_there(mariadb_a, sandbox):
         _dump(lost, place)
 
 
-def test_stopping_wakes_whoever_waits(mariadb_a, sandbox):
+def test_stopping_wakes_whoever_waits(site_a, sandbox):
     connection, _ = sandbox
     place = end_of(connection)
-    client = DumpClient(endpoint_of(mariadb_a), 4723, place, silence=30, event_bytes=1 << 20)
+    client = DumpClient(endpoint_of(site_a), 4723, place, silence=30, event_bytes=1 << 20)
     threading.Timer(0.5, client.stop).start()
     began = time.monotonic()
     with pytest.raises(TransientError, match="lost"):

@@ -36,10 +36,10 @@ def target(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def node(mariadb_a, target, tmp_path_factory):
+def node(site_a, target, tmp_path_factory):
     """A cluster of one node, which has done nothing else before."""
-    install_system_tables(mariadb_a)
-    environment = {"SETL_TEST_A": mariadb_a.password, "SETL_TEST_T": target.password}
+    install_system_tables(site_a)
+    environment = {"SETL_TEST_A": site_a.password, "SETL_TEST_T": target.password}
     folder = tmp_path_factory.mktemp("bounds")
     with ZooKeeper(folder / "zookeeper") as zookeeper:
         cluster = Cluster(folder, zookeeper.hosts, environment)
@@ -103,8 +103,8 @@ class Channel:
 
 
 @pytest.fixture
-def channel(node, mariadb_a, target):
-    channel = Channel(node, mariadb_a, target)
+def channel(node, site_a, target):
+    channel = Channel(node, site_a, target)
     yield channel
     command(node, "stop", channel.name, check=False)
 

@@ -19,10 +19,10 @@ CODES, EMAILS = "aAbBcd", ["x", "X", "y", "Y", "z", None]
 
 
 @pytest.fixture
-def people(mariadb_a):
+def people(site_a):
     """Cursor in a schema of its own, with two equal tables."""
     schema = f"compaction_{uuid.uuid4().hex[:8]}"
-    with mariadb_a.connect() as connection, connection.cursor() as cursor:
+    with site_a.connect() as connection, connection.cursor() as cursor:
         cursor.execute(f"CREATE DATABASE {schema} CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci")
         cursor.execute(f"USE {schema}")
         for table in ("replayed", "compacted"):

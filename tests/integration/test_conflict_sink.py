@@ -61,11 +61,11 @@ class Place:
 
 
 @pytest.fixture
-def place(mariadb_a):
-    place = Place(mariadb_a)
+def place(site_a):
+    place = Place(site_a)
     yield place
     place.sink.close()
-    execute(mariadb_a, f"DROP DATABASE {place.schema}")
+    execute(site_a, f"DROP DATABASE {place.schema}")
 
 
 def step(version, before, after, **more):

@@ -14,12 +14,12 @@ KEY = "drill-audit/ba"
 
 
 @pytest.fixture
-def schema(mariadb_a):
-    install_system_tables(mariadb_a)
+def schema(site_a):
+    install_system_tables(site_a)
     name = fresh_name("drill")
-    create_tables(mariadb_a, name)
+    create_tables(site_a, name)
     yield name
-    drop_tables(mariadb_a, name)
+    drop_tables(site_a, name)
 
 
 def loads(server, schema, epoch, site, ident):
@@ -38,34 +38,34 @@ def raises_fence(server, epoch):
     )
 
 
-def test_marks_fences_and_rows_are_read_in_order(mariadb_a, schema):
-    begin = binlog_end(mariadb_a)
-    execute(mariadb_a, f"INSERT INTO {schema}.entries VALUES (1, 'a', 1, NULL)")
-    raises_fence(mariadb_a, 5)
-    loads(mariadb_a, schema, 5, "b", 11)
-    execute(mariadb_a, "FLUSH BINARY LOGS")
-    raises_fence(mariadb_a, 9)
-    loads(mariadb_a, schema, 9, "b", 12)
-    read = list(read_transactions(mariadb_a, schema, begin, binlog_end(mariadb_a)))
+def test_marks_fences_and_rows_are_read_in_order(site_a, schema):
+    begin = binlog_end(site_a)
+    execute(site_a, f"INSERT INTO {schema}.entries VALUES (1, 'a', 1, NULL)")
+    raises_fence(site_a, 5)
+    loads(site_a, schema, 5, "b", 11)
+    execute(site_a, "FLUSH BINARY LOGS")
+    raises_fence(site_a, 9)
+    loads(site_a, schema, 9, "b", 12)
+    read = list(read_transactions(site_a, schema, begin, binlog_end(site_a)))
     assert [dict(t.rows) for t in read if t.rows] == [
         {("entries", "a"): 1}, {("entries", "b"): 1}, {("entries", "b"): 1},
     ]  # fmt: skip
     assert check_epochs(read, KEY) == []
     assert count_echoes(read, "a") == 0
-    loads(mariadb_a, schema, 5, "a", 13)
-    read = list(read_transactions(mariadb_a, schema, begin, binlog_end(mariadb_a)))
+    loads(site_a, schema, 5, "a", 13)
+    read = list(read_transactions(site_a, schema, begin, binlog_end(site_a)))
     assert check_epochs(read, KEY)
     assert count_echoes(read, "a") == 1
 
 
-def test_nothing_is_read_where_nothing_is(mariadb_a, schema):
-    end = binlog_end(mariadb_a)
-    assert list(read_transactions(mariadb_a, schema, end, end)) == []
-    assert binlog_begin(mariadb_a).order <= end.order
+def test_nothing_is_read_where_nothing_is(site_a, schema):
+    end = binlog_end(site_a)
+    assert list(read_transactions(site_a, schema, end, end)) == []
+    assert binlog_begin(site_a).order <= end.order
 
 
-def test_users_know_what_they_committed(mariadb_a, schema):
-    writer = SiteWriter(mariadb_a, schema, "a", seed="1", pace=100)
+def test_users_know_what_they_committed(site_a, schema):
+    writer = SiteWriter(site_a, schema, "a", seed="1", pace=100)
     writer.open_accounts()
     writer.start()
     writer.large(1500)
@@ -77,12 +77,12 @@ def test_users_know_what_they_committed(mariadb_a, schema):
     committed = writer.committed
     assert committed.transactions > before
     for table, ids in (("entries", committed.entries), ("bulk", committed.bulk)):
-        found = {row[0] for row in execute(mariadb_a, f"SELECT id FROM {schema}.{table}")}
+        found = {row[0] for row in execute(site_a, f"SELECT id FROM {schema}.{table}")}
         verdict = check_set(ids, committed.uncertain, found)
         assert not verdict.lost
         assert not verdict.unexpected
     assert last == max(committed.entries)
     assert len(committed.bulk) == 1500
-    balances = dict(execute(mariadb_a, f"SELECT id, balance FROM {schema}.accounts"))
+    balances = dict(execute(site_a, f"SELECT id, balance FROM {schema}.accounts"))
     assert check_bank(balances, ACCOUNTS, BALANCE) == []
     assert len(set(balances.values())) > 1, "money moved"

@@ -177,14 +177,14 @@ def cut(items, parts, chance):
 
 
 @pytest.fixture
-def sites(mariadb_a, mariadb_b):
+def sites(site_a, site_b):
     """A source and a target with an empty schema of the same name."""
     schema = unique("replay")
-    for server in (mariadb_a, mariadb_b):
+    for server in (site_a, site_b):
         install_system_tables(server)
         execute(server, f"CREATE DATABASE {schema} CHARACTER SET utf8mb4")
-    yield mariadb_a, mariadb_b, schema
-    for server in (mariadb_a, mariadb_b):
+    yield site_a, site_b, schema
+    for server in (site_a, site_b):
         execute(server, f"DROP DATABASE {schema}")
 
 

@@ -19,9 +19,9 @@ EPOCH = 12
 
 
 @pytest.fixture(scope="module")
-def server(mariadb_a):
-    install_system_tables(mariadb_a)
-    return mariadb_a
+def server(site_a):
+    install_system_tables(site_a)
+    return site_a
 
 
 @pytest.fixture

@@ -116,9 +116,9 @@ class Site:
 
 
 @pytest.fixture
-def site(mariadb_a):
-    with mariadb_a.connect(client_flag=CLIENT.MULTI_STATEMENTS) as connection:
-        site = Site(mariadb_a, connection)
+def site(site_a):
+    with site_a.connect(client_flag=CLIENT.MULTI_STATEMENTS) as connection:
+        site = Site(site_a, connection)
         yield site
         with connection.cursor() as cursor:
             cursor.execute(f"DROP DATABASE {site.schema}")

@@ -34,7 +34,7 @@ def found(check, server):
 
 
 @pytest.fixture(scope="module")
-def replica(mariadb_a, another_server, tmp_path_factory):
+def replica(site_a, another_server, tmp_path_factory):
     """A replica that logs nothing of what it replicates."""
     folder = tmp_path_factory.mktemp("replica") / "r"
     options = ("--log-slave-updates=OFF", "--replicate-wild-ignore-table=retl.%")
@@ -45,8 +45,8 @@ def replica(mariadb_a, another_server, tmp_path_factory):
             command, word = ("REPLICATION SOURCE", "SOURCE")
         execute(
             server,
-            f"CHANGE {command} TO {word}_HOST = '{mariadb_a.host}', {word}_PORT = {mariadb_a.port},"
-            f" {word}_USER = '{mariadb_a.user}', {word}_PASSWORD = '{mariadb_a.password}'",
+            f"CHANGE {command} TO {word}_HOST = '{site_a.host}', {word}_PORT = {site_a.port},"
+            f" {word}_USER = '{site_a.user}', {word}_PASSWORD = '{site_a.password}'",
         )
         yield server
 

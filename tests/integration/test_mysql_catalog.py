@@ -10,22 +10,22 @@ from tests.loading import execute, unique
 
 
 @pytest.fixture
-def schema(mariadb_a):
+def schema(site_a):
     name = unique("cat")
-    execute(mariadb_a, f"CREATE DATABASE {name} COLLATE utf8mb4_general_ci")
+    execute(site_a, f"CREATE DATABASE {name} COLLATE utf8mb4_general_ci")
     return name
 
 
 @pytest.fixture
-def connection(mariadb_a):
-    with closing(mariadb_a.connect()) as opened:
+def connection(site_a):
+    with closing(site_a.connect()) as opened:
         yield opened
 
 
 @pytest.mark.family("mariadb", why="MySQL has no type INET6")
-def test_columns_and_keys_in_their_order(mariadb_a, connection, schema):
+def test_columns_and_keys_in_their_order(site_a, connection, schema):
     execute(
-        mariadb_a,
+        site_a,
         f"""CREATE TABLE {schema}.t (
             id INT UNSIGNED, name VARCHAR(20), price DECIMAL(12,3), ip INET6,
             mail VARCHAR(99) INVISIBLE, twice BIGINT AS (id * 2) STORED INVISIBLE, doc JSON,
@@ -46,8 +46,8 @@ def test_columns_and_keys_in_their_order(mariadb_a, connection, schema):
     assert table.name == f"{schema}.t"
 
 
-def test_a_table_without_a_key_and_one_that_is_not_there(mariadb_a, connection, schema):
-    execute(mariadb_a, f"CREATE TABLE {schema}.T (x INT)")
+def test_a_table_without_a_key_and_one_that_is_not_there(site_a, connection, schema):
+    execute(site_a, f"CREATE TABLE {schema}.T (x INT)")
     table = read_table(connection, schema, "T")
     assert table is not None
     assert (table.key, table.unique) == ((), ())
@@ -56,9 +56,9 @@ def test_a_table_without_a_key_and_one_that_is_not_there(mariadb_a, connection, 
 
 
 @pytest.mark.family("mariadb", why="MySQL has no sequences and no versioned tables")
-def test_tables_without_views_and_system_schemas(mariadb_a, connection, schema):
+def test_tables_without_views_and_system_schemas(site_a, connection, schema):
     execute(
-        mariadb_a,
+        site_a,
         f"CREATE TABLE {schema}.b (x INT)",
         f"CREATE TABLE {schema}.a (x INT PRIMARY KEY) WITH SYSTEM VERSIONING",
         f"CREATE VIEW {schema}.v AS SELECT 1",
@@ -71,4 +71,4 @@ def test_tables_without_views_and_system_schemas(mariadb_a, connection, schema):
     assert {(schema, "a"), (schema, "b")} <= set(everything)
     assert {s for s, _ in everything}.isdisjoint({"mysql", "sys", "retl", "information_schema"})
     assert ("retl", "of_setl") in list_tables(connection, "retl")
-    execute(mariadb_a, "DROP TABLE retl.of_setl")
+    execute(site_a, "DROP TABLE retl.of_setl")

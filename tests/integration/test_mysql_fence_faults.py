@@ -1,5 +1,6 @@
 """Taking a MySQL target over while everything around it fails: holders, raisers and the target."""
 
+import os
 import time
 from contextlib import closing
 from dataclasses import replace
@@ -20,8 +21,8 @@ ATTEMPTS = 3  # of setl.load.mysql.fence
 
 
 @pytest.fixture
-def site(mariadb_b):
-    return Site(mariadb_b)
+def site(site_b):
+    return Site(site_b)
 
 
 def lock_fence(site):
@@ -36,10 +37,11 @@ def lock_fence(site):
 
 def give_up(connection):
     """Close the client's side and nothing else, as a network does that is cut."""
-    # The file descriptor stays open in `keep`, so the server sees no end of the stream.
-    keep = connection._sock.dup()
+    # The file descriptor stays open in `keep`, so the server sees no end of the stream. A
+    # socket with TLS cannot be copied in any other way.
+    keep = os.dup(connection._sock.fileno())
     connection._force_close()
-    return keep
+    return open(keep, "rb")  # noqa: PTH123
 
 
 # -- whoever holds the fence -------------------------------------------------------------------

@@ -52,11 +52,11 @@ class Target:
 
 
 @pytest.fixture
-def target(mariadb_a):
-    target = Target(mariadb_a)
+def target(site_a):
+    target = Target(site_a)
     with closing(target.sink):
         yield target
-    execute(mariadb_a, f"DROP DATABASE {target.schema}")
+    execute(site_a, f"DROP DATABASE {target.schema}")
 
 
 @pytest.mark.parametrize(

@@ -68,8 +68,8 @@ class Place:
 
 
 @pytest.fixture
-def place(mariadb_a):
-    made = Place(mariadb_a)
+def place(site_a):
+    made = Place(site_a)
     yield made
     made.sink.close()
 

@@ -30,9 +30,13 @@ def cipher(server, ssl_ca=""):
         return cursor.fetchall()[0][1]
 
 
-def test_a_connection_is_encrypted_if_the_server_offers_it(server, mariadb_a):
+def test_a_connection_is_encrypted_if_the_server_offers_it(server):
     assert cipher(server)
-    assert not cipher(mariadb_a)
+
+
+@pytest.mark.family("mariadb", why="MySQL always offers it")
+def test_a_connection_to_a_server_that_does_not_offer_it(site_a):
+    assert not cipher(site_a)
 
 
 def test_the_systems_certificates_are_not_read_where_none_is_compared(server, monkeypatch):

@@ -304,21 +304,21 @@ def test_no_offset_is_committed_and_no_group_joined(kafka, topic, objects):
 
 
 @pytest.fixture
-def db(mariadb_a):
+def db(site_a):
     name = fresh_name("peek")
     execute(
-        mariadb_a,
+        site_a,
         f"CREATE DATABASE {name}",
         f"CREATE TABLE {name}.t (id INT PRIMARY KEY, v VARCHAR(300), b VARBINARY(100))",
     )
     yield name
-    execute(mariadb_a, f"DROP DATABASE {name}")
+    execute(site_a, f"DROP DATABASE {name}")
 
 
 @pytest.fixture
-def server_address(mariadb_a, monkeypatch):
-    monkeypatch.setenv("SETL_PEEK_PASSWORD", mariadb_a.password)
-    return f"mysql://{mariadb_a.user}@{mariadb_a.host}:{mariadb_a.port}"
+def server_address(site_a, monkeypatch):
+    monkeypatch.setenv("SETL_PEEK_PASSWORD", site_a.password)
+    return f"mysql://{site_a.user}@{site_a.host}:{site_a.port}"
 
 
 def place(server):
@@ -326,10 +326,10 @@ def place(server):
     return f"{end['file']}:{end['offset']}"
 
 
-def test_a_binlog_is_printed_from_a_place(mariadb_a, db, server_address, objects, printed):
-    start = place(mariadb_a)
+def test_a_binlog_is_printed_from_a_place(site_a, db, server_address, objects, printed):
+    start = place(site_a)
     execute(
-        mariadb_a,
+        site_a,
         f"INSERT INTO {db}.t VALUES (1, 'a', NULL), (2, 'b', x'00ff')",
         f"UPDATE {db}.t SET v = 'c' WHERE id = 2",
         f"DELETE FROM {db}.t WHERE id = 1",
@@ -357,33 +357,31 @@ def test_a_binlog_is_printed_from_a_place(mariadb_a, db, server_address, objects
     assert "… (90 bytes)" in shown
 
 
-def test_begin_commit_and_signs_of_life_are_shown_on_request(
-    mariadb_a, db, server_address, objects
-):
-    start = place(mariadb_a)
-    execute(mariadb_a, f"INSERT INTO {db}.t VALUES (1, 'a', NULL)")
+def test_begin_commit_and_signs_of_life_are_shown_on_request(site_a, db, server_address, objects):
+    start = place(site_a)
+    execute(site_a, f"INSERT INTO {db}.t VALUES (1, 'a', NULL)")
     found = objects(server_address, "--from", start, "--all")
     assert [line["operation"] for line in found] == ["BEGIN", "INSERT", "COMMIT"]
 
 
-def test_a_time_in_a_binlog_hides_what_was_before_it(mariadb_a, db, server_address, objects):
-    execute(mariadb_a, "FLUSH BINARY LOGS")  # what other tests wrote need not be rows
-    start = place(mariadb_a)
-    execute(mariadb_a, f"INSERT INTO {db}.t VALUES (1, 'a', NULL)")
+def test_a_time_in_a_binlog_hides_what_was_before_it(site_a, db, server_address, objects):
+    execute(site_a, "FLUSH BINARY LOGS")  # what other tests wrote need not be rows
+    start = place(site_a)
+    execute(site_a, f"INSERT INTO {db}.t VALUES (1, 'a', NULL)")
     (committed,) = {
         line["timestamp"]
         for line in objects(server_address, "--from", start, "--table", f"{db}.t")
         if line["operation"] == "INSERT"
     }
     eventually(lambda: time.time() >= committed + 1)
-    execute(mariadb_a, f"INSERT INTO {db}.t VALUES (2, 'a', NULL)")
+    execute(site_a, f"INSERT INTO {db}.t VALUES (2, 'a', NULL)")
     when = datetime.fromtimestamp(committed + 1, UTC).isoformat()
     assert ids(objects(server_address, "--from", when, "--table", f"{db}.t")) == [2]
 
 
-def test_a_place_inside_a_transaction_or_purged_is_refused(mariadb_a, db, server_address, printed):
-    start = binlog_end(mariadb_a)
-    execute(mariadb_a, f"INSERT INTO {db}.t VALUES (1, 'a', NULL)")
+def test_a_place_inside_a_transaction_or_purged_is_refused(site_a, db, server_address, printed):
+    start = binlog_end(site_a)
+    execute(site_a, f"INSERT INTO {db}.t VALUES (1, 'a', NULL)")
     inside = f"{start['file']}:{start['offset'] + 1}"
     assert "not the beginning" in printed(server_address, "--from", inside, status=2)
     printed(server_address, "--from", f"{start['file']}9:4", status=4)
@@ -396,13 +394,13 @@ def test_a_password_on_the_command_line_is_refused_and_not_repeated(printed):
 
 
 @pytest.fixture
-def two_pipelines(mariadb_a, mariadb_b, db, tmp_path, monkeypatch):
+def two_pipelines(site_a, site_b, db, tmp_path, monkeypatch):
     """A channel file with the pipelines one and two, and what one's checkpoint store holds."""
-    monkeypatch.setenv("SETL_TEST_A", mariadb_a.password)
-    install_system_tables(mariadb_b)
-    start = binlog_end(mariadb_a)
-    source = {**mysql(mariadb_a), "password": "${SETL_TEST_A}", "start": start, "heartbeat": 0}
-    ends = {"source": source, "target": mysql(mariadb_b), "tables": [{"from": f"{db}.t"}]}
+    monkeypatch.setenv("SETL_TEST_A", site_a.password)
+    install_system_tables(site_b)
+    start = binlog_end(site_a)
+    source = {**mysql(site_a), "password": "${SETL_TEST_A}", "start": start, "heartbeat": 0}
+    ends = {"source": source, "target": mysql(site_b), "tables": [{"from": f"{db}.t"}]}
     name, file = fresh_name("channel"), tmp_path / "channel.yaml"
     # What a look must not take for its own.
     numbered = {**ends, "source": {**source, "server_id": 3_000_000_000 + randrange(10**9)}}
@@ -412,17 +410,17 @@ def two_pipelines(mariadb_a, mariadb_b, db, tmp_path, monkeypatch):
 
 
 def test_a_pipelines_reader_and_checkpoint_stay_as_they_are(
-    mariadb_a, mariadb_b, db, two_pipelines, objects
+    site_a, site_b, db, two_pipelines, objects
 ):
     """Two readers of one id end each other, so the one of the pipeline has to live on."""
     channel = read_channel_file(two_pipelines, os.environ)
     pipeline, key = channel.pipelines[0], f"{channel.channel}/one"
     start: Any = pipeline.source.start
     place = BinlogPosition(start.file, start.offset)
-    MysqlFence(endpoint_of(mariadb_b), key, 1.0).raise_to(5, "n1")
-    store = MysqlCheckpointStore(endpoint_of(mariadb_b), key, nid="n1")
+    MysqlFence(endpoint_of(site_b), key, 1.0).raise_to(5, "n1")
+    store = MysqlCheckpointStore(endpoint_of(site_b), key, nid="n1")
     store.store(Checkpoint(place, timestamp=12.0, rows=3), 5)
-    before = system_rows(mariadb_b), store.load()
+    before = system_rows(site_b), store.load()
     with closing(source_of(pipeline, channel.channel, "n1")) as reader:
         reader.open(place)
         read = []
@@ -431,14 +429,14 @@ def test_a_pipelines_reader_and_checkpoint_stay_as_they_are(
             read.extend(e for e in reader.read(100, 0.1) if e.table == "t" and e.schema == db)
             return len(read) == count
 
-        execute(mariadb_a, f"INSERT INTO {db}.t VALUES (1, 'a', NULL)")
+        execute(site_a, f"INSERT INTO {db}.t VALUES (1, 'a', NULL)")
         eventually(lambda: has_read(1))
-        end = binlog_end(mariadb_a)
+        end = binlog_end(site_a)
         assert ids(objects(f"{two_pipelines}:one", "--from", str(place), "--table", "t")) == [1]
-        assert binlog_end(mariadb_a) == end
-        execute(mariadb_a, f"INSERT INTO {db}.t VALUES (2, 'a', NULL)")
+        assert binlog_end(site_a) == end
+        execute(site_a, f"INSERT INTO {db}.t VALUES (2, 'a', NULL)")
         eventually(lambda: has_read(2))
-    assert (system_rows(mariadb_b), store.load()) == before
+    assert (system_rows(site_b), store.load()) == before
 
 
 def system_rows(server):

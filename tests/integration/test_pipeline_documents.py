@@ -11,13 +11,13 @@ ORDERS = """CREATE TABLE {db}.{table} (
 
 
 @pytest.fixture
-def db(mariadb_a):
-    install_system_tables(mariadb_a)
+def db(site_a):
+    install_system_tables(site_a)
     name = fresh_name("docs")
     tables = [ORDERS.format(db=name, table=table) for table in ("orders", "part_1", "part_2")]
-    execute(mariadb_a, f"CREATE DATABASE {name}", *tables)
+    execute(site_a, f"CREATE DATABASE {name}", *tables)
     yield name
-    execute(mariadb_a, f"DROP DATABASE {name}")
+    execute(site_a, f"DROP DATABASE {name}")
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def verified(spark, file):
     [{}, {"columns": {"twice": "amount * 2"}, "where": "amount > 0"}],
     ids=["plain", "expressions"],
 )
-def test_ids_and_routing_follow_the_row(mariadb_a, elasticsearch, client, db, place, more):
+def test_ids_and_routing_follow_the_row(site_a, elasticsearch, client, db, place, more):
     # The embedded server has one document for each id, whatever its routing, and tells the routing
     # only to who gets a document with it: no search does, so `setl verify` cannot be tried here.
     index = fresh_name("orders")
@@ -63,9 +63,9 @@ def test_ids_and_routing_follow_the_row(mariadb_a, elasticsearch, client, db, pl
         return answer["_source"]
 
     mapping = {"from": f"{db}.orders", "to": index, "id": "{table}:{shop}-{id}", "routing": "city"}
-    file = pipeline(mariadb_a, elasticsearch, {**mapping, **more})
+    file = pipeline(site_a, elasticsearch, {**mapping, **more})
     execute(
-        mariadb_a,
+        site_a,
         f"INSERT INTO {db}.orders VALUES (1, 1, 'x', 1), (1, 2, 'y', 2), (1, 3, NULL, 3),"
         " (2, 1, 'x', 4)",
     )
@@ -77,7 +77,7 @@ def test_ids_and_routing_follow_the_row(mariadb_a, elasticsearch, client, db, pl
     assert found("orders:1-1", "x")
     assert found("orders:1-3", None)
     execute(
-        mariadb_a,
+        site_a,
         f"UPDATE {db}.orders SET city = 'z' WHERE shop = 1 AND id = 1",
         f"UPDATE {db}.orders SET shop = 9 WHERE shop = 1 AND id = 2",
         f"UPDATE {db}.orders SET city = NULL WHERE shop = 2",
@@ -88,7 +88,7 @@ def test_ids_and_routing_follow_the_row(mariadb_a, elasticsearch, client, db, pl
     assert found("orders:1-1", "z")
     assert found("orders:9-2", "y")
     assert found("orders:2-1", None)
-    execute(mariadb_a, f"UPDATE {db}.orders SET amount = NULL WHERE shop = 2")
+    execute(site_a, f"UPDATE {db}.orders SET amount = NULL WHERE shop = 2")
     running.applied(9)
     if more:
         # `where` is not true any more; the delete has to name the routing, too.
@@ -100,17 +100,17 @@ def test_ids_and_routing_follow_the_row(mariadb_a, elasticsearch, client, db, pl
 
 
 def test_several_tables_in_one_index_keep_their_documents(
-    mariadb_a, elasticsearch, client, db, place, spark
+    site_a, elasticsearch, client, db, place, spark
 ):
     index = fresh_name("all")
     shared = {"to": index, "id": "{table}/{shop}/{id}"}
     file = pipeline(
-        mariadb_a, elasticsearch, {"from": f"{db}.part_*", **shared},
+        site_a, elasticsearch, {"from": f"{db}.part_*", **shared},
         {"from": f"{db}.orders", "to": index, "id": "order-{shop}-{id}"},
     )  # fmt: skip
     tables = ("part_1", "part_2", "orders")
     # In one transaction, so that they meet in one load.
-    with mariadb_a.connect(autocommit=False) as connection, connection.cursor() as cursor:
+    with site_a.connect(autocommit=False) as connection, connection.cursor() as cursor:
         for table in tables:
             cursor.execute(f"INSERT INTO {db}.{table} VALUES (1, 1, '{table}', 1), (1, 2, 'y', 2)")
         connection.commit()
@@ -120,7 +120,7 @@ def test_several_tables_in_one_index_keep_their_documents(
     assert {key: doc["city"] for key, doc in found.items() if key.endswith("1")} == {
         "part_1/1/1": "part_1", "part_2/1/1": "part_2", "order-1-1": "orders",
     }  # fmt: skip
-    execute(mariadb_a, f"DELETE FROM {db}.part_1 WHERE id = 1")
+    execute(site_a, f"DELETE FROM {db}.part_1 WHERE id = 1")
     running.applied(7)
     assert sorted(documents(client, index)) == [
         "order-1-1", "order-1-2", "part_1/1/2", "part_2/1/1", "part_2/1/2",
@@ -128,32 +128,32 @@ def test_several_tables_in_one_index_keep_their_documents(
     assert verified(spark, file) == [1, 2, 2]
 
 
-def test_one_table_in_several_indexes(mariadb_a, elasticsearch, client, db, place, spark):
+def test_one_table_in_several_indexes(site_a, elasticsearch, client, db, place, spark):
     first, second = fresh_name("first"), fresh_name("second")
     file = pipeline(
-        mariadb_a, elasticsearch, {"from": f"{db}.orders", "to": first},
+        site_a, elasticsearch, {"from": f"{db}.orders", "to": first},
         {"from": f"{db}.orders", "to": second, "id": "{id}@{shop}", "exclude": ["amount"],
          "where": "city is not null"},
     )  # fmt: skip
-    execute(mariadb_a, f"INSERT INTO {db}.orders VALUES (1, 1, 'x', 1), (1, 2, NULL, 2)")
+    execute(site_a, f"INSERT INTO {db}.orders VALUES (1, 1, 'x', 1), (1, 2, NULL, 2)")
     running = place.lead(file)
     running.applied(4, timeout=180)
     assert sorted(documents(client, first)) == ["1,1", "1,2"]
     assert documents(client, second) == {"1@1": {"shop": 1, "id": 1, "city": "x"}}
-    execute(mariadb_a, f"UPDATE {db}.orders SET city = NULL")
+    execute(site_a, f"UPDATE {db}.orders SET city = NULL")
     running.applied(6)
     assert documents(client, second) == {}
     assert verified(spark, file) == [0, 2]
 
 
 def test_shards_of_one_logical_table_may_share_their_ids(
-    mariadb_a, elasticsearch, client, db, place, spark
+    site_a, elasticsearch, client, db, place, spark
 ):
     index = fresh_name("whole")
     mapping = {"from": f"{db}.part_*", "to": index, "id": "{shop}-{id}"}
-    file = pipeline(mariadb_a, elasticsearch, mapping)
+    file = pipeline(site_a, elasticsearch, mapping)
     execute(
-        mariadb_a,
+        site_a,
         f"INSERT INTO {db}.part_1 VALUES (1, 1, 'x', 1)",
         f"INSERT INTO {db}.part_2 VALUES (2, 1, 'y', 1)",
     )

@@ -20,16 +20,16 @@ def running(spark):
 
 
 @pytest.fixture
-def target(mariadb_b):
-    install_system_tables(mariadb_b)
+def target(site_b):
+    install_system_tables(site_b)
     schema = fresh_name("dts")
     execute(
-        mariadb_b,
+        site_b,
         f"CREATE DATABASE {schema}",
         f"CREATE TABLE {schema}.orders (id INT PRIMARY KEY, name VARCHAR(50))",
         f"INSERT INTO {schema}.orders VALUES (1, 'was here before'), (2, 'was here before')",
     )
-    return mariadb_b, schema
+    return site_b, schema
 
 
 class Stream:

@@ -175,16 +175,16 @@ def test_documents_follow_a_replica_that_takes_over(pair, elasticsearch, place):
     assert stored(place, file).generation == 3  # once
 
 
-def test_a_replica_that_lacks_what_was_applied_ends_the_run(pair, mariadb_b, place):
+def test_a_replica_that_lacks_what_was_applied_ends_the_run(pair, site_b, place):
     one, two, address = pair
     name = fresh_name("shop")
     table = f"{name}.t"
-    install_system_tables(mariadb_b)
-    execute(mariadb_b, f"CREATE DATABASE {name}", f"CREATE TABLE {table} (id INT PRIMARY KEY)")
+    install_system_tables(site_b)
+    execute(site_b, f"CREATE DATABASE {name}", f"CREATE TABLE {table} (id INT PRIMARY KEY)")
     execute(one, f"CREATE DATABASE {name}", f"CREATE TABLE {table} (id INT PRIMARY KEY)")
     caught_up(two, one)
     execute(two, "STOP SLAVE")
-    file = parse_channel(channel(address, one, mysql(mariadb_b), {"from": table}))
+    file = parse_channel(channel(address, one, mysql(site_b), {"from": table}))
     execute(one, f"INSERT INTO {table} VALUES (1), (2)")
     running = place.lead(file)
     running.applied(2)
@@ -194,24 +194,24 @@ def test_a_replica_that_lacks_what_was_applied_ends_the_run(pair, mariadb_b, pla
     assert isinstance(error, PositionLostError)
     assert "lacks GTIDs 1-211-" in str(error)
     assert "server 212 answers now" in str(error)
-    assert rows(mariadb_b, table) == ((1,), (2,))
+    assert rows(site_b, table) == ((1,), (2,))
     # No retry loop: one lost connection, then the end.
     assert running.figures.retries <= 3
     # Back at the first server nothing has moved.
     address.lead_to(one)
     execute(one, f"INSERT INTO {table} VALUES (3)")
     place.lead(file).applied(3)
-    assert rows(mariadb_b, table) == ((1,), (2,), (3,))
+    assert rows(site_b, table) == ((1,), (2,), (3,))
 
 
-def test_a_purged_binlog_ends_the_run(pair, mariadb_b, place):
+def test_a_purged_binlog_ends_the_run(pair, site_b, place):
     one, _, address = pair
     name = fresh_name("shop")
     table = f"{name}.t"
-    install_system_tables(mariadb_b)
-    execute(mariadb_b, f"CREATE DATABASE {name}", f"CREATE TABLE {table} (id INT PRIMARY KEY)")
+    install_system_tables(site_b)
+    execute(site_b, f"CREATE DATABASE {name}", f"CREATE TABLE {table} (id INT PRIMARY KEY)")
     execute(one, f"CREATE DATABASE {name}", f"CREATE TABLE {table} (id INT PRIMARY KEY)")
-    file = parse_channel(channel(address, one, mysql(mariadb_b), {"from": table}))
+    file = parse_channel(channel(address, one, mysql(site_b), {"from": table}))
     execute(one, f"INSERT INTO {table} VALUES (1)")
     running = place.lead(file)
     running.applied(1)
@@ -220,4 +220,4 @@ def test_a_purged_binlog_ends_the_run(pair, mariadb_b, place):
     error = place.lead(file).ends()
     assert isinstance(error, PositionLostError)
     assert "setl position reset" in error.hint
-    assert rows(mariadb_b, table) == ((1,),)
+    assert rows(site_b, table) == ((1,),)

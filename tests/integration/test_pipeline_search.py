@@ -26,18 +26,18 @@ DTS = Path(__file__).parents[1] / "unit" / "data" / "dts"
 
 
 @pytest.fixture
-def db(mariadb_a):
-    install_system_tables(mariadb_a)
+def db(site_a):
+    install_system_tables(site_a)
     name = fresh_name("shop")
     execute(
-        mariadb_a,
+        site_a,
         f"CREATE DATABASE {name} CHARACTER SET utf8mb4",
         f"CREATE TABLE {name}.orders (id BIGINT PRIMARY KEY, user_name VARCHAR(40) NULL,"
         " price DECIMAL(12,2) NULL, quantity INT NULL, status VARCHAR(10) NULL,"
         " created DATETIME(3) NULL)",
     )
     yield name
-    execute(mariadb_a, f"DROP DATABASE {name}")
+    execute(site_a, f"DROP DATABASE {name}")
 
 
 class Index:
@@ -69,7 +69,7 @@ def elasticsearch_target(server):
     return {"type": "elasticsearch", "hosts": [server.url]}
 
 
-def test_documents_follow_their_rows(mariadb_a, elasticsearch, db, place):
+def test_documents_follow_their_rows(site_a, elasticsearch, db, place):
     index = Index(elasticsearch, f"{db}-orders")
     mapping = {
         "from": f"{db}.orders",
@@ -77,9 +77,9 @@ def test_documents_follow_their_rows(mariadb_a, elasticsearch, db, place):
         "columns": {"buyer": "upper(user_name)", "total": "price * quantity"},
         "where": "status <> 'draft'",
     }
-    file = one_way(mariadb_a, elasticsearch_target(elasticsearch), [mapping])
+    file = one_way(site_a, elasticsearch_target(elasticsearch), [mapping])
     execute(
-        mariadb_a,
+        site_a,
         f"INSERT INTO {db}.orders VALUES (1, 'ann 🦊', 2.50, 4, 'new', '2026-01-02 03:04:05.678'),"
         " (2, 'bob', 1, 1, 'draft', NULL), (3, 'cy', NULL, 1, 'new', NULL), (4, 'di', 1, 1, 'new',"
         " NULL)",
@@ -99,7 +99,7 @@ def test_documents_follow_their_rows(mariadb_a, elasticsearch, db, place):
     assert index.document(4) is None
     assert index.document(40)["buyer"] == "DI"
     execute(
-        mariadb_a,
+        site_a,
         f"UPDATE {db}.orders SET status = 'draft' WHERE id = 1",
         f"UPDATE {db}.orders SET status = 'paid' WHERE id = 2",
         f"DELETE FROM {db}.orders WHERE id = 40",
@@ -111,14 +111,14 @@ def test_documents_follow_their_rows(mariadb_a, elasticsearch, db, place):
 
 
 def test_a_stretch_applied_again_from_its_beginning_changes_nothing(
-    mariadb_a, elasticsearch, db, place
+    site_a, elasticsearch, db, place
 ):
     index = Index(elasticsearch, f"{db}-again")
     mapping = {"from": f"{db}.orders", "to": f"{db}-again"}
-    file = one_way(mariadb_a, elasticsearch_target(elasticsearch), [mapping], batch_rows=1)
-    execute(mariadb_a, f"INSERT INTO {db}.orders (id, user_name) VALUES (1, 'old'), (2, 'gone')")
-    execute(mariadb_a, f"UPDATE {db}.orders SET user_name = 'new' WHERE id = 1")
-    execute(mariadb_a, f"DELETE FROM {db}.orders WHERE id = 2")
+    file = one_way(site_a, elasticsearch_target(elasticsearch), [mapping], batch_rows=1)
+    execute(site_a, f"INSERT INTO {db}.orders (id, user_name) VALUES (1, 'old'), (2, 'gone')")
+    execute(site_a, f"UPDATE {db}.orders SET user_name = 'new' WHERE id = 1")
+    execute(site_a, f"DELETE FROM {db}.orders WHERE id = 2")
     place.lead(file).applied(4)
     # Another pipeline from the same place is what a leader does that lost its checkpoint.
     again = file.model_copy(update={"channel": fresh_name("again")})
@@ -128,39 +128,39 @@ def test_a_stretch_applied_again_from_its_beginning_changes_nothing(
 
 
 def test_a_document_that_is_refused_stops_the_pipeline_and_names_it(
-    mariadb_a, elasticsearch, db, place
+    site_a, elasticsearch, db, place
 ):
     index = Index(elasticsearch, f"{db}-strict")
     fields = {"id": {"type": "long"}, "user_name": {"type": "integer"}}
     index.call("PUT", "", {"mappings": {"properties": fields}})
     mapping = {"from": f"{db}.orders", "to": f"{db}-strict", "include": ["id", "user_name"]}
-    file = one_way(mariadb_a, elasticsearch_target(elasticsearch), [mapping])
-    execute(mariadb_a, f"INSERT INTO {db}.orders (id, user_name) VALUES (7, 'no number')")
+    file = one_way(site_a, elasticsearch_target(elasticsearch), [mapping])
+    execute(site_a, f"INSERT INTO {db}.orders (id, user_name) VALUES (7, 'no number')")
     error = place.lead(file).ends()
     assert isinstance(error, DataError)
     assert "7" in str(error)
     assert f"{db}-strict" in str(error)
-    execute(mariadb_a, f"UPDATE {db}.orders SET user_name = '12' WHERE id = 7")
+    execute(site_a, f"UPDATE {db}.orders SET user_name = '12' WHERE id = 7")
     place.lead(file).applied(2)
     assert index.document(7)["user_name"] == "12"
 
 
 def test_an_expression_that_fails_on_a_value_is_an_error_with_a_name(
-    mariadb_a, elasticsearch, db, place
+    site_a, elasticsearch, db, place
 ):
     mapping = {"from": f"{db}.orders", "to": f"{db}-bad", "columns": {"x": "quantity / price"}}
-    file = one_way(mariadb_a, elasticsearch_target(elasticsearch), [mapping])
-    execute(mariadb_a, f"INSERT INTO {db}.orders (id, price, quantity) VALUES (1, 0, 1)")
+    file = one_way(site_a, elasticsearch_target(elasticsearch), [mapping])
+    execute(site_a, f"INSERT INTO {db}.orders (id, price, quantity) VALUES (1, 0, 1)")
     error = place.lead(file).ends()
     assert isinstance(error, DataError)
     assert "DIVIDE_BY_ZERO" in str(error)
 
 
-def test_records_of_a_dts_subscription_reach_mysql(kafka, mariadb_b, place):
-    install_system_tables(mariadb_b)
+def test_records_of_a_dts_subscription_reach_mysql(kafka, site_b, place):
+    install_system_tables(site_b)
     db, topic = fresh_name("dts"), fresh_name("topic")
     execute(
-        mariadb_b,
+        site_b,
         f"CREATE DATABASE {db} CHARACTER SET utf8mb4",
         f"CREATE TABLE {db}.orders (id BIGINT PRIMARY KEY, user_id INT, sku VARCHAR(40),"
         " amount DECIMAL(12,2), created DATETIME(6), paid TIMESTAMP(6) NULL, memo TEXT,"
@@ -183,7 +183,7 @@ def test_records_of_a_dts_subscription_reach_mysql(kafka, mariadb_b, place):
                 {
                     "name": "p",
                     "source": source,
-                    "target": mysql(mariadb_b),
+                    "target": mysql(site_b),
                     "tables": [{"from": "shop.orders", "to": f"{db}.orders"}],
                 }
             ],
@@ -191,7 +191,7 @@ def test_records_of_a_dts_subscription_reach_mysql(kafka, mariadb_b, place):
     )
     expected, changes = replayed(json.loads((DTS / "orders.json").read_text()), own_mark=11)
     place.lead(file).applied(changes)
-    found = {row[0]: row for row in rows(mariadb_b, f"{db}.orders")}
+    found = {row[0]: row for row in rows(site_b, f"{db}.orders")}
     assert sorted(found) == sorted(expected)
     for ident, row in expected.items():
         assert found[ident][2] == row["sku"]
@@ -199,7 +199,7 @@ def test_records_of_a_dts_subscription_reach_mysql(kafka, mariadb_b, place):
         assert found[ident][6] == row["memo"]
         assert found[ident][8] == row["kind"]
         assert found[ident][9] == row["rate"]
-    execute(mariadb_b, f"DROP DATABASE {db}")
+    execute(site_b, f"DROP DATABASE {db}")
 
 
 def records(path):

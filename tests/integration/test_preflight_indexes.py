@@ -48,10 +48,10 @@ class Check:
 
 
 @pytest.fixture
-def check(mariadb_a, elasticsearch):
-    made = Check(mariadb_a, elasticsearch.url)
+def check(site_a, elasticsearch):
+    made = Check(site_a, elasticsearch.url)
     yield made
-    execute(mariadb_a, f"DROP DATABASE {made.db}")
+    execute(site_a, f"DROP DATABASE {made.db}")
     made.client.close()
 
 
@@ -242,24 +242,24 @@ def cluster():
     server.server_close()
 
 
-def test_an_account_that_may_not_look_at_index_templates(mariadb_a, cluster):
+def test_an_account_that_may_not_look_at_index_templates(site_a, cluster):
     url, answers = cluster
-    made = Check(mariadb_a, url)
+    made = Check(site_a, url)
     error = {"error": {"type": "security_exception", "reason": "no"}, "status": 403}
     answers[f"/_index_template/_simulate_index/{made.index}"] = 403, error
     (finding,) = made.findings()
     assert finding.what.endswith(
         "(whether an index template applies cannot be seen by this account)"
     )
-    execute(mariadb_a, f"DROP DATABASE {made.db}")
+    execute(site_a, f"DROP DATABASE {made.db}")
 
 
 @pytest.mark.parametrize(
     "settings", [{"mapping": {"source": {"mode": "synthetic"}}}, {"mapping": {}}]
 )
-def test_documents_that_are_made_up_from_fields(mariadb_a, cluster, settings):
+def test_documents_that_are_made_up_from_fields(site_a, cluster, settings):
     url, answers = cluster
-    made = Check(mariadb_a, url)
+    made = Check(site_a, url)
     mappings = {"properties": {}} | (
         {} if settings["mapping"] else {"_source": {"mode": "synthetic"}}
     )
@@ -269,7 +269,7 @@ def test_documents_that_are_made_up_from_fields(mariadb_a, cluster, settings):
     ((level, what),) = made.faults()
     assert level == "warning"
     assert "synthetic _source" in what
-    execute(mariadb_a, f"DROP DATABASE {made.db}")
+    execute(site_a, f"DROP DATABASE {made.db}")
 
 
 @pytest.mark.parametrize(

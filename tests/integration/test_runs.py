@@ -63,13 +63,13 @@ def single(entries):
 
 
 @pytest.fixture
-def schema(mariadb_a):
+def schema(site_a):
     name = fresh_name("runs")
-    execute(mariadb_a, f"CREATE DATABASE {name}")
+    execute(site_a, f"CREATE DATABASE {name}")
     for table in ("t", "u"):
-        execute(mariadb_a, f"CREATE TABLE {name}.{table} (id INT PRIMARY KEY, n INT, v TEXT)")
+        execute(site_a, f"CREATE TABLE {name}.{table} (id INT PRIMARY KEY, n INT, v TEXT)")
     yield name
-    execute(mariadb_a, f"DROP DATABASE {name}")
+    execute(site_a, f"DROP DATABASE {name}")
 
 
 def write(server, schema, statements=600, seed=3):
@@ -89,26 +89,26 @@ def write(server, schema, statements=600, seed=3):
 
 
 @pytest.mark.parametrize("limits", [{"run_events": 1000}, {"run_events": 7}, {"run_bytes": 2000}])
-def test_a_stream_of_runs_has_the_records_of_the_stream(mariadb_a, schema, limits):
-    place = start_of(mariadb_a)
-    write(mariadb_a, schema)
-    write(mariadb_a, schema, statements=0)
-    end = start_of(mariadb_a)
-    alone = read_from(mariadb_a, place, end)
-    joined = read_from(mariadb_a, place, end, **{"run_events": 1000, **limits})
+def test_a_stream_of_runs_has_the_records_of_the_stream(site_a, schema, limits):
+    place = start_of(site_a)
+    write(site_a, schema)
+    write(site_a, schema, statements=0)
+    end = start_of(site_a)
+    alone = read_from(site_a, place, end)
+    joined = read_from(site_a, place, end, **{"run_events": 1000, **limits})
     assert single(joined) == single(alone)
     count = sum(e.kind is EntryKind.ROWS for e in joined)
     assert count < sum(e.kind is EntryKind.ROWS for e in alone) / 2
 
 
-def test_a_checkpoint_at_any_place_inside_a_run_leaves_exactly_the_rest(mariadb_a, schema):
-    place = start_of(mariadb_a)
-    write(mariadb_a, schema, statements=150)
-    end = start_of(mariadb_a)
-    alone = read_from(mariadb_a, place, end)
+def test_a_checkpoint_at_any_place_inside_a_run_leaves_exactly_the_rest(site_a, schema):
+    place = start_of(site_a)
+    write(site_a, schema, statements=150)
+    end = start_of(site_a)
+    alone = read_from(site_a, place, end)
     wanted = [e for e in single(alone) if e.kind is EntryKind.ROWS and e.table == "t"]
     for run_events in (4, 1000):
-        entries = read_from(mariadb_a, place, end, run_events=run_events)
+        entries = read_from(site_a, place, end, run_events=run_events)
         for entry in (e for e in alone if e.kind is EntryKind.ROWS):
             checkpoint = Checkpoint(place, applied=entry.position)
             extractor = Extractor(Tables(), MarkIdentity(7), CODEC)

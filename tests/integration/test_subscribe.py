@@ -215,6 +215,7 @@ class Foreign:
         self.shared = shared
         self.client = client
         self.offsets = []
+        self.committed = 0
         self.has_it = threading.Event()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._work, daemon=True)
@@ -255,6 +256,7 @@ class Foreign:
                         self.offsets.append(record_.offset)
                     place = OffsetAndMetadata(record_.offset + 1, "", -1)
                     consumer.commit({shared.partition: place})
+                    self.committed = place.offset
         finally:
             consumer.close(autocommit=False)
 
@@ -331,8 +333,9 @@ def test_a_second_member_reads_nothing_until_the_first_has_gone(shared):
         assert first.has_it.wait(20)
         for _ in range(5):
             shared.write()
-        eventually(lambda: first.offsets == shared.rows, 20)
-    committed = shared.rows[-1] + 2
+        committed = shared.rows[-1] + 2  # behind the end of the transaction
+        eventually(lambda: first.committed == committed, 20)
+        assert first.offsets == shared.rows
     shared.write()
     with Running(shared) as running:
         eventually(lambda: running.work.offsets, 20)

@@ -115,8 +115,8 @@ class Pair:
 
 
 @pytest.fixture
-def pair(mariadb_a, mariadb_b, spark):
-    pair = Pair(mariadb_a, mariadb_b, spark)
+def pair(site_a, site_b, spark):
+    pair = Pair(site_a, site_b, spark)
     yield pair
     pair.both(f"DROP DATABASE {pair.schema}")
     pair.source.close()

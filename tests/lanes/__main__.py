@@ -57,9 +57,14 @@ def main(arguments: Sequence[str]) -> int:
         print("test: the slowest, with what was set up for them", *lines, sep="\n")
     if total.failures:
         print("test: failed", *(f"  {name}" for name in total.failures), sep="\n")
-    bad = [job.name for job in jobs if not job.good]
+    bad = [job for job in jobs if job.status is not None and not job.good]
+    for job in bad:
+        if not job.results.failures:
+            total.counts["error"] += 1  # also for whoever reads the last line alone
     if bad:
-        print(f"test: not good: {', '.join(bad)}; logs and data are in {folder}")
+        print(
+            f"test: not good: {', '.join(job.name for job in bad)}; logs and data are in {folder}"
+        )
     else:
         shutil.rmtree(folder, ignore_errors=True)
     if not status:

@@ -6,7 +6,7 @@ import pytest
 
 from setl_drills.catalogue import CATALOGUE
 from setl_drills.world import SITES
-from tests.families import MIXED, ONCE, Pair, pairs_of, suits
+from tests.families import BETWEEN, MIXED, ONCE, Pair, pairs_of, suits
 from tests.lanes.plan import LANES, lane_of
 
 ROOT = Path(__file__).parents[3]
@@ -34,6 +34,12 @@ def test_every_drill_has_a_lane_that_looks_for_it(sites):
     assert all(lane_of(path, drill=name, sites=sites) in looks_into(path) for name in CATALOGUE)
 
 
+def test_each_pair_is_of_two_known_families():
+    known = {"mariadb", "mysql"}
+    assert all({pair.a, pair.b} <= known for pair in Pair if pair is not Pair.GIVEN)
+    assert len({(pair.a, pair.b) for pair in Pair}) == len(Pair)
+
+
 def test_a_lane_uses_one_family_of_servers_as_long_as_a_test_is_not_about_two():
     path = "tests/integration/test_pipeline_mysql.py"
     assert len({lane_of(path, pair) for pair in (Pair.MARIADB, Pair.MYSQL)}) == 2
@@ -56,3 +62,4 @@ def test_what_talks_to_a_database_runs_on_both_families_unless_it_is_said_why_no
 def test_a_test_about_one_family_runs_where_both_servers_are_of_it():
     assert [pair for pair in Pair if suits(pair, ["mysql"])] == [Pair.MYSQL, Pair.GIVEN]
     assert all(suits(pair, []) for pair in Pair)
+    assert [pair for pair in Pair if not suits(pair, [], one=True)] == list(BETWEEN)
