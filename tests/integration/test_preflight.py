@@ -719,15 +719,14 @@ def test_versioned_tables_are_refused(scene):
     assert "system-versioned" in fault.what
 
 
-@pytest.mark.parametrize("engine", ["MyISAM", "MEMORY"])
-def test_tables_without_transactions_are_refused_where_both_sites_write(scene, engine):
-    scene.run("target", f"ALTER TABLE SCHEMA.orders ENGINE = {engine}")
+def test_tables_without_transactions_are_refused_where_both_sites_write(scene):
+    scene.run("target", "ALTER TABLE SCHEMA.orders ENGINE = MyISAM")
     one_way = only(scene.faults())
     pipelines = scene.channel(target=scene.end("target")).pipelines
     findings = check_pipeline(pipelines[0], two_way=True)
     two_way = only(f for f in findings if f.level != "ok" and "engine" in f.what)
     assert (one_way.level, two_way.level) == ("warning", "error")
-    assert engine in one_way.what
+    assert "MyISAM" in one_way.what
     assert "back and forth" in two_way.what
     scene.mend("target", two_way)
     assert scene.faults() == []

@@ -2,51 +2,43 @@
 
 Such a table keeps what a row was before as rows beside it, and the binlog has these as inserts
 like any other. Nothing in a TABLE_MAP event says that a table is versioned. But each row of today
-ends its period at the largest time (or transaction id) there is, and a primary key has the
-period's end as its last column; every statement's first event has a row of today in one of its
-images. Source: https://mariadb.com/kb/en/system-versioned-tables/.
+ends its period at the largest time there is, and a primary key has the period's end as its last
+column; every statement's first event has a row of today in one of its images. Where periods count
+transactions, MariaDB logs statements, which are refused anyway.
+Source: https://mariadb.com/kb/en/system-versioned-tables/.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Sequence
 from typing import Final
 
 from setl.codec.binlog.row_schema import TableDetail
 from setl.codec.binlog.table_map import ColumnType
 from setl.errors import ConfigurationError
-from setl.model.change import DecodedRows, Value
-from setl.model.schema import Kind
+from setl.model.change import DecodedRows
 
-_NEVER: Final[dict[Kind, frozenset[Value]]] = {
-    # The largest TIMESTAMP(6), to and from MariaDB 11.5.
-    Kind.TIMESTAMP: frozenset({"2038-01-19 03:14:07.999999", "2106-02-07 06:28:15.999999"}),
-    Kind.INTEGER: frozenset({2**64 - 1}),
-}
-
-PeriodEnds = tuple[tuple[int, Collection[Value]], ...]
-"""Indexes of columns that may be the end of a period, and the values that mean "not yet"."""
+# The largest TIMESTAMP(6), before MariaDB 11.5 and from there on.
+_NEVER: Final = ("2038-01-19 03:14:07.999999", "2106-02-07 06:28:15.999999")
+_DIGITS: Final = 6
 
 
-def period_ends(table: TableDetail) -> PeriodEnds:
-    """The columns of a MariaDB table that may end a period; none for nearly all tables."""
-    candidates: dict[Kind, list[int]] = {Kind.TIMESTAMP: [], Kind.INTEGER: []}
-    for i, (wire, detail) in enumerate(zip(table.columns, table.details, strict=True)):
-        may_be_null = table.nullable >> i & 1
-        if wire.type == ColumnType.TIMESTAMP2 and wire.length == 6 and not may_be_null:
-            candidates[Kind.TIMESTAMP].append(i)
-        elif wire.type == ColumnType.LONGLONG and detail.column.unsigned and not may_be_null:
-            candidates[Kind.INTEGER].append(i)
-    last = table.schema.key[-1:]
-    return tuple(
-        (i, _NEVER[kind])
-        for kind, found in candidates.items()
-        if len(found) > 1
-        for i in (found if not last else last if last[0] in found else ())
+def period_ends(table: TableDetail) -> tuple[int, ...]:
+    """Indexes of columns of a MariaDB table that may end a period; none for nearly all tables."""
+    found = tuple(
+        i
+        for i, wire in enumerate(table.columns)
+        if wire.type == ColumnType.TIMESTAMP2
+        and wire.length == _DIGITS
+        and not table.nullable >> i & 1
     )
+    if len(found) < 2:  # a period has a beginning, too
+        return ()
+    last = table.schema.key[-1:]
+    return found if not last else last if last[0] in found else ()
 
 
-def refuse_versioned(rows: DecodedRows, ends: PeriodEnds) -> None:
+def refuse_versioned(rows: DecodedRows, ends: Sequence[int]) -> None:
     """See that rows are not those of a versioned table.
 
     Raises:
@@ -54,7 +46,7 @@ def refuse_versioned(rows: DecodedRows, ends: PeriodEnds) -> None:
     """
     for pair in rows.images:
         for image in pair:
-            if image is not None and any(image[i] in never for i, never in ends):
+            if image is not None and any(image[i] in _NEVER for i in ends):
                 raise ConfigurationError(
                     "the table is system-versioned: the binlog has rows of its history among the "
                     "others, and setl does not tell them apart",

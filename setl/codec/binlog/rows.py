@@ -22,7 +22,7 @@ from setl.codec.binlog.event import (
 )
 from setl.codec.binlog.inflation import inflated_rows
 from setl.codec.binlog.partial_update import partial_images
-from setl.codec.binlog.period import PeriodEnds, period_ends, refuse_versioned
+from setl.codec.binlog.period import period_ends, refuse_versioned
 from setl.codec.binlog.row_scanner import TableRows, TableScanner
 from setl.codec.binlog.row_schema import CHECK_BINLOG, damaged_description, described_table
 from setl.codec.binlog.runs import records_of, tells_its_place
@@ -44,7 +44,7 @@ class _Decoder(NamedTuple):
     readers: tuple[Reader, ...]
     json: tuple[tuple[int, Reader], ...]  # JSON columns, and readers that leave values as they are
     rows: TableRows | None  # None where each value is to be read by its reader
-    ends: PeriodEnds = ()  # columns that say whether the table is versioned
+    ends: tuple[int, ...] = ()  # columns that say whether the table is versioned
 
 
 class BinlogRowCodec:
