@@ -11,7 +11,7 @@ import pytest
 from elasticsearch import Elasticsearch
 from kafka import KafkaProducer
 
-from setl.config.preflight.check import check_channel, check_pipeline
+from setl.config.preflight.check import check_channel
 from setl.config.reading import parse_channel
 from setl.elastic.system_indexes import DEAD_LETTERS
 from setl.errors import ConfigurationError
@@ -717,16 +717,3 @@ def test_versioned_tables_are_refused(scene):
     assert fault.level == "error"
     assert fault.where.endswith(f"{scene.schema}.prices")
     assert "system-versioned" in fault.what
-
-
-def test_tables_without_transactions_are_refused_where_both_sites_write(scene):
-    scene.run("target", "ALTER TABLE SCHEMA.orders ENGINE = MyISAM")
-    one_way = only(scene.faults())
-    pipelines = scene.channel(target=scene.end("target")).pipelines
-    findings = check_pipeline(pipelines[0], two_way=True)
-    two_way = only(f for f in findings if f.level != "ok" and "engine" in f.what)
-    assert (one_way.level, two_way.level) == ("warning", "error")
-    assert "MyISAM" in one_way.what
-    assert "back and forth" in two_way.what
-    scene.mend("target", two_way)
-    assert scene.faults() == []

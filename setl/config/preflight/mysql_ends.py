@@ -91,7 +91,7 @@ def check_mysql_target(
         names = (entry.pattern.exact for entry in Router(pipeline).entries)
         routes = (route for name in names if name for route in Router(pipeline).route(*name))
         exact = [route.target for route in routes]
-    TargetTables(source, server, report, two_way).check(tables, exact)
+    TargetTables(source, server, report).check(tables, exact)
 
 
 def _check_writable(server: Server, report: Report) -> None:

@@ -9,7 +9,7 @@ from setl.config.preflight.finding import Report
 from setl.config.preflight.foreign_keys import check_cascades
 from setl.config.preflight.privileges import MissingPrivileges, denied
 from setl.config.preflight.server import Outcome, Server
-from setl.config.preflight.table_kinds import report_versioned, versioned_tables
+from setl.config.preflight.versioned_tables import report_versioned, versioned_tables
 from setl.config.routing import Route, RoutedTable, Router, passing_columns
 from setl.errors import SetlError
 from setl.model.schema import Column, RowSchema

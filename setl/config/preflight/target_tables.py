@@ -11,7 +11,6 @@ from setl.config.preflight.privileges import MissingPrivileges, denied
 from setl.config.preflight.server import Outcome, Server
 from setl.config.preflight.source_tables import SourceTable, source_key
 from setl.config.preflight.table_facts import ColumnFacts, TableText, read_columns
-from setl.config.preflight.table_kinds import check_engine
 from setl.config.routing import Route, passing_columns
 from setl.model.schema import RowSchema
 from setl.mysql.catalog import read_table
@@ -36,13 +35,11 @@ class TargetTables:
         source: the source server, None if it cannot be asked.
         target: the target server.
         report: where findings go.
-        two_way: whether the target is also a source of the channel.
     """
 
     source: Server | None
     target: Server
     report: Report
-    two_way: bool = False
     _lacking: MissingPrivileges = field(init=False)
 
     def __post_init__(self) -> None:
@@ -76,7 +73,6 @@ class TargetTables:
         if described is None:
             self._report_missing(schema, table, flows, place)
             return
-        check_engine(self.target, schema, table, place, two_way=self.two_way)
         column = described.columns[0].name
         self._lacking.add(schema, table, denied(self.target, schema, table, WRITING, column))
         facts = read_columns(self.target, schema, table)
