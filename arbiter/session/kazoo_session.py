@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from kazoo.client import KazooClient
 from kazoo.exceptions import KazooException
@@ -246,7 +246,7 @@ class KazooSession:
         """See `arbiter.znodes.Znodes.delete_all`."""
 
         def commit(client: KazooClient) -> AsyncResult[Any]:
-            together: Any = client.transaction()
+            together = cast("Any", client).transaction()
             for path, version in expected:
                 together.delete(path, version)
             return together.commit_async()
