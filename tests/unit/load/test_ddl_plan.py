@@ -311,3 +311,13 @@ def test_rows_of_shadows_go_nowhere_unless_they_are_named():
 )
 def test_other_statements_are_not_about_tables(text):
     assert parse_table_ddl(text, "shop") is None
+
+
+def test_tables_that_are_left_out_of_the_mapping():
+    some = router({"from": "shop.*", "except": ["shop.copy_*"]})
+    assert statements("ALTER TABLE copy_t ADD c INT", some) == []
+    assert statements("CREATE TABLE copy_t (a INT)", some) == []
+    assert statements("RENAME TABLE copy_t TO copy_u", some) == []
+    for text in ("RENAME TABLE copy_t TO t", "RENAME TABLE t TO copy_t"):
+        with pytest.raises(FatalError):
+            plan(text, some)
