@@ -70,7 +70,7 @@ class _Commands(ExtensibleGroup):
 )
 @click.version_option(__version__, prog_name="setl")
 def cli() -> None:
-    """Keep databases in step. A PIPELINE is channel/pipeline, or one name if that is enough."""
+    """Keep databases in step. A PIPELINE is channel/pipeline, or one if clear."""
 
 
 for _commands in _SECTIONS.values():
