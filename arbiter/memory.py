@@ -136,6 +136,19 @@ class MemoryCluster:
         self._zxid += 1
         del self._znodes[path]
 
+    def delete_all(self, expected: Sequence[tuple[str, int]]) -> None:
+        """Delete all or none; see `arbiter.znodes.Znodes.delete_all`."""
+        gone = {path for path, _ in expected}
+        for path, version in expected:
+            found = self._znodes.get(path)
+            if found is None or found.version != version:
+                raise Changed(path)
+            if any(f"{path}/{name}" not in gone for name in self.children(path)):
+                raise Changed(path)
+        self._zxid += 1
+        for path in gone:
+            del self._znodes[path]
+
     def remove(self, path: str) -> None:
         """Delete a znode whatever its version, as an operator's own client can."""
         with self.lock:
@@ -287,6 +300,10 @@ class MemoryLink:
     def delete(self, path: str, version: int, *, session: int = 0) -> None:
         """See `arbiter.znodes.Znodes.delete`."""
         self._change(lambda: self._cluster.delete(path, version), session)
+
+    def delete_all(self, expected: Sequence[tuple[str, int]]) -> None:
+        """See `arbiter.znodes.Znodes.delete_all`."""
+        self._change(lambda: self._cluster.delete_all(expected), 0)
 
     def close(self) -> None:
         """See `arbiter.znodes.Znodes.close`."""

@@ -121,6 +121,19 @@ class Arbiter(Protocol):
         """Change a channel's state if nobody changed it since it was read; else Conflict."""
         ...
 
+    def remove_channel(self, channel: Channel) -> None:
+        """Remove a stopped channel with all that is kept of its pipelines, in one step.
+
+        Epochs of a later channel of its name are higher all the same: they come from the order
+        of creation in the whole cluster.
+
+        Raises:
+            Invalid: it is not stopped.
+            Conflict: somebody leads a pipeline of it, or changed it since it was read; nothing
+                was removed.
+        """
+        ...
+
     def campaign(self, pipeline: PipelineId, nid: str) -> Mainstem:
         """Try to become active. Returns the mainstem as it is afterwards, mine or another's.
 

@@ -77,6 +77,13 @@ class Tree:
         found = self.znodes.read_all([f"{folder}/{name}" for name in names])
         return [(n, z) for n, z in zip(names, found, strict=True) if z is not None]
 
+    def read_below(self, path: str) -> list[tuple[str, Znode]]:
+        """All znodes below a path with their whole paths, the deepest first."""
+        found: list[tuple[str, Znode]] = []
+        for name, znode in self.read_folder(path):
+            found += [*self.read_below(f"{path}/{name}"), (f"{path}/{name}", znode)]
+        return found
+
     def _make_folders(self, pipeline: PipelineId, folder: str) -> None:
         try:
             for path in dict.fromkeys((self.paths.pipeline(pipeline), folder)):

@@ -175,6 +175,29 @@ class TreeArbiter:
             raise NotFound(f"there is no channel {channel.name!r}") from None
         return read_channel(channel.name, data, revision)
 
+    def remove_channel(self, channel: Channel) -> None:
+        """See `arbiter.port.Arbiter.remove_channel`."""
+        if channel.state is not ChannelState.STOP:
+            raise Invalid(f"the channel {channel.name!r} is not stopped")
+        path = self._paths.channel(channel.name)
+        for _ in range(ATTEMPTS):
+            found = self._tree.read_below(path)
+            for name, znode in found:
+                if znode.owner:
+                    pipeline = name.removeprefix(f"{path}/").partition("/")[0]
+                    raise Conflict(f"somebody leads {channel.name}/{pipeline}")
+            below = [(name, znode.version) for name, znode in found]
+            try:
+                # The folders below may have got something new meanwhile, which a look shows.
+                self._znodes.delete_all([*below, (path, channel.revision)])
+            except Changed:
+                now = self._znodes.read(path)
+                if now is None or now.version != channel.revision:
+                    break
+                continue
+            return
+        raise Conflict(f"the channel {channel.name!r} was changed meanwhile")
+
     # -- mainstems ------------------------------------------------------------------------
 
     def campaign(self, pipeline: PipelineId, nid: str) -> Mainstem:

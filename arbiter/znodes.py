@@ -132,6 +132,14 @@ class Znodes(Protocol):
         """Delete a znode if its version is still `version`; raises Changed or Missing."""
         ...
 
+    def delete_all(self, expected: Sequence[tuple[str, int]]) -> None:
+        """Delete znodes in this order if each still has its version: all of them, or none.
+
+        Raises:
+            Changed: one has another version, is gone, or has znodes below it by then.
+        """
+        ...
+
     def close(self) -> None:
         """End the session at once. Does nothing if there is none; never raises."""
         ...

@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import Any, TypeVar, cast
 
 from kazoo.client import KazooClient
 from kazoo.exceptions import KazooException
@@ -23,7 +23,7 @@ from arbiter.session.kazoo_link import LinkHandler
 from arbiter.session.keeper import Keeper
 from arbiter.session.lifeline import Lifeline
 from arbiter.session.watching import Fired, TreeWatch
-from arbiter.znodes import Exists, Missing, Znode
+from arbiter.znodes import Changed, Exists, Missing, Znode
 
 _log = logging.getLogger(__name__)
 
@@ -241,6 +241,21 @@ class KazooSession:
     def delete(self, path: str, version: int, *, session: int = 0) -> None:
         """See `arbiter.znodes.Znodes.delete`."""
         self._ask(path, lambda client: client.delete_async(path, version), session=session)
+
+    def delete_all(self, expected: Sequence[tuple[str, int]]) -> None:
+        """See `arbiter.znodes.Znodes.delete_all`."""
+
+        def commit(client: KazooClient) -> AsyncResult[Any]:
+            together = cast("Any", client).transaction()
+            for path, version in expected:
+                together.delete(path, version)
+            return together.commit_async()
+
+        answers = self._ask(self._root, commit)
+        refused = [a for a in answers if isinstance(a, Exception)]
+        if refused:
+            # Those that are right by themselves are answered with "rolled back".
+            raise Changed(", ".join(dict.fromkeys(type(r).__name__ for r in refused)))
 
     # -- for the keeper and its watches -----------------------------------------------------
 

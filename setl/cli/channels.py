@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.markup import escape
 
+from arbiter.port import ArbiterError
 from arbiter.values import ChannelState
 from setl.cli.cluster import AnswerNo, cluster_options, joined, output_option
 from setl.cli.output import console, print_rows
@@ -62,8 +63,7 @@ def check(  # noqa: PLR0917 - click passes options by name
         for problem in definition_warnings(definition)
     ]
     if not offline and option_is_given("zookeeper"):
-        with joined(zookeeper, root) as arbiter:
-            findings += ring_findings(arbiter, definition)
+        findings += _rings_of_cluster(definition, zookeeper, root)
     if not offline:
         findings += check_channel(channel, expressions=_route_check(), probe=probe)
     if output != "table":
@@ -82,6 +82,19 @@ def check(  # noqa: PLR0917 - click passes options by name
         _print_findings(findings, offline=offline, name=channel.channel)
     if any(f.level == "error" for f in findings):
         sys.exit(1)
+
+
+def _rings_of_cluster(definition: Mapping[str, Any], zookeeper: str, root: str) -> list[Finding]:
+    """`ring_findings`; a cluster that does not answer is one more thing to mend."""
+    try:
+        with joined(zookeeper, root) as arbiter:
+            return ring_findings(arbiter, definition)
+    except ArbiterError as error:
+        fix = (
+            "Check `--zookeeper` and SETL_ZOOKEEPER; whether changes would go round with other"
+            " channels was not looked at"
+        )
+        return [Finding("error", f"no answer: {error}", f"ZooKeeper {zookeeper}", (fix,))]
 
 
 def _route_check() -> Callable[[Route, RowSchema], Sequence[Column]]:

@@ -23,6 +23,7 @@ from setl.cli.handing_over import failover, switchover
 from setl.cli.peeking import peek
 from setl.cli.plugins import ExtensibleGroup
 from setl.cli.positions import position
+from setl.cli.removing import remove
 from setl.cli.run_node import node
 from setl.cli.run_relay import relay
 from setl.cli.signals import signal
@@ -40,7 +41,7 @@ _EXIT_INTERRUPTED = 130
 _SECTIONS: dict[str, tuple[click.Command, ...]] = {
     "Run": (node, relay, check, apply, epoch),
     "Look": (list_, topology, status, history, peek, verify, conflicts),
-    "Channels": (start, pause, resume, stop),
+    "Channels": (start, pause, resume, stop, remove),
     "Pipelines": (switchover, failover, signal, position, deadletter),
 }
 
@@ -69,7 +70,7 @@ class _Commands(ExtensibleGroup):
 )
 @click.version_option(__version__, prog_name="setl")
 def cli() -> None:
-    """Keep databases in step. A PIPELINE is channel/pipeline, or one name if that is enough."""
+    """Keep databases in step. A PIPELINE is channel/pipeline, or one if clear."""
 
 
 for _commands in _SECTIONS.values():

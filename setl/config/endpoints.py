@@ -13,7 +13,7 @@ from setl.config.mapping_rules import Raw
 from setl.config.problems import Path
 from setl.config.start_place import Word, start_error, start_kind
 from setl.config.strict_model import StrictModel
-from setl.config.wording_of_fields import CREDENTIAL, SSL_CA, USER
+from setl.config.wording_of_fields import CREDENTIAL, MYSQL_SSL_CA, USER
 
 
 class BinlogStart(StrictModel):
@@ -51,7 +51,7 @@ class MysqlSource(StrictModel):
     port: Port = Field(default=3306, description="TCP port.")
     user: Text = Field(description=USER)
     password: str = Field(default="", repr=False, description=CREDENTIAL)
-    ssl_ca: str = Field(default="", description=SSL_CA)
+    ssl_ca: str = Field(default="", description=MYSQL_SSL_CA)
     server_id: int | None = Field(
         default=None,
         ge=1,
@@ -81,7 +81,7 @@ class MysqlTarget(StrictModel):
     port: Port = Field(default=3306, description="TCP port.")
     user: Text = Field(description=USER)
     password: str = Field(default="", repr=False, description=CREDENTIAL)
-    ssl_ca: str = Field(default="", description=SSL_CA)
+    ssl_ca: str = Field(default="", description=MYSQL_SSL_CA)
     fence_timeout: Seconds = Field(
         default=5.0,
         description="Seconds a former leader's open transaction may hold a take-over up before"

@@ -12,7 +12,7 @@ from setl.config.mapping_rules import Raw, part
 from setl.config.problems import Path
 from setl.config.start_place import Word, start_error, start_kind
 from setl.config.strict_model import StrictModel
-from setl.config.wording_of_fields import CREDENTIAL, SSL_CA, USER
+from setl.config.wording_of_fields import CREDENTIAL, KAFKA_SSL_CA, USER
 
 OWN_KAFKA_SETTINGS = frozenset({
     "auto_offset_reset", "bootstrap_servers", "enable_auto_commit", "group_id",
@@ -66,7 +66,7 @@ class Database(StrictModel):
     port: Port = Field(default=3306, description="TCP port.")
     user: Text = Field(description=USER)
     password: str = Field(default="", repr=False, description=CREDENTIAL)
-    ssl_ca: str = Field(default="", description=SSL_CA)
+    ssl_ca: str = Field(default="", description=KAFKA_SSL_CA)
 
 
 class DtsSource(StrictModel):
@@ -98,7 +98,7 @@ class DtsSource(StrictModel):
     )
     password: str = Field(default="", repr=False, description=CREDENTIAL)
     mechanism: Mechanism = Field(default="PLAIN", description=_MECHANISM)
-    ssl_ca: str = Field(default="", description=SSL_CA)
+    ssl_ca: str = Field(default="", description=KAFKA_SSL_CA)
     logical_names: bool = Field(
         default=True,
         description="Whether records of DRDS and PolarDB-X count as rows of their logical table,"
@@ -175,7 +175,7 @@ class DtsTarget(StrictModel):
     user: str = Field(default="", description=USER)
     password: str = Field(default="", repr=False, description=CREDENTIAL)
     mechanism: Mechanism = Field(default="PLAIN", description=_MECHANISM)
-    ssl_ca: str = Field(default="", description=SSL_CA)
+    ssl_ca: str = Field(default="", description=KAFKA_SSL_CA)
     kafka: dict[str, KafkaSetting] = Field(
         default_factory=dict[str, KafkaSetting],
         repr=False,

@@ -18,7 +18,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from setl.config.shadow_tables import possible_shadows
 
 SYSTEM_SCHEMAS = frozenset({"information_schema", "mysql", "performance_schema", "retl", "sys"})
 """Schemas that are never replicated: the server's own, and setl's."""
@@ -81,10 +83,17 @@ class NamePattern:
 
 @dataclass(frozen=True, slots=True)
 class TablePattern:
-    """A `from`: which schemas and which of their tables."""
+    """A `from`: which schemas and which of their tables.
+
+    Attributes:
+        schema: which schemas.
+        table: which of their tables.
+        besides: the tables it leaves out; two patterns that differ only here are equal.
+    """
 
     schema: NamePattern
     table: NamePattern
+    besides: tuple[TablePattern, ...] = field(default=(), compare=False)
 
     @property
     def wildcards(self) -> int:
@@ -97,10 +106,17 @@ class TablePattern:
         schema, table = self.schema.literal, self.table.literal
         return None if schema is None or table is None else (schema, table)
 
+    def leaves_out(self, schema: str, table: str) -> bool:
+        """Whether a table, or the one whose online schema change it belongs to, is left out."""
+        if not self.besides:
+            return False
+        names = (table, *(shadow.table for shadow in possible_shadows(table)))
+        return any(p.match(schema, name) is not None for p in self.besides for name in names)
+
     def match(self, schema: str, table: str) -> tuple[str, ...] | None:
         """What each wildcard stands for, None if it does not match; see `is_system`."""
         in_schema = self.schema.match(schema)
-        if in_schema is None:
+        if in_schema is None or self.leaves_out(schema, table):
             return None
         in_table = self.table.match(table)
         return None if in_table is None else in_schema + in_table

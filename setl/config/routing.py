@@ -221,7 +221,9 @@ class Router:
             first = next((e for e in self._wildcards if e.pattern.match(schema, table)), None)
             if first is None:
                 return
-            entries = [e for e in self._wildcards if e.pattern == first.pattern]
+            alike = (e for e in self._wildcards if e.pattern == first.pattern)
+            # Of one `from` each entry leaves its own tables out.
+            entries = [e for e in alike if not e.pattern.leaves_out(schema, table)]
             carried = first.pattern.match(schema, table)
         for entry in entries:
             template = entry.id.of_table(schema, table) if entry.id else None
@@ -262,14 +264,15 @@ def _unique_ids(entry: RoutedTable) -> bool:
 
 def _compiled(index: int, mapping: TableMapping, *, into_index: bool) -> RoutedTable:
     try:
-        pattern = parse_from(mapping.from_)
+        besides = tuple(parse_from(text) for text in mapping.except_)
+        pattern = replace(parse_from(mapping.from_), besides=besides)
         target = None
         if mapping.to is not None:
             parse = parse_index_target if into_index else parse_table_target
             target = parse(mapping.to, pattern)
         template = parse_id(mapping.id) if mapping.id is not None else None
     except PatternError as error:
-        raise ConfigurationError(f"tables[{index}]: `from` or `to` {error}") from error
+        raise ConfigurationError(f"tables[{index}]: `from`, `except` or `to` {error}") from error
     except IdTemplateError as error:
         raise ConfigurationError(f"tables[{index}].id {error}") from error
     return RoutedTable(index, pattern, target, mapping, template)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, ConfigDict, Field
@@ -73,6 +74,12 @@ class TableMapping(StrictModel):
         description="Source tables as schema.table. * stands for any text, ? for one character,"
         " [1-128] for a number in that range ([001-128] with leading zeros); a backslash takes"
         " their meaning from these and from a dot.",
+    )
+    except_: list[_From] = Field(
+        default_factory=list[str],
+        alias="except",
+        description="Patterns of tables that a `from` with wildcards leaves out, as schema.table,"
+        " and what online schema changes of these work with. A later entry may still take them.",
     )
     to: Text | None = Field(
         default=None,
@@ -159,6 +166,11 @@ class TableMapping(StrictModel):
     def rules(cls, raw: Raw) -> Iterable[tuple[Path, str]]:
         """`include` and `exclude` exclude each other, and something has to pass."""
         include = raw.get("include")
+        left_out, from_ = raw.get("except"), raw.get("from")
+        if left_out and isinstance(from_, str) and not has_reference(from_):
+            with suppress(PatternError):
+                if parse_from(from_).exact is not None:
+                    yield ("except",), "needs a `from` with wildcards; this one names one table"
         if include is not None and raw.get("exclude"):
             yield ("exclude",), "cannot be given together with `include`; choose one of them"
         if include == [] and not raw.get("columns"):

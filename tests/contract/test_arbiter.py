@@ -691,3 +691,36 @@ def settle(arbiter, woken):
         return not woken.wait(0.3)
 
     eventually(silent)
+
+
+# -- removing a channel --------------------------------------------------------------------
+
+
+def test_a_channel_is_removed_with_all_that_is_below_it_and_epochs_go_on(a, b):
+    held = a.campaign(PIPELINE, "n1")
+    a.add_history(PIPELINE, HistoryItem(held.epoch, "n1", "why", 1.0))
+    a.store_position(PIPELINE, {"at": 1}, None)
+    stopped = a.set_state(a.channel("shop"), ChannelState.STOP)
+    with pytest.raises(Conflict, match="somebody leads shop/there"):
+        b.remove_channel(stopped)
+    assert a.mainstem(PIPELINE) == held
+    assert a.stored_position(PIPELINE) is not None
+    a.resign(PIPELINE, held)
+    b.remove_channel(stopped)
+    with pytest.raises(NotFound):
+        a.channel("shop")
+    a.put_channel("shop", {"channel": "shop"})
+    assert a.stored_position(PIPELINE) is None
+    assert list(a.history(PIPELINE)) == []
+    assert a.campaign(PIPELINE, "n1").epoch > held.epoch
+
+
+def test_a_channel_that_runs_or_was_changed_meanwhile_is_not_removed(a):
+    stopped = a.set_state(a.channel("shop"), ChannelState.STOP)
+    a.store_position(PIPELINE, {"at": 1}, None)
+    started = a.set_state(stopped, ChannelState.START)
+    with pytest.raises(Invalid):
+        a.remove_channel(started)
+    with pytest.raises(Conflict):
+        a.remove_channel(stopped)
+    assert a.stored_position(PIPELINE) is not None

@@ -17,6 +17,7 @@ from setl.load.worker import applied_through as worker_applied_through
 from setl.model.change import ABSENT, TargetChanges
 from setl.model.schema import Column, Kind
 from setl.mysql.connection import MysqlEndpoint
+from setl.mysql.engines import without_transactions
 from tests.loading import (
     MARK,
     create_system_tables,
@@ -626,3 +627,46 @@ def test_a_worker_keeps_its_sinks_and_their_number_is_limited(place):
     cache.get(three)
     assert rows_of(place.server, written, key) == []
     cache.close()
+
+
+# -- tables without transactions -----------------------------------------------------------
+
+
+@pytest.mark.parametrize("engine", ["MyISAM", "MEMORY"])
+def test_a_table_without_transactions_is_refused_before_a_row_is_written(place, engine):
+    place.table("id INT PRIMARY KEY, name VARCHAR(9)")
+    execute(place.server, f"ALTER TABLE {place.schema}.t ENGINE = {engine}")
+    with pytest.raises(ConfigurationError, match=f"{engine} table, which has no transactions") as e:
+        place.write((ID, NAME), [(1, "a")])
+    assert place.rows() == []
+    execute(place.server, e.value.hint.rstrip(";"))
+    place.write((ID, NAME), [(1, "a")])
+    assert place.rows() == [(1, "a")]
+
+
+def test_a_table_that_loses_its_transactions_between_two_loads_is_refused_at_once(place):
+    place.table("id INT PRIMARY KEY, name VARCHAR(9)")
+    place.table("id INT PRIMARY KEY, name VARCHAR(9)", name="other")
+    place.write((ID, NAME), [(1, "a")])
+    execute(place.server, f"ALTER TABLE {place.schema}.t ENGINE = MyISAM")
+    both = [
+        place.changes((ID, NAME), [(2, "b")], name="other"),
+        place.changes((ID, NAME), [(2, "b")]),
+    ]
+    with pytest.raises(ConfigurationError, match="which has no transactions"):
+        place.sink.apply(place.ticket, both)
+    assert (place.rows(), place.rows(name="other")) == ([(1, "a")], [])
+
+
+def test_nobody_alters_a_table_that_was_asked_for_inside_a_transaction(place):
+    place.table("id INT PRIMARY KEY")
+    with closing(place.server.connect()) as connection:
+        connection.begin()
+        assert without_transactions(connection, [(place.schema, "t")]) is None
+        with pytest.raises(pymysql.OperationalError, match="1205"):
+            execute(
+                place.server,
+                "SET SESSION lock_wait_timeout = 1",
+                f"ALTER TABLE {place.schema}.t ENGINE = MyISAM",
+            )
+        connection.rollback()

@@ -14,6 +14,7 @@ from setl.config.preflight.table_facts import ColumnFacts, TableText, read_colum
 from setl.config.routing import Route, passing_columns
 from setl.model.schema import RowSchema
 from setl.mysql.catalog import read_table
+from setl.mysql.engines import WHY_TRANSACTIONS, WITHOUT_TRANSACTIONS
 from setl.mysql.identifiers import qualified, quote
 
 WRITING: tuple[str, ...] = ("SELECT", "INSERT", "UPDATE", "DELETE")
@@ -87,7 +88,15 @@ class TargetTables:
             self._check_unfilled(schema, table, facts, filled, place)
         elif not described.key:
             place.error("the target table has no primary key, so rows cannot be found in it")
+        self._check_engine(schema, table, place)
         self._check_triggers(schema, table, place)
+
+    def _check_engine(self, schema: str, table: str, place: Report) -> None:
+        for *_, engine in self.target.rows(WITHOUT_TRANSACTIONS, (schema, table)):
+            place.error(
+                f"the target is a {engine} table, which has no transactions: {WHY_TRANSACTIONS}",
+                f"ALTER TABLE {qualified(schema, table)} ENGINE = InnoDB;",
+            )
 
     def _report_missing(
         self, schema: str, table: str, flows: Sequence[Flow], place: Report

@@ -9,6 +9,7 @@ _VERSIONED = """
 SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES
 WHERE TABLE_TYPE = 'SYSTEM VERSIONED'"""
 
+
 def versioned_tables(server: Server) -> frozenset[tuple[str, str]]:
     """The system-versioned tables of a server, which only MariaDB has. Raises SetlError."""
     return frozenset((str(row[0]), str(row[1])) for row in server.rows(_VERSIONED))

@@ -5,13 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pymysql
+from pymysql.connections import Connection
 
 from setl import failpoints
 from setl.clock import Clock, SystemClock
-from setl.errors import SetlError
+from setl.errors import ConfigurationError, SetlError
 from setl.load.conflicts.contested_rows import RowAppearedError
 from setl.load.conflicts.settling import Settled, settle_histories
 from setl.load.conflicts.tables import TRIM_EVERY, trim_conflicts
@@ -28,6 +29,8 @@ from setl.model.change import Row, TargetChanges
 from setl.model.conflict import History
 from setl.model.faulty import FaultyRow
 from setl.mysql.connection import MysqlEndpoint, error_number, translate
+from setl.mysql.engines import WHY_TRANSACTIONS, without_transactions
+from setl.mysql.identifiers import qualified
 
 _Done = TypeVar("_Done")
 
@@ -195,6 +198,7 @@ class MysqlSink:
         plans = [self._targets.writes(connection, c) for c in changes]
         self._writer.register(ticket)
         self._writer.begin(ticket, self._settings.mark, self._nonce())
+        _refuse_without_transactions(connection, [c.target for c in changes])
         limits = self._limits()
         for plan, change in zip(plans, changes, strict=True):
             write_rows(connection, plan.deletes, change.deletes, limits, faults.deletes(change))
@@ -220,6 +224,7 @@ class MysqlSink:
         described = {name: self._targets.described(connection, name) for name in names}
         self._writer.register(ticket)
         self._writer.begin(ticket, self._settings.mark, self._nonce())
+        _refuse_without_transactions(connection, list(names))
         settled = settle_histories(
             connection,
             ticket.pipeline_key,
@@ -241,6 +246,20 @@ class MysqlSink:
             rows=self._settings.rows_per_statement,
             size=self._settings.statement_size,
             packet=self._writer.max_packet,
+        )
+
+
+def _refuse_without_transactions(
+    connection: Connection[Any], names: Sequence[tuple[str, str]]
+) -> None:
+    # In each transaction: the table may have been altered since the last, and nothing fails then.
+    found = without_transactions(connection, list(dict.fromkeys(names)))
+    if found is not None:
+        schema, table, engine = found
+        raise ConfigurationError(
+            f"the target is a {engine} table, which has no transactions: {WHY_TRANSACTIONS}",
+            hint=f"ALTER TABLE {qualified(schema, table)} ENGINE = InnoDB;",
+            table=f"{schema}.{table}",
         )
 
 

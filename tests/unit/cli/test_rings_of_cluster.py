@@ -4,6 +4,9 @@ import json
 
 import pytest
 
+from arbiter.port import Denied, Unreachable
+from setl.cli.main import run
+from setl.config.preflight.finding import Finding
 from tests.unit.cli.cluster_in_memory import definition
 
 # The cluster has the channel shop, whose pipelines lead from db1 to db2.
@@ -48,3 +51,18 @@ def test_check_asks_the_cluster_only_where_it_is_given(shop, back, capsys, monke
     [finding] = json.loads(capsys.readouterr().out)
     assert (finding["level"], finding["where"]) == ("error", "channel back")
     assert "go round" in finding["what"]
+
+
+@pytest.mark.parametrize("error", [Unreachable("no contact"), Denied("not allowed")])
+def test_check_says_what_the_databases_lack_though_zookeeper_does_not_answer(
+    back, capsys, monkeypatch, error
+):
+    def refuse(*_):
+        raise error
+
+    lacking = Finding("error", "no table", "p, source db2:3306")
+    monkeypatch.setattr("setl.cli.channels.check_channel", lambda *args, **options: [lacking])
+    assert run(["check", str(back), "--zookeeper", "zk:2181", "-o", "json"], refuse) == 1
+    cluster, database = json.loads(capsys.readouterr().out)
+    assert (cluster["where"], cluster["what"]) == ("ZooKeeper zk:2181", f"no answer: {error}")
+    assert database["what"] == "no table"

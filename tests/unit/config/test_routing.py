@@ -145,3 +145,28 @@ def test_mark_ids():
     assert channel_mark_id(parse_channel(changed("channel", "shop"))) == 0xAC6A4CA2 & 0x7FFFFFFF
     for name in ("a", "b", "c"):
         assert 0 < channel_mark_id(parse_channel(changed("channel", name))) < 1 << 31
+
+
+def test_tables_that_an_entry_leaves_out():
+    routed = router(
+        {"from": "d.*", "except": ["d.log_*", "d.copy"]},
+        {"from": "d.*", "to": "other.*"},
+        {"from": "d.log_[1-2]", "to": "logs.*"},
+    )
+    assert targets(routed, "d", "t") == [(0, "d", "t"), (1, "other", "t")]
+    assert targets(routed, "d", "copy") == [(1, "other", "copy")]
+    alone = router({"from": "d.*", "except": ["d.copy", "d.log_*"]}, {"from": "d.log_*"})
+    assert targets(alone, "d", "copy") == []
+    assert targets(alone, "d", "log_1") == [(1, "d", "log_1")]
+    assert targets(alone, "d", "Copy") == [(0, "d", "Copy")]
+
+
+@pytest.mark.parametrize("name", ["_copy_new", "_copy_old", "_copy_gho", "_copy_ghc", "_copy_del"])
+def test_online_schema_changes_of_a_table_that_is_left_out_are_left_out_too(name):
+    assert targets(router({"from": "d.*", "except": ["d.copy"]}), "d", name) == []
+    assert targets(router({"from": "d.*", "except": ["d.other"]}), "d", "_t") == [(0, "d", "_t")]
+
+
+def test_only_wildcards_leave_tables_out():
+    with pytest.raises(ConfigurationError, match="needs a `from` with wildcards"):
+        router({"from": "d.t", "except": ["d.x"]})

@@ -328,3 +328,13 @@ def test_a_table_is_never_dropped_under_its_own_name_where_marks_matter():
     assert statements("CREATE OR REPLACE TABLE t (a INT)") == [
         "CREATE OR REPLACE TABLE `copy`.`t` (a INT)"
     ]
+
+
+def test_tables_that_are_left_out_of_the_mapping():
+    some = router({"from": "shop.*", "except": ["shop.copy_*"]})
+    assert statements("ALTER TABLE copy_t ADD c INT", some) == []
+    assert statements("CREATE TABLE copy_t (a INT)", some) == []
+    assert statements("RENAME TABLE copy_t TO copy_u", some) == []
+    for text in ("RENAME TABLE copy_t TO t", "RENAME TABLE t TO copy_t"):
+        with pytest.raises(FatalError):
+            plan(text, some)
