@@ -12,19 +12,31 @@ ON_MYSQL = (
 connection, and what names a place in a replica's binlog."""
 BETWEEN = ("two-way-failover",)
 """What runs between the families as well."""
-RUNS = [
-    *(("mariadb", name) for name in CATALOGUE),
-    *(("mysql", name) for name in CATALOGUE if name in ON_MYSQL),
-    *(("mixed", name) for name in CATALOGUE if name in BETWEEN),
-]
 
 
-@pytest.mark.timeout(600)
-@pytest.mark.servers
-@pytest.mark.parametrize(
-    ("sites", "name"), RUNS, indirect=["sites"], ids=[f"{name}-{sites}" for sites, name in RUNS]
-)
+def on(sites, names):
+    """Parametrise by drill, in one world: its scope is the session's, that of names is not."""
+    by_name = pytest.mark.parametrize("name", names)
+    by_sites = pytest.mark.parametrize("sites", [sites], indirect=True, scope="session")
+    return lambda test: pytest.mark.timeout(600)(pytest.mark.servers(by_sites(by_name(test))))
+
+
+@on("mariadb", CATALOGUE)
 def test_drill(sites, name, world, runner):
+    rehearse(world, runner, name)
+
+
+@on("mysql", ON_MYSQL)
+def test_drill_on_mysql(sites, name, world, runner):
+    rehearse(world, runner, name)
+
+
+@on("mixed", BETWEEN)
+def test_drill_between_families(sites, name, world, runner):
+    rehearse(world, runner, name)
+
+
+def rehearse(world, runner, name):
     result = runner.run_one(world, CATALOGUE[name], SEED)
     assert result.passed, "\n".join([*result.problems, f"logs: {result.folder}"])
 
