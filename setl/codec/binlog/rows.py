@@ -17,6 +17,7 @@ from setl.codec.binlog.event import (
     UPDATES,
     EventType,
     has_checksums,
+    is_mariadb,
     packed_integer,
 )
 from setl.codec.binlog.inflation import inflated_rows
@@ -27,6 +28,7 @@ from setl.codec.binlog.runs import records_of, tells_its_place
 from setl.codec.binlog.table_map import ColumnType
 from setl.codec.binlog.value_number import Reader
 from setl.codec.binlog.value_text import piece_reader
+from setl.codec.binlog.versioned import ends_of_rows, refusing
 from setl.codec.scanning import RowScanner
 from setl.errors import DataError
 from setl.model.change import ABSENT, DecodedRows, Op, Row, Value
@@ -123,8 +125,12 @@ class BinlogRowCodec:
             for i, column in enumerate(table.columns)
             if column.type == ColumnType.JSON
         )
-        readers = tuple(code.read for code in codes)
-        known = _Decoder(table.schema, readers, json, TableRows.of(codes))
+        readers = [code.read for code in codes]
+        ends = ends_of_rows(table) if is_mariadb(context[0]) else {}
+        for i, live in ends.items():
+            readers[i] = refusing(readers[i], live, table)
+        rows = None if ends else TableRows.of(codes)  # whose code does not ask the readers
+        known = _Decoder(table.schema, tuple(readers), json, rows)
         if len(self._decoders) >= _TABLES_KEPT:
             self._decoders.clear()
         self._decoders[context] = known
