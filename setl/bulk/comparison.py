@@ -112,7 +112,7 @@ def compare(
     try:
         parts = joined.mapInArrow(_summary(keep), "part binary").collect()
     except (PySparkException, Py4JError) as error:
-        raise _failed(str(error).strip() or type(error).__name__) from error
+        raise spark_failure(str(error).strip() or type(error).__name__) from error
     for row in parts:
         found.add(pickle.loads(row[0]))  # noqa: S301 - made by our own tasks
     if found.errors:
@@ -120,7 +120,7 @@ def compare(
     return found
 
 
-def _failed(text: str) -> SetlError:
+def spark_failure(text: str) -> SetlError:
     """What Spark says of a job that failed: the worker's own message, if a worker says any."""
     _, found, traceback = text.partition("Traceback (most recent call last)")
     if found:

@@ -137,7 +137,7 @@ def is_mariadb(connection: Connection[Any]) -> bool:
 # pymysql does not know VECTOR of MySQL 9 and would read its bytes as ASCII. Among these types the
 # collation decides, which is ``binary``.
 _VECTOR: Final = 242
-cast("set[int]", TEXT_TYPES).add(_VECTOR)
+TEXT_TYPES.add(_VECTOR)
 
 _Base: Final[Any] = Connection  # its stubs do not tell what is overridden below
 
