@@ -471,6 +471,16 @@ def test_mapped_columns(scene):
     )
 
 
+@pytest.mark.family("mariadb", why="MySQL has no system-versioned tables")
+def test_a_system_versioned_table(scene):
+    for end in ("source", "target"):
+        scene.run(end, "CREATE TABLE SCHEMA.ver (id INT PRIMARY KEY) WITH SYSTEM VERSIONING")
+    fault = only(scene.faults([{"from": f"{scene.schema}.ver"}]))
+    assert fault.level == "error"
+    assert "system-versioned" in fault.what
+    assert "DROP SYSTEM VERSIONING" in fault.fix[0]
+
+
 def test_tables_that_from_does_not_find(scene):
     scene.run("source", "CREATE VIEW SCHEMA.v AS SELECT 1 AS x")
     tables = [
