@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - what Spark's own documentation calls it
 
 from setl.bulk.pairs import Side
-from setl.errors import SetlError, TransientError
+from setl.errors import FatalError, SetlError, TransientError
 
 
 class What(Enum):
@@ -112,15 +112,23 @@ def compare(
     try:
         parts = joined.mapInArrow(_summary(keep), "part binary").collect()
     except (PySparkException, Py4JError) as error:
-        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        raise TransientError(
-            f"the Spark job failed: {reason[:500]}", hint="Spark's own account is in the log"
-        ) from error
+        raise spark_failure(str(error).strip() or type(error).__name__) from error
     for row in parts:
         found.add(pickle.loads(row[0]))  # noqa: S301 - made by our own tasks
     if found.errors:
         raise found.errors[0]
     return found
+
+
+def spark_failure(text: str) -> SetlError:
+    """What Spark says of a job that failed: the worker's own message, if a worker says any."""
+    _, found, traceback = text.partition("Traceback (most recent call last)")
+    if found:
+        last = traceback.partition("\n\n")[0].strip().splitlines()[-1].strip()
+        return FatalError(
+            f"a Spark task failed unexpectedly: {last[:500]}", hint="This is a defect"
+        )
+    return TransientError(f"the Spark job failed: {text.splitlines()[0][:500]}")
 
 
 def _summary(keep: int) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:

@@ -171,6 +171,16 @@ def list_tables(connection: Connection[Any], schema: str | None = None) -> list[
     return sorted(tables)
 
 
+def is_versioned(connection: Connection[Any], schema: str, table: str) -> bool:
+    """Whether a table is system-versioned, which only MariaDB has.
+
+    Raises:
+        SetlError: of the kind that `setl.mysql.connection.translate` gives.
+    """
+    sql = f"{_TABLES} AND TABLE_TYPE = 'SYSTEM VERSIONED' AND TABLE_SCHEMA = %s AND TABLE_NAME = %s"
+    return bool(_select(connection, sql, (schema, table)))
+
+
 def column_of(row: ColumnRow) -> Column:
     """A `Column` from its description; ConfigurationError for a type nothing is known of."""
     kind = _KINDS.get(row.data_type.lower())

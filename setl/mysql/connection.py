@@ -10,7 +10,7 @@ from ssl import CERT_NONE, PROTOCOL_TLS_CLIENT, SSLCertVerificationError, SSLCon
 from typing import Any, Final, cast
 
 import pymysql
-from pymysql.connections import Connection
+from pymysql.connections import TEXT_TYPES, Connection
 
 from setl.errors import ConfigurationError, DataError, SetlError, TransientError
 
@@ -133,6 +133,11 @@ def is_mariadb(connection: Connection[Any]) -> bool:
     """Whether the server is a MariaDB; anything else is a MySQL."""
     return "mariadb" in str(cast("Any", connection).get_server_info()).lower()
 
+
+# pymysql does not know VECTOR of MySQL 9 and would read its bytes as ASCII. Among these types the
+# collation decides, which is ``binary``.
+_VECTOR: Final = 242
+TEXT_TYPES.add(_VECTOR)
 
 _Base: Final[Any] = Connection  # its stubs do not tell what is overridden below
 

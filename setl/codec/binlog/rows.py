@@ -22,13 +22,13 @@ from setl.codec.binlog.event import (
 )
 from setl.codec.binlog.inflation import inflated_rows
 from setl.codec.binlog.partial_update import partial_images
-from setl.codec.binlog.period import period_ends, refuse_versioned
 from setl.codec.binlog.row_scanner import TableRows, TableScanner
 from setl.codec.binlog.row_schema import CHECK_BINLOG, damaged_description, described_table
 from setl.codec.binlog.runs import records_of, tells_its_place
 from setl.codec.binlog.table_map import ColumnType
 from setl.codec.binlog.value_number import Reader
 from setl.codec.binlog.value_text import piece_reader
+from setl.codec.binlog.versioned import ends_of_rows, refusing
 from setl.codec.scanning import RowScanner
 from setl.errors import DataError
 from setl.model.change import ABSENT, DecodedRows, Op, Row, Value
@@ -44,7 +44,6 @@ class _Decoder(NamedTuple):
     readers: tuple[Reader, ...]
     json: tuple[tuple[int, Reader], ...]  # JSON columns, and readers that leave values as they are
     rows: TableRows | None  # None where each value is to be read by its reader
-    ends: tuple[int, ...] = ()  # columns that say whether the table is versioned
 
 
 class BinlogRowCodec:
@@ -78,7 +77,7 @@ class BinlogRowCodec:
         try:
             if payload[4] in COMPRESSED_ROWS:
                 payload, checksum = inflated_rows(payload, checksum=checksum), False
-            rows = _decode_event(payload, table, checksum=checksum)
+            return _decode_event(payload, table, checksum=checksum)
         except DataError as error:
             error.at(schema=table.schema.schema, table=table.schema.table)
             raise
@@ -90,9 +89,6 @@ class BinlogRowCodec:
                 table=table.schema.table,
                 column=_broken_column(payload, table, checksum=checksum),
             ) from error
-        if table.ends:
-            refuse_versioned(rows, table.ends)
-        return rows
 
     def schema(self, payload: bytes, context: tuple[bytes, ...]) -> RowSchema:  # noqa: ARG002
         """See `setl.codec.port.RowCodec.schema`; the TABLE_MAP event says it all."""
@@ -106,7 +102,7 @@ class BinlogRowCodec:
     ) -> RowScanner | None:
         """See `setl.codec.port.RowCodec.scanner`."""
         table = self._decoders.get(context) or self._learn(context)
-        if table.rows is None or table.ends:
+        if table.rows is None:
             return None
         place = (context, key(table.schema))
         known = self._scanners.get(place)
@@ -129,9 +125,12 @@ class BinlogRowCodec:
             for i, column in enumerate(table.columns)
             if column.type == ColumnType.JSON
         )
-        readers = tuple(code.read for code in codes)
-        ends = period_ends(table) if is_mariadb(context[0]) else ()
-        known = _Decoder(table.schema, readers, json, TableRows.of(codes), ends)
+        readers = [code.read for code in codes]
+        ends = ends_of_rows(table) if is_mariadb(context[0]) else {}
+        for i, live in ends.items():
+            readers[i] = refusing(readers[i], live, table)
+        rows = None if ends else TableRows.of(codes)  # whose code does not ask the readers
+        known = _Decoder(table.schema, tuple(readers), json, rows)
         if len(self._decoders) >= _TABLES_KEPT:
             self._decoders.clear()
         self._decoders[context] = known

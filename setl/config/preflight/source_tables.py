@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from setl.codec.binlog.versioned import WAY_OUT
 from setl.config.preflight.finding import Report
 from setl.config.preflight.foreign_keys import check_cascades
 from setl.config.preflight.privileges import MissingPrivileges, denied
 from setl.config.preflight.server import Outcome, Server
-from setl.config.preflight.versioned_tables import report_versioned, versioned_tables
 from setl.config.routing import Route, RoutedTable, Router, passing_columns
 from setl.errors import SetlError
 from setl.model.schema import Column, RowSchema
-from setl.mysql.catalog import list_tables, read_table
+from setl.mysql.catalog import is_versioned, list_tables, read_table
 from setl.mysql.identifiers import qualified
 from setl.mysql.nested_tables import describe_documents
 
@@ -54,14 +54,17 @@ def check_source_tables(
     lacking = MissingPrivileges(server)
     found: list[SourceTable] = []
     mapped: set[int] = set()
-    versioned = versioned_tables(server)
     for schema, table in there:
         place = report.at(f"{schema}.{table}")
         with place.failing():
             if _claims(router, schema, table, mapped):
                 lacking.add(schema, table, denied(server, schema, table, ["SELECT"]))
-                if (schema, table) in versioned:
-                    report_versioned(place)
+                if is_versioned(server.connection, schema, table):
+                    place.error(
+                        "the table is system-versioned: rows of the past stand in its binlog"
+                        " among those that live",
+                        WAY_OUT,
+                    )
                     continue
                 columns = read_table(server.connection, schema, table)
                 # Nested rows pass through no mapping; the documents' table speaks for them.

@@ -128,7 +128,7 @@ def test_uuids_are_written_as_the_server_does():
         ("0-1-5", "", ""),
     ],
 )
-def test_what_a_mariadb_binlog_lacks(state, gtid, missing):
+def test_what_a_site_binlog_lacks(state, gtid, missing):
     assert mariadb_missing(state, gtid) == missing
 
 
