@@ -10,9 +10,11 @@ pytestmark = pytest.mark.family("mysql", why="MariaDB has none of these")
 
 _SHAPES = {
     "indexes": (
-        "id INT PRIMARY KEY, a VARCHAR(9), j JSON, g INT AS (id + 1) VIRTUAL,"
-        " s INT AS (id + 2) STORED, h INT DEFAULT 3 INVISIBLE, KEY ((lower(a))),"
-        " KEY ((CAST(j->'$.x' AS UNSIGNED ARRAY))), UNIQUE ((id * 2))",
+        (
+            "id INT PRIMARY KEY, a VARCHAR(9), j JSON, g INT AS (id + 1) VIRTUAL,"
+            " s INT AS (id + 2) STORED, h INT DEFAULT 3 INVISIBLE, KEY ((lower(a))),"
+            " KEY ((CAST(j->'$.x' AS UNSIGNED ARRAY))), UNIQUE ((id * 2))"
+        ),
         "id, a, g, s, h",
     ),
     "no-key": ("id INT, a VARCHAR(9)", "my_row_id, id, a"),
