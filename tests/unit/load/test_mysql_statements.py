@@ -64,7 +64,8 @@ def test_a_composite_key_in_the_order_of_the_key_not_of_the_columns():
     assert insert(writes, (1, "a", "x")).endswith(
         " ON DUPLICATE KEY UPDATE `code`=IF(`shop`.`t`.`code`<=>VALUES(`code`)"
         " AND `shop`.`t`.`id`<=>VALUES(`id`)"
-        " OR 18446744073709551615 + (1 + (`shop`.`t`.`code` IS NULL)),VALUES(`code`),VALUES(`code`))"
+        " OR 18446744073709551615 + (1 + (`shop`.`t`.`code` IS NULL))"
+        ",VALUES(`code`),VALUES(`code`))"
         ",`name`=VALUES(`name`)"
     )
 
