@@ -97,9 +97,7 @@ class Loading:
         }
         pipeline = Pipeline.model_validate({"name": "p", **ends})
         keys = UndividedTables(settings, SystemClock())
-        self._plan = TransformPlan(
-            "binlog", Router(pipeline), undivided=keys.among([self._target])
-        )
+        self._plan = TransformPlan("binlog", Router(pipeline), undivided=keys.among([self._target]))
         MysqlFence(endpoint, self._ticket(0, 0).pipeline_key, 1.0).raise_to(1, "oracle")
         numbers = itertools.count(1)
         self._sinks = [MysqlSink(settings, lambda: f"n{next(numbers)}") for _ in range(TASKS)]

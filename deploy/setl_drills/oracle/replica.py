@@ -6,14 +6,21 @@ import time
 from typing import Any
 
 from setl.model.position import BinlogPosition
-from setl_embedded import DatabaseServer, MySql
+from setl_embedded import DatabaseServer
 
 _LIMIT = 60.0
 
 
+def is_mariadb(server: DatabaseServer) -> bool:
+    """Which family a server is of, by its own words: it may be one that somebody else runs."""
+    with server.connect() as connection, connection.cursor() as cursor:
+        cursor.execute("SELECT VERSION()")
+        return "mariadb" in str(cursor.fetchone()[0]).lower()
+
+
 def end_of(server: DatabaseServer) -> BinlogPosition:
     """Where a server's binlog ends now."""
-    statement = "SHOW BINARY LOG STATUS" if isinstance(server, MySql) else "SHOW MASTER STATUS"
+    statement = "SHOW MASTER STATUS" if is_mariadb(server) else "SHOW BINARY LOG STATUS"
     with server.connect() as connection, connection.cursor() as cursor:
         cursor.execute(statement)
         row = cursor.fetchone()
@@ -26,7 +33,7 @@ class Replication:
     def __init__(self, replica: DatabaseServer, source: DatabaseServer) -> None:
         self._replica = replica
         self._source = source
-        self._mysql = isinstance(replica, MySql)
+        self._mysql = not is_mariadb(replica)
         self._word = "REPLICA" if self._mysql else "SLAVE"
 
     def start(self, schema: str, place: BinlogPosition) -> None:

@@ -11,9 +11,9 @@ from setl.load.mysql.rows import CollisionError
 from setl.mysql.statements import system_table_statements
 from setl_drills.oracle.histories import write_history
 from setl_drills.oracle.loading import Loading, entries_between
-from setl_drills.oracle.replica import Replication, end_of
+from setl_drills.oracle.replica import Replication, end_of, is_mariadb
 from setl_drills.oracle.tables import COLLATIONS, RandomTable, TextColumn, random_table
-from setl_embedded import DatabaseServer, MariaDb
+from setl_embedded import DatabaseServer
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Servers:
     @property
     def families(self) -> str:
         """A key of `COLLATIONS`."""
-        kinds = {isinstance(server, MariaDb) for server in (self.source, self.target)}
+        kinds = {is_mariadb(server) for server in (self.source, self.target)}
         return "mixed" if len(kinds) > 1 else "mariadb" if kinds == {True} else "mysql"
 
     def prepare(self) -> None:
@@ -65,9 +65,7 @@ class Round:
 def play(servers: Servers, number: str, *, statements: int = 120) -> Round:
     """Play one round; `number` decides everything in it."""
     chance = random.Random(number)
-    table = random_table(
-        chance, COLLATIONS[servers.families], twisted=chance.random() < 0.5
-    )
+    table = random_table(chance, COLLATIONS[servers.families], twisted=chance.random() < 0.5)
     # Not from the seed, so that a round may be played twice on the same servers.
     schema, copy = (f"oracle{kind}_{uuid.uuid4().hex[:8]}" for kind in ("", "_setl"))
     name, target = f"{schema}.t", f"{copy}.t"

@@ -127,9 +127,7 @@ def random_table(chance: random.Random, collations: Sequence[str], *, twisted: b
     return _twisted(chance, table, collations) if twisted else table
 
 
-def _twisted(
-    chance: random.Random, table: RandomTable, collations: Sequence[str]
-) -> RandomTable:
+def _twisted(chance: random.Random, table: RandomTable, collations: Sequence[str]) -> RandomTable:
     by_name = {column.name: column for column in table.columns}
     text = by_name[chance.choice(["k", "a"])]
     alter = "ALTER TABLE {t} "
