@@ -147,12 +147,19 @@ class KeyPart(NamedTuple):
     Attributes:
         key: name of the key, the primary key's being ``PRIMARY``.
         columns: the column, or those that an expression names.
-        whole: whether it is a column and not a prefix of one, nor an expression.
+        length: characters or bytes of the column that count, 0 for all of it.
+        expression: its text, "" if it is a column.
     """
 
     key: str
     columns: tuple[str, ...]
-    whole: bool
+    length: int = 0
+    expression: str = ""
+
+    @property
+    def whole(self) -> bool:
+        """Whether it is a column and not a prefix of one, nor an expression."""
+        return not (self.length or self.expression)
 
 
 def read_key_parts(connection: Connection[Any], schema: str, table: str) -> list[KeyPart]:
@@ -164,9 +171,9 @@ def read_key_parts(connection: Connection[Any], schema: str, table: str) -> list
     parts: list[KeyPart] = []
     for part in _select_named(connection, _UNIQUE_KEYS, (schema, table)):
         column = part["COLUMN_NAME"]
-        named = [column] if column is not None else _IN_BACKTICKS.findall(part["EXPRESSION"] or "")
-        whole = column is not None and part["SUB_PART"] is None
-        parts.append(KeyPart(part["INDEX_NAME"], tuple(named), whole))
+        text = "" if column is not None else str(part["EXPRESSION"] or "?")
+        named = [column] if column is not None else _IN_BACKTICKS.findall(text)
+        parts.append(KeyPart(part["INDEX_NAME"], tuple(named), int(part["SUB_PART"] or 0), text))
     return parts
 
 

@@ -132,7 +132,7 @@ def test_prefix_keys(place):
 
 def test_a_unique_key_half_of_which_only_the_target_has(place):
     place.table(
-        "id INT PRIMARY KEY, name VARCHAR(20), tenant VARCHAR(20) DEFAULT 'x', UNIQUE (name, tenant)"
+        "id INT PRIMARY KEY, name VARCHAR(20), tenant VARCHAR(9) DEFAULT 'x', UNIQUE (name, tenant)"
     )
     place.run("INSERT INTO {t} VALUES (1, 'a', 'kept'), (2, 'b', 'x')")
     place.write((ID, NAME), [(1, "b")])
