@@ -53,6 +53,10 @@ class TransientError(SetlError):
     """It may work when tried again: a lost connection, a deadlock, a server that is busy."""
 
 
+class SharedTableError(TransientError):
+    """Several tasks were to write a table of which one has to write all rows; see `where`."""
+
+
 class FatalError(SetlError):
     """It will not work until somebody does something: the pipeline stops with this error."""
 

@@ -34,3 +34,13 @@ CREATE TABLE IF NOT EXISTS retl.setl_checkpoint (
     updated_at TIMESTAMP(6) NOT NULL DEFAULT CURRENT_TIMESTAMP(6) ON UPDATE CURRENT_TIMESTAMP(6),
     PRIMARY KEY (pipeline)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+
+-- Up to where tables are loaded whose rows can be in each other's way: what is delivered again
+-- is not applied again there.
+CREATE TABLE IF NOT EXISTS retl.setl_loaded (
+    pipeline VARCHAR(160) NOT NULL,
+    schema_name VARCHAR(64) NOT NULL,
+    table_name VARCHAR(64) NOT NULL,
+    through BIGINT UNSIGNED NOT NULL COMMENT 'place in the source, generation above it',
+    PRIMARY KEY (pipeline, schema_name, table_name)
+) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;

@@ -48,7 +48,7 @@ _SITES = click.option(
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 def drill() -> None:
-    """Rehearse faults on servers of their own (list, run, soak).
+    """Rehearse faults on servers of their own (list, run, soak, oracle).
 
     Real nodes and embedded servers are started, something is killed, frozen or cut off, and
     afterwards everything is checked: rows, sums, epochs, echoes, outages.
@@ -160,6 +160,40 @@ def soak(  # noqa: PLR0917 - click passes options by name
         slack=slack,
         sites=sites,
     )
+
+
+@drill.command()
+@click.option("--seed", type=int, default=1, show_default=True, help="Decides everything.")
+@click.option(
+    "--seconds",
+    type=click.FloatRange(min=0),
+    default=60.0,
+    show_default=True,
+    help="How long rounds follow each other.",
+)
+@click.option("--first", type=click.IntRange(min=1), default=1, help="Begin with this round.")
+@_FOLDER
+@_SITES
+def oracle(seed: int, seconds: float, first: int, folder: Path | None, sites: str) -> None:
+    """Compare what setl makes of random histories with what the server's own replica makes of them.
+
+    Random tables with several unique keys and collations of all sorts, also with other ones at
+    the target. setl's rows are those of the source, or it has stopped with an error. Exit status
+    0 only if all rounds passed, else 1; a round that failed is repeated with --seed, --first and
+    --seconds 0.
+    """
+    from setl_drills.oracle.running import own_servers, play_for, summary  # noqa: PLC0415 - slow
+    from setl_embedded import EmbeddedError  # noqa: PLC0415
+
+    console = _console()
+    try:
+        with own_servers(sites, seed, folder) as servers:
+            rounds = play_for(servers, seed, seconds, _progress(console), first)
+    except EmbeddedError as error:
+        raise click.ClickException(f"servers could not be started: {error}") from error
+    console.print(summary(rounds), markup=False)
+    if any(one.faults for one in rounds):
+        sys.exit(1)
 
 
 def _run(

@@ -17,6 +17,7 @@ import pymysql
 from setl.errors import ConfigurationError
 from setl.load import marks
 from setl.load.elasticsearch.sink import ElasticsearchSink, ElasticsearchSinkSettings
+from setl.load.mysql import loaded
 from setl.load.mysql.sink import MysqlSink, MysqlSinkSettings
 from setl.load.port import Loaded, LoadTicket, Sink
 from setl.model.conflict import History
@@ -103,6 +104,25 @@ def applied_through(settings: SinkSettings, ticket: LoadTicket) -> int:
     connection = connect(settings.endpoint)
     try:
         return marks.applied_through(connection, ticket.pipeline_key)
+    except (pymysql.MySQLError, OSError) as error:
+        raise translate(error).at(server=settings.endpoint) from error
+    finally:
+        connection.close()
+
+
+def forget_loaded(settings: SinkSettings, ticket: LoadTicket) -> None:
+    """Forget how far tables of the target have come, see `setl.load.mysql.loaded`.
+
+    For a pipeline that begins as if it never ran: places of a stream say nothing about another.
+
+    Raises:
+        SetlError: of the kind that `setl.mysql.connection.translate` gives.
+    """
+    if not isinstance(settings, MysqlSinkSettings):
+        return
+    connection = connect(settings.endpoint)
+    try:
+        loaded.forget_loaded(connection, ticket.pipeline_key)
     except (pymysql.MySQLError, OSError) as error:
         raise translate(error).at(server=settings.endpoint) from error
     finally:

@@ -82,6 +82,8 @@ class TargetChanges:
         document: how rows become documents; None joins the key for the id. Rows of different
             forms are different documents, even if their keys are equal.
         source: ``schema.table`` that the rows come from, "" if they come from several.
+        shared: whether other tasks of the load may write rows of the target too.
+        partial: whether rows lack columns that their table has, see `Survivors.partial`.
     """
 
     target: tuple[str, str]
@@ -94,6 +96,8 @@ class TargetChanges:
     group: str | None = None
     document: DocumentForm | None = None
     source: str = ""
+    shared: bool = False
+    partial: bool = False
 
     def with_own_rows(self) -> TargetChanges:
         """The same changes in lists of their own, to which others may be added."""

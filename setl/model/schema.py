@@ -70,6 +70,7 @@ class Column:
             surely two keys.
         generated: whether the server computes it, so that it cannot be written.
         capacity: what it holds; only known when a server was asked.
+        collation: number of a text's collation, the same on all servers; 0 if it is not known.
         fields: of ROWS, the columns of these rows; else empty.
     """
 
@@ -82,6 +83,7 @@ class Column:
     generated: bool = False
     capacity: Capacity | None = field(default=None, compare=False)
     fields: tuple[Column, ...] = ()
+    collation: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True)
@@ -96,6 +98,8 @@ class RowSchema:
             key without nullable columns counts as primary where there is no other, as the
             servers and their binlogs have it.
         unique: indexes of each further unique key; only known when a server was asked.
+        odd_keys: whether a unique key has parts that are not whole columns: prefixes or
+            expressions.
     """
 
     schema: str
@@ -103,6 +107,7 @@ class RowSchema:
     columns: tuple[Column, ...]
     key: tuple[int, ...] = ()
     unique: tuple[tuple[int, ...], ...] = field(default=())
+    odd_keys: bool = field(default=False, compare=False)
 
     @property
     def name(self) -> str:

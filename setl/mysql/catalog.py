@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import pymysql
@@ -114,12 +115,20 @@ def read_table(connection: Connection[Any], schema: str, table: str) -> RowSchem
     except ConfigurationError as error:
         raise error.at(table=f"{schema}.{table}") from None
     places = {column.name: i for i, column in enumerate(columns)}
+    parts = read_key_parts(connection, schema, table)
     keys = {
-        key: tuple(places[n] for n in names if n in places)
-        for key, names in read_unique_keys(connection, schema, table).items()
+        key: tuple(places[n] for n in names if n in places) for key, names in _keys(parts).items()
     }
+    keyed = [columns[i] for key in keys.values() for i in key]
+    if any(c.kind is Kind.TEXT and not c.binary_order for c in keyed):
+        numbers = _collation_numbers(connection)
+        columns = tuple(
+            replace(column, collation=numbers.get(row.collation or "", 0))
+            for column, row in zip(columns, described, strict=True)
+        )
     primary = keys.pop("PRIMARY", ()) or _promoted(described, keys)
-    return RowSchema(schema, table, columns, primary, tuple(keys.values()))
+    odd = any(not part.whole for part in parts)
+    return RowSchema(schema, table, columns, primary, tuple(keys.values()), odd_keys=odd)
 
 
 def _promoted(described: Sequence[ColumnRow], keys: dict[str, tuple[int, ...]]) -> tuple[int, ...]:
@@ -132,6 +141,49 @@ def _promoted(described: Sequence[ColumnRow], keys: dict[str, tuple[int, ...]]) 
     return () if name is None else keys.pop(name)
 
 
+class KeyPart(NamedTuple):
+    """A part of a unique key.
+
+    Attributes:
+        key: name of the key, the primary key's being ``PRIMARY``.
+        columns: the column, or those that an expression names.
+        length: characters or bytes of the column that count, 0 for all of it.
+        expression: its text, "" if it is a column.
+    """
+
+    key: str
+    columns: tuple[str, ...]
+    length: int = 0
+    expression: str = ""
+
+    @property
+    def whole(self) -> bool:
+        """Whether it is a column and not a prefix of one, nor an expression."""
+        return not (self.length or self.expression)
+
+
+def read_key_parts(connection: Connection[Any], schema: str, table: str) -> list[KeyPart]:
+    """All parts of all unique keys of a table, in order; functional ones (MySQL 8) too.
+
+    Raises:
+        SetlError: of the kind that `setl.mysql.connection.translate` gives.
+    """
+    parts: list[KeyPart] = []
+    for part in _select_named(connection, _UNIQUE_KEYS, (schema, table)):
+        column = part["COLUMN_NAME"]
+        text = "" if column is not None else str(part["EXPRESSION"] or "?")
+        named = [column] if column is not None else _IN_BACKTICKS.findall(text)
+        parts.append(KeyPart(part["INDEX_NAME"], tuple(named), int(part["SUB_PART"] or 0), text))
+    return parts
+
+
+def _keys(parts: Sequence[KeyPart]) -> dict[str, tuple[str, ...]]:
+    keys: dict[str, tuple[str, ...]] = {}
+    for part in parts:
+        keys[part.key] = (*keys.get(part.key, ()), *part.columns)
+    return keys
+
+
 def read_unique_keys(
     connection: Connection[Any], schema: str, table: str
 ) -> dict[str, tuple[str, ...]]:
@@ -142,12 +194,19 @@ def read_unique_keys(
     Raises:
         SetlError: of the kind that `setl.mysql.connection.translate` gives.
     """
-    keys: dict[str, tuple[str, ...]] = {}
-    for part in _select_named(connection, _UNIQUE_KEYS, (schema, table)):
-        column = part["COLUMN_NAME"]
-        named = [column] if column is not None else _IN_BACKTICKS.findall(part["EXPRESSION"] or "")
-        keys[part["INDEX_NAME"]] = (*keys.get(part["INDEX_NAME"], ()), *named)
-    return keys
+    return _keys(read_key_parts(connection, schema, table))
+
+
+def _collation_numbers(connection: Connection[Any]) -> dict[str, int]:
+    """Collations by name, as the server's binlogs number them."""
+    rows = _select_named(connection, "SELECT * FROM information_schema.COLLATIONS", ())
+    numbers = {str(r["COLLATION_NAME"]): int(r["ID"]) for r in rows if r["ID"] is not None}
+    if len(numbers) < len(rows):
+        # MariaDB from 10.10 on has collations that are another one for each character set.
+        where = "information_schema.COLLATION_CHARACTER_SET_APPLICABILITY"
+        rows = _select_named(connection, f"SELECT * FROM {where}", ())
+        numbers |= {str(r["FULL_COLLATION_NAME"]): int(r["ID"]) for r in rows if r.get("ID")}
+    return numbers
 
 
 def list_tables(connection: Connection[Any], schema: str | None = None) -> list[tuple[str, str]]:

@@ -31,6 +31,10 @@ class Loading(Protocol):
         """Version up to which the target may hold this pipeline's changes; 0 if unknown."""
         ...
 
+    def forget_loaded(self, ticket: LoadTicket) -> None:
+        """Forget how far the target's tables have come; raises SetlError."""
+        ...
+
     def run(
         self, rows: Sequence[RoutedRows], ticket: LoadTicket, redelivered_through: int
     ) -> LoadReport:
@@ -93,6 +97,8 @@ class EtlWork:
     def begin(self, checkpoint: Checkpoint) -> Checkpoint:
         """See `Work.begin`."""
         parts, ticket = self._parts, self._ticket(0, checkpoint)
+        if not (checkpoint.rows or checkpoint.timestamp or checkpoint.applied):
+            parts.job.forget_loaded(ticket)  # what is kept there is of another life
         self._applied_through = through = parts.job.applied_through(ticket)
         self._progress.took_over(through, ticket.through, counted=parts.tells_applied)
         parts.extractor.reset(checkpoint)

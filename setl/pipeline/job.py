@@ -18,12 +18,12 @@ from pyspark.sql import DataFrame, SparkSession
 
 from setl.clock import SystemClock
 from setl.config.routing import Route
-from setl.errors import DataError, FencedError, SetlError, TransientError
+from setl.errors import DataError, FencedError, SetlError, SharedTableError, TransientError
 from setl.extract.extractor import RoutedRows
 from setl.load.deadletters.letter import DeadLetter
 from setl.load.mysql.undivided import UndividedTables
 from setl.load.port import LoadTicket
-from setl.load.worker import SinkSettings, applied_through
+from setl.load.worker import SinkSettings, applied_through, forget_loaded
 from setl.log import fields
 from setl.model.change import Row
 from setl.model.position import version_generation
@@ -117,6 +117,10 @@ class LoadJob:
         """
         return applied_through(self._sink, ticket)
 
+    def forget_loaded(self, ticket: LoadTicket) -> None:
+        """Forget how far the target's tables have come; raises SetlError."""
+        forget_loaded(self._sink, ticket)
+
     def run(
         self, rows: Sequence[RoutedRows], ticket: LoadTicket, redelivered_through: int
     ) -> LoadReport:
@@ -179,6 +183,7 @@ class LoadJob:
                 continue
             repeated = any(report.repeated for report in reports)
             self._abandoned = self._abandoned or repeated
+            self._undivide(reports)
             raise_worst(report.error for report in reports)
             if repeated:
                 # The first run of the task may be frozen or cut off. It must not write any more
@@ -187,6 +192,13 @@ class LoadJob:
                     "Spark ran a task of the load a second time, and the first may still be at it"
                 )
             return _summed(reports)
+
+    def _undivide(self, reports: Sequence[TaskReport]) -> None:
+        """Have one task write a table that several were about to write; see `SharedTableError`."""
+        for report in reports:
+            if isinstance(report.error, SharedTableError):
+                schema, _, table = report.error.where["table"].partition(".")
+                self._undivided.add((schema, table))
 
     def _without_faulty(
         self, plan: TransformPlan, work: LoadWork, tasks: int, error: Exception

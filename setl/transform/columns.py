@@ -106,6 +106,9 @@ class ColumnPlan:
             column if column.name == name else replace(column, name=name)
             for column, name in ((schema.columns[source], name) for source, name in chosen)
         )
+        if rules.key:
+            # Nobody knows whether the source compares such columns to tell its rows apart.
+            columns = tuple(replace(c, collation=0) if c.collation else c for c in columns)
         return cls(columns, sources, tuple(places[i] for i in key), _projector(schema, sources))
 
     @property

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -344,6 +344,7 @@ def project(survivors: Sequence[tuple[Route, RowSchema, Survivors]]) -> list[Tar
                 group=route.group,
                 document=document_form(schema, route),
                 source=schema.name,
+                partial=part.partial,
             )
         )
     return changes
@@ -376,8 +377,10 @@ def split(
     key_columns = [changes.columns[i] for i in changes.key]
     if buckets == 1 or not spreads(key_columns, group, undivided=undivided):
         home = bucket_of((group or ".".join(changes.target),), buckets)
-        return {home: changes}
-    parts = [changes.without_rows() for _ in range(buckets)]
+        # Rows of another source table may go to the same target by another way.
+        alone = buckets == 1 or undivided
+        return {home: changes if alone else replace(changes, shared=True)}
+    parts = [replace(changes.without_rows(), shared=True) for _ in range(buckets)]
     upserts = [(part.upserts.append, part.upsert_versions.append) for part in parts]
     homes = homes_of(changes.upserts, changes.key, buckets)
     for row, version, home in zip(changes.upserts, changes.upsert_versions, homes, strict=True):

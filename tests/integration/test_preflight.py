@@ -167,7 +167,7 @@ def test_a_server_with_everything_right(scene):
             target,
             (
                 "the system tables are there: retl.retl_mark, retl.setl_fence, retl.setl_writer,"
-                " retl.setl_checkpoint"
+                " retl.setl_loaded, retl.setl_checkpoint"
             ),
         ),
         ("ok", target, "1 target tables take the rows"),
@@ -199,7 +199,8 @@ def test_a_server_with_everything_right(scene):
         ("target", "SELECT ON `SCHEMA`.*",
          "lacks SELECT on SCHEMA.orders", "GRANT SELECT ON `SCHEMA`.* TO ACCOUNT;"),
         ("target", "DELETE ON retl.*",
-         "lacks DELETE on retl.retl_mark, retl.setl_fence, retl.setl_writer, retl.setl_checkpoint",
+         ("lacks DELETE on retl.retl_mark, retl.setl_fence, retl.setl_writer, retl.setl_loaded,"
+          " retl.setl_checkpoint"),
          "GRANT DELETE ON retl.* TO ACCOUNT;"),
     ],
 )  # fmt: skip

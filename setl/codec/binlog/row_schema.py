@@ -234,6 +234,7 @@ def _detail(
             scale=column.scale if decimal else 0,
             unsigned=unsigned and kind is Kind.INTEGER,
             binary_order=bytewise,
+            collation=collation if kind is Kind.TEXT else 0,
         ),
         charset,
         tuple(decoder(charset)(label) for label in labels) if labels else (),

@@ -26,6 +26,7 @@ _WRITTEN = (
     SystemTable("retl_mark", WRITING, "marks what setl wrote"),
     SystemTable("setl_fence", WRITING, "keeps a former leader from writing"),
     SystemTable("setl_writer", WRITING, "lists the connections that write"),
+    SystemTable("setl_loaded", WRITING, "says how far tables with several keys are loaded"),
 )
 _CHECKPOINT = SystemTable("setl_checkpoint", WRITING, "keeps the checkpoint")
 _DEAD_LETTERS = SystemTable(

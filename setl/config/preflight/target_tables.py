@@ -11,6 +11,7 @@ from setl.config.preflight.privileges import MissingPrivileges, denied
 from setl.config.preflight.server import Outcome, Server
 from setl.config.preflight.source_tables import SourceTable, source_key
 from setl.config.preflight.table_facts import ColumnFacts, TableText, read_columns
+from setl.config.preflight.unique_keys import UniqueKeys, check_unique_keys
 from setl.config.routing import Route, passing_columns
 from setl.model.schema import RowSchema
 from setl.mysql.catalog import read_table
@@ -148,7 +149,16 @@ class TargetTables:
                     f"the target table has no column {target}",
                     f"Add it, with a type for: {flow.route.expressions[target]}",
                 )
+        before = len(place.findings)
         _check_key(flow, passing, described, place)
+        if self.source is not None and len(place.findings) == before:
+            check_unique_keys(
+                UniqueKeys.read(self.source, flow.source),
+                UniqueKeys.read(self.target, described),
+                flow.route,
+                text,
+                place,
+            )
 
     def _check_unfilled(
         self,

@@ -20,10 +20,12 @@ class Aside(NamedTuple):
     Attributes:
         written: changes that may supersede dead letters.
         faulty: rows that were found to be faulty before.
+        again: whether they are dead letters, which come behind what was written after them.
     """
 
     written: Sequence[TargetChanges]
     faulty: Sequence[FaultyRow] = ()
+    again: bool = False
 
 
 class Faults:

@@ -11,16 +11,44 @@ from pymysql.connections import Connection
 
 from setl.errors import DataError, FatalError
 from setl.halving import halved
-from setl.load.mysql.statements import Limits, RowStatement
+from setl.load.mysql.statements import COLLIDES, Limits, RowStatement
 from setl.load.mysql.watch import lenient, run_watched
 from setl.model.change import Row
 from setl.mysql.connection import error_number, translate
 from setl.mysql.row_faults import ROW_FAULTS
 
+_IN_THE_WAY = (
+    "It holds one of the row's unique values under another key, and the source has not changed or"
+    " deleted it. Compare the unique keys and collations of both tables (`setl check` does). If the"
+    " pipeline has gone back in its stream, it may be a later row, which comes again: delete it"
+)
 _NOT_A_ROW = "This is about the table, not about a row: compare it with the source"
+
+_DUPLICATES = frozenset({1022, 1062, 1169, 1557, 1586, 1859})
+_OVERFLOW = 1690
 
 Refuse = Callable[[int, DataError], None]
 """Is told the number of a faulty row, from 0, and what is wrong with it; may raise."""
+
+
+def write_or_raise(
+    connection: Connection[Any], statement: RowStatement, rows: Sequence[Row], limits: Limits
+) -> None:
+    """As `write_rows`, but the first faulty row ends it, whichever that is; not looked for."""
+    if any(row[p] == "" for row in rows for p in statement.blanks):
+        write_rows(connection, statement, rows, limits, _raise)
+        return
+    for start in range(0, len(rows), limits.rows):
+        for text, held in statement.divided(rows[start : start + limits.rows], limits):
+            _run(connection, statement, text, held)
+
+
+def _raise(_: int, error: DataError) -> None:
+    raise error
+
+
+class CollisionError(DataError):
+    """A row is refused because another row of the target holds one of its unique values."""
 
 
 def write_rows(
@@ -74,6 +102,11 @@ def _write(
             _isolate(connection, statement, chunk[written:], limits, refuse_after)
 
 
+def _is_collision(error: pymysql.MySQLError) -> bool:
+    number = error_number(error)
+    return number in _DUPLICATES or (number == _OVERFLOW and COLLIDES in str(error))
+
+
 def _numbered_from(first: int, refuse: Refuse, number: int, error: DataError) -> None:
     refuse(first + number, error)
 
@@ -113,6 +146,11 @@ def _run(
         failure = translate(error)
         if not isinstance(failure, DataError):
             raise
+        if _is_collision(error):
+            detail = "" if error_number(error) == _OVERFLOW else f": {failure.message}"
+            raise CollisionError(
+                f"another row of the target is in the way{detail}", hint=_IN_THE_WAY
+            ) from error
         if error_number(error) in ROW_FAULTS:
             raise failure from error
         raise FatalError(failure.message, hint=_NOT_A_ROW, table=statement.table) from error

@@ -12,15 +12,17 @@ from pymysql.connections import Connection
 
 from setl import failpoints
 from setl.clock import Clock, SystemClock
-from setl.errors import ConfigurationError, SetlError
+from setl.errors import ConfigurationError, DataError, SetlError, SharedTableError
 from setl.load.conflicts.contested_rows import RowAppearedError
 from setl.load.conflicts.settling import Settled, settle_histories
 from setl.load.conflicts.tables import TRIM_EVERY, trim_conflicts
 from setl.load.deadletters.keeping import Aside, Faults, loaded_with, settle
 from setl.load.deadletters.letter import DeadLetter
 from setl.load.deadletters.mysql_store import MysqlDeadLetters
-from setl.load.mysql.rows import write_rows
-from setl.load.mysql.statements import Limits, Strategy
+from setl.load.mysql.exact import ExactLoad
+from setl.load.mysql.loaded import not_loaded_yet
+from setl.load.mysql.rows import CollisionError, Refuse, write_rows
+from setl.load.mysql.statements import Limits, Strategy, TableWrites
 from setl.load.mysql.targets import Targets
 from setl.load.mysql.writer import Writer
 from setl.load.port import Loaded, LoadTicket
@@ -39,6 +41,10 @@ _UNKNOWN_NAME = frozenset({1054, 1146})  # no such column, no such table
 _LOST = frozenset({0, 1927, 2006, 2013, 2055, 4031})  # pymysql says 0 for one it has closed
 # After these the connection is as good as before: the server said no, or has rolled back.
 _ANSWERED = _UNKNOWN_NAME | {_DEADLOCK, 1205}
+
+
+class _OutdatedError(DataError):
+    """A table has other unique keys than it had; it is looked at again, and all begun anew."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +115,9 @@ class MysqlSink:
             return Loaded()
         started = self._clock.monotonic()
         letters: list[DeadLetter] = []
+        again = bool(ticket.settles)
         for part in transactions(changes):
-            letters += self._apply(replace(ticket, settles=()), part, Aside(part))
+            letters += self._apply(replace(ticket, settles=()), part, Aside(part, again=again))
         if faulty or ticket.settles:
             # Last, when it is known which of those that are loaded again are in.
             left = set(ticket.settles) - {letter.id for letter in letters}
@@ -145,7 +152,7 @@ class MysqlSink:
     def _repeated(self, ticket: LoadTicket, transaction: Callable[[], _Done]) -> _Done:
         """Run a transaction, and again if what went wrong passes or can be mended here."""
         deadlocks = 0
-        refreshed = reconnected = False
+        refreshed = reconnected = self._targets.fresh = False
         while True:
             try:
                 return transaction()
@@ -156,7 +163,9 @@ class MysqlSink:
                     # The transaction that won holds the locks until it ends; let it.
                     deadlocks += 1
                     self._sleep(0.02 * 2**deadlocks)
-                elif number in _UNKNOWN_NAME and not refreshed:
+                elif (
+                    number in _UNKNOWN_NAME or isinstance(error, _OutdatedError)
+                ) and not refreshed:
                     refreshed = True
                     self._targets.forget()
                 elif number in _LOST and not reconnected:
@@ -195,20 +204,27 @@ class MysqlSink:
         faults = Faults(aside.faulty, self._settings.dead_letter_limit)
         connection = self._writer.open()
         self._targets.as_of(ticket.schema_version)
-        plans = [self._targets.writes(connection, c) for c in changes]
+        writes = [self._targets.writes(connection, c) for c in changes]
+        _refuse_shared(changes, writes)
         self._writer.register(ticket)
         self._writer.begin(ticket, self._settings.mark, self._nonce())
         _refuse_without_transactions(connection, [c.target for c in changes])
-        limits = self._limits()
-        for plan, change in zip(plans, changes, strict=True):
+        if not aside.again:
+            changes = self._not_loaded_yet(connection, ticket, changes, writes)
+        limits, plans = self._limits(), list(zip(writes, changes, strict=True))
+        for plan, change in plans:
             write_rows(connection, plan.deletes, change.deletes, limits, faults.deletes(change))
-        for plan, change in zip(plans, changes, strict=True):
-            refuse = faults.upserts(change)
+        for plan, change in plans:
+            if plan.alone:
+                continue
+            refuse = self._unless_outdated(faults.upserts(change))
             if plan.strategy is Strategy.RENEW:
                 write_rows(connection, plan.deletes, _keys(change), limits, refuse)
-            for rivals in plan.rivals:
-                write_rows(connection, rivals, change.upserts, limits, refuse)
             write_rows(connection, plan.inserts, change.upserts, limits, refuse)
+        alone = [(plan, change) for plan, change in plans if plan.alone]
+        for target in dict.fromkeys(change.target for _, change in alone):
+            parts = [part for part in alone if part[1].target == target]
+            ExactLoad(connection, parts, limits, faults.upserts).run()
         store = MysqlDeadLetters(connection, self._writer.max_packet)
         most, now = self._settings.dead_letter_limit, self._clock.now()
         letters = settle(store, ticket, aside.written, faults.rows, most=most, now=now)
@@ -216,6 +232,35 @@ class MysqlSink:
         connection.commit()
         failpoints.reached("task.after_commit")
         return letters
+
+    def _not_loaded_yet(
+        self,
+        connection: Connection[Any],
+        ticket: LoadTicket,
+        changes: Sequence[TargetChanges],
+        writes: Sequence[TableWrites],
+    ) -> list[TargetChanges]:
+        """The changes, those of tables that are loaded once without what they have already."""
+        result = list(changes)
+        places: dict[tuple[str, str], list[int]] = {}
+        for i, (change, plan) in enumerate(zip(changes, writes, strict=True)):
+            if plan.alone:
+                places.setdefault(change.target, []).append(i)
+        for own in places.values():
+            left = not_loaded_yet(connection, ticket, [changes[i] for i in own])
+            for i, change in zip(own, left, strict=True):
+                result[i] = change
+        return result
+
+    def _unless_outdated(self, refuse: Refuse) -> Refuse:
+        """Look at the table again before a row is blamed for another one's being in its way."""
+
+        def look_again(number: int, error: DataError) -> None:
+            if isinstance(error, CollisionError) and not self._targets.fresh:
+                raise _OutdatedError(error.message)
+            refuse(number, error)
+
+        return look_again
 
     def _settlement(self, ticket: LoadTicket, histories: Sequence[History]) -> Settled:
         connection = self._writer.open()
@@ -261,6 +306,19 @@ def _refuse_without_transactions(
             hint=f"ALTER TABLE {qualified(schema, table)} ENGINE = InnoDB;",
             table=f"{schema}.{table}",
         )
+
+
+def _refuse_shared(changes: Sequence[TargetChanges], writes: Sequence[TableWrites]) -> None:
+    for change, plan in zip(changes, writes, strict=True):
+        if plan.alone and change.shared:
+            raise SharedTableError(
+                "the unique keys of the target table have changed: one task has to write it now",
+                table=".".join(change.target),
+            )
+
+
+def _is_outdated(error: Exception) -> bool:
+    return isinstance(error, _OutdatedError)
 
 
 def _keys(change: TargetChanges) -> list[Row]:

@@ -1,29 +1,32 @@
 """Which statements write changes into a MySQL table: decided once per table, then only filled.
 
-Three ways to bring a row into a table, by what its unique keys allow:
+No two rows of the source may become one, and no row may go that the stream did not remove (I21),
+whatever unique keys and collations the table has. So no statement here touches a row but the one
+that its key names:
 
-* UPSERT, ``INSERT … ON DUPLICATE KEY UPDATE``: the key that identifies rows is the only one that
-  a row can collide with. Columns that only the target has keep their values.
-* REPLACE, ``REPLACE INTO``: there are further unique keys. A unique value may move from row to row
-  (1 gives 'a' to 2, or both swap), and which of the two arrives first is open; an upsert would
-  fail on the value that is still held, or worse, update the row that holds it. REPLACE removes
-  whatever holds a value of the new row. That loses nothing: all rows of a load as they are at its
-  end stand side by side in the source, so the row removed is not as it is at its end. Either its
-  own change is in this load and not yet written, or the target holds it from later, when an older
-  stretch of the stream is applied again, and its change is in a later load.
+* ``INSERT … ON DUPLICATE KEY UPDATE`` updates whatever row collides on any unique key, known or
+  not. Its first assignment compares the key of the row found with that of the row given, and
+  makes the server refuse the statement if they differ (`_on_duplicate`). A key that somebody adds
+  to the table a moment ago can therefore stop a load, but not mislead it.
+* ``REPLACE`` removes whatever is in the way, and is not used.
+* ``DELETE`` compares text byte by byte where the column's collation may take two keys of the
+  source for one.
+
+How rows get into a table, by what its unique keys allow:
+
+* UPSERT: only the key that identifies rows can collide, and it tells the target's rows apart as
+  it does the source's: its columns compare byte by byte, or with the source's very collation.
+* EXACT: something else can collide: a further unique key (whether the source has it too, nobody
+  can tell from a stream), a key over prefixes or expressions, a key that the target compares in
+  another way. `setl.load.mysql.exact` says how they are loaded.
 * RENEW, ``DELETE`` and ``INSERT``: no unique key of the target lies within the key of the mapping,
   so nothing but a delete keeps a row from being there twice. Needs an index to be fast.
 
-REPLACE makes rows anew, so columns that only the target has (a number that it gives, a note) would
-fall back to their defaults each time. Where rows do not fill the whole table they are upserted,
-and rivals, rows that hold one of their unique values under another key, are deleted before. Only
-those are made anew then. This takes two to three times as long.
-
-Triggers of the target see all of this: REPLACE is to them a delete and an insert.
+Columns that only the target has keep their values, except in rows that EXACT makes anew.
 
 Deletes of all tables of a call come before all its upserts. A key may be deleted under one
 spelling and written under another that a case-insensitive collation takes for the same ('a' became
-'A'): written first, the new row would be deleted again.
+'A'): written first, the new row would be in the way of nobody but itself.
 """
 
 from __future__ import annotations
@@ -31,24 +34,25 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from setl.errors import ConfigurationError, DataError
 from setl.load.mysql.fit import Guard, blank_places, guards_for, is_watched
-from setl.load.mysql.literals import encode, render_columns, render_rows
+from setl.load.mysql.literals import encode, render_columns
 from setl.model.change import Row
-from setl.model.schema import Column, RowSchema
+from setl.model.schema import Column, Kind, RowSchema
 from setl.mysql.identifiers import qualified, quote
 
 _FILLED: Final = 0.8  # of what a statement may hold, as far as its size is foreseen
 _SAMPLE: Final = 16
+_LABELLED: Final = frozenset({Kind.ENUM, Kind.SET})
 
 
 class Strategy(Enum):
     """How rows are brought into a table; see the module's text."""
 
     UPSERT = "upsert"
-    REPLACE = "replace"
+    EXACT = "exact"
     RENEW = "renew"
 
 
@@ -86,6 +90,8 @@ class RowStatement:
         watched: whether only the server's notes tell that it changed a value.
         blanks: indexes in a row of ENUM columns in which empty text stands for what is no label,
             which the server takes only from a session that is not strict.
+        bytewise: the quoted names of the columns rendered, if keys are to be found byte by byte,
+            else empty.
     """
 
     table: str
@@ -101,6 +107,7 @@ class RowStatement:
     watched: bool = False
     blanks: tuple[int, ...] = ()
     between: str = ","
+    bytewise: tuple[str, ...] = ()
 
     def text(self, rows: Sequence[Row]) -> bytes:
         """The whole statement for `rows`, in UTF-8. Raises DataError as `render_rows` does."""
@@ -117,7 +124,27 @@ class RowStatement:
                 name = self.columns[guard.place].name
                 raise DataError(f"the target's column {name} would {guard.reason}")
         limit = f" LIMIT {len(rows)}" if self.limited else ""
-        return encode(self.columns, rows, f"{self.head}{rendered}{self.tail}{limit}")
+        tail = f"{self.tail}{self._by_bytes(held)}" if self.bytewise else self.tail
+        return encode(self.columns, rows, f"{self.head}{rendered}{tail}{limit}")
+
+    def _by_bytes(self, held: Sequence[Sequence[Any]]) -> str:
+        """A second condition, which the index knows nothing of: text is what its bytes are."""
+        texts = [column.kind is Kind.TEXT for column in self.columns]
+        names = [
+            bytes_of(name) if text else name
+            for name, text in zip(self.bytewise, texts, strict=True)
+        ]
+        columns = [
+            Column(column.name, Kind.BINARY) if text else column
+            for column, text in zip(self.columns, texts, strict=True)
+        ]
+        # What is no UTF-8 is refused with the whole statement.
+        values = [
+            [value.encode("utf-8", "surrogatepass") for value in column] if text else column
+            for column, text in zip(held, texts, strict=True)
+        ]
+        keys = ",".join(render_columns(columns, values, for_key=True))
+        return f" AND ({','.join(names)}) IN ({keys})"
 
     def divided(self, rows: Sequence[Row], limits: Limits) -> Iterator[tuple[bytes, Sequence[Row]]]:
         """Statements for all `rows`, none above the limits, each with the rows it holds.
@@ -169,38 +196,6 @@ class RowStatement:
 
 
 @dataclass(frozen=True, slots=True)
-class RivalStatement(RowStatement):
-    """Deletes rows that hold a unique value of the rows given, under another key.
-
-    `columns` and `picks` are those of the unique key, then those of the key that tells rows
-    apart.
-
-    Attributes:
-        unique: how many of them are the unique key's.
-        names: the quoted names of both, in lists.
-    """
-
-    unique: int = 0
-    names: tuple[str, str] = ("", "")
-
-    def text(self, rows: Sequence[Row]) -> bytes:
-        """See `RowStatement.text`; a LIMIT, since each row has one rival at most."""
-        picked = [tuple(row[i] for i in self.picks or ()) for row in rows]
-        cut, (theirs, own) = self.unique, self.names
-        values = render_rows(self.columns[:cut], [row[:cut] for row in picked], for_key=True)
-        keys = render_rows(self.columns[cut:], [row[cut:] for row in picked], for_key=True)
-        pairs = zip(values, keys, strict=True)
-        rivals = " OR ".join(f"({theirs})={value} AND NOT ({own})={key}" for value, key in pairs)
-        return encode(self.columns, picked, f"{self.head}{rivals} LIMIT {len(rows)}")
-
-    def divided(self, rows: Sequence[Row], limits: Limits) -> Iterator[tuple[bytes, Sequence[Row]]]:
-        """See `RowStatement.divided`; rows with a NULL in the unique key have no rivals."""
-        places = (self.picks or ())[: self.unique]
-        whole = [row for row in rows if all(row[i] is not None for i in places)]
-        return RowStatement.divided(self, whole, limits)
-
-
-@dataclass(frozen=True, slots=True)
 class TableWrites:
     """How one shape of rows is written into one table.
 
@@ -208,13 +203,17 @@ class TableWrites:
         strategy: how its rows get into it.
         inserts: brings rows in.
         deletes: removes rows by their keys.
-        rivals: to be run for the same rows before `inserts`.
+        alone: whether one task has to write all rows of the table, and each change once: some
+            may be in the way of others.
+        fills: whether the rows have all columns of the table, so that nothing is lost in one
+            that is made anew.
     """
 
     strategy: Strategy
     inserts: RowStatement
     deletes: RowStatement
-    rivals: tuple[RivalStatement, ...] = ()
+    alone: bool = False
+    fills: bool = True
 
 
 def plan_writes(
@@ -249,19 +248,24 @@ def plan_writes(
         )
     stored = [there[c.name.lower()] for c in columns]
     names = [c.name.lower() for c in stored]
-    strategy, identity, rivals = _strategy(names, key, target)
+    collisions = Collisions.of(columns, stored, key, target)
+    strategy, identity = collisions.strategy, collisions.identity
     written = tuple(i for i, c in enumerate(stored) if not c.generated)
     watched = any(is_watched(columns[i], stored[i]) for i in written)
     columns = tuple(replace(c, capacity=s.capacity) for c, s in zip(columns, stored, strict=True))
     keys = tuple(columns[i] for i in key)
     table = qualified(target.schema, target.table)
     by_key = _by_key([stored[i] for i in key])
+    bytewise = collisions.bytewise and any(_is_loose(stored[i]) for i in key)
+    filled = ",".join(quote(stored[i].name) for i in written)
     return TableWrites(
         strategy,
         RowStatement(
             table=target.name,
-            head=_insert_head(strategy, table, [stored[i].name for i in written]),
-            tail=_on_duplicate(stored, key, row_alias) if strategy is Strategy.UPSERT else "",
+            head=f"INSERT INTO {table} ({filled}) VALUES ",
+            tail=""
+            if strategy is Strategy.RENEW
+            else _on_duplicate(stored, key, table, exact=collisions.bytewise, row_alias=row_alias),
             columns=tuple(columns[i] for i in written),
             picks=None if len(written) == len(columns) else written,
             key=key,
@@ -274,8 +278,8 @@ def plan_writes(
         ),
         RowStatement(
             table=target.name,
-            head=f"DELETE FROM {table} WHERE {by_key.head}",
-            tail=by_key.tail,
+            head=f"DELETE FROM {table} WHERE {'(' if bytewise else ''}{by_key.head}",
+            tail=f"{by_key.tail}{')' if bytewise else ''}",
             columns=keys,
             picks=None,
             key=tuple(range(len(key))),
@@ -284,71 +288,75 @@ def plan_writes(
             # reading a small table from end to end, which would lock rows of other tasks.
             limited=bool(identity),
             between=by_key.between,
+            bytewise=tuple(quote(stored[i].name) for i in key) if bytewise else (),
         ),
-        tuple(_rivals(columns, stored, key, unique, target) for unique in rivals),
+        alone=collisions.alone,
+        fills={c.name.lower() for c in target.columns if not c.generated} <= set(names),
     )
 
 
-def _rivals(
-    columns: tuple[Column, ...],
-    stored: Sequence[Column],
-    key: tuple[int, ...],
-    unique: frozenset[str],
-    target: RowSchema,
-) -> RivalStatement:
-    places = tuple(i for i, c in enumerate(stored) if c.name.lower() in unique)
-    picks = places + key
-    table = qualified(target.schema, target.table)
-    theirs, own = (",".join(quote(stored[i].name) for i in part) for part in (places, key))
-    return RivalStatement(
-        table=target.name,
-        head=f"DELETE FROM {table} WHERE ",
-        tail="",
-        columns=tuple(columns[i] for i in picks),
-        picks=picks,
-        key=key,
-        by_key=True,
-        unique=len(places),
-        names=(theirs, own),
+class Collisions(NamedTuple):
+    """What rows of one shape can collide on in a table.
+
+    Attributes:
+        strategy: how they get into it.
+        identity: the unique key of the target that identifies a row; empty for RENEW.
+        alone: see `TableWrites.alone`.
+        bytewise: whether text of keys is to be compared byte by byte, since the column's
+            collation may not be the source's.
+    """
+
+    strategy: Strategy
+    identity: frozenset[str]
+    alone: bool
+    bytewise: bool
+
+    @classmethod
+    def of(
+        cls,
+        columns: Sequence[Column],
+        stored: Sequence[Column],
+        key: tuple[int, ...],
+        target: RowSchema,
+    ) -> Collisions:
+        """Find out; `stored` are the table's columns for `columns`."""
+        names = [c.name.lower() for c in stored]
+        mapped = frozenset(names[i] for i in key)
+        others = (frozenset(target.names[i].lower() for i in u) for u in target.unique)
+        unique = [u for u in (_key_names(target), *others) if u]
+        # The primary key comes first. A part of the mapping's key finds its rows as well.
+        identity = next((u for u in unique if u <= mapped), frozenset[str]())
+        numbered = {c.name.lower() for c in target.columns if _is_numbered(c)} - set(names)
+        # A key that holds the identity collides with the same row only, and one that the target
+        # fills with numbers of its own with none.
+        further = target.odd_keys or any(
+            not (u >= identity and identity) for u in unique if u - numbered
+        )
+        if not identity:
+            return cls(Strategy.RENEW, identity, alone=further, bytewise=True)
+        coarse = identity != mapped or any(
+            _is_loose(stored[i]) and columns[i].collation != (stored[i].collation or -1)
+            for i in key
+        )
+        if further or coarse:
+            return cls(Strategy.EXACT, identity, alone=True, bytewise=True)
+        return cls(Strategy.UPSERT, identity, alone=False, bytewise=False)
+
+
+def _is_loose(column: Column) -> bool:
+    """Whether two texts may be one to a column's collation."""
+    return column.kind is Kind.TEXT and not column.binary_order
+
+
+def _is_numbered(column: Column) -> bool:
+    """Whether the server gives each row a number of its own."""
+    return (
+        column.kind is Kind.INTEGER and column.capacity is not None and column.capacity.fills_null
     )
 
 
 def _key_names(target: RowSchema) -> frozenset[str]:
     return frozenset(target.names[i].lower() for i in target.key)
-
-
-def _strategy(
-    names: Sequence[str], key: tuple[int, ...], target: RowSchema
-) -> tuple[Strategy, frozenset[str], list[frozenset[str]]]:
-    """How rows get into a table.
-
-    Returns:
-        The strategy; the unique key of the target that identifies a row (empty for RENEW); the
-        unique keys whose rivals are to be deleted before.
-    """
-    mapped = frozenset(names[i] for i in key)
-    others = (frozenset(target.names[i].lower() for i in u) for u in target.unique)
-    unique = [u for u in (_key_names(target), *others) if u]
-    # The primary key comes first. A part of the mapping's key is as good as the whole of it.
-    identity = next((u for u in unique if u <= mapped), frozenset[str]())
-    computed = {c.name.lower() for c in target.columns if c.generated}
-    carried = frozenset(names) - computed
-    if not identity:
-        return Strategy.RENEW, identity, [u for u in unique if u <= carried]
-    given = computed.union(names)
-    # A key that holds the identity collides with the same row only; one whose columns all come
-    # from the target (an AUTO_INCREMENT of its own) with none.
-    rivals = [u for u in unique if not u >= identity and u & given]
-    whole = carried.union(computed).issuperset(name.lower() for name in target.names)
-    # What the server computes or fills in is not known here, so rivals there cannot be named.
-    if rivals and (whole or not all(u <= carried for u in rivals)):
-        return Strategy.REPLACE, identity, []
-    return Strategy.UPSERT, identity, rivals
-
-
-def _insert_head(strategy: Strategy, table: str, names: Sequence[str]) -> str:
-    verb = "REPLACE" if strategy is Strategy.REPLACE else "INSERT"
-    return f"{verb} INTO {table} ({','.join(map(quote, names))}) VALUES "
 
 
 def _size_about(rows: Sequence[Row]) -> int:
@@ -377,19 +385,54 @@ def _by_key(key: Sequence[Column]) -> _ByKey:
     return _ByKey(f"({names}) IN (", ",", ")")
 
 
-def _on_duplicate(stored: Sequence[Column], key: tuple[int, ...], row_alias: bool) -> str:  # noqa: FBT001
-    """``ON DUPLICATE KEY UPDATE`` for all columns but those of the key that cannot differ."""
-    names = [
-        c.name
-        for i, c in enumerate(stored)
-        # Under most collations the row found may spell its key in another way.
-        if not c.generated and (i not in key or not c.binary_order)
-    ]
-    if not names:
-        names = [stored[key[0]].name]
-    if row_alias:
-        new = quote("new row")
-        sets = ",".join(f"{quote(n)}={new}.{quote(n)}" for n in names)
-        return f" AS {new} ON DUPLICATE KEY UPDATE {sets}"
-    sets = ",".join(f"{quote(n)}=VALUES({quote(n)})" for n in names)
-    return f" ON DUPLICATE KEY UPDATE {sets}"
+COLLIDES: Final = "18446744073709551615 + (1 + ("
+"""How the server quotes the sum by which `_on_duplicate` refuses a row, with error 1690."""
+
+
+def bytes_of(value: str) -> str:
+    """SQL for the bytes of a text in UTF-8, whatever its character set and collation."""
+    return f"CAST(CONVERT({value} USING utf8mb4) AS BINARY)"
+
+
+def _on_duplicate(
+    stored: Sequence[Column], key: tuple[int, ...], table: str, *, exact: bool, row_alias: bool
+) -> str:
+    """``ON DUPLICATE KEY UPDATE`` for all columns but those of the key that cannot differ.
+
+    Before all else the key of the row found is compared with that of the row given. If they
+    differ, a sum overflows, which is an error in any SQL mode; otherwise it is not worked out.
+
+    Args:
+        stored: the table's columns.
+        key: indexes of those that identify a row.
+        table: its quoted name.
+        exact: whether text of the key is compared byte by byte, else as its column does.
+        row_alias: see `plan_writes`.
+    """
+    new = "`new row`.{}" if row_alias else "VALUES({})"
+
+    def equal(column: Column) -> str:
+        name = quote(column.name)
+        held, given = f"{table}.{name}", new.format(name)
+        if exact and _is_loose(column):
+            held, given = bytes_of(held), bytes_of(given)
+        return f"{held}<=>{given}"
+
+    written = [i for i, c in enumerate(stored) if not c.generated]
+    # Under most collations the row found may spell its key in another way.
+    sets = [i for i in written if i not in key or not (exact or stored[i].binary_order)]
+    compared = [i for i in key if i in written] or list(key)
+    # As a label, a value that is none would be refused, so labels are the last choice.
+    bearer = min(
+        [i for i in compared if i in written] or sets or [key[0]],
+        key=lambda i: stored[i].kind in _LABELLED,
+    )
+    name = quote(stored[bearer].name)
+    value = f"{new.format(name)}+0" if stored[bearer].kind in _LABELLED else new.format(name)
+    same = " AND ".join(equal(stored[i]) for i in compared)
+    probe = f"{table}.{quote(stored[key[0]].name)}"
+    guard = f"{name}=IF({same} OR {COLLIDES}{probe} IS NULL)),{value},{value})"
+    others = [quote(stored[i].name) for i in sets if i != bearer]
+    alias = " AS `new row`" if row_alias else ""
+    changed = ",".join([guard, *(f"{n}={new.format(n)}" for n in others)])
+    return f"{alias} ON DUPLICATE KEY UPDATE {changed}"

@@ -13,10 +13,11 @@ from setl.model.change import TargetChanges
 from setl.model.schema import Column, RowSchema
 from setl.mysql.catalog import read_table
 
-# A table that gets a further unique key needs other statements, and nothing fails to tell so.
+# A unique key that a table gets meanwhile is noticed at once, when a row collides on it: upserts
+# touch no other row, and what is refused is looked at again. One that it loses takes this long.
 _SECONDS = 60.0
 
-_Shape = tuple[tuple[str, str], tuple[Column, ...], tuple[int, ...]]
+_Shape = tuple[tuple[str, str], tuple[Column, ...], tuple[int, ...], tuple[int, ...]]
 
 
 class Targets:
@@ -31,11 +32,14 @@ class Targets:
         self._tables: dict[tuple[str, str], RowSchema] = {}
         self._until = 0.0
         self._version = 0
+        self.fresh = False
+        """Whether what is known was read for the transaction that is open."""
 
     def forget(self) -> None:
         """Read all tables again; after a statement found one to be different."""
         self._writes.clear()
         self._tables.clear()
+        self.fresh = True
 
     def as_of(self, version: int) -> None:
         """Read all tables again if they may have changed since, see `LoadTicket.schema_version`."""
@@ -51,7 +55,8 @@ class Targets:
             SetlError: as `read_table`.
         """
         self._expire()
-        shape = (changes.target, changes.columns, changes.key)
+        collations = tuple(changes.columns[i].collation for i in changes.key)
+        shape = (changes.target, changes.columns, changes.key, collations)
         known = self._writes.get(shape)
         if known is None:
             described = self.described(connection, changes.target)

@@ -1,7 +1,8 @@
-"""Tables of a target that one task writes, since unique values can move from row to row in them.
+"""Tables of a target that one task writes, since their rows can be in each other's way.
 
-They have a unique key besides the one that identifies their rows. Why that is so,
-`setl.transform.placement.spreads` says.
+They have a unique key besides the one that identifies their rows, or one that takes two keys of
+the source for one. Why that is so, `setl.transform.placement.spreads` says. A table that is not
+found here in time is found by the sink, which refuses to write it beside other tasks.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ from collections.abc import Iterable
 from setl.clock import Clock
 from setl.load.mysql.sink import MysqlSinkSettings
 from setl.load.worker import SinkSettings
-from setl.mysql.catalog import read_unique_keys
+from setl.model.schema import Kind, RowSchema
+from setl.mysql.catalog import read_table
 from setl.mysql.connection import connect
 
 _SECONDS = 60.0
@@ -29,7 +31,12 @@ class UndividedTables:
         self._endpoint = settings.endpoint if isinstance(settings, MysqlSinkSettings) else None
         self._clock = clock
         self._known: dict[Name, bool] = {}
+        self._told: set[Name] = set()
         self._until = 0.0
+
+    def add(self, table: Name) -> None:
+        """Count a table among them, because a sink has found it to be one."""
+        self._told.add(table)
 
     def among(self, tables: Iterable[Name]) -> frozenset[Name]:
         """Which of these tables are undivided; one that does not exist is not.
@@ -48,18 +55,23 @@ class UndividedTables:
             connection = connect(self._endpoint)
             try:
                 for schema, table in unknown:
-                    keys = read_unique_keys(connection, schema, table).values()
-                    self._known[schema, table] = undivided(keys)
+                    described = read_table(connection, schema, table)
+                    self._known[schema, table] = described is not None and undivided(described)
             finally:
                 connection.close()
-        return frozenset(table for table in tables if self._known[table])
+        return frozenset(t for t in tables if self._known[t] or t in self._told)
 
 
-def undivided(keys: Iterable[tuple[str, ...]]) -> bool:
-    """Whether two of a table's unique keys are independent of each other.
+def undivided(described: RowSchema) -> bool:
+    """Whether rows of a table can be in the way of rows with other keys.
 
-    A key that holds another whole is no more than that one: its values cannot move alone.
+    A key that holds another whole is no more than that one: its values cannot move alone. Text of
+    a key is compared as the table's collation has it, whatever the source's.
     """
-    sets = [frozenset(key) for key in keys]
-    smallest = min(sets, key=len, default=frozenset[str]())
-    return any(not key >= smallest for key in sets)
+    if described.odd_keys:
+        return True
+    keys = [key for key in (described.key, *described.unique) if key]
+    smallest = min(map(frozenset, keys), key=len, default=frozenset[int]())
+    columns = [described.columns[i] for i in smallest]
+    loose = any(c.kind is Kind.TEXT and not c.binary_order for c in columns)
+    return loose or any(not smallest.issubset(key) for key in keys)

@@ -1,8 +1,10 @@
+from dataclasses import replace
+
 import pytest
 
 from setl.errors import ConfigurationError, DataError
 from setl.load.mysql.statements import Limits, RowStatement, Strategy, plan_writes
-from setl.model.schema import Column, Kind, RowSchema
+from setl.model.schema import Capacity, Column, Kind, RowSchema
 
 ID = Column("id", Kind.INTEGER, binary_order=True)
 CODE = Column("code", Kind.TEXT)
@@ -11,8 +13,27 @@ NOTE = Column("note", Kind.TEXT)
 TWICE = Column("twice", Kind.INTEGER, generated=True, binary_order=True)
 
 
-def table(columns, key=(), unique=()):
-    return RowSchema("shop", "t", columns, key, unique)
+NUMBERED = replace(ID, capacity=Capacity("int", nullable=False, fills_null=True))
+CI = 45  # utf8mb4_general_ci
+
+
+def collated(column, number):
+    return replace(column, collation=number)
+
+
+def table(columns, key=(), unique=(), **more):
+    return RowSchema("shop", "t", columns, key, unique, **more)
+
+
+def guarded(held, given, bearer="`id`=", value="VALUES(`id`)"):
+    """The first assignment: it overflows unless both are equal."""
+    return (
+        f" ON DUPLICATE KEY UPDATE {bearer}IF({held}<=>{given} OR 18446744073709551615"
+        f" + (1 + (`shop`.`t`.`id` IS NULL)),{value},{value})"
+    )
+
+
+BY_ID = guarded("`shop`.`t`.`id`", "VALUES(`id`)")
 
 
 def insert(writes, *rows):
@@ -27,51 +48,60 @@ def test_an_upsert_by_the_primary_key():
     writes = plan_writes((ID, NAME), (0,), table((ID, NAME, NOTE), (0,)))
     assert writes.strategy is Strategy.UPSERT
     assert insert(writes, (1, "a"), (2, None)) == (
-        "INSERT INTO `shop`.`t` (`id`,`name`) VALUES (1,'a'),(2,NULL)"
-        " ON DUPLICATE KEY UPDATE `name`=VALUES(`name`)"
+        f"INSERT INTO `shop`.`t` (`id`,`name`) VALUES (1,'a'),(2,NULL){BY_ID},`name`=VALUES(`name`)"
     )
     assert delete(writes, (1,), (2,)) == "DELETE FROM `shop`.`t` WHERE (`id`) IN ((1),(2)) LIMIT 2"
 
 
 def test_a_composite_key_in_the_order_of_the_key_not_of_the_columns():
-    writes = plan_writes((ID, NAME, CODE), (2, 0), table((ID, NAME, CODE), (2, 0)))
+    columns = (ID, NAME, collated(CODE, CI))
+    writes = plan_writes(columns, (2, 0), table(columns, (2, 0)))
+    assert writes.strategy is Strategy.UPSERT
     assert delete(writes, ("x", 1)) == (
         "DELETE FROM `shop`.`t` WHERE (`code`,`id`) IN (('x',1)) LIMIT 1"
     )
     # `code` does not compare byte by byte, so the row may be there under another spelling.
     assert insert(writes, (1, "a", "x")).endswith(
-        " ON DUPLICATE KEY UPDATE `name`=VALUES(`name`),`code`=VALUES(`code`)"
+        " ON DUPLICATE KEY UPDATE `code`=IF(`shop`.`t`.`code`<=>VALUES(`code`)"
+        " AND `shop`.`t`.`id`<=>VALUES(`id`)"
+        " OR 18446744073709551615 + (1 + (`shop`.`t`.`code` IS NULL))"
+        ",VALUES(`code`),VALUES(`code`))"
+        ",`name`=VALUES(`name`)"
+    )
+
+
+def test_a_key_whose_collation_may_not_be_the_sources_is_compared_byte_by_byte():
+    writes = plan_writes((ID, CODE), (1, 0), table((ID, collated(CODE, CI)), (1, 0)))
+    assert writes.strategy is Strategy.EXACT
+    assert delete(writes, ("ü", 1)) == (
+        "DELETE FROM `shop`.`t` WHERE ((`code`,`id`) IN (('ü',1)))"
+        " AND (CAST(CONVERT(`code` USING utf8mb4) AS BINARY),`id`) IN ((x'c3bc',1)) LIMIT 1"
+    )
+    assert (
+        "IF(CAST(CONVERT(`shop`.`t`.`code` USING utf8mb4) AS BINARY)"
+        "<=>CAST(CONVERT(VALUES(`code`) USING utf8mb4) AS BINARY) AND"
+    ) in insert(writes, (1, "ü"))
+
+
+def test_the_row_given_has_a_name_where_the_server_wants_one():
+    writes = plan_writes((ID, NAME), (0,), table((ID, NAME), (0,)), row_alias=True)
+    assert insert(writes, (1, "a")).endswith(
+        " AS `new row`"
+        + guarded("`shop`.`t`.`id`", "`new row`.`id`", value="`new row`.`id`")
+        + ",`name`=`new row`.`name`"
     )
 
 
 def test_a_table_of_nothing_but_its_key():
     writes = plan_writes((ID,), (0,), table((ID,), (0,)))
-    assert insert(writes, (1,)).endswith(" ON DUPLICATE KEY UPDATE `id`=VALUES(`id`)")
+    assert insert(writes, (1,)).endswith(BY_ID)
 
 
-def test_a_further_unique_key_makes_it_replace():
+def test_a_table_with_a_further_unique_key_is_for_one_task_and_no_row_is_replaced():
     writes = plan_writes((ID, CODE), (0,), table((ID, CODE), (0,), ((1,),)))
-    assert writes.strategy is Strategy.REPLACE
-    assert insert(writes, (1, "a")) == "REPLACE INTO `shop`.`t` (`id`,`code`) VALUES (1,'a')"
-
-
-def test_columns_of_the_target_alone_are_kept_and_rivals_deleted_first():
-    target = table((ID, CODE, NAME, NOTE), (0,), ((1, 2), (2,)))
-    writes = plan_writes((ID, CODE, NAME), (0,), target)
-    assert writes.strategy is Strategy.UPSERT
-    assert insert(writes, (1, "a", "b")).startswith("INSERT INTO")
-    first, second = writes.rivals
-    [(text, rows)] = first.divided([(1, "a", "b"), (2, None, "c"), (3, "x", "y")], Limits())
-    assert text.decode() == (
-        "DELETE FROM `shop`.`t` WHERE (`code`,`name`)=('a','b') AND NOT (`id`)=(1)"
-        " OR (`code`,`name`)=('x','y') AND NOT (`id`)=(3) LIMIT 2"
-    )
-    assert rows == [(1, "a", "b"), (3, "x", "y")]
-    [(text, _)] = second.divided([(2, None, "c")], Limits())
-    assert text.decode() == (
-        "DELETE FROM `shop`.`t` WHERE (`name`)=('c') AND NOT (`id`)=(2) LIMIT 1"
-    )
-    assert not list(second.divided([(2, "a", None)], Limits()))
+    assert writes.strategy is Strategy.EXACT
+    assert writes.alone
+    assert insert(writes, (1, "a")).endswith(f"{BY_ID},`code`=VALUES(`code`)")
 
 
 @pytest.mark.parametrize(
@@ -80,14 +110,29 @@ def test_columns_of_the_target_alone_are_kept_and_rivals_deleted_first():
         # A unique key that holds the primary key collides with the same row only.
         ((ID, CODE), (0,), table((ID, CODE), (0,), ((0, 1),)), Strategy.UPSERT),
         # The target's own key, filled by itself.
-        ((CODE, NAME), (0,), table((ID, CODE, NAME), (0,), ((1,),)), Strategy.UPSERT),
+        (
+            (collated(CODE, CI), NAME),
+            (0,),
+            table((NUMBERED, collated(CODE, CI), NAME), (0,), ((1,),)),
+            Strategy.UPSERT,
+        ),
+        # The target's own key, filled by a default.
+        ((ID, NAME), (0,), table((CODE, ID, NAME), (0,), ((1,),)), Strategy.EXACT),
+        # Text by another collation than the source's, or one that nobody knows.
+        ((CODE,), (0,), table((CODE,), (0,)), Strategy.EXACT),
+        ((CODE,), (0,), table((collated(CODE, CI),), (0,)), Strategy.EXACT),
+        ((collated(CODE, 46),), (0,), table((collated(CODE, CI),), (0,)), Strategy.EXACT),
+        ((collated(CODE, CI),), (0,), table((collated(CODE, CI),), (0,)), Strategy.UPSERT),
+        ((CODE,), (0,), table((replace(CODE, binary_order=True),), (0,)), Strategy.UPSERT),
+        # Prefixes and expressions.
+        ((ID, NAME), (0,), table((ID, NAME), (0,), odd_keys=True), Strategy.EXACT),
         # A further unique key with a default, which two rows may both get.
-        ((ID, NAME), (0,), table((ID, NAME, CODE), (0,), ((1, 2),)), Strategy.REPLACE),
+        ((ID, NAME), (0,), table((ID, NAME, CODE), (0,), ((1, 2),)), Strategy.EXACT),
         # Computed from columns of the row.
-        ((ID, NAME), (0,), table((ID, NAME, TWICE), (0,), ((2,),)), Strategy.REPLACE),
-        # A part of the mapping's key identifies the row.
-        ((ID, CODE), (0, 1), table((ID, CODE), (0,)), Strategy.UPSERT),
-        ((ID, CODE), (0, 1), table((ID, CODE), (0,), ((1,),)), Strategy.REPLACE),
+        ((ID, NAME), (0,), table((ID, NAME, TWICE), (0,), ((2,),)), Strategy.EXACT),
+        # A part of the mapping's key finds the row, and maybe that of another key.
+        ((ID, CODE), (0, 1), table((ID, CODE), (0,)), Strategy.EXACT),
+        ((ID, CODE), (0, 1), table((ID, CODE), (0,), ((1,),)), Strategy.EXACT),
         # No key, or one that is not in the mapping's.
         ((ID, CODE), (0,), table((ID, CODE)), Strategy.RENEW),
         ((ID, CODE), (0,), table((ID, CODE), (0, 1)), Strategy.RENEW),
@@ -107,8 +152,7 @@ def test_without_a_key_of_the_target_a_delete_takes_all_there_are():
 def test_columns_that_the_target_computes_are_left_out():
     writes = plan_writes((ID, TWICE, NAME), (0,), table((ID, TWICE, NAME), (0,)))
     assert insert(writes, (1, 2, "a")) == (
-        "INSERT INTO `shop`.`t` (`id`,`name`) VALUES (1,'a')"
-        " ON DUPLICATE KEY UPDATE `name`=VALUES(`name`)"
+        f"INSERT INTO `shop`.`t` (`id`,`name`) VALUES (1,'a'){BY_ID},`name`=VALUES(`name`)"
     )
 
 

@@ -140,6 +140,10 @@ class RecordingJob:
         self.tickets = []
         self.cancelled = threading.Event()
         self.abandoned = False
+        self.forgotten = 0
+
+    def forget_loaded(self, ticket):
+        self.forgotten += 1
 
     def applied_through(self, ticket):
         return 0

@@ -2,11 +2,12 @@ import os
 import subprocess
 import sys
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
 from setl.load.mysql.undivided import undivided
-from setl.model.schema import Column, Kind
+from setl.model.schema import Column, Kind, RowSchema
 from setl.transform.placement import bucket_of, homes_of, spreads
 
 KEYS = [
@@ -116,14 +117,23 @@ def test_a_table_spreads_unless_keys_may_be_equal_to_the_target(column, expected
 @pytest.mark.parametrize(
     ("keys", "expected"),
     [
-        ([], False),
-        ([("id",)], False),
-        ([("id",), ("id", "code")], False),
-        ([("id",), ("code",)], True),
-        ([("id",), ("id", "code"), ("code", "x")], True),
-        ([("a", "b"), ("b", "c")], True),
+        ([""], False),
+        (["i"], False),
+        (["i", "ic"], False),
+        (["i", "c"], True),
+        (["i", "ic", "cx"], True),
+        (["ab", "bc"], True),
+        (["t"], True),
+        (["it"], True),
+        (["b"], False),
+        (["i", "it"], False),
     ],
 )
-def test_a_table_whose_unique_values_can_move_has_one_task(keys, expected):
-    assert undivided(keys) is expected
+def test_a_table_whose_rows_can_be_in_each_others_way_has_one_task(keys, expected):
+    kinds = {"t": Column("t", Kind.TEXT), "b": Column("b", Kind.TEXT, binary_order=True)}
+    columns = tuple(kinds.get(name, Column(name, Kind.INTEGER)) for name in "iabctx")
+    primary, *others = [tuple("iabctx".index(name) for name in key) for key in keys]
+    described = RowSchema("s", "t", columns, primary, tuple(others))
+    assert undivided(described) is expected
+    assert undivided(replace(described, odd_keys=True)) is True
     assert spreads([Column("n", Kind.INTEGER)], None, undivided=expected) is not expected

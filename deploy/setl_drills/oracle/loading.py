@@ -1,0 +1,173 @@
+"""What a pipeline does between a binlog and a target's rows, in this process and without Spark."""
+
+from __future__ import annotations
+
+import itertools
+import pickle
+import random
+import struct
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+
+from mysql_event_stream import BinlogClient
+
+from setl.clock import SystemClock
+from setl.codec.binlog.header import BinlogHeaderReader
+from setl.config.channel import Pipeline
+from setl.config.routing import Router
+from setl.errors import SetlError, SharedTableError
+from setl.load.mysql.fence import MysqlFence
+from setl.load.mysql.sink import MysqlSink, MysqlSinkSettings
+from setl.load.mysql.undivided import UndividedTables
+from setl.load.port import LoadTicket
+from setl.model.entry import Entry, EntryKind
+from setl.model.position import BinlogPosition, document_version
+from setl.mysql.connection import MysqlEndpoint
+from setl.transform.merging import merge
+from setl.transform.share import Share, deal
+from setl.transform.work import TransformPlan, WorkItem
+from setl_embedded import DatabaseServer
+
+TASKS = 3
+_MARK = 4711
+_READ_LIMIT = 30.0
+_ROTATE = 4
+
+
+def entries_between(
+    server: DatabaseServer, start: BinlogPosition, end: BinlogPosition
+) -> list[Entry]:
+    """All entries of a server's binlog between two places, of which the second is reached."""
+    reader = BinlogHeaderReader(start)
+    client = BinlogClient(
+        host=server.host,
+        port=server.port,
+        user=server.user,
+        password=server.password,
+        server_id=4712,
+        start_binlog_file=start.file,
+        start_binlog_position=start.offset,
+        read_timeout_s=20,
+        allow_public_key_retrieval=True,
+    )
+    client.connect()
+    client.start()
+    entries: list[Entry] = []
+    file, deadline = start.file, time.monotonic() + _READ_LIMIT
+    try:
+        while time.monotonic() < deadline:
+            for result in client.poll_batch(256):
+                if result.data is None:
+                    continue
+                entries.extend(reader.read(result.data, checksum=result.checksum_enabled))
+                if result.data[4] == _ROTATE:
+                    name = result.data[27 : -4 if result.checksum_enabled else None]
+                    file = name.decode()
+                    continue
+                (offset,) = struct.unpack_from("<I", result.data, 13)
+                if file == end.file and offset >= end.offset:
+                    return entries
+    finally:
+        client.close()
+    raise TimeoutError(f"the binlog of {server.name} does not get to {end}")
+
+
+class Loading:
+    """One pipeline with one table, from a source's entries to a target's rows."""
+
+    def __init__(
+        self,
+        source: DatabaseServer,
+        target: DatabaseServer,
+        tables: tuple[str, str],
+        chance: random.Random,
+    ) -> None:
+        """Take the target over; `tables` are the source's and the target's, with schemas."""
+        self._chance = chance
+        self._name = tables[1].replace(".", "_")[:60]
+        schema, _, table = tables[1].partition(".")
+        self._target = (schema, table)
+        endpoint = MysqlEndpoint(target.host, target.port, target.user, target.password)
+        settings = MysqlSinkSettings(endpoint, _MARK)
+        ends = {
+            "source": {**_end(source), "start": "latest"},
+            "target": _end(target),
+            "tables": [{"from": tables[0], "to": tables[1]}],
+        }
+        pipeline = Pipeline.model_validate({"name": "p", **ends})
+        keys = UndividedTables(settings, SystemClock())
+        self._plan = TransformPlan("binlog", Router(pipeline), undivided=keys.among([self._target]))
+        MysqlFence(endpoint, self._ticket(0, 0).pipeline_key, 1.0).raise_to(1, "oracle")
+        numbers = itertools.count(1)
+        self._sinks = [MysqlSink(settings, lambda: f"n{next(numbers)}") for _ in range(TASKS)]
+
+    def run(self, entries: Sequence[Entry]) -> SetlError | None:
+        """Apply everything, cut at random and partly again; returns what it has stopped with."""
+        items = [
+            WorkItem((0,), document_version(1, e.position), e.context, e.payload)
+            for e in entries
+            if e.kind is EntryKind.ROWS
+        ]
+        at = again = 0
+        try:
+            while at < len(items):
+                upto = min(len(items), at + self._chance.choice([1, 2, 5, 10, 25, 60, 200]))
+                tasks = self._chance.choice([1, 2, TASKS])
+                cut_off = again < 12 and self._chance.random() < 0.35
+                only = self._chance.sample(range(tasks), self._chance.randint(0, tasks))
+                self._load(items[at:upto], tasks, only if cut_off else range(tasks))
+                if cut_off or (again < 12 and self._chance.random() < 0.1):
+                    # The leader is lost, and its successor begins there or earlier.
+                    at = max(0, (at if cut_off else upto) - self._chance.randint(0, 40))
+                    again += 1
+                else:
+                    at = upto
+        except SetlError as error:
+            return error
+        finally:
+            for sink in self._sinks:
+                sink.close()
+        return None
+
+    def _load(self, items: Sequence[WorkItem], tasks: int, only: Sequence[int]) -> None:
+        while True:
+            shares = self._dealt(items, tasks)
+            order = [slot for slot in range(tasks) if shares[slot] and slot in only]
+            self._chance.shuffle(order)
+            try:
+                for slot in order:
+                    parts = [part for share in shares[slot] for part in share.changes]
+                    ticket = self._ticket(slot, items[-1].version)
+                    self._sinks[slot].apply(ticket, merge(parts))
+            except SharedTableError:
+                self._plan = replace(self._plan, undivided=frozenset([self._target]))
+            else:
+                return
+
+    def _dealt(self, items: Sequence[WorkItem], tasks: int) -> list[list[Share]]:
+        places = range(1, len(items))
+        cuts = sorted(self._chance.sample(places, min(len(places), self._chance.randrange(tasks))))
+        shares: list[list[Share]] = [[] for _ in range(tasks)]
+        for first, last in itertools.pairwise([0, *cuts, len(items)]):
+            for slot, blob in deal(self._plan, pickle.dumps(list(items[first:last])), tasks):
+                share: Share = pickle.loads(blob)  # our own
+                if share.error is not None:
+                    raise share.error
+                shares[slot].append(share)
+        for parts in shares:
+            self._chance.shuffle(parts)
+        return shares
+
+    def _ticket(self, slot: int, through: int) -> LoadTicket:
+        return LoadTicket("oracle", self._name, "oracle", 1, 1, slot, through)
+
+
+def _end(server: DatabaseServer) -> dict[str, object]:
+    return {
+        "type": "mysql",
+        "host": server.host,
+        "port": server.port,
+        "user": server.user,
+        "password": server.password,
+    }

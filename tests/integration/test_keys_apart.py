@@ -1,0 +1,235 @@
+"""Targets whose unique keys and collations are not the source's (I21).
+
+Two rows of the source are never merged, and no row goes that the stream did not remove: the
+target is right, or there is an error.
+"""
+
+from dataclasses import replace
+
+import pytest
+
+from setl.errors import DataError, SharedTableError
+from setl.load.mysql.undivided import undivided
+from setl.model.change import TargetChanges
+from setl.model.schema import Column, Kind
+from setl.mysql.catalog import read_table
+from setl.transform.work import split
+from tests.loading import (
+    create_system_tables,
+    execute,
+    fence_for,
+    rows_of,
+    sink_on,
+    ticket_for,
+    unique,
+)
+
+ID = Column("id", Kind.INTEGER)
+NAME = Column("name", Kind.TEXT)
+KEY = Column("k", Kind.TEXT, binary_order=True)
+IN_THE_WAY = "another row of the target is in the way"
+
+
+class Place:
+    """A schema of its own, and a sink that writes there."""
+
+    def __init__(self, server):
+        self.server = server
+        self.schema = unique("apart")
+        self.ticket = ticket_for(self.schema)
+        self.sink = sink_on(server, lock_wait=2)
+        create_system_tables(server)
+        execute(server, f"CREATE DATABASE {self.schema} CHARACTER SET utf8mb4 COLLATE utf8mb4_bin")
+        fence_for(server, self.ticket).raise_to(1, "n1")
+
+    def table(self, definition, *rows):
+        execute(self.server, f"CREATE TABLE {self.schema}.t ({definition})", *rows)
+
+    def run(self, *statements):
+        execute(self.server, *(s.format(t=f"{self.schema}.t") for s in statements))
+
+    def changes(self, columns, upserts=(), deletes=(), key=(0,)):
+        return TargetChanges((self.schema, "t"), columns, key, list(upserts), list(deletes))
+
+    def write(self, columns, upserts=(), deletes=(), key=(0,)):
+        return self.sink.apply(self.ticket, [self.changes(columns, upserts, deletes, key)])
+
+    def rows(self, what="*"):
+        return rows_of(self.server, f"SELECT {what} FROM {self.schema}.t ORDER BY 1")
+
+
+@pytest.fixture
+def place(mariadb_a):
+    made = Place(mariadb_a)
+    yield made
+    made.sink.close()
+    execute(mariadb_a, f"DROP DATABASE {made.schema}")
+
+
+def test_two_rows_do_not_become_one_by_a_unique_key_of_the_target(place):
+    place.table("id INT PRIMARY KEY, name VARCHAR(40), UNIQUE KEY (name)")
+    with pytest.raises(DataError, match=IN_THE_WAY) as caught:
+        place.write((ID, NAME), [(1, "same"), (2, "same")])
+    assert caught.value.where["key"] == "2"
+    assert place.rows() == []
+    place.write((ID, NAME), [(1, "same")])
+    with pytest.raises(DataError, match=IN_THE_WAY):
+        place.write((ID, NAME), [(2, "same"), (3, "other")])
+    assert place.rows() == [(1, "same")]
+
+
+@pytest.mark.parametrize("collation", ["utf8mb4_general_ci", "utf8mb4_unicode_ci"])
+def test_keys_that_only_the_target_takes_for_one(place, collation):
+    place.table(f"k VARCHAR(40) COLLATE {collation} PRIMARY KEY, name VARCHAR(20)")
+    for one, other in [("a", "A"), ("b", "b "), ("e", "é"), ("c ", "c")]:
+        with pytest.raises(DataError, match=IN_THE_WAY):
+            place.write((KEY, NAME), [(one, "1"), (other, "2")])
+        place.write((KEY, NAME), [(one, "1")])
+        with pytest.raises(DataError, match=IN_THE_WAY):
+            place.write((KEY, NAME), [(other, "2")])
+        # A delete removes what it names and nothing else.
+        place.write((KEY, NAME), [], [(other,)])
+        assert place.rows("HEX(k)") == [(one.encode().hex().upper(),)]
+        # A row that is renamed is there once.
+        place.write((KEY, NAME), [(other, "2")], [(one,)])
+        assert place.rows("HEX(k), name") == [(other.encode().hex().upper(), "2")]
+        place.write((KEY, NAME), [], [(other,)])
+    assert place.rows() == []
+
+
+def test_a_rename_whose_delete_and_insert_would_be_dealt_to_two_tasks(place):
+    place.table("k CHAR(20) COLLATE utf8mb4_general_ci PRIMARY KEY, name VARCHAR(20)")
+    place.write((KEY, NAME), [("a", "one row")])
+    change = replace(
+        place.changes((KEY, NAME), [("A", "one row")], [("a",)]),
+        upsert_versions=[2],
+        delete_versions=[2],
+    )
+    parts = split(change, None, 4)
+    assert len(parts) == 2  # as the source's collation has it
+    for part in parts.values():
+        with pytest.raises(SharedTableError) as caught:
+            place.sink.apply(place.ticket, [part])
+        assert caught.value.where["table"] == f"{place.schema}.t"
+    assert place.rows() == [("a", "one row")]
+    with place.server.connect() as connection:
+        assert undivided(read_table(connection, place.schema, "t"))
+    [part] = split(change, None, 4, undivided=True).values()
+    place.sink.apply(place.ticket, [part])
+    assert place.rows() == [("A", "one row")]
+
+
+def test_prefix_keys(place):
+    place.table("id INT PRIMARY KEY, name VARCHAR(40), note INT DEFAULT 5, UNIQUE KEY (name(5))")
+    place.write((ID, NAME), [(1, "abcdeK"), (9, "x")])
+    # 1 gives the prefix up and 2 takes it; of the two, 2 comes first.
+    place.write((ID, NAME), [(2, "abcdeX"), (1, "zzzzz2")])
+    assert place.rows() == [(1, "zzzzz2", 5), (2, "abcdeX", 5), (9, "x", 5)]
+    with pytest.raises(DataError, match=IN_THE_WAY):
+        place.write((ID, NAME), [(3, "abcdeY")])
+    assert len(place.rows()) == 3
+
+
+def test_a_unique_key_half_of_which_only_the_target_has(place):
+    place.table(
+        "id INT PRIMARY KEY, name VARCHAR(20), tenant VARCHAR(9) DEFAULT 'x', UNIQUE (name, tenant)"
+    )
+    place.run("INSERT INTO {t} VALUES (1, 'a', 'kept'), (2, 'b', 'x')")
+    place.write((ID, NAME), [(1, "b")])
+    assert place.rows() == [(1, "b", "kept"), (2, "b", "x")]
+    with pytest.raises(DataError, match=IN_THE_WAY):
+        place.write((ID, NAME), [(3, "b")])
+    assert place.rows() == [(1, "b", "kept"), (2, "b", "x")]
+
+
+def test_a_unique_default_of_the_target(place):
+    place.table("id INT PRIMARY KEY, tenant VARCHAR(9) DEFAULT 'x', UNIQUE (tenant)")
+    with pytest.raises(DataError, match=IN_THE_WAY):
+        place.write((ID,), [(1,), (2,)])
+    assert place.rows() == []
+
+
+def test_only_rows_that_go_in_a_circle_lose_what_the_target_alone_has(place):
+    place.table("id INT PRIMARY KEY, name VARCHAR(9) UNIQUE, note INT DEFAULT 5")
+    place.write((ID, NAME), [(i, str(i)) for i in range(6)])
+    place.run("UPDATE {t} SET note = id")
+    # 0 → 1 → 2 → gone is a chain, 3 and 4 swap, 5 stays.
+    place.write((ID, NAME), [(0, "1"), (1, "2"), (2, None), (3, "4"), (4, "3"), (5, "5")])
+    assert place.rows() == [
+        (0, "1", 0), (1, "2", 1), (2, None, 2), (3, "4", 5), (4, "3", 5), (5, "5", 5),
+    ]  # fmt: skip
+
+
+def test_a_part_of_the_key(place):
+    place.table("id INT PRIMARY KEY, name VARCHAR(9)")
+    with pytest.raises(DataError, match=IN_THE_WAY):
+        place.write((ID, NAME), [(1, "x"), (1, "y")], key=(0, 1))
+    place.write((ID, NAME), [(1, "x")], key=(0, 1))
+    place.write((ID, NAME), [(1, "y")], [(1, "x")], key=(0, 1))
+    assert place.rows() == [(1, "y")]
+
+
+@pytest.mark.family("mariadb", why="MySQL has no unique keys over whole BLOBs")
+def test_a_unique_blob(place):
+    place.table("id INT PRIMARY KEY, b BLOB, UNIQUE (b)")
+    columns = (ID, Column("b", Kind.BINARY))
+    place.write(columns, [(1, b"a"), (2, b"b")])
+    place.write(columns, [(1, b"b"), (2, b"a")])
+    assert place.rows() == [(1, b"b"), (2, b"a")]
+    with pytest.raises(DataError, match=IN_THE_WAY):
+        place.write(columns, [(3, b"a")])
+    assert place.rows() == [(1, b"b"), (2, b"a")]
+
+
+@pytest.mark.family("mysql", why="MariaDB has no indexes over expressions")
+def test_a_unique_expression(place):
+    place.table("id INT PRIMARY KEY, name VARCHAR(9), UNIQUE ((lower(name))), UNIQUE ((id % 100))")
+    place.write((ID, NAME), [(1, "a"), (2, "b")])
+    place.write((ID, NAME), [(1, "B"), (2, "A")])
+    assert place.rows() == [(1, "B"), (2, "A")]
+    for row in [(3, "a"), (101, "c")]:
+        with pytest.raises(DataError, match=IN_THE_WAY):
+            place.write((ID, NAME), [row])
+    assert place.rows() == [(1, "B"), (2, "A")]
+
+
+def test_children_stay_when_their_parent_is_made_anew(place):
+    place.table("id INT PRIMARY KEY, name VARCHAR(9) UNIQUE")
+    execute(
+        place.server,
+        f"CREATE TABLE {place.schema}.child (id INT PRIMARY KEY, parent INT,"
+        f" FOREIGN KEY (parent) REFERENCES {place.schema}.t (id) ON DELETE CASCADE)",
+    )
+    place.write((ID, NAME), [(1, "a"), (2, "b")])
+    execute(place.server, f"INSERT INTO {place.schema}.child VALUES (1, 1), (2, 2)")
+    place.write((ID, NAME), [(1, "b"), (2, "a")])
+    assert place.rows() == [(1, "b"), (2, "a")]
+    assert len(rows_of(place.server, f"SELECT * FROM {place.schema}.child")) == 2
+    execute(place.server, f"DROP TABLE {place.schema}.child")
+
+
+def test_a_unique_key_that_the_table_has_got_a_moment_ago(place):
+    place.table("id INT PRIMARY KEY, name VARCHAR(9)")
+    place.write((ID, NAME), [(1, "a"), (2, "b")])
+    place.run("ALTER TABLE {t} ADD UNIQUE (name)")
+    shared = replace(place.changes((ID, NAME), [(2, "a"), (3, "c")]), shared=True)
+    with pytest.raises(SharedTableError):
+        place.sink.apply(place.ticket, [shared])
+    assert place.rows() == [(1, "a"), (2, "b")]
+    with pytest.raises(DataError, match=IN_THE_WAY):
+        place.write((ID, NAME), [(2, "a"), (3, "c")])
+    place.write((ID, NAME), [(2, "a"), (1, "b")])
+    assert place.rows() == [(1, "b"), (2, "a")]
+    # And one that it has lost is no harm.
+    place.run("ALTER TABLE {t} DROP KEY name")
+    place.write((ID, NAME), [(3, "a")])
+    assert len(place.rows()) == 3
+
+
+def test_rows_of_somebody_else_stay(place):
+    place.table("id INT PRIMARY KEY, name VARCHAR(9) UNIQUE")
+    place.run("INSERT INTO {t} VALUES (100, 'local')")
+    with pytest.raises(DataError, match=IN_THE_WAY) as caught:
+        place.write((ID, NAME), [(1, "local")])
+    assert "has gone back" in caught.value.hint
+    assert place.rows() == [(100, "local")]

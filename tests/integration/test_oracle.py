@@ -1,0 +1,32 @@
+"""A few rounds of `setl drill oracle`, whose seeds were chosen for the twists that they have."""
+
+import random
+
+import pytest
+
+from setl_drills.oracle.rounds import Servers, play
+from setl_drills.oracle.tables import COLLATIONS, random_table
+
+
+@pytest.fixture(scope="module")
+def servers(mariadb_a, mariadb_b):
+    made = Servers(mariadb_a, mariadb_b, mariadb_b)
+    made.prepare()
+    return made
+
+
+@pytest.mark.parametrize("number", [f"1.{n}" for n in range(1, 13)])
+def test_random_histories_end_equal_or_with_an_error(servers, number):
+    one = play(servers, number, statements=80)
+    assert one.statements > 20
+    assert not one.faults, one
+
+
+@pytest.mark.parametrize("families", COLLATIONS)
+def test_rounds_have_all_sorts_of_tables(families):
+    tables = [
+        random_table(random.Random(n), COLLATIONS[families], twisted=n % 2 == 0) for n in range(200)
+    ]
+    assert len({table.twist for table in tables}) == 9
+    assert len({table.key for table in tables}) == 5
+    assert {len(table.unique) for table in tables} == {0, 1, 2, 3}
