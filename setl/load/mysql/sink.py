@@ -317,9 +317,5 @@ def _refuse_shared(changes: Sequence[TargetChanges], writes: Sequence[TableWrite
             )
 
 
-def _is_outdated(error: Exception) -> bool:
-    return isinstance(error, _OutdatedError)
-
-
 def _keys(change: TargetChanges) -> list[Row]:
     return [tuple(row[i] for i in change.key) for row in change.upserts]
