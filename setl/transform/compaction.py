@@ -33,9 +33,8 @@ What it asks of a sink
     do not contradict each other; but one may contradict what the target still holds. If row 1
     gave up a unique value and row 2 took it, the target may see row 2 first. Or a key changed
     from ``a`` to ``A`` and the target takes both for one. Therefore all deletes of a load come
-    before its upserts, and an upsert must remove other rows that hold one of its unique values
-    (as ``REPLACE`` does): such a row is itself among the survivors, or it was changed by an
-    earlier load.
+    before its upserts, and an upsert may have to remove rows of the same load that hold one of
+    its unique values; no others, see `setl.load.mysql.exact`.
 
 Images with absent values
     A record may leave out columns (`ABSENT`). An after image is completed from its before image

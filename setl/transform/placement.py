@@ -77,7 +77,8 @@ def spreads(key: Sequence[Column], group: str | None, *, undivided: bool = False
     Args:
         key: the key columns.
         group: name of the table group, None if there is none.
-        undivided: whether the target has a unique key besides this one.
+        undivided: whether rows of the target can be in each other's way, see
+            `setl.load.mysql.undivided`.
     """
     return group is None and not undivided and not any(map(_loose, key))
 

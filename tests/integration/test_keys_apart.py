@@ -113,7 +113,9 @@ def test_a_rename_whose_delete_and_insert_would_be_dealt_to_two_tasks(place):
         assert caught.value.where["table"] == f"{place.schema}.t"
     assert place.rows() == [("a", "one row")]
     with place.server.connect() as connection:
-        assert undivided(read_table(connection, place.schema, "t"))
+        described = read_table(connection, place.schema, "t")
+    assert described is not None
+    assert undivided(described)
     [part] = split(change, None, 4, undivided=True).values()
     place.sink.apply(place.ticket, [part])
     assert place.rows() == [("A", "one row")]
