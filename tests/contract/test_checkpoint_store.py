@@ -410,7 +410,7 @@ def test_mysql_what_is_no_checkpoint_is_said_to_be_none(mysql):
 def test_mysql_a_missing_table_is_a_matter_of_configuration(another_server, tmp_path):
     with another_server(tmp_path, "bare", 1) as server:
         store = MysqlCheckpointStore(endpoint(server), "shop/x", timeout=2.0)
-        with pytest.raises(ConfigurationError, match="setl_checkpoint"):
+        with pytest.raises(ConfigurationError, match="retl"):
             store.load()
         install(server)
         assert store.load() is None
