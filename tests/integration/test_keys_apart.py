@@ -59,11 +59,11 @@ class Place:
 
 
 @pytest.fixture
-def place(mariadb_a):
-    made = Place(mariadb_a)
+def place(site_a):
+    made = Place(site_a)
     yield made
     made.sink.close()
-    execute(mariadb_a, f"DROP DATABASE {made.schema}")
+    execute(site_a, f"DROP DATABASE {made.schema}")
 
 
 def test_two_rows_do_not_become_one_by_a_unique_key_of_the_target(place):
