@@ -68,6 +68,9 @@ ONCE: Mapping[str, str] = {
 }
 """File or folder → why it does not run on both families."""
 
+BETWEEN_ALONE = frozenset({f"{_I}test_mixed_pair.py"})
+"""Files about what happens between the families; they run there and nowhere else."""
+
 MIXED = frozenset(
     {
         f"{_I}test_keyless_tables.py",
@@ -87,6 +90,8 @@ def pairs_of(path: str, given: bool = False) -> tuple[Pair, ...]:
     """
     if given:
         return (Pair.GIVEN,)
+    if path in BETWEEN_ALONE:
+        return BETWEEN
     if any(path.startswith(known) for known in ONCE):
         return (Pair.MARIADB,)
     return SAME + BETWEEN if path in MIXED else SAME

@@ -30,7 +30,7 @@ TABLES = (
 CLOCK = "SET timestamp = 1600000000.123456"
 
 
-class Pair:
+class TwoSites:
     """A source whose statements are read from its binlog and passed on to a target."""
 
     def __init__(self, a, b, db):
@@ -94,11 +94,12 @@ class Pair:
 
 
 @pytest.fixture
-def pair(servers):
+def sites(servers):
     name = fresh_name("rows")
     for server in servers:
         execute(server, f"CREATE DATABASE {name}", *(t.format(db=name) for t in TABLES))
-    yield Pair(*servers, name)
+    a, b = servers
+    yield TwoSites(a, b, name)
     for server in servers:
         execute(server, f"DROP DATABASE {name}")
 
@@ -160,33 +161,33 @@ FILLED = {
 
 
 @pytest.mark.parametrize("how", FILLED)
-def test_rows_are_filled_as_at_the_source(pair, how):
+def test_rows_are_filled_as_at_the_source(sites, how):
     if how == "a column that counts":
-        execute(pair.b, f"UPDATE {pair.db}.t SET n = id")
-    pair.run(*FILLED[how])
-    pair.assert_same()
+        execute(sites.b, f"UPDATE {sites.db}.t SET n = id")
+    sites.run(*FILLED[how])
+    sites.assert_same()
 
 
-def test_fractions_are_cut_or_rounded_as_at_the_source(pair):
-    with pair.a.connect() as source:
+def test_fractions_are_cut_or_rounded_as_at_the_source(sites):
+    with sites.a.connect() as source:
         mode = "TIME_ROUND_FRACTIONAL" if is_mariadb(source) else "TIME_TRUNCATE_FRACTIONAL"
-    pair.run(f"SET sql_mode = '{mode}'", "ALTER TABLE t MODIFY d DATETIME")
-    pair.assert_same()
+    sites.run(f"SET sql_mode = '{mode}'", "ALTER TABLE t MODIFY d DATETIME")
+    sites.assert_same()
 
 
-def test_a_new_table_has_the_collation_of_its_schema_at_the_source(pair):
-    execute(pair.b, f"ALTER DATABASE {pair.db} COLLATE latin1_bin")
-    pair.run("CREATE TABLE s (a VARCHAR(9) PRIMARY KEY, b CHAR(3) CHARACTER SET utf8mb4)")
-    pair.assert_same("s")
+def test_a_new_table_has_the_collation_of_its_schema_at_the_source(sites):
+    execute(sites.b, f"ALTER DATABASE {sites.db} COLLATE latin1_bin")
+    sites.run("CREATE TABLE s (a VARCHAR(9) PRIMARY KEY, b CHAR(3) CHARACTER SET utf8mb4)")
+    sites.assert_same("s")
 
 
 @pytest.mark.family("mariadb", why="MySQL has no such modes")
-def test_types_mean_what_they_mean_in_the_session(pair, mariadb):
+def test_types_mean_what_they_mean_in_the_session(sites, mariadb):
     if not mariadb:
         pytest.skip("MySQL has no such modes")
-    pair.run("SET sql_mode = 'ORACLE'", "ALTER TABLE t ADD c DATE, ADD e VARCHAR2(20)")
-    pair.run("SET sql_mode = 'EMPTY_STRING_IS_NULL'", "ALTER TABLE t ADD f VARCHAR(3) DEFAULT ''")
-    pair.assert_same()
+    sites.run("SET sql_mode = 'ORACLE'", "ALTER TABLE t ADD c DATE, ADD e VARCHAR2(20)")
+    sites.run("SET sql_mode = 'EMPTY_STRING_IS_NULL'", "ALTER TABLE t ADD f VARCHAR(3) DEFAULT ''")
+    sites.assert_same()
 
 
 REFUSED = {
@@ -208,26 +209,26 @@ OF_MARIADB = pytest.mark.family("mariadb", why="MySQL refuses it itself")
 @pytest.mark.parametrize(
     "statement", [*REFUSED, *(pytest.param(s, marks=OF_MARIADB) for s in REFUSED_OF_MARIADB)]
 )
-def test_what_nothing_tells_is_refused_with_the_way_out(pair, mariadb, statement):
+def test_what_nothing_tells_is_refused_with_the_way_out(sites, mariadb, statement):
     if statement in REFUSED_OF_MARIADB and not mariadb:
         pytest.skip("MySQL refuses it itself")
-    (entry,) = pair.entries(statement)
-    before = pair.shape(pair.b), pair.shape(pair.b, "nokey")
+    (entry,) = sites.entries(statement)
+    before = sites.shape(sites.b), sites.shape(sites.b, "nokey")
     with pytest.raises(FatalError, match=(REFUSED | REFUSED_OF_MARIADB)[statement]) as caught:
-        pair.apply(entry)
+        sites.apply(entry)
     assert "state = 'done'" in caught.value.hint
-    assert (pair.shape(pair.b), pair.shape(pair.b, "nokey")) == before
+    assert (sites.shape(sites.b), sites.shape(sites.b, "nokey")) == before
     # Where there are no rows, nothing is open.
-    execute(pair.b, f"DELETE FROM {pair.db}.t", f"DELETE FROM {pair.db}.nokey")
-    assert pair.apply(entry)
+    execute(sites.b, f"DELETE FROM {sites.db}.t", f"DELETE FROM {sites.db}.nokey")
+    assert sites.apply(entry)
 
 
-def test_rows_are_not_numbered_in_the_order_of_another_key(pair):
-    execute(pair.b, f"UPDATE {pair.db}.t SET n = id WHERE n IS NULL")
-    execute(pair.b, f"ALTER TABLE {pair.db}.t DROP PRIMARY KEY, ADD PRIMARY KEY (n, id)")
-    (entry,) = pair.entries("ALTER TABLE t ADD c INT AUTO_INCREMENT UNIQUE")
+def test_rows_are_not_numbered_in_the_order_of_another_key(sites):
+    execute(sites.b, f"UPDATE {sites.db}.t SET n = id WHERE n IS NULL")
+    execute(sites.b, f"ALTER TABLE {sites.db}.t DROP PRIMARY KEY, ADD PRIMARY KEY (n, id)")
+    (entry,) = sites.entries("ALTER TABLE t ADD c INT AUTO_INCREMENT UNIQUE")
     with pytest.raises(FatalError, match=r"is \(id\) at the source and \(n, id\) at the target"):
-        pair.apply(entry)
+        sites.apply(entry)
 
 
 OF_A_SESSION = {
@@ -243,64 +244,68 @@ OF_A_SESSION = {
 
 
 @pytest.mark.parametrize("statement", OF_A_SESSION)
-def test_a_topic_does_not_tell_of_the_session(pair, statement):
-    (entry,) = pair.entries(statement)
+def test_a_topic_does_not_tell_of_the_session(sites, statement):
+    (entry,) = sites.entries(statement)
     with pytest.raises(FatalError, match=OF_A_SESSION[statement]):
-        pair.apply(entry, pair.passing(marked_drops=False, source=False), StatementSession(pair.db))
+        sites.apply(
+            entry, sites.passing(marked_drops=False, source=False), StatementSession(sites.db)
+        )
 
 
-def test_what_the_session_does_not_decide_passes_from_a_topic(pair):
-    ddl = pair.passing(marked_drops=False, source=False)
+def test_what_the_session_does_not_decide_passes_from_a_topic(sites):
+    ddl = sites.passing(marked_drops=False, source=False)
     for statement in (
         "ALTER TABLE t ADD c VARCHAR(9) NOT NULL DEFAULT 'it''s' COMMENT \"a\\\\b\", ADD KEY (c)",
         "ALTER TABLE t MODIFY n BIGINT NULL",
         "CREATE TABLE s (a INT AUTO_INCREMENT PRIMARY KEY, b TIMESTAMP NULL DEFAULT NULL)",
     ):
-        (entry,) = pair.entries(statement)
-        assert pair.apply(entry, ddl, StatementSession(pair.db))
-    pair.assert_same()
-    pair.assert_same("s")
+        (entry,) = sites.entries(statement)
+        assert sites.apply(entry, ddl, StatementSession(sites.db))
+    sites.assert_same()
+    sites.assert_same("s")
 
 
-def test_a_file_does_not_travel(pair):
-    execute(pair.a, f"CREATE TABLE {pair.db}.f (a INT PRIMARY KEY)")
-    execute(pair.b, f"CREATE TABLE {pair.db}.f (a INT PRIMARY KEY)")
-    (entry,) = pair.entries("ALTER TABLE f DISCARD TABLESPACE")
+def test_a_file_does_not_travel(sites):
+    execute(sites.a, f"CREATE TABLE {sites.db}.f (a INT PRIMARY KEY)")
+    execute(sites.b, f"CREATE TABLE {sites.db}.f (a INT PRIMARY KEY)")
+    (entry,) = sites.entries("ALTER TABLE f DISCARD TABLESPACE")
     with pytest.raises(FatalError, match="file"):
-        pair.apply(entry)
+        sites.apply(entry)
 
 
-def test_a_schema_with_mapped_tables_is_not_dropped_in_silence(pair):
-    (entry,) = pair.entries("CREATE TABLE t2 (a INT)")
+def test_a_schema_with_mapped_tables_is_not_dropped_in_silence(sites):
+    (entry,) = sites.entries("CREATE TABLE t2 (a INT)")
     with pytest.raises(FatalError, match="mapped"):
-        pair.apply(entry._replace(statement=f"DROP DATABASE `{pair.db}`"))
-    assert pair.apply(entry._replace(statement="DROP DATABASE elsewhere")) == ()
+        sites.apply(entry._replace(statement=f"DROP DATABASE `{sites.db}`"))
+    assert sites.apply(entry._replace(statement="DROP DATABASE elsewhere")) == ()
 
 
-def test_several_tables_of_which_one_was_not_there(pair, mariadb):
-    for server in (pair.a, pair.b):
-        execute(server, f"CREATE TABLE {pair.db}.x1 (a INT)", f"CREATE TABLE {pair.db}.x2 (a INT)")
+def test_several_tables_of_which_one_was_not_there(sites, mariadb):
+    for server in (sites.a, sites.b):
+        execute(
+            server, f"CREATE TABLE {sites.db}.x1 (a INT)", f"CREATE TABLE {sites.db}.x2 (a INT)"
+        )
     if mariadb:
         with pytest.raises(Exception, match="Unknown table"):
-            execute(pair.a, f"DROP TABLE {pair.db}.x1, {pair.db}.nosuch")
-    (entry,) = pair.entries("DROP TABLE x2" if mariadb else "DROP TABLE x1, x2")
+            execute(sites.a, f"DROP TABLE {sites.db}.x1, {sites.db}.nosuch")
+    (entry,) = sites.entries("DROP TABLE x2" if mariadb else "DROP TABLE x1, x2")
     text = "DROP TABLE `x1`,`nosuch`,`x2` /* generated by server */"
-    assert pair.apply(entry._replace(statement=text))
-    assert execute(pair.b, f"SHOW TABLES FROM {pair.db} LIKE 'x_'") == ()
+    assert sites.apply(entry._replace(statement=text))
+    assert execute(sites.b, f"SHOW TABLES FROM {sites.db} LIKE 'x_'") == ()
 
 
 class Opposite:
     """What the pipeline from the target back to the source would pass on."""
 
-    def __init__(self, pair):
-        self.pair = pair
-        with pair.b.connect() as connection:
+    def __init__(self, sites):
+        self.sites = sites
+        with sites.b.connect() as connection:
             self.start = end_of(connection)
 
     def passed_on(self):
-        with self.pair.b.connect() as connection:
-            entries = entries_between(self.pair.b, self.start, end_of(connection))
-        extractor = Extractor(self.pair.router, MarkIdentity(17), BinlogRowCodec())
+        with self.sites.b.connect() as connection:
+            entries = entries_between(self.sites.b, self.start, end_of(connection))
+        extractor = Extractor(self.sites.router, MarkIdentity(17), BinlogRowCodec())
         return extractor.extract(Batch(1, 1, entries, Checkpoint(self.start), 0, 0)).ddl
 
 
@@ -331,66 +336,66 @@ REPLACED = pytest.param(
 
 
 @pytest.mark.parametrize("which", ["all kinds", REPLACED])
-def test_nothing_comes_back(pair, mariadb, which):
+def test_nothing_comes_back(sites, mariadb, which):
     if which == "replaced" and not mariadb:
         pytest.skip("MySQL has no OR REPLACE")
-    opposite, ddl = Opposite(pair), pair.passing(marked_drops=True)
+    opposite, ddl = Opposite(sites), sites.passing(marked_drops=True)
     for statement in ECHOES[which]:
-        for entry in pair.entries(statement):
-            assert pair.apply(entry, ddl)
+        for entry in sites.entries(statement):
+            assert sites.apply(entry, ddl)
     assert opposite.passed_on() == []
-    tables = f"SHOW TABLES FROM {pair.db}"
-    assert execute(pair.a, tables) == execute(pair.b, tables)
+    tables = f"SHOW TABLES FROM {sites.db}"
+    assert execute(sites.a, tables) == execute(sites.b, tables)
 
 
 @pytest.mark.family("mariadb", why="MySQL has no OR REPLACE")
-def test_a_table_that_cannot_be_replaced_is_not_dropped_at_the_other_site(pair, mariadb):
+def test_a_table_that_cannot_be_replaced_is_not_dropped_at_the_other_site(sites, mariadb):
     if not mariadb:
         pytest.skip("MySQL has no OR REPLACE")
-    execute(pair.a, f"CREATE TABLE {pair.db}.parent (id INT PRIMARY KEY)")  # the target lacks it
-    opposite, ddl = Opposite(pair), pair.passing(marked_drops=True)
+    execute(sites.a, f"CREATE TABLE {sites.db}.parent (id INT PRIMARY KEY)")  # the target lacks it
+    opposite, ddl = Opposite(sites), sites.passing(marked_drops=True)
     statement = (
         "CREATE OR REPLACE TABLE t (id INT PRIMARY KEY, p INT,"
-        f" FOREIGN KEY (p) REFERENCES {pair.db}.parent (id))"
+        f" FOREIGN KEY (p) REFERENCES {sites.db}.parent (id))"
     )
-    (entry,) = pair.entries(statement)
+    (entry,) = sites.entries(statement)
     with pytest.raises(FatalError, match="refuses"):
-        pair.apply(entry, ddl)
+        sites.apply(entry, ddl)
     assert opposite.passed_on() == []
 
 
 @pytest.mark.family("mariadb", why="MySQL logs no statement that failed")
-def test_a_statement_that_failed_half_way_at_the_source_is_not_passed_on(pair, mariadb):
+def test_a_statement_that_failed_half_way_at_the_source_is_not_passed_on(sites, mariadb):
     if not mariadb:
         pytest.skip("MySQL logs no statement that failed")
     statement = "CREATE OR REPLACE TABLE t (id INT PRIMARY KEY, p INT REFERENCES nosuch (id))"
-    with pair.a.connect(database=pair.db) as connection, connection.cursor() as cursor:
+    with sites.a.connect(database=sites.db) as connection, connection.cursor() as cursor:
         start = end_of(connection)
         with pytest.raises(Exception, match="Foreign key"):
             cursor.execute(statement)
-        entries = entries_between(pair.a, start, end_of(connection))
+        entries = entries_between(sites.a, start, end_of(connection))
     entry = next(e for e in entries if e.kind is EntryKind.DDL)
     with pytest.raises(FatalError, match="half-way"):
-        pair.apply(entry)
-    assert pair.rows(pair.b)
+        sites.apply(entry)
+    assert sites.rows(sites.b)
 
 
-def test_a_mark_that_got_lost_is_seen(pair):
-    opposite = Opposite(pair)
-    with pair.b.connect(database="retl") as connection, connection.cursor() as cursor:
-        cursor.execute(f"DROP TABLE {pair.db}.nokey")
+def test_a_mark_that_got_lost_is_seen(sites):
+    opposite = Opposite(sites)
+    with sites.b.connect(database="retl") as connection, connection.cursor() as cursor:
+        cursor.execute(f"DROP TABLE {sites.db}.nokey")
     with pytest.raises(FatalError, match="its mark is missing"):
         opposite.passed_on()
 
 
-def test_foreign_keys_do_not_follow_a_table_that_is_dropped(pair):
-    child = f"CREATE TABLE {pair.db}.child (id INT PRIMARY KEY, FOREIGN KEY (id)"
-    for server in (pair.a, pair.b):
-        execute(server, f"{child} REFERENCES {pair.db}.t (id))")
-    (entry,) = pair.entries("SET foreign_key_checks = 0", "DROP TABLE t")
+def test_foreign_keys_do_not_follow_a_table_that_is_dropped(sites):
+    child = f"CREATE TABLE {sites.db}.child (id INT PRIMARY KEY, FOREIGN KEY (id)"
+    for server in (sites.a, sites.b):
+        execute(server, f"{child} REFERENCES {sites.db}.t (id))")
+    (entry,) = sites.entries("SET foreign_key_checks = 0", "DROP TABLE t")
     with pytest.raises(FatalError, match=r"foreign keys of .*child refer") as caught:
-        pair.apply(entry, pair.passing(marked_drops=True))
-    assert "REFERENCES" in pair.shape(pair.b, "child")[0][1]
+        sites.apply(entry, sites.passing(marked_drops=True))
+    assert "REFERENCES" in sites.shape(sites.b, "child")[0][1]
     assert "sql_log_bin" in caught.value.hint
 
 
@@ -402,8 +407,8 @@ def test_foreign_keys_do_not_follow_a_table_that_is_dropped(pair):
         ("ADD c INT AUTO_INCREMENT UNIQUE", False),
     ],
 )
-def test_rows_that_an_online_schema_change_filled_while_it_copied_them(pair, change, passes):
-    entries = pair.entries(
+def test_rows_that_an_online_schema_change_filled_while_it_copied_them(sites, change, passes):
+    entries = sites.entries(
         "CREATE TABLE _t_gho LIKE t",
         f"ALTER TABLE _t_gho {change}",
         "INSERT INTO _t_gho (id, at, d, n) SELECT id, at, d, n FROM t",
@@ -411,11 +416,11 @@ def test_rows_that_an_online_schema_change_filled_while_it_copied_them(pair, cha
     )
     *noted, swap = entries
     for entry in noted:
-        pair.apply(entry)
+        sites.apply(entry)
     if passes:
-        pair.apply(swap)
-        assert pair.rows(pair.a) == pair.rows(pair.b)
+        sites.apply(swap)
+        assert sites.rows(sites.a) == sites.rows(sites.b)
     else:
         with pytest.raises(FatalError, match="when it copied them"):
-            pair.apply(swap)
-        assert len(pair.rows(pair.b)[0]) == 4
+            sites.apply(swap)
+        assert len(sites.rows(sites.b)[0]) == 4

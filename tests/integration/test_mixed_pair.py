@@ -1,0 +1,134 @@
+"""A MySQL and a MariaDB site in one channel: rows, schema changes, tables that check makes, verify.
+
+Types, keyless tables and what happens to whole pipelines run between the families as well, see
+`tests.families`. Comparisons here are plain SELECTs.
+"""
+
+import pytest
+
+from setl.bulk.verify import verify_pipeline
+from setl.bulk.verify_target import VerifySettings
+from setl.config.preflight.check import check_channel
+from tests.integration.pipelines import execute, fresh_name, mysql, one_way, rows, two_way
+from tests.waiting import eventually
+
+TABLE = """CREATE TABLE {db}.t (
+    id INT PRIMARY KEY, name VARCHAR(40) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci UNIQUE,
+    amount DECIMAL(12,2), at DATETIME(6), seen TIMESTAMP(6) NULL, kind ENUM('a','二手'),
+    raw BLOB)"""
+ROW = "'naïve 🦊', -1.50, '2026-01-02 03:04:05.678901', '2026-01-02 03:04:05.6', '二手', x'00FF'"
+
+
+@pytest.fixture
+def mixed(servers):
+    name = fresh_name("mixed")
+    for server in servers:
+        execute(server, f"CREATE DATABASE {name} CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci")
+    yield name
+    for server in servers:
+        execute(server, f"DROP DATABASE {name}")
+
+
+@pytest.fixture
+def table(servers, mixed):
+    for server in servers:
+        execute(server, TABLE.format(db=mixed))
+    return f"{mixed}.t"
+
+
+def same_rows(servers, table):
+    a, b = servers
+    assert rows(a, table) == rows(b, table)
+    return True
+
+
+def test_both_sites_write(servers, table, place):
+    a, b = servers
+    file = two_way(a, b, [{"from": table}])
+    runs = [place.lead(file, "ab"), place.lead(file, "ba")]
+    for i, server in enumerate(servers):
+        execute(
+            server,
+            *(f"INSERT INTO {table} VALUES ({n}, 'n{n}', 1, NULL, NULL, 'a', NULL)"
+              for n in range(i, 40, 2)),
+            f"INSERT INTO {table} VALUES ({100 + i}, CONCAT('{i}', {ROW.partition(', ')[0]}), "
+            f"{ROW.partition(', ')[2]})",
+            f"UPDATE {table} SET amount = amount * 3 WHERE id < 20 AND id % 2 = {i}",
+            f"UPDATE {table} SET id = id + 1000 WHERE id = {i + 20}",
+            f"DELETE FROM {table} WHERE id = {i + 10}",
+        )  # fmt: skip
+    for running in runs:
+        running.applied(20 + 1 + 10 + 1 + 1)
+    assert same_rows(servers, table)
+    assert len(rows(a, table)) == 40
+    assert [r.figures.echoes_passed for r in runs] == [0, 0]
+    assert all(r.figures.rows_loopback > 0 for r in runs)
+
+
+def test_the_newer_row_stays(servers, table, place):
+    a, b = servers
+    for server in servers:
+        execute(server, f"ALTER TABLE {table} DROP KEY name")
+    file = two_way(a, b, [{"from": table, "conflict": {"newest": "at"}}])
+    for server, name, at in ((a, "of a", "2026-01-01"), (b, "of b", "2026-01-02")):
+        execute(server, f"INSERT INTO {table} (id, name, at) VALUES (1, '{name}', '{at}')")
+    runs = [place.lead(file, "ab"), place.lead(file, "ba")]
+    for running in runs:
+        running.applied(1)
+    eventually(lambda: same_rows(servers, table), 60)
+    assert [row[1] for row in rows(a, table)] == ["of b"]
+
+
+def test_schema_changes_pass_between_the_families(servers, table, place):
+    a, b = servers
+    file = two_way(a, b, [{"from": table}], ddl="pass")
+    runs = [place.lead(file, "ab"), place.lead(file, "ba")]
+    execute(a, f"INSERT INTO {table} VALUES (1, {ROW})", f"ALTER TABLE {table} ADD c INT DEFAULT 7")
+    runs[0].applied(1)
+    eventually(lambda: same_rows(servers, table), 60)
+    execute(
+        b,
+        f"ALTER TABLE {table} ADD d DATETIME(6) NOT NULL DEFAULT CURRENT_TIMESTAMP(6)",
+        f"INSERT INTO {table} (id, c) VALUES (2, 3)",
+    )
+    runs[1].applied(1)
+    eventually(lambda: same_rows(servers, table), 60)
+    assert len(rows(a, table)[0]) == 9
+
+
+@pytest.mark.parametrize("collation", ["utf8mb4_general_ci", "utf8mb4_bin"])
+def test_check_makes_a_table_that_takes_the_rows(servers, mixed, place, collation):
+    a, b = servers
+    table = f"{mixed}.made"
+    execute(
+        a,
+        f"CREATE TABLE {table} (id INT PRIMARY KEY, name VARCHAR(20) COLLATE {collation},"
+        " twice INT AS (id * 2) STORED, note VARCHAR(9) DEFAULT 'x''y' COMMENT 'it''s', KEY (name),"
+        f" doc JSON) CHARACTER SET utf8mb4 COLLATE {collation}",
+    )
+    file = one_way(a, mysql(b), [{"from": table}])
+    missing = [f for f in check_channel(file) if f.level == "error" and table in f.where]
+    execute(b, *(s for f in missing for s in f.statements))
+    assert [f.what for f in check_channel(file) if f.level == "error"] == []
+    running = place.lead(file)
+    execute(a, f"INSERT INTO {table} (id, name, doc) VALUES (1, 'ä', '{{\"k\": [1, 2.5]}}')")
+    running.applied(1)
+    columns = "id, name, twice, note"
+    assert execute(a, f"SELECT {columns} FROM {table}") == execute(
+        b, f"SELECT {columns} FROM {table}"
+    )
+    document = f"SELECT JSON_EXTRACT(doc, '$.k[1]') FROM {table}"
+    assert [str(r[0]) for r in execute(b, document)] == ["2.5"]
+
+
+def test_verify_compares_across_the_families(servers, table, place, spark):
+    a, b = servers
+    file = one_way(a, mysql(b), [{"from": table}])
+    execute(a, f"INSERT INTO {table} VALUES (1, {ROW}), (2, 'two', 2, NULL, NULL, 'a', NULL)")
+    place.lead(file).applied(2)
+    settings = VerifySettings(rechecks=0)
+    (verdict,) = verify_pipeline(spark, file.pipelines[0], settings=settings)
+    assert verdict.equal
+    execute(b, f"UPDATE {table} SET amount = 3 WHERE id = 2")
+    (verdict,) = verify_pipeline(spark, file.pipelines[0], settings=settings)
+    assert not verdict.equal
