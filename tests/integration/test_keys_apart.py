@@ -59,11 +59,11 @@ class Place:
 
 
 @pytest.fixture
-def place(mariadb_a):
-    made = Place(mariadb_a)
+def place(site_a):
+    made = Place(site_a)
     yield made
     made.sink.close()
-    execute(mariadb_a, f"DROP DATABASE {made.schema}")
+    execute(site_a, f"DROP DATABASE {made.schema}")
 
 
 def test_two_rows_do_not_become_one_by_a_unique_key_of_the_target(place):
@@ -235,3 +235,30 @@ def test_rows_of_somebody_else_stay(place):
         place.write((ID, NAME), [(1, "local")])
     assert "has gone back" in caught.value.hint
     assert place.rows() == [(100, "local")]
+
+
+def test_a_load_that_begins_before_what_is_there(place):
+    place.table("id INT PRIMARY KEY, name VARCHAR(9) UNIQUE")
+
+    def load(through, upserts=(), deletes=(), generation=0):
+        above = generation << 52
+        change = replace(
+            place.changes((ID, NAME), [row for row, _ in upserts], [key for key, _ in deletes]),
+            upsert_versions=[above + version for _, version in upserts],
+            delete_versions=[above + version for _, version in deletes],
+        )
+        place.sink.apply(replace(place.ticket, through=above + through), [change])
+
+    load(5, [((1, "a"), 1), ((2, "b"), 5)])
+    load(9, [((2, "a"), 9)], [((1,), 8)])
+    assert place.rows() == [(2, "a")]
+    # Cut in another way: 1 had 'a' at 7, and 2 has it from 9 on.
+    load(7, [((1, "a"), 1), ((2, "b"), 5), ((3, "c"), 7)])
+    assert place.rows() == [(2, "a")]
+    load(12, [((2, "a"), 9), ((4, "d"), 12)], [((1,), 8), ((3,), 9)])
+    assert place.rows() == [(2, "a"), (4, "d")]
+    # Another life of the stream is not compared with this one; what is in the way is an error.
+    with pytest.raises(DataError, match=IN_THE_WAY):
+        load(5, [((1, "a"), 1)], generation=1)
+    load(5, [((1, "a"), 1), ((2, "b"), 5)], generation=1)
+    assert place.rows() == [(1, "a"), (2, "b"), (4, "d")]

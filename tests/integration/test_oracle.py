@@ -9,8 +9,8 @@ from setl_drills.oracle.tables import COLLATIONS, random_table
 
 
 @pytest.fixture(scope="module")
-def servers(mariadb_a, mariadb_b):
-    made = Servers(mariadb_a, mariadb_b, mariadb_b)
+def servers(site_a, site_b):
+    made = Servers(site_a, site_b, site_b)
     made.prepare()
     return made
 

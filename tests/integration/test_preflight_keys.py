@@ -11,13 +11,13 @@ UNI = "VARCHAR(20) CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_ci"
 
 
 @pytest.fixture(scope="module")
-def sites(mariadb_a, mariadb_b):
+def sites(site_a, site_b):
     db = fresh_name("keys")
-    for server in (mariadb_a, mariadb_b):
+    for server in (site_a, site_b):
         install_system_tables(server)
         execute(server, f"CREATE DATABASE {db}")
-    yield mariadb_a, mariadb_b, db
-    for server in (mariadb_a, mariadb_b):
+    yield site_a, site_b, db
+    for server in (site_a, site_b):
         execute(server, f"DROP DATABASE {db}")
 
 

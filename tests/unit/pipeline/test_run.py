@@ -264,6 +264,7 @@ def test_the_fence_comes_first_then_the_initial_checkpoint_then_loads(begun):
     assert bench.log[:2] == [("fence", 5), ("store", 4)]
     assert bench.log.index(("load", 34)) < bench.log.index(("store", 44))
     assert bench.job.applied == ROWS_OF_TWO
+    assert bench.job.forgotten == 1  # how far tables have come is of another life
 
 
 @pytest.mark.parametrize(("heartbeat_id", "lag"), [(1, None), (None, 100.0)])
@@ -279,6 +280,7 @@ def test_a_run_goes_on_from_the_stored_checkpoint(begun):
     eventually(lambda: bench.job.applied, 10)
     bench.finish()
     assert bench.job.applied == [64]
+    assert bench.job.forgotten == 0
     assert bench.store.stored.rows == 3
 
 
