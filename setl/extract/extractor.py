@@ -32,7 +32,7 @@ from setl.extract.loopback import (
 from setl.model.batch import Batch
 from setl.model.change import DecodedRows
 from setl.model.checkpoint import Checkpoint
-from setl.model.conflict import CONFLICT_TABLE
+from setl.model.conflict import RECENT_TABLE
 from setl.model.entry import Entry, EntryKind
 
 SYSTEM_SCHEMA: Final = "retl"
@@ -48,12 +48,12 @@ class _System(Enum):
     MARK = "retl_mark"
     HEARTBEAT = "xdual"
     FREE_GATE = "retl_buffer"
-    CONFLICT = "setl_conflict"
+    RECENT = "setl_recent"
     OTHER = ""
 
 
-# The way of rows of ``retl.setl_conflict``; the tables that they are about have their own.
-_AGREEMENT: Final = Route(index=-1, target=CONFLICT_TABLE)
+# The way of rows of ``retl.setl_recent``; the tables that they are about have their own.
+_AGREEMENT: Final = Route(index=-1, target=RECENT_TABLE)
 
 
 class Routing(Protocol):
@@ -143,7 +143,7 @@ class _Destinations(dict[tuple[str, str], "tuple[Route, ...] | _System"]):
             self.clear()
         schema, table = name
         if schema.lower() == SYSTEM_SCHEMA:
-            known = (_System.MARK, _System.HEARTBEAT, _System.FREE_GATE, _System.CONFLICT)
+            known = (_System.MARK, _System.HEARTBEAT, _System.FREE_GATE, _System.RECENT)
             found = next((s for s in known if s.value == table.lower()), _System.OTHER)
         else:
             found = self._routing.route(schema, table)
@@ -275,7 +275,7 @@ class Extractor:
                 extracted.heartbeats.extend(heartbeats_in(self._decode(entry)))
             elif table is _System.FREE_GATE:
                 extracted.counts.free_gate += entry.rows
-            elif table is _System.CONFLICT and self._agrees and state.loopback:
+            elif table is _System.RECENT and self._agrees and state.loopback:
                 # Its transaction is dropped, as this channel's own; but this is meant for us.
                 extracted.rows.append(RoutedRows(entry, (_AGREEMENT,)))
         return after_entry(state, entry.kind)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 from base64 import b64decode, b64encode
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple, cast
 
-from setl.model.change import Row, Value
+from setl.model.change import ABSENT, Row, Value
 from setl.model.schema import Kind
 
-CONFLICT_TABLE: Final = ("retl", "setl_conflict")
-"""Where decisions are written down, see ``sql/conflict.sql``."""
+RECENT_TABLE: Final = ("retl", "setl_recent")
+"""Where each site tells what it has taken in of the other's writes, see ``sql/conflict.sql``."""
 
 
 COMPARABLE: Final = frozenset({
@@ -40,28 +40,70 @@ class ConflictPolicy:
 
 
 class Step(NamedTuple):
-    """One thing that the source says of one key, in source order.
-
-    A local change of the source has neither `asks` nor `answers`. See
-    `setl.load.conflicts.agreement` for what the other two are.
+    """A local change of the source, of one key.
 
     Attributes:
         version: order in the source, see `setl.model.position.document_version`.
         key: values of the key columns.
         before: the row that the change replaces, None for no row.
         after: the row that it leaves, None for no row.
-        deleted: the row that was there last, if `after` is None and that is known.
-        asks: id of the question, or "".
-        answers: id of the question that it answers, or "".
     """
 
     version: int
     key: Row
     before: Row | None
     after: Row | None
-    deleted: Row | None = None
-    asks: str = ""
-    answers: str = ""
+
+
+class Said(NamedTuple):
+    """What the clients of one site did to a row, as far as it matters to the other.
+
+    Attributes:
+        news: (version, value) of its writes, in their order: places in that site's stream, and
+            the value that says how new the row was. A value that a later one reaches is left out.
+        seen: up to which version the last of these writes has seen the other site's.
+        row: what the last of them left, None for no row.
+    """
+
+    news: tuple[tuple[int, Value], ...]
+    seen: int
+    row: Row | None
+
+    @property
+    def last(self) -> int:
+        """The version of the last write."""
+        return self.news[-1][0]
+
+
+class Heard(NamedTuple):
+    """What the source tells of the target's own writes: it has taken them in.
+
+    Attributes:
+        version: where in the source it tells so.
+        key: values of the key columns.
+        said: what the target's clients did.
+    """
+
+    version: int
+    key: Row
+    said: Said
+
+
+class Mark(NamedTuple):
+    """How far the source has come with the target's stream, at a place of its own.
+
+    Attributes:
+        version: the place.
+        number: of the row of ``retl.setl_recent``; these grow.
+        through: up to which version it has taken in the target's writes; 0 if it says nothing
+            but how far it has read.
+        passed: up to which number it has read the target's ``retl.setl_recent``.
+    """
+
+    version: int
+    number: int
+    through: int
+    passed: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +116,9 @@ class History:
         newest: the target column that says how new a row is; "" for the policy `home`.
         columns: the target's columns, in the order of the rows of `steps`.
         key: the names of the key columns, in the order of the keys of `steps`.
-        steps: what it says, in source order.
+        steps: its changes, in source order.
+        heard: what it tells of the target's own writes, in source order.
+        marks: how far it has come, in source order; in a history of `RECENT_TABLE`.
     """
 
     target: tuple[str, str]
@@ -83,6 +127,8 @@ class History:
     columns: tuple[str, ...]
     key: tuple[str, ...]
     steps: list[Step] = field(default_factory=list[Step])
+    heard: list[Heard] = field(default_factory=list[Heard])
+    marks: list[Mark] = field(default_factory=list[Mark])
 
 
 Values = Mapping[str, Value]
@@ -91,9 +137,14 @@ Values = Mapping[str, Value]
 
 def values_text(values: Values | None) -> str | None:
     """A row as JSON text in ASCII; bytes stand in an object, in base64. None for no row."""
+    return None if values is None else json.dumps(values_object(values))
+
+
+def values_object(values: Values | None) -> dict[str, Any] | None:
+    """A row as JSON values, bytes as in `values_text`."""
     if values is None:
         return None
-    return json.dumps({name: _packed(value) for name, value in values.items()})
+    return {name: _packed(value) for name, value in values.items()}
 
 
 def values_of(text: str | None) -> dict[str, Value] | None:
@@ -103,14 +154,44 @@ def values_of(text: str | None) -> dict[str, Value] | None:
     found = json.loads(text)
     if not isinstance(found, dict):
         raise ValueError("not a row")  # noqa: TRY004 - as for text that is no JSON
-    return {name: _unpacked(value) for name, value in cast("dict[str, Any]", found).items()}
+    return {name: value_of(value) for name, value in cast("dict[str, Any]", found).items()}
+
+
+def said_text(said: Said, columns: Sequence[str]) -> str:
+    """What a site did to a row as JSON text."""
+    return json.dumps(said_values(said, columns))
+
+
+def said_values(said: Said, columns: Sequence[str]) -> dict[str, Any]:
+    """What a site did to a row as JSON values."""
+    row: Values | None = None
+    if said.row is not None:
+        row = {n: v for n, v in zip(columns, said.row, strict=True) if v is not ABSENT}
+    return {
+        "news": [[version, _packed(value)] for version, value in said.news],
+        "seen": said.seen,
+        "row": values_object(row),
+    }
+
+
+def said_from(found: Mapping[str, Any], columns: Sequence[str]) -> Said:
+    """Inverse of `said_values`; a column that it does not have is absent.
+
+    Raises ValueError, KeyError or TypeError for what `said_values` did not make.
+    """
+    news = tuple((int(version), value_of(value)) for version, value in found["news"])
+    row = found["row"]
+    if row is not None:
+        row = tuple(value_of(row[name]) if name in row else ABSENT for name in columns)
+    return Said(news, int(found["seen"]), row)
 
 
 def _packed(value: Value) -> Any:
     return {"base64": b64encode(value).decode()} if isinstance(value, bytes) else value
 
 
-def _unpacked(value: Any) -> Value:
+def value_of(value: Any) -> Value:
+    """A value from how it stands in JSON."""
     if isinstance(value, dict):
         return b64decode(str(cast("dict[str, Any]", value)["base64"]))
     return value

@@ -45,7 +45,7 @@ _SYSTEM: Final = {
     "retl_mark": TablePassage(Passage.MARK),
     "retl_buffer": TablePassage(Passage.ROWS),
     "xdual": TablePassage(Passage.HEARTBEAT),
-    "setl_conflict": TablePassage(Passage.ROWS),
+    "setl_recent": TablePassage(Passage.ROWS),
 }
 _NOTHING: Final = TablePassage(Passage.NOTHING)
 

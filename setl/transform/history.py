@@ -2,8 +2,8 @@
 
 Elsewhere only the last state of a row in a load matters. Here the target has to see which row a
 change replaces, and which was applied before, so nothing is compacted. (The target writes only
-the last state all the same.) What the other site asks and answers comes between the changes, as
-rows of ``retl.setl_conflict``, see `setl.load.conflicts.agreement`.
+the last state all the same.) What the other site has taken in stands between the changes, as
+rows of ``retl.setl_recent``, see `setl.load.conflicts.agreement`.
 """
 
 from __future__ import annotations
@@ -16,11 +16,15 @@ from setl.config.routing import Route, Router, passing_columns
 from setl.errors import ConfigurationError, DataError
 from setl.model.change import ABSENT, DecodedRows, Op, Row
 from setl.model.conflict import (
-    CONFLICT_TABLE,
+    RECENT_TABLE,
     ConflictPolicy,
+    Heard,
     History,
+    Mark,
+    Said,
     Step,
     Values,
+    said_from,
     values_of,
 )
 from setl.model.schema import RowSchema
@@ -38,10 +42,16 @@ class Histories:
         self._found: dict[tuple[int, tuple[str, ...], tuple[str, str]], History] = {}
         # Holds the schema too, lest another gets its id.
         self._plans: dict[tuple[int, int], tuple[RowSchema, ColumnPlan, History]] = {}
+        self._marks: list[Mark] = []
 
     def collected(self) -> list[History]:
-        """What was found, one for each target and set of columns."""
-        return [history for history in self._found.values() if history.steps]
+        """What was found, one for each target and set of columns, and one of marks."""
+        found = [h for h in self._found.values() if h.steps or h.heard]
+        if self._marks:
+            marks = History(RECENT_TABLE, ConflictPolicy("", from_home=False), "", (), ())
+            marks.marks.extend(self._marks)
+            found.append(marks)
+        return found
 
     def add(self, route: Route, decoded: DecodedRows, version: int) -> None:
         """Take the changes of one entry in.
@@ -59,7 +69,7 @@ class Histories:
             history.steps.extend(_steps(version, plan.key, old, new))
 
     def tell(self, decoded: DecodedRows, version: int) -> None:
-        """Take rows of ``retl.setl_conflict`` in; only inserted ones say anything.
+        """Take rows of ``retl.setl_recent`` in; only inserted ones say anything.
 
         Raises:
             ConfigurationError: the two directions do not fit each other.
@@ -70,9 +80,10 @@ class Histories:
         names = [name.lower() for name in decoded.schema.names]
         for _, after in decoded.images:
             if after is not None:
-                message = _message(dict(zip(names, after, strict=True)))
-                for route in self._router.route(*message.table):
-                    if route.conflict is not None:
+                mark, message = _message(dict(zip(names, after, strict=True)), version)
+                self._marks.append(mark)
+                for route in self._router.route(*message.table) if message else ():
+                    if message and route.conflict is not None:
                         self._told(route, message, version)
 
     def _planned(self, route: Route, schema: RowSchema) -> tuple[ColumnPlan, History]:
@@ -95,17 +106,9 @@ class Histories:
                 hint="`setl check` compares the two directions",
             )
         history = self._history(route, targets, tuple(places[k.lower()] for k in message.key))
-        history.steps.append(
-            Step(
-                version,
-                tuple(message.key.values()),
-                _row(message.before, sources),
-                _row(message.after, sources),
-                _row(message.deleted, sources),
-                message.asks,
-                message.answers,
-            )
-        )
+        row = None if message.said.row is None else tuple(message.said.row[i] for i, _ in pairs)
+        key = tuple(message.key.values())
+        history.heard.append(Heard(version, key, message.said._replace(row=row)))
 
     def _history(self, route: Route, columns: tuple[str, ...], key: tuple[str, ...]) -> History:
         place = (route.index, columns, route.target)
@@ -120,41 +123,31 @@ class Histories:
 
 
 class _Message(NamedTuple):
-    """A row of ``retl.setl_conflict``, in names of the source's table."""
+    """What a row of ``retl.setl_recent`` says of a row, in names of the source's table."""
 
     table: tuple[str, str]
     columns: tuple[str, ...]
     key: Values
-    before: Values | None
-    after: Values | None
-    deleted: Values | None
-    asks: str
-    answers: str
+    said: Said
 
 
-def _message(record: Mapping[str, Any]) -> _Message:
+def _message(record: Mapping[str, Any], version: int) -> tuple[Mark, _Message | None]:
     try:
-        answers = str(record["answers"])
-        return _Message(
+        mark = Mark(version, int(record["number"]), int(record["through"]), int(record["passed"]))
+        if record["said"] is None:
+            return mark, None
+        columns = tuple(map(str, json.loads(record["column_names"])))
+        return mark, _Message(
             table=(str(record["schema_name"]), str(record["table_name"])),
-            columns=tuple(map(str, json.loads(record["column_names"]))),
+            columns=columns,
             key=values_of(record["row_key"]) or {},
-            # An answer says what the table holds instead of what it was asked about.
-            before=values_of(record["incoming"]) if answers else None,
-            after=values_of(record["result"]),
-            deleted=values_of(record["deleted"]),
-            asks=str(record["asks"]),
-            answers=answers,
+            said=said_from(json.loads(record["said"]), columns),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise DataError(
-            f"a row of retl.setl_conflict cannot be read: {error!r}",
+            f"a row of retl.setl_recent cannot be read: {error!r}",
             hint="Nothing but setl may write there",
         ) from error
-
-
-def _row(values: Values | None, names: tuple[str, ...]) -> Row | None:
-    return None if values is None else tuple(values.get(name, ABSENT) for name in names)
 
 
 def _steps(
@@ -168,7 +161,7 @@ def _steps(
             yield Step(version, old, before, after)
         return
     if old is not None:
-        yield Step(version, old, before, None, before)
+        yield Step(version, old, before, None)
     if new is not None:
         yield Step(version, new, None, after)
 
@@ -217,7 +210,7 @@ def taken_apart(plan: TransformPlan, items: list[WorkItem]) -> Apart:
     found = Histories(plan.router)
     rows = redelivered = 0
     for item in items:
-        if item.table == CONFLICT_TABLE:
+        if item.table == RECENT_TABLE:
             for said in single_items(codec, (item,)):
                 found.tell(said.decoded or decode(said.payload, said.context), said.version)
             continue

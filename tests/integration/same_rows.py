@@ -71,7 +71,7 @@ class SameRows:
     def rows(self, site):
         return rows(self.servers[site], self.table)
 
-    def conflicts(self, site, what="winner, asks, answers"):
+    def conflicts(self, site, what="winner"):
         """What the pipeline that writes at a site has decided."""
         name = ("ba", "ab")[site]
         return execute(
@@ -80,26 +80,24 @@ class SameRows:
             " ORDER BY id",
         )
 
-    def open_questions(self):
+    def kept(self):
+        """How many rows of both sites are kept until the other site has passed them."""
         return sum(
             execute(
                 server,
-                "SELECT COUNT(*) FROM retl.setl_question"
-                f" WHERE pipeline LIKE '{self.file.channel}/%'",
+                "SELECT COUNT(*) FROM retl.setl_recent"
+                f" WHERE pipeline LIKE '{self.file.channel}/%' AND kept IS NOT NULL",
             )[0][0]
             for server in self.servers
         )
 
     def settled(self, timeout=120):
         """Wait until the sites have nothing more to tell each other; returns the rows of both."""
-        told = None
-        number = 0
-        while told != (told := [len(self.conflicts(site, "id")) for site in (0, 1)]) or number < 2:
-            number += 1
-            assert number < 50, "the sites go on telling each other"
+        for _ in range(50):
             self._passed(timeout)
-        assert self.open_questions() == 0
-        return self.rows(0), self.rows(1)
+            if not self.kept():
+                return self.rows(0), self.rows(1)
+        raise AssertionError("the sites go on telling each other")
 
     def _passed(self, timeout):
         """Wait until each direction has applied all that its source has written by now."""

@@ -252,12 +252,12 @@ def test_random_writes_with_a_failover_leave_both_sites_equal(both, policy):
     assert a == b
     told = [sites.conflicts(site) for site in (0, 1)]
     assert fallen == 3
-    decided = [Counter(winner for winner, _, _ in site) for site in told]
+    decided = [Counter(winner for (winner,) in site) for site in told]
     assert all(d["source"] + d["target"] > 10 for d in decided), decided
     assert sum(run.figures.echoes_passed for run in sites.runs.values()) == 0
 
 
-def test_what_the_sites_ask_each_other_travels_over_kafka(both, servers, kafka, place):
+def test_what_the_sites_tell_each_other_travels_over_kafka(both, servers, kafka, place):
     ends = [
         {"type": "dts", "brokers": [kafka.brokers], "topic": fresh_name("same-rows")}
         for _ in servers

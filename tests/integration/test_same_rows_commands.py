@@ -67,13 +67,13 @@ def test_both_directions_must_agree(sites):
 
 
 def test_missing_tables_are_named_with_the_statements_that_make_them(sites):
-    execute(sites.servers[1], "RENAME TABLE retl.setl_question TO retl.setl_elsewhere")
+    execute(sites.servers[1], "RENAME TABLE retl.setl_recent TO retl.setl_elsewhere")
     try:
-        found = [f for f in check_channel(sites.file) if "setl_question" in f.what]
+        found = [f for f in check_channel(sites.file) if "setl_recent" in f.what]
     finally:
-        execute(sites.servers[1], "RENAME TABLE retl.setl_elsewhere TO retl.setl_question")
+        execute(sites.servers[1], "RENAME TABLE retl.setl_elsewhere TO retl.setl_recent")
     (finding,) = [f for f in found if f.level == "error"]
-    assert any("CREATE TABLE IF NOT EXISTS retl.setl_question" in s for s in finding.statements)
+    assert any("CREATE TABLE IF NOT EXISTS retl.setl_recent" in s for s in finding.statements)
 
 
 @pytest.fixture

@@ -18,7 +18,8 @@ from setl.mysql.catalog import read_table
 
 _TABLES = (
     SystemTable("setl_conflict", WRITING, "takes what is decided about conflicts"),
-    SystemTable("setl_question", WRITING, "keeps what the other site is asked"),
+    SystemTable("setl_recent", WRITING, "keeps what the other site has not passed yet"),
+    SystemTable("setl_passed", WRITING, "says how far the other site has come"),
     SystemTable("setl_applied", WRITING, "says how far rows of both sites are applied"),
 )
 _NO_ROOM = "Or take the conflict policy away, and give each site rows of its own"

@@ -1,149 +1,179 @@
-"""How two sites agree on a row that both have written.
+"""How both sites come to the same outcome for a row, from what they read of each other.
 
-Each site applies the other's changes in their order. As long as every change finds the row that
-it replaces, the two end equal: both have gone through the same changes, in whatever order, and
-the sum of what each leaves minus what it replaces is the same. A change that does not find it
-breaks the sum, also one that finds the very row that it leaves: both sites then made the same
-change, and one is counted once here and twice there. Two rows that change places by and by show
-it: A writes 7 and 5 again over 5, B writes 7. B takes A's first change for done and then writes
-5; A takes B's change for a new one and writes 7.
+`setl.load.conflicts.outcome` says what the outcome is. To find it, a site has to know both
+sites' writes. The other's it reads. Its own are in its binlog, not in its tables (nothing there
+says how new a deleted row was), so the other site tells them: each load writes down, in
+``retl.setl_recent``, what it took in of each row, and that is read back by the opposite
+pipeline. So each site hears of its own writes, and how much of its own stream each write of the
+other has seen: everything up to the last load that the other wrote down before it.
 
-So a change that does not find its row makes its target *ask*. The target decides by the policy,
-writes the result, and asks the source to agree, by a row in ``retl.setl_conflict`` that travels
-back with everything else. From then on it passes over what the source says of this key, until
-it reads the *answer*. The source decides between what it is asked about and what it holds, writes
-the result and answers: "instead of what you asked about, this". It counts its own state from what
-it was asked about; the target applies the answer as a change of that. Both begin a new sum
-there: whatever the target wrote after it asked, the source reads after the question, and
-whatever the source writes after it answered, the target reads after the answer.
+A site keeps what it took in of a row until the other has *passed* it: has read what was written
+down, and with it everything that was written here before. Then all writes that the other had
+not seen are known, and what follows has seen it. Until then, every load that concerns the row
+takes the outcome of what is known by now, a guess of the site's own last write included where
+the row is not the one that was expected. Where the last outcome turns out to be another one
+than what was left here, it is written, and kept until the other has passed that, too.
 
-If both ask at the same time, the home site's question stands: the other site drops its own and
-answers, and the home site passes over the other's, as over everything before the answer.
-
-When the writes have stopped, each question is answered by a change that finds its row, so the
-exchange ends. `tests/unit/load/conflicts` explores it.
+When the writes have stopped, both sites know the same writes, so they hold the same row; and
+nothing is told about what says nothing new, so the exchange ends. Nothing of it depends on what
+is delivered when: `tests/unit/load/conflicts` explores that.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from setl.load.conflicts.resolve import Rules, State, Winner, resolve, same
+from setl.load.conflicts.outcome import Guess, joined, likely_winner, winner_of
+from setl.load.conflicts.resolve import Rules, Winner, same
 from setl.model.change import ABSENT, Row
-from setl.model.conflict import Step
+from setl.model.conflict import Heard, Mark, Said, Step
 
 
-class Kept(NamedTuple):
-    """What a site holds under a key, and what it waits for.
+class Memory(NamedTuple):
+    """What a site keeps of a row that the other site has written.
 
     Attributes:
-        row: the row, None if there is none.
-        question: id of its open question, or "".
-        deleted: the row whose deletion the question is about, if it is about one.
-        overdue: whether the answer takes so long that the source may be asked again.
+        theirs: what the source did.
+        ours: what the target did, as far as the source told it.
+        left: the row that a load left here last.
+        through: up to which version the source was taken in by then.
+        guess: what the target itself did, as far as that could not be known.
+    """
+
+    theirs: Said
+    ours: Said | None
+    left: Row | None
+    through: int
+    guess: Guess | None = None
+
+    @property
+    def plain(self) -> bool:
+        """Whether nothing that is known of it could make another outcome."""
+        return self.ours is None and self.guess is None and same(self.left, self.theirs.row)
+
+
+class News(NamedTuple):
+    """What a load brings of a row.
+
+    Attributes:
+        said: what the source did, None for nothing.
+        before: the row that the first of its writes replaced.
+        heard: what it tells of the target's own writes, None for nothing.
+        passed: whether it has read what the target wrote down last about the row.
+        through: up to which version this load takes the source in.
+    """
+
+    said: Said | None
+    before: Row | None
+    heard: Said | None
+    passed: bool
+    through: int
+
+
+class Met(NamedTuple):
+    """What becomes of a row.
+
+    Attributes:
+        row: what the target holds now.
+        memory: what it keeps, None for nothing.
+        tells: whether this is to be told to the source.
+        winner: whose write stays, where both had written; None where they had not.
     """
 
     row: Row | None
-    question: str = ""
-    deleted: Row | None = None
-    overdue: bool = False
+    memory: Memory | None
+    tells: bool
+    winner: Winner | None
 
 
-class Told(NamedTuple):
-    """A question or an answer, on its way to the source; also the record of a decision.
-
-    Attributes:
-        key: values of the key columns.
-        version: what in the source it was about.
-        asks: id of the question, or "".
-        answers: id of the question that it answers, or "".
-        winner: whose state stays.
-        incoming: what the source said.
-        current: what the target held.
-        result: what the target holds now.
-        deleted: see `setl.model.conflict.Step.deleted`.
-    """
-
-    key: Row
-    version: int
-    asks: str
-    answers: str
-    winner: Winner
-    incoming: Row | None
-    current: Row | None
-    result: Row | None
-    deleted: Row | None
-
-
-def settle(
-    rules: Rules, steps: Iterable[Step], kept: dict[Row, Kept], new_id: Callable[[], str]
-) -> list[Told]:
-    """Take what the source says, in its order.
+def met(rules: Rules, current: Row | None, memory: Memory | None, news: News) -> Met:
+    """What becomes of a row when a load brings something of it.
 
     Args:
-        rules: how to decide.
-        steps: what it says; each once, though it may be delivered again.
-        kept: by key what the target holds; brought up to date. Every key of `steps` is in it.
-        new_id: gives an id that no question ever had.
-
-    Returns:
-        What to tell the source, in this order.
+        rules: the policy.
+        current: what the target holds.
+        memory: what it keeps, None for nothing.
+        news: what the load brings.
     """
-    told: list[Told] = []
+    theirs = memory.theirs if memory else None
+    ours = memory.ours if memory else None
+    if news.heard is not None:
+        ours = joined(rules, ours, news.heard)
+    if news.said is not None:
+        theirs = joined(rules, theirs, news.said)
+    if theirs is None:
+        return Met(current, None, False, None)  # noqa: FBT003
+    guess = _guess(current, memory, news, ours)
+    if guess is None:
+        winner = winner_of(rules, theirs, ours)
+    else:
+        winner = likely_winner(rules, theirs, ours, guess)
+    if winner is Winner.SOURCE:
+        row = _filled(theirs.row, current)
+    else:
+        row = current if guess is not None or ours is None else _filled(ours.row, current)
+    changed = not same(row, current)
+    conflict = None
+    apart = guess is not None or not _followed(theirs, ours)
+    if changed if news.said is None else apart:
+        conflict = Winner.BOTH if same(theirs.row, current) else winner
+    if news.said is not None or changed:
+        kept = Memory(theirs, ours, row, news.through, guess)
+        return Met(row, kept, True, conflict)  # noqa: FBT003
+    if memory is None or news.passed:
+        return Met(row, None, False, conflict)  # noqa: FBT003
+    return Met(row, memory._replace(ours=ours, guess=guess), False, conflict)  # noqa: FBT003
+
+
+def _guess(
+    current: Row | None, memory: Memory | None, news: News, ours: Said | None
+) -> Guess | None:
+    """The target's own last write, if it is not known."""
+    if memory is None:
+        told = ours is not None and (news.said is None or ours.last > news.said.seen)
+        expected, seen, old = ours.row if told and ours else news.before, 0, None
+    else:
+        after = ours is not None and ours.seen >= memory.through
+        expected = ours.row if after and ours else memory.left
+        seen, old = memory.through, None if news.passed else memory.guess
+    return old if same(current, expected) else Guess(current, seen)
+
+
+def _followed(theirs: Said, ours: Said | None) -> bool:
+    """Whether one of the two has seen all that the other did."""
+    return ours is None or theirs.seen >= ours.last or ours.seen >= theirs.last
+
+
+def said_by(
+    rules: Rules, steps: Iterable[Step], marks: Sequence[Mark], seen: int
+) -> dict[Row, Said]:
+    """What the source did, by key.
+
+    Args:
+        rules: the policy.
+        steps: its changes, in their order.
+        marks: how far it had come with the target's stream at which place, in their order.
+        seen: the same before all of them.
+    """
+    found: dict[Row, Said] = {}
+    place = 0
     for step in steps:
-        before = kept[step.key]
-        after, message = meet(rules, before, step, new_id)
-        kept[step.key] = after
-        if message is not None:
-            told.append(message)
-    return told
+        while place < len(marks) and marks[place].version < step.version:
+            seen = max(seen, marks[place].through)
+            place += 1
+        value = rules.value(step.after if step.after is not None else step.before)
+        said = Said(((step.version, value),), seen, step.after)
+        found[step.key] = joined(rules, found.get(step.key), said)
+    return found
 
 
-def meet(
-    rules: Rules, kept: Kept, step: Step, new_id: Callable[[], str]
-) -> tuple[Kept, Told | None]:
-    """What becomes of a key when the source says something of it, and what to tell the source."""
-    if step.asks:
-        if kept.question and not rules.from_home:
-            return kept, None  # this is the home site, whose own question stands
-        return _answer(rules, kept, step)
-    if step.answers != kept.question:
-        # What was said before the source read the question is part of no sum any more, so it
-        # may be passed over, or ask again; but it may not be applied.
-        if step.answers or not kept.overdue:
-            return kept, None
-    elif same(step.before, kept.row):
-        return Kept(_filled(step.after, kept.row)), None
-    return _ask(rules, kept, step, new_id())
-
-
-def _answer(rules: Rules, kept: Kept, step: Step) -> tuple[Kept, Told]:
-    winner, result = _decided(rules, kept, step)
-    message = _told(kept, step, winner, result)._replace(answers=step.asks)
-    return Kept(result.row), message
-
-
-def _ask(rules: Rules, kept: Kept, step: Step, question: str) -> tuple[Kept, Told]:
-    winner, result = _decided(rules, kept, step)
-    message = _told(kept, step, winner, result)._replace(asks=question)
-    return Kept(result.row, question, result.deleted), message
-
-
-def _decided(rules: Rules, kept: Kept, step: Step) -> tuple[Winner, State]:
-    incoming = State(step.after, step.deleted)
-    current = State(kept.row, kept.deleted)
-    winner = resolve(rules, incoming, current)
-    if winner is Winner.TARGET:
-        return winner, current
-    row = _filled(step.after, kept.row)
-    return winner, State(row, incoming.deleted or current.deleted if row is None else None)
-
-
-def _told(kept: Kept, step: Step, winner: Winner, result: State) -> Told:
-    return Told(
-        step.key, step.version, "", "", winner, step.after, kept.row, result.row, result.deleted
-    )
+def heard_of(rules: Rules, heard: Iterable[Heard]) -> dict[Row, Said]:
+    """What the source tells of the target's own writes, by key."""
+    found: dict[Row, Said] = {}
+    for one in heard:
+        found[one.key] = joined(rules, found.get(one.key), one.said)
+    return found
 
 
 def _filled(row: Row | None, current: Row | None) -> Row | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,7 +15,7 @@ from setl.load.conflicts.tables import Table
 from setl.load.mysql.rows import write_rows
 from setl.load.mysql.statements import Limits, Strategy, TableWrites, plan_writes
 from setl.model.change import ABSENT, Row, Value
-from setl.model.conflict import COMPARABLE, History, Step
+from setl.model.conflict import COMPARABLE, Heard, History, Step
 from setl.model.schema import Column, RowSchema
 from setl.mysql.conditions import keyed_conditions
 from setl.mysql.connection import error_number
@@ -38,16 +38,18 @@ class ContestedTable:
         columns: its columns that the source has too and that can be written.
         key: indexes of its primary key in `columns`.
         rules: how to decide about its rows.
-        policy: the policy's name.
-        steps: what the source says, in its order, with rows of `columns`.
+        about: a history of it, for its policy.
+        steps: the source's changes, in their order, with rows of `columns`.
+        heard: what it tells of the target's own, likewise.
     """
 
     described: RowSchema
     columns: tuple[Column, ...]
     key: tuple[int, ...]
     rules: Rules
-    policy: str
+    about: History
     steps: tuple[Step, ...]
+    heard: tuple[Heard, ...]
 
     @classmethod
     def of(
@@ -70,33 +72,28 @@ class ContestedTable:
                 hint="`setl check` compares mappings with the tables",
                 table=described.name,
             )
-        steps = [
-            step
-            for history in histories
-            for step in _aligned(history, places, primary, len(columns), applied_through)
-        ]
+        steps: list[Step] = []
+        heard: list[Heard] = []
+        for history in histories:
+            aligned = _Aligned(history, places, primary, len(columns))
+            steps += [aligned.step(s) for s in history.steps if s.version > applied_through]
+            heard += [aligned.heard(h) for h in history.heard if h.version > applied_through]
         steps.sort(key=lambda step: step.version)
-        policy = histories[0].policy
+        heard.sort(key=lambda one: one.version)
         rules = _rules(described, histories[0], places, columns)
-        return cls(described, columns, key, rules, policy.name, tuple(steps))
+        return cls(described, columns, key, rules, histories[0], tuple(steps), tuple(heard))
 
     def table(self, pipeline: str) -> Table:
         """For what is written about its rows."""
         names = tuple(column.name for column in self.columns)
         key = tuple(names[i] for i in self.key)
         return Table(
-            pipeline, (self.described.schema, self.described.table), names, key, self.policy
+            pipeline,
+            (self.described.schema, self.described.table),
+            names,
+            key,
+            self.about.policy.name,
         )
-
-    def row_of(self, values: dict[str, Any] | None) -> Row | None:
-        """A row from its values by name; a column of today that it does not have is absent."""
-        if values is None:
-            return None
-        return tuple(values.get(column.name, ABSENT) for column in self.columns)
-
-    def keys(self) -> list[Row]:
-        """The keys of all steps, each once, in one order for all loads: fewer deadlocks."""
-        return sorted({step.key for step in self.steps}, key=repr)
 
     def read(self, connection: Connection[Any], keys: Sequence[Row]) -> dict[Row, Row]:
         """The rows with these keys, locked until the transaction ends."""
@@ -206,44 +203,45 @@ def _rules(
             hint="Name a date, a time or a number under `newest`",
             table=described.name,
         )
-    return Rules(policy.from_home, age_by(place, columns[place]))
+    return Rules(policy.from_home, age_by(columns[place]), place)
 
 
-def _aligned(
-    history: History,
-    places: dict[str, int],
-    primary: Sequence[str],
-    width: int,
-    applied_through: int,
-) -> Iterable[Step]:
-    """Steps with their rows and keys in the order of the target's columns."""
-    targets = [places.get(name.lower(), -1) for name in history.columns]
-    named = {name.lower(): i for i, name in enumerate(history.key)}
-    order = [named.get(name.lower(), -1) for name in primary]
-    if -1 in order:
-        raise ConfigurationError(
-            f"the key of {'.'.join(history.target)} is another one than the source's",
-            hint="Both tables need the same primary key",
-        )
-    same = targets == list(range(width))
+class _Aligned:
+    """Rows and keys of a history in the order of the target's columns."""
 
-    def row(values: Row | None) -> Row | None:
-        if values is None or same:
+    def __init__(
+        self, history: History, places: dict[str, int], primary: Sequence[str], width: int
+    ) -> None:
+        self._targets = [places.get(name.lower(), -1) for name in history.columns]
+        self._width = width
+        named = {name.lower(): i for i, name in enumerate(history.key)}
+        self._order = [named.get(name.lower(), -1) for name in primary]
+        if -1 in self._order:
+            raise ConfigurationError(
+                f"the key of {'.'.join(history.target)} is another one than the source's",
+                hint="Both tables need the same primary key",
+            )
+        self._same = self._targets == list(range(width))
+
+    def step(self, step: Step) -> Step:
+        key, before, after = self._key(step.key), self._row(step.before), self._row(step.after)
+        return Step(step.version, key, before, after)
+
+    def heard(self, heard: Heard) -> Heard:
+        said = heard.said._replace(row=self._row(heard.said.row))
+        return Heard(heard.version, self._key(heard.key), said)
+
+    def _key(self, key: Row) -> Row:
+        return tuple(key[i] for i in self._order)
+
+    def _row(self, values: Row | None) -> Row | None:
+        if values is None or self._same:
             return values
-        aligned: list[Value] = [ABSENT] * width
-        for place, value in zip(targets, values, strict=True):
+        aligned: list[Value] = [ABSENT] * self._width
+        for place, value in zip(self._targets, values, strict=True):
             if place >= 0:
                 aligned[place] = value
         return tuple(aligned)
-
-    for step in history.steps:
-        if step.version > applied_through:
-            yield step._replace(
-                key=tuple(step.key[i] for i in order),
-                before=row(step.before),
-                after=row(step.after),
-                deleted=row(step.deleted),
-            )
 
 
 def _by_shape(rows: Sequence[Row]) -> dict[tuple[int, ...], list[Row]]:

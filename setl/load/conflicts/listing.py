@@ -27,7 +27,8 @@ class Conflict:
         table: ``schema.table`` of the target.
         key: the row's key.
         policy: ``home`` or ``newest: column``.
-        winner: ``source`` or ``target``.
+        winner: ``source`` or ``target``; ``forgot``, with no row, where too many rows waited for
+            the other site.
         version: place of the change in the source.
         incoming: what the source said.
         held: what the target held.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -14,7 +15,7 @@ from setl import failpoints
 from setl.clock import Clock, SystemClock
 from setl.errors import ConfigurationError, DataError, SetlError, SharedTableError
 from setl.load.conflicts.contested_rows import RowAppearedError
-from setl.load.conflicts.settling import Settled, settle_histories
+from setl.load.conflicts.settling import Settled, settle_histories, unsettled_tables
 from setl.load.conflicts.tables import TRIM_EVERY, trim_conflicts
 from setl.load.deadletters.keeping import Aside, Faults, loaded_with, settle
 from setl.load.deadletters.letter import DeadLetter
@@ -28,7 +29,7 @@ from setl.load.mysql.writer import Writer
 from setl.load.port import Loaded, LoadTicket
 from setl.load.transactions import transactions
 from setl.model.change import Row, TargetChanges
-from setl.model.conflict import History
+from setl.model.conflict import RECENT_TABLE, History
 from setl.model.faulty import FaultyRow
 from setl.mysql.connection import MysqlEndpoint, error_number, translate
 from setl.mysql.engines import WHY_TRANSACTIONS, without_transactions
@@ -265,8 +266,13 @@ class MysqlSink:
     def _settlement(self, ticket: LoadTicket, histories: Sequence[History]) -> Settled:
         connection = self._writer.open()
         self._targets.as_of(ticket.schema_version)
-        names = dict.fromkeys(history.target for history in histories)
+        names = dict.fromkeys(h.target for h in histories if h.target != RECENT_TABLE)
         described = {name: self._targets.described(connection, name) for name in names}
+        unsettled = unsettled_tables(connection, ticket.pipeline_key, histories)
+        for name in {history.target for history in unsettled} - names.keys():
+            with suppress(ConfigurationError):  # the table is gone, and so are its conflicts
+                described[name] = self._targets.described(connection, name)
+        histories = [*histories, *unsettled]
         self._writer.register(ticket)
         self._writer.begin(ticket, self._settings.mark, self._nonce())
         _refuse_without_transactions(connection, list(names))
@@ -275,7 +281,6 @@ class MysqlSink:
             ticket.pipeline_key,
             histories,
             described,
-            new_id=self._nonce,
             limits=self._limits(),
         )
         if self._untrimmed >= TRIM_EVERY:

@@ -56,7 +56,7 @@ def test_templates_have_their_placeholders(file):
 
 def test_tables_are_transactional_and_compare_names_by_bytes():
     tables = [s for f in FILES for s in resource_statements(f) if s.startswith("CREATE TABLE")]
-    assert len(tables) == 11
+    assert len(tables) == 12
     for statement in tables:
         assert statement.endswith(
             "ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin"

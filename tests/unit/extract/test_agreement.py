@@ -14,8 +14,8 @@ def passed(mark, *, agrees=True):
     if mark is not None:
         stream.mark(mark_row(mark, "1.2.0.3.f00d"))
     stream.row(expected=False)
-    stream.row(expected=False, schema="retl", table="setl_conflict")
-    stream.row(expected=False, schema="retl", table="setl_question")
+    stream.row(expected=False, schema="retl", table="setl_recent")
+    stream.row(expected=False, schema="retl", table="setl_passed")
     stream.commit()
     extractor = Extractor(ToOneTarget(), MarkIdentity(OWN), stream.codec, agrees=agrees)
     rows = extractor.extract(stream.batch()).rows
@@ -23,7 +23,7 @@ def passed(mark, *, agrees=True):
 
 
 def test_rows_about_conflicts_pass_and_the_rest_of_their_transaction_does_not():
-    assert passed(OWN) == [("setl_conflict", -1)]
+    assert passed(OWN) == [("setl_recent", -1)]
 
 
 @pytest.mark.parametrize("mark", [OTHER, None])
@@ -40,7 +40,7 @@ def test_they_are_not_applied_again():
     stream.begin()
     stream.mark(mark_row(OWN, "1.2.0.3.f00d"))
     for _ in range(3):
-        stream.row(expected=False, schema="retl", table="setl_conflict")
+        stream.row(expected=False, schema="retl", table="setl_recent")
     stream.commit()
     extractor = Extractor(ToOneTarget(), MarkIdentity(OWN), stream.codec, agrees=True)
     extractor.reset(Checkpoint(at(0), applied=at(4)))

@@ -14,7 +14,7 @@ from tests.unit.relay.relay_streams import Binlog, ShopIsMapped
         ("retl", "retl_mark", Passage.MARK, None),
         ("RETL", "Retl_Mark", Passage.MARK, None),
         ("retl", "retl_buffer", Passage.ROWS, None),
-        ("retl", "setl_conflict", Passage.ROWS, None),
+        ("retl", "setl_recent", Passage.ROWS, None),
         ("retl", "xdual", Passage.HEARTBEAT, None),
         ("retl", "setl_fence", Passage.NOTHING, None),
     ],

@@ -10,7 +10,16 @@ from setl.config.reading import parse_channel
 from setl.config.routing import Router
 from setl.errors import DataError
 from setl.model.change import ABSENT, DecodedRows, Op
-from setl.model.conflict import Step, values_of, values_text
+from setl.model.conflict import (
+    RECENT_TABLE,
+    Heard,
+    Mark,
+    Said,
+    Step,
+    said_text,
+    values_of,
+    values_text,
+)
 from setl.model.schema import Column, Kind, RowSchema
 from setl.transform.history import Histories, taken_apart
 from setl.transform.work import TransformPlan, WorkItem
@@ -21,11 +30,10 @@ SCHEMA = RowSchema(
     (Column("id", Kind.INTEGER), Column("name", Kind.TEXT), Column("own", Kind.TEXT)),
     (0,),
 )
-CONFLICTS = (
-    "schema_name", "table_name", "row_key", "column_names", "incoming", "result", "deleted", "asks",
-    "answers",
+TOLD = (
+    "number", "through", "passed", "schema_name", "table_name", "row_key", "column_names", "said",
 )  # fmt: skip
-MESSAGE = RowSchema("retl", "setl_conflict", tuple(Column(n.upper(), Kind.TEXT) for n in CONFLICTS))
+MESSAGE = RowSchema("retl", "setl_recent", tuple(Column(n.upper(), Kind.TEXT) for n in TOLD))
 
 
 def router(**mapping):
@@ -53,12 +61,12 @@ def test_changes_say_which_row_they_replace():
     row, other = (1, "a", "x"), (1, "b", "y")
     assert steps_of(Op.INSERT, None, row) == [Step(7, (1,), None, (1, "a"))]
     assert steps_of(Op.UPDATE, row, other) == [Step(7, (1,), (1, "a"), (1, "b"))]
-    assert steps_of(Op.DELETE, row, None) == [Step(7, (1,), (1, "a"), None, (1, "a"))]
+    assert steps_of(Op.DELETE, row, None) == [Step(7, (1,), (1, "a"), None)]
 
 
 def test_a_key_that_changes_leaves_one_key_for_another():
     assert steps_of(Op.UPDATE, (1, "a", "x"), (2, "a", "x")) == [
-        Step(7, (1,), (1, "a"), None, (1, "a")),
+        Step(7, (1,), (1, "a"), None),
         Step(7, (2,), None, (2, "a")),
     ]
 
@@ -82,13 +90,16 @@ def test_images_that_are_not_whole_are_refused(op, before, after):
         steps_of(op, before, after)
 
 
-def message(**values):
+SAID = Said(((5, "z"), (6, "a")), 4, (1, "a"))
+
+
+def message(said=SAID, **values):
     row = {
-        "schema_name": "shop", "table_name": "stock", "row_key": values_text({"id": 1}),
-        "column_names": json.dumps(["id", "name"]), "incoming": None, "result": None,
-        "deleted": None, "asks": "", "answers": "", **values,
+        "number": 3, "through": 8, "passed": 2, "schema_name": "shop", "table_name": "stock",
+        "row_key": values_text({"id": 1}), "column_names": json.dumps(["id", "name"]),
+        "said": said and said_text(said, ("id", "name")), **values,
     }  # fmt: skip
-    return DecodedRows(MESSAGE, Op.INSERT, [(None, tuple(row[name] for name in CONFLICTS))])
+    return DecodedRows(MESSAGE, Op.INSERT, [(None, tuple(row[name] for name in TOLD))])
 
 
 def told(of, **mapping):
@@ -97,38 +108,38 @@ def told(of, **mapping):
     return found.collected()
 
 
-def test_a_question_says_what_the_other_site_holds():
-    (found,) = told(message(asks="q", result=values_text({"id": 1, "name": "b"}),
-                            incoming=values_text({"id": 1, "name": "a"})))  # fmt: skip
-    assert found.steps == [Step(9, (1,), None, (1, "b"), None, "q")]
+def test_the_other_site_tells_what_it_has_taken_in():
+    found, marks = told(message())
+    assert found.heard == [Heard(9, (1,), SAID)]
     assert (found.target, found.columns, found.key) == (("shop", "stock"), ("id", "name"), ("id",))
+    assert (marks.target, marks.marks) == (RECENT_TABLE, [Mark(9, 3, 8, 2)])
 
 
-def test_an_answer_replaces_what_was_asked_about():
-    (found,) = told(message(answers="q", incoming=values_text({"id": 1, "name": "a"}),
-                            deleted=values_text({"id": 1, "name": "z"})))  # fmt: skip
-    assert found.steps == [Step(9, (1,), (1, "a"), None, (1, "z"), "", "q")]
+def test_it_may_tell_no_more_than_how_far_it_has_come():
+    (marks,) = told(message(None, schema_name="", table_name="", row_key=""))
+    assert marks.marks == [Mark(9, 3, 8, 2)]
+
+
+def test_it_tells_of_deleted_rows_and_of_bytes():
+    (found, _) = told(message(Said(((5, b"\xff"),), 4, None)))
+    assert found.heard[0].said == Said(((5, b"\xff"),), 4, None)
 
 
 def test_names_are_those_of_this_sites_table():
-    (found,) = told(
-        message(asks="q", result=values_text({"id": 1, "name": "b"})),
-        to="shop.goods",
-        columns={"label": "name"},
-    )
+    (found, _) = told(message(), to="shop.goods", columns={"label": "name"})
     assert (found.target, found.columns, found.newest) == (
         ("shop", "goods"), ("id", "label"), "label",
     )  # fmt: skip
 
 
 def test_only_inserted_rows_say_anything():
-    deleted = message(asks="q")._replace(op=Op.DELETE)
+    deleted = message()._replace(op=Op.DELETE)
     assert told(deleted) == []
 
 
 def test_a_row_that_nobody_can_read_is_refused():
     with pytest.raises(DataError, match="cannot be read"):
-        told(message(result="{"))
+        told(message(column_names="{"))
     with pytest.raises(DataError, match="cannot be read"):
         told(message(row_key="[1]"))
 
@@ -139,12 +150,13 @@ def test_a_share_is_taken_apart():
     items = [
         WorkItem((0,), 1, (), b"", ("shop", "stock"), stock),
         WorkItem((1,), 2, (), b"", ("shop", "plain")),
-        WorkItem((-1,), 3, (), b"", ("retl", "setl_conflict"), message(asks="q")),
+        WorkItem((-1,), 3, (), b"", ("retl", "setl_recent"), message()),
         WorkItem((0,), 4, (), b"", ("shop", "stock"), stock),
     ]
     apart = taken_apart(plan, items)
     assert apart.rest == [items[1]]
-    assert [step.version for one in apart.histories for step in one.steps] == [1, 1, 3, 4, 4]
+    assert [step.version for one in apart.histories for step in one.steps] == [1, 1, 4, 4]
+    assert [one.version for h in apart.histories for one in (*h.heard, *h.marks)] == [3, 3]
     assert (apart.rows, apart.redelivered) == (4, 2)
 
 

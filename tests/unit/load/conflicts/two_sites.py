@@ -1,28 +1,38 @@
-"""Two sites that write the same rows, with the real functions that decide about them.
+"""Two sites that write one row, with the real functions that decide about it.
 
-Each site writes to its log: local writes, and what its loads tell the other site. The logs are
-read in order. A row is (value, age); the key is left out, there is one.
+Each site has a log, as its binlog: what its clients write, and what its loads tell. The logs are
+read in order, in loads of any length, with what was delivered before delivered again. A row is
+(value, age); the key is left out, there is one. Beside each site stands the list of its clients'
+writes, with what each had seen, for the model.
 """
 
 from typing import NamedTuple
 
-from setl.load.conflicts.agreement import Kept, settle
+from setl.load.conflicts.agreement import Memory, News, heard_of, met, said_by
 from setl.load.conflicts.resolve import Rules
-from setl.model.change import Row
-from setl.model.conflict import Step
+from setl.model.conflict import Heard, Mark, Said, Step
+from tests.unit.load.conflicts.model import Write
 
 KEY = (1,)
 
 
+class Told(NamedTuple):
+    """What a load wrote down for the other site."""
+
+    said: Said | None
+    through: int
+    passed: int
+
+
 class Site(NamedTuple):
-    kept: Kept = Kept(None)
+    row: tuple | None = None
+    memory: Memory | None = None
+    memory_id: int = 0
     log: tuple = ()
     read: int = 0  # of the other site's log: how far it is applied, stored with the rows
-    asked: int = 0
-
-    @property
-    def row(self):
-        return self.kept.row
+    seen: int = 0  # how far the other site had come with this log
+    told: int = 0  # how often this site told something
+    writes: tuple = ()
 
 
 class Policy(NamedTuple):
@@ -30,54 +40,70 @@ class Policy(NamedTuple):
     home: int
 
     def rules(self, target):
-        return Rules(self.home != target, (lambda row: row[1]) if self.newest else None)
+        if not self.newest:
+            return Rules(self.home != target)
+        return Rules(self.home != target, lambda v: (v is not None, v or 0), 1)
 
 
-def written(site, row):
-    """A local write; None deletes. A write that changes nothing is none."""
+def written(site, row, other=0):
+    """A write of a client; None deletes. A write that changes nothing is none."""
     before = site.row
     if row == before:
         return site
-    step = Step(len(site.log) + 1, KEY, before, row, deleted=before if row is None else None)
-    return site._replace(kept=site.kept._replace(row=row), log=(*site.log, step))
+    write = Write(before, row, site.read)
+    log = (*site.log, Step(len(site.log) + 1, KEY, before, row))
+    return site._replace(row=row, log=log, writes=(*site.writes, (len(log), write)))
 
 
-def loaded(policy, number, site, other, count, redelivered=0, overdue=False):
+def loaded(policy, number, site, other, count, redelivered=0):
     """The next `count` entries of the other site's log, in one load.
 
     Of what is delivered again, a version tells that it was applied.
     """
-    steps = other.log[max(0, site.read - redelivered) : site.read + count]
-    steps = [step for step in steps if step.version > site.read]
-    asked = site.asked
-
-    def new_id():
-        nonlocal asked
-        asked += 1
-        return f"{number}.{asked}"
-
-    kept: dict[Row, Kept] = {KEY: site.kept._replace(overdue=overdue)}
-    told = settle(policy.rules(number), steps, kept, new_id)
-    log = list(site.log)
-    for message in told:
-        before = message.incoming if message.answers else None
-        log.append(
-            Step(
-                len(log) + 1, KEY, before, message.result, message.deleted,
-                message.asks, message.answers,
-            )
-        )  # fmt: skip
-    return Site(kept[KEY]._replace(overdue=False), tuple(log), site.read + len(steps), asked)
-
-
-def forgotten(sites):
-    """The same situation with what both have read cut off: nothing looks back there."""
-    a, b = sites
-    return _short(a, b.read), _short(b, a.read)
-
-
-def _short(site, read):
-    return site.kept, site.log[read:]
+    first = max(0, site.read - redelivered)
+    entries = [
+        (version, one)
+        for version, one in enumerate(other.log[first : site.read + count], first + 1)
+        if version > site.read
+    ]
+    if not entries:
+        return site
+    rules, through = policy.rules(number), entries[-1][0]
+    steps = [one for _, one in entries if isinstance(one, Step)]
+    told = [(version, one) for version, one in entries if isinstance(one, Told)]
+    ids = [sum(isinstance(e, Told) for e in other.log[:version]) for version, _ in told]
+    marks = [
+        Mark(version, i, one.through, one.passed)
+        for (version, one), i in zip(told, ids, strict=True)
+    ]
+    heard = [Heard(version, KEY, one.said) for version, one in told if one.said]
+    passed = max((mark.passed for mark in marks), default=0)
+    news = News(
+        said_by(rules, steps, marks, site.seen).get(KEY),
+        steps[0].before if steps else None,
+        heard_of(rules, heard).get(KEY),
+        bool(site.memory) and site.memory_id <= passed,
+        through,
+    )
+    after = met(rules, site.row, site.memory, news)
+    log, count_told, memory_id = site.log, site.told, site.memory_id
+    # A mark with nothing but `passed` is answered by nothing, else the two would go on for ever.
+    answers = any(one.said or one.through for _, one in told)
+    if after.tells or answers:
+        count_told += 1
+        log = (*log, Told(news.said, through if after.tells else 0, ids[-1] if ids else 0))
+    if after.tells:
+        memory_id = count_told
+    return Site(
+        after.row,
+        after.memory,
+        memory_id if after.memory else 0,
+        log,
+        through,
+        max([site.seen, *(mark.through for mark in marks)]),
+        count_told,
+        site.writes,
+    )
 
 
 def unread(sites):
