@@ -4,6 +4,8 @@ Nothing runs by itself: a test says when which direction takes in how much, so i
 every client's write what its site had taken in by then.
 """
 
+from typing import Any
+
 from setl.codec.binlog.rows import BinlogRowCodec
 from setl.config.reading import parse_channel
 from setl.config.routing import Router
@@ -45,7 +47,7 @@ class Direction:
         self.taken = 0  # of these, how many were
         self.writes = 0  # of clients, how many of these were taken in
         self.conflicts = 0
-        self.sink = None
+        self.sink: Any = None
         self.restart()
 
     def restart(self):

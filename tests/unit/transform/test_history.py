@@ -93,7 +93,7 @@ def test_images_that_are_not_whole_are_refused(op, before, after):
 SAID = Said(((5, "z"), (6, "a")), 4, (1, "a"))
 
 
-def message(said=SAID, **values):
+def message(said: Said | None = SAID, **values):
     row = {
         "number": 3, "through": 8, "passed": 2, "schema_name": "shop", "table_name": "stock",
         "row_key": values_text({"id": 1}), "column_names": json.dumps(["id", "name"]),

@@ -26,6 +26,7 @@ def test_a_change_that_finds_its_row_is_no_conflict():
     found = met(NEWEST, (1, 3), None, change((1, 3), (1, 2)))
     assert (found.row, found.winner, found.tells) == ((1, 2), None, True)
     assert found.memory == Memory(said((1, 2)), None, (1, 2), 7)
+    assert found.memory is not None
     assert found.memory.plain
 
 

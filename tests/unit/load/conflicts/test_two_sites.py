@@ -38,7 +38,7 @@ def expected(policy, first, sites):
     return outcome(first, writes, policy.home, age if policy.newest else None)
 
 
-def checked(policy, first, sites, told=""):
+def checked(policy, first, sites, told: object = ""):
     """Let the sites read all there is: both end as the model says, and keep nothing."""
     waiting = sum(unread(sites))
     ends, messages = settled(policy, sites)
