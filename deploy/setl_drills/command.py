@@ -48,7 +48,7 @@ _SITES = click.option(
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 def drill() -> None:
-    """Rehearse faults on servers of their own (list, run, soak, oracle).
+    """Rehearse faults on own servers (list, run, soak, oracle).
 
     Real nodes and embedded servers are started, something is killed, frozen or cut off, and
     afterwards everything is checked: rows, sums, epochs, echoes, outages.

@@ -22,6 +22,7 @@ from setl.cli.cluster import (
 )
 from setl.cli.cluster_view import NO_ANSWER, ClusterView, look_at
 from setl.cli.output import console, print_value
+from setl.cli.starting import refuse_unready
 from setl.node.stored import pipelines_of
 
 _POLL = 0.2
@@ -57,16 +58,34 @@ def _state_command(name: str, state: ChannelState, text: str) -> click.Command:
     @cluster_options
     @output_option
     def command(  # noqa: PLR0917 - click passes options by name
-        channel: str, wait: bool, timeout: float, zookeeper: str, root: str, output: str
+        channel: str,
+        wait: bool,
+        timeout: float,
+        zookeeper: str,
+        root: str,
+        output: str,
+        checks: bool = False,
     ) -> None:
         with joined(zookeeper, root) as arbiter:
-            channel_named(arbiter, channel)
+            found = channel_named(arbiter, channel)
+            if checks and found.state is ChannelState.STOP:
+                refuse_unready(found)
             stored = _resumed(arbiter, channel) if name == "resume" else None
             stored = stored or requests.change_state(arbiter, channel, state)
             places = _follow(arbiter, stored, timeout) if wait else None
         _report(stored, places, timeout, output)
 
+    if name == "start":
+        command.params.insert(1, _checks())
     return command
+
+
+def _checks() -> click.Option:
+    return click.Option(
+        ["--check/--no-check", "checks"],
+        default=True,
+        help="Look at the servers first if the channel is stopped. [default: check]",
+    )
 
 
 def _resumed(arbiter: Arbiter, name: str) -> Channel:
@@ -175,7 +194,11 @@ def _why(place: _Place) -> str:
 
 
 start = _state_command(
-    "start", ChannelState.START, "Start CHANNEL, or try again what failed in it."
+    "start",
+    ChannelState.START,
+    "Start CHANNEL, or try again what failed in it.\n\nA stopped channel is checked first, as by"
+    " `setl check` but for expressions, and not started if something must be mended. A server that"
+    " does not answer here is named, and keeps nothing from starting.",
 )
 resume = _state_command("resume", ChannelState.START, "Let a paused CHANNEL go on.")
 pause = _state_command(

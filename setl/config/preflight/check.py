@@ -156,7 +156,7 @@ def _connected(
     try:
         return open_servers.enter_context(Server.opened(mysql_endpoint(end)))
     except TransientError as error:
-        report.error(
+        report.unseen(
             f"no connection: {error.message}",
             "Check `host` and `port`, and that the server runs and can be reached from here",
         )

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from setl.errors import SetlError
+from setl.errors import SetlError, TransientError
 
 Level = Literal["error", "warning", "ok"]
 
@@ -23,6 +23,7 @@ class Finding:
         fix: what mends it. SQL statements end with a semicolon and can be run as they are, in
             this order; anything else is an instruction.
         mapping: the mapping that an index will get or be given, as Elasticsearch writes it.
+        unseen: whether a server did not answer, so that nothing is known of what it has.
     """
 
     level: Level
@@ -30,6 +31,7 @@ class Finding:
     where: str
     fix: tuple[str, ...] = ()
     mapping: dict[str, Any] | None = None
+    unseen: bool = False
 
     @property
     def statements(self) -> tuple[str, ...]:
@@ -56,6 +58,10 @@ class Report:
         """Add what keeps the channel from working."""
         self.add("error", what, *fix)
 
+    def unseen(self, what: str, *fix: str) -> None:
+        """Add an error: a server does not answer here, and may answer the nodes."""
+        self.findings.append(Finding("error", what, self.where, fix, unseen=True))
+
     def warning(self, what: str, *fix: str) -> None:
         """Add what may hurt one day."""
         self.add("warning", what, *fix)
@@ -72,4 +78,5 @@ class Report:
         except SetlError as error:
             place = [f"{k} {v}" for k, v in error.where.items() if k not in {"server", "table"}]
             what = error.message + (f" ({', '.join(place)})" if place else "")
-            self.error(what, *([error.hint] if error.hint else []))
+            add = self.unseen if isinstance(error, TransientError) else self.error
+            add(what, *([error.hint] if error.hint else []))

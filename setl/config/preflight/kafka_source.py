@@ -36,10 +36,11 @@ def check_dts_source(source: DtsSource, report: Report) -> None:
 
 
 def _report(error: SetlError, report: Report) -> None:
-    what = error.message
+    way_out = error.hint or "Check `brokers`, and with an account `user` and `sid`"
     if isinstance(error, TransientError):
-        what = f"no answer from Kafka: {what}"
-    report.error(what, error.hint or "Check `brokers`, and with an account `user` and `sid`")
+        report.unseen(f"no answer from Kafka: {error.message}", way_out)
+    else:
+        report.error(error.message, way_out)
 
 
 def _check_topic(consumer: Any, source: DtsSource, report: Report) -> None:

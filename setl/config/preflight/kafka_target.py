@@ -75,7 +75,7 @@ def _no_answer(error: KafkaException, complaints: list[KafkaError], report: Repo
             "Correct what stands under `kafka`: see CONFIGURATION.md in its documentation",
         )
         return
-    report.error(
+    report.unseen(
         f"no answer from Kafka: {reason.str()}",
         "Check `brokers`, and with an account `user`, `password` and what it may do",
     )

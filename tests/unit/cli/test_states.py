@@ -4,8 +4,9 @@ import threading
 import pytest
 
 from arbiter.values import ChannelState, PipelineId
-from setl.cli import states
-from tests.unit.cli.cluster_in_memory import AB
+from setl.cli import starting, states
+from setl.config.preflight.finding import Finding
+from tests.unit.cli.cluster_in_memory import AB, definition
 from tests.waiting import eventually
 
 BA = PipelineId("shop", "ba")
@@ -123,3 +124,44 @@ def test_a_process_that_is_started_meanwhile_ends_the_wait(shop, capsys, monkeyp
 def test_a_wrong_channel_is_wrong_usage(shop, capsys):
     assert shop.run("pause", "nonsense") == 2
     assert "there is no channel 'nonsense'; known: shop" in capsys.readouterr().err
+
+
+FAULTS = [
+    Finding("ok", "fine", "ab, source db1:3306"),
+    Finding("warning", "may hurt", "ab, source db1:3306"),
+    Finding("error", "the table is missing", "ab, target db2:3306, s.t", ("CREATE TABLE s.t …;",)),
+]
+UNSEEN = Finding("error", "no connection: refused", "ab, source db1:3306", unseen=True)
+
+
+@pytest.mark.parametrize("state", [ChannelState.STOP, ChannelState.PAUSE])
+def test_a_stopped_channel_with_something_to_mend_is_not_started(led, capsys, monkeypatch, state):
+    led.state(state)
+    monkeypatch.setattr(starting, "check_channel", lambda file: [*FAULTS, UNSEEN])
+    assert led.run("start", "shop", "--no-wait") == (1 if state is ChannelState.STOP else 0)
+    told = capsys.readouterr().err
+    if state is ChannelState.STOP:
+        assert "channel shop is not started; 1 to mend first" in told
+        assert "s.t: the table is missing" in told
+        assert "CREATE TABLE s.t …;" in told
+        assert "may hurt" not in told
+        assert led.arbiter.channel("shop").state is ChannelState.STOP
+        assert led.run("start", "shop", "--no-wait", "--no-check") == 0
+    assert led.arbiter.channel("shop").state is ChannelState.START
+
+
+def test_what_cannot_be_seen_from_here_is_said_and_starts(led, capsys, monkeypatch):
+    led.state(ChannelState.STOP)
+    monkeypatch.setattr(starting, "check_channel", lambda file: [UNSEEN])
+    assert led.run("start", "shop", "--no-wait") == 0
+    assert "not checked from here: ab, source db1:3306: no connection" in capsys.readouterr().err
+    assert led.arbiter.channel("shop").state is ChannelState.START
+
+
+def test_references_that_only_nodes_can_resolve_keep_nothing_from_starting(shop, capsys):
+    source = {"type": "mysql", "host": "db1", "user": "u", "password": "${ONLY_ON_NODES}"}
+    shop.arbiter.put_channel("other", definition("other", source=source))
+    assert shop.run("start", "other", "--no-wait") == 0
+    told = capsys.readouterr().err
+    assert "not checked, since its references are not set here" in told
+    assert "ONLY_ON_NODES" in told

@@ -181,7 +181,7 @@ def test_errors_become_findings():
     with report.failing():
         raise DataError("odd")
     assert report.findings == [
-        Finding("error", "no answer (key 5)", "p, source h:1, s.t", ("wait",)),
+        Finding("error", "no answer (key 5)", "p, source h:1, s.t", ("wait",), unseen=True),
         Finding("error", "odd", "p, source h:1"),
     ]
 

@@ -1,0 +1,45 @@
+"""The look at a channel's servers before `setl start` starts it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+import click
+
+from arbiter.values import Channel
+from setl.cli.cluster import AnswerNo
+from setl.config.preflight.check import check_channel
+from setl.config.preflight.finding import Finding
+from setl.config.problems import ChannelFileError
+from setl.config.reading import resolve_and_parse
+
+
+def refuse_unready(channel: Channel) -> None:
+    """Refuse to start a channel of which `setl check` says that something must be mended first.
+
+    What cannot be seen from here is said and starts all the same: nodes have their own variables
+    and their own ways to the servers. Expressions are left to `setl check`, since they need Spark.
+
+    Raises:
+        AnswerNo: something must be mended; says what, where and how.
+    """
+    try:
+        file = resolve_and_parse(channel.definition, os.environ)
+    except ChannelFileError as error:
+        click.echo(f"not checked, since its references are not set here: {error}", err=True)
+        return
+    errors = [finding for finding in check_channel(file) if finding.level == "error"]
+    for finding in errors:
+        if finding.unseen:
+            click.echo(f"not checked from here: {finding.where}: {finding.what}", err=True)
+    faults = [finding for finding in errors if not finding.unseen]
+    if faults:
+        raise AnswerNo("\n".join(_lines(channel.name, faults)))
+
+
+def _lines(name: str, faults: Sequence[Finding]) -> list[str]:
+    lines = [f"channel {name} is not started; {len(faults)} to mend first:"]
+    for fault in faults:
+        lines += [f"  {fault.where}: {fault.what}", *(f"    {fix}" for fix in fault.fix)]
+    return [*lines, f"`setl start {name} --no-check` starts it all the same"]
