@@ -18,6 +18,7 @@ from setl.cli.cluster import AnswerNo, cluster_options, joined, output_option
 from setl.cli.output import console, print_rows
 from setl.cli.ring_check import option_is_given, ring_findings
 from setl.cli.user_code import make_importable, py_files_option
+from setl.config.channel import ChannelFile
 from setl.config.partitions import read_expanded
 from setl.config.preflight.check import check_channel
 from setl.config.preflight.finding import Finding
@@ -25,6 +26,7 @@ from setl.config.reading import definition_warnings, read_channel_definition
 from setl.config.routing import Route
 from setl.elastic.mapping import mapping_lines
 from setl.model.schema import Column, RowSchema
+from setl.pipeline.positions.used_starts import without_used_starts
 from setl.transform.processing import processor_named
 
 if TYPE_CHECKING:
@@ -63,7 +65,8 @@ def check(  # noqa: PLR0917 - click passes options by name
         for problem in definition_warnings(definition)
     ]
     if not offline and option_is_given("zookeeper"):
-        findings += _rings_of_cluster(definition, zookeeper, root)
+        found, channel = _beside_the_cluster(definition, channel, zookeeper, root)
+        findings += found
     if not offline:
         findings += check_channel(channel, expressions=_route_check(), probe=probe)
     if output != "table":
@@ -84,17 +87,23 @@ def check(  # noqa: PLR0917 - click passes options by name
         sys.exit(1)
 
 
-def _rings_of_cluster(definition: Mapping[str, Any], zookeeper: str, root: str) -> list[Finding]:
-    """`ring_findings`; a cluster that does not answer is one more thing to mend."""
+def _beside_the_cluster(
+    definition: Mapping[str, Any], channel: ChannelFile, zookeeper: str, root: str
+) -> tuple[list[Finding], ChannelFile]:
+    """`ring_findings`, and the channel `without_used_starts`.
+
+    A cluster that does not answer is one more thing to mend.
+    """
     try:
         with joined(zookeeper, root) as arbiter:
-            return ring_findings(arbiter, definition)
+            return ring_findings(arbiter, definition), without_used_starts(channel, arbiter)
     except ArbiterError as error:
         fix = (
             "Check `--zookeeper` and SETL_ZOOKEEPER; whether changes would go round with other"
             " channels was not looked at"
         )
-        return [Finding("error", f"no answer: {error}", f"ZooKeeper {zookeeper}", (fix,))]
+        finding = Finding("error", f"no answer: {error}", f"ZooKeeper {zookeeper}", (fix,))
+        return [finding], channel
 
 
 def _route_check() -> Callable[[Route, RowSchema], Sequence[Column]]:

@@ -7,19 +7,25 @@ from collections.abc import Sequence
 
 import click
 
+from arbiter.port import Arbiter
 from arbiter.values import Channel
 from setl.cli.cluster import AnswerNo
 from setl.config.preflight.check import check_channel
 from setl.config.preflight.finding import Finding
 from setl.config.problems import ChannelFileError
 from setl.config.reading import resolve_and_parse
+from setl.pipeline.positions.used_starts import without_used_starts
 
 
-def refuse_unready(channel: Channel) -> None:
+def refuse_unready(channel: Channel, arbiter: Arbiter) -> None:
     """Refuse to start a channel of which `setl check` says that something must be mended first.
 
     What cannot be seen from here is said and starts all the same: nodes have their own variables
     and their own ways to the servers. Expressions are left to `setl check`, since they need Spark.
+
+    Args:
+        channel: as the cluster keeps it.
+        arbiter: says which pipelines have begun and need no `start` any more.
 
     Raises:
         AnswerNo: something must be mended; says what, where and how.
@@ -29,6 +35,7 @@ def refuse_unready(channel: Channel) -> None:
     except ChannelFileError as error:
         click.echo(f"not checked, since its references are not set here: {error}", err=True)
         return
+    file = without_used_starts(file, arbiter)
     errors = [finding for finding in check_channel(file) if finding.level == "error"]
     for finding in errors:
         if finding.unseen:

@@ -69,7 +69,7 @@ def _state_command(name: str, state: ChannelState, text: str) -> click.Command:
         with joined(zookeeper, root) as arbiter:
             found = channel_named(arbiter, channel)
             if checks and found.state is ChannelState.STOP:
-                refuse_unready(found)
+                refuse_unready(found, arbiter)
             stored = _resumed(arbiter, channel) if name == "resume" else None
             stored = stored or requests.change_state(arbiter, channel, state)
             places = _follow(arbiter, stored, timeout) if wait else None

@@ -7,6 +7,7 @@ import pymysql
 import pytest
 
 from setl.errors import ConfigurationError, FencedError, TransientError
+from setl.load.mysql import fence
 from setl.load.mysql.fence import MysqlFence
 from setl.load.mysql.sink import MysqlSink, MysqlSinkSettings
 from setl.load.mysql.writer import Writer
@@ -138,9 +139,32 @@ def test_leaders_that_come_at_the_same_time_leave_the_highest_epoch(site):
         in_background(site.fence(5).raise_to, 2, "n2") as second,
     ):
         pass
-    assert site.epoch() == (3, "n3")
     assert third == [None]
+    assert site.epoch() == (3, "n3")
     assert all(o[0] is None or isinstance(o[0], FencedError) for o in (first, second))
+
+
+def test_a_row_that_comes_between_two_statements_holds_nobody_back(site, monkeypatch):
+    class Between(pymysql.cursors.Cursor):
+        def execute(self, query, args=None):
+            count = super().execute(query, args)
+            if query.startswith("UPDATE retl.setl_fence") and site.epoch() is None:
+                execute(
+                    site.server,
+                    f"INSERT INTO retl.setl_fence (pipeline, epoch, nid) "
+                    f"VALUES ('{site.key}', 0, '')",
+                )
+            return count
+
+    def connect(*args, **options):
+        connection = connection_to(*args, **options)
+        connection.cursorclass = Between
+        return connection
+
+    connection_to = fence.connect
+    monkeypatch.setattr(fence, "connect", connect)
+    site.fence().raise_to(3, "n3")
+    assert site.epoch() == (3, "n3")
 
 
 def test_a_transaction_that_ends_in_time_is_waited_for(site):

@@ -103,7 +103,7 @@ class MysqlFence:
         an earlier attempt of this leadership may have left one behind.
         """
         with connection.cursor() as cursor:
-            for _ in range(2):
+            for _ in range(_ATTEMPTS):
                 cursor.execute(
                     "UPDATE retl.setl_fence SET epoch = %s, nid = %s "
                     "WHERE pipeline = %s AND epoch < %s",
@@ -114,14 +114,17 @@ class MysqlFence:
                     (self._pipeline,),
                 )
                 row = cursor.fetchone()
-                if row is not None:
+                if row is None:
+                    # The first leadership ever. Two leaders may be here at once; then one
+                    # inserts, and both compare again.
+                    cursor.execute(
+                        "INSERT IGNORE INTO retl.setl_fence (pipeline, epoch, nid) "
+                        "VALUES (%s, 0, '')",
+                        (self._pipeline,),
+                    )
+                # A row with a lower epoch came between the two statements.
+                elif int(row[0]) >= epoch:
                     return int(row[0]), str(row[1])
-                # The first leadership ever. Two leaders may be here at once; then one inserts,
-                # and both compare again.
-                cursor.execute(
-                    "INSERT IGNORE INTO retl.setl_fence (pipeline, epoch, nid) VALUES (%s, 0, '')",
-                    (self._pipeline,),
-                )
         raise TransientError("somebody deletes the fence's row", pipeline=self._pipeline)
 
     def _end_stale_writers(self, connection: Connection[Any], epoch: int) -> None:

@@ -17,6 +17,7 @@ from setl.pipeline.ends import kept_in, other_stores, store_for_run, store_inter
 from setl.pipeline.leading import Leading
 from setl.pipeline.positions.reposition import move
 from setl.pipeline.positions.stored import read_stored
+from setl.pipeline.positions.used_starts import without_used_starts
 from setl.select.checkpoints.arbiter import ArbiterCheckpointStore
 
 ID = PipelineId("shop", "p")
@@ -137,3 +138,18 @@ def test_a_reset_helps_where_the_file_is_lost_and_goes_above_its_generation(
     assert done.after == Checkpoint(THERE, generation=7, requested=1)
     assert run_store(config, arbiter, done.epoch + 1).load() == done.after
     assert json.loads(Path(f"{filed['checkpoint_file']}.other").read_text())["epoch"] == done.epoch
+
+
+def test_a_start_that_a_checkpoint_has_replaced_is_not_asked_for(arbiter):
+    start = {"file": "b.000001"}
+    config = pipeline({**MYSQL, "start": start})
+    file = parse_channel({"channel": "shop", "pipelines": [config.model_dump(by_alias=True)]})
+    assert without_used_starts(file, arbiter).pipelines[0].source.start.file == "b.000001"
+    ArbiterCheckpointStore(arbiter, ID).store(Checkpoint(HERE), 5)
+    assert without_used_starts(file, arbiter).pipelines[0].source.start == "latest"
+
+
+def test_a_start_stays_where_the_checkpoint_cannot_be_seen(arbiter):
+    config = pipeline({**MYSQL, "start": {"file": "b.000001"}}, MYSQL)
+    file = parse_channel({"channel": "shop", "pipelines": [config.model_dump(by_alias=True)]})
+    assert without_used_starts(file, arbiter).pipelines[0].source.start.file == "b.000001"
