@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from setl.config.channel import MysqlSource, Pipeline
 from setl.config.preflight.binlog_settings import check_binlog, check_version
 from setl.config.preflight.finding import Report
+from setl.config.preflight.joined_tables import check_joined_tables
 from setl.config.preflight.marks import check_mark_triggers, check_replica
 from setl.config.preflight.schema_changes import LEDGER, check_passed_ddl
 from setl.config.preflight.server import Server
@@ -93,6 +94,7 @@ def check_mysql_target(
         routes = (route for name in names if name for route in Router(pipeline).route(*name))
         exact = [route.target for route in routes]
     TargetTables(source, server, report).check(tables, exact)
+    check_joined_tables(source, server, tables, report)
 
 
 def _check_writable(server: Server, report: Report) -> None:

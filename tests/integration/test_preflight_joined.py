@@ -1,0 +1,55 @@
+"""What `setl check` says of tables that go into one table of the target."""
+
+import pytest
+
+from setl.config.preflight.check import check_pipeline
+from tests.integration.pipelines import execute, fresh_name, install_system_tables, mysql, one_way
+
+
+@pytest.fixture
+def sites(site_a, site_b):
+    names = [fresh_name(name) for name in ("one", "two", "both")]
+    for server in (site_a, site_b):
+        install_system_tables(server)
+    for server, name in ((site_a, names[0]), (site_a, names[1]), (site_b, names[2])):
+        execute(server, f"CREATE DATABASE {name}")
+    for name in names[:2]:
+        execute(site_a, f"CREATE TABLE {name}.t (id INT PRIMARY KEY, v INT)")
+    yield site_a, site_b, *names
+    for server, name in ((site_a, names[0]), (site_a, names[1]), (site_b, names[2])):
+        execute(server, f"DROP DATABASE {name}")
+
+
+def said(sites, more=()):
+    a, b, one, two, both = sites
+    tables = [{"from": f"{name}.t", "to": f"{both}.t", **dict(more)} for name in (one, two)]
+    found = check_pipeline(one_way(a, mysql(b), tables).pipelines[0])
+    return [(f.level, f.what) for f in found if f.where.endswith(f"{both}.t") and f.level != "ok"]
+
+
+def test_tables_that_come_together(sites):
+    a, b, one, two, both = sites
+    execute(b, f"CREATE TABLE {both}.t (id INT PRIMARY KEY, v INT)")
+    execute(a, f"INSERT INTO {one}.t VALUES (1, 1), (2, 2)", f"INSERT INTO {two}.t VALUES (3, 3)")
+    ((level, what),) = said(sites)
+    assert (level, "would become one unseen" in what) == ("warning", True)
+    execute(a, f"INSERT INTO {two}.t VALUES (2, 9)")
+    ((level, what),) = said(sites)
+    assert level == "error"
+    assert what == f"{one}.t and {two}.t have rows with the same key, which would become one"
+    ((level, what),) = said(sites, {"where": "id < 2"})
+    assert level == "warning"
+
+
+def test_a_column_that_says_where_a_row_is_from_does_not_find_it(sites):
+    _, b, _, _, both = sites
+    execute(b, f"CREATE TABLE {both}.t (site INT, id INT, v INT, PRIMARY KEY (site, id))")
+    found = said(sites, {"columns": {"site": "1"}})
+    assert [level for level, what in found if "own keys alone, without site" in what] == ["error"]
+
+
+def test_one_table_alone_is_no_matter(sites):
+    a, b, one, _, both = sites
+    execute(b, f"CREATE TABLE {both}.t (id INT PRIMARY KEY, v INT)")
+    file = one_way(a, mysql(b), [{"from": f"{one}.t", "to": f"{both}.t"}])
+    assert "one unseen" not in str(check_pipeline(file.pipelines[0]))
