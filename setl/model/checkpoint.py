@@ -32,6 +32,8 @@ class Checkpoint:
         requested: generation in the channel file when the pipeline last started over; a file
             with a higher one asks to start over again. 0 stands for `generation`, as in
             checkpoints stored before the two could differ.
+        repeats: whether what follows, as far as it was committed by `timestamp`, was applied
+            before, under a lower generation. The target has its outcome already.
     """
 
     resume: Position
@@ -40,6 +42,7 @@ class Checkpoint:
     generation: int = 1
     rows: int = 0
     requested: int = 0
+    repeats: bool = False
 
     def outdated(self, requested: int) -> bool:
         """Whether a channel file with generation `requested` asks to start over."""
@@ -60,6 +63,7 @@ class Checkpoint:
             generation=self.generation + 1,
             rows=self.rows,
             requested=self.requested or self.generation,
+            repeats=self.timestamp > 0,
         )
 
     @property
@@ -82,6 +86,7 @@ class Checkpoint:
             "generation": self.generation,
             "rows": self.rows,
             "requested": self.requested,
+            "repeats": self.repeats,
         }
 
     @classmethod
@@ -95,6 +100,7 @@ class Checkpoint:
             generation=int(value.get("generation", 1)),
             rows=int(value.get("rows", 0)),
             requested=int(value.get("requested", 0)),
+            repeats=bool(value.get("repeats", False)),
         )
 
     def __str__(self) -> str:
@@ -150,6 +156,7 @@ class CheckpointTracker:
         self._timestamp = start.timestamp
         self._generation = start.generation
         self._requested = start.requested
+        self._repeated = start.timestamp if start.repeats else 0.0
         self._last: Position = start.resume
         self._inside = False
         # Rows that an earlier leader applied are read again; until they are past, a row must
@@ -172,6 +179,7 @@ class CheckpointTracker:
                 self._timestamp,
                 self._generation,
                 requested=self._requested,
+                repeats=0 < self._timestamp <= self._repeated,
             )
         return self._built
 

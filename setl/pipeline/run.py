@@ -31,6 +31,8 @@ _log = logging.getLogger(__name__)
 IDLE_CHECKPOINT_SECONDS = 5.0
 _POLL_SECONDS = 0.2
 _ABORT_SECONDS = 0.2
+# A source that is silent for so long has no more of what was applied before.
+_REPEATS_SECONDS = 3.0
 
 
 class PipelineRun:
@@ -225,10 +227,17 @@ class PipelineRun:
 
         So loads grow with the backlog and stay small without one. DDL stands alone (I16): the
         batch that holds it is set aside until everything before it is acknowledged.
+
+        What was applied before comes in one load, as far as memory allows (I20). In
+        parts it would bring back, for a moment, rows as they were; and where the target has
+        unique keys, such a row may be in the way of one that came later.
         """
         batches, rows = [first], first.rows
-        while rows < self._parts.work.room and not has_ddl(first):
-            following = self._parts.select.next_batch(0)
+        while not has_ddl(first):
+            again = batches[-1].checkpoint.repeats
+            if not again and rows >= self._parts.work.room:
+                break
+            following = self._next_again() if again else self._parts.select.next_batch(0)
             if following is None:
                 break
             if has_ddl(following):
@@ -237,6 +246,15 @@ class PipelineRun:
             batches.append(following)
             rows += following.rows
         return batches
+
+    def _next_again(self) -> Batch | None:
+        """The next batch of what was applied before; None if it does not come, or has no room."""
+        deadline = self._clock.monotonic() + _REPEATS_SECONDS
+        while self._clock.monotonic() < deadline and not self._interrupted.is_set():
+            batch = self._parts.select.next_batch(_POLL_SECONDS)
+            if batch is not None or self._parts.select.status().held_back:
+                return batch
+        return None
 
     def _apply(self, batches: list[Batch]) -> None:
         failpoints.reached("select.batch")

@@ -16,7 +16,8 @@ class UnackedBatches:
     Reading offers batches at one end, loading takes them at the other; a batch that was
     taken stays here until it is acked, so that a rollback knows all there is to give up.
     Thread-safe. `offer` blocks while `window` batches are unacked, or while they hold
-    `buffer_bytes`: this is what slows the source down when the target is slow.
+    `buffer_bytes`: this is what slows the source down when the target is slow. Of batches that
+    repeat what was applied before, there may be more.
     """
 
     def __init__(self, epoch: int, start: Checkpoint, window: int, buffer_bytes: int) -> None:
@@ -90,8 +91,10 @@ class UnackedBatches:
     def _has_room(self, batch: Batch) -> bool:
         if not self._batches:
             return True
-        fits = self._size + batch.size <= self._buffer_bytes
-        return fits and len(self._batches) < self._window
+        if self._size + batch.size > self._buffer_bytes:
+            return False
+        # What was applied before is loaded together, with the batch in which it ends.
+        return len(self._batches) < self._window or self._batches[-1].checkpoint.repeats
 
     def fail(self, error: SetlError) -> None:
         """Say that no batch comes after those offered so far, and why.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 from arbiter.port import Arbiter, NotFound
@@ -118,13 +118,7 @@ def moved_checkpoint(
             f"the pipeline has used up its {1 << GENERATION_BITS} generations",
             hint="Copy the channel under another name, with its tables loaded again",
         )
-    return Checkpoint(
-        position,
-        timestamp=moved.timestamp,
-        generation=generation,
-        rows=moved.rows,
-        requested=max(moved.requested, wanted),
-    )
+    return replace(moved, generation=generation, requested=max(moved.requested, wanted))
 
 
 @contextmanager

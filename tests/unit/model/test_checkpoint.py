@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from setl.errors import FatalError
 from setl.model.checkpoint import Checkpoint, CheckpointTracker, check_progress
-from setl.model.entry import EntryKind
+from setl.model.entry import Entry, EntryKind
 from setl.model.position import (
     BinlogOrigin,
     BinlogPosition,
@@ -218,7 +218,7 @@ def test_a_checkpoint_that_moves_keeps_all_but_the_place():
     )
     place = BinlogPosition("other.000001", 4, "0-1-7", BinlogOrigin("2", 2, 8))
     moved = stored.moved_to(place)
-    assert moved == Checkpoint(place, None, 77.0, generation=4, rows=12, requested=2)
+    assert moved == Checkpoint(place, None, 77.0, generation=4, rows=12, requested=2, repeats=True)
     check_progress(stored, moved)
     with pytest.raises(FatalError):
         check_progress(moved, stored)
@@ -227,6 +227,18 @@ def test_a_checkpoint_that_moves_keeps_all_but_the_place():
     after = CheckpointTracker(moved).advance(entry)
     assert (after.generation, after.requested) == (4, 2)
     check_progress(moved, after)
+
+
+def test_what_follows_a_move_repeats_until_it_is_later_than_what_was_applied():
+    stored = Checkpoint(BinlogPosition("b.000009", 500), timestamp=77.0)
+    moved = stored.moved_to(BinlogPosition("b.000001", 4))
+    assert Checkpoint.from_json(moved.to_json()) == moved
+    tracker, said = CheckpointTracker(moved), []
+    for offset, time in ((10, 70.0), (20, 77.0), (30, 76.0), (40, 77.5), (50, 60.0)):
+        place = BinlogPosition("b.000001", offset)
+        said.append(tracker.advance(Entry(EntryKind.COMMIT, place, time)).repeats)
+    assert said == [True, True, True, False, False]
+    assert not Checkpoint(stored.resume).moved_to(moved.resume).repeats, "nothing was applied"
 
 
 def test_versions_after_a_move_are_above_all_before():

@@ -57,7 +57,9 @@ def test_a_move_stores_the_place_one_generation_up(arbiter):
     stored(arbiter, before)
     change = moved(arbiter)
     assert change.before == before
-    assert change.after == Checkpoint(THERE, timestamp=7.0, generation=5, rows=50, requested=4)
+    assert change.after == Checkpoint(
+        THERE, timestamp=7.0, generation=5, rows=50, requested=4, repeats=True
+    )
     kept = read_stored(pipeline(), "shop", arbiter)
     assert (kept.checkpoint, kept.by, kept.kept_in) == (change.after, change.epoch, "zookeeper")
     assert arbiter.mainstem(ID) is None

@@ -475,6 +475,34 @@ def test_a_place_that_moved_is_stored_before_anything_is_selected(begun):
     assert version_generation(bench.job.tickets[-1].through) == 4
 
 
+def test_what_was_applied_before_comes_in_one_load(begun):
+    """A target with unique keys never holds rows of two places of the stream at once."""
+    entries = []
+    for second, start in enumerate(range(4, 404, 40)):
+        entries += [e._replace(timestamp=1_700_000_000.0 + second) for e in transaction(start, 2)]
+    stored = Checkpoint(at(90), timestamp=1_700_000_006.0, generation=3)
+    bench = begun(entries, stored=stored, batch_rows=2)
+    bench.source.locate = lambda c: c if c.generation > 3 else c.moved_to(at(4))
+    read = bench.source.read
+    bench.source.read = lambda limit, timeout: read(3, timeout)  # slowly
+    bench.start()
+    eventually(lambda: len(bench.job.applied) == 20, 10)
+    bench.finish()
+    before, *after = [offset for what, offset in bench.log if what == "load"]
+    assert before >= 4 + 6 * 40 + 30, "the seventh transaction is the last that was applied"
+    assert after, "what is new comes as ever"
+    assert not bench.store.stored.repeats
+
+
+def test_what_was_applied_before_may_end_the_stream(begun):
+    stored = Checkpoint(at(90), timestamp=1_700_000_006.0, generation=3).moved_to(at(4))
+    bench = begun(TWO, stored=stored)
+    bench.start()
+    eventually(lambda: bench.job.applied == ROWS_OF_TWO, 10)
+    bench.finish()
+    assert bench.store.stored.repeats, "there may be more of it"
+
+
 def test_a_place_that_is_lost_ends_the_run_at_once(begun):
     bench = begun(TWO, stored=Checkpoint(at(90)))
 
