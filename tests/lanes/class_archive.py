@@ -1,8 +1,9 @@
 """The classes that Spark loads, in a file from which JVMs take them as they are.
 
 Reading and checking them takes four of the eight seconds of processor time that a session's start
-takes, and the tests start some fifty. The file is made once for each Java and Spark, and kept in
-``$XDG_CACHE_HOME/setl`` or ``~/.cache/setl``. Without it everything works alike, and takes longer.
+takes, and the tests start some fifty. The file is made once for each Java and installed Spark, and
+kept in ``$XDG_CACHE_HOME/setl`` or ``~/.cache/setl``. Without it everything works alike, and takes
+longer.
 
 Source: JDK 17, java(1), "-XX:ArchiveClassesAtExit" and "-XX:SharedArchiveFile".
 """
@@ -25,6 +26,8 @@ _OPTIONS = "SPARK_SUBMIT_OPTS"
 """The variable with options for the JVM that `spark-submit` starts; Spark has no setting of its
 own that could say it from outside."""
 _LIMIT_S = 240.0
+_KEPT = 3
+"""Files of other checkouts; each has 160 MB."""
 
 
 def environment() -> dict[str, str]:
@@ -36,13 +39,27 @@ def environment() -> dict[str, str]:
     folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "setl")
     folder.mkdir(parents=True, exist_ok=True)
     shown = subprocess.run([java(), "-version"], capture_output=True, text=True, check=True).stderr
-    known = f"{shown}{java()}{pyspark.__version__}{pyspark.__file__}"
+    known = f"{shown}{java()}{pyspark.__version__}{pyspark.__file__}{_jars()}"
     file = folder / f"spark-classes-{hashlib.sha256(known.encode()).hexdigest()[:16]}.jsa"
     with (folder / "spark-classes.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # two runs at once would make two
         if not file.exists():
             _make(file)
-    return with_options(os.environ, f"-XX:SharedArchiveFile={file}")
+            for old in sorted(folder.glob("spark-classes-*.jsa"), key=_age)[_KEPT:]:
+                old.unlink()
+    # What a JVM finds wrong with the file would stand before the JSON that commands print.
+    quiet = "-Xlog:disable -Xlog:all=warning:stderr"
+    return with_options(os.environ, f"-XX:SharedArchiveFile={file} {quiet}")
+
+
+def _jars() -> list[tuple[str, int, int]]:
+    """What a JVM compares with the file: it leaves one alone that was made with other jars."""
+    found = sorted(Path(pyspark.__file__).parent.glob("jars/*.jar"))
+    return [(jar.name, jar.stat().st_size, jar.stat().st_mtime_ns) for jar in found]
+
+
+def _age(file: Path) -> float:
+    return -file.stat().st_mtime
 
 
 def with_options(variables: Mapping[str, str], more: str) -> dict[str, str]:
