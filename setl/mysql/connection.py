@@ -21,30 +21,52 @@ SESSION = (
     "ALLOW_INVALID_DATES,NO_ENGINE_SUBSTITUTION', innodb_lock_wait_timeout={lock_wait}"
 )
 
-# Error numbers: https://mariadb.com/kb/en/mariadb-error-codes/ ; all of these went away by
-# themselves when tried again or when the server came back.
+# Error numbers: https://mariadb.com/kb/en/mariadb-error-codes/ and
+# https://dev.mysql.com/doc/mysql-errors/9.7/en/server-error-reference.html ; none of these is about
+# what was asked for: they pass when it is tried again, or when somebody has made room.
 _TRANSIENT = {
+    1004: "a file cannot be made",
+    1020: "a row has changed since it was read",
     1021: "the server's disk is full",
+    1024: "reading a file failed",
+    1026: "writing a file failed",
+    1028: "sorting was interrupted",
+    1030: "the storage engine failed",
+    1037: "the server is out of memory",
+    1038: "the server is out of memory for sorting",
     1040: "too many connections",
     1041: "the server is out of memory",
+    1043: "the connection was not made",
     1047: "the node of the cluster is not ready",
     1053: "the server is shutting down",
     1114: "the table or the server's disk is full",
+    1129: "the server blocks this machine after failed connections",
+    1135: "the server cannot make a thread",
     1152: "the connection was aborted",
     1158: "reading failed",
     1159: "reading timed out",
     1160: "writing failed",
     1161: "writing timed out",
+    1180: "the commit failed",
+    1181: "the rollback failed",
     1184: "the connection was aborted",
     1203: "too many connections of this user",
     1205: "waiting for a lock took too long",
     1206: "too many locks",
     1213: "a deadlock",
     1223: "a lock of the connection is in the way",
+    1226: "the account has used up what it may do",
     1290: "the server is read-only",
     1317: "the statement was interrupted",
+    1412: "the table was changed meanwhile",
+    1613: "the transaction took too long",
+    1614: "a deadlock",
+    1615: "the statement has to be prepared again",
     1637: "too many transactions",
+    1689: "waiting for a lock was given up",
+    1792: "transactions are read-only",
     1836: "the server is read-only",
+    1878: "writing a temporary file failed",
     1927: "the connection was killed",
     1969: "the statement took too long",
     2002: "no connection",
@@ -53,6 +75,7 @@ _TRANSIENT = {
     2013: "the connection was lost",
     2055: "the connection was lost",
     3024: "the statement took too long",
+    3032: "the server is in offline mode",
     3100: "the server is busy replicating",
     3101: "the group of servers rolled the transaction back",
     3168: "the server is not available",
@@ -62,6 +85,9 @@ _TRANSIENT = {
 }
 # Of `ssl_ca`: the server's certificate is not what it says, or the file cannot be used.
 _CERTIFICATES = (SSLCertVerificationError, FileNotFoundError, PermissionError, IsADirectoryError)
+# A proxy between has these: 9001 of ProxySQL if no server takes the connection in time, 9501 of
+# Amazon's if none is free, and their like.
+_OF_A_PROXY = range(9000, 10_000)
 _CONFIGURATION = {1044, 1045, 1049, 1054, 1142, 1143, 1146, 1227, 1370, 1698, 2059}
 
 
@@ -187,7 +213,8 @@ def translate(error: BaseException) -> SetlError:
             f"MySQL: TLS fails: {text}",
             hint="Check the file `ssl_ca`, and that the server's certificate names its address",
         )
-    if number in _TRANSIENT or isinstance(error, (OSError, pymysql.err.InterfaceError)):
+    passes = number in _TRANSIENT or number in _OF_A_PROXY
+    if passes or isinstance(error, (OSError, pymysql.err.InterfaceError)):
         return TransientError(f"MySQL: {text or _TRANSIENT.get(number, 'no answer')} [{number}]")
     if number in _CONFIGURATION:
         return ConfigurationError(

@@ -236,6 +236,8 @@ class BinlogHeaderReader:
         if table is None:
             if event[HEADER_BYTES : HEADER_BYTES + 4] == b"\xff\xff\xff\x00":
                 return ()  # only says that the statement is over
+            if self._rows.is_of_sequence(event):
+                return ()
             raise self._damaged(event[4], "no TABLE_MAP event came before it")
         run = self._rows.run
         joins = self._open and not self._inner_end and may_join(event)

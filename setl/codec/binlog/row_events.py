@@ -15,6 +15,7 @@ from setl.codec.binlog.event import (
 )
 from setl.codec.binlog.row_estimate import RowEstimate
 from setl.codec.binlog.runs import JOINED, KnownTable, OpenRun, offset_behind
+from setl.codec.binlog.sequences import is_sequence
 from setl.codec.binlog.table_map import parse_table_map, table_map_body
 
 TABLES_KEPT: Final = 4096
@@ -57,6 +58,7 @@ class RowEvents:
         self.run = OpenRun(run_events, run_bytes)
         self._format = self._plain_format = b""
         self._tables: dict[bytes, KnownTable] = {}
+        self._sequences: set[bytes] = set()  # ids; in none of the other tables
         self._by_body: dict[bytes, KnownTable] = {}
         self._by_plain_body: dict[bytes, KnownTable] = {}  # of events without checksums
 
@@ -69,6 +71,7 @@ class RowEvents:
             self._by_body.clear()
             self._by_plain_body.clear()
         self._tables.clear()
+        self._sequences.clear()
 
     def begin(self) -> None:
         """A transaction begins, whose statements send the maps of their tables again."""
@@ -78,6 +81,10 @@ class RowEvents:
     def table_of(self, event: bytes) -> KnownTable | None:
         """The table of a row event, None if there was no TABLE_MAP event for it."""
         return self._tables.get(event[HEADER_BYTES : HEADER_BYTES + 6])
+
+    def is_of_sequence(self, event: bytes) -> bool:
+        """Whether a row event without `table_of` is one of a sequence."""
+        return event[HEADER_BYTES : HEADER_BYTES + 6] in self._sequences
 
     def learn(self, event: bytes, *, checksum: bool) -> None:
         """Take a TABLE_MAP event in.
@@ -90,11 +97,16 @@ class RowEvents:
         table = by_body.get(body)
         if table is None:
             parsed = parse_table_map(body)
+            if is_sequence(parsed):
+                self._tables.pop(body[:6], None)
+                self._sequences.add(body[:6])
+                return
             context = (self._format if checksum else self._plain_format, event)
             table = KnownTable(parsed.schema, parsed.table, context, RowEstimate(parsed), checksum)
             if len(by_body) >= TABLES_KEPT:
                 by_body.clear()
             by_body[body] = table
+        self._sequences.discard(body[:6])
         self._tables[body[:6]] = table
 
     def take(  # noqa: C901, PLR0912, PLR0915 - calls would double its cost

@@ -198,6 +198,17 @@ def describe_table(table: TableMap, *, mariadb: bool) -> TableDetail:
     return TableDetail(schema, columns, details, table.nullable)
 
 
+def column_names(table: TableMap) -> tuple[tuple[str, ...], bool]:
+    """The names of a table's columns, none if they are not told; and whether it has a key.
+
+    Raises:
+        ValueError, LookupError: the metadata is damaged.
+    """
+    fields = _fields(table.optional)
+    keyed = _SIMPLE_PRIMARY_KEY in fields or _PRIMARY_KEY_WITH_PREFIX in fields
+    return tuple(_strings(fields.get(_COLUMN_NAME, b""))), keyed
+
+
 def _detail(
     table: TableMap,
     column: WireColumn,

@@ -20,6 +20,7 @@ from setl.codec.binlog.event import (
     is_mariadb,
     packed_integer,
 )
+from setl.codec.binlog.hidden import visible_schema, without_hidden
 from setl.codec.binlog.inflation import inflated_rows
 from setl.codec.binlog.partial_update import partial_images
 from setl.codec.binlog.row_scanner import TableRows, TableScanner
@@ -41,6 +42,7 @@ class _Decoder(NamedTuple):
     """What is kept of a table between calls."""
 
     schema: RowSchema
+    visible: RowSchema  # `schema` itself, or without hidden columns
     readers: tuple[Reader, ...]
     json: tuple[tuple[int, Reader], ...]  # JSON columns, and readers that leave values as they are
     rows: TableRows | None  # None where each value is to be read by its reader
@@ -77,7 +79,7 @@ class BinlogRowCodec:
         try:
             if payload[4] in COMPRESSED_ROWS:
                 payload, checksum = inflated_rows(payload, checksum=checksum), False
-            return _decode_event(payload, table, checksum=checksum)
+            rows = _decode_event(payload, table, checksum=checksum)
         except DataError as error:
             error.at(schema=table.schema.schema, table=table.schema.table)
             raise
@@ -89,10 +91,13 @@ class BinlogRowCodec:
                 table=table.schema.table,
                 column=_broken_column(payload, table, checksum=checksum),
             ) from error
+        if table.visible is table.schema:
+            return rows
+        return without_hidden(rows, table.visible)
 
     def schema(self, payload: bytes, context: tuple[bytes, ...]) -> RowSchema:  # noqa: ARG002
         """See `setl.codec.port.RowCodec.schema`; the TABLE_MAP event says it all."""
-        return (self._decoders.get(context) or self._learn(context)).schema
+        return (self._decoders.get(context) or self._learn(context)).visible
 
     def scanner(
         self,
@@ -129,8 +134,11 @@ class BinlogRowCodec:
         ends = ends_of_rows(table) if is_mariadb(context[0]) else {}
         for i, live in ends.items():
             readers[i] = refusing(readers[i], live, table)
-        rows = None if ends else TableRows.of(codes)  # whose code does not ask the readers
-        known = _Decoder(table.schema, tuple(readers), json, rows)
+        visible = visible_schema(table, context[0])
+        # Their code neither asks the readers nor leaves columns out.
+        special = ends or visible is not table.schema
+        rows = None if special else TableRows.of(codes)
+        known = _Decoder(table.schema, visible, tuple(readers), json, rows)
         if len(self._decoders) >= _TABLES_KEPT:
             self._decoders.clear()
         self._decoders[context] = known

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
+from setl.codec.binlog.hidden import visible_schema
 from setl.codec.binlog.row_schema import described_table
 from setl.codec.binlog.table_map import WireColumn
 from setl.codec.dts.avro_bytes import END, NULL, block_bytes, long_bytes, text_bytes
@@ -113,9 +114,9 @@ class DtsTableForms:
 
     def _prepare(self, context: tuple[bytes, ...]) -> TableForm:
         table = described_table(context)
-        schema = table.schema
+        schema = visible_schema(table, context[0])
         unique = self._unique(schema.schema, schema.table) if self._unique else None
-        form = TableForm(schema, table.columns, unique)
+        form = TableForm(schema, table.columns[: len(schema.columns)], unique)
         if len(self._forms) >= _TABLES_KEPT:
             self._forms.clear()
         self._forms[context] = form

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from setl.codec.binlog.hidden import looks_hidden
 from setl.codec.binlog.versioned import WAY_OUT
 from setl.config.preflight.finding import Report
 from setl.config.preflight.foreign_keys import check_cascades
@@ -159,6 +160,11 @@ def _fits(
     """
     before = len(report.findings)
     place = f"tables[{route.index}]"
+    for name in filter(looks_hidden, schema.names):
+        report.error(
+            f"a column has the name {name}, which MariaDB gives to columns that it hides",
+            "Rename it, or leave the table out",
+        )
     for what in unknown_columns(schema, route):
         report.error(what, f"The columns are {', '.join(schema.names)}")
     key = source_key(schema, route)

@@ -1,0 +1,40 @@
+"""Sequences of MariaDB, which log what they reserve as rows of a table that is none.
+
+Such a table has one row and no key. A wildcard of a channel file matches its name, though
+`setl check` does not list it: its rows are left out of the stream, as nothing at a target could
+take them.
+
+Source: ``sql_sequence.cc`` of MariaDB, the array ``sequence_structure``.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from setl.codec.binlog.row_schema import column_names
+from setl.codec.binlog.table_map import TableMap
+
+_COLUMNS: Final = (
+    "next_not_cached_value",
+    "minimum_value",
+    "maximum_value",
+    "start_value",
+    "increment",
+    "cache_size",
+    "cycle_option",
+    "cycle_count",
+)
+
+
+def is_sequence(table: TableMap) -> bool:
+    """Whether a TABLE_MAP event describes a sequence.
+
+    A table of somebody's with these very columns and a key is none.
+
+    Raises:
+        LookupError, ValueError: its metadata is damaged.
+    """
+    if len(table.columns) != len(_COLUMNS):
+        return False
+    names, keyed = column_names(table)
+    return not keyed and names == _COLUMNS

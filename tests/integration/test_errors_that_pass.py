@@ -1,0 +1,30 @@
+"""Errors of a real server that pass by themselves: the pipeline waits, says why, and goes on."""
+
+from setl.pipeline.progress import RunState
+from tests.integration.pipelines import execute, fresh_name, install_system_tables, mysql, one_way
+from tests.waiting import eventually
+
+
+def test_an_account_that_has_used_up_what_it_may_do(servers, place):
+    a, b = servers
+    db = fresh_name("limits")
+    user = fresh_name("u")[:16]
+    install_system_tables(b)
+    for server in servers:
+        execute(server, f"CREATE DATABASE {db}", f"CREATE TABLE {db}.t (id INT PRIMARY KEY)")
+    execute(b, f"CREATE USER {user}@'%' IDENTIFIED BY 'pw'", f"GRANT ALL ON *.* TO {user}@'%'")
+    limited = f"ALTER USER {user}@'%' WITH MAX_UPDATES_PER_HOUR"
+    execute(b, f"{limited} 1")
+    target = {**mysql(b), "user": user, "password": "pw"}
+    running = place.lead(one_way(a, target, [{"from": f"{db}.t"}]))
+    execute(a, f"INSERT INTO {db}.t VALUES (1)")
+    eventually(lambda: running.figures.state is RunState.RETRYING, 60)
+    assert "[1226]" in running.figures.error
+    assert "max_update" in running.figures.error
+    execute(b, f"{limited} 0")
+    eventually(lambda: execute(b, f"SELECT * FROM {db}.t") == ((1,),), 60)
+    assert running.error is None
+    running.stop()
+    execute(b, f"DROP USER {user}@'%'")
+    for server in servers:
+        execute(server, f"DROP DATABASE {db}")

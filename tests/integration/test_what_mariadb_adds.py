@@ -1,0 +1,97 @@
+"""What MariaDB alone logs with rows: columns that it hides, and sequences."""
+
+import pytest
+
+from setl.config.preflight.check import check_pipeline
+from tests.integration.pipelines import execute, fresh_name, install_system_tables, mysql, one_way
+
+pytestmark = pytest.mark.family("mariadb", why="MySQL has neither")
+
+
+@pytest.fixture
+def db(servers):
+    name = fresh_name("added")
+    for server in servers:
+        install_system_tables(server)
+        execute(server, f"CREATE DATABASE {name}")
+    yield name
+    for server in servers:
+        execute(server, f"DROP DATABASE {name}")
+
+
+def both(servers, *statements):
+    for server in servers:
+        execute(server, *statements)
+
+
+def test_unique_keys_over_long_values(servers, db, place):
+    a, b = servers
+    both(
+        servers,
+        f"CREATE TABLE {db}.t (id INT PRIMARY KEY, b BLOB UNIQUE, c INT, x TEXT UNIQUE)",
+        f"CREATE TABLE {db}.u (b TEXT NOT NULL UNIQUE, c INT UNIQUE NOT NULL, d VARCHAR(9))",
+    )
+    file = one_way(a, mysql(b), [{"from": f"{db}.*"}])
+    assert [f for f in check_pipeline(file.pipelines[0]) if f.level == "error"] == []
+    running = place.lead(file)
+    execute(
+        a,
+        f"INSERT INTO {db}.t VALUES (1, 'one', 1, 'x'), (2, NULL, 2, NULL), (3, '', 3, '')",
+        f"INSERT INTO {db}.u VALUES ('a', 1, 'b')",
+        f"UPDATE {db}.t SET b = 'changed', c = c + 1 WHERE id = 1",
+        f"UPDATE {db}.t SET id = 9 WHERE id = 2",
+        f"DELETE FROM {db}.t WHERE id = 3",
+        f"UPDATE {db}.u SET b = 'z'",
+        "SET SESSION binlog_row_image = 'MINIMAL'",
+        f"UPDATE {db}.t SET x = 'y' WHERE id = 9",
+    )
+    running.applied(9)
+    both(servers, f"ALTER TABLE {db}.t ADD COLUMN late INT")
+    execute(a, f"UPDATE {db}.t SET late = id")
+    running.applied(11)
+    for table in ("t", "u"):
+        want = execute(a, f"SELECT * FROM {db}.{table} ORDER BY c")
+        assert execute(b, f"SELECT * FROM {db}.{table} ORDER BY c") == want
+        assert want
+
+
+def test_a_column_that_somebody_calls_so(servers, db):
+    a, b = servers
+    both(servers, f"CREATE TABLE {db}.t (id INT PRIMARY KEY, DB_ROW_HASH_1 BIGINT)")
+    found = check_pipeline(one_way(a, mysql(b), [{"from": f"{db}.*"}]).pipelines[0])
+    assert [f.what for f in found if f.level == "error"] == [
+        "a column has the name DB_ROW_HASH_1, which MariaDB gives to columns that it hides"
+    ]
+
+
+def test_sequences_under_a_wildcard(servers, db, place):
+    a, b = servers
+    both(
+        servers,
+        f"CREATE SEQUENCE {db}.q",
+        f"CREATE TABLE {db}.t (id INT PRIMARY KEY DEFAULT NEXTVAL({db}.q), v INT)",
+        # Its columns are a sequence's, but it has a key.
+        f"CREATE TABLE {db}.like_one (next_not_cached_value BIGINT PRIMARY KEY,"
+        " minimum_value BIGINT, maximum_value BIGINT, start_value BIGINT, increment BIGINT,"
+        " cache_size BIGINT, cycle_option TINYINT, cycle_count BIGINT)",
+    )
+    file = one_way(a, mysql(b), [{"from": f"{db}.*"}])
+    assert [f for f in check_pipeline(file.pipelines[0]) if f.level == "error"] == []
+    running = place.lead(file)
+    execute(
+        a,
+        f"INSERT INTO {db}.t (v) VALUES (1), (2)",
+        f"SELECT NEXTVAL({db}.q)",
+        f"SELECT SETVAL({db}.q, 5000)",
+        "START TRANSACTION",
+        f"INSERT INTO {db}.t (v) VALUES (3)",
+        f"INSERT INTO {db}.like_one VALUES (1, 2, 3, 4, 5, 6, 7, 8)",
+        "COMMIT",
+        f"ALTER SEQUENCE {db}.q RESTART 9000",
+        f"INSERT INTO {db}.t (v) VALUES (4)",
+    )
+    running.applied(5)
+    for table in ("t", "like_one"):
+        want = execute(a, f"SELECT * FROM {db}.{table} ORDER BY 1")
+        assert execute(b, f"SELECT * FROM {db}.{table} ORDER BY 1") == want
+        assert want
