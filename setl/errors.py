@@ -75,3 +75,7 @@ class ConfigurationError(SetlError):
 
 class DataError(SetlError):
     """One row or value cannot be decoded or is refused by the target for good."""
+
+
+class CollisionError(DataError):
+    """A row is refused because another row of the target holds one of its unique values."""

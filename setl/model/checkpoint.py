@@ -179,7 +179,7 @@ class CheckpointTracker:
                 self._timestamp,
                 self._generation,
                 requested=self._requested,
-                repeats=0 < self._timestamp <= self._repeated,
+                repeats=self._repeated > 0,
             )
         return self._built
 
@@ -196,6 +196,8 @@ class CheckpointTracker:
         if not entries:
             return self.checkpoint
         self._built = None
+        if self._repeated and any(map(self._is_new, entries)):
+            self._repeated = 0.0
         newest = max(map(_timestamp, entries))
         self._timestamp = max(self._timestamp, newest)
         settled = len(entries)
@@ -208,6 +210,11 @@ class CheckpointTracker:
         for entry in entries[settled:] if settled else entries:
             self._follow(entry)
         return self.checkpoint
+
+    def _is_new(self, entry: Entry) -> bool:
+        # A heartbeat says when it was written, also by a relay that has to write again what its
+        # topic has lost.
+        return entry.timestamp > self._repeated and entry.kind is not EntryKind.HEARTBEAT
 
     def _follow(self, entry: Entry) -> None:
         kind, position = entry.kind, entry.position

@@ -40,8 +40,8 @@ from typing import Any
 
 from pymysql.connections import Connection
 
-from setl.errors import DataError
-from setl.load.mysql.rows import CollisionError, Refuse, write_or_raise, write_rows
+from setl.errors import CollisionError, DataError
+from setl.load.mysql.rows import Refuse, write_or_raise, write_rows
 from setl.load.mysql.statements import Limits, Strategy, TableWrites
 from setl.model.change import Row, TargetChanges
 

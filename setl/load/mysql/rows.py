@@ -9,7 +9,7 @@ from typing import Any, cast
 import pymysql
 from pymysql.connections import Connection
 
-from setl.errors import DataError, FatalError
+from setl.errors import CollisionError, DataError, FatalError
 from setl.halving import halved
 from setl.load.mysql.statements import COLLIDES, Limits, RowStatement
 from setl.load.mysql.watch import lenient, run_watched
@@ -45,10 +45,6 @@ def write_or_raise(
 
 def _raise(_: int, error: DataError) -> None:
     raise error
-
-
-class CollisionError(DataError):
-    """A row is refused because another row of the target holds one of its unique values."""
 
 
 def write_rows(

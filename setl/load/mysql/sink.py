@@ -13,7 +13,13 @@ from pymysql.connections import Connection
 
 from setl import failpoints
 from setl.clock import Clock, SystemClock
-from setl.errors import ConfigurationError, DataError, SetlError, SharedTableError
+from setl.errors import (
+    CollisionError,
+    ConfigurationError,
+    DataError,
+    SetlError,
+    SharedTableError,
+)
 from setl.load.conflicts.contested_rows import RowAppearedError
 from setl.load.conflicts.settling import Settled, settle_histories, unsettled_tables
 from setl.load.conflicts.tables import TRIM_EVERY, trim_conflicts
@@ -22,7 +28,7 @@ from setl.load.deadletters.letter import DeadLetter
 from setl.load.deadletters.mysql_store import MysqlDeadLetters
 from setl.load.mysql.exact import ExactLoad
 from setl.load.mysql.loaded import not_loaded_yet
-from setl.load.mysql.rows import CollisionError, Refuse, write_rows
+from setl.load.mysql.rows import Refuse, write_rows
 from setl.load.mysql.statements import Limits, Strategy, TableWrites
 from setl.load.mysql.targets import Targets
 from setl.load.mysql.writer import Writer

@@ -238,6 +238,9 @@ def test_what_follows_a_move_repeats_until_it_is_later_than_what_was_applied():
         place = BinlogPosition("b.000001", offset)
         said.append(tracker.advance(Entry(EntryKind.COMMIT, place, time)).repeats)
     assert said == [True, True, True, False, False]
+    place = BinlogPosition("b.000001", 10)
+    heartbeat = Entry(EntryKind.HEARTBEAT, place, 99.0)
+    assert CheckpointTracker(moved).advance(heartbeat).repeats, "it only says what time it is"
     assert not Checkpoint(stored.resume).moved_to(moved.resume).repeats, "nothing was applied"
 
 
