@@ -1,6 +1,7 @@
 """Every test runs in exactly one lane, on the servers that it is about."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -8,6 +9,7 @@ from setl_drills.catalogue import CATALOGUE
 from setl_drills.world import SITES
 from tests.families import BETWEEN, MIXED, ONCE, Pair, pairs_of, suits
 from tests.lanes.plan import LANES, lane_of
+from tests.lanes.recording import lane_of_item
 
 ROOT = Path(__file__).parents[3]
 FILES = sorted(str(file.relative_to(ROOT)) for file in (ROOT / "tests").rglob("test_*.py"))
@@ -63,3 +65,8 @@ def test_a_test_about_one_family_runs_where_both_servers_are_of_it():
     assert [pair for pair in Pair if suits(pair, ["mysql"])] == [Pair.MYSQL, Pair.GIVEN]
     assert all(suits(pair, []) for pair in Pair)
     assert [pair for pair in Pair if not suits(pair, [], one=True)] == list(BETWEEN)
+
+
+def test_a_fixture_of_a_unit_test_may_have_the_name_of_a_drills_world():
+    item = SimpleNamespace(nodeid="tests/unit/node/test_x.py::test_y", fixturenames=["world"])
+    assert lane_of_item(item) == "unit"
