@@ -57,7 +57,7 @@ def last_line(done):
 def test_good_lanes_with_an_option_for_all(tmp_path):
     done = run(tmp_path, {"one": GOOD, "two": GOOD, "none": BAD}, "-k", "good")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert re.fullmatch(r"=+ 2 passed in [\d.]+s \(0:00:\d\d\) =+", last_line(done))
+    assert re.fullmatch(r"=+ 2 passed in [\d.]+s \(\d:\d\d:\d\d\) =+", last_line(done))
     assert not list(tmp_path.glob("setl-test-*"))
 
 

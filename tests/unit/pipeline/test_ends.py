@@ -8,6 +8,7 @@ import pytest
 
 from arbiter.memory import MemoryArbiter, MemoryCluster
 from arbiter.values import PipelineId
+from setl.config.endpoints import BinlogStart
 from setl.config.reading import parse_channel
 from setl.errors import FatalError
 from setl.model.checkpoint import Checkpoint
@@ -24,6 +25,7 @@ ID = PipelineId("shop", "p")
 MYSQL = {"type": "mysql", "host": "127.0.0.1", "port": 1, "user": "u"}
 DTS = {"type": "dts", "brokers": ["127.0.0.1:1"], "topic": "t"}
 SEARCH = {"type": "elasticsearch", "hosts": ["http://127.0.0.1:1"]}
+BEGIN = BinlogStart(file="b.000001")
 HERE, THERE = BinlogPosition("b.000003", 400), BinlogPosition("b.000003", 900)
 
 
@@ -141,10 +143,9 @@ def test_a_reset_helps_where_the_file_is_lost_and_goes_above_its_generation(
 
 
 def test_a_start_that_a_checkpoint_has_replaced_is_not_asked_for(arbiter):
-    start = {"file": "b.000001"}
-    config = pipeline({**MYSQL, "start": start})
+    config = pipeline({**MYSQL, "start": {"file": "b.000001"}})
     file = parse_channel({"channel": "shop", "pipelines": [config.model_dump(by_alias=True)]})
-    assert without_used_starts(file, arbiter).pipelines[0].source.start.file == "b.000001"
+    assert without_used_starts(file, arbiter).pipelines[0].source.start == BEGIN
     ArbiterCheckpointStore(arbiter, ID).store(Checkpoint(HERE), 5)
     assert without_used_starts(file, arbiter).pipelines[0].source.start == "latest"
 
@@ -152,4 +153,4 @@ def test_a_start_that_a_checkpoint_has_replaced_is_not_asked_for(arbiter):
 def test_a_start_stays_where_the_checkpoint_cannot_be_seen(arbiter):
     config = pipeline({**MYSQL, "start": {"file": "b.000001"}}, MYSQL)
     file = parse_channel({"channel": "shop", "pipelines": [config.model_dump(by_alias=True)]})
-    assert without_used_starts(file, arbiter).pipelines[0].source.start.file == "b.000001"
+    assert without_used_starts(file, arbiter).pipelines[0].source.start == BEGIN
