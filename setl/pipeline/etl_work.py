@@ -8,6 +8,7 @@ from typing import Protocol
 
 from setl import failpoints
 from setl.clock import Clock
+from setl.errors import SetlError
 from setl.extract.extractor import Extracted, Extractor, RoutedRows
 from setl.load.port import Fence, LoadTicket
 from setl.model.batch import Batch
@@ -132,7 +133,7 @@ class EtlWork:
             ticket = self._ticket(batches[-1].id, batches[-1].checkpoint)
             ticket = replace(ticket, begun=begun)
             failpoints.reached("load.before_job")
-            report = self._parts.job.run(rows, ticket, self._applied_through)
+            report = self._load(rows, ticket)
             failpoints.reached("load.after_job")
             self._size.loaded(report.rows, self._clock.monotonic() - started)
             if self._parts.letters is not None:
@@ -140,6 +141,13 @@ class EtlWork:
         self._done = batches, extracted, report
         self._reached = batches[-1].checkpoint
         return Applied(report.rows, wrote=bool(rows) or changed)
+
+    def _load(self, rows: Sequence[RoutedRows], ticket: LoadTicket) -> LoadReport:
+        try:
+            return self._parts.job.run(rows, ticket, self._applied_through)
+        except SetlError as error:
+            self._parts.ddl.explain(error, rows)
+            raise
 
     def acknowledged(self, pending: int) -> None:
         """See `Work.acknowledged`."""
