@@ -90,7 +90,14 @@ class Campaign:
         self._said: Decision | None = None
 
     def cycle(
-        self, snapshot: Snapshot, *, busy: bool, ready: bool, spent: int = 0, turn: int | None = 0
+        self,
+        snapshot: Snapshot,
+        *,
+        busy: bool,
+        ready: bool,
+        spent: int = 0,
+        turn: int | None = 0,
+        unable: str = "",
     ) -> Standing:
         """Decide once, and campaign or resign if that was decided.
 
@@ -105,19 +112,22 @@ class Campaign:
                 order; it is given up for a new one before this node leads again.
             turn: this node's place in the queue for the leadership if nobody has it (see
                 `arbiter.turns`).
+            unable: what this node lacks to lead the pipeline, "" if nothing.
 
         Raises:
             Denied: the arbiter's access rights forbid campaigning.
             Invalid: the node's or the pipeline's name cannot be used.
         """
         view = self._view(snapshot, busy=busy, ready=ready, spent=spent, turn=turn)
+        view = replace(view, unable=unable)
         if view.contact is Contact.CONNECTED and view.mainstem is not None and view.mine:
             view = self._answer(view, snapshot, view.mainstem)
         decision = decide(view, self._settings)
         if decision.action is Action.CAMPAIGN:
             view, decision = self._campaign(view, decision)
         elif decision.action is Action.RESIGN and view.mainstem is not None:
-            ending = Ending.RESIGNED if view.handover else Ending.RENEWED
+            handed = view.handover or view.unable
+            ending = Ending.RESIGNED if handed else Ending.RENEWED
             if view.state is not ChannelState.START:
                 ending = Ending.STOPPED
             view, decision = self._give_up(view, view.mainstem, ending, decision)
@@ -217,6 +227,7 @@ class Campaign:
             nodes=snapshot.facts.nodes,
             preference=self._preference,
             now=snapshot.now,
+            pipeline=self._pipeline,
         ):
             try:
                 self._arbiter.answer_signal(self._pipeline, signal, state, text)

@@ -125,6 +125,8 @@ class View:
             and the first that notices would take all its pipelines.
         unclaimed: whether this node saw the channel stopped since the leadership became vacant,
             so that no previous holder wants it back.
+        unable: what this node lacks to lead the pipeline, "" if nothing. A node that leads and
+            runs goes on: it lacks nothing that it needs now.
     """
 
     now: float
@@ -144,6 +146,7 @@ class View:
     asked_at: float = 0.0
     wanted_since: float = 0.0
     unclaimed: bool = False
+    unable: str = ""
 
     @property
     def mine(self) -> bool:
@@ -251,6 +254,9 @@ def _as_started_leader(view: View, mainstem: Mainstem) -> Decision:
         if view.busy:
             return Decision(Action.DRAIN, f"{me} finishes what is loading, then {to}")
         return Decision(Action.RESIGN, f"{me} {to} and gives epoch {mainstem.epoch} up")
+    if view.unable and not view.busy:
+        why = f"{me} gives epoch {mainstem.epoch} up: it cannot lead this pipeline: {view.unable}"
+        return Decision(Action.RESIGN, why)
     if mainstem.epoch == view.spent:
         why = f"a run was cancelled under epoch {mainstem.epoch}"
         if view.busy:
@@ -263,6 +269,9 @@ def _about_vacancy(view: View, settings: ElectionSettings) -> Decision:
     """Nobody leads a channel that is not stopped: does this node try to?"""
     if view.turn is None:
         return Decision(Action.WAIT, f"node {view.nid} never leads this pipeline, and nobody does")
+    if view.unable:
+        why = f"node {view.nid} cannot lead this pipeline, and nobody does: {view.unable}"
+        return Decision(Action.WAIT, why)
     named = _by_request(view, view.turn, settings)
     if named is not None:
         return named

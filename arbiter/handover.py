@@ -12,7 +12,15 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from arbiter.turns import Preference
-from arbiter.values import ChannelState, Mainstem, NodeInfo, Signal, SignalKind, SignalState
+from arbiter.values import (
+    ChannelState,
+    Mainstem,
+    NodeInfo,
+    PipelineId,
+    Signal,
+    SignalKind,
+    SignalState,
+)
 
 HANDOVERS = frozenset((SignalKind.SWITCHOVER, SignalKind.FAILOVER))
 
@@ -53,6 +61,7 @@ def answers(
     nodes: Mapping[str, NodeInfo],
     preference: Preference,
     now: float,
+    pipeline: PipelineId | None = None,
 ) -> list[Answer]:
     """What the leader `mainstem` answers to open requests; those it will carry out get none yet."""
     found: list[Answer] = []
@@ -60,7 +69,14 @@ def answers(
         if signal.epoch < mainstem.epoch:
             found.append(_in_hindsight(signal, mainstem, now))
             continue
-        why = objection(signal, mainstem.nid, state=state, nodes=nodes, preference=preference)
+        why = objection(
+            signal,
+            mainstem.nid,
+            state=state,
+            nodes=nodes,
+            preference=preference,
+            pipeline=pipeline,
+        )
         if why and signal.at <= now:
             found.append(Answer(signal, SignalState.REFUSED, why))
     return found
@@ -86,6 +102,7 @@ def objection(
     state: ChannelState | None,
     nodes: Mapping[str, NodeInfo],
     preference: Preference,
+    pipeline: PipelineId | None = None,
 ) -> str:
     """Why a request to change the leader cannot be carried out; "" if it can.
 
@@ -97,15 +114,22 @@ def objection(
     if state is ChannelState.PAUSE and signal.kind is SignalKind.SWITCHOVER:
         return "the channel is paused"
     if not signal.to:
-        ready = (n for n in nodes.values() if n.ready and n.nid != leader)
+        ready = (
+            n for n in nodes.values() if n.ready and n.nid != leader and pipeline not in n.unable
+        )
         able = any(not preference.why_never(n.nid, n.serves) for n in ready)
         return "" if able else "no other node is ready to lead"
     if signal.to == leader:
         return f"node {leader} leads already"
-    return _objection_to(signal.to, nodes, preference)
+    return _objection_to(signal.to, nodes, preference, pipeline)
 
 
-def _objection_to(nid: str, nodes: Mapping[str, NodeInfo], preference: Preference) -> str:
+def _objection_to(
+    nid: str,
+    nodes: Mapping[str, NodeInfo],
+    preference: Preference,
+    pipeline: PipelineId | None,
+) -> str:
     node = nodes.get(nid)
     if node is None:
         known = ", ".join(sorted(nodes)) or "none"
@@ -113,4 +137,7 @@ def _objection_to(nid: str, nodes: Mapping[str, NodeInfo], preference: Preferenc
     why = preference.why_never(nid, node.serves)
     if why:
         return f"node {nid} never leads this pipeline: {why}"
+    lacks = node.unable.get(pipeline) if pipeline is not None else ""
+    if lacks:
+        return f"node {nid} cannot lead this pipeline: {lacks}"
     return "" if node.ready else f"node {nid} is not warm yet"

@@ -23,6 +23,7 @@ from arbiter.values import (
     Mainstem,
     MainstemStatus,
     NodeInfo,
+    PipelineId,
     Signal,
     SignalKind,
     SignalState,
@@ -33,6 +34,9 @@ _log = logging.getLogger(__name__)
 _E = TypeVar("_E", bound=Enum)
 
 VERSION = 1
+
+_REASON = 300  # characters of why a node cannot lead a pipeline
+_REASONS = 500  # pipelines of which it is said
 
 MAX_BYTES = 1_000_000
 """Largest payload. ZooKeeper's own limit (``jute.maxbuffer``, 1,048,575 bytes a request) does not
@@ -83,6 +87,7 @@ def node_payload(node: NodeInfo) -> bytes:
             "started": node.started,
             "ready": node.ready,
             "serves": list(node.serves),
+            "unable": _unable_payload(node.unable),
         },
     )
 
@@ -101,7 +106,25 @@ def read_node(nid: str, data: bytes) -> NodeInfo:
         started=_number(payload, "started") or 0.0,
         ready=payload.get("ready") is True,
         serves=_names(payload, "serves", EVERYTHING),
+        unable=_read_unable(payload),
     )
+
+
+def _unable_payload(unable: Mapping[PipelineId, str]) -> dict[str, str]:
+    """What a node lacks, cut so that a thousand pipelines of it fit into one znode."""
+    return {str(ident): why[:_REASON] for ident, why in sorted(unable.items(), key=str)[:_REASONS]}
+
+
+def _read_unable(payload: Mapping[str, Any]) -> dict[PipelineId, str]:
+    value = payload.get("unable")
+    if not isinstance(value, dict):
+        return {}
+    found: dict[PipelineId, str] = {}
+    for name, why in cast("dict[str, Any]", value).items():
+        channel, slash, pipeline = name.partition("/")
+        if slash and isinstance(why, str):
+            found[PipelineId(channel, pipeline)] = why
+    return found
 
 
 def channel_payload(name: str, state: ChannelState, definition: Mapping[str, Any]) -> bytes:

@@ -211,7 +211,14 @@ def _check(
     facts: Facts, pipeline: PipelineId, signal: Signal, leader: str, preference: Preference
 ) -> None:
     state = _channel(facts, pipeline).state
-    why = objection(signal, leader, state=state, nodes=facts.nodes, preference=preference)
+    why = objection(
+        signal,
+        leader,
+        state=state,
+        nodes=facts.nodes,
+        preference=preference,
+        pipeline=pipeline,
+    )
     if why:
         raise Refused(why)
     for other in open_handovers(facts.signals.get(pipeline, ())):

@@ -77,7 +77,11 @@ def _queue(
         share = (leads[nid] + 1) / preference.weights.get(nid, 1.0)
         return rank.get(nid, len(rank)), share, _lot(pipeline, nid), nid
 
-    able = (n.nid for n in ready if not preference.why_never(n.nid, n.serves))
+    able = (
+        n.nid
+        for n in ready
+        if not preference.why_never(n.nid, n.serves) and pipeline not in n.unable
+    )
     return tuple(sorted(able, key=order))
 
 

@@ -51,6 +51,8 @@ class NodeInfo:
         ready: whether it is warm and could lead at once (I4).
         serves: the kinds of pipelines that it can lead, or `EVERYTHING`; what kinds there are,
             its users say (see `arbiter.turns.Preference.needs`).
+        unable: pipelines of these kinds that it cannot lead as it is, and what it lacks for them,
+            for people.
     """
 
     nid: str
@@ -60,6 +62,7 @@ class NodeInfo:
     started: float = 0.0
     ready: bool = False
     serves: tuple[str, ...] = EVERYTHING
+    unable: Mapping[PipelineId, str] = field(default_factory=dict[PipelineId, str])
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,6 +73,10 @@ class ConfigurationError(SetlError):
     """A file, an option or a server's settings are wrong; nothing was started."""
 
 
+class NodeLacksError(ConfigurationError):
+    """This node lacks what another one may have: a variable, a file, a module of Python."""
+
+
 class DataError(SetlError):
     """One row or value cannot be decoded or is refused by the target for good."""
 

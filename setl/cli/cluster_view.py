@@ -20,7 +20,7 @@ from arbiter.values import (
     SignalKind,
 )
 from setl.cli.node_answers import ask_nodes, said_of
-from setl.node.roles import unserved
+from setl.node.roles import hopeless, unserved
 from setl.node.stored import pipelines_of, preference_of
 
 NO_ANSWER = "no answer"
@@ -43,6 +43,7 @@ class Standby:
         turn: its place among those that would take over, from 1; 0 if it would not.
         preferred: whether the channel file prefers it.
         never: why it must not lead, as the end of a sentence; "" if it may.
+        unable: what it lacks to lead this pipeline; "" if nothing.
     """
 
     node: str
@@ -50,6 +51,7 @@ class Standby:
     turn: int = 0
     preferred: bool = False
     never: str = ""
+    unable: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +70,9 @@ class PipelineView:
         standbys: the other nodes that serve this kind of pipeline, in the order in which they
             would take over.
         handovers: open requests to change the leader, oldest first.
-        missing: what is missing if no live node serves this kind, as the end of a sentence.
+        missing: what is missing if no live node serves this kind, or each that does lacks
+            something for this pipeline, as the end of a sentence.
+        hopeless: whether it is the latter, which waiting does not mend.
     """
 
     ident: PipelineId
@@ -82,6 +86,7 @@ class PipelineView:
     standbys: Sequence[Standby] = ()
     handovers: Sequence[Signal] = ()
     missing: str = ""
+    hopeless: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +148,8 @@ def _pipeline_view(
         decisions=decisions,
         standbys=_standbys(facts, ident, preference),
         handovers=open_handovers(facts.signals.get(ident, ())),
-        missing=unserved(preference, facts.nodes.values()),
+        missing=unserved(preference, facts.nodes.values(), ident),
+        hopeless=hopeless(preference, facts.nodes.values(), ident),
     )
     if mainstem is None:
         return view
@@ -174,16 +180,19 @@ def _standbys(facts: Facts, ident: PipelineId, preference: Preference) -> list[S
     turns = queues([ident], replace(facts, nodes=others, mainstems=rest), {ident: preference})
     queue = turns[ident]
     waiting = sorted(set(others) - set(queue))
-    return [_standby(others[nid], queue, preference) for nid in (*queue, *waiting)]
+    return [_standby(ident, others[nid], queue, preference) for nid in (*queue, *waiting)]
 
 
-def _standby(node: NodeInfo, queue: Sequence[str], preference: Preference) -> Standby:
+def _standby(
+    ident: PipelineId, node: NodeInfo, queue: Sequence[str], preference: Preference
+) -> Standby:
     return Standby(
         node=node.nid,
         warm=node.ready,
         turn=queue.index(node.nid) + 1 if node.nid in queue else 0,
         preferred=node.nid in preference.prefer,
         never=preference.why_never(node.nid, node.serves),
+        unable=node.unable.get(ident, ""),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import click
@@ -29,6 +29,9 @@ _POLL = 0.2
 _OLD_FAILURE = 3.0
 """Seconds for which a pipeline that says "failed" may not have begun its next attempt yet."""
 
+_STEADY = 3.0
+"""Seconds for which a pipeline has to run until it counts as started."""
+
 _NOTICE_AFTER = 2.0
 """Seconds until it is said that no process leads a pipeline: one may be starting just now."""
 
@@ -48,6 +51,7 @@ class _Place:
     missing: str
     there: bool
     failed: bool
+    epoch: int | None = None
 
 
 def _state_command(name: str, state: ChannelState, text: str) -> click.Command:
@@ -100,6 +104,7 @@ def _follow(arbiter: Arbiter, channel: Channel, limit: float) -> Sequence[_Place
     """Wait until every pipeline is where the channel's state says, or for `limit` seconds."""
     began = time.monotonic()
     told = False
+    running: dict[str, tuple[tuple[str, int | None], float]] = {}
     while True:
         places: list[_Place] | None = None
         waited = time.monotonic() - began
@@ -113,10 +118,30 @@ def _follow(arbiter: Arbiter, channel: Channel, limit: float) -> Sequence[_Place
             if not told and waited >= _NOTICE_AFTER:
                 told = _told_what_is_missing(places)
             failed_again = waited >= _OLD_FAILURE
+            places = [_settled(place, running, time.monotonic()) for place in places]
             ended = all(place.there or (place.failed and failed_again) for place in places)
             if ended or waited >= limit:
                 return places
         time.sleep(_POLL)
+
+
+def _settled(
+    place: _Place, running: dict[str, tuple[tuple[str, int | None], float]], now: float
+) -> _Place:
+    """A pipeline that runs is only there once it has for a while: it may fail at its first row.
+
+    Args:
+        place: the pipeline.
+        running: which leadership of each pipeline runs, and since when it was seen to.
+        now: monotonic time.
+    """
+    if place.state != "running":
+        running.pop(place.pipeline, None)
+        return place
+    who = place.leader, place.epoch
+    if place.pipeline not in running or running[place.pipeline][0] != who:
+        running[place.pipeline] = who, now
+    return replace(place, there=place.there and now - running[place.pipeline][1] >= _STEADY)
 
 
 def _told_what_is_missing(places: Sequence[_Place]) -> bool:
@@ -129,7 +154,7 @@ def _told_what_is_missing(places: Sequence[_Place]) -> bool:
 
 def _place(view: ClusterView, channel: Channel, name: str) -> _Place:
     seen = next(p for p in view.pipelines if p.ident.pipeline == name)
-    failed = seen.state == "failed"
+    failed = seen.state == "failed" or (not seen.leader and seen.hopeless)
     if channel.state is ChannelState.START:
         there = seen.state == "running"
     elif channel.state is ChannelState.PAUSE:
@@ -145,6 +170,7 @@ def _place(view: ClusterView, channel: Channel, name: str) -> _Place:
         seen.missing,
         there,
         failed and channel.state is ChannelState.START,
+        seen.epoch,
     )
 
 

@@ -145,6 +145,8 @@ def _footers(view: ClusterView) -> list[str]:
                 f"{pipeline.ident}: {number:,} faulty rows were put aside; `setl deadletter list"
                 f" {pipeline.ident}` shows them"
             )
+        if ignored := pipeline.figures.get("last_ddl_ignored"):
+            lines.append(f"{pipeline.ident}: a schema change was ignored: {ignored}")
         for figure in ("waiting_for", "stalled", "error"):
             if pipeline.figures.get(figure):
                 lines.append(f"{pipeline.ident} {figure}: {pipeline.figures[figure]}")
@@ -201,6 +203,8 @@ def _standby_words(standby: Standby) -> str:
         words.append("preferred")
     if standby.never:
         words.append(f"never leads: {standby.never}")
+    elif standby.unable:
+        words.append(f"cannot lead: {standby.unable}")
     elif standby.turn:
         words.append(f"number {standby.turn} to take over")
     return "standby, " + ", ".join(words)
@@ -233,6 +237,7 @@ def _topology_rows(view: ClusterView) -> list[dict[str, Any]]:
                         "turn": standby.turn,
                         "preferred": standby.preferred,
                         "never": bool(standby.never),
+                        "unable": standby.unable,
                     }
                     for standby in pipeline.standbys
                 ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -12,7 +13,7 @@ from typing import Any, Final, cast
 import pymysql
 from pymysql.connections import TEXT_TYPES, Connection
 
-from setl.errors import ConfigurationError, DataError, SetlError, TransientError
+from setl.errors import ConfigurationError, DataError, NodeLacksError, SetlError, TransientError
 
 # Values leave and arrive as they are written in rows: times as UTC text, zero dates allowed,
 # nothing truncated in silence, 0 not turned into the next AUTO_INCREMENT.
@@ -83,8 +84,10 @@ _TRANSIENT = {
     3572: "a lock is held",
     4031: "the connection was idle for too long",
 }
-# Of `ssl_ca`: the server's certificate is not what it says, or the file cannot be used.
-_CERTIFICATES = (SSLCertVerificationError, FileNotFoundError, PermissionError, IsADirectoryError)
+# Of errors that only name the system's number, those of a full disk, quota or file.
+_FULL = re.compile(r"(?:errno|errcode|error):? (?:28|122|135)\b", re.IGNORECASE)
+_FILE_ERRORS = {3, 20, 1005, 1006, 1016, 3185}
+_UNREADABLE = (FileNotFoundError, PermissionError, IsADirectoryError)  # of `ssl_ca`
 # A proxy between has these: 9001 of ProxySQL if no server takes the connection in time, 9501 of
 # Amazon's if none is free, and their like.
 _OF_A_PROXY = range(9000, 10_000)
@@ -204,24 +207,32 @@ def error_number(error: BaseException | None) -> int | None:
     return error.args[0] if error.args and isinstance(error.args[0], int) else 0
 
 
+def _may_pass(number: int, text: str) -> bool:
+    """Whether the server may do it later, by its error's number and text."""
+    full = number in _FILE_ERRORS and bool(_FULL.search(text))
+    return full or number in _TRANSIENT or number in _OF_A_PROXY
+
+
 def translate(error: BaseException) -> SetlError:
     """The kind of setl error that a pymysql or socket error is."""
     number = error.args[0] if error.args and isinstance(error.args[0], int) else 0
     text = str(error.args[1]) if len(error.args) > 1 else str(error)
-    if isinstance(getattr(error, "original_exception", error), _CERTIFICATES):
+    cause = getattr(error, "original_exception", error)
+    if isinstance(cause, _UNREADABLE):
+        return NodeLacksError(f"MySQL: TLS fails: {text}", hint="Check the file `ssl_ca`")
+    if isinstance(cause, SSLCertVerificationError):
         return ConfigurationError(
             f"MySQL: TLS fails: {text}",
             hint="Check the file `ssl_ca`, and that the server's certificate names its address",
         )
-    passes = number in _TRANSIENT or number in _OF_A_PROXY
-    if passes or isinstance(error, (OSError, pymysql.err.InterfaceError)):
+    if _may_pass(number, text) or isinstance(error, (OSError, pymysql.err.InterfaceError)):
         return TransientError(f"MySQL: {text or _TRANSIENT.get(number, 'no answer')} [{number}]")
     if number in _CONFIGURATION:
         return ConfigurationError(
             f"MySQL: {text} [{number}]", hint="`setl check` names what is missing on the server"
         )
-    if isinstance(error, (pymysql.err.DataError, pymysql.err.IntegrityError)):
-        return DataError(f"MySQL refuses a value: {text} [{number}]")
     if isinstance(error, pymysql.MySQLError):
-        return DataError(f"MySQL: {text} [{number}]")
+        of_value = isinstance(error, (pymysql.err.DataError, pymysql.err.IntegrityError))
+        refuses = "MySQL refuses a value" if of_value else "MySQL"
+        return DataError(f"{refuses}: {text} [{number}]")
     return TransientError(f"MySQL: {text}")

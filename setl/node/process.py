@@ -21,6 +21,7 @@ from setl.config.reading import resolve_and_parse
 from setl.errors import SetlError
 from setl.log import fields
 from setl.node.engine import Engine
+from setl.node.fitness import Fitness
 from setl.node.http.server import Inside, NodeHttp
 from setl.node.memory import MemoryLook
 from setl.node.metrics import NodeCollector
@@ -87,6 +88,7 @@ class NodeProcess:
             serves=engine.serves,
             build=self._build,
             wake=self._wake.set,
+            lacks=Fitness(settings.environment, self._clock).lacks,
         )
         registry = CollectorRegistry()
         registry.register(NodeCollector(self.status, self._silent_seconds))
@@ -194,6 +196,7 @@ class NodeProcess:
             started=self._started,
             ready=self._warm,
             serves=self._engine.serves,
+            unable=self._seats.unable(),
         )
 
     def _announce(self) -> None:
@@ -221,6 +224,9 @@ class NodeProcess:
             return cycle  # the watchdog suspends and aborts without any answer
         snapshot = self._snapshot = look(self._arbiter, self._clock, self._snapshot)
         due = self._seats.tick(snapshot, warm=self._warm)
+        told = self._announced is None or self._announced.unable == self._seats.unable()
+        if not told and snapshot.contact is Contact.CONNECTED:
+            return 0.0  # the others are to know soon that they need not wait for this node
         if due is None:
             return cycle
         # A vacancy that this node leaves to others first may end between two cycles.

@@ -11,9 +11,9 @@ from arbiter.campaign import Campaign, Standing
 from arbiter.election import Action
 from arbiter.port import Arbiter, ArbiterError, Contact
 from arbiter.snapshot import Snapshot
-from arbiter.values import HistoryItem, Mainstem, MainstemStatus, PipelineId
+from arbiter.values import Channel, HistoryItem, Mainstem, MainstemStatus, PipelineId
 from setl.clock import Clock
-from setl.errors import FencedError, SetlError, TransientError
+from setl.errors import FencedError, NodeLacksError, SetlError, TransientError
 from setl.log import fields
 from setl.node.run_requests import Controls, RunRequests
 from setl.node.status import PipelineStatus
@@ -44,8 +44,24 @@ class Seat:
         build: RunFactory,
         clock: Clock,
         wake: Callable[[], None],
+        lacks: Callable[[Channel], str] = lambda _: "",
     ) -> None:
+        """Nothing runs yet.
+
+        Args:
+            pipeline: whose seat it is.
+            nid: the node.
+            arbiter: its session.
+            campaign: its part in the election.
+            build: builds runs.
+            clock: for all times.
+            wake: makes the node look again soon.
+            lacks: what the node is seen to lack for the pipeline, "" for nothing.
+        """
         self.pipeline = pipeline
+        self._lacks = lacks
+        self._unable = ""
+        self._lacked: tuple[int, str] | None = None  # channel revision, what a run found missing
         self._nid = nid
         self._arbiter = arbiter
         self._campaign = campaign
@@ -66,7 +82,7 @@ class Seat:
         self._fenced: tuple[int, int] | None = None  # epoch, revision; another epoch may do
         self._standing: Standing | None = None
         self._spent = 0  # last epoch under which a run left tasks behind
-        self._backoff = Backoff(random.Random())  # noqa: S311 - jitter is no secret
+        self._random = random.Random()  # noqa: S311 - jitter is no secret
         self._not_before = 0.0  # monotonic time of the next attempt
         self._requests = RunRequests(
             pipeline,
@@ -87,6 +103,11 @@ class Seat:
         return self._failed_at is not None or bool(fenced and held and fenced[0] == held.epoch)
 
     @property
+    def _trying_again(self) -> bool:
+        """Whether the last run has left something to be tried again under another epoch."""
+        return self._progress.figures().state is RunState.RETRYING
+
+    @property
     def busy(self) -> bool:
         """Whether a run still works, and leadership must not be given away yet."""
         return self._thread is not None and self._thread.is_alive()
@@ -105,12 +126,18 @@ class Seat:
         Raises:
             ArbiterError: the arbiter refuses what was decided.
         """
+        channel = snapshot.facts.channels.get(self.pipeline.channel)
+        self._unable = self._found_lacking(channel)
         standing = self._campaign.cycle(
-            snapshot, busy=self.busy, ready=warm, spent=self._spent, turn=turn
+            snapshot,
+            busy=self.busy,
+            ready=warm,
+            spent=self._spent,
+            turn=turn,
+            unable=self._unable,
         )
         self._standing = standing
         action = standing.decision.action
-        channel = snapshot.facts.channels.get(self.pipeline.channel)
         if action is Action.LEAD and standing.mainstem is not None:
             self._lead(standing.mainstem, channel.revision if channel else -1)
             signals = snapshot.facts.signals.get(self.pipeline, ())
@@ -126,16 +153,39 @@ class Seat:
             self._stand_by(action)
         return standing.decision.due
 
+    @property
+    def unable(self) -> str:
+        """What this node lacks to lead the pipeline, "" if nothing is known."""
+        return self._unable
+
+    def _found_lacking(self, channel: Channel | None) -> str:
+        """What is missing here, by a look or by what a run has failed with.
+
+        What only a run can tell is asked of it again once the channel was changed or started.
+        """
+        if channel is None:
+            return ""
+        lacked = self._lacked
+        if lacked is not None and lacked[0] == channel.revision:
+            return lacked[1]
+        return self._lacks(channel)
+
     def _stand_by(self, action: Action) -> None:
         """Nothing runs here, and this node does not lead, or only to have another epoch."""
         self._held = None
+        if self._unable and action is not Action.IDLE:
+            # Another leads, or nobody can; either way this node says why it is not the one.
+            self._failed_at = None
+            led = action is Action.FOLLOW
+            self._progress.enter(RunState.STANDBY if led else RunState.FAILED, self._unable)
+            return
         if action is Action.IDLE:
             self._failed_at = None
             self._progress.enter(RunState.STOPPED)
         elif action is Action.FOLLOW:
             self._failed_at = None  # if it comes back to this node, it is tried again
             self._progress.enter(RunState.STANDBY)
-        elif self._failed_at is None and self._clock.monotonic() >= self._not_before:
+        elif self._failed_at is None and not self._trying_again:
             self._progress.enter(RunState.STANDBY)
 
     def suspend(self) -> None:
@@ -187,7 +237,8 @@ class Seat:
         if self._clock.monotonic() < self._not_before:
             return
         if self._held is None or self._held.epoch != mainstem.epoch:
-            self._progress = Progress(self._clock)
+            before = self._progress if self._trying_again else None
+            self._progress = Progress(self._clock, before)
         self._held = mainstem
         self._failed_at = None
         self._run, self._told = None, []
@@ -204,8 +255,9 @@ class Seat:
 
     def _work(self, mainstem: Mainstem, revision: int) -> None:
         """The run's thread: build it, run it, and keep what it failed with."""
+        counted = self._progress.figures().retries
         try:
-            self._progress.enter(RunState.TAKING)
+            self._progress.begin_attempt()
             run = self._build(mainstem.epoch, self._progress)
             with self._lock:
                 self._run = run
@@ -219,12 +271,14 @@ class Seat:
                 if run.abandoned:
                     self._spent = mainstem.epoch
         except TransientError as error:
-            self._try_again(mainstem, error)
+            self._try_again(mainstem, error, counted)
         except SetlError as error:
             fenced = isinstance(error, FencedError)
             if fenced:
                 self._fenced = mainstem.epoch, revision
             else:
+                if isinstance(error, NodeLacksError):
+                    self._lacked = revision, str(error)
                 self._failed_at = revision
             error.at(pipeline=self.pipeline)
             self._progress.enter(RunState.FAILED, str(error))
@@ -239,18 +293,24 @@ class Seat:
         finally:
             self._wake()
 
-    def _try_again(self, mainstem: Mainstem, error: TransientError) -> None:
+    def _try_again(self, mainstem: Mainstem, error: TransientError, counted: int) -> None:
         """What a run leaves to its seat to try again needs another epoch, and a pause before it."""
         self._spent = mainstem.epoch
-        if self._progress.figures().batches:
-            self._backoff.succeeded()
-        wait = self._backoff.failed()
+        if self._progress.figures().retries == counted:
+            self._progress.failed(error.message)  # it did not fail where it could be counted
+        attempts = self._progress.figures().attempts
+        wait = Backoff(self._random, failures=max(0, attempts - 1)).failed()
         self._not_before = self._clock.monotonic() + wait
         error.at(pipeline=self.pipeline)
         self._progress.enter(RunState.RETRYING, str(error))
         _log.warning(
             "pipeline tries again under another epoch",
-            extra=self._fields(mainstem, error=str(error), wait=round(wait, 2)),
+            extra=self._fields(
+                mainstem,
+                error=str(error),
+                attempt=attempts,
+                wait=round(wait, 2),
+            ),
         )
 
     def _say_overtaken(self, mainstem: Mainstem) -> None:
@@ -317,6 +377,7 @@ class Seat:
             mine=bool(standing and standing.mine),
             decision=standing.decision.sentence if standing else "not decided yet",
             figures=self._progress.figures(),
+            unable=self._unable,
         )
 
     def close(self, timeout: float) -> None:

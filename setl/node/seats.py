@@ -26,6 +26,10 @@ SeatBuilder = Callable[[Channel, str, int, Progress], Running]
 """Builds a run from the stored channel, the pipeline's name, the epoch and its progress."""
 
 
+def _nothing_lacks(_channel: Channel, _pipeline: str) -> str:
+    return ""
+
+
 @dataclass(slots=True)
 class _Taken:
     """A seat, and what it was taken for.
@@ -61,6 +65,7 @@ class Seats:
         serves: tuple[str, ...],
         build: SeatBuilder,
         wake: Callable[[], None],
+        lacks: Callable[[Channel, str], str] = _nothing_lacks,
     ) -> None:
         """No seat is taken yet.
 
@@ -72,7 +77,9 @@ class Seats:
             serves: the kinds of pipelines that the node is able to lead.
             build: builds runs.
             wake: makes the node look again soon.
+            lacks: what the node lacks for a pipeline of a channel, "" for nothing.
         """
+        self._lacks = lacks
         self._nid = nid
         self._arbiter = arbiter
         self._election = election
@@ -172,7 +179,12 @@ class Seats:
             build=partial(self._build, channel, ident.pipeline),
             clock=self._clock,
             wake=self._wake,
+            lacks=lambda seen: self._lacks(seen, ident.pipeline),
         )
+
+    def unable(self) -> dict[PipelineId, str]:
+        """The pipelines that this node cannot lead as it is, and what it lacks for them."""
+        return {seat.pipeline: seat.unable for seat in self.current() if seat.unable}
 
     def _turns(self, facts: Facts) -> dict[PipelineId, int]:
         """This node's place in the queue for every pipeline that nobody leads.

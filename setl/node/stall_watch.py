@@ -69,7 +69,8 @@ class StallWatch:
                 self._forget(name, observer)
 
     def _look_at(self, name: tuple[str, str], observer: Observer) -> None:
-        over = observer.run.ended()
+        # Between two runs of which the second tries again what the first could not, it lasts.
+        over = observer.run.ended() and observer.run.progress.pace().retrying is None
         stall = None if over else observer.look(self._inquiries)
         observer.run.progress.stalls(stall)
         self._tell(name, observer.run, stall)

@@ -23,6 +23,7 @@ class PipelineStatus:
         mine: whether this node is the leader.
         decision: what this node decided last about it, one sentence.
         figures: what the pipeline does here; all zero on a standby.
+        unable: what this node lacks to lead it, "" if nothing.
     """
 
     channel: str
@@ -32,6 +33,7 @@ class PipelineStatus:
     mine: bool
     decision: str
     figures: Figures
+    unable: str = ""
 
 
 @dataclass(frozen=True, slots=True)

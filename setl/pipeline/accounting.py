@@ -9,7 +9,7 @@ from setl.extract.extractor import Extracted
 from setl.log import fields
 from setl.model.batch import Batch
 from setl.pipeline.job import LoadReport
-from setl.pipeline.progress import Progress, RunState
+from setl.pipeline.progress import Progress
 
 _log = logging.getLogger(__name__)
 
@@ -71,6 +71,4 @@ def account(
         for seen in part.heartbeats:
             if seen.id == heartbeat_id:
                 progress.sample_lag(now - seen.written_at)
-    progress.enter_if(RunState.RETRYING, RunState.RUNNING)
-    progress.succeeded()
     progress.acknowledged(through)

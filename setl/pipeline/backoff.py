@@ -11,11 +11,18 @@ class Backoff:
     The jitter keeps several pipelines that lost the same server from coming back in step.
     """
 
-    def __init__(self, source: random.Random, first: float = 0.2, longest: float = 10.0) -> None:
+    def __init__(
+        self,
+        source: random.Random,
+        first: float = 0.2,
+        longest: float = 10.0,
+        failures: int = 0,
+    ) -> None:
+        """Go on from so many failures in a row."""
         self._random = source
         self._first = first
         self._longest = longest
-        self._failures = 0
+        self._failures = failures
 
     @property
     def failures(self) -> int:

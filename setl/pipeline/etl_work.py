@@ -8,7 +8,7 @@ from typing import Protocol
 
 from setl import failpoints
 from setl.clock import Clock
-from setl.errors import CollisionError, TransientError
+from setl.errors import CollisionError, SetlError, TransientError
 from setl.extract.extractor import Extracted, Extractor, RoutedRows
 from setl.load.port import Fence, LoadTicket
 from setl.model.batch import Batch
@@ -133,7 +133,7 @@ class EtlWork:
             ticket = self._ticket(batches[-1].id, batches[-1].checkpoint)
             ticket = replace(ticket, begun=begun)
             failpoints.reached("load.before_job")
-            report = self._run(rows, ticket, batches[-1])
+            report = self._load(rows, ticket, batches[-1])
             failpoints.reached("load.after_job")
             self._size.loaded(report.rows, self._clock.monotonic() - started)
             if self._parts.letters is not None:
@@ -142,18 +142,19 @@ class EtlWork:
         self._reached = batches[-1].checkpoint
         return Applied(report.rows, wrote=bool(rows) or changed)
 
-    def _run(self, rows: Sequence[RoutedRows], ticket: LoadTicket, last: Batch) -> LoadReport:
+    def _load(self, rows: Sequence[RoutedRows], ticket: LoadTicket, last: Batch) -> LoadReport:
         try:
             return self._parts.job.run(rows, ticket, self._applied_through)
-        except CollisionError as error:
-            if not last.checkpoint.repeats:
-                raise
-            # A relay may have to write again first what its topic has lost.
-            raise TransientError(
-                f"what was applied before has not all come again yet: {error.message}",
-                hint=error.hint,
-                **error.where,
-            ) from error
+        except SetlError as error:
+            if isinstance(error, CollisionError) and last.checkpoint.repeats:
+                # A relay may have to write again first what its topic has lost.
+                raise TransientError(
+                    f"what was applied before has not all come again yet: {error.message}",
+                    hint=error.hint,
+                    **error.where,
+                ) from error
+            self._parts.ddl.explain(error, rows)
+            raise
 
     def acknowledged(self, pending: int) -> None:
         """See `Work.acknowledged`."""

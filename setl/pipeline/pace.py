@@ -9,6 +9,9 @@ from enum import Enum
 
 from setl.clock import Clock
 
+Order = tuple[int, tuple[int, int]]
+"""How far a run has come, see `setl.model.checkpoint.Checkpoint.order`."""
+
 
 class Stage(Enum):
     """Where a run is. Transform and Load are one Spark job, whose mark is LOAD."""
@@ -73,6 +76,13 @@ class PaceKeeper:
         self._failing_since = 0.0
         self._failed_in = Stage.NONE
         self._error = ""
+        self._furthest: Order | None = None
+
+    def go_on_from(self, before: PaceKeeper) -> None:
+        """Count the failures of an earlier run of the same pipeline as this one's."""
+        self._failures, self._same = before._failures, before._same
+        self._failing_since, self._failed_in = before._failing_since, before._failed_in
+        self._error, self._furthest = before._error, before._furthest
 
     def enter(self, stage: Stage) -> None:
         """The run comes to a stage; the take-over begins an attempt."""
@@ -86,8 +96,13 @@ class PaceKeeper:
         """Something advanced inside the stage."""
         self._moved = self._clock.monotonic()
 
-    def failed(self, error: str) -> None:
-        """The run rolls back and will try again."""
+    def failed(self, error: str, reached: Order | None = None) -> None:
+        """The run rolls back and will try again.
+
+        Args:
+            error: why.
+            reached: how far it had come, None if it had not begun.
+        """
         # Waiting for the source is no part of the trouble, however long it took before.
         if not self._failures:
             waiting = self._stage is Stage.SELECT
@@ -95,12 +110,30 @@ class PaceKeeper:
         self._same = self._same + 1 if _alike(error, self._error) else 1
         self._failures += 1
         self._failed_in, self._error = self._stage, error
+        if reached is not None:
+            self._furthest = max(reached, self._furthest or reached)
 
-    def succeeded(self) -> None:
-        """A batch is acknowledged."""
+    def succeeded(self, reached: Order | None = None) -> bool:
+        """A batch is acknowledged; returns whether the run gets on.
+
+        An attempt begins at the checkpoint and first does again what was done before. That is no
+        success: what failed comes behind it.
+
+        Args:
+            reached: up to where it is kept that it has come, None if that is further than ever.
+        """
+        again = reached is not None and self._furthest is not None and reached <= self._furthest
+        if self._failures and again:
+            return False
+        self.forget_failures()
+        self.moved()
+        return True
+
+    def forget_failures(self) -> None:
+        """What failed before is over, or not tried again."""
         self._failures = self._same = 0
         self._error = ""
-        self.moved()
+        self._furthest = None
 
     def pace(self) -> Pace:
         """How the run moves now."""

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import threading
 from collections import deque
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from setl.clock import Clock
-from setl.pipeline.pace import Pace, PaceKeeper, Stage
+from setl.pipeline.lag import LagKeeper
+from setl.pipeline.pace import Order, Pace, PaceKeeper, Stage
 from setl.pipeline.stalls.stall import Stall
 from setl.select.reader import SelectStatus
 
-_SAMPLES = 4096  # lag samples kept: over an hour of heartbeats at one a second
+_IGNORED = 1000  # tables of which the last ignored schema change is kept
 _RATE_WINDOW = 10.0  # seconds over which rows a second are averaged
 
 
@@ -27,6 +29,9 @@ class RunState(Enum):
     PAUSED = "paused"
     FAILED = "failed"
     STOPPED = "stopped"
+
+
+_IN_HAND = frozenset({RunState.TAKING, RunState.RUNNING, RunState.RETRYING, RunState.SUSPENDED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +58,13 @@ class Figures:
         ddl_passed: schema changes of the source done to the target as well.
         ddl_ignored: schema changes of the source that were not.
         last_ddl: the last one that was, the front of it; "" if there was none.
+        last_ddl_ignored: the last one that was not, with its place and time; "" if there was none.
         batches: batches acknowledged.
         loads: Spark jobs that loaded them; fewer than batches when the pipeline is behind.
         dead_letters: faulty rows that wait for a decision.
         dead_lettered: faulty rows that were put aside.
         retries: rollbacks.
+        attempts: attempts in a row that have failed; 0 while the pipeline gets on.
         pending: batches selected and not yet acknowledged.
         buffered_bytes: bytes of records in these.
         buffer_bytes: how many these may be; nothing more is read then.
@@ -65,7 +72,8 @@ class Figures:
         behind: records between what is applied and the end of the source, None if it does not
             tell (a binlog counts bytes).
         waiting_for: what the source waits for before it can deliver, "" for nothing.
-        lag: seconds from commit at the source to applied, None while unknown.
+        lag: seconds by which the target is behind; grows for as long as nothing newer is applied,
+            whatever the state. None where it is not led.
         lag_p50: median of the samples kept, None without samples.
         lag_p99: 99th percentile of the samples kept.
         rows_per_second: average of the last seconds.
@@ -98,11 +106,13 @@ class Figures:
     ddl_passed: int = 0
     ddl_ignored: int = 0
     last_ddl: str = ""
+    last_ddl_ignored: str = ""
     batches: int = 0
     loads: int = 0
     dead_letters: int = 0
     dead_lettered: int = 0
     retries: int = 0
+    attempts: int = 0
     pending: int = 0
     buffered_bytes: int = 0
     buffer_bytes: int = 0
@@ -159,21 +169,56 @@ class _Handover:
 class Progress:
     """Collects the figures of one pipeline; written by its threads, read by any."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, before: Progress | None = None) -> None:
+        """Nothing is known yet.
+
+        Args:
+            clock: for all times.
+            before: what an earlier leadership of this node has left to be tried again, so that
+                its failures count, and its lag goes on.
+        """
         self._clock = clock
         self._lock = threading.Lock()
         self._figures = Figures()
-        self._lags: deque[float] = deque(maxlen=_SAMPLES)
+        self._lag = LagKeeper(clock)
+        self._ignored: dict[str, str] = {}
         self._rows: deque[tuple[float, int]] = deque()
         self._pace = PaceKeeper(clock)
         self._stall: Stall | None = None
         self._handover: _Handover | None = None
         self._settled: Settled | None = None
+        if before is not None:
+            self._go_on_from(before)
+
+    def _go_on_from(self, before: Progress) -> None:
+        with before._lock:
+            self._pace.go_on_from(before._pace)
+            before._pace.forget_failures()
+            self._lag, self._stall = before._lag, before._stall
+            self._ignored, figures = dict(before._ignored), before._figures
+        self._figures = replace(
+            self._figures,
+            state=figures.state,
+            error=figures.error,
+            last_ddl_ignored=figures.last_ddl_ignored,
+        )
 
     def enter(self, state: RunState, error: str = "") -> None:
         """Say what the pipeline is doing now, and with which error."""
         with self._lock:
             self._figures = replace(self._figures, state=state, error=error)
+            if state not in _IN_HAND:
+                self._pace.forget_failures()
+                self._stall = None
+            if state is RunState.STANDBY:
+                self._lag.forget()
+            elif state in _IN_HAND:
+                self._lag.begin()
+
+    def begin_attempt(self) -> None:
+        """Begin to take over; after a failure it is still being tried again."""
+        if self.pace().retrying is None:
+            self.enter(RunState.TAKING)
 
     def enter_if(self, current: RunState, state: RunState) -> None:
         """Go on to `state` and forget the error, but only from `current`."""
@@ -191,15 +236,21 @@ class Progress:
         with self._lock:
             self._pace.moved()
 
-    def failed(self, error: str) -> None:
-        """The run rolls back and will try again."""
+    def failed(self, error: str, reached: Order | None = None) -> None:
+        """The run rolls back and will try again; see `PaceKeeper.failed`."""
         with self._lock:
-            self._pace.failed(error)
+            self._pace.failed(error, reached)
 
-    def succeeded(self) -> None:
-        """Batches are acknowledged, so whatever failed before has passed."""
+    def succeeded(self, reached: Order | None = None) -> bool:
+        """Batches are acknowledged; returns whether that is more than was done again.
+
+        If so, whatever failed before has passed. See `PaceKeeper.succeeded`.
+        """
         with self._lock:
-            self._pace.succeeded()
+            gets_on = self._pace.succeeded(reached)
+            if gets_on and self._figures.state is RunState.RETRYING:
+                self._figures = replace(self._figures, state=RunState.RUNNING, error="")
+            return gets_on
 
     def pace(self) -> Pace:
         """How the run moves now."""
@@ -261,6 +312,29 @@ class Progress:
             passed = self._figures.ddl_passed + 1
             self._figures = replace(self._figures, ddl_passed=passed, last_ddl=statement)
 
+    def ignored_schema_change(self, statement: str, place: str, tables: Iterable[str]) -> None:
+        """A schema change was not passed on.
+
+        Args:
+            statement: the front of it.
+            place: where in the stream, and when.
+            tables: ``schema.table`` of those that it concerns.
+        """
+        with self._lock:
+            ignored = self._figures.ddl_ignored + 1
+            text = f"{statement} ({place})"
+            self._figures = replace(self._figures, ddl_ignored=ignored, last_ddl_ignored=text)
+            for table in tables:
+                self._ignored.pop(table, None)
+                self._ignored[table] = text
+            while len(self._ignored) > _IGNORED:
+                del self._ignored[next(iter(self._ignored))]
+
+    def ignored_of(self, tables: Iterable[str]) -> str:
+        """The last schema change of one of these tables that was not passed on; "" if none."""
+        with self._lock:
+            return next((self._ignored[t] for t in tables if t in self._ignored), "")
+
     def has_dead_letters(self, number: int) -> None:
         """So many faulty rows wait for a decision."""
         with self._lock:
@@ -273,9 +347,17 @@ class Progress:
             spent[stage] = spent.get(stage, 0.0) + seconds
             self._figures = replace(self._figures, seconds=spent)
 
-    def resumed(self, position: str, rows_total: int) -> None:
-        """The pipeline goes on from a stored checkpoint."""
+    def resumed(self, position: str, rows_total: int, committed_at: float = 0.0) -> None:
+        """The pipeline goes on from a stored checkpoint.
+
+        Args:
+            position: where.
+            rows_total: row changes applied before.
+            committed_at: when the last of them was committed, seconds since 1970; 0 if unknown.
+        """
         with self._lock:
+            if committed_at:
+                self._lag.resumed(self._clock.now() - committed_at)
             self._figures = replace(self._figures, position=position, rows_total=rows_total)
 
     def applied(self, rows: int, position: str, pending: int) -> None:
@@ -309,8 +391,18 @@ class Progress:
     def sample_lag(self, seconds: float) -> None:
         """A heartbeat written `seconds` ago at the source has passed through the pipeline."""
         with self._lock:
-            self._lags.append(max(0.0, seconds))
-            self._figures = replace(self._figures, lag=max(0.0, seconds))
+            self._lag.sample(seconds)
+
+    def heartbeats_every(self, seconds: float) -> None:
+        """Heartbeats are written to the source this often."""
+        with self._lock:
+            self._lag.every(seconds)
+
+    def caught_up(self) -> None:
+        """Nothing waits to be applied, and no heartbeat could tell it better."""
+        with self._lock:
+            if self._figures.state is RunState.RUNNING:
+                self._lag.caught_up()
 
     def figures(self) -> Figures:
         """The figures as of now."""
@@ -318,10 +410,12 @@ class Progress:
             horizon = self._clock.monotonic() - _RATE_WINDOW
             while self._rows and self._rows[0][0] < horizon:
                 self._rows.popleft()
-            lags = sorted(self._lags)
+            lags, lag = self._lag.ordered(), self._lag.lag()
             pace, stall = self._pace.pace(), self._stall
             return replace(
                 self._figures,
+                lag=None if lag is None else round(lag, 6),
+                attempts=pace.retrying.attempts if pace.retrying else 0,
                 stage=pace.stage,
                 stage_seconds=round(pace.in_stage, 3) if pace.stage is not Stage.NONE else 0.0,
                 stalled=str(stall or ""),

@@ -56,7 +56,11 @@ class PipelineRun:
         self._aborted = False
         self._loading_allowed = threading.Event()
         self._loading_allowed.set()
-        self._backoff = Backoff(random.Random())  # noqa: S311 - jitter is no secret
+        before = progress.pace().retrying  # under the epoch before this one
+        self._backoff = Backoff(
+            random.Random(),  # noqa: S311 - jitter is no secret
+            failures=before.attempts if before else 0,
+        )
         self._set_aside: Batch | None = None
         self._stored: Checkpoint | None = None
         self._reached: Checkpoint | None = None
@@ -118,7 +122,11 @@ class PipelineRun:
     def resume(self) -> None:
         """Loads may start again."""
         if not self._loading_allowed.is_set():
-            self._progress.enter(RunState.RUNNING)
+            retrying = self._progress.pace().retrying
+            if retrying is None:
+                self._progress.enter(RunState.RUNNING)
+            else:
+                self._progress.enter(RunState.RETRYING, retrying.error)
             self._loading_allowed.set()
 
     @property
@@ -154,6 +162,7 @@ class PipelineRun:
                     self._begin()
                     self._apply_until_interrupted()
                 except TransientError as error:
+                    self._count(error)
                     if self.abandoned:
                         raise
                     self._retry_later(error)
@@ -176,8 +185,7 @@ class PipelineRun:
         if asked or self._backoff.failures:
             garbage.collect()  # what was read ahead, before as much is read again
         self._progress.at_stage(Stage.TAKE_OVER)
-        if not self._backoff.failures:
-            self._progress.enter(RunState.TAKING)
+        self._progress.begin_attempt()
         failpoints.reached("take.before_fence")
         parts.work.take_over()
         failpoints.reached("take.after_fence")
@@ -189,10 +197,11 @@ class PipelineRun:
             parts.store.store(checkpoint, self._epoch)
         self._stored = self._reached = checkpoint
         self._stored_at = self._clock.monotonic()
-        self._progress.resumed(str(checkpoint.resume), checkpoint.rows)
+        self._progress.resumed(str(checkpoint.resume), checkpoint.rows, checkpoint.timestamp)
         self._set_aside = None
         parts.select.start(parts.work.begin(checkpoint))
         if parts.heartbeat is not None:
+            self._progress.heartbeats_every(parts.heartbeat.interval)
             parts.heartbeat.start()
         _log.info(
             "pipeline takes over",
@@ -211,7 +220,9 @@ class PipelineRun:
             self._progress.reads(select.status())
             if batch is None:
                 self._reached = self._parts.work.idle(self._allowed) or self._reached
-                self._store_if_due(IDLE_CHECKPOINT_SECONDS)
+                self._notice_that_nothing_waits()
+                if self._store_if_due(IDLE_CHECKPOINT_SECONDS):
+                    self._gets_on()
                 continue
             self._apply(self._with_backlog(batch))
         unstored = self._unstored()
@@ -221,6 +232,13 @@ class PipelineRun:
             _log.info("pipeline rolls back on request", extra=self._fields())
             self._progress.add(retries=1)
             select.stop()
+
+    def _notice_that_nothing_waits(self) -> None:
+        """Tell the lag of a source that has no heartbeats, or in which none can be written."""
+        heartbeat, seen = self._parts.heartbeat, self._parts.select.status()
+        beats = heartbeat is not None and not heartbeat.status().error
+        if not (beats or seen.unacked or seen.behind or seen.waiting_for):
+            self._progress.caught_up()
 
     def _with_backlog(self, first: Batch) -> list[Batch]:
         """The batch and those waiting behind it: what piled up is applied together.
@@ -278,7 +296,13 @@ class PipelineRun:
             failpoints.reached("batch.acked")
         self._store_if_due(max(self._parts.store_every, IDLE_CHECKPOINT_SECONDS))
         self._parts.work.acknowledged(self._parts.select.status().unacked)
-        self._backoff.succeeded()
+        self._gets_on()
+
+    def _gets_on(self) -> None:
+        """Something was acknowledged or kept; see how far no attempt will go back any more."""
+        stored = self._stored
+        if stored is not None and self._progress.succeeded(stored.order):
+            self._backoff.succeeded()
 
     def _allowed(self) -> bool:
         """Wait until the arbiter answers; False if the run is to end instead."""
@@ -288,11 +312,13 @@ class PipelineRun:
             pass
         return not self._stopping.is_set()
 
-    def _store_if_due(self, interval: float) -> None:
-        """Keep a checkpoint that moved, if the last one is so many seconds old."""
+    def _store_if_due(self, interval: float) -> bool:
+        """Keep a checkpoint that moved, if the last one is so many seconds old; was it kept?"""
         unstored = self._unstored()
-        if unstored is not None and self._clock.monotonic() - self._stored_at >= interval:
-            self._store(unstored)
+        if unstored is None or self._clock.monotonic() - self._stored_at < interval:
+            return False
+        self._store(unstored)
+        return True
 
     def _unstored(self) -> Checkpoint | None:
         """The checkpoint, if it is not stored yet; work that went further back has to catch up."""
@@ -308,13 +334,16 @@ class PipelineRun:
         self._stored, self._stored_at = checkpoint, self._clock.monotonic()
         self._progress.spent("checkpoint", self._stored_at - started)
 
+    def _count(self, error: TransientError) -> None:
+        """Note that an attempt has failed, and how far it had come."""
+        error.at(**self._place())
+        self._progress.failed(error.message, self._reached.order if self._reached else None)
+        self._progress.enter(RunState.RETRYING, str(error))
+        self._progress.add(retries=1)
+
     def _retry_later(self, error: TransientError) -> None:
         """Roll everything unacknowledged back (I6), then wait before beginning again."""
         wait = self._backoff.failed()
-        error.at(**self._place())
-        self._progress.failed(error.message)
-        self._progress.enter(RunState.RETRYING, str(error))
-        self._progress.add(retries=1)
         _log.warning(
             "pipeline rolls back and tries again",
             extra=self._fields(

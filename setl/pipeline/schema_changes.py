@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
 from typing import Final, Literal
 
-from setl.errors import FatalError
+from setl.codec.statement import tables_of
+from setl.errors import FatalError, FencedError, SetlError, TransientError
+from setl.extract.extractor import RoutedRows
 from setl.load.port import LoadTicket, SchemaChange, SchemaChanges
 from setl.log import fields
 from setl.model.entry import Entry
@@ -81,8 +84,33 @@ class SchemaChangePolicy:
             self._progress.changed_schema(entry.statement[:_SHOWN])
         else:
             self._report(logging.WARNING, "schema change at the source is not passed on", entry)
-            self._progress.add(ddl_ignored=1)
+            names = [f"{schema}.{table}" for schema, table in tables_of(entry)]
+            self._progress.ignored_schema_change(entry.statement[:_SHOWN], _place(entry), names)
         return bool(ran)
+
+    def explain(self, error: SetlError, rows: Iterable[RoutedRows]) -> None:
+        """Add to an error of a load what may have caused it: a schema change that was ignored.
+
+        Args:
+            error: the load's; one that may pass by itself, or is about leadership, says it all.
+            rows: what was loaded.
+        """
+        if isinstance(error, TransientError | FencedError):
+            return
+        meant = error.where.get("table", "")
+        names = {
+            f"{row.entry.schema}.{row.entry.table}"
+            for row in rows
+            if meant in {"", f"{row.entry.schema}.{row.entry.table}"}
+            or any(".".join(route.target) == meant for route in row.routes)
+        }
+        ignored = self._progress.ignored_of(names)
+        if ignored and ignored not in error.hint:
+            error.hint = (
+                f"A schema change was ignored before: {ignored}. Do it to the target, and then"
+                " `setl start` the channel; `ddl: pass` does it for you"
+                + (f". {error.hint}" if error.hint else "")
+            )
 
     def _report(self, level: int, message: str, entry: Entry, **more: str) -> None:
         place = fields(
@@ -92,3 +120,8 @@ class SchemaChangePolicy:
             **more,
         )
         _log.log(level, message, extra=place)
+
+
+def _place(entry: Entry) -> str:
+    at = datetime.fromtimestamp(entry.timestamp, UTC).strftime(", %Y-%m-%d %H:%M:%S UTC")
+    return f"at {entry.position}{at if entry.timestamp else ''}"

@@ -18,7 +18,7 @@ from setl.model.entry import Entry
 from setl.pipeline.leading import Leading
 from setl.pipeline.pace import Stage
 from setl.pipeline.parts import Applied
-from setl.pipeline.progress import Progress, RunState
+from setl.pipeline.progress import Progress
 from setl.relay.port import RelayLog
 from setl.relay.resume import Tails, resumption
 from setl.relay.sequence import Sequencer
@@ -135,8 +135,6 @@ class RelayWork:
             for seen in heartbeats_in(self._parts.codec.decode(entry.payload, entry.context)):
                 if seen.id == self._parts.heartbeat_id:
                     progress.sample_lag(self._clock.now() - seen.written_at)
-        progress.enter_if(RunState.RETRYING, RunState.RUNNING)
-        progress.succeeded()
         progress.acknowledged(0)
 
     def idle(self, allowed: Callable[[], bool]) -> Checkpoint | None:

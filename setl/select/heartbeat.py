@@ -80,6 +80,11 @@ class Heartbeat:
         self._stopped = threading.Event()
         self._thread: threading.Thread | None = None
 
+    @property
+    def interval(self) -> float:
+        """Seconds from one write to the next."""
+        return self._interval
+
     def start(self) -> None:
         """Begin to write, at once and then every `interval` seconds. May be called twice."""
         if self._thread is not None or self._interval <= 0:

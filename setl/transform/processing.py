@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from typing import Any, cast
 
-from setl.errors import ConfigurationError, DataError, SetlError
+from setl.errors import ConfigurationError, DataError, NodeLacksError, SetlError
 from setl.model.change import DecodedRows
 from setl.model.typed import TypedChange, typed_changes
 from setl.transform.columns import key_indexes
@@ -40,13 +40,13 @@ def processor_named(name: str) -> Processor:
     """The function of a ``module:function``.
 
     Raises:
-        ConfigurationError: it cannot be imported, or is no function.
+        NodeLacksError: it cannot be imported, or is no function.
     """
     module_name, _, function_name = name.partition(":")
     try:
         module = importlib.import_module(module_name)
     except Exception as error:  # the module's own code runs here, and may raise anything
-        raise ConfigurationError(
+        raise NodeLacksError(
             f"the processor {name} cannot be imported: {type(error).__name__}: {error}",
             hint=_MISSING if isinstance(error, ImportError) else f"Mend {module_name}",
             processor=name,
@@ -55,7 +55,7 @@ def processor_named(name: str) -> Processor:
     for part in function_name.split("."):
         function = getattr(function, part, None)
     if not callable(function):
-        raise ConfigurationError(
+        raise NodeLacksError(
             f"the module {module_name} has no function {function_name}",
             hint="Name it as module:function",
             processor=name,

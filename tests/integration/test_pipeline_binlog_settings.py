@@ -56,6 +56,49 @@ def test_minimal_images_of_updates_and_deletes(servers, db, place):
     assert rows(b, f"{db}.orders") == rows(a, f"{db}.orders")
 
 
+@pytest.fixture
+def strict(servers, db):
+    """A table whose columns must all be given, on both servers."""
+    table = f"{db}.strict"
+    for server in servers:
+        execute(
+            server,
+            f"CREATE TABLE {table} (id INT PRIMARY KEY, a INT NOT NULL, b VARCHAR(5) NOT NULL,"
+            " c INT NULL UNIQUE)",
+        )
+    return table
+
+
+def test_minimal_images_of_columns_without_a_default(servers, strict, place):
+    a, b = servers
+    file = one_way(a, mysql(b), [{"from": strict}])
+    execute(a, f"INSERT INTO {strict} VALUES (1, 1, 'a', 1), (2, 2, 'b', 2), (3, 3, 'c', 3)")
+    running = place.lead(file)
+    running.applied(3)
+    by_session(
+        a, "binlog_row_image = MINIMAL",
+        f"UPDATE {strict} SET b = 'B' WHERE id = 2", f"UPDATE {strict} SET a = a + 5, c = NULL",
+    )  # fmt: skip
+    running.applied(7)
+    assert rows(b, strict) == rows(a, strict)
+
+
+def test_a_minimal_update_of_a_row_that_the_target_lacks_names_the_row(servers, strict, place):
+    a, b = servers
+    file = one_way(a, mysql(b), [{"from": strict}])
+    execute(a, f"INSERT INTO {strict} VALUES (1, 1, 'a', 1), (2, 2, 'b', 2)")
+    running = place.lead(file)
+    running.applied(2)
+    execute(b, f"DELETE FROM {strict} WHERE id = 2")
+    by_session(a, "binlog_row_image = MINIMAL", f"UPDATE {strict} SET b = 'B'")
+    error = running.ends()
+    assert isinstance(error, DataError)
+    assert "the target lacks this row" in error.message
+    assert (error.where["table"], error.where["key"]) == (strict, "2")
+    assert "binlog_row_image" in error.hint
+    assert rows(b, strict) == ((1, 1, "a", 1),)
+
+
 @pytest.mark.parametrize(
     "statement",
     [

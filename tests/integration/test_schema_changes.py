@@ -386,6 +386,26 @@ def test_a_target_that_was_changed_first_needs_nothing_passed_on(servers, db, pl
     assert (running.figures.ddl_passed, running.figures.ddl_ignored) == (0, 1)
 
 
+def test_what_an_ignored_change_leads_to_names_it(servers, db, place):
+    a, b = servers
+    file = one_way(a, mysql(b), [{"from": f"{db}.*"}], ddl="ignore")
+    running = place.lead(file)
+    execute(a, f"ALTER TABLE {db}.t ADD COLUMN added INT")
+    figures = eventually(lambda: running.figures.ddl_ignored and running.figures, 30)
+    assert "ADD COLUMN added INT (at " in figures.last_ddl_ignored
+    assert " UTC)" in figures.last_ddl_ignored
+    execute(a, f"INSERT INTO {db}.t (id, added) VALUES (1, 1)")
+    error = running.ends()
+    assert "added" in error.message
+    assert "A schema change was ignored before: ALTER TABLE" in error.hint
+    assert "`setl start`" in error.hint
+    # Mended as the error says, it goes on where it stopped.
+    execute(b, f"ALTER TABLE {db}.t ADD COLUMN added INT")
+    running = place.lead(file)
+    running.applied(1)
+    assert rows(b, f"{db}.t") == rows(a, f"{db}.t")
+
+
 def test_a_node_that_is_killed_while_tables_change(servers, db, place):
     a, b = servers
     file, running = passing(servers, db, place)

@@ -30,6 +30,7 @@ _NODES = tuple(
         "operations",
         "processor_on_a_cluster",
         "scale_out",
+        "signs",
         "zookeeper_anew",
     )
 )

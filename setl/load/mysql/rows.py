@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, cast
 
@@ -26,6 +27,11 @@ _NOT_A_ROW = "This is about the table, not about a row: compare it with the sour
 
 _DUPLICATES = frozenset({1022, 1062, 1169, 1557, 1586, 1859})
 _OVERFLOW = 1690
+_NO_DEFAULT = 1364
+_HALF_A_ROW = (
+    "Have the source log whole rows (binlog_row_image=FULL; the session that wrote this one may"
+    " have another), and copy the row to the target; `setl verify` finds what else is missing"
+)
 
 Refuse = Callable[[int, DataError], None]
 """Is told the number of a faulty row, from 0, and what is wrong with it; may raise."""
@@ -35,7 +41,7 @@ def write_or_raise(
     connection: Connection[Any], statement: RowStatement, rows: Sequence[Row], limits: Limits
 ) -> None:
     """As `write_rows`, but the first faulty row ends it, whichever that is; not looked for."""
-    if any(row[p] == "" for row in rows for p in statement.blanks):
+    if statement.counts or any(row[p] == "" for row in rows for p in statement.blanks):
         write_rows(connection, statement, rows, limits, _raise)
         return
     for start in range(0, len(rows), limits.rows):
@@ -45,6 +51,10 @@ def write_or_raise(
 
 def _raise(_: int, error: DataError) -> None:
     raise error
+
+
+class _NoDefaultError(FatalError):
+    """A row lacks a column that has to be given for a new row."""
 
 
 def write_rows(
@@ -65,6 +75,66 @@ def write_rows(
         FatalError: any other error that is about no row.
         DataError: what `refuse` raises.
     """
+    try:
+        _write_rows(connection, statement, rows, limits, refuse)
+    except _NoDefaultError:
+        # The server asks for all values before it looks whether the row is there.
+        _write_known(connection, statement, rows, limits, refuse)
+
+
+def _write_known(
+    connection: Connection[Any],
+    statement: RowStatement,
+    rows: Sequence[Row],
+    limits: Limits,
+    refuse: Refuse,
+) -> None:
+    """Write rows that lack columns, but those that the target does not have.
+
+    What is there keeps its values in these columns, so a session that is not strict makes none up.
+    """
+    counts, unknown = statement.counts, set[int]()
+    if counts is None:
+        return
+    keys = [tuple(row[i] for i in statement.key) for row in rows]
+
+    def attempt(start: int, stop: int) -> bool:
+        texts = list(counts.divided(keys[start:stop], limits))
+        if len(texts) > 1:
+            return False
+        raw = cast("Any", connection)
+        raw.query(texts[0][0] + b" FOR UPDATE")
+        if int(raw._result.rows[0][0]) != stop - start:  # noqa: SLF001
+            raise DataError(
+                "the target lacks this row, and the record of its update does not say all columns",
+                hint=_HALF_A_ROW,
+            )
+        return True
+
+    def refused(number: int, error: DataError) -> None:
+        unknown.add(number)
+        refuse(number, error.at(table=statement.table, key=statement.key_text(rows[number])))
+
+    halved(len(keys), attempt, refused)
+    known = [i for i in range(len(rows)) if i not in unknown]
+    watched = replace(statement, watched=True, counts=None)
+    with lenient(connection):
+        _write(
+            connection,
+            watched,
+            [rows[i] for i in known],
+            limits,
+            lambda n, error: refuse(known[n], error),
+        )
+
+
+def _write_rows(
+    connection: Connection[Any],
+    statement: RowStatement,
+    rows: Sequence[Row],
+    limits: Limits,
+    refuse: Refuse,
+) -> None:
     blank = {i for i, row in enumerate(rows) if any(row[p] == "" for p in statement.blanks)}
     if not blank:
         _write(connection, statement, rows, limits, refuse)
@@ -147,6 +217,8 @@ def _run(
             raise CollisionError(
                 f"another row of the target is in the way{detail}", hint=_IN_THE_WAY
             ) from error
+        if error_number(error) == _NO_DEFAULT and statement.counts is not None:
+            raise _NoDefaultError(failure.message, table=statement.table) from error
         if error_number(error) in ROW_FAULTS:
             raise failure from error
         raise FatalError(failure.message, hint=_NOT_A_ROW, table=statement.table) from error

@@ -90,6 +90,7 @@ class RowStatement:
         watched: whether only the server's notes tell that it changed a value.
         blanks: indexes in a row of ENUM columns in which empty text stands for what is no label,
             which the server takes only from a session that is not strict.
+        counts: of rows that lack columns of the table, how many are there by their keys.
         bytewise: the quoted names of the columns rendered, if keys are to be found byte by byte,
             else empty.
     """
@@ -108,6 +109,7 @@ class RowStatement:
     blanks: tuple[int, ...] = ()
     between: str = ","
     bytewise: tuple[str, ...] = ()
+    counts: RowStatement | None = None
 
     def text(self, rows: Sequence[Row]) -> bytes:
         """The whole statement for `rows`, in UTF-8. Raises DataError as `render_rows` does."""
@@ -222,6 +224,7 @@ def plan_writes(
     target: RowSchema,
     *,
     row_alias: bool = False,
+    partial: bool = False,
 ) -> TableWrites:
     """Decide how rows with these columns, identified by these of them, get into a table.
 
@@ -230,6 +233,7 @@ def plan_writes(
         key: indexes of the columns that identify a row.
         target: the table as its server describes it.
         row_alias: whether the server wants a name for the new row, in place of VALUES().
+        partial: whether rows lack columns, which are to stay as the table has them.
 
     Raises:
         ConfigurationError: the rows have no key, or columns that the table lacks.
@@ -258,6 +262,22 @@ def plan_writes(
     by_key = _by_key([stored[i] for i in key])
     bytewise = collisions.bytewise and any(_is_loose(stored[i]) for i in key)
     filled = ",".join(quote(stored[i].name) for i in written)
+    condition = f"{'(' if bytewise else ''}{by_key.head}"
+    deletes = RowStatement(
+        table=target.name,
+        head=f"DELETE FROM {table} WHERE {condition}",
+        tail=f"{by_key.tail}{')' if bytewise else ''}",
+        columns=keys,
+        picks=None,
+        key=tuple(range(len(key))),
+        by_key=True,
+        # LIMIT cuts nothing off, since each key is one row at most. It keeps the server from
+        # reading a small table from end to end, which would lock rows of other tasks.
+        limited=bool(identity),
+        between=by_key.between,
+        bytewise=tuple(quote(stored[i].name) for i in key) if bytewise else (),
+    )
+    counts = replace(deletes, head=f"SELECT COUNT(*) FROM {table} WHERE {condition}", limited=False)
     return TableWrites(
         strategy,
         RowStatement(
@@ -275,21 +295,9 @@ def plan_writes(
             guards=guards_for([columns[i] for i in written]),
             watched=watched,
             blanks=tuple(i for i in blank_places(columns) if i in written),
+            counts=counts if partial and strategy is not Strategy.RENEW else None,
         ),
-        RowStatement(
-            table=target.name,
-            head=f"DELETE FROM {table} WHERE {'(' if bytewise else ''}{by_key.head}",
-            tail=f"{by_key.tail}{')' if bytewise else ''}",
-            columns=keys,
-            picks=None,
-            key=tuple(range(len(key))),
-            by_key=True,
-            # LIMIT cuts nothing off, since each key is one row at most. It keeps the server from
-            # reading a small table from end to end, which would lock rows of other tasks.
-            limited=bool(identity),
-            between=by_key.between,
-            bytewise=tuple(quote(stored[i].name) for i in key) if bytewise else (),
-        ),
+        deletes,
         alone=collisions.alone,
         fills={c.name.lower() for c in target.columns if not c.generated} <= set(names),
     )

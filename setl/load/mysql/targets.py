@@ -17,7 +17,7 @@ from setl.mysql.catalog import read_table
 # touch no other row, and what is refused is looked at again. One that it loses takes this long.
 _SECONDS = 60.0
 
-_Shape = tuple[tuple[str, str], tuple[Column, ...], tuple[int, ...], tuple[int, ...]]
+_Shape = tuple[tuple[str, str], tuple[Column, ...], tuple[int, ...], tuple[int, ...], bool]
 
 
 class Targets:
@@ -56,12 +56,16 @@ class Targets:
         """
         self._expire()
         collations = tuple(changes.columns[i].collation for i in changes.key)
-        shape = (changes.target, changes.columns, changes.key, collations)
+        shape = (changes.target, changes.columns, changes.key, collations, changes.partial)
         known = self._writes.get(shape)
         if known is None:
             described = self.described(connection, changes.target)
             known = self._writes[shape] = plan_writes(
-                changes.columns, changes.key, described, row_alias=_has_row_alias(connection)
+                changes.columns,
+                changes.key,
+                described,
+                row_alias=_has_row_alias(connection),
+                partial=changes.partial,
             )
         return known
 

@@ -74,6 +74,7 @@ def _node(node: NodeInfo, leads: int) -> dict[str, Any]:
         "started": node.started,
         "ready": node.ready,
         "serves": list(node.serves),
+        "unable": {str(pipeline): why for pipeline, why in node.unable.items()},
         "leads": leads,
     }
 
@@ -86,7 +87,7 @@ def _pipeline(pipeline: PipelineId, facts: Facts, line: PipelineStatus | None) -
     return {
         "pipeline": str(pipeline),
         "needs": preference.needs,
-        "missing": unserved(preference, facts.nodes.values()),
+        "missing": unserved(preference, facts.nodes.values(), pipeline),
         "channel_state": channel.state.value,
         "leader": mainstem.nid if mainstem else "",
         "epoch": mainstem.epoch if mainstem else None,

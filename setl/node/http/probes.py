@@ -154,6 +154,7 @@ def readiness(now: Moment, lag: float | None, name: str = "") -> Reply:
         if line.mine and (pipeline is None or _is(line, pipeline))
     ]
     whys = [_unfit(now), *(_unready(line, lag) for line in led)]
+    whys += [_unable(now, pipeline)] if pipeline is not None and not led else []
     body: dict[str, Any] = {
         "nid": now.status.nid,
         "contact": now.contact.value,
@@ -192,7 +193,7 @@ def standby(now: Moment, name: str) -> Reply:
         why = f"{nid} leads {found}"
     elif channel := now.facts.channels.get(found.channel):
         never = preference_of(channel, found.pipeline).why_never(nid, now.status.serves)
-        why = f"{nid} never leads {found}: {never}" if never else why
+        why = f"{nid} never leads {found}: {never}" if never else why or _unable(now, found)
     return _reply(why, _standing(now, found))
 
 
@@ -246,6 +247,13 @@ def _unfit(now: Moment) -> str:
         heard = f"last heard {now.silent:.1f} s ago" if math.isfinite(now.silent) else "never heard"
         whys.append(f"contact with the arbiter is {now.contact.value}, {heard}")
     return "; ".join(whys)
+
+
+def _unable(now: Moment, pipeline: PipelineId) -> str:
+    """What this node lacks to lead a pipeline; "" if nothing."""
+    line = _line(now, pipeline)
+    why = line.unable if line is not None else ""
+    return f"{now.status.nid} cannot lead {pipeline}: {why}" if why else ""
 
 
 def _unready(line: PipelineStatus, lag: float | None) -> str:

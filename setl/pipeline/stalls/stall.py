@@ -163,12 +163,10 @@ def diagnose(seen: Situation, limit: float = LIMIT) -> Stall | None:
         limit: seconds without an advance that are no stall yet.
     """
     pace = seen.pace
-    if pace.stage is Stage.NONE:
-        return None
     retrying = _lasting(pace, limit)
-    if retrying is not None:
+    if retrying is not None:  # also between two runs, when the next one needs another epoch
         return _explained(seen, retrying.stage, retrying.seconds, retrying, limit)
-    if pace.still < limit:
+    if pace.stage is Stage.NONE or pace.still < limit:
         return None
     if pace.stage is Stage.SELECT:
         return _silent_source(seen, limit)
@@ -246,17 +244,18 @@ def _target(seen: Situation, stage: Stage, retrying: Retrying | None, limit: flo
         return Reason.LOCK, _waiting(target.waits)
     if retrying is not None and _LOCK_WAIT_TIMEOUT in retrying.error:
         return Reason.LOCK, _waited(seen, limit)
-    return None if target is None else _busy(target, limit)
+    return None if target is None else _busy(target, limit, again=retrying is not None)
 
 
-def _busy(target: TargetView, limit: float) -> _Found:
+def _busy(target: TargetView, limit: float, *, again: bool) -> _Found:
     """A target that answers, and in which nobody is in the way."""
     slow = [s for s in target.statements if s.seconds >= limit / 2]
     if slow:
         return Reason.TARGET_SLOW, _slow(slow, target)
     if target.rejecting:
         return Reason.BACK_PRESSURE, f"{target.name} is too busy: {target.rejecting}"
-    if target.gone and not target.statements and not target.open:
+    # What failed and is tried again has given its connections up itself.
+    if target.gone and not (again or target.statements or target.open):
         gone = ", ".join(map(str, target.gone))
         text = f"{target.name} answers, but knows nothing of connection {gone}"
         return Reason.TARGET_SILENT, f"{text}, over which was written"

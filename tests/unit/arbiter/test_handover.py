@@ -15,6 +15,7 @@ from arbiter.values import (
     Mainstem,
     MainstemStatus,
     NodeInfo,
+    PipelineId,
     Signal,
     SignalKind,
     SignalState,
@@ -146,3 +147,15 @@ def test_a_node_that_does_not_serve_the_pipeline_cannot_be_named(request_):
     assert why == "no other node is ready to lead"
     nodes["n3"] = replace(nodes["n1"], nid="n3")
     assert not objection(anybody, "n1", state=START, nodes=nodes, preference=needs)
+
+
+def test_a_node_that_lacks_something_is_named_with_it():
+    pipeline = PipelineId("shop", "there")
+    lacking = NodeInfo("n2", ready=True, unable={pipeline: "a variable is not set"})
+    nodes = {"n1": NodeInfo("n1", ready=True), "n2": lacking}
+    named = Signal(SignalKind.SWITCHOVER, to="n2")
+    asked = {"state": START, "nodes": nodes, "preference": ANY, "pipeline": pipeline}
+    why = "node n2 cannot lead this pipeline: a variable is not set"
+    assert objection(named, "n1", **asked) == why
+    anybody = Signal(SignalKind.SWITCHOVER)
+    assert objection(anybody, "n1", **asked) == "no other node is ready to lead"

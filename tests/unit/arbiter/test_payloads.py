@@ -16,6 +16,7 @@ from arbiter.values import (
     Mainstem,
     MainstemStatus,
     NodeInfo,
+    PipelineId,
     Signal,
     SignalKind,
     SignalState,
@@ -199,3 +200,12 @@ def test_what_json_cannot_hold():
     for value in ({1}, b"x", float("inf"), loop, "\ud800"):
         with pytest.raises(Invalid, match="channel x cannot be written"):
             payloads.encode("channel x", {"value": value})
+
+
+def test_what_a_node_lacks_comes_back_and_is_no_longer_than_it_may_be():
+    lacks = {PipelineId("shop", f"p{n}"): "x" * 5000 for n in range(700)}
+    node = NodeInfo("n1", unable={PipelineId("shop", "there"): "a variable is not set"})
+    assert payloads.read_node("n1", payloads.node_payload(node)) == node
+    many = payloads.node_payload(NodeInfo("n1", unable=lacks))
+    assert len(many) < payloads.MAX_BYTES / 2
+    assert payloads.read_node("n1", b'{"unable": {"no-slash": "x", "a/b": 5}}').unable == {}

@@ -129,3 +129,14 @@ def test_no_node_is_dealt_more_than_its_share(nids, count):
     vacant = [ident(f"p{i}") for i in range(count)]
     counts = Counter(first_turns(vacant, facts(*sorted(nids))))
     assert max(counts.values()) - min(counts[n] for n in nids) <= 1
+
+
+def test_a_node_that_lacks_something_is_in_no_queue_for_that_pipeline():
+    one, other = PipelineId("c", "one"), PipelineId("c", "other")
+    nodes = {
+        "n1": NodeInfo("n1", ready=True, unable={one: "a variable is not set"}),
+        "n2": NodeInfo("n2", ready=True),
+    }
+    dealt = queues([one, other], Facts(nodes=nodes), {})
+    assert dealt[one] == ("n2",)
+    assert sorted(dealt[other]) == ["n1", "n2"]

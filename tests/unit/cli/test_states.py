@@ -3,13 +3,18 @@ import threading
 
 import pytest
 
-from arbiter.values import ChannelState, PipelineId
+from arbiter.values import ChannelState, NodeInfo, PipelineId
 from setl.cli import starting, states
 from setl.config.preflight.finding import Finding
 from tests.unit.cli.cluster_in_memory import AB, definition
 from tests.waiting import eventually
 
 BA = PipelineId("shop", "ba")
+
+
+@pytest.fixture(autouse=True)
+def patience(monkeypatch):
+    monkeypatch.setattr(states, "_STEADY", 0.6)
 
 
 @pytest.fixture
@@ -93,6 +98,39 @@ def test_a_start_that_fails_is_no_success(led, capsys, monkeypatch):
     printed = capsys.readouterr()
     assert "shop/ab: failed on n1: no such table" in printed.err
     assert json.loads(printed.out)["settled"] is False
+
+
+def test_a_start_that_fails_a_moment_after_it_ran_is_no_success(led, capsys, monkeypatch):
+    monkeypatch.setattr(states, "_OLD_FAILURE", 0.3)
+    node = led.nodes["n1"]
+    status, asked = node.status, []
+
+    def answer():
+        asked.append(1)
+        if len(asked) == 3:
+            node.says(BA, "failed", error="no such table")
+        return status()
+
+    node.status = answer
+    assert led.run("start", "shop", "--no-check") == 1
+    assert "shop/ba: failed on n1: no such table" in capsys.readouterr().err
+
+
+def test_a_channel_for_which_every_node_lacks_something_has_failed(shop, capsys, monkeypatch):
+    monkeypatch.setattr(states, "_OLD_FAILURE", 0.3)
+    shop.put("solo", pipelines=["p"])
+    solo = PipelineId("solo", "p")
+    node = shop.node("n1")
+    why = "the environment variable DB is not set (pipelines[0].source.password)"
+    node.arbiter.announce(NodeInfo("n1", "host", 1, "", ready=True, unable={solo: why}))
+    assert shop.run("start", "solo", "--no-check", "-o", "json") == 1
+    printed = capsys.readouterr()
+    assert "but failed" in printed.err
+    assert f"no leader: has no node that can lead it: n1: {why}" in printed.err
+    assert shop.run("topology", "solo") == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert "number 1 to take over" not in told
+    assert f"cannot lead: {why}"[:40] in told
 
 
 def test_starting_what_no_process_serves_says_what_it_waits_for(shop, capsys, monkeypatch):

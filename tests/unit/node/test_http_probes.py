@@ -121,6 +121,13 @@ def test_a_leader_that_is_too_far_behind_is_not_ready(node, limit, code):
     assert answer(node.lead(lag=1.5), f"/readiness?lag={limit}")[0] == code
 
 
+def test_a_paused_pipeline_is_as_wanted_but_not_up_to_date(node):
+    node.lead(state=RunState.PAUSED, lag=400.0)
+    assert answer(node, "/readiness")[0] == 200
+    code, error = answer(node, "/readiness?lag=300")
+    assert (code, error) == (503, "shop/there is 400.0 s behind, more than 300 s")
+
+
 def test_a_lag_that_nobody_knows_is_too_large(node):
     node.lead(lag=None)
     assert answer(node, "/readiness?lag=3600") == (503, "the lag of shop/there is not known")

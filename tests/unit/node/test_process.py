@@ -5,6 +5,7 @@ import subprocess
 import sys
 import threading
 import time
+import urllib.error
 import urllib.request
 from contextlib import contextmanager
 
@@ -80,9 +81,9 @@ class World:
         change_state(self.operator, "shop", ChannelState.START)
 
     @contextmanager
-    def process(self, nid, engine, cycle=0.05):
+    def process(self, nid, engine, cycle=0.05, environment=None):
         rules = ElectionSettings(takeover_delay=0.05, turn_delay=0.1)
-        settings = NodeSettings(nid, "", election=rules, cycle=cycle)
+        settings = NodeSettings(nid, "", election=rules, cycle=cycle, environment=environment or {})
         process = NodeProcess(settings, engine, Session(self.cluster))
         ended = []
 
@@ -144,6 +145,36 @@ def test_both_kinds_share_a_cluster(world):
             return True
 
         eventually(seen_by_both)
+
+
+def test_a_node_without_the_secret_leaves_the_lead_to_the_one_that_has_it(world):
+    secret = {**SHOP["pipelines"][1], "source": {**SOURCE, "password": "${SECRET}"}}
+    world.operator.put_channel("shop", {**SHOP, "pipelines": [SHOP["pipelines"][0], secret]})
+    lacking, having = Engine(LOAD), Engine(LOAD)
+    why = "the environment variable SECRET is not set (pipelines[1].source.password)"
+    with world.process("n1", lacking):
+        eventually(lambda: "n1" in world.operator.facts().nodes)
+        eventually(lambda: world.operator.facts().nodes["n1"].unable.get(TO_SEARCH) == why)
+
+        def said():
+            seen = {p["pipeline"]: p for p in world.ask("n1", "/cluster")["pipelines"]}
+            assert seen["shop/to-search"]["missing"] == f"has no node that can lead it: n1: {why}"
+            return True
+
+        eventually(said)
+        (line,) = world.ask("n1", "/status")["pipelines"]
+        assert (line["leader"], line["unable"]) == ("", why)
+        assert (line["figures"]["state"], line["figures"]["error"]) == ("failed", why)
+        with pytest.raises(urllib.error.HTTPError) as refused:
+            world.ask("n1", "/standby/shop/to-search")
+        assert why in json.load(refused.value)["error"]
+        with world.process("n2", having, environment={"SECRET": "x"}):
+            eventually(lambda: running(having))
+            assert world.leaders() == {TO_SEARCH: "n2"}
+            eventually(
+                lambda: world.ask("n1", "/status")["pipelines"][0]["figures"]["state"] == "standby"
+            )
+    assert not lacking.runs
 
 
 def test_a_vacancy_is_taken_when_it_is_due_not_a_cycle_later(world):

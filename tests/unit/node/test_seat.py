@@ -11,7 +11,13 @@ from arbiter.memory import MemoryArbiter, MemoryCluster
 from arbiter.requests import Asker
 from arbiter.snapshot import look
 from arbiter.values import ChannelState, NodeInfo, PipelineId, SignalKind, SignalState
-from setl.errors import ConfigurationError, FatalError, FencedError, TransientError
+from setl.errors import (
+    ConfigurationError,
+    FatalError,
+    FencedError,
+    NodeLacksError,
+    TransientError,
+)
 from setl.node.seat import Seat
 from setl.pipeline.progress import RunState
 from tests.unit.node.noted_run import NotedRun
@@ -23,7 +29,7 @@ ROOT = Asker("root", 0.0)
 
 
 class Node:
-    def __init__(self, cluster, nid="n1"):
+    def __init__(self, cluster, nid="n1", lacks=lambda _: ""):
         self.clock = cluster.clock
         self.arbiter = MemoryArbiter(cluster)
         self.arbiter.announce(NodeInfo(nid, ready=True))
@@ -40,6 +46,7 @@ class Node:
             build=self.build,
             clock=cluster.clock,
             wake=lambda: None,
+            lacks=lacks,
         )
 
     def build(self, epoch, progress):
@@ -224,6 +231,25 @@ def test_a_run_that_left_tasks_behind_is_followed_by_one_under_another_epoch(clu
     assert node.runs[1].epoch > run.epoch
 
 
+def test_failures_are_counted_on_under_the_next_epoch(cluster, node):
+    leading(cluster, node)
+    for attempt in range(1, 4):
+        run = node.runs[-1]
+        run.failure = TransientError("a worker ended")
+        run.ends.set()
+        node.idle()
+        figures = node.seat.status().figures
+        assert (figures.attempts, figures.state) == (attempt, RunState.RETRYING)
+        assert "a worker ended" in figures.error
+        cluster.advance(0.1 * 2 ** (attempt - 1) - 0.01)  # the least that it waits
+        for _ in range(3):
+            node.tick()
+        assert len(node.runs) == attempt
+        assert "a worker ended" in node.seat.status().figures.error
+        cluster.advance(1)
+        eventually(lambda runs=attempt + 1: (node.tick(), len(node.runs) == runs)[1])
+
+
 def test_a_pipeline_that_cannot_be_built_has_failed(cluster, node):
     node.build_failure = ConfigurationError("no such thing")
     node.tick()
@@ -233,6 +259,59 @@ def test_a_pipeline_that_cannot_be_built_has_failed(cluster, node):
     node.tick()
     assert node.state is RunState.FAILED
     assert "no such thing" in node.seat.status().figures.error
+
+
+def test_a_node_that_lacks_something_leaves_the_lead_to_another(cluster, operator):
+    first, second = Node(cluster), Node(cluster, "n2")
+    first.build_failure = NodeLacksError("the processor mine:f cannot be imported")
+    first.tick()
+    second.tick()
+    cluster.advance(0.5)
+    first.tick()
+    first.idle()
+    first.tick()
+    assert operator.mainstem(PIPELINE) is None
+    assert "cannot be imported" in first.seat.unable
+    assert first.state is RunState.FAILED
+    second.tick()
+    cluster.advance(0.5)
+    eventually(lambda: (second.tick(), second.state is RunState.RUNNING)[1])
+    first.tick()
+    figures = first.seat.status().figures
+    assert figures.state is RunState.STANDBY
+    assert "cannot be imported" in figures.error
+    second.seat.close(5)
+    for _ in range(5):
+        cluster.advance(10)
+        first.tick()
+        first.idle()
+    assert operator.mainstem(PIPELINE) is None, "it does not try again by itself"
+    assert first.state is RunState.FAILED
+    first.build_failure = None
+    requests.change_state(operator, "shop", ChannelState.START)
+    eventually(lambda: (cluster.advance(1), first.tick(), first.state is RunState.RUNNING)[2])
+    assert first.seat.unable == ""
+    first.runs[0].ends.set()
+    first.idle()
+
+
+def test_a_node_that_is_seen_to_lack_something_never_takes_the_lead(cluster, operator):
+    lacks = ["the environment variable DB is not set"]
+    node = Node(cluster, lacks=lambda _: lacks[0])
+    for _ in range(4):
+        node.tick()
+        cluster.advance(10)
+    assert operator.mainstem(PIPELINE) is None
+    assert not node.runs
+    assert node.seat.status().unable == lacks[0]
+    assert "cannot lead this pipeline, and nobody does" in node.seat.status().decision
+    lacks[0] = ""
+    eventually(lambda: (cluster.advance(1), node.tick(), node.state is RunState.RUNNING)[2])
+    lacks[0] = "the file is gone"
+    node.tick()
+    assert operator.mainstem(PIPELINE) is not None, "what runs does not need it any more"
+    node.runs[0].ends.set()
+    node.idle()
 
 
 def test_the_history_is_amended_with_what_the_change_has_cost(cluster, operator):

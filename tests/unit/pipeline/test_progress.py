@@ -130,3 +130,62 @@ def test_a_rollback_does_not_make_own_rows_those_of_the_leadership_before():
     settled = progress.settled()
     assert settled is not None
     assert settled.redelivered == 11
+
+
+def leading(clock):
+    progress = Progress(clock)
+    progress.enter(RunState.TAKING)
+    progress.heartbeats_every(2.0)
+    progress.enter(RunState.RUNNING)
+    progress.sample_lag(0.5)
+    return progress
+
+
+def test_lag_grows_in_every_state_once_a_heartbeat_is_overdue():
+    for state in RunState:
+        clock = Clock()
+        progress = leading(clock)
+        clock.time += 2
+        assert progress.figures().lag == 0.5, "the next heartbeat is not due before"
+        progress.enter(state, "why")
+        clock.time += 100
+        expected = None if state is RunState.STANDBY else 100.5
+        assert progress.figures().lag == expected, state
+
+
+def test_lag_goes_on_under_the_next_epoch_and_is_measured_anew():
+    clock = Clock()
+    progress = leading(clock)
+    progress.failed("the target went away")
+    progress.enter(RunState.RETRYING, "the target went away")
+    clock.time += 50
+    following = Progress(clock, progress)
+    clock.time += 52
+    assert following.figures().lag == 100.5
+    following.sample_lag(0.25)
+    assert following.figures().lag == 0.25
+
+
+def test_a_leadership_that_has_applied_nothing_is_behind_since_its_checkpoint():
+    clock = Clock()
+    progress = Progress(clock)
+    assert progress.figures().lag is None
+    progress.enter(RunState.TAKING)
+    clock.time += 31
+    assert progress.figures().lag == 30.0
+    progress.resumed("b.000001:4", 0, committed_at=clock.now() - 600)
+    assert progress.figures().lag == 600.0
+
+
+def test_without_heartbeats_nothing_grows_while_nothing_waits():
+    clock = Clock()
+    progress = Progress(clock)
+    progress.enter(RunState.RUNNING)
+    for _ in range(10):
+        clock.time += 1
+        progress.caught_up()
+    assert progress.figures().lag == 0.0
+    progress.enter(RunState.PAUSED)
+    progress.caught_up()
+    clock.time += 11
+    assert progress.figures().lag == 10.0

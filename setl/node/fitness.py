@@ -1,0 +1,82 @@
+"""What a node lacks to lead a pipeline, found out before it takes the lead."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from arbiter.values import Channel
+from setl.clock import Clock
+from setl.config.problems import ChannelFileError
+from setl.config.reading import resolve_and_parse
+
+_FILES = frozenset({"ssl_ca", "ca_certs", "ssl_cafile", "ssl_certfile", "ssl_keyfile"})
+_AGAIN = 5.0  # seconds until a node that lacks something looks again
+
+
+@dataclass(frozen=True, slots=True)
+class _Looked:
+    """What was found.
+
+    Attributes:
+        definition: the channel's, as it was then.
+        at: monotonic time of the look.
+        lacks: by pipeline; of those that are not named, nothing.
+    """
+
+    definition: Mapping[str, Any]
+    at: float
+    lacks: Mapping[str, str]
+
+
+class Fitness:
+    """Looks whether a node can read the channels: variables, and files that they name.
+
+    What it lacks may come later, so it looks again then. What only shows at work, such as a
+    module that workers cannot import, is a `setl.errors.NodeLacksError` of the run.
+    """
+
+    def __init__(self, environment: Mapping[str, str], clock: Clock) -> None:
+        """Look up references in an environment."""
+        self._environment = environment
+        self._clock = clock
+        self._looked: dict[str, _Looked] = {}
+
+    def lacks(self, channel: Channel, pipeline: str) -> str:
+        """What is missing here for a pipeline, with its place in the file; "" if nothing."""
+        now, looked = self._clock.monotonic(), self._looked.get(channel.name)
+        old = looked is None or looked.definition != channel.definition
+        if looked is None or old or (looked.lacks and now - looked.at >= _AGAIN):
+            looked = _Looked(channel.definition, now, self._look(channel.definition))
+            self._looked[channel.name] = looked
+        return looked.lacks.get(pipeline) or looked.lacks.get("", "")
+
+    def _look(self, definition: Mapping[str, Any]) -> Mapping[str, str]:
+        try:
+            file = resolve_and_parse(definition, self._environment)
+        except ChannelFileError as error:
+            return {"": "; ".join(f"{p.message} ({p.path or 'the file'})" for p in error.problems)}
+        found: dict[str, str] = {}
+        for pipeline in file.pipelines:
+            ends = {"source": pipeline.source, "target": pipeline.target}
+            missing = [
+                f"{path} cannot be read ({place})"
+                for name, end in ends.items()
+                for place, path in _files(name, end.model_dump())
+                if not os.access(path, os.R_OK)
+            ]
+            if missing:
+                found[pipeline.name] = "; ".join(missing)
+        return found
+
+
+def _files(place: str, value: object) -> Iterator[tuple[str, str]]:
+    """The files that a part of a channel file names, each with its place."""
+    if not isinstance(value, dict):
+        return
+    for key, item in cast("dict[str, Any]", value).items():
+        if key in _FILES and isinstance(item, str) and item:
+            yield f"{place}.{key}", item
+        yield from _files(f"{place}.{key}", item)

@@ -1,0 +1,66 @@
+"""How far a target is behind its source, which grows for as long as nothing newer arrives."""
+
+from __future__ import annotations
+
+from collections import deque
+
+from setl.clock import Clock
+
+_SAMPLES = 4096  # over an hour of heartbeats at one a second
+_SLACK = 1.0  # seconds between two signs of life where no heartbeats are written
+
+
+class LagKeeper:
+    """Keeps what was measured, and adds the time since. Not thread-safe: its owner has a lock.
+
+    Everything committed up to some time at the source is applied; lag is how long ago that is.
+    It is measured when a heartbeat arrives. Until the next one is due it stays as it is; then it
+    grows, whatever the reason for which none arrives.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._samples: deque[float] = deque(maxlen=_SAMPLES)
+        self._lag: float | None = None
+        self._since = 0.0
+        self._slack = _SLACK
+
+    def every(self, seconds: float) -> None:
+        """Heartbeats are written this often."""
+        self._slack = max(seconds, _SLACK)
+
+    def begin(self) -> None:
+        """A leadership begins: from now on something may wait."""
+        if self._lag is None:
+            self._note(0.0)
+
+    def resumed(self, behind: float) -> None:
+        """What is applied was committed so many seconds ago; a sample says it better."""
+        if not self._samples:
+            self._note(max(0.0, behind))
+
+    def sample(self, seconds: float) -> None:
+        """What was committed so many seconds ago has just been applied."""
+        self._samples.append(max(0.0, seconds))
+        self._note(self._samples[-1])
+
+    def caught_up(self) -> None:
+        """Nothing waits, as far as one can see without heartbeats."""
+        self._note(self._samples[-1] if self._samples else 0.0)
+
+    def forget(self) -> None:
+        """Somebody else leads."""
+        self._lag = None
+
+    def lag(self) -> float | None:
+        """Seconds; None if nothing was led here."""
+        if self._lag is None:
+            return None
+        return self._lag + max(0.0, self._clock.monotonic() - self._since - self._slack)
+
+    def ordered(self) -> list[float]:
+        """The samples that are kept, the smallest first."""
+        return sorted(self._samples)
+
+    def _note(self, lag: float) -> None:
+        self._lag, self._since = lag, self._clock.monotonic()
