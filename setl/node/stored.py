@@ -6,6 +6,7 @@ the election all the same, and so has a command that only wants to know who lead
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
@@ -52,7 +53,9 @@ def _numbers(weights: Mapping[str, Any]) -> dict[str, float]:
     found: dict[str, float] = {}
     for nid, weight in weights.items():
         try:
-            found[str(nid)] = float(weight)
-        except (TypeError, ValueError):
+            share = float(weight)
+        except (TypeError, ValueError, OverflowError):
             continue  # a reference to the environment, which every node could read differently
+        if math.isfinite(share):
+            found[str(nid)] = share
     return found
