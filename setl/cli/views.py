@@ -71,11 +71,12 @@ def _show_list(view: ClusterView, output: str) -> None:
     nodes = [_node_row(view, nid) for nid in sorted(view.facts.nodes)]
     rows = [pipeline_row(pipeline) for pipeline in view.pipelines]
     if output != "table":
-        print_rows([{"nodes": nodes, "pipelines": rows}], (), output)
+        damaged = dict(view.facts.damaged)
+        print_rows([{"nodes": nodes, "pipelines": rows, "damaged": damaged}], (), output)
         return
     print_rows(nodes, _NODE_COLUMNS, output, title="nodes")
     print_rows(rows, _PIPELINE_COLUMNS, output, title="pipelines")
-    for line in _footers(view):
+    for line in (*_footers(view), *damaged_lines(view)):
         console().print(line, markup=False)
 
 
@@ -120,6 +121,11 @@ def pipeline_row(view: PipelineView) -> dict[str, Any]:
             for signal in view.handovers
         ],
     }
+
+
+def damaged_lines(view: ClusterView) -> list[str]:
+    """What cannot be read in ZooKeeper, a line each."""
+    return [f"{path} {wrong}" for path, wrong in sorted(view.facts.damaged.items())]
 
 
 def _footers(view: ClusterView) -> list[str]:
@@ -255,7 +261,12 @@ def status(channel: str, zookeeper: str, root: str, output: str) -> None:
         channel_named(arbiter, channel)
         view = look_at(arbiter, channel)
     rows = [
-        {**pipeline_row(p), "memory": dict(p.memory), "decisions": dict(p.decisions)}
+        {
+            **pipeline_row(p),
+            "memory": dict(p.memory),
+            "decisions": dict(p.decisions),
+            "damaged": dict(view.facts.damaged),
+        }
         for p in view.pipelines
     ]
     if output != "table":
@@ -273,6 +284,8 @@ def status(channel: str, zookeeper: str, root: str, output: str) -> None:
         ]
         lines += [{"figure": f"{n} decided", "value": s} for n, s in row["decisions"].items()]
         print_rows(lines, ("figure", "value"), output, title=str(row["pipeline"]))
+    for line in damaged_lines(view):
+        console().print(line, markup=False)
 
 
 @click.command()
