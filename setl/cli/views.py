@@ -124,8 +124,14 @@ def pipeline_row(view: PipelineView) -> dict[str, Any]:
 
 
 def damaged_lines(view: ClusterView) -> list[str]:
-    """What cannot be read in ZooKeeper, a line each."""
-    return [f"{path} {wrong}" for path, wrong in sorted(view.facts.damaged.items())]
+    """What cannot be read in ZooKeeper, and nodes that fail over it, a line each."""
+    troubles = [
+        f"node {nid} cannot look at the cluster: {answer['trouble']}"
+        for nid, answer in sorted(view.answers.items())
+        if answer and answer.get("trouble")
+    ]
+    damaged = sorted(view.facts.damaged.items())
+    return [*troubles, *(f"{path} {wrong}" for path, wrong in damaged)]
 
 
 def _footers(view: ClusterView) -> list[str]:

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from prometheus_client import CollectorRegistry
 
-from arbiter.port import Arbiter, Conflict, Contact, Unreachable
+from arbiter.port import Arbiter, ArbiterError, Conflict, Contact, Unreachable
 from arbiter.snapshot import Snapshot, look
 from arbiter.values import Channel, NodeInfo
 from arbiter.zookeeper import ZooKeeperArbiter
@@ -24,6 +24,7 @@ from setl.node.engine import Engine
 from setl.node.http.server import Inside, NodeHttp
 from setl.node.memory import MemoryLook
 from setl.node.metrics import NodeCollector
+from setl.node.misfortune import Damage, Misfortune
 from setl.node.seats import Seats
 from setl.node.settings import NodeSettings
 from setl.node.stall_watch import StallWatch
@@ -106,6 +107,8 @@ class NodeProcess:
         )
         self._watchdog = Watchdog(self._arbiter, self._seats.current, self._clock)
         self._stall_watch = StallWatch(self._clock)
+        self._damage = Damage(settings.nid)
+        self._misfortune = Misfortune(self._clock, settings.nid)
         self._lost: SetlError | None = None
 
     def stop(self) -> None:
@@ -137,7 +140,7 @@ class NodeProcess:
         try:
             while not self._stopping.is_set():
                 self._last_cycle = self._clock.monotonic()
-                pause = self._tick()
+                pause = self._survive_tick()
                 self._last_cycle = self._clock.monotonic()
                 self._wake.wait(pause)
                 self._wake.clear()
@@ -158,6 +161,7 @@ class NodeProcess:
             serves=self._engine.serves,
             pipelines=tuple(seat.status() for seat in self._seats.current()),
             memory=self._memory.seen(),
+            trouble=self._misfortune.sentence,
         )
 
     def _silent_seconds(self) -> float:
@@ -211,6 +215,28 @@ class NodeProcess:
                 self._announced = info
                 return
 
+    def _survive_tick(self) -> float:
+        """As `_tick`, whatever goes wrong in it.
+
+        A node that ends on what it cannot understand would be followed by all others. One that
+        cannot look for as long as a session lasts follows no operator any more, and gives its
+        leaderships up; it goes on looking.
+        """
+        try:
+            pause = self._tick()
+        except ArbiterError as error:
+            if self._snapshot is None:
+                raise  # its access rights, or its own name: nothing has ever worked here
+            self._misfortune.befell(error)
+        except Exception as error:  # noqa: BLE001 - a defect; shown in status, and tried again
+            self._misfortune.befell(error)
+        else:
+            self._misfortune.passed()
+            return pause
+        if self._misfortune.lasts >= self._settings.session_timeout:
+            self._seats.give_up()
+        return self._settings.cycle
+
     def _tick(self) -> float:
         """Look, decide and act once; returns seconds after which to look again."""
         cycle = self._settings.cycle
@@ -220,6 +246,8 @@ class NodeProcess:
             _log.debug("arbiter does not answer", extra=fields(error=str(error)))
             return cycle  # the watchdog suspends and aborts without any answer
         snapshot = self._snapshot = look(self._arbiter, self._clock, self._snapshot)
+        if self._damage.seen(snapshot.facts.damaged, f"/nodes/{self._settings.nid}"):
+            self._announced = None  # somebody has written over this node's own znode
         due = self._seats.tick(snapshot, warm=self._warm)
         if due is None:
             return cycle
