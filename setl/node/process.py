@@ -121,23 +121,15 @@ class NodeProcess:
 
         Raises:
             Unreachable: ZooKeeper cannot be reached at the start.
-            SetlError: what the pipelines run on has ended, such as Spark's JVM; all leaderships
-                are given up.
+            SetlError: what the pipelines run on cannot be started, or has ended, such as Spark's
+                JVM; all leaderships are given up.
         """
         place = fields(nid=self._settings.nid)
         failpoints.declare_node()
         self._http.start()
         self._arbiter.start()
-        self._arbiter.watch(self._wake.set)
-        self._announce()
-        _log.info("node joins", extra=fields(nid=self._settings.nid, http=self._http.address))
-        self._engine.start(self._lose_engine, self._stopping.is_set)
-        garbage.keep_what_is_loaded()
-        self._warm = True  # the next cycle tells the others
-        _log.info("node is warm", extra=place)
-        self._watchdog.start()
-        self._stall_watch.start()
         try:
+            self._join()
             while not self._stopping.is_set():
                 self._last_cycle = self._clock.monotonic()
                 pause = self._survive_tick()
@@ -149,6 +141,18 @@ class NodeProcess:
             _log.info("node left", extra=place)
         if self._lost is not None:
             raise self._lost
+
+    def _join(self) -> None:
+        place = fields(nid=self._settings.nid)
+        self._arbiter.watch(self._wake.set)
+        self._announce()
+        _log.info("node joins", extra=fields(nid=self._settings.nid, http=self._http.address))
+        self._engine.start(self._lose_engine, self._stopping.is_set)
+        garbage.keep_what_is_loaded()
+        self._warm = True  # the next cycle tells the others
+        _log.info("node is warm", extra=place)
+        self._watchdog.start()
+        self._stall_watch.start()
 
     def status(self) -> NodeStatus:
         """What this node knows and does."""

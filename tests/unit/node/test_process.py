@@ -256,3 +256,17 @@ def test_garbage_in_the_own_znode_is_written_over(world, caplog):
         assert running(engine)
     said = [r.setl for r in caplog.records if r.message == "znode cannot be read"]
     assert {line["znode"] for line in said} <= {"/setl/nodes/n1"}
+
+
+def test_an_engine_that_cannot_start_leaves_nothing_behind(world):
+    class Broken(Engine):
+        def start(self, lost, stopping):
+            raise FatalError("the JVM ended before it was ready")
+
+    engine = Broken(LOAD)
+    with world.process("n1", engine) as process:
+        eventually(lambda: process.failures)
+        assert process.failures[0].message == "the JVM ended before it was ready"
+        # Not after the session timeout: the session was ended.
+        assert world.operator.nodes() == []
+        assert engine.said == ["stop"]
