@@ -14,10 +14,9 @@ from setl.bulk.verify import verify_pipeline
 from setl.config.reading import parse_channel
 from setl.errors import ConfigurationError, TransientError
 from setl.model.nesting import Documents, NestedTable
-from setl.mysql.connection import MysqlEndpoint
 from setl.transform.mysql_documents import MysqlDocuments
 from tests.integration.pipelines import execute, fresh_name, mysql, one_way
-from tests.loading import rows_of
+from tests.loading import endpoint_of, rows_of
 from tests.waiting import eventually
 
 TABLES = (
@@ -256,6 +255,12 @@ def test_columns_of_nested_rows_that_are_added(servers, elasticsearch, shop, pla
     assert "shown in documents" in str(error)
 
 
+@pytest.fixture
+def own_server(another_server, tmp_path):
+    with another_server(tmp_path / "own", "own", server_id=191) as server:
+        yield server
+
+
 def test_a_lookup_whose_connection_has_ended_connects_again_before_it_fails(own_server):
     """After a restart of the source, every Python worker would fail a whole load of its own."""
     execute(
@@ -267,7 +272,7 @@ def test_a_lookup_whose_connection_has_ended_connects_again_before_it_fails(own_
     )
     items = NestedTable("items", "shop", "items", (("order_id", "id"),))
     documents = Documents("shop", "orders", (items,))
-    source = MysqlDocuments(MysqlEndpoint(own_server.host, own_server.port, "root", ""))
+    source = MysqlDocuments(endpoint_of(own_server))
     (before,) = source.read(documents, [(1,)])
     for end in (own_server.stop, own_server.kill):
         end()
