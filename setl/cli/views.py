@@ -29,7 +29,7 @@ from setl.cli.cluster_view import (
 )
 from setl.cli.ends import ends_of
 from setl.cli.output import console, print_rows, print_value
-from setl.node.stored import pipelines_of
+from setl.node.stored import nameless, pipelines_of
 
 _PIPELINE_COLUMNS = (
     "pipeline", "channel_state", "leader", "epoch", "state", "position", "lag", "behind",
@@ -129,6 +129,12 @@ def damaged_lines(view: ClusterView) -> list[str]:
         f"node {nid} cannot look at the cluster: {answer['trouble']}"
         for nid, answer in sorted(view.answers.items())
         if answer and answer.get("trouble")
+    ]
+    troubles += [
+        f"channel {name}: {number} of its pipelines have no name that can be used, and nobody"
+        " leads them; `setl apply` stores it anew"
+        for name, channel in sorted(view.facts.channels.items())
+        if (number := nameless(channel))
     ]
     damaged = sorted(view.facts.damaged.items())
     return [*troubles, *(f"{path} {wrong}" for path, wrong in damaged)]

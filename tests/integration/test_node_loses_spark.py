@@ -173,7 +173,13 @@ def test_a_jvm_that_dies_while_the_node_starts_ends_it_with_a_sentence(tmp_path,
     """The first before Python can talk to it, the second while workers are warmed."""
     node = Node(tmp_path, zookeeper)
     try:
-        eventually(lambda: any(moment in line for line in node.children().values()), 180)
+
+        def has_come():
+            if node.process.poll() is not None:
+                pytest.fail(node.log.read_text())
+            return any(moment in line for line in node.children().values())
+
+        eventually(has_come, 180, interval=0.01)
         jvm = [p for p, line in node.children().items() if "deploy.SparkSubmit" in line]
         os.kill(jvm[0], signal.SIGKILL)
         assert node.process.wait(120) == 4
