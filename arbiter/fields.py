@@ -59,12 +59,13 @@ def _parsed(data: bytes) -> dict[str, Any]:
         raise ValueError(f"is not JSON: {str(error)[:200]}") from error
     if not isinstance(value, dict):
         raise ValueError("is not a JSON object")  # noqa: TRY004 - nobody passed it as an argument
+    payload = cast("dict[str, Any]", value)
     # Brackets in texts count too, so this only says where it is worth a look.
-    if data.count(b"[") + data.count(b"{") > _MAX_DEPTH and _depth_of(value) > _MAX_DEPTH:
+    if data.count(b"[") + data.count(b"{") > _MAX_DEPTH and _depth_of(payload) > _MAX_DEPTH:
         raise ValueError(_TOO_DEEP)
     if b"\\u" in data:
         json.dumps(value, ensure_ascii=False).encode()
-    return cast("dict[str, Any]", value)
+    return payload
 
 
 def _no_number(text: str) -> NoReturn:
@@ -192,7 +193,16 @@ def _kind_of(value: object) -> str:
     if isinstance(value, bool):
         return "true or false"
     if isinstance(value, int):
-        return f"a number of {value.bit_length()} bits" if value > MAX_WHOLE else str(value)
-    kinds = {float: "a number with a fraction", str: "text", list: "a list", dict: "an object"}
-    found = kinds.get(type(value), "something else")
-    return f"another {found}" if found == "text" else found
+        return f"a number of {value.bit_length()} bits" if value > MAX_WHOLE else str(value)[:40]
+    for kind, words in _KINDS:
+        if isinstance(value, kind):
+            return words
+    return "something else"
+
+
+_KINDS: tuple[tuple[type, str], ...] = (
+    (float, "such a number"),
+    (str, "such a text"),
+    (list, "a list"),
+    (dict, "an object"),
+)
