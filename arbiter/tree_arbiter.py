@@ -350,6 +350,11 @@ class TreeArbiter:
         except (Exists, Changed, Missing):
             raise Conflict(f"the position of {pipeline} was changed meanwhile") from None
 
+    def replace_position(self, pipeline: PipelineId, value: Mapping[str, Any]) -> None:
+        """See `arbiter.port.Arbiter.replace_position`."""
+        found = self._znodes.read(self._paths.position(pipeline))
+        self.store_position(pipeline, value, found.version if found else None)
+
     # -- signals and history --------------------------------------------------------------
 
     def send_signal(self, pipeline: PipelineId, signal: Signal) -> Signal:
