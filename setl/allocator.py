@@ -3,8 +3,8 @@
 glibc gives each thread that allocates an arena of its own, up to eight for each core, and gives
 little of one back to the system. What a node reads passes through several threads, so each arena
 grows to what its thread held at most: the driver rose by 100 MiB in a quarter of an hour, all of it
-free. With few arenas they share what is free: in a load of 80 seconds the driver rose from 189 MiB to
-272 with 16 arenas, and to 228 with two, after more rows. Other C libraries have no such arenas.
+free. With few arenas they share what is free: in a load of 80 seconds the driver rose from 189 MiB
+to 272 with 16 arenas, and to 228 with two, after more rows. Other C libraries have no such arenas.
 """
 
 from __future__ import annotations
