@@ -257,12 +257,20 @@ def _as_started_leader(view: View, mainstem: Mainstem) -> Decision:
     if view.unable and not view.busy:
         why = f"{me} gives epoch {mainstem.epoch} up: it cannot lead this pipeline: {view.unable}"
         return Decision(Action.RESIGN, why)
-    if mainstem.epoch == view.spent:
-        why = f"a run was cancelled under epoch {mainstem.epoch}"
-        if view.busy:
-            return _stop(view, Action.ABORT, why)
+    why = _why_another_epoch(view, mainstem)
+    if why and view.busy:
+        return _stop(view, Action.ABORT, why)
+    if why:
         return Decision(Action.RESIGN, f"{me} takes a new epoch: {why}")
     return Decision(Action.LEAD, f"no action: {me} leads, epoch {mainstem.epoch}")
+
+
+def _why_another_epoch(view: View, mainstem: Mainstem) -> str:
+    """Why a leader must not go on under the epoch it has; "" if it may."""
+    if mainstem.epoch == view.spent:
+        return f"a run was cancelled under epoch {mainstem.epoch}"
+    # The epoch may have been higher than it seems now; the target's fence knows which.
+    return "" if mainstem.sound else "somebody has written over its mainstem"
 
 
 def _about_vacancy(view: View, settings: ElectionSettings) -> Decision:

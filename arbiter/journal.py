@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -11,6 +12,8 @@ from arbiter.port import Conflict, NotFound
 from arbiter.tree import Tree
 from arbiter.values import HistoryItem, PipelineId, Signal, SignalState
 from arbiter.znodes import Changed, Missing, Znode
+
+_log = logging.getLogger(__name__)
 
 SIGNALS_KEPT = 20
 """Answered requests of a pipeline that are kept for people to look at."""
@@ -42,9 +45,16 @@ class Journal:
 
     def history(self, pipeline: PipelineId) -> Sequence[HistoryItem]:
         """See `arbiter.port.Arbiter.history`."""
-        found = self._tree.read_folder(self._paths.history(pipeline))
-        items = [read_history(znode.data) for _, znode in found]
-        return [item for item in items if item is not None]
+        folder = self._paths.history(pipeline)
+        items: list[HistoryItem] = []
+        for name, znode in self._tree.read_folder(folder):
+            wrong: list[str] = []
+            item = read_history(znode.data, wrong)
+            if item is None or wrong:
+                extra = {"setl": {"znode": f"{folder}/{name}", "error": "; ".join(wrong)}}
+                _log.warning("history item cannot be read", extra=extra)
+            items += [] if item is None else [item]
+        return items
 
     def send_signal(self, pipeline: PipelineId, signal: Signal) -> Signal:
         """See `arbiter.port.Arbiter.send_signal`."""

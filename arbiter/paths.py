@@ -23,6 +23,12 @@ from arbiter.values import PipelineId
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 
 
+def is_name(name: str) -> bool:
+    """Whether a node, a channel or a pipeline can have this name."""
+    # ZooKeeper itself refuses the components "." and "..".
+    return bool(_NAME.fullmatch(name)) and name not in (".", "..")
+
+
 def checked_name(name: str, what: str) -> str:
     """`name` itself, if it can be one component of a path.
 
@@ -32,8 +38,7 @@ def checked_name(name: str, what: str) -> str:
     Raises:
         Invalid: it holds other characters than letters, digits and ``_.-``, or is too long.
     """
-    # ZooKeeper itself refuses the components "." and "..".
-    if not _NAME.fullmatch(name) or name in (".", ".."):
+    if not is_name(name):
         raise Invalid(
             f"not a {what} name: {name!r}; letters, digits and the characters _ . - are allowed,"
             " 128 of them at most"

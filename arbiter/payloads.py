@@ -8,12 +8,11 @@ to what is at stake, as each reader says.
 from __future__ import annotations
 
 import json
-import logging
-import math
 from collections.abc import Mapping
-from enum import Enum
-from typing import Any, TypeVar, cast
+from typing import Any
 
+from arbiter.fields import Fields
+from arbiter.paths import is_name
 from arbiter.port import Invalid
 from arbiter.values import (
     EVERYTHING,
@@ -29,14 +28,13 @@ from arbiter.values import (
     SignalState,
 )
 
-_log = logging.getLogger(__name__)
-
-_E = TypeVar("_E", bound=Enum)
-
 VERSION = 1
 
 _REASON = 300  # characters of why a node cannot lead a pipeline
 _REASONS = 500  # pipelines of which it is said
+
+MAX_BASE = 1 << 62
+"""Highest base of epochs: a target keeps an epoch in 64 bits, and zxids want room above it."""
 
 MAX_BYTES = 1_000_000
 """Largest payload. ZooKeeper's own limit (``jute.maxbuffer``, 1,048,575 bytes a request) does not
@@ -67,15 +65,6 @@ def encode(what: str, payload: Mapping[str, Any]) -> bytes:
     return data
 
 
-def decode(data: bytes) -> dict[str, Any] | None:
-    """Inverse of `encode`; None if the bytes are no JSON object."""
-    try:
-        value = json.loads(data)
-    except (ValueError, RecursionError):
-        return None
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else None
-
-
 def node_payload(node: NodeInfo) -> bytes:
     """A live node."""
     return encode(
@@ -92,22 +81,29 @@ def node_payload(node: NodeInfo) -> bytes:
     )
 
 
-def read_node(nid: str, data: bytes) -> NodeInfo:
+def read_node(nid: str, data: bytes, wrong: list[str] | None = None) -> NodeInfo:
     """Inverse of `node_payload`. An unreadable node is alive all the same: its nid is kept.
 
     One that does not say what it serves is of a release whose nodes were all alike.
+
+    Args:
+        nid: its id.
+        data: the payload.
+        wrong: gets what is wrong with the payload; so with the other readers.
     """
-    payload = decode(data) or {}
-    return NodeInfo(
+    read = Fields(data)
+    node = NodeInfo(
         nid=nid,
-        host=_text(payload, "host"),
-        pid=int(_number(payload, "pid") or 0),
-        http=_text(payload, "http"),
-        started=_number(payload, "started") or 0.0,
-        ready=payload.get("ready") is True,
-        serves=_names(payload, "serves", EVERYTHING),
-        unable=_read_unable(payload),
+        host=read.text("host"),
+        pid=read.whole("pid") or 0,
+        http=read.text("http"),
+        started=read.seconds("started") or 0.0,
+        ready=read.flag("ready"),
+        serves=read.names("serves", EVERYTHING),
+        unable=_read_unable(read.texts("unable")),
     )
+    _note(read, wrong)
+    return node
 
 
 def _unable_payload(unable: Mapping[PipelineId, str]) -> dict[str, str]:
@@ -115,14 +111,11 @@ def _unable_payload(unable: Mapping[PipelineId, str]) -> dict[str, str]:
     return {str(ident): why[:_REASON] for ident, why in sorted(unable.items(), key=str)[:_REASONS]}
 
 
-def _read_unable(payload: Mapping[str, Any]) -> dict[PipelineId, str]:
-    value = payload.get("unable")
-    if not isinstance(value, dict):
-        return {}
+def _read_unable(reasons: Mapping[str, str]) -> dict[PipelineId, str]:
     found: dict[PipelineId, str] = {}
-    for name, why in cast("dict[str, Any]", value).items():
-        channel, slash, pipeline = name.partition("/")
-        if slash and isinstance(why, str):
+    for name, why in reasons.items():
+        channel, _, pipeline = name.partition("/")
+        if is_name(channel) and is_name(pipeline):
             found[PipelineId(channel, pipeline)] = why
     return found
 
@@ -138,15 +131,11 @@ def read_channel(name: str, data: bytes, revision: int) -> Channel:
     One unreadable channel must not hide the others, and nobody can say what was wanted of it:
     it counts as stopped and empty until somebody stores it again.
     """
-    payload = decode(data)
-    state = _member(ChannelState, (payload or {}).get("state"))
-    definition = (payload or {}).get("definition")
-    if state is None or not isinstance(definition, dict):
-        _log.warning(
-            "channel cannot be read and counts as stopped", extra={"setl": {"channel": name}}
-        )
-        return Channel(name=name, state=ChannelState.STOP, revision=revision)
-    return Channel(name, state, cast("dict[str, Any]", definition), revision)
+    read = Fields(data)
+    state, definition = read.member("state", ChannelState), read.mapping("definition")
+    if state is None or definition is None:
+        return Channel(name, ChannelState.STOP, revision=revision, damage="; ".join(read.wrong))
+    return Channel(name, state, definition, revision)
 
 
 def mainstem_payload(nid: str, status: MainstemStatus, session: int, base: int) -> bytes:
@@ -161,15 +150,20 @@ def mainstem_payload(nid: str, status: MainstemStatus, session: int, base: int) 
     )
 
 
-def read_mainstem(data: bytes, *, created: int, owner: int) -> Mainstem:
+def read_mainstem(
+    data: bytes, *, created: int, owner: int, wrong: list[str] | None = None
+) -> Mainstem:
     """Inverse of `mainstem_payload`, with what the znode's stat says of creation and owner.
 
-    An unreadable mainstem is held by its owner like any other; only the name is unknown.
+    An unreadable mainstem is held by its owner like any other; only the name is unknown, and
+    the epoch, which may have been another: it is not `Mainstem.sound`.
     """
-    payload = decode(data) or {}
-    status = _member(MainstemStatus, payload.get("status")) or MainstemStatus.TAKING
-    base = int(_number(payload, "base") or 0)
-    return Mainstem(_text(payload, "nid") or "?", status, created + base, owner)
+    read = Fields(data)
+    nid, base = read.name("nid"), read.whole("base", MAX_BASE)
+    sound = not read.wrong and bool(nid)
+    status = read.member("status", MainstemStatus) or MainstemStatus.TAKING
+    _note(read, wrong)
+    return Mainstem(nid or "?", status, created + (base or 0), owner, sound=sound)
 
 
 def epoch_payload(base: int) -> bytes:
@@ -184,9 +178,11 @@ def read_epoch(data: bytes) -> int:
         Invalid: it cannot be read. Taking it for 0 would give leaders epochs that their targets
             know as past ones.
     """
-    base = (decode(data) or {}).get("base")
-    if not isinstance(base, int) or isinstance(base, bool) or base < 0:
-        raise Invalid("the epoch's base cannot be read; `setl epoch raise` writes it anew")
+    read = Fields(data)
+    base = read.whole("base", MAX_BASE)
+    if base is None:
+        what = "".join(f": it {wrong}" for wrong in read.wrong)
+        raise Invalid(f"the epoch's base cannot be read{what}; `setl epoch raise` writes it anew")
     return base
 
 
@@ -208,24 +204,33 @@ def signal_payload(signal: Signal) -> bytes:
     )
 
 
-def read_signal(ident: str, data: bytes, revision: int) -> Signal | None:
-    """Inverse of `signal_payload`; None for what cannot be read, which nobody can carry out."""
-    payload = decode(data) or {}
-    kind = _member(SignalKind, payload.get("kind"))
-    state = _member(SignalState, payload.get("state"))
-    if kind is None or state is None:
+def read_signal(
+    ident: str, data: bytes, revision: int, wrong: list[str] | None = None
+) -> Signal | None:
+    """Inverse of `signal_payload`; None for what cannot be read, which nobody can carry out.
+
+    So it is if one field cannot be read: a time that is rubbish would be due at once.
+    """
+    read = Fields(data)
+    kind, state = read.member("kind", SignalKind), read.member("state", SignalState)
+    to, leader = read.name("to"), read.name("leader")
+    at, sent = read.seconds("at"), read.seconds("sent")
+    epoch = read.whole("epoch")
+    by, answer = read.text("by"), read.text("answer")
+    _note(read, wrong)
+    if kind is None or state is None or read.wrong:
         return None
     return Signal(
         kind=kind,
         id=ident,
-        to=_text(payload, "to"),
-        at=_number(payload, "at") or 0.0,
-        leader=_text(payload, "leader"),
-        epoch=int(_number(payload, "epoch") or 0),
-        by=_text(payload, "by"),
-        sent=_number(payload, "sent") or 0.0,
+        to=to,
+        at=at or 0.0,
+        leader=leader,
+        epoch=epoch or 0,
+        by=by,
+        sent=sent or 0.0,
         state=state,
-        answer=_text(payload, "answer"),
+        answer=answer,
         revision=revision,
     )
 
@@ -241,10 +246,12 @@ def read_position(what: str, data: bytes) -> dict[str, Any]:
     Raises:
         Invalid: it cannot be read. Taking it for "none yet" would start the stream anew.
     """
-    position = (decode(data) or {}).get("position")
-    if not isinstance(position, dict):
-        raise Invalid(f"the stored position of {what} cannot be read; reset it")
-    return cast("dict[str, Any]", position)
+    read = Fields(data)
+    position = read.mapping("position")
+    if position is None:
+        found = "; ".join(read.wrong)
+        raise Invalid(f"the stored position of {what} cannot be read, it {found}; reset it")
+    return position
 
 
 def history_payload(item: HistoryItem) -> bytes:
@@ -262,46 +269,26 @@ def history_payload(item: HistoryItem) -> bytes:
     )
 
 
-def read_history(data: bytes) -> HistoryItem | None:
+def read_history(data: bytes, wrong: list[str] | None = None) -> HistoryItem | None:
     """Inverse of `history_payload`; None for what cannot be read, which people can do without."""
-    payload = decode(data)
-    if payload is None:
-        return None
-    epoch, at = _number(payload, "epoch"), _number(payload, "at")
-    if epoch is None or at is None:
-        return None
-    redelivered = _number(payload, "redelivered")
-    return HistoryItem(
-        epoch=int(epoch),
-        nid=_text(payload, "nid"),
-        reason=_text(payload, "reason"),
-        at=at,
-        outage=_number(payload, "outage"),
-        redelivered=None if redelivered is None else int(redelivered),
-    )
+    read = Fields(data)
+    epoch, at = read.whole("epoch"), read.seconds("at")
+    item = None
+    if epoch is not None and at is not None:
+        item = HistoryItem(
+            epoch=epoch,
+            nid=read.name("nid"),
+            reason=read.text("reason"),
+            at=at,
+            outage=read.seconds("outage"),
+            redelivered=read.whole("redelivered"),
+        )
+    elif not read.wrong:
+        read.wrong.append("has no epoch or no time")
+    _note(read, wrong)
+    return item
 
 
-def _text(payload: Mapping[str, Any], name: str) -> str:
-    value = payload.get(name)
-    return value if isinstance(value, str) else ""
-
-
-def _names(payload: Mapping[str, Any], name: str, otherwise: tuple[str, ...]) -> tuple[str, ...]:
-    value = payload.get(name)
-    if not isinstance(value, list):
-        return otherwise
-    return tuple(item for item in cast("list[Any]", value) if isinstance(item, str))
-
-
-def _number(payload: Mapping[str, Any], name: str) -> float | None:
-    value = payload.get(name)
-    if not isinstance(value, int | float) or isinstance(value, bool) or not math.isfinite(value):
-        return None
-    return value
-
-
-def _member(kind: type[_E], value: object) -> _E | None:
-    try:
-        return kind(value)
-    except ValueError:
-        return None
+def _note(read: Fields, wrong: list[str] | None) -> None:
+    if wrong is not None:
+        wrong += read.wrong

@@ -222,6 +222,10 @@ class Arbiter(Protocol):
         """
         ...
 
+    def replace_position(self, pipeline: PipelineId, value: Mapping[str, Any]) -> None:
+        """Keep a position over whatever is kept there, also what cannot be read; may conflict."""
+        ...
+
     def add_history(self, pipeline: PipelineId, item: HistoryItem) -> None:
         """Append, or replace the item of the same epoch if that is the newest.
 

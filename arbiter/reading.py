@@ -2,51 +2,107 @@
 
 from __future__ import annotations
 
-from arbiter.journal import signals_of
-from arbiter.paths import Paths
-from arbiter.payloads import read_channel, read_mainstem, read_node
+from collections.abc import Iterable
+
+from arbiter.paths import Paths, is_name
+from arbiter.payloads import read_channel, read_epoch, read_mainstem, read_node, read_signal
+from arbiter.port import Invalid
 from arbiter.values import Channel, Facts, Mainstem, NodeInfo, PipelineId, Signal
 from arbiter.znodes import Znodes
 
 
 def read_facts(znodes: Znodes, paths: Paths) -> Facts:
     """See `arbiter.port.Arbiter.facts`."""
-    nids, names = znodes.children_all((paths.nodes, paths.channels))
-    found = znodes.read_all(
-        [f"{paths.nodes}/{nid}" for nid in nids] + [f"{paths.channels}/{name}" for name in names]
+    damaged: dict[str, str] = {}
+    nids, names = (
+        _names(folder, found, damaged)
+        for folder, found in zip(
+            (paths.nodes, paths.channels),
+            znodes.children_all((paths.nodes, paths.channels)),
+            strict=True,
+        )
     )
+    epoch, *found = znodes.read_all(
+        [
+            paths.epoch,
+            *(f"{paths.nodes}/{nid}" for nid in nids),
+            *(f"{paths.channels}/{name}" for name in names),
+        ]
+    )
+    if epoch is not None:
+        try:
+            read_epoch(epoch.data)
+        except Invalid as error:
+            damaged[paths.epoch] = f"is no base for epochs, so that nobody can take over: {error}"
     nodes: dict[str, NodeInfo] = {}
     for nid, znode in zip(nids, found[: len(nids)], strict=True):
         if znode is not None:
-            nodes[nid] = read_node(nid, znode.data)
+            wrong: list[str] = []
+            nodes[nid] = read_node(nid, znode.data, wrong)
+            _note(damaged, f"{paths.nodes}/{nid}", wrong)
     channels: dict[str, Channel] = {}
     for name, znode in zip(names, found[len(nids) :], strict=True):
         if znode is not None:
-            channels[name] = read_channel(name, znode.data, znode.version)
+            channel = channels[name] = read_channel(name, znode.data, znode.version)
+            if channel.damage:
+                damaged[f"{paths.channels}/{name}"] = (
+                    f"{channel.damage}; the channel counts as stopped, and `setl apply` stores"
+                    " it anew"
+                )
     folders = znodes.children_all([f"{paths.channels}/{name}" for name in names])
     pipelines = [
         PipelineId(name, pipeline)
         for name, below in zip(names, folders, strict=True)
-        for pipeline in below
+        for pipeline in _names(f"{paths.channels}/{name}", below, damaged)
     ]
-    mainstems, signals = _read_pipelines(znodes, paths, pipelines)
-    return Facts(nodes, channels, mainstems, signals)
+    mainstems = _read_mainstems(znodes, paths, pipelines, damaged)
+    signals = _read_signals(znodes, paths, pipelines, damaged)
+    return Facts(nodes, channels, mainstems, signals, damaged)
 
 
-def _read_pipelines(
-    znodes: Znodes, paths: Paths, pipelines: list[PipelineId]
-) -> tuple[dict[PipelineId, Mainstem], dict[PipelineId, tuple[Signal, ...]]]:
+def _read_mainstems(
+    znodes: Znodes, paths: Paths, pipelines: list[PipelineId], damaged: dict[str, str]
+) -> dict[PipelineId, Mainstem]:
     mainstems: dict[PipelineId, Mainstem] = {}
-    for ident, znode in zip(
-        pipelines, znodes.read_all([paths.mainstem(p) for p in pipelines]), strict=True
-    ):
+    places = [paths.mainstem(p) for p in pipelines]
+    for ident, path, znode in zip(pipelines, places, znodes.read_all(places), strict=True):
         if znode is not None:
-            mainstems[ident] = read_mainstem(znode.data, created=znode.created, owner=znode.owner)
+            wrong: list[str] = []
+            mainstems[ident] = read_mainstem(
+                znode.data, created=znode.created, owner=znode.owner, wrong=wrong
+            )
+            _note(damaged, path, wrong)
+    return mainstems
+
+
+def _read_signals(
+    znodes: Znodes, paths: Paths, pipelines: list[PipelineId], damaged: dict[str, str]
+) -> dict[PipelineId, tuple[Signal, ...]]:
     signals: dict[PipelineId, tuple[Signal, ...]] = {}
     folders = znodes.children_all([paths.signals(p) for p in pipelines])
     named = [(p, name) for p, below in zip(pipelines, folders, strict=True) for name in below]
-    found = znodes.read_all([f"{paths.signals(p)}/{name}" for p, name in named])
-    for (ident, name), znode in zip(named, found, strict=True):
+    places = [f"{paths.signals(p)}/{name}" for p, name in named]
+    for (ident, name), path, znode in zip(named, places, znodes.read_all(places), strict=True):
         if znode is not None:
-            signals[ident] = signals.get(ident, ()) + signals_of([(name, znode)])
-    return mainstems, signals
+            wrong: list[str] = []
+            signal = read_signal(name, znode.data, znode.version, wrong)
+            _note(damaged, path, wrong)
+            if signal is not None:
+                signals[ident] = (*signals.get(ident, ()), signal)
+    return signals
+
+
+def _names(folder: str, found: Iterable[str], damaged: dict[str, str]) -> list[str]:
+    """The names that nodes, channels and pipelines can have."""
+    names: list[str] = []
+    for name in found:
+        if is_name(name):
+            names.append(name)
+        else:
+            damaged[f"{folder}/{name}"] = "has a name that setl gives to nothing"
+    return names
+
+
+def _note(damaged: dict[str, str], path: str, wrong: list[str]) -> None:
+    if wrong:
+        damaged[path] = "; ".join(wrong)

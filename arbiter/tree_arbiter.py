@@ -9,6 +9,7 @@ from typing import Any
 from arbiter.journal import Journal
 from arbiter.paths import Paths
 from arbiter.payloads import (
+    MAX_BASE,
     channel_payload,
     epoch_payload,
     mainstem_payload,
@@ -36,9 +37,6 @@ from arbiter.values import (
     SignalState,
 )
 from arbiter.znodes import Changed, Exists, Missing, SessionOver, Znode, Znodes
-
-MAX_BASE = 1 << 62
-"""Highest base of epochs: a target keeps an epoch in 64 bits, and zxids want room above it."""
 
 
 class TreeArbiter:
@@ -165,6 +163,11 @@ class TreeArbiter:
         Writes even if the state is the same: a new revision tells nodes that a pipeline which
         failed for good is to be tried again.
         """
+        if channel.damage:
+            # It would be written over with an empty one.
+            raise Invalid(
+                f"the channel {channel.name!r} {channel.damage}; `setl apply` stores it anew"
+            )
         data = channel_payload(channel.name, state, channel.definition)
         try:
             path = self._paths.channel(channel.name)
@@ -346,6 +349,11 @@ class TreeArbiter:
             return self._znodes.write(path, data, revision)
         except (Exists, Changed, Missing):
             raise Conflict(f"the position of {pipeline} was changed meanwhile") from None
+
+    def replace_position(self, pipeline: PipelineId, value: Mapping[str, Any]) -> None:
+        """See `arbiter.port.Arbiter.replace_position`."""
+        found = self._znodes.read(self._paths.position(pipeline))
+        self.store_position(pipeline, value, found.version if found else None)
 
     # -- signals and history --------------------------------------------------------------
 

@@ -74,12 +74,15 @@ class Channel:
         state: what the operator wants.
         definition: the channel file's content; secrets in it are references, never values.
         revision: ZooKeeper's version of the znode, for compare-and-set.
+        damage: what is wrong with it if it cannot be read, as the end of a sentence, "" for
+            nothing. It counts as stopped and empty then.
     """
 
     name: str
     state: ChannelState
     definition: dict[str, Any] = field(default_factory=dict[str, Any])
     revision: int = 0
+    damage: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,12 +95,14 @@ class Mainstem:
         epoch: creation zxid of the znode, plus the base that an operator has set after ZooKeeper
             was built anew (0 else); grows with every leadership, for ever.
         session: id of the ZooKeeper session that owns the znode. Leadership is this, not nid.
+        sound: whether it can be read; else its epoch may be a higher one than it seems.
     """
 
     nid: str
     status: MainstemStatus
     epoch: int
     session: int
+    sound: bool = field(default=True, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +187,8 @@ class Facts:
         channels: the channels by name.
         mainstems: who leads, where somebody does.
         signals: requests by pipeline, oldest first, answered ones included.
+        damaged: what cannot be read, and is treated as if it were not there: paths of znodes,
+            and what is wrong with each, as the end of a sentence.
     """
 
     nodes: Mapping[str, NodeInfo] = field(default_factory=dict[str, NodeInfo])
@@ -190,3 +197,4 @@ class Facts:
     signals: Mapping[PipelineId, tuple[Signal, ...]] = field(
         default_factory=dict[PipelineId, tuple[Signal, ...]]
     )
+    damaged: Mapping[str, str] = field(default_factory=dict[str, str])

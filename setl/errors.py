@@ -69,6 +69,14 @@ class FencedError(SetlError):
     """Another node holds a higher epoch: stop writing at once, never retry."""
 
 
+class TargetWentBackError(TransientError):
+    """The target has forgotten what this leadership left in it: another one has to take over.
+
+    It is a restored backup, or a replica that had not received everything. No newer leader wrote
+    there, since it would have left a higher epoch.
+    """
+
+
 class ConfigurationError(SetlError):
     """A file, an option or a server's settings are wrong; nothing was started."""
 

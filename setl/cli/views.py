@@ -29,7 +29,7 @@ from setl.cli.cluster_view import (
 )
 from setl.cli.ends import ends_of
 from setl.cli.output import console, print_rows, print_value
-from setl.node.stored import pipelines_of
+from setl.node.stored import nameless, pipelines_of
 
 _PIPELINE_COLUMNS = (
     "pipeline", "channel_state", "leader", "epoch", "state", "position", "lag", "behind",
@@ -71,11 +71,12 @@ def _show_list(view: ClusterView, output: str) -> None:
     nodes = [_node_row(view, nid) for nid in sorted(view.facts.nodes)]
     rows = [pipeline_row(pipeline) for pipeline in view.pipelines]
     if output != "table":
-        print_rows([{"nodes": nodes, "pipelines": rows}], (), output)
+        damaged = dict(view.facts.damaged)
+        print_rows([{"nodes": nodes, "pipelines": rows, "damaged": damaged}], (), output)
         return
     print_rows(nodes, _NODE_COLUMNS, output, title="nodes")
     print_rows(rows, _PIPELINE_COLUMNS, output, title="pipelines")
-    for line in _footers(view):
+    for line in (*_footers(view), *damaged_lines(view)):
         console().print(line, markup=False)
 
 
@@ -120,6 +121,23 @@ def pipeline_row(view: PipelineView) -> dict[str, Any]:
             for signal in view.handovers
         ],
     }
+
+
+def damaged_lines(view: ClusterView) -> list[str]:
+    """What cannot be read in ZooKeeper, and nodes that fail over it, a line each."""
+    troubles = [
+        f"node {nid} cannot look at the cluster: {answer['trouble']}"
+        for nid, answer in sorted(view.answers.items())
+        if answer and answer.get("trouble")
+    ]
+    troubles += [
+        f"channel {name}: {number} of its pipelines have no name that can be used, and nobody"
+        " leads them; `setl apply` stores it anew"
+        for name, channel in sorted(view.facts.channels.items())
+        if (number := nameless(channel))
+    ]
+    damaged = sorted(view.facts.damaged.items())
+    return [*troubles, *(f"{path} {wrong}" for path, wrong in damaged)]
 
 
 def _footers(view: ClusterView) -> list[str]:
@@ -260,7 +278,12 @@ def status(channel: str, zookeeper: str, root: str, output: str) -> None:
         channel_named(arbiter, channel)
         view = look_at(arbiter, channel)
     rows = [
-        {**pipeline_row(p), "memory": dict(p.memory), "decisions": dict(p.decisions)}
+        {
+            **pipeline_row(p),
+            "memory": dict(p.memory),
+            "decisions": dict(p.decisions),
+            "damaged": dict(view.facts.damaged),
+        }
         for p in view.pipelines
     ]
     if output != "table":
@@ -278,6 +301,8 @@ def status(channel: str, zookeeper: str, root: str, output: str) -> None:
         ]
         lines += [{"figure": f"{n} decided", "value": s} for n, s in row["decisions"].items()]
         print_rows(lines, ("figure", "value"), output, title=str(row["pipeline"]))
+    for line in damaged_lines(view):
+        console().print(line, markup=False)
 
 
 @click.command()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import attrgetter
@@ -9,7 +10,13 @@ from typing import Any
 
 from setl.errors import FatalError
 from setl.model.entry import Entry, EntryKind
-from setl.model.position import KafkaPosition, Position, position_from_json, position_to_json
+from setl.model.position import (
+    KafkaPosition,
+    Position,
+    position_from_json,
+    position_to_json,
+    stored_number,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,20 +99,33 @@ class Checkpoint:
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> Checkpoint:
         """Inverse of `to_json`; raises FatalError for what it did not write."""
-        applied = value.get("applied")
-        return cls(
-            resume=position_from_json(value.get("resume", {})),
-            applied=None if applied is None else position_from_json(applied),
-            timestamp=float(value.get("timestamp", 0)),
-            generation=int(value.get("generation", 1)),
-            rows=int(value.get("rows", 0)),
-            requested=int(value.get("requested", 0)),
-            repeats=bool(value.get("repeats", False)),
-        )
+        try:
+            applied = value.get("applied")
+            return cls(
+                resume=position_from_json(value.get("resume", {})),
+                applied=None if applied is None else position_from_json(applied),
+                timestamp=_seconds(value.get("timestamp", 0)),
+                generation=stored_number(value.get("generation", 1)),
+                rows=stored_number(value.get("rows", 0)),
+                requested=stored_number(value.get("requested", 0)),
+                repeats=bool(value.get("repeats", False)),
+            )
+        except (AttributeError, TypeError, ValueError, OverflowError) as error:
+            raise FatalError(
+                f"not a stored checkpoint: {str(value)[:200]}",
+                hint="Reset the position; it was not written by this version of setl",
+            ) from error
 
     def __str__(self) -> str:
         inside = f" (inside a transaction, applied to {self.applied})" if self.applied else ""
         return f"{self.resume}{inside}"
+
+
+def _seconds(value: Any) -> float:
+    seconds = float(value)
+    if not math.isfinite(seconds):
+        raise ValueError(f"not a time: {seconds}")
+    return seconds
 
 
 def check_progress(stored: Checkpoint, new: Checkpoint) -> None:

@@ -134,6 +134,14 @@ def position_to_json(position: Position) -> dict[str, Any]:
     return value
 
 
+def stored_number(value: Any) -> int:
+    """A whole number as it was stored; raises ValueError for one that no counter here reaches."""
+    number = int(value)
+    if not -(1 << 63) <= number < 1 << 63:
+        raise ValueError("a number that does not fit into 64 bits")
+    return number
+
+
 def position_from_json(value: dict[str, Any]) -> Position:
     """Inverse of `position_to_json`; raises FatalError for anything else."""
     try:
@@ -141,24 +149,26 @@ def position_from_json(value: dict[str, Any]) -> Position:
         if "file" in value:
             return BinlogPosition(
                 str(value["file"]),
-                int(value["offset"]),
+                stored_number(value["offset"]),
                 str(value.get("gtid", "")),
                 origin
                 and BinlogOrigin(
-                    str(origin["server"]), int(origin["writer"]), int(origin["created"])
+                    str(origin["server"]),
+                    stored_number(origin["writer"]),
+                    stored_number(origin["created"]),
                 ),
             )
         return KafkaPosition(
             str(value["topic"]),
-            int(value["partition"]),
-            int(value["offset"]),
-            int(value.get("timestamp", 0)),
-            int(value.get("record", 0)),
+            stored_number(value["partition"]),
+            stored_number(value["offset"]),
+            stored_number(value.get("timestamp", 0)),
+            stored_number(value.get("record", 0)),
             origin and KafkaOrigin(str(origin["cluster"]), str(origin["topic"])),
         )
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
         raise FatalError(
-            f"not a stored position: {value!r}",
+            f"not a stored position: {str(value)[:200]}",
             hint="It was not written by this version of setl; reset the position",
         ) from error
 

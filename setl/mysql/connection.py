@@ -213,6 +213,31 @@ def _may_pass(number: int, text: str) -> bool:
     return full or number in _TRANSIENT or number in _OF_A_PROXY
 
 
+_CUT_OFF = {
+    1053,  # the server is shutting down
+    1927,  # MariaDB: the connection was killed
+    2006,  # the server has gone away
+    2013,  # the connection was lost during a query
+    2055,  # the same, with the error of the system
+    3169,  # the connection was killed
+    4031,  # it was idle for too long
+}
+
+
+def was_cut_off(error: BaseException | None) -> bool:
+    """Whether an error of pymysql or of a socket says that the connection has ended.
+
+    Not if the server did not answer in time: another connection would wait as long.
+    """
+    if error is None or isinstance(error, TimeoutError):
+        return False
+    if isinstance(error.__context__, TimeoutError):
+        return False
+    if isinstance(error, (OSError, pymysql.err.InterfaceError)):
+        return True
+    return error_number(error) in _CUT_OFF
+
+
 def translate(error: BaseException) -> SetlError:
     """The kind of setl error that a pymysql or socket error is."""
     number = error.args[0] if error.args and isinstance(error.args[0], int) else 0

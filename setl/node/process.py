@@ -11,7 +11,7 @@ from typing import Protocol
 
 from prometheus_client import CollectorRegistry
 
-from arbiter.port import Arbiter, Conflict, Contact, Unreachable
+from arbiter.port import Arbiter, ArbiterError, Conflict, Contact, Unreachable
 from arbiter.snapshot import Snapshot, look
 from arbiter.values import Channel, NodeInfo
 from arbiter.zookeeper import ZooKeeperArbiter
@@ -25,6 +25,7 @@ from setl.node.fitness import Fitness
 from setl.node.http.server import Inside, NodeHttp
 from setl.node.memory import MemoryLook
 from setl.node.metrics import NodeCollector
+from setl.node.misfortune import Damage, Misfortune
 from setl.node.seats import Seats
 from setl.node.settings import NodeSettings
 from setl.node.stall_watch import StallWatch
@@ -108,6 +109,8 @@ class NodeProcess:
         )
         self._watchdog = Watchdog(self._arbiter, self._seats.current, self._clock)
         self._stall_watch = StallWatch(self._clock)
+        self._damage = Damage(settings.nid)
+        self._misfortune = Misfortune(self._clock, settings.nid)
         self._lost: SetlError | None = None
 
     def stop(self) -> None:
@@ -120,13 +123,29 @@ class NodeProcess:
 
         Raises:
             Unreachable: ZooKeeper cannot be reached at the start.
-            SetlError: what the pipelines run on has ended, such as Spark's JVM; all leaderships
-                are given up.
+            SetlError: what the pipelines run on cannot be started, or has ended, such as Spark's
+                JVM; all leaderships are given up.
         """
         place = fields(nid=self._settings.nid)
         failpoints.declare_node()
         self._http.start()
         self._arbiter.start()
+        try:
+            self._join()
+            while not self._stopping.is_set():
+                self._last_cycle = self._clock.monotonic()
+                pause = self._survive_tick()
+                self._last_cycle = self._clock.monotonic()
+                self._wake.wait(pause)
+                self._wake.clear()
+        finally:
+            self._leave()
+            _log.info("node left", extra=place)
+        if self._lost is not None:
+            raise self._lost
+
+    def _join(self) -> None:
+        place = fields(nid=self._settings.nid)
         self._arbiter.watch(self._wake.set)
         self._announce()
         _log.info("node joins", extra=fields(nid=self._settings.nid, http=self._http.address))
@@ -136,18 +155,6 @@ class NodeProcess:
         _log.info("node is warm", extra=place)
         self._watchdog.start()
         self._stall_watch.start()
-        try:
-            while not self._stopping.is_set():
-                self._last_cycle = self._clock.monotonic()
-                pause = self._tick()
-                self._last_cycle = self._clock.monotonic()
-                self._wake.wait(pause)
-                self._wake.clear()
-        finally:
-            self._leave()
-            _log.info("node left", extra=place)
-        if self._lost is not None:
-            raise self._lost
 
     def status(self) -> NodeStatus:
         """What this node knows and does."""
@@ -160,6 +167,7 @@ class NodeProcess:
             serves=self._engine.serves,
             pipelines=tuple(seat.status() for seat in self._seats.current()),
             memory=self._memory.seen(),
+            trouble=self._misfortune.sentence,
         )
 
     def _silent_seconds(self) -> float:
@@ -214,6 +222,28 @@ class NodeProcess:
                 self._announced = info
                 return
 
+    def _survive_tick(self) -> float:
+        """As `_tick`, whatever goes wrong in it.
+
+        A node that ends on what it cannot understand would be followed by all others. One that
+        cannot look for as long as a session lasts follows no operator any more, and gives its
+        leaderships up; it goes on looking.
+        """
+        try:
+            pause = self._tick()
+        except ArbiterError as error:
+            if self._snapshot is None:
+                raise  # its access rights, or its own name: nothing has ever worked here
+            self._misfortune.befell(error)
+        except Exception as error:  # noqa: BLE001 - a defect; shown in status, and tried again
+            self._misfortune.befell(error)
+        else:
+            self._misfortune.passed()
+            return pause
+        if self._misfortune.lasts >= self._settings.session_timeout:
+            self._seats.give_up()
+        return self._settings.cycle
+
     def _tick(self) -> float:
         """Look, decide and act once; returns seconds after which to look again."""
         cycle = self._settings.cycle
@@ -223,6 +253,8 @@ class NodeProcess:
             _log.debug("arbiter does not answer", extra=fields(error=str(error)))
             return cycle  # the watchdog suspends and aborts without any answer
         snapshot = self._snapshot = look(self._arbiter, self._clock, self._snapshot)
+        if self._damage.seen(snapshot.facts.damaged, f"/nodes/{self._settings.nid}"):
+            self._announced = None  # somebody has written over this node's own znode
         due = self._seats.tick(snapshot, warm=self._warm)
         told = self._announced is None or self._announced.unable == self._seats.unable()
         if not told and snapshot.contact is Contact.CONNECTED:

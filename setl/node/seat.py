@@ -81,6 +81,7 @@ class Seat:
         self._failed_at: int | None = None  # channel revision under which the run failed
         self._fenced: tuple[int, int] | None = None  # epoch, revision; another epoch may do
         self._standing: Standing | None = None
+        self.trouble = ""  # why the last tick failed, for people
         self._spent = 0  # last epoch under which a run left tasks behind
         self._random = random.Random()  # noqa: S311 - jitter is no secret
         self._not_before = 0.0  # monotonic time of the next attempt
@@ -205,6 +206,18 @@ class Seat:
     def drain(self) -> None:
         """Let the run finish what is loading, then end; returns at once."""
         self._tell(_stop)
+
+    def give_up(self) -> None:
+        """Drain, and give the leadership up once nothing runs; returns at once, so call it again.
+
+        For a leader that cannot look after its leadership. Nothing happens without one.
+
+        Raises:
+            ArbiterError: whether it was given up is not known.
+        """
+        self.drain()
+        if not self.busy:
+            self._campaign.resign()
 
     def _tell(self, what: Callable[[Running], None]) -> None:
         """Tell the run something: at once, or before it begins if it is still being built."""
@@ -369,13 +382,14 @@ class Seat:
         """The seat as others see it."""
         standing = self._standing
         mainstem = standing.mainstem if standing else None
+        decision = standing.decision.sentence if standing else "not decided yet"
         return PipelineStatus(
             channel=self.pipeline.channel,
             pipeline=self.pipeline.pipeline,
             leader=mainstem.nid if mainstem else "",
             epoch=mainstem.epoch if mainstem else 0,
             mine=bool(standing and standing.mine),
-            decision=standing.decision.sentence if standing else "not decided yet",
+            decision=self.trouble or decision,
             figures=self._progress.figures(),
             unable=self._unable,
         )

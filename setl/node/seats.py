@@ -15,6 +15,7 @@ from arbiter.turns import Preference, queues
 from arbiter.values import Channel, ChannelState, Facts, PipelineId
 from setl.clock import Clock
 from setl.log import fields
+from setl.node.misfortune import Misfortune
 from setl.node.seat import Seat
 from setl.node.stored import pipelines_of, preference_of
 from setl.pipeline.progress import Progress
@@ -39,13 +40,17 @@ class _Taken:
         definition: the channel's, as it was then.
         preference: which nodes the pipeline prefers.
         leaving: whether it is to be empty, since its channel changed or went away.
+        misfortune: what went wrong with it unexpectedly.
+        giving_up: whether its leadership is to be given up once nothing runs in it.
         complaint: what the arbiter refused last, "" for nothing.
     """
 
     seat: Seat
     definition: object
     preference: Preference
+    misfortune: Misfortune
     leaving: bool = False
+    giving_up: bool = False
     complaint: str = ""
 
 
@@ -112,13 +117,40 @@ class Seats:
         for ident, taken in self._taken.items():
             if taken.leaving and not taken.seat.busy:
                 continue  # it must not begin anew what it was taken for
+            if taken.giving_up and not self._given_up(ident, taken):
+                continue  # nor here
             try:
                 again = taken.seat.tick(snapshot, warm=warm, turn=turns.get(ident, 0))
             except ArbiterError as error:
                 self._complain(ident, taken, error)
+                taken.seat.trouble = f"the arbiter refuses: {error}"
+            except Exception as error:  # noqa: BLE001 - a defect: the other seats go on
+                taken.misfortune.befell(error)
+                taken.seat.trouble = taken.misfortune.sentence
+                # A leadership that nobody looks after follows no operator: another may do better.
+                taken.giving_up = True
+                self._given_up(ident, taken)
             else:
+                taken.misfortune.passed()
+                taken.seat.trouble = ""
                 due += [] if again is None else [again]
         return min(due, default=None)
+
+    def give_up(self) -> None:
+        """Drain all seats without waiting, and give up the leaderships of those that are empty."""
+        for ident, taken in self._taken.items():
+            taken.giving_up = True
+            self._given_up(ident, taken)
+
+    def _given_up(self, ident: PipelineId, taken: _Taken) -> bool:
+        """Whether nothing runs any more, and the leadership is somebody else's to take."""
+        try:
+            taken.seat.give_up()
+        except ArbiterError as error:
+            self._complain(ident, taken, error)
+            return False
+        taken.giving_up = taken.seat.busy
+        return not taken.giving_up
 
     def close(self, patience: float) -> None:
         """Drain all seats side by side, and give the leaderships up.
@@ -132,7 +164,7 @@ class Seats:
         for seat in seats:
             try:
                 seat.close(patience)
-            except ArbiterError as error:
+            except Exception as error:  # noqa: BLE001 - the others have to be closed, too
                 # The session ends with the process, and every leadership with it.
                 _log.warning("leadership not given up", extra=fields(error=str(error)))
 
@@ -146,7 +178,9 @@ class Seats:
             preference = preference_of(channel, ident.pipeline)
             if ident not in self._taken and preference.served_by(self._serves):
                 seat = self._take(ident, channel, preference)
-                self._taken[ident] = _Taken(seat, channel.definition, preference)
+                place = {"channel": ident.channel, "pipeline": ident.pipeline}
+                misfortune = Misfortune(self._clock, self._nid, **place)
+                self._taken[ident] = _Taken(seat, channel.definition, preference, misfortune)
 
     def _leave(self, ident: PipelineId, taken: _Taken) -> None:
         """Drain a seat without waiting; it goes once it is empty and its leadership given up."""

@@ -15,6 +15,7 @@ from setl.node.executors import ContextWatch, check_executors, wait_for_executor
 from setl.node.roles import LOAD
 from setl.pipeline.assembly import build_run
 from setl.pipeline.running import RunBuilder
+from setl.pipeline.spark_errors import start_error
 from setl.pipeline.spark_session import JvmWatch, SparkSettings, start_session
 from setl.pipeline.warming import WarmthKeeper, warm
 
@@ -42,7 +43,16 @@ class SparkEngine:
 
         Raises:
             ConfigurationError: the cluster's workers cannot run tasks.
+            FatalError: the session cannot be started, or its JVM ended meanwhile.
         """
+        try:
+            self._start(lost, stopping)
+        except SetlError:
+            raise
+        except Exception as error:
+            raise start_error(error) from error
+
+    def _start(self, lost: Callable[[SetlError], None], stopping: Callable[[], bool]) -> None:
         self._spark = start_session(self._settings)
         self._jvm_watch = JvmWatch(lost)
         self._jvm_watch.start()

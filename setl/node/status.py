@@ -49,6 +49,7 @@ class NodeStatus:
         pipelines: every pipeline that it is able to lead.
         serves: the kinds that these are of, see `setl.node.roles`.
         memory: what its processes hold.
+        trouble: why its last look at the cluster failed unexpectedly, "" if it did not.
     """
 
     nid: str
@@ -59,6 +60,7 @@ class NodeStatus:
     pipelines: tuple[PipelineStatus, ...]
     serves: tuple[str, ...] = EVERYTHING
     memory: NodeMemory = field(default_factory=NodeMemory)
+    trouble: str = ""
 
 
 def as_json(status: NodeStatus) -> dict[str, Any]:

@@ -6,17 +6,26 @@ the election all the same, and so has a command that only wants to know who lead
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
+from arbiter.paths import is_name
 from arbiter.turns import Preference
 from arbiter.values import Channel, PipelineId
 from setl.node.roles import LOAD, RELAY
 
 
 def pipelines_of(channel: Channel) -> list[PipelineId]:
-    """The pipelines of a channel, in the order of its file."""
-    return [PipelineId(channel.name, name) for name, _ in _named(channel)]
+    """The pipelines of a channel, in the order of its file; those with a name, see `nameless`."""
+    return [PipelineId(channel.name, name) for name, _ in _named(channel) if is_name(name)]
+
+
+def nameless(channel: Channel) -> int:
+    """How many of its pipelines have no name that one can have, and so are nobody's to lead."""
+    pipelines = channel.definition.get("pipelines")
+    number = len(cast("list[Any]", pipelines)) if isinstance(pipelines, list) else 0
+    return number - len(pipelines_of(channel))
 
 
 def preference_of(channel: Channel, pipeline: str) -> Preference:
@@ -52,7 +61,9 @@ def _numbers(weights: Mapping[str, Any]) -> dict[str, float]:
     found: dict[str, float] = {}
     for nid, weight in weights.items():
         try:
-            found[str(nid)] = float(weight)
-        except (TypeError, ValueError):
+            share = float(weight)
+        except (TypeError, ValueError, OverflowError):
             continue  # a reference to the environment, which every node could read differently
+        if math.isfinite(share):
+            found[str(nid)] = share
     return found

@@ -92,4 +92,7 @@ class Watchdog:
 
     def _watch(self) -> None:
         while not self._stopping.wait(_LOOK_SECONDS):
-            self.look()
+            try:
+                self.look()
+            except Exception:  # noqa: BLE001 - it has to look on, or nothing would suspend the runs
+                _log.exception("the watchdog failed to look")

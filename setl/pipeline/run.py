@@ -10,7 +10,13 @@ from dataclasses import replace
 
 from setl import failpoints, garbage
 from setl.clock import Clock
-from setl.errors import FencedError, SetlError, TransientError
+from setl.errors import (
+    FatalError,
+    FencedError,
+    SetlError,
+    TargetWentBackError,
+    TransientError,
+)
 from setl.log import fields
 from setl.model.batch import Batch
 from setl.model.checkpoint import Checkpoint
@@ -163,7 +169,9 @@ class PipelineRun:
                     self._apply_until_interrupted()
                 except TransientError as error:
                     self._count(error)
-                    if self.abandoned:
+                    if isinstance(error, TargetWentBackError):
+                        self._refuse_to_jump(error)
+                    if self.abandoned or isinstance(error, TargetWentBackError):
                         raise
                     self._retry_later(error)
         except FencedError as error:
@@ -333,6 +341,16 @@ class PipelineRun:
         self._parts.store.store(checkpoint, self._epoch)
         self._stored, self._stored_at = checkpoint, self._clock.monotonic()
         self._progress.spent("checkpoint", self._stored_at - started)
+
+    def _refuse_to_jump(self, error: TargetWentBackError) -> None:
+        """A target that has lost the checkpoint, too, looks like that of a new pipeline (I8)."""
+        if self._stored is None or self._parts.store.load() is not None:
+            return
+        raise FatalError(
+            f"{error.message}, and its checkpoint is gone, which was last {self._stored}",
+            hint="`setl position reset --to` says from where to go on; or load the tables anew",
+            **self._place(),
+        ) from error
 
     def _count(self, error: TransientError) -> None:
         """Note that an attempt has failed, and how far it had come."""

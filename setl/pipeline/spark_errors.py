@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 
 from py4j.protocol import Py4JError, Py4JJavaError
+from pyspark.errors import PySparkException
 
 from setl.errors import DataError, FatalError, SetlError, TransientError
-from setl.pipeline.spark_session import jvm_exit, spark_gone
+from setl.pipeline.spark_session import SparkGone, jvm_exit, spark_gone
 
 # A JVM that is killed closes its connections before it counts as ended, on a busy machine by
 # a second or two.
@@ -34,6 +35,29 @@ def spark_error(error: Exception, *, cancelled: bool) -> SetlError:
     if cancelled:
         return TransientError("the load was cancelled")
     return _told(str(error))
+
+
+def start_error(error: Exception) -> FatalError:
+    """The error for a session that could not be started or warmed, whatever Spark raised.
+
+    A start is not tried again in the same process: see `SparkGone`.
+    """
+    exited = "JAVA_GATEWAY_EXITED" in str(error) if isinstance(error, PySparkException) else False
+    ended = jvm_exit(_JVM_END_SECONDS if exited or _cut_off(error) else 0)
+    if ended is not None:
+        return spark_gone(ended)
+    if exited or isinstance(error, FileNotFoundError):
+        return SparkGone(
+            "the Spark session's JVM ended before it was ready",
+            hint="The node has to be started again; Java that is missing (JAVA_HOME), an option"
+            " that it does not know, or memory that ran out are the usual causes, see the"
+            " output above",
+        )
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    return FatalError(
+        f"the Spark session could not be started: {lines[0][:500]}",
+        hint="See --master and --spark-conf, and the output above",
+    )
 
 
 def _told(text: str) -> SetlError:

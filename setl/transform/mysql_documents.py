@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from typing import Any, Final, cast
@@ -19,12 +19,18 @@ from typing import Any, Final, cast
 import pymysql
 from pymysql.connections import Connection
 
-from setl.errors import ConfigurationError, SetlError
+from setl.errors import ConfigurationError, SetlError, TransientError
 from setl.model.change import Row, Value
 from setl.model.nesting import Documents, NestedTable
 from setl.model.schema import Column, RowSchema
 from setl.mysql.conditions import keyed_conditions
-from setl.mysql.connection import MysqlEndpoint, connect, translating
+from setl.mysql.connection import (
+    MysqlEndpoint,
+    connect,
+    is_mariadb,
+    translating,
+    was_cut_off,
+)
 from setl.mysql.identifiers import identifier
 from setl.mysql.nested_tables import DescribedDocuments, describe_documents
 from setl.mysql.row_values import RAW_VALUES, decoded, decoders, select_list
@@ -115,21 +121,46 @@ class MysqlDocuments:
             f" FROM {identifier(table.schema)}.{identifier(table.table)}"
         )
         by = ", ".join(identifier(column.name) for column in order)
-        rows: list[Row] = []
-        connection = self._connection()
-        lock = "LOCK IN SHARE MODE" if _is_mariadb(connection) else "FOR SHARE"
-        ending = f" ORDER BY {by} {lock}" if by else f" {lock}"
-        try:
+        conditions = list(keyed_conditions(key, keys))
+
+        def ask(connection: Connection[Any]) -> list[Row]:
+            # MySQL lets an account that may only read use the newer words, which MariaDB lacks.
+            lock = "LOCK IN SHARE MODE" if is_mariadb(connection) else "FOR SHARE"
+            ending = f" ORDER BY {by} {lock}" if by else f" {lock}"
+            rows: list[Row] = []
             with translating(self.endpoint), connection.cursor() as cursor:
-                for condition in keyed_conditions(key, keys):
+                for condition in conditions:
                     cursor.execute(f"{select} WHERE {condition.sql}{ending}", condition.values)
                     rows += [decoded(decode, raw) for raw in cursor.fetchall()]
-        except BaseException as error:
-            self._drop()
-            if isinstance(error, SetlError):
-                error.at(table=table.name)
+            return rows
+
+        try:
+            return self._asked(ask)
+        except SetlError as error:
+            error.at(table=table.name)
             raise
-        return rows
+
+    def _asked(self, ask: Callable[[Connection[Any]], list[Row]]) -> list[Row]:
+        """What a question finds; asked once more if the connection had ended since the last one.
+
+        Each worker has a connection of its own, so after a restart of the server each would
+        fail a whole load of its own.
+        """
+        kept = (os.getpid(), self.endpoint) in _connections
+        try:
+            return self._ask(ask)
+        except TransientError as error:
+            if not (kept and was_cut_off(error.__cause__)):
+                raise
+        return self._ask(ask)
+
+    def _ask(self, ask: Callable[[Connection[Any]], list[Row]]) -> list[Row]:
+        connection = self._connection()
+        try:
+            return ask(connection)
+        except BaseException:
+            self._drop()
+            raise
 
     def _connection(self) -> Connection[Any]:
         # A fork has copied what the other process had open, which is not ours to use.
@@ -157,11 +188,6 @@ class MysqlDocuments:
                 known = describe_documents(connection, documents)
             _descriptions[place] = (time.monotonic() + _DESCRIBED_SECONDS, known)
         return known
-
-
-def _is_mariadb(connection: Connection[Any]) -> bool:
-    """MySQL lets an account that may only read use the newer words, which MariaDB lacks."""
-    return "mariadb" in str(cast("Any", connection).get_server_info()).lower()
 
 
 def _folded(key: Row) -> tuple[Value, ...]:

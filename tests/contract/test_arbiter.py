@@ -456,6 +456,10 @@ def test_an_unreadable_position_is_an_error_and_not_a_fresh_start(place, a):
     place.put("/channels/shop/there/position", b"[]")
     with pytest.raises(Invalid, match="shop/there"):
         a.stored_position(PIPELINE)
+    a.replace_position(PIPELINE, {"offset": 2})
+    assert a.stored_position(PIPELINE)[0] == {"offset": 2}
+    a.replace_position(BACK, {"offset": 3})
+    assert a.stored_position(BACK)[0] == {"offset": 3}
 
 
 # -- history --------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 import time
 import uuid
+from contextlib import closing
 from dataclasses import replace
 
 import pytest
@@ -19,7 +20,13 @@ from arbiter.memory import MemoryArbiter, MemoryCluster
 from arbiter.values import PipelineId
 from arbiter.zookeeper import ZooKeeperArbiter
 from setl.config.channel import DtsSource
-from setl.errors import ConfigurationError, FatalError, FencedError, TransientError
+from setl.errors import (
+    ConfigurationError,
+    FatalError,
+    FencedError,
+    TargetWentBackError,
+    TransientError,
+)
 from setl.model.checkpoint import Checkpoint
 from setl.model.position import BinlogOrigin, BinlogPosition, KafkaOrigin, KafkaPosition
 from setl.mysql.connection import MysqlEndpoint
@@ -371,10 +378,32 @@ def test_mysql_a_dropped_connection_is_opened_again(mysql):
 
 def test_mysql_the_fence_must_have_been_raised(mysql):
     never = mysql.store("shop/never")
-    with pytest.raises(FatalError, match="was not raised"):
+    with pytest.raises(TargetWentBackError, match="was not raised"):
         never.store(ONE, 1)
-    with pytest.raises(FatalError, match="was not raised"):
+    with pytest.raises(TargetWentBackError, match="was not raised"):
         mysql.store().store(ONE, 2)
+    assert mysql.store().load() is None
+
+
+def test_mysql_a_target_that_was_set_back_is_not_passed_over(mysql):
+    """A backup of this very leadership has its epoch, and a checkpoint further back."""
+    store = mysql.store()
+    store.store(ONE, 1)
+    admin = mysql.server.connect(autocommit=True)
+    with closing(admin), admin.cursor() as cursor:
+        where = "WHERE pipeline = %s"
+        cursor.execute(f"SELECT checkpoint FROM retl.setl_checkpoint {where}", (mysql.key,))
+        ((backup,),) = cursor.fetchall()
+        store.store(TWO, 1)
+        cursor.execute(
+            f"UPDATE retl.setl_checkpoint SET checkpoint = %s {where}", (backup, mysql.key)
+        )
+        with pytest.raises(TargetWentBackError, match="has lost the checkpoint"):
+            store.store(THREE, 1)
+        assert store.load() == ONE
+        cursor.execute(f"DELETE FROM retl.setl_checkpoint {where}", (mysql.key,))
+        with pytest.raises(TargetWentBackError, match="it holds none"):
+            store.store(THREE, 1)
     assert mysql.store().load() is None
 
 

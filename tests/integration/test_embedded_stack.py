@@ -204,6 +204,22 @@ def test_elasticsearch_answers_and_is_gone_after_stop(tmp_path):
     assert not server.answers()
 
 
+def test_elasticsearch_keeps_what_was_acknowledged_before_it_was_stopped(tmp_path):
+    with Elasticsearch(tmp_path) as server:
+        for number in range(20):
+            document = urllib.request.Request(
+                f"{server.url}/orders/_doc/{number}",
+                data=b'{"total": 1}',
+                headers={"Content-Type": "application/json"},
+                method="PUT",
+            )
+            urllib.request.urlopen(document, timeout=10).close()
+        server.restart()
+        for number in range(20):
+            with urllib.request.urlopen(f"{server.url}/orders/_doc/{number}", timeout=10) as answer:
+                assert b'"total"' in answer.read()
+
+
 def test_stack_starts_everything_and_leaves_nothing(tmp_path):
     with Stack(tmp_path, mariadb=2, zookeeper=1, kafka=True, elasticsearch=True) as stack:
         servers = [*stack.mariadb, stack.zookeeper, stack.kafka, stack.elasticsearch]

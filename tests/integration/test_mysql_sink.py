@@ -10,7 +10,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from setl.errors import ConfigurationError, DataError, FencedError, TransientError
+from setl.errors import (
+    ConfigurationError,
+    DataError,
+    FencedError,
+    TargetWentBackError,
+    TransientError,
+)
 from setl.load.marks import applied_through, mark_id
 from setl.load.mysql.sink import MysqlSink, MysqlSinkSettings
 from setl.load.worker import SinkCache, sink_for
@@ -156,7 +162,7 @@ def test_another_epoch_writes_nothing(place, epoch):
     place.table("id INT PRIMARY KEY")
     fence_for(place.server, place.ticket).raise_to(2, "n2")
     ticket = ticket_for(place.schema, epoch=epoch)
-    with pytest.raises(FencedError, match="it is at epoch 2") as caught:
+    with pytest.raises(FencedError, match="epoch 2 is active") as caught:
         place.sink.apply(ticket, [place.changes((ID,), [(1,)])])
     assert caught.value.where["pipeline"] == place.ticket.pipeline_key
     assert place.rows() == []
@@ -171,8 +177,17 @@ def test_another_epoch_writes_nothing(place, epoch):
 
 def test_without_a_leader_nothing_is_written(place):
     place.table("id INT PRIMARY KEY")
-    with pytest.raises(FencedError, match="knows no leader"):
+    with pytest.raises(TargetWentBackError, match="has no row"):
         place.sink.apply(ticket_for(unique("other")), [place.changes((ID,), [(1,)])])
+    assert place.rows() == []
+
+
+def test_a_fence_below_the_epoch_was_lost_and_not_raised_by_another(place):
+    place.table("id INT PRIMARY KEY")
+    ticket = replace(place.ticket, epoch=place.ticket.epoch + 5)
+    with pytest.raises(TargetWentBackError, match="stands at epoch") as caught:
+        place.sink.apply(ticket, [place.changes((ID,), [(1,)])])
+    assert caught.value.where["pipeline"] == place.ticket.pipeline_key
     assert place.rows() == []
 
 

@@ -2,16 +2,21 @@
 
 import json
 import threading
+from contextlib import suppress
 from typing import Any
 from urllib.error import HTTPError
 from urllib.request import urlopen
 
+import pymysql
 import pytest
 
 from setl.bulk.verify import verify_pipeline
 from setl.config.reading import parse_channel
-from setl.errors import ConfigurationError
+from setl.errors import ConfigurationError, TransientError
+from setl.model.nesting import Documents, NestedTable
+from setl.transform.mysql_documents import MysqlDocuments
 from tests.integration.pipelines import execute, fresh_name, mysql, one_way
+from tests.loading import endpoint_of, rows_of
 from tests.waiting import eventually
 
 TABLES = (
@@ -248,3 +253,38 @@ def test_columns_of_nested_rows_that_are_added(servers, elasticsearch, shop, pla
     execute(a, f"TRUNCATE TABLE {shop}.items")
     error = running.ends()
     assert "shown in documents" in str(error)
+
+
+@pytest.fixture
+def own_server(another_server, tmp_path):
+    with another_server(tmp_path / "own", "own", server_id=191) as server:
+        yield server
+
+
+def test_a_lookup_whose_connection_has_ended_connects_again_before_it_fails(own_server):
+    """After a restart of the source, every Python worker would fail a whole load of its own."""
+    execute(
+        own_server,
+        "CREATE DATABASE shop",
+        *(table.format(db="shop") for table in TABLES),
+        "INSERT INTO shop.orders VALUES (1, 'ann', 10.50)",
+        "INSERT INTO shop.items VALUES (10, 1, 'pen', 1, NULL)",
+    )
+    items = NestedTable("items", "shop", "items", (("order_id", "id"),))
+    documents = Documents("shop", "orders", (items,))
+    source = MysqlDocuments(endpoint_of(own_server))
+    (before,) = source.read(documents, [(1,)])
+    for end in (own_server.stop, own_server.kill):
+        end()
+        own_server.start()
+        assert source.read(documents, [(1,)]) == [before]
+    own = "SELECT id FROM information_schema.processlist WHERE id <> CONNECTION_ID()"
+    for (number,) in rows_of(own_server, own):
+        with suppress(pymysql.MySQLError):  # connections of the server itself stay
+            execute(own_server, f"KILL {number}")
+    assert source.read(documents, [(1,)]) == [before]
+    own_server.stop()
+    with pytest.raises(TransientError):
+        source.read(documents, [(1,)])
+    own_server.start()
+    assert source.read(documents, [(1,)]) == [before]

@@ -166,3 +166,27 @@ def test_a_node_loses_its_python_workers_then_their_daemon_then_the_jvm(node, se
     (listed,) = json.loads(node.setl("list", "-o", "json"))
     assert listed["nodes"] == []
     assert [line["leader"] for line in listed["pipelines"]] == [""]
+
+
+@pytest.mark.parametrize("moment", ["org.apache.spark.deploy.SparkSubmit", "pyspark.daemon"])
+def test_a_jvm_that_dies_while_the_node_starts_ends_it_with_a_sentence(tmp_path, zookeeper, moment):
+    """The first before Python can talk to it, the second while workers are warmed."""
+    node = Node(tmp_path, zookeeper)
+    try:
+
+        def has_come():
+            if node.process.poll() is not None:
+                pytest.fail(node.log.read_text())
+            return any(moment in line for line in node.children().values())
+
+        eventually(has_come, 180, interval=0.01)
+        jvm = [p for p, line in node.children().items() if "deploy.SparkSubmit" in line]
+        os.kill(jvm[0], signal.SIGKILL)
+        assert node.process.wait(120) == 4
+    finally:
+        if node.process.poll() is None:
+            node.process.kill()
+            node.process.wait(60)
+    said = node.log.read_text()
+    assert "Error: the Spark session's JVM" in said
+    assert "Traceback" not in said

@@ -13,6 +13,7 @@ from setl_drills.processes import send, tree
 from setl_embedded.ports import free_port
 from tests.integration.pipelines import execute
 from tests.integration.two_nodes import TIMEOUT, command, is_warm, write
+from tests.loading import rows_of
 from tests.mysql_servers import binlog_status
 from tests.waiting import eventually
 
@@ -223,6 +224,32 @@ def test_epochs_are_raised_after_zookeeper_was_set_up_anew(channel, cluster, zoo
     assert command(cluster, "epoch", "show").returncode == 0
     again = as_json(cluster, "epoch", "raise")
     assert (again["outcome"], again["base"]) == ("unchanged", 1 << 40)
+
+
+@pytest.mark.parametrize("fence", ["lower", "gone"])
+def test_a_target_that_was_restored_from_a_backup_is_brought_up_to_date(channel, cluster, fence):
+    write(channel.a, channel.db, 1, 10)
+    eventually(lambda: channel.count(channel.b) == 10, 30)
+    command(cluster, "pause", channel.name)
+    where = f"WHERE pipeline = '{pipeline(channel)}'"
+    # The backup has the first ten rows, and what setl kept in the target then.
+    ((backup,),) = rows_of(channel.b, f"SELECT checkpoint FROM retl.setl_checkpoint {where}")
+    command(cluster, "resume", channel.name)
+    write(channel.a, channel.db, 11, 10)
+    eventually(lambda: channel.count(channel.b) == 20, 30)
+    epoch = rows_of(channel.b, f"SELECT epoch FROM retl.setl_fence {where}")[0][0]
+    lost = f"DELETE FROM retl.setl_fence {where}"
+    if fence == "lower":
+        lost = f"UPDATE retl.setl_fence SET epoch = epoch - 1 {where}"
+    with channel.b.connect(autocommit=False) as connection, connection.cursor() as cursor:
+        cursor.execute(lost)
+        cursor.execute(f"UPDATE retl.setl_checkpoint SET checkpoint = %s {where}", (backup,))
+        cursor.execute(f"DELETE FROM {channel.db}.t WHERE id > 10")
+        connection.commit()
+    write(channel.a, channel.db, 21, 10)
+    eventually(lambda: channel.count(channel.b) == 30, 60)
+    assert rows_of(channel.b, f"SELECT epoch FROM retl.setl_fence {where}")[0][0] > epoch
+    assert channel.leader() != ""
 
 
 def test_nobody_takes_over_in_a_pause(channel, cluster):

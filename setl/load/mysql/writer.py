@@ -8,11 +8,12 @@ from typing import Any, NamedTuple
 import pymysql
 from pymysql.connections import Connection
 
-from setl.errors import ConfigurationError, FencedError
+from setl.errors import ConfigurationError
 from setl.load.marks import MARK_STATEMENT, mark_id, mark_info
 from setl.load.port import LoadTicket
 from setl.mysql import writers
 from setl.mysql.connection import MysqlEndpoint, connect
+from setl.mysql.fence_errors import fence_error
 
 # Rows arrive in an order of setl's own, parent and child in different tasks, so foreign keys
 # cannot be checked between them; they were checked at the source. Unique keys are checked.
@@ -94,7 +95,8 @@ class Writer:
             nonce: see `mark_info`.
 
         Raises:
-            FencedError: the fence is not at the ticket's epoch; nothing was written.
+            FencedError: the fence is at a higher epoch; nothing was written.
+            TargetWentBackError: it is at a lower one, or gone; nothing was written.
             ConfigurationError: the mark is not written as it should be.
         """
         connection = self.open()
@@ -107,12 +109,7 @@ class Writer:
             row = cursor.fetchone()
             held = None if row is None else int(row[0])
             if held != ticket.epoch:
-                raise FencedError(
-                    f"epoch {ticket.epoch} may not write: "
-                    + ("the target knows no leader" if held is None else f"it is at epoch {held}"),
-                    pipeline=ticket.pipeline_key,
-                    server=self._endpoint,
-                )
+                raise fence_error(ticket.epoch, held, ticket.pipeline_key, self._endpoint)
             own = mark_id(ticket.pipeline_key, ticket.slot)
             if not cursor.execute(MARK_STATEMENT, (own, mark, mark_info(ticket, nonce))):
                 # The server has logged no mark, so the transaction would be taken for a user's.

@@ -44,6 +44,7 @@ def cluster(now: Moment) -> dict[str, Any]:
             for channel in facts.channels.values()
         ],
         "pipelines": [_pipeline(p, facts, lines.get(p)) for p in pipelines],
+        "damaged": dict(facts.damaged),
         "scheduled": _scheduled(facts.signals, now.snapshot.now if now.snapshot else 0.0),
     }
 

@@ -160,6 +160,5 @@ def _replace_damaged(
         forget_checkpoint(mysql_endpoint(cast("MysqlTarget", pipeline.target)), str(ident))
         store.store(after, epoch)
     else:
-        found = arbiter.stored_position(ident)
         value = {"version": 1, "epoch": epoch, "checkpoint": after.to_json()}
-        arbiter.store_position(ident, value, found[1] if found else None)
+        arbiter.replace_position(ident, value)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from arbiter.port import Arbiter, ArbiterError, Conflict, NotFound
+from arbiter.port import Arbiter, ArbiterError, Conflict, Invalid, NotFound
 from arbiter.values import PipelineId
 from setl.errors import FatalError, FencedError, SetlError, TransientError
 from setl.model.checkpoint import Checkpoint
+from setl.model.position import stored_number
 from setl.select.checkpoints.note import CheckpointNote, epoch_of, read_note
 from setl.select.checkpoints.succession import Kept, Succession
 
@@ -114,8 +115,8 @@ class ArbiterCheckpointStore:
         if note is not None:
             return Kept(None, note.epoch)
         try:
-            return Kept(Checkpoint.from_json(value["checkpoint"]), int(value["epoch"]))
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            return Kept(Checkpoint.from_json(value["checkpoint"]), stored_number(value["epoch"]))
+        except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
             raise FatalError(
                 f"not a stored checkpoint: {str(value)[:200]}",
                 hint="Reset the position; it was not written by this version of setl",
@@ -172,6 +173,12 @@ def _translate(error: ArbiterError, pipeline: PipelineId) -> SetlError:
         return FatalError(
             f"the arbiter knows no such pipeline: {error}",
             hint="`setl apply` makes a channel known",
+            pipeline=pipeline,
+        )
+    if isinstance(error, Invalid):
+        return FatalError(
+            str(error),
+            hint="Somebody has written over it; `setl position` sets it anew",
             pipeline=pipeline,
         )
     return TransientError(f"the arbiter: {error}", pipeline=pipeline)

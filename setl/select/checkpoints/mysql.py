@@ -12,10 +12,11 @@ from typing import Any, TypeVar
 from pymysql.connections import Connection
 from pymysql.cursors import Cursor
 
-from setl.errors import FatalError, FencedError, SetlError
+from setl.errors import FatalError, FencedError, SetlError, TargetWentBackError
 from setl.model.checkpoint import Checkpoint, check_progress
 from setl.mysql import writers
 from setl.mysql.connection import MysqlEndpoint, connect, translating
+from setl.mysql.fence_errors import fence_error
 
 _LOG = logging.getLogger(__name__)
 
@@ -55,6 +56,8 @@ class MysqlCheckpointStore:
         self._connection: Connection[Any] | None = None
         self._using = threading.Lock()
         self._nid = nid
+        # What this object has stored last, and under which epoch.
+        self._kept: tuple[int, Checkpoint | None] = (0, None)
         self._registered = 0  # epoch under which the connection is recorded as a writer
 
     def load(self) -> Checkpoint | None:
@@ -79,7 +82,9 @@ class MysqlCheckpointStore:
 
         Raises:
             FencedError: the fence stands at a higher epoch; nothing was stored.
-            FatalError: it lies before the stored one, or the fence was never raised.
+            TargetWentBackError: it stands at a lower one or was never raised, or the checkpoint
+                that was stored last is not there any more; nothing was stored.
+            FatalError: it lies before the stored one.
             TransientError: the target does not answer; it may or may not be stored.
             ConfigurationError: a table or a privilege is missing.
         """
@@ -94,14 +99,16 @@ class MysqlCheckpointStore:
                 with connection.cursor() as cursor:
                     self._check_fence(cursor, epoch)
                     stored = self._stored(cursor)
+                    self._check_kept(stored, epoch)
                     if stored is not None:
                         check_progress(stored, checkpoint)
                     text = json.dumps(checkpoint.to_json())
                     cursor.execute(_UPSERT, (self._pipeline, epoch, text))
                 connection.commit()
-            except (FencedError, FatalError):
+            except (FencedError, FatalError, TargetWentBackError):
                 connection.rollback()
                 raise
+            self._kept = epoch, checkpoint
 
         self._run(run)
 
@@ -114,21 +121,20 @@ class MysqlCheckpointStore:
         cursor.execute(_FENCE, (self._pipeline,))
         row = cursor.fetchone()
         fence = int(row[0]) if row else None
-        if fence is not None and fence > epoch:
-            raise FencedError(
-                f"epoch {epoch} is over, epoch {fence} is active",
-                pipeline=self._pipeline,
-                server=self._endpoint,
-            )
         if fence != epoch:
-            raise FatalError(
-                f"the fence of epoch {epoch} was not raised before its first checkpoint: "
-                f"it stands at {'no epoch' if fence is None else fence}",
-                hint="Somebody changed retl.setl_fence, or restored the target from a backup; "
-                "restart the pipeline",
-                pipeline=self._pipeline,
-                server=self._endpoint,
-            )
+            raise fence_error(epoch, fence, self._pipeline, self._endpoint)
+
+    def _check_kept(self, stored: Checkpoint | None, epoch: int) -> None:
+        """Refuse to pass over what a target that was set back to an earlier state has lost."""
+        by, kept = self._kept
+        if kept is None or by != epoch or (stored is not None and stored.order >= kept.order):
+            return
+        raise TargetWentBackError(
+            f"the target has lost the checkpoint {kept}: it holds {stored or 'none'}",
+            hint="It is read again from there",
+            pipeline=self._pipeline,
+            server=self._endpoint,
+        )
 
     def _stored(self, cursor: Cursor) -> Checkpoint | None:
         cursor.execute(_STORED, (self._pipeline,))
@@ -151,7 +157,7 @@ class MysqlCheckpointStore:
             try:
                 with translating(self._endpoint):
                     return work(connection)
-            except (FencedError, FatalError):
+            except (FencedError, FatalError, TargetWentBackError):
                 raise  # decided here and rolled back: the connection is as good as before
             except BaseException:
                 self._drop()

@@ -14,6 +14,7 @@ from typing import Any, Literal, Protocol, cast
 
 from setl.errors import FatalError
 from setl.model.checkpoint import Checkpoint
+from setl.model.position import stored_number
 
 _KEY = "elsewhere"
 
@@ -65,15 +66,15 @@ def read_note(value: Mapping[str, Any]) -> CheckpointNote | None:
         known = cast("Mapping[str, Any]", found)
         store: Any = known["store"]
         return CheckpointNote(
-            epoch=int(value["epoch"]),
+            epoch=stored_number(value["epoch"]),
             store=store,
             place=str(known["place"]),
             nid=str(known["nid"]),
             host=str(known["host"]),
-            generation=int(known["generation"]),
-            requested=int(known["requested"]),
+            generation=stored_number(known["generation"]),
+            requested=stored_number(known["requested"]),
         )
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
         raise FatalError(
             f"not a note about a checkpoint: {str(value)[:200]}",
             hint="Reset the position; it was not written by this version of setl",

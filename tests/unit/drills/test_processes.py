@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from setl_drills import soak
+from setl_drills.checkers import check_flat
 from setl_drills.processes import Process, Role, Usage, alive, send, tree, usage
 from tests.waiting import eventually
 
@@ -89,6 +91,25 @@ def test_usage_counts_handles_and_connections():
 def test_usage_adds_up():
     one = Usage(rss=1, threads=2, handles=3, connections=4)
     assert one + one == Usage(rss=2, threads=4, handles=6, connections=8)
+
+
+def test_the_memory_of_the_driver_is_counted_apart():
+    process = subprocess.Popen(["sleep", "60"])
+    try:
+        both = usage([Process(process.pid, Role.DRIVER), Process(process.pid, Role.JVM)])
+        assert 0 < both.driver_rss < both.rss
+    finally:
+        process.kill()
+        process.wait(10)
+
+
+def test_a_driver_that_grows_as_it_once_did_is_not_flat():
+    factor, allowance = soak._FLAT["driver_rss"]
+    steps = range(20)
+    grown = [(190 + 100 * step / 19) * 2**20 for step in steps]
+    assert not check_flat(grown, factor=factor, allowance=allowance)[0]
+    level = [(200 + 8 * (step % 3)) * 2**20 for step in steps]
+    assert check_flat(level, factor=factor, allowance=allowance)[0]
 
 
 def test_threads_of_the_jvm_are_counted_apart():

@@ -301,3 +301,30 @@ def test_json_keeps_where_a_position_is_from(position):
 def test_an_origin_that_is_none_is_refused():
     with pytest.raises(FatalError, match="not a stored position"):
         position_from_json({"file": "b.000001", "offset": 4, "origin": {"server": "1"}})
+
+
+PLACE = {"file": "b.000001", "offset": 4}
+
+
+@pytest.mark.parametrize(
+    "stored",
+    [
+        {},
+        {"resume": []},
+        {"resume": "x"},
+        {"resume": {"file": "b.000001", "offset": 10**400}},
+        {"resume": {"file": "b.000001", "offset": "x"}},
+        {"resume": PLACE, "applied": 5},
+        {"resume": PLACE, "timestamp": 10**400},
+        {"resume": PLACE, "timestamp": float("nan")},
+        {"resume": PLACE, "rows": 10**400},
+        {"resume": PLACE, "rows": float("inf")},
+        {"resume": PLACE, "generation": {}},
+        {"resume": {"topic": "t", "partition": 0, "offset": 0, "origin": [1]}},
+        [],
+        5,
+    ],
+)
+def test_what_is_no_checkpoint_is_refused(stored):
+    with pytest.raises(FatalError, match="not a stored"):
+        Checkpoint.from_json(stored)

@@ -8,6 +8,7 @@ import time
 import urllib.error
 import urllib.request
 from contextlib import contextmanager
+from dataclasses import replace
 
 import pytest
 
@@ -235,3 +236,68 @@ def test_a_relay_process_imports_no_spark():
         [sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=True
     )
     assert done.stdout.strip() == "[]"
+
+
+def test_an_exception_in_one_cycle_does_not_end_a_node(world, monkeypatch, caplog):
+    engine = Engine(LOAD)
+    with world.process("n1", engine) as process:
+        eventually(lambda: running(engine))
+        looks = []
+
+        def fail():
+            looks.append(1)
+            raise OverflowError("int too large")
+
+        with monkeypatch.context() as broken:
+            broken.setattr(process._arbiter, "facts", fail)
+            eventually(lambda: len(looks) > 3)
+            assert process.status().trouble == "unexpected OverflowError: int too large"
+            assert running(engine)  # a moment of blindness costs nothing
+        eventually(lambda: not process.status().trouble)
+        assert running(engine)
+    failed = [record for record in caplog.records if record.message == "a cycle failed"]
+    assert len(failed) == 1
+    assert failed[0].exc_info
+
+
+def test_a_node_that_stays_blind_gives_its_leaderships_up(world, monkeypatch):
+    engine = Engine(LOAD)
+    with world.process("n1", engine) as process:
+        eventually(lambda: running(engine))
+        monkeypatch.setattr(process, "_settings", replace(process._settings, session_timeout=0.3))
+
+        def fail():
+            raise RecursionError("too deep")
+
+        monkeypatch.setattr(process._arbiter, "facts", fail)
+        eventually(lambda: world.leaders() == {})
+        assert engine.runs[0].told[-1] == "stop"
+
+
+def test_garbage_in_the_own_znode_is_written_over(world, caplog):
+    engine = Engine(LOAD)
+    with world.process("n1", engine):
+        eventually(lambda: running(engine))
+        (node,) = world.operator.nodes()
+        znodes = world.operator._znodes
+        znodes.write(
+            "/setl/nodes/n1", b'{"pid": 1%s}' % (b"0" * 400), znodes.read("/setl/nodes/n1").version
+        )
+        eventually(lambda: world.operator.nodes() == [node])
+        assert running(engine)
+    said = [r.setl for r in caplog.records if r.message == "znode cannot be read"]
+    assert {line["znode"] for line in said} <= {"/setl/nodes/n1"}
+
+
+def test_an_engine_that_cannot_start_leaves_nothing_behind(world):
+    class Broken(Engine):
+        def start(self, lost, stopping):
+            raise FatalError("the JVM ended before it was ready")
+
+    engine = Broken(LOAD)
+    with world.process("n1", engine) as process:
+        eventually(lambda: process.failures)
+        assert process.failures[0].message == "the JVM ended before it was ready"
+        # Not after the session timeout: the session was ended.
+        assert world.operator.nodes() == []
+        assert engine.said == ["stop"]

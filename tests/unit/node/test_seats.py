@@ -150,3 +150,22 @@ def test_a_seat_that_cannot_be_given_up_is_tried_again_and_runs_nothing(world, c
     loader.tick()
     assert (loader.taken, world.leaders()) == (set(), {})
     assert len(loader.runs) == 1
+
+
+def test_a_seat_that_fails_unexpectedly_leaves_the_others_alone(world, monkeypatch, caplog):
+    world.put({"pipelines": [{"name": "a"}, {"name": "b"}]})
+    node = world.node("n1", LOAD)
+    world.tick(4)
+    eventually(lambda: len(node.runs) == 2)
+    broken, whole = node.seats.current()
+    monkeypatch.setattr(broken, "_requests", None)
+    world.tick(1)
+    assert broken.status().decision.startswith("unexpected AttributeError: ")
+    eventually(lambda: not broken.busy)
+    world.tick(2)
+    assert world.leaders() == {whole.pipeline: "n1"}
+    failed = [record for record in caplog.records if record.message == "a cycle failed"]
+    assert len(failed) == 1
+    assert failed[0].exc_info
+    assert failed[0].setl["pipeline"] == broken.pipeline.pipeline
+    assert whole.busy

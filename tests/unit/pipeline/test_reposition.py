@@ -137,6 +137,16 @@ def test_what_cannot_be_read_is_written_over(arbiter):
     assert read_stored(pipeline(), "shop", arbiter).checkpoint == Checkpoint(THERE, requested=1)
 
 
+def test_what_is_no_position_at_all_is_written_over(arbiter):
+    arbiter.store_position(ID, {}, None)
+    znodes = arbiter._znodes
+    path = f"/setl/channels/{ID.channel}/{ID.pipeline}/position"
+    znodes.write(path, b"\xff rubbish", znodes.read(path).version)
+    assert "UTF-8" in read_stored(pipeline(), "shop", arbiter).damage
+    assert moved(arbiter).before is None
+    assert read_stored(pipeline(), "shop", arbiter).checkpoint == Checkpoint(THERE, requested=1)
+
+
 def test_generations_end():
     with pytest.raises(ConfigurationError, match="used up"):
         moved_checkpoint(Checkpoint(THERE, generation=2047), THERE, 1)

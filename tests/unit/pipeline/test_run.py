@@ -17,6 +17,7 @@ from setl.errors import (
     FencedError,
     PositionLostError,
     SetlError,
+    TargetWentBackError,
     TransientError,
 )
 from setl.extract.extractor import Extractor
@@ -379,6 +380,26 @@ def test_a_load_that_left_tasks_behind_is_not_repeated_under_the_same_epoch(begu
     assert isinstance(bench.error, TransientError)
     assert bench.run.abandoned
     assert bench.job.applied == []
+
+
+def test_a_target_that_was_set_back_is_taken_over_under_another_epoch(begun):
+    bench = begun(TWO, stored=Checkpoint(at(4)))
+    bench.job.failures = [TargetWentBackError("the fence stands at epoch 3")]
+    bench.start()
+    bench.thread.join(10)
+    assert isinstance(bench.error, TargetWentBackError)
+    assert [what for what in bench.log if what[0] == "fence"] == [("fence", 5)]
+    assert bench.job.applied == []
+
+
+def test_a_target_that_lost_its_checkpoint_too_is_not_begun_anew(begun):
+    bench = begun(TWO, stored=Checkpoint(at(4)))
+    bench.job.failures = [TargetWentBackError("the fence has no row")]
+    bench.store.load = iter([Checkpoint(at(4)), None]).__next__
+    bench.start()
+    bench.thread.join(10)
+    assert isinstance(bench.error, FatalError)
+    assert "its checkpoint is gone, which was last binlog.000001:4" in str(bench.error)
 
 
 def test_a_checkpoint_that_cannot_be_stored_is_not_acknowledged(begun):

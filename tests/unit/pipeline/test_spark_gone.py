@@ -10,12 +10,14 @@ from typing import Any
 import pytest
 from py4j.protocol import Py4JNetworkError
 from pyspark import SparkContext
+from pyspark.errors import PySparkRuntimeError
 
-from setl.errors import TransientError
+from setl.errors import FatalError, TransientError
 from setl.load.port import LoadTicket
 from setl.pipeline import job as job_module
 from setl.pipeline import spark_errors
 from setl.pipeline.job import LoadJob
+from setl.pipeline.spark_errors import start_error
 from setl.pipeline.spark_session import JvmWatch, SparkGone, jvm_exit
 from tests.waiting import eventually
 
@@ -142,3 +144,25 @@ def test_cancelling_does_not_wait_for_a_jvm_that_hangs(jvm):
     done.join(5)
     assert not done.is_alive()
     gate.set()
+
+
+def test_a_jvm_that_dies_while_a_session_starts_is_gone(jvm):
+    jvm.kill()
+    jvm.wait()
+    told = start_error(Py4JNetworkError("Answer from Java side is empty"))
+    assert isinstance(told, SparkGone)
+    assert "was ended by signal 9" in str(told)
+
+
+def test_a_jvm_that_ends_before_it_can_be_asked_is_gone(monkeypatch):
+    monkeypatch.setattr(SparkContext, "_gateway", None)
+    told = start_error(PySparkRuntimeError(errorClass="JAVA_GATEWAY_EXITED", messageParameters={}))
+    assert isinstance(told, SparkGone)
+    assert "before it was ready" in str(told)
+    assert isinstance(start_error(FileNotFoundError("spark-submit")), SparkGone)
+
+
+def test_another_failure_of_a_start_is_told_in_one_line(jvm):
+    told = start_error(ValueError("no such master\n  at org.apache.spark\n  at java.lang"))
+    assert isinstance(told, FatalError)
+    assert told.message == "the Spark session could not be started: no such master"

@@ -1,0 +1,75 @@
+"""What goes wrong on a node and must not end it: said once in the log, and kept to be shown."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+
+from setl.clock import Clock
+from setl.log import fields
+
+_log = logging.getLogger(__name__)
+
+
+class Misfortune:
+    """An exception that nobody expected, again and again or once. Used by one thread.
+
+    Attributes:
+        sentence: what it was, "" if all is well.
+    """
+
+    def __init__(self, clock: Clock, nid: str, **place: str) -> None:
+        """Nothing has gone wrong yet; `place` says in the log where it does."""
+        self.sentence = ""
+        self._clock = clock
+        self._place = {"nid": nid, **place}
+        self._since: float | None = None
+
+    @property
+    def lasts(self) -> float:
+        """Seconds for which nothing but this has happened."""
+        return 0.0 if self._since is None else self._clock.monotonic() - self._since
+
+    def befell(self, error: Exception) -> None:
+        """It has happened. With its traceback in the log, once for each text."""
+        sentence = f"unexpected {type(error).__name__}: {str(error)[:500]}"
+        if self._since is None:
+            self._since = self._clock.monotonic()
+        if sentence != self.sentence:
+            _log.error(
+                "a cycle failed", exc_info=error, extra=fields(**self._place, error=sentence)
+            )
+        self.sentence = sentence
+
+    def passed(self) -> None:
+        """It has not happened this time."""
+        if self._since is not None:
+            _log.info("cycles succeed again", extra=fields(**self._place))
+        self.sentence, self._since = "", None
+
+
+class Damage:
+    """The znodes that cannot be read, told when they come and go. Used by one thread."""
+
+    def __init__(self, nid: str) -> None:
+        self._nid = nid
+        self._known: dict[str, str] = {}
+
+    def seen(self, damaged: Mapping[str, str], own: str) -> bool:
+        """Take in what `arbiter.values.Facts.damaged` says now.
+
+        Args:
+            damaged: paths, and what is wrong.
+            own: how the path of this node's own znode ends.
+
+        Returns:
+            Whether that is among them.
+        """
+        for path, wrong in damaged.items():
+            if self._known.get(path) != wrong:
+                place = fields(nid=self._nid, znode=path, error=wrong)
+                _log.warning("znode cannot be read", extra=place)
+        for path in self._known.keys() - damaged.keys():
+            _log.info("znode is mended or gone", extra=fields(nid=self._nid, znode=path))
+        self._known = dict(damaged)
+        return any(path.endswith(own) for path in damaged)
