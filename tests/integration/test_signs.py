@@ -41,7 +41,7 @@ def get(cluster, nid, path):
 def lag_metric(cluster, nid, channel, pipeline="ab"):
     _, text = get(cluster, nid, "/metrics")
     name = f'setl_lag_seconds{{channel="{channel}",pipeline="{pipeline}"}}'
-    return float(re.search(re.escape(name) + r" (\S+)", text)[1])
+    return float(re.findall(re.escape(name) + r" (\S+)", text)[0])
 
 
 def stays_behind(cluster, nid, channel):
