@@ -1,8 +1,10 @@
 """What commands, metrics and probes say of a pipeline that does not run is true."""
 
+import os
 import re
 import urllib.error
 import urllib.request
+from unittest.mock import patch
 
 import pytest
 
@@ -14,11 +16,12 @@ from tests.waiting import eventually
 
 @pytest.fixture
 def secret_channel(cluster, site_a, site_b):
-    """A channel with a variable that no node has."""
+    """A channel with a variable that is there where it is applied, and on no node."""
     eventually(lambda: all(is_warm(cluster, nid) for nid in cluster.nodes), 280)
     channel = Channel(cluster, site_a, site_b)
     channel.file.write_text(channel.file.read_text().replace("SETL_TEST_B", "SETL_TEST_OF_N3"))
-    command(cluster, "apply", str(channel.file))
+    with patch.dict(os.environ, {"SETL_TEST_OF_N3": site_b.password}):
+        command(cluster, "apply", str(channel.file))
     yield channel
     command(cluster, "stop", channel.name, check=False)
     node = cluster.nodes.pop("n3", None)
@@ -38,7 +41,7 @@ def get(cluster, nid, path):
 def lag_metric(cluster, nid, channel, pipeline="ab"):
     _, text = get(cluster, nid, "/metrics")
     name = f'setl_lag_seconds{{channel="{channel}",pipeline="{pipeline}"}}'
-    return float(re.search(re.escape(name) + r" (\S+)", text)[1])
+    return float(re.findall(re.escape(name) + r" (\S+)", text)[0])
 
 
 def stays_behind(cluster, nid, channel):
@@ -67,7 +70,7 @@ def test_a_node_that_has_the_secret_leads_and_the_others_say_what_they_lack(
     write(channel.a, channel.db, 1, 10)
     eventually(lambda: channel.count(channel.b) == 10, 60)
     tree = command(cluster, "topology", channel.name, "-o", "json").stdout
-    assert tree.count(why) == 4, "two nodes cannot lead either pipeline"
+    assert tree.count(f'"unable": "{why}') == 4, "two nodes cannot lead either pipeline"
     refused = command(cluster, "switchover", f"{channel.name}/ab", "--to", "n1", check=False)
     assert refused.returncode == 1
     assert "cannot lead this pipeline" in refused.stderr

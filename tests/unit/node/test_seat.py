@@ -34,7 +34,7 @@ class Node:
         self.arbiter = MemoryArbiter(cluster)
         self.arbiter.announce(NodeInfo(nid, ready=True))
         self.runs = []
-        self.build_failure = None
+        self.build_failure: Exception | None = None
         self.may_build = threading.Event()
         self.may_build.set()
         self.snapshot = None
