@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import socket
 from collections.abc import Mapping
 from importlib import resources
@@ -15,9 +16,14 @@ class _Daemon(Server):
     """A process that PySpark's ``spark-class`` starts, and turns into."""
 
     def __init__(
-        self, folder: Path | str, name: str, environment: Mapping[str, str] | None = None
+        self,
+        folder: Path | str,
+        name: str,
+        secret: str,
+        environment: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(folder, name)
+        self.secret = secret
         self._environment = environment or {}
         self.port = free_port()
         self._web_port = free_port()
@@ -30,6 +36,10 @@ class _Daemon(Server):
 
     def _spark_class(self, name: str, *arguments: str) -> list[str]:
         program = resources.files("pyspark") / "bin" / "spark-class"
+        # Not among the arguments, which everybody on the machine can see.
+        file = self.folder / "secret.conf"
+        file.touch(mode=0o600)
+        file.write_text(f"spark.authenticate true\nspark.authenticate.secret {self.secret}\n")
         return [
             "/usr/bin/env",
             "SPARK_DAEMON_MEMORY=256m",
@@ -44,6 +54,8 @@ class _Daemon(Server):
             str(self.port),
             "--webui-port",
             str(self._web_port),
+            "--properties-file",
+            str(file),
             *arguments,
         ]
 
@@ -53,6 +65,7 @@ class SparkMaster(_Daemon):
 
     Attributes:
         port: where applications and workers connect.
+        secret: what they have to know, as `spark.authenticate.secret`.
     """
 
     def __init__(
@@ -69,7 +82,7 @@ class SparkMaster(_Daemon):
             name: what errors and log files call it.
             environment: further variables.
         """
-        super().__init__(folder, name, environment)
+        super().__init__(folder, name, secrets.token_hex(32), environment)
 
     @property
     def url(self) -> str:
@@ -103,7 +116,7 @@ class SparkWorker(_Daemon):
             memory: for its executors, as Spark writes it.
             environment: further variables, which its executors get too.
         """
-        super().__init__(folder, name, environment)
+        super().__init__(folder, name, master.secret, environment)
         self._master = master
         self._cores = cores
         self._memory = memory

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from ssl import CERT_NONE, PROTOCOL_TLS_CLIENT, SSLCertVerificationError, SSLContext
-from typing import Any, Final, cast
+from typing import Any, Final, NoReturn, cast
 
 import pymysql
 from pymysql.connections import TEXT_TYPES, Connection
@@ -91,7 +91,8 @@ _UNREADABLE = (FileNotFoundError, PermissionError, IsADirectoryError)  # of `ssl
 # A proxy between has these: 9001 of ProxySQL if no server takes the connection in time, 9501 of
 # Amazon's if none is free, and their like.
 _OF_A_PROXY = range(9000, 10_000)
-_CONFIGURATION = {1044, 1045, 1049, 1054, 1142, 1143, 1146, 1227, 1370, 1698, 2059}
+_NO_SUCH_LOGIN = 2059
+_CONFIGURATION = {1044, 1045, 1049, 1054, 1142, 1143, 1146, 1227, 1370, 1698, _NO_SUCH_LOGIN}
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +137,8 @@ def connect(
         SetlError: of the kind that `translate` gives.
     """
     ssl = {"ca": endpoint.ssl_ca} if endpoint.ssl_ca else None
+    # Whoever answers in the server's place would be given the password itself.
+    guarded = {} if ssl else dict.fromkeys(_PLAIN, _Unanswered)
     with translating(endpoint):
         connection: Any = _Connection(
             host=endpoint.host,
@@ -151,6 +154,7 @@ def connect(
             write_timeout=endpoint.read_timeout,
             init_command=SESSION.format(lock_wait=int(lock_wait)),
             ssl=ssl,
+            auth_plugin_map=guarded,
             **options,
         )
     # pymysql has no way of its own to give the two different limits.
@@ -161,6 +165,25 @@ def connect(
 def is_mariadb(connection: Connection[Any]) -> bool:
     """Whether the server is a MariaDB; anything else is a MySQL."""
     return "mariadb" in str(cast("Any", connection).get_server_info()).lower()
+
+
+_PLAIN: Final = ("mysql_clear_password", "dialog")
+"""Ways to log in that send the password as it is."""
+
+
+class _Unanswered:
+    """A way to log in that is not taken; pymysql asks it for the answer."""
+
+    def __init__(self, _: object) -> None:
+        pass
+
+    def authenticate(self, _: object) -> NoReturn:
+        """Refuse. Raises what pymysql raises where it does not know the way."""
+        raise pymysql.err.OperationalError(
+            _NO_SUCH_LOGIN,
+            "the server asks for the password in clear text, which it is only given over TLS with"
+            " `ssl_ca`",
+        )
 
 
 # pymysql does not know VECTOR of MySQL 9 and would read its bytes as ASCII. Among these types the

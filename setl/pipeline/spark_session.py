@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 
 from setl.errors import FatalError
 from setl.pipeline.own_code import write_own_code
+from setl.pipeline.spark_security import secured, told
 
 _JVM_LOOK_SECONDS = 0.5
 
@@ -105,7 +106,11 @@ def start_session(settings: SparkSettings) -> SparkSession:
     """Start (or get) the session of this process. Takes about 8 seconds the first time.
 
     Workers of a cluster are sent setl's own code, see `setl.pipeline.own_code`.
+
+    Raises:
+        ConfigurationError: a standalone cluster's secret is not given.
     """
+    given, secret = secured(settings.master, settings.conf, os.environ)
     os.environ["PYSPARK_PYTHON"] = worker_python(settings, os.environ.get("PYSPARK_PYTHON", ""))
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     builder = SparkSession.builder.appName(settings.name).master(settings.master)
@@ -126,9 +131,10 @@ def start_session(settings: SparkSettings) -> SparkSession:
     log4j = Path(__file__).with_name("log4j2.properties").as_uri()
     # Spark puts them before `extraJavaOptions`, which are for whoever starts the node.
     conf["spark.driver.defaultJavaOptions"] = f"-Dlog4j2.configurationFile={log4j} {_QUICK} {_ENDS}"
-    for name, value in {**conf, **settings.conf, **_REQUIRED}.items():
+    for name, value in {**conf, **given, **_REQUIRED}.items():
         builder = builder.config(name, value)
-    session = builder.getOrCreate()
+    with told(secret):
+        session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
     context = session.sparkContext
     for file in settings.py_files:

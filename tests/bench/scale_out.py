@@ -16,11 +16,13 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from unittest.mock import patch
 
 import click
 from rich.console import Console
 from rich.table import Table
 
+from setl.pipeline.spark_security import VARIABLE
 from setl_embedded import SparkMaster, SparkWorker
 from tests.bench.competitor import Place
 from tests.bench.contents import differences
@@ -92,6 +94,7 @@ def masters(
                 found.append((name, name, {}))
                 continue
             master = stack.enter_context(SparkMaster(folder / "master"))
+            stack.enter_context(patch.dict(os.environ, {VARIABLE: master.secret}))
             workers = [
                 stack.enter_context(SparkWorker(folder / f"worker-{n}", master, f"worker-{n}"))
                 for n in range(2)

@@ -1,10 +1,12 @@
 """A Spark standalone cluster for tests, and who of its processes holds which connection."""
 
+import os
 import subprocess
 import sysconfig
 import venv
 from contextlib import contextmanager
 from pathlib import Path
+from unittest.mock import patch
 
 from setl_embedded import SparkMaster, SparkWorker
 
@@ -38,7 +40,8 @@ def spark_cluster(folder, workers=2, master_options=""):
                     memory="700m", environment={"PYTHONPATH": ""},
                 )  # fmt: skip
                 started.append(worker.start())
-            yield master, started
+            with patch.dict(os.environ, {"SETL_SPARK_SECRET": master.secret}):
+                yield master, started
         finally:
             for worker in started:
                 worker.stop()

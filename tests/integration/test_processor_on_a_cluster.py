@@ -47,9 +47,8 @@ def test_the_file_reaches_the_executors(zookeeper, servers, tmp_path):
     ):
         try:
             memory = ("--spark-conf", "spark.executor.memory=512m")
-            cluster.start_node(
-                "n1", free_port(), master.url, {"SETL_PY_FILES": str(code)}, options=memory
-            )
+            variables = {"SETL_PY_FILES": str(code), "SETL_SPARK_SECRET": master.secret}
+            cluster.start_node("n1", free_port(), master.url, variables, options=memory)
             eventually(lambda: is_warm(cluster, "n1"), 280)
             command(cluster, "apply", str(file))
             command(cluster, "start", name)

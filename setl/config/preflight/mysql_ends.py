@@ -14,6 +14,7 @@ from setl.config.preflight.server import Server
 from setl.config.preflight.source_tables import SourceTable
 from setl.config.preflight.system_tables import SCHEMA, SystemTable, check_system_tables
 from setl.config.preflight.target_tables import WRITING, TargetTables
+from setl.config.preflight.transport import check_transport
 from setl.config.routing import Router
 
 _MARK = SystemTable("retl_mark", ("SELECT",), "marks what other channels wrote", required=False)
@@ -43,6 +44,7 @@ def check_mysql_source(server: Server, source: MysqlSource, router: Router, repo
         SetlError: the server stopped answering.
     """
     check_version(server, report)
+    check_transport(server, report)
     literal = [entry.pattern.schema.literal for entry in router.entries]
     schemas = list(dict.fromkeys(s for s in (*literal, SCHEMA) if s is not None))
     check_binlog(server, source, schemas, report)
@@ -74,6 +76,7 @@ def check_mysql_target(
         SetlError: the server stopped answering.
     """
     check_version(server, report)
+    check_transport(server, report)
     _check_writable(server, report)
     check_mark_triggers(server, report)
     if two_way and server.variables.get("log_bin") != "ON":

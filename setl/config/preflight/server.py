@@ -41,6 +41,7 @@ class Server:
     """A connection with what has to be known about its other end.
 
     Attributes:
+        endpoint: where it is.
         connection: the open connection.
         mariadb: whether the server is MariaDB.
         version: its version as numbers.
@@ -51,7 +52,7 @@ class Server:
 
     def __init__(self, endpoint: MysqlEndpoint, connection: Connection[Any]) -> None:
         """Ask for version, variables and account. Raises SetlError."""
-        self._endpoint = endpoint
+        self.endpoint = endpoint
         self.connection = connection
         self.variables = {
             str(name).lower(): str(value) for name, value in self.rows("SHOW GLOBAL VARIABLES")
@@ -81,13 +82,13 @@ class Server:
 
     def rows(self, sql: str, args: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         """All rows of a question. Raises SetlError."""
-        with translating(self._endpoint), self.connection.cursor(Cursor) as cursor:
+        with translating(self.endpoint), self.connection.cursor(Cursor) as cursor:
             cursor.execute(sql, args or None)
             return list(cursor.fetchall())
 
     def records(self, sql: str, args: Sequence[object] = ()) -> list[dict[str, Any]]:
         """All rows by column name in lower case, for answers that differ between versions."""
-        with translating(self._endpoint), self.connection.cursor(Cursor) as cursor:
+        with translating(self.endpoint), self.connection.cursor(Cursor) as cursor:
             cursor.execute(sql, args or None)
             names = [str(d[0]).lower() for d in cursor.description or ()]
             return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
@@ -108,7 +109,7 @@ class Server:
             if number in _MISSING:
                 return Outcome.MISSING
             if number < 1000 or number in _CLIENT_ERRORS or number == _SYNTAX:
-                raise translate(error).at(server=self._endpoint) from error
+                raise translate(error).at(server=self.endpoint) from error
         return Outcome.DONE
 
     def set_global(self, name: str, value: str) -> tuple[str, ...]:

@@ -1,0 +1,88 @@
+"""Who may talk to the processes of a Spark session: those that know its secret.
+
+Without one, whoever reaches a port of the driver or of an executor may run code there, with the
+secrets of all channels at hand. Spark makes a secret for each session where it starts the
+processes itself: locally, on YARN and on Kubernetes. Master and workers of a standalone cluster
+are there before, and share one secret with all that use them.
+
+Source: https://spark.apache.org/docs/latest/security.html
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from setl.errors import ConfigurationError
+
+VARIABLE = "SETL_SPARK_SECRET"
+"""Names the secret that a standalone cluster has as `spark.authenticate.secret`."""
+
+_SECRET = "spark.authenticate.secret"  # noqa: S105 - a setting's name
+_AUTHENTICATE = "spark.authenticate"
+_ARGUMENTS = "PYSPARK_SUBMIT_ARGS"  # what PySpark starts its JVM with
+_ENCRYPTED = {"spark.network.crypto.enabled": "true", "spark.io.encryption.enabled": "true"}
+_MAKES_ITS_OWN = ("yarn", "k8s")
+
+
+def secured(
+    master: str, conf: Mapping[str, str], environment: Mapping[str, str]
+) -> tuple[dict[str, str], str]:
+    """The settings that let nobody else in, and the secret that Spark is to be told.
+
+    Args:
+        master: of the session.
+        conf: the user's settings; ``spark.authenticate=false`` among them is obeyed.
+        environment: variables of this process.
+
+    Returns:
+        `conf` without the secret, with what it lacks; and the secret, "" if Spark makes one.
+
+    Raises:
+        ConfigurationError: a standalone cluster's secret is not given.
+    """
+    rest = {name: value for name, value in conf.items() if name != _SECRET}
+    if conf.get(_AUTHENTICATE) == "false":
+        return rest, ""
+    local = master.startswith("local") and not master.startswith("local-cluster")
+    settings = {_AUTHENTICATE: "true", **({} if local else _ENCRYPTED), **rest}
+    if local or master.startswith(_MAKES_ITS_OWN):
+        return settings, conf.get(_SECRET, "")
+    secret = conf.get(_SECRET) or environment.get(VARIABLE, "")
+    if not secret:
+        raise ConfigurationError(
+            f"the secret of the Spark cluster {master} is not given",
+            hint=f"Set {VARIABLE} to the `spark.authenticate.secret` of its master and workers;"
+            " a cluster without one runs whatever anybody sends it, which"
+            " `--spark-conf spark.authenticate=false` allows",
+        )
+    return settings, secret
+
+
+@contextmanager
+def told(secret: str) -> Generator[None]:
+    """Have a JVM that is started inside the block know the secret.
+
+    In a file that only this user can read, for as long as the block lasts: a program's arguments
+    are shown to everybody on its machine.
+    """
+    if not secret:
+        yield
+        return
+    before = os.environ.get(_ARGUMENTS)
+    with tempfile.NamedTemporaryFile("w", prefix="setl-spark-", suffix=".conf") as file:
+        file.write(f"{_SECRET} {secret}\n")
+        file.flush()
+        # The file stands in the place of Spark's own defaults, which are to hold as well.
+        arguments = f"--load-spark-defaults --properties-file {Path(file.name)}"
+        os.environ[_ARGUMENTS] = f"{arguments} {before or 'pyspark-shell'}"
+        try:
+            yield
+        finally:
+            if before is None:
+                del os.environ[_ARGUMENTS]
+            else:
+                os.environ[_ARGUMENTS] = before
