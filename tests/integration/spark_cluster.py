@@ -1,6 +1,8 @@
 """A Spark standalone cluster for tests, and who of its processes holds which connection."""
 
+import ipaddress
 import os
+import socket
 import subprocess
 import sysconfig
 import venv
@@ -93,3 +95,30 @@ def holder_of_port(port):
         if any(link[8:-1] in inodes for link in links if link.startswith("socket:[")):
             return int(entry.name)
     return None
+
+
+def listening_addresses(pids):
+    """(address, port) of each TCP port on which one of these processes listens."""
+    listening = {}
+    for family, table in ((socket.AF_INET, "tcp"), (socket.AF_INET6, "tcp6")):
+        for line in Path(f"/proc/net/{table}").read_text().splitlines()[1:]:
+            _, local, _, state, *_, inode = line.split()[:10]
+            if state == "0A":
+                address, _, port = local.partition(":")
+                listening[inode] = (_readable(family, address), int(port, 16))
+    found = set()
+    for pid in pids:
+        try:
+            links = [str(fd.readlink()) for fd in Path(f"/proc/{pid}/fd").iterdir()]
+        except OSError:
+            continue  # it has just ended
+        found |= {listening[link[8:-1]] for link in links if link[8:-1] in listening}
+    return found
+
+
+def _readable(family, written):
+    """An address as people write it; the kernel writes words of four bytes, each backwards."""
+    words = [bytes.fromhex(written[i : i + 8])[::-1] for i in range(0, len(written), 8)]
+    address = ipaddress.ip_address(b"".join(words))
+    mapped = address.ipv4_mapped if family == socket.AF_INET6 else None
+    return str(mapped or address)

@@ -6,6 +6,7 @@ import time
 
 from setl_embedded.ports import free_port
 from tests.integration.pipelines import execute
+from tests.integration.spark_cluster import descendants, listening_addresses
 from tests.integration.two_nodes import TIMEOUT, is_warm, write
 from tests.waiting import eventually
 
@@ -98,6 +99,22 @@ def test_an_outage_of_zookeeper(channel, cluster, zookeeper_of_cluster):
         zookeeper_of_cluster.resume()
     eventually(lambda: channel.count(channel.b) == 20, 60)
     eventually(lambda: all(is_warm(cluster, nid) for nid in cluster.nodes), 60)
+
+
+def test_nobody_else_reaches_a_port_of_a_node_but_its_http(channel, cluster):
+    write(channel.a, channel.db, 1, 1)
+    eventually(lambda: channel.count(channel.b) == 1, 30)
+    for node in cluster.nodes.values():
+        processes = {node.pid: "setl node", **descendants(node.pid)}
+        listening = listening_addresses(processes)
+        assert len(listening) > 3, "the node, its JVM and its Python workers"
+        assert {address for address, _ in listening} <= {"127.0.0.1", "::1"}, listening
+
+
+def test_a_nodes_spark_wants_a_secret(cluster):
+    for node in cluster.nodes.values():
+        (jvm,) = [c for c in descendants(node.pid).values() if "SparkSubmit" in c]
+        assert "spark.authenticate=true" in jvm
 
 
 def no_node_works(cluster, channel):
