@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from kafka.errors import CorruptRecordError
 
+from setl.kafka.inflating import inflated
 from setl.kafka.record import Record, pack_headers, read_data, read_number
 
 _CURRENT: Final = 2  # version of messages since Kafka 0.11
@@ -130,9 +131,10 @@ def _unpack(  # noqa: C901, PLR0912, PLR0915 - one loop: calls would cost a thir
         ValueError: the bytes make no sense.
         IndexError: likewise.
     """
-    batch._maybe_uncompress()  # noqa: SLF001
     data = bytes(batch._buffer)  # noqa: SLF001
     at: int = batch._pos  # noqa: SLF001
+    if batch.compression_type:
+        data, at = inflated(batch.compression_type, data[at:]), 0
     base: int = batch.base_offset
     first: int = batch.first_timestamp
     appended: int = batch.max_timestamp if batch.timestamp_type else 0

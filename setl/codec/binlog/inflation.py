@@ -25,6 +25,7 @@ from setl.codec.binlog.event import (
 _COMPRESSED: Final = 0x80
 _METHOD: Final = 0x70  # 0 is zlib, and there is no other
 _LENGTH_BYTES: Final = 0x07
+_LARGEST: Final = 1024 * 1024 * 1024  # the servers' own limit of an event
 
 
 def inflated_rows(event: bytes, *, checksum: bool) -> bytes:
@@ -77,6 +78,8 @@ def _plain_length(event: bytes, at: int) -> tuple[int, int]:
 
 def _plain(event: bytes, kind: EventType, at: int, end: int) -> bytes:
     length, start = _plain_length(event, at)
+    if length > _LARGEST:
+        raise ValueError(f"it says that it holds {length} bytes")
     try:
         # The length limits what damaged bytes may grow to.
         data = zlib.decompressobj().decompress(event[start:end], length + 1)

@@ -96,6 +96,11 @@ def decompressed(convert: Callable[[bytes], Value]) -> Callable[[bytes], Value]:
             raise ValueError(f"a column is compressed in an unknown way ({front:#04x})")
         start = 1 + (front & 7)
         window = -zlib.MAX_WBITS if front & _RAW_DEFLATE else zlib.MAX_WBITS
-        return convert(zlib.decompress(data[start:], window))
+        size = int.from_bytes(data[1:start], "big")
+        # The size limits what damaged bytes may grow to.
+        plain = zlib.decompressobj(window).decompress(data[start:], size + 1)
+        if len(plain) != size:
+            raise ValueError(f"a compressed column holds other than the {size} bytes it says")
+        return convert(plain)
 
     return convert_plain
