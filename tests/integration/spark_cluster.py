@@ -1,6 +1,5 @@
 """A Spark standalone cluster for tests, and who of its processes holds which connection."""
 
-import ipaddress
 import os
 import socket
 import subprocess
@@ -119,6 +118,5 @@ def listening_addresses(pids):
 def _readable(family, written):
     """An address as people write it; the kernel writes words of four bytes, each backwards."""
     words = [bytes.fromhex(written[i : i + 8])[::-1] for i in range(0, len(written), 8)]
-    address = ipaddress.ip_address(b"".join(words))
-    mapped = address.ipv4_mapped if family == socket.AF_INET6 else None
-    return str(mapped or address)
+    text = socket.inet_ntop(family, b"".join(words))
+    return text.removeprefix("::ffff:")  # an address of version 4 in a socket of version 6
