@@ -39,14 +39,18 @@ class KafkaProxy:
     `accounts` maps names to passwords; without any, nobody has to log in. With `certificate`,
     a pair of files (certificate, key), connections are TLS. `names` collects who logged in.
     `accounts` and `mechanisms` may be changed at any time; connections can be cut with `drop`.
+    `verdict` changes the last message of a SCRAM login, and makes one of a refusal (None).
     """
 
-    def __init__(self, broker, *, accounts=None, mechanisms=("PLAIN",), certificate=None):
+    def __init__(
+        self, broker, *, accounts=None, mechanisms=("PLAIN",), certificate=None, verdict=None
+    ):
         self.server = (broker.host, broker.port)
         self.port = free_port()
         self.brokers = f"{HOST}:{self.port}"
         self.accounts = accounts or {}
         self.mechanisms = mechanisms
+        self.verdict = verdict or (lambda message: message)
         self.names = []
         self._connections = set()
         self._context = None
@@ -163,6 +167,8 @@ class Connection:
         request = SASL.SaslAuthenticateRequest[version].decode(frame, header=True)
         login = self.login
         answer = login.step(request.auth_bytes, self.proxy.accounts) if login else None
+        if login and (login.done or answer is None):
+            answer = self.proxy.verdict(answer)
         if login and login.done:
             self.logged_in = True
             self.proxy.names.append(login.name)
@@ -188,7 +194,7 @@ class Plain:
 
 
 class Scram:
-    """RFC 5802, on the broker's side; names with "=" or "," in them are not needed here."""
+    """RFC 5802, on the broker's side."""
 
     done = False
     name = ""
@@ -205,7 +211,7 @@ class Scram:
     def _challenge(self, message):
         bare = message.removeprefix(b"n,,")
         fields = attributes(bare)
-        self.name = fields["n"]
+        self.name = fields["n"].replace("=2C", ",").replace("=3D", "=")
         self.nonce = fields["r"] + base64.b64encode(os.urandom(18)).decode()
         self.salt = os.urandom(16)
         salt = base64.b64encode(self.salt).decode()

@@ -21,6 +21,7 @@ from kafka.errors import (
 from kafka.structs import TopicPartition
 
 from setl.errors import ConfigurationError, FatalError, SetlError, TransientError
+from setl.kafka import scram
 from setl.kafka.aborted import heed_ends
 from setl.kafka.refusals import ClientMaker, RefusedError
 from setl.kafka.unpacking import unpack_fast
@@ -34,6 +35,8 @@ _CONFIGURATION = (
     UnsupportedCodecError,
     UnsupportedSaslMechanismError,
 )
+
+scram.register()
 
 FEW: Mapping[str, Any] = {"max_partition_fetch_bytes": 256 * 1024, "fetch_max_wait_ms": 50}
 """For consumers that look at single records: less is fetched that nobody reads."""

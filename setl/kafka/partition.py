@@ -160,6 +160,17 @@ def expired(offset: int, bounds: Bounds) -> PositionLostError:
     )
 
 
+def never_written(offset: int, bounds: Bounds) -> PositionLostError:
+    """The final error that an offset that was asked for is not in a topic."""
+    if offset < bounds.first:
+        return expired(offset, bounds)
+    return PositionLostError(
+        f"offset {offset} does not exist yet; the topic holds {bounds.first} to {bounds.end}",
+        hint=f"Set `start` to an offset from {bounds.first} to {bounds.end}, to a time, or to"
+        " `earliest` or `latest`",
+    )
+
+
 def ways_out(bounds: Bounds) -> str:
     """What an operator can do about a lost place."""
     return (

@@ -55,7 +55,7 @@ class Checkpoint:
         """Whether a channel file with generation `requested` asks to start over."""
         return (self.requested or self.generation) < requested
 
-    def moved_to(self, position: Position) -> Checkpoint:
+    def moved_to(self, position: Position, *, exact: bool = False) -> Checkpoint:
         """The checkpoint to go on from another place: one generation up, all else kept.
 
         A transaction of which a part was applied is applied again from its beginning, since
@@ -63,6 +63,7 @@ class Checkpoint:
 
         Args:
             position: a transaction boundary.
+            exact: whether it is the place of `resume` itself, not one before it.
         """
         return Checkpoint(
             position,
@@ -70,7 +71,7 @@ class Checkpoint:
             generation=self.generation + 1,
             rows=self.rows,
             requested=self.requested or self.generation,
-            repeats=self.timestamp > 0,
+            repeats=self.timestamp > 0 and not (exact and self.applied is None),
         )
 
     @property

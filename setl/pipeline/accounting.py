@@ -39,7 +39,6 @@ def account(
         through: version of the last batch's end, see `setl.model.position.document_version`.
     """
     resume = batches[-1].checkpoint.resume
-    progress.applied(report.rows, str(resume), pending)
     passed = sum(e.counts.echoes_passed for e in extracted)
     if passed:
         _log.error(
@@ -62,6 +61,8 @@ def account(
         conflicts_source=report.conflicts_source,
         conflicts_target=report.conflicts_target,
     )
+    # Last of the counts, so that whoever sees that rows are applied sees what became of them.
+    progress.applied(report.rows, str(resume), pending)
     for stage, seconds in report.seconds.items():
         progress.spent(stage, seconds)
     committed_at = batches[-1].checkpoint.timestamp

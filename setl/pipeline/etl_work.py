@@ -87,6 +87,7 @@ class EtlWork:
         self._clock = clock
         self._size = LoadSize(parts.rows_per_load)
         self._applied_through = 0
+        self._repeated = 0.0  # commit time up to which the stream repeats what was applied
         self._schema_version = 0
         self._reached: Checkpoint | None = None
         self._done: tuple[Sequence[Batch], list[Extracted], LoadReport] | None = None
@@ -101,6 +102,7 @@ class EtlWork:
         if not (checkpoint.rows or checkpoint.timestamp or checkpoint.applied):
             parts.job.forget_loaded(ticket)  # what is kept there is of another life
         self._applied_through = through = parts.job.applied_through(ticket)
+        self._repeated = checkpoint.timestamp if checkpoint.repeats else 0.0
         self._progress.took_over(through, ticket.through, counted=parts.tells_applied)
         parts.extractor.reset(checkpoint)
         self._schema_version = ticket.through
@@ -143,8 +145,12 @@ class EtlWork:
         return Applied(report.rows, wrote=bool(rows) or changed)
 
     def _load(self, rows: Sequence[RoutedRows], ticket: LoadTicket, last: Batch) -> LoadReport:
+        generation = last.checkpoint.generation
+        again = repeated_through(rows, self._repeated, generation) if self._repeated else 0
+        if not last.checkpoint.repeats:
+            self._repeated = 0.0
         try:
-            return self._parts.job.run(rows, ticket, self._applied_through)
+            return self._parts.job.run(rows, ticket, max(self._applied_through, again))
         except SetlError as error:
             if isinstance(error, CollisionError) and last.checkpoint.repeats:
                 # A relay may have to write again first what its topic has lost.
@@ -222,3 +228,23 @@ class EtlWork:
             at=checkpoint.resume,
             lettered=self._parts.letters.lettered if self._parts.letters else frozenset(),
         )
+
+
+def repeated_through(rows: Sequence[RoutedRows], seconds: float, generation: int) -> int:
+    """The version up to which rows repeat what was applied under a lower generation.
+
+    Their places say nothing, since they are of another server; their commit times do. A time has
+    whole seconds at some sources, so rows that are new in its last second count as repeated.
+
+    Args:
+        rows: in the order of the source.
+        seconds: commit time up to which the stream repeats, seconds since 1970.
+        generation: the rows'.
+
+    Returns:
+        The version of the last row that repeats, 0 if none does.
+    """
+    for row in reversed(rows):
+        if 0 < row.entry.timestamp <= seconds:
+            return document_version(generation, row.entry.position)
+    return 0

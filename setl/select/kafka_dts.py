@@ -22,7 +22,7 @@ from setl.codec.dts.header import DtsHeaderReader
 from setl.config.channel import DtsSource, OffsetStart, TimestampStart
 from setl.errors import DataError, FatalError, SetlError, TransientError
 from setl.kafka.client import connection_of, origin_of
-from setl.kafka.partition import Bounds, expired
+from setl.kafka.partition import Bounds, expired, never_written
 from setl.model.checkpoint import Checkpoint
 from setl.model.entry import Entry, EntryKind
 from setl.model.position import KafkaOrigin, KafkaPosition, Position
@@ -90,7 +90,7 @@ class DtsKafkaSource:
         self._closing = threading.Event()
         self.group: GroupMembership | None = None
         if config.mode == "subscribe":
-            self.group = GroupMembership(config, timeout=timeout)
+            self.group = GroupMembership(config, timeout=timeout, clock=self._clock)
 
     def initial(self) -> Position:
         """See `Source.initial`. A start by time is the source's commit time, in seconds."""
@@ -101,7 +101,8 @@ class DtsKafkaSource:
                 return search.at_time(start.timestamp)
             bounds = search.bounds()
             if isinstance(start, OffsetStart):
-                self._check(start.offset, bounds)
+                if not bounds.first <= start.offset <= bounds.end:
+                    raise never_written(start.offset, bounds).at(**self._access.where())
                 return search.at(start.offset)
             return search.at(bounds.first if start == "earliest" else bounds.end)
 

@@ -20,11 +20,13 @@ from kafka.consumer.subscription_state import ConsumerRebalanceListener
 from kafka.errors import KafkaError
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
+from setl.clock import Clock, SystemClock
 from setl.config.channel import DtsSource
 from setl.config.connections import kafka_settings
 from setl.errors import FatalError, SetlError, TransientError
 from setl.kafka.client import connect, translate
 from setl.kafka.single import check_single
+from setl.log import fields
 
 _LOG = logging.getLogger(__name__)
 
@@ -38,6 +40,8 @@ _DEFAULTS = {
     "max_poll_interval_ms": 30_000,
 }
 _LEAVING = 5.0  # seconds that the thread may take to leave the group
+_SAY_FIRST = 1.0  # seconds of waiting after which it is said; less is any dealing out anew
+_SAY_AGAIN = 60.0  # seconds after which it is said again
 
 Offsets = dict[TopicPartition, OffsetAndMetadata]
 
@@ -53,15 +57,22 @@ class GroupMembership:
     Thread-safe.
     """
 
-    def __init__(self, source: DtsSource, *, timeout: float = 5.0) -> None:
+    def __init__(
+        self, source: DtsSource, *, timeout: float = 5.0, clock: Clock | None = None
+    ) -> None:
         """Nothing is connected yet.
 
         Args:
             source: brokers, account, topic, partition and group.
             timeout: seconds to wait for any answer of a broker.
+            clock: for how long it has waited.
         """
         self._source = source
         self._timeout = timeout
+        self._clock = clock or SystemClock()
+        self._dealt = False  # the group has dealt its partitions out since this member joined
+        self._waits_since: float | None = None
+        self._say_at = 0.0
         self._partition = TopicPartition(source.topic, source.partition)
         self._changed = threading.Condition()
         self._turn: int | None = None
@@ -79,6 +90,7 @@ class GroupMembership:
             if self._thread is not None and self._thread.is_alive():
                 return
             self._error = None
+            self._dealt = False
             self._leaving = threading.Event()
             self._thread = threading.Thread(
                 target=self._run,
@@ -136,6 +148,8 @@ class GroupMembership:
         """What this member waits for, "" while it has the partition."""
         if self._turn is not None:
             return ""
+        if not self._dealt:
+            return f"the group {self._source.sid} has not dealt its partitions out yet"
         return (
             f"another member of the group {self._source.sid} has "
             f"{self._source.topic}[{self._source.partition}]"
@@ -152,17 +166,29 @@ class GroupMembership:
         left = timeout
         while not stop.is_set():
             if self.wait(0) is not None:
+                self._waits_since = None
                 if self.in_noted_turn:
                     return True
                 raise TransientError(
                     f"the group {self._source.sid} has given this node the partition, and"
                     " another member may have moved the checkpoint: it is loaded again"
                 ).at(**self._where())
+            self._say_waiting()
             if left <= 0:
                 return False
             self.wait(min(left, _SLICE))
             left -= _SLICE
         raise TransientError("the source was closed").at(**self._where())
+
+    def _say_waiting(self) -> None:
+        """Log what this waits for, soon after it begins to and every minute from then on."""
+        now = self._clock.monotonic()
+        if self._waits_since is None:
+            self._waits_since, self._say_at = now, now + _SAY_FIRST
+        if now >= self._say_at:
+            self._say_at = now + _SAY_AGAIN
+            waited, where = now - self._waits_since, fields(**self._where())
+            _LOG.info("waiting for %.0f s: %s", waited, self.waiting_for, extra=where)
 
     def commit(self, offsets: Offsets) -> None:
         """Commit as a member.
@@ -264,8 +290,8 @@ class GroupMembership:
         consumer.pause(*partitions)
         with self._changed:
             self._silent = False
+            self._dealt = True
             if self._partition not in partitions:
-                _LOG.info("%s: waiting: %s", self._source.topic, self.waiting_for)
                 return
             if self._turn is None:
                 self._turns += 1

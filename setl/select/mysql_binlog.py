@@ -85,7 +85,7 @@ class MysqlBinlogSource:
         place = self._search.resume(position)
         if place is position:
             return checkpoint
-        moved = checkpoint.moved_to(place)
+        moved = checkpoint.moved_to(place, exact=True)  # GTIDs tell
         _LOG.warning(
             "%s: the position %s was of server %s; server %s answers now and has all its GTIDs, "
             "so reading goes on there at %s behind GTID %s, as generation %d",

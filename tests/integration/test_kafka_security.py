@@ -1,5 +1,6 @@
 """Accounts and TLS of a Kafka source, at a door that checks both."""
 
+import base64
 import time
 import uuid
 
@@ -140,6 +141,42 @@ def test_a_wrong_password_is_said_to_be_one(guarded, source, mechanism, caplog):
     assert error.message.startswith("Kafka refuses the account: ")
     assert error.hint == "Check `user`, `password` and, for a subscription, `sid`"
     assert WRONG not in caplog.text
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS[1:])
+@pytest.mark.parametrize(
+    ("verdict", "says"),
+    [
+        # RFC 5802 has a message of its own for a refusal; a broker may send it without an error.
+        (lambda message: message or b"e=invalid-proof", "answers 'invalid-proof'"),
+        (lambda message: message or b"e=other-error,x=y", "answers 'other-error'"),
+        (lambda message: message or b"x=y", "has no 'v'"),
+        (lambda message: message or b"gibberish", "proves nothing"),
+    ],
+)
+def test_a_refusal_in_the_words_of_scram(door, source, mechanism, verdict, says):
+    guarded = door(accounts={"reader-dts7x": PASSWORD}, mechanisms=[mechanism], verdict=verdict)
+    error = refused(source(guarded, mechanism=mechanism, **{**ACCOUNT, "password": WRONG}))
+    assert error.message.startswith("Kafka refuses the account: ")
+    assert says in error.message
+
+
+def test_a_broker_that_does_not_know_the_password_is_not_believed(door, source):
+    guarded = door(
+        accounts={"reader-dts7x": PASSWORD},
+        mechanisms=["SCRAM-SHA-256"],
+        verdict=lambda _: b"v=" + base64.b64encode(bytes(32)),
+    )
+    error = refused(source(guarded, mechanism="SCRAM-SHA-256", **ACCOUNT))
+    assert "proves nothing: Server sent wrong signature" in error.message
+
+
+@pytest.mark.parametrize("name", ["a,b", "a=b", "=2C,", "ü"])
+def test_names_that_scram_writes_otherwise(door, source, topic, name):
+    guarded = door(accounts={name: PASSWORD}, mechanisms=["SCRAM-SHA-256"])
+    account = {"user": name, "password": PASSWORD, "mechanism": "SCRAM-SHA-256"}
+    read_all(source(guarded, **account), topic)
+    assert set(guarded.names) == {name}
 
 
 def test_a_check_says_the_same(guarded, topic):

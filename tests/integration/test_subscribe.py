@@ -311,7 +311,9 @@ def test_it_takes_turns_with_a_foreign_member_and_nothing_is_lost(shared, caplog
     everything = [r for r in shared.rows if r <= running.work.offsets[-1]]
     assert set(everything) <= set(running.work.offsets) | others
     words = " ".join(caplog.messages)
-    assert "waiting: another member of the group" in words
+    assert "waiting for 1 s: another member of the group" in words
+    said = [m for m in caplog.messages if m.startswith("waiting for ")]
+    assert len(said) < 8, "it says so once for each time, not at every look"
     assert "to this node" in words
 
 

@@ -242,6 +242,9 @@ def test_what_follows_a_move_repeats_until_it_is_later_than_what_was_applied():
     heartbeat = Entry(EntryKind.HEARTBEAT, place, 99.0)
     assert CheckpointTracker(moved).advance(heartbeat).repeats, "it only says what time it is"
     assert not Checkpoint(stored.resume).moved_to(moved.resume).repeats, "nothing was applied"
+    assert not stored.moved_to(moved.resume, exact=True).repeats, "it is the same place"
+    inside = replace(stored, applied=BinlogPosition("b.000009", 700))
+    assert inside.moved_to(moved.resume, exact=True).repeats, "a transaction comes whole again"
 
 
 def test_versions_after_a_move_are_above_all_before():

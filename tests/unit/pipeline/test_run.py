@@ -25,7 +25,7 @@ from setl.extract.loopback import MarkIdentity
 from setl.model.batch import Batch
 from setl.model.checkpoint import Checkpoint
 from setl.model.entry import Entry, EntryKind
-from setl.model.position import BinlogPosition, version_generation
+from setl.model.position import BinlogPosition, document_version, version_generation
 from setl.model.session import StatementSession
 from setl.pipeline.etl_work import EtlParts, EtlWork
 from setl.pipeline.job import LoadReport
@@ -140,6 +140,7 @@ class RecordingJob:
         self.failures = []
         self.applied = []
         self.tickets = []
+        self.throughs = []
         self.cancelled = threading.Event()
         self.abandoned = False
         self.forgotten = 0
@@ -157,6 +158,7 @@ class RecordingJob:
                 raise failure
         self.log.append(("load", rows[-1].entry.position.offset))
         self.tickets.append(ticket)
+        self.throughs.append(redelivered_through)
         self.applied += [row.entry.position.offset for row in rows]
         return LoadReport(rows=len(rows))
 
@@ -556,6 +558,9 @@ def test_what_was_applied_before_comes_in_one_load(begun):
     before, *after = [offset for what, offset in bench.log if what == "load"]
     assert before >= 4 + 6 * 40 + 30, "the seventh transaction is the last that was applied"
     assert after, "what is new comes as ever"
+    # The rows of the seventh transaction end at 274; what was new counts as such.
+    assert bench.job.throughs[0] == document_version(4, at(274))
+    assert set(bench.job.throughs[1:]) == {0}
     assert not bench.store.stored.repeats
 
 

@@ -9,7 +9,7 @@ from kafka.structs import TopicPartition
 
 from setl.codec.dts.relayed import HEADER, HEARTBEAT, LAST, RelayPlace, RelayTransaction
 from setl.codec.dts.rows import DtsRowCodec
-from setl.config.channel import DtsSource
+from setl.config.channel import DtsSource, OffsetStart
 from setl.config.connections import kafka_settings
 from setl.errors import ConfigurationError, FatalError, PositionLostError, TransientError
 from setl.kafka.client import consumer_settings, translate
@@ -165,6 +165,20 @@ def test_a_topic_that_was_made_anew_is_a_lost_position(opened):
     consumer.bounds = (0, 2)
     with pytest.raises(PositionLostError, match="offset 3 does not exist"):
         source.open(KafkaPosition("orders", 0, 3))
+
+
+def test_a_start_that_was_never_written_is_not_said_to_be_lost(opened):
+    source, consumer = opened
+    consumer.bounds = (2, 9)
+    source._config = source._config.model_copy(update={"start": OffsetStart(offset=10)})
+    with pytest.raises(
+        PositionLostError, match="offset 10 does not exist yet; the topic holds 2 to 9"
+    ) as raised:
+        source.initial()
+    assert raised.value.hint.startswith("Set `start` to an offset from 2 to 9")
+    source._config = source._config.model_copy(update={"start": OffsetStart(offset=1)})
+    with pytest.raises(PositionLostError, match="offset 1 has expired"):
+        source.initial()
 
 
 def test_a_silent_broker_is_asked_for_a_sign_of_life(opened):
