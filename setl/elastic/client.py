@@ -13,6 +13,7 @@ from elastic_transport import ConnectionTimeout, TlsError
 from elasticsearch import ApiError, Elasticsearch, TransportError, UnsupportedProductError
 from elasticsearch.serializer import JsonSerializer
 
+from setl.elastic.bounded import BoundedNode
 from setl.errors import ConfigurationError, FatalError, SetlError, TransientError
 
 RETRY_STATUSES = frozenset({408, 429, 500, 502, 503, 504})
@@ -79,6 +80,7 @@ def make_client(
         return Elasticsearch(
             list(endpoint.hosts),
             request_timeout=endpoint.request_timeout,
+            node_class=BoundedNode,
             max_retries=max(0, len(endpoint.hosts) - 1),
             retry_on_status=(),
             **options,

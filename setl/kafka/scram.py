@@ -12,21 +12,37 @@ from __future__ import annotations
 from typing import Any, Final
 
 from kafka.errors import SaslAuthenticationFailedError
-from kafka.net.sasl import register_sasl_mechanism  # pyright: ignore[reportMissingTypeStubs]
+from kafka.net import sasl  # pyright: ignore[reportMissingTypeStubs]
 from kafka.net.sasl.scram import SaslMechanismScram  # pyright: ignore[reportMissingTypeStubs]
 
 _MECHANISMS: Final = ("SCRAM-SHA-256", "SCRAM-SHA-512")
 _USER: Final = "sasl_plain_username"
-_BASE: Any = SaslMechanismScram  # the library has no types here
 
 
-class Scram(_BASE):
-    """One login; kafka-python makes it for each connection."""
+class Scram:
+    """One login, as kafka-python asks for it; one is made for each connection."""
 
     def __init__(self, **config: Any) -> None:
         """Nothing is sent yet; `config` holds the settings of the connection."""
         user = str(config.get(_USER) or "").replace("=", "=3D").replace(",", "=2C")
-        super().__init__(**{**config, _USER: user})
+        make: Any = SaslMechanismScram  # the library has no types here
+        self._login = make(**{**config, _USER: user})
+
+    def auth_bytes(self) -> bytes:
+        """The next message to the broker."""
+        return self._login.auth_bytes()
+
+    def is_done(self) -> bool:
+        """Whether no further message is to be sent."""
+        return self._login.is_done()
+
+    def is_authenticated(self) -> bool:
+        """Whether both sides know the password."""
+        return self._login.is_authenticated()
+
+    def auth_details(self) -> str:
+        """Who is logged in, for the log."""
+        return self._login.auth_details()
 
     def receive(self, auth_bytes: bytes) -> bool:
         """Take an answer of the broker in; returns whether the login is complete.
@@ -38,7 +54,7 @@ class Scram(_BASE):
             reason = auth_bytes[2:].split(b",")[0].decode("utf-8", "replace")
             raise SaslAuthenticationFailedError(f"the broker answers {reason!r} to the login")
         try:
-            return bool(super().receive(auth_bytes))
+            return bool(self._login.receive(auth_bytes))
         except KeyError as error:
             raise SaslAuthenticationFailedError(
                 f"the broker's answer to the login has no {error}"
@@ -51,5 +67,6 @@ class Scram(_BASE):
 
 def register() -> None:
     """Make all of kafka-python's connections log in this way."""
+    known: Any = sasl  # without types
     for name in _MECHANISMS:
-        register_sasl_mechanism(name, Scram, overwrite=True)
+        known.register_sasl_mechanism(name, Scram, overwrite=True)

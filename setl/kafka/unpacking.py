@@ -109,7 +109,17 @@ def _is_shown(state: Any, batch: Any) -> bool:
 
 
 def _unpack_old(state: Any, partition: int, batch: Any, found: list[Record]) -> None:
-    """Add the records of a batch as brokers before 0.11 wrote them, which has no headers."""
+    """Add the records of a batch as brokers before 0.11 wrote them, which has no headers.
+
+    Raises:
+        ValueError: the bytes make no sense, or hold too much.
+    """
+    if batch.compression_type:
+        # kafka-python would want a library for each codec, and knows no limit.
+        at = batch.KEY_OFFSET_V1 if batch.magic else batch.KEY_OFFSET_V0
+        _, packed = batch._read_key_value(at)  # noqa: SLF001
+        batch._buffer = memoryview(inflated(batch.compression_type, packed or b""))  # noqa: SLF001
+        batch._decompressed = True  # noqa: SLF001
     for record in batch:
         if state.check_crcs and not record.validate_crc():
             raise ValueError(f"the record at {record.offset} has another checksum than it says")

@@ -1,5 +1,6 @@
 """Records of Kafka's answers, unpacked here and by kafka-python."""
 
+from functools import partial
 from types import SimpleNamespace
 
 import pytest
@@ -12,6 +13,7 @@ from kafka.record.memory_records import MemoryRecords, MemoryRecordsBuilder
 from kafka.structs import TopicPartition
 
 from setl.errors import DataError
+from setl.kafka import unpacking
 from setl.kafka.record import pack_headers
 from setl.kafka.unpacking import fast, unpack_fast
 
@@ -79,6 +81,23 @@ def test_old_messages_are_read_as_well():
     data = batch([(5, b"k", b"v", []), (6, None, None, [])], magic=1)
     found, _, _, _ = unpacked(OURS, data, check_crcs=True)
     assert [(r[0], r[3], r[4]) for r in found[:2]] == [(0, b"k", b"v"), (1, None, None)]
+
+
+@pytest.mark.parametrize("magic", [0, 1])
+def test_old_messages_may_be_compressed(magic):
+    records = [(5, b"k", b"v" * 900, []), (6, None, b"w", [])]
+    data = batch(records, magic=magic, compression=1)
+    found, _, _, _ = unpacked(OURS, data)
+    assert [(r[3], r[4]) for r in found[:2]] == [(b"k", b"v" * 900), (None, b"w")]
+
+
+@pytest.mark.parametrize("magic", [0, 1, 2])
+def test_a_small_batch_does_not_grow_without_end(magic, monkeypatch):
+    data = batch([(5, b"k", bytes(1 << 20), [])], magic=magic, compression=1)
+    assert len(data) < 10_000
+    monkeypatch.setattr(unpacking, "inflated", partial(unpacking.inflated, most=100_000))
+    with pytest.raises(CorruptRecordError, match="holds more than 100000 bytes"):
+        unpacked(OURS, data)
 
 
 def test_checksums_are_looked_at_where_asked():

@@ -1,0 +1,72 @@
+"""Answers of Elasticsearch are read up to a size.
+
+The client reads an answer whole, and undoes a compression that the server says it has, whether
+anybody asked for it or not. So whoever answers at the address, or a broken proxy before it, could
+take all memory of a node with one answer of a few kilobytes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from elastic_transport import NodeConfig, Urllib3HttpNode
+from urllib3.exceptions import HTTPError
+
+LARGEST: Final = 1024 * 1024 * 1024
+"""Bytes that one answer may have. Pages of rows and bulk answers have some megabytes."""
+
+_PIECE: Final = 1024 * 1024
+
+
+class BoundedNode(Urllib3HttpNode):
+    """One server, whose answers have a largest size; for `node_class` of the client."""
+
+    def __init__(self, config: NodeConfig) -> None:
+        """See `Urllib3HttpNode`."""
+        super().__init__(config)
+        self.pool: Any = _BoundedPool(self.pool, LARGEST)
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    status: int
+    headers: Any
+    data: bytes
+
+
+class _BoundedPool:
+    """Connections of urllib3, as far as a node of the client uses them."""
+
+    def __init__(self, pool: Any, most: int) -> None:
+        self._pool = pool
+        self._most = most
+
+    def urlopen(self, method: str, url: str, **more: Any) -> _Answer:
+        """See `urllib3.HTTPConnectionPool.urlopen`; the body is read.
+
+        Raises:
+            HTTPError: the answer is too large, or the connection fails.
+        """
+        response = self._pool.urlopen(method, url, preload_content=False, **more)
+        try:
+            data = self._body(response)
+        except BaseException:
+            response.close()  # what is left of the answer would be taken for the next one
+            raise
+        response.release_conn()
+        return _Answer(response.status, response.headers, data)
+
+    def _body(self, response: Any) -> bytes:
+        pieces: list[bytes] = []
+        size = 0
+        while piece := response.read(_PIECE, decode_content=True):
+            size += len(piece)
+            if size > self._most:
+                raise HTTPError(f"the answer has more than {self._most} bytes")
+            pieces.append(piece)
+        return b"".join(pieces)
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._pool.close()
