@@ -20,3 +20,5 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON retl.* TO {user};
 
 -- Optional: lets `setl status` name the connection that holds a lock which a load waits for.
 -- GRANT PROCESS ON *.* TO {user};
+-- MySQL lists locks in performance_schema, so there it takes this as well:
+-- GRANT SELECT ON performance_schema.* TO {user};

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -25,7 +26,17 @@ _ANSWER_SECONDS = 3.0
 # Not allowed to look, or the server does not have it: then one goes on with what can be seen.
 _CANNOT_BE_SEEN = frozenset({1044, 1109, 1142, 1146, 1193, 1227})
 
+# MySQL's information_schema holds statements as utf8mb3. While any session runs one with a
+# character beyond that, such as an emoji, every query of processlist and innodb_trx fails with
+# this number, whatever columns it asks for (seen with 9.7.4).
+_UNREADABLE = 3854
+
 _FENCE = "retl.setl_fence"
+
+_LACKS_PRIVILEGES = (
+    "row locks cannot be seen, since the account on the target lacks PROCESS, or on MySQL SELECT on"
+    " performance_schema"
+)
 
 _PAUSES = (0.0, 0.12, 0.15, 0.3, 0.5)
 """Seconds before each attempt to see InnoDB's lists up to date. All but the first are longer than
@@ -122,8 +133,8 @@ class _Sight:
 def look(endpoint: MysqlEndpoint, pipeline_key: str, epoch: int) -> Connections:
     """What the connections of one leadership do, over a short-lived connection of its own.
 
-    Takes no locks. The account should have PROCESS; without it locks of others are not seen, and
-    `Connections.blind` says so.
+    Takes no locks. The account should have PROCESS, and on MySQL SELECT on performance_schema;
+    without them locks of others are not seen, and `Connections.blind` says so.
 
     Args:
         endpoint: the server; its time limits are shortened to a few seconds.
@@ -186,7 +197,8 @@ def _processes(
     found: dict[int, _Process] = {}
     listed = _rows(
         connection,
-        "SELECT id, user, host, command, time, state, info FROM information_schema.processlist"
+        "SELECT id, user, host, command, time, state, info"
+        f" FROM {_list_of_processes(connection)}"
         f" WHERE id <> CONNECTION_ID() AND (id IN ({_listed(recorded)}) OR info LIKE %s)",
         (f"%{_FENCE}%",),
     )
@@ -194,6 +206,21 @@ def _processes(
         if ident in recorded or pipeline_key in (info or ""):
             found[int(ident)] = _process((ident, user, host, command, seconds, state))
     return found
+
+
+def _list_of_processes(connection: Connection[Any]) -> str:
+    """The table that lists connections and can be read whatever they run."""
+    if not _is_mysql(connection):
+        return "information_schema.processlist"
+    with suppress(pymysql.MySQLError):  # older than 8.0.22
+        if _rows(connection, "SELECT 1 FROM performance_schema.processlist LIMIT 1"):
+            return "performance_schema.processlist"
+    return "information_schema.processlist"  # the other is empty where MySQL is told so
+
+
+def _is_mysql(connection: Connection[Any]) -> bool:
+    (version,) = _rows(connection, "SELECT VERSION()")[0]
+    return "mariadb" not in str(version).lower()
 
 
 def _process(row: Sequence[Any]) -> _Process:
@@ -233,9 +260,29 @@ def _look_inside(connection: Connection[Any], ids: Sequence[int], sight: _Sight)
         ]
         sight.waits += _row_waits(connection, ids)
     except pymysql.MySQLError as error:
+        if error_number(error) == _UNREADABLE:
+            _look_without_transactions(connection, ids, sight)
+        elif error_number(error) in _CANNOT_BE_SEEN:
+            sight.blind = _LACKS_PRIVILEGES
+        else:
+            raise
+
+
+def _look_without_transactions(
+    connection: Connection[Any], ids: Sequence[int], sight: _Sight
+) -> None:
+    """Lock waits of a MySQL server whose list of transactions cannot be read."""
+    sight.modified = []
+    sight.blind = (
+        "open transactions cannot be seen, since MySQL does not list them while somebody runs a"
+        " statement with characters beyond utf8mb3"
+    )
+    try:
+        sight.waits += _waits(connection, _WAITS_PERFORMANCE_SCHEMA, ids)
+    except pymysql.MySQLError as error:
         if error_number(error) not in _CANNOT_BE_SEEN:
             raise
-        sight.blind = "row locks cannot be seen, since the account on the target lacks PROCESS"
+        sight.blind = _LACKS_PRIVILEGES
 
 
 def _up_to_date(connection: Connection[Any]) -> bool:
@@ -247,14 +294,23 @@ def _up_to_date(connection: Connection[Any]) -> bool:
     transaction that is begun here is in the copy only if that was renewed since.
     """
     _rows(connection, "START TRANSACTION WITH CONSISTENT SNAPSHOT")
+    unreadable: pymysql.MySQLError | None = None
     for pause in _PAUSES:
         time.sleep(pause)
-        if _rows(
-            connection,
-            "SELECT 1 FROM information_schema.innodb_trx"
-            " WHERE trx_mysql_thread_id = CONNECTION_ID()",
-        ):
-            return True
+        unreadable = None
+        try:
+            if _rows(
+                connection,
+                "SELECT 1 FROM information_schema.innodb_trx"
+                " WHERE trx_mysql_thread_id = CONNECTION_ID()",
+            ):
+                return True
+        except pymysql.MySQLError as error:
+            if error_number(error) != _UNREADABLE:
+                raise
+            unreadable = error
+    if unreadable is not None:
+        raise unreadable
     return False
 
 
@@ -279,10 +335,24 @@ SELECT r.trx_mysql_thread_id, b.trx_mysql_thread_id,
   LEFT JOIN performance_schema.data_locks l ON l.engine_lock_id = w.requesting_engine_lock_id
  WHERE r.trx_mysql_thread_id IN ({ids}) ORDER BY 4 DESC LIMIT 20"""
 
+# For how long a statement has run, or a connection has been idle, in place of how long a lock
+# has been waited for, or a transaction has been open.
+_WAITS_PERFORMANCE_SCHEMA = """
+SELECT r.processlist_id, b.processlist_id, r.processlist_time, b.processlist_time,
+       CONCAT(l.object_schema, '.', l.object_name)
+  FROM performance_schema.data_lock_waits w
+  JOIN performance_schema.threads r ON r.thread_id = w.requesting_thread_id
+  JOIN performance_schema.threads b ON b.thread_id = w.blocking_thread_id
+  LEFT JOIN performance_schema.data_locks l ON l.engine_lock_id = w.requesting_engine_lock_id
+ WHERE r.processlist_id IN ({ids}) ORDER BY 4 DESC LIMIT 20"""
+
 
 def _row_waits(connection: Connection[Any], ids: Sequence[int]) -> list[LockWait]:
-    (version,) = _rows(connection, "SELECT VERSION()")[0]
-    form = _WAITS_MARIADB if "mariadb" in str(version).lower() else _WAITS_MYSQL
+    form = _WAITS_MYSQL if _is_mysql(connection) else _WAITS_MARIADB
+    return _waits(connection, form, ids)
+
+
+def _waits(connection: Connection[Any], form: str, ids: Sequence[int]) -> list[LockWait]:
     query = form.format(ids=_listed(ids))
     return [
         LockWait(
@@ -303,7 +373,7 @@ def _told(connection: Connection[Any], waits: Sequence[LockWait]) -> list[LockWa
         return list(waits)
     listed = _rows(
         connection,
-        "SELECT id, user, host, command, time, state FROM information_schema.processlist"
+        f"SELECT id, user, host, command, time, state FROM {_list_of_processes(connection)}"
         f" WHERE id IN ({_listed(holders)})",
     )
     known = {int(row[0]): _process(row) for row in listed}

@@ -11,6 +11,7 @@ from setl.errors import TransientError
 from setl.mysql import writers
 from setl.mysql.connection import MysqlEndpoint, connect
 from setl.mysql.lock_waits import look
+from setl_embedded import MySql
 from setl_embedded.ports import free_port
 from tests.integration.pipelines import execute, fresh_name, install_system_tables
 from tests.waiting import eventually
@@ -238,6 +239,41 @@ def test_without_the_privilege_it_says_what_it_could_not_see(plain, server, tabl
     assert "PROCESS" in seen.blind
     holder.rollback()
     thread.join(30)
+
+
+def test_the_optional_grants_are_enough(plain, server, table, key, opened):
+    execute(server, f"GRANT PROCESS ON *.* TO {plain.user}@'%'")
+    if isinstance(server, MySql):
+        execute(server, f"GRANT SELECT ON performance_schema.* TO {plain.user}@'%'")
+    ours, holder = opened(plain, key), opened(endpoint_of(server))
+    run(holder, f"UPDATE {table} SET v = 5 WHERE id = 1")
+    thread = in_background(ours, f"UPDATE {table} SET v = 6 WHERE id = 1")
+    seen = eventually(lambda: waiting(plain, key))
+    assert [(w.waiting, w.holder) for w in seen.waits] == [(ours.thread_id(), holder.thread_id())]
+    assert seen.blind == ""
+    holder.rollback()
+    thread.join(30)
+
+
+def test_a_statement_that_mysql_cannot_list_hides_no_lock(plain, server, table, key, opened):
+    """While one with an emoji runs, MySQL's information_schema lists neither connections nor
+    transactions."""
+    execute(server, f"GRANT PROCESS ON *.* TO {plain.user}@'%'")
+    if isinstance(server, MySql):
+        execute(server, f"GRANT SELECT ON performance_schema.* TO {plain.user}@'%'")
+    ours, holder = opened(plain, key), opened(endpoint_of(server))
+    execute(server, f"ALTER TABLE {table} ADD w VARCHAR(9) CHARACTER SET utf8mb4")
+    run(holder, f"UPDATE {table} SET v = 5 WHERE id = 1")
+    thread = in_background(ours, f"UPDATE {table} SET w = '\U0001f98a' WHERE id = 1")
+    seen = eventually(lambda: waiting(plain, key))
+    (wait,) = seen.waits
+    assert (wait.waiting, wait.holder) == (ours.thread_id(), holder.thread_id())
+    assert (wait.table, wait.doing) == (table, "idle in its transaction")
+    assert wait.who == f"{server.user}@127.0.0.1"
+    assert ("beyond utf8mb3" in seen.blind) == (isinstance(server, MySql))
+    holder.rollback()
+    thread.join(30)
+    assert look(plain, key, EPOCH).blind == ""
 
 
 def test_a_server_that_is_not_there_is_known_in_seconds(server, key):

@@ -13,6 +13,7 @@ from functools import partial
 from setl_drills.drill import Drill, DrillResult
 from setl_drills.processes import Role, send
 from setl_drills.rehearsal import Rehearsal
+from setl_drills.sessions import connections
 from setl_drills.waiting import wait_for
 from setl_drills.world import World
 
@@ -38,12 +39,10 @@ def select_dies(world: World, seed: int) -> DrillResult:
 def _end_dumps(world: World) -> None:
     ended = 0
     for site in world.sites.values():
+        dumps = [ident for ident, does in connections(site).items() if does == "Binlog Dump"]
         with site.connect() as connection, connection.cursor() as cursor:
-            cursor.execute(
-                "SELECT id FROM information_schema.processlist WHERE command = 'Binlog Dump'"
-            )
-            for (ident,) in cursor.fetchall():
-                cursor.execute(f"KILL {int(ident)}")
+            for ident in dumps:
+                cursor.execute(f"KILL {ident}")
                 ended += 1
     if not ended:
         raise RuntimeError("nobody reads a binlog, so there is nothing to end")

@@ -10,6 +10,7 @@ import time
 
 from setl_drills.drill import Drill, DrillResult
 from setl_drills.rehearsal import Fault, Rehearsal
+from setl_drills.sessions import connections
 from setl_drills.setting import FENCE_TIMEOUT
 from setl_drills.waiting import wait_for
 from setl_drills.world import World
@@ -70,20 +71,17 @@ def _writers(rehearsal: Rehearsal) -> list[tuple[str, int]]:
     for name, site in rehearsal.world.sites.items():
         with site.connect() as connection, connection.cursor() as cursor:
             cursor.execute(
-                "SELECT conn_id FROM retl.setl_writer WHERE pipeline LIKE %s"
-                " AND conn_id IN (SELECT id FROM information_schema.processlist)",
+                "SELECT conn_id FROM retl.setl_writer WHERE pipeline LIKE %s",
                 (f"{rehearsal.channel}/%",),
             )
-            found += [(name, int(row[0])) for row in cursor.fetchall()]
+            recorded = [int(row[0]) for row in cursor.fetchall()]
+        present = connections(site)
+        found += [(name, ident) for ident in recorded if ident in present]
     return found
 
 
 def _alive(rehearsal: Rehearsal, writers: list[tuple[str, int]]) -> list[tuple[str, int]]:
-    now: dict[str, set[int]] = {}
-    for name, site in rehearsal.world.sites.items():
-        with site.connect() as connection, connection.cursor() as cursor:
-            cursor.execute("SELECT id FROM information_schema.processlist")
-            now[name] = {int(row[0]) for row in cursor.fetchall()}
+    now = {name: connections(site) for name, site in rehearsal.world.sites.items()}
     return [(name, ident) for name, ident in writers if ident in now[name]]
 
 

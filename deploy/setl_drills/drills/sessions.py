@@ -10,6 +10,7 @@ import time
 from setl_drills.drill import Drill, DrillResult
 from setl_drills.node import ZOOKEEPER
 from setl_drills.rehearsal import Rehearsal
+from setl_drills.sessions import open_transactions
 from setl_drills.setting import FENCE_TIMEOUT
 from setl_drills.waiting import wait_for
 from setl_drills.world import Needs, World
@@ -68,12 +69,11 @@ def _open_transactions(rehearsal: Rehearsal, epochs: dict[str, int]) -> list[int
     for site in rehearsal.world.sites.values():
         with site.connect() as connection, connection.cursor() as cursor:
             cursor.execute(
-                "SELECT w.conn_id FROM retl.setl_writer w"
-                " JOIN information_schema.innodb_trx t ON t.trx_mysql_thread_id = w.conn_id"
-                " WHERE w.pipeline LIKE %s AND w.epoch <= %s",
+                "SELECT conn_id FROM retl.setl_writer WHERE pipeline LIKE %s AND epoch <= %s",
                 (f"{rehearsal.channel}/%", max(epochs.values())),
             )
-            found += [int(row[0]) for row in cursor.fetchall()]
+            recorded = {int(row[0]) for row in cursor.fetchall()}
+        found += sorted(recorded & open_transactions(site))
     return found
 
 

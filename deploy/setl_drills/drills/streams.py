@@ -8,6 +8,7 @@ from functools import partial
 from setl_drills.binlog import binlog_begin, binlog_end
 from setl_drills.drill import Drill, DrillResult
 from setl_drills.rehearsal import Rehearsal
+from setl_drills.sessions import open_transactions
 from setl_drills.waiting import wait_for
 from setl_drills.world import Needs, World
 from setl_embedded import DatabaseServer
@@ -70,9 +71,7 @@ def _quiet(site: DatabaseServer) -> bool:
     """Whether no transaction is open and nothing is written any more."""
     before = binlog_end(site)
     time.sleep(0.5)
-    with site.connect() as connection, connection.cursor() as cursor:
-        cursor.execute("SELECT COUNT(*) FROM information_schema.innodb_trx")
-        return cursor.fetchone()[0] == 0 and binlog_end(site) == before
+    return not open_transactions(site) and binlog_end(site) == before
 
 
 def _flush(world: World) -> None:

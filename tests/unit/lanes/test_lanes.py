@@ -54,7 +54,7 @@ def last_line(done):
     return done.stdout.splitlines()[-1]
 
 
-def test_good_lanes_with_an_option_for_all(tmp_path):
+def test_an_option_for_all_lanes(tmp_path):
     done = run(tmp_path, {"one": GOOD, "two": GOOD, "none": BAD}, "-k", "good")
     assert done.returncode == 0, done.stdout + done.stderr
     assert re.fullmatch(r"=+ 2 passed in [\d.]+s \(\d:\d\d:\d\d\) =+", last_line(done))

@@ -1,0 +1,47 @@
+"""Connections and open transactions of a site, whatever its clients run.
+
+MySQL's information_schema cannot be read while somebody runs a statement with a character beyond
+utf8mb3, which the drills' writers do (error 3854).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import pymysql
+
+from setl_drills.waiting import wait_for
+from setl_embedded import DatabaseServer
+
+_UNREADABLE: Final = 3854
+_SECONDS: Final = 30.0
+
+
+def connections(site: DatabaseServer) -> dict[int, str]:
+    """Every connection, as id → command."""
+    with site.connect() as connection, connection.cursor() as cursor:
+        cursor.execute("SHOW PROCESSLIST")
+        return {int(row[0]): str(row[4]) for row in cursor.fetchall()}
+
+
+def open_transactions(site: DatabaseServer) -> set[int]:
+    """The connections that have a transaction open in InnoDB.
+
+    Raises:
+        DidNotHappenError: the list cannot be read for half a minute.
+    """
+    found: list[set[int]] = []
+
+    def read() -> bool:
+        try:
+            with site.connect() as connection, connection.cursor() as cursor:
+                cursor.execute("SELECT trx_mysql_thread_id FROM information_schema.innodb_trx")
+                found.append({int(row[0]) for row in cursor.fetchall()})
+        except pymysql.MySQLError as error:
+            if error.args[0] != _UNREADABLE:
+                raise
+            return False
+        return True
+
+    wait_for("the list of transactions", read, _SECONDS)
+    return found[-1]
