@@ -5,10 +5,16 @@ import signal
 import time
 
 from setl_embedded.ports import free_port
+from tests.integration import wires
 from tests.integration.pipelines import execute
 from tests.integration.spark_cluster import descendants, listening_addresses
 from tests.integration.two_nodes import TIMEOUT, is_warm, write
 from tests.waiting import eventually
+
+POST = (
+    "POST /switchover HTTP/1.1\r\nhost: node\r\ncontent-type: application/json\r\n"
+    "content-length: 2\r\nconnection: close\r\n\r\n{}"
+)
 
 
 def test_a_channel_is_checked_applied_started_paused_and_stopped(channel, cluster):
@@ -111,10 +117,37 @@ def test_nobody_else_reaches_a_port_of_a_node_but_its_http(channel, cluster):
         assert {address for address, _ in listening} <= {"127.0.0.1", "::1"}, listening
 
 
-def test_a_nodes_spark_wants_a_secret(cluster):
-    for node in cluster.nodes.values():
-        (jvm,) = [c for c in descendants(node.pid).values() if "SparkSubmit" in c]
+def test_a_stranger_gets_nothing_at_any_port_of_a_node(channel, cluster):
+    """Every port is one of those that the README names, and turns him away."""
+    write(channel.a, channel.db, 1, 1)
+    eventually(lambda: channel.count(channel.b) == 1, 30)
+    for nid, node in cluster.nodes.items():
+        found = []
+        below = descendants(node.pid)
+        for pid, said in {node.pid: "setl node", **below}.items():
+            for _, port in listening_addresses({pid}):
+                found.append(what_turns_a_stranger_away(said, port, cluster.http[nid]))
+        assert sorted(set(found)) == ["JVM", "Spark", "accumulators", "http", "worker"]
+        assert found.count("Spark") == 2, "the driver and its blocks"
+        (jvm,) = [c for c in below.values() if "SparkSubmit" in c]
         assert "spark.authenticate=true" in jvm
+        assert "spark.authenticate.secret" not in jvm
+
+
+def what_turns_a_stranger_away(process, port, http):
+    if "SparkSubmit" in process:
+        if wires.NO_SECRET in wires.spark_request(port):
+            return "Spark"
+        assert wires.gateway_obeys(port) is False
+        return "JVM"
+    if "pyspark" in process:
+        assert wires.worker_refuses(port)
+        return "worker"
+    if http.endswith(f":{port}"):
+        assert b"HTTP/1.1 403 " in wires.answer(port, POST.encode())
+        return "http"
+    assert wires.accumulators_answer(port) == b""
+    return "accumulators"
 
 
 def no_node_works(cluster, channel):

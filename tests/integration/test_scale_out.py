@@ -10,16 +10,21 @@ import yaml
 
 from setl_drills.nodes import Cluster
 from setl_embedded.ports import free_port
+from tests.integration import wires
 from tests.integration.pipelines import execute, fresh_name, mysql, rows
 from tests.integration.spark_cluster import (
+    descendants,
     executors_of,
     holder_of_port,
+    listening_addresses,
     parents,
     python_without_setl,
     spark_cluster,
 )
 from tests.integration.two_nodes import command, is_warm
 from tests.waiting import INNODB_RENEWED, eventually
+
+CODE = "/files/scale_out_rules.py"
 
 pytestmark = pytest.mark.timeout(900)  # three JVMs start, and a silent one is waited for
 
@@ -179,6 +184,35 @@ def test_tasks_on_both_workers_apply_what_the_source_has(channel):
     channel.applied(20_000)
     assert channel.equal()
     assert channel.writers() == {0, 1}
+
+
+def test_what_a_stranger_gets_at_the_ports_of_the_cluster(channel, workers):
+    """Without the secret nobody is let in; Spark serves files of code all the same."""
+    master, of_it = workers
+    node = channel.cluster.nodes["n1"]
+    # Those of the cluster's pages, and the node's HTTP.
+    pages = {server._web_port for server in (master, *of_it)}
+    pages.add(int(channel.cluster.http["n1"].rpartition(":")[2]))
+    turned_away, serving = [], []
+    for root in (node, master, *of_it):
+        for pid, said in {root.pid: type(root).__name__, **descendants(root.pid)}.items():
+            for address, port in listening_addresses({pid}):
+                if port in pages:
+                    continue
+                if "pyspark.daemon" in said:
+                    assert wires.worker_refuses(port)
+                elif wires.NO_SECRET in wires.spark_request(port, address):
+                    turned_away.append(said)
+                    if b"import os" in wires.spark_stream(CODE, port, address):
+                        serving.append(said)
+                elif "java" in said:
+                    assert wires.gateway_obeys(port) is False
+                else:
+                    assert wires.accumulators_answer(port) == b""
+    kinds = ["SparkSubmit", "CoarseGrainedExecutorBackend", "SparkMaster", "SparkWorker"]
+    assert all(any(kind in said for said in turned_away) for kind in kinds), turned_away
+    # Spark's own gap, which the README names. If it is closed, it should say so.
+    assert ["SparkSubmit" in said for said in serving] == [True]
 
 
 def test_a_worker_that_is_killed_in_the_middle_of_a_batch(channel):

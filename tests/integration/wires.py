@@ -1,0 +1,73 @@
+"""A stranger who knocks at the ports of Spark's processes, without any secret.
+
+Source of the frames: `org.apache.spark.network.protocol.MessageWithHeader` and `RpcRequest`; of
+the token of PySpark's gateway: `py4j.protocol.AUTH_COMMAND_NAME`; of its workers and accumulators:
+`pyspark/worker.py` and `pyspark/accumulators.py`.
+"""
+
+import socket
+import struct
+from contextlib import suppress
+
+from py4j.java_gateway import GatewayParameters, JavaGateway
+from py4j.protocol import Py4JError
+
+NO_SECRET = "Expected SaslMessage, received something else"
+"""What Spark answers to whoever does not prove first that it knows the secret."""
+
+_RPC_REQUEST, _RPC_FAILURE, _STREAM_REQUEST = 3, 5, 6
+
+
+def answer(port, data, host="127.0.0.1", seconds=5.0):
+    """What comes back for some bytes: all until the other side closes, or is silent."""
+    found = b""
+    with socket.create_connection((host, port), seconds) as connection, suppress(OSError):
+        connection.sendall(data)
+        connection.settimeout(seconds)
+        while len(found) < 100_000 and (piece := connection.recv(65536)):
+            found += piece
+            connection.settimeout(0.5)
+    return found
+
+
+def spark_request(port, host="127.0.0.1", body=b"hello"):
+    """What a Spark process answers to a request of a stranger; "" if it is none."""
+    head = bytes([_RPC_REQUEST]) + struct.pack(">qi", 7, len(body))
+    found = answer(port, _framed(head + body), host)
+    failed = len(found) > 21 and found[8] == _RPC_FAILURE and found[9:17] == struct.pack(">q", 7)
+    return found[21:].decode(errors="replace") if failed else ""
+
+
+def spark_stream(name, port, host="127.0.0.1"):
+    """What a Spark process answers to a stranger who asks for a file that it serves."""
+    wanted = name.encode()
+    head = bytes([_STREAM_REQUEST]) + struct.pack(">i", len(wanted)) + wanted
+    return answer(port, _framed(head), host)
+
+
+def _framed(message):
+    return struct.pack(">q", 8 + len(message)) + message
+
+
+def gateway_obeys(port):
+    """Whether a JVM does what a stranger wants; None if no gateway listens there."""
+    if not answer(port, b"A\nwrong-token\n").startswith(b"!"):
+        return None
+    gateway = JavaGateway(gateway_parameters=GatewayParameters(port=port))
+    try:
+        return bool(gateway.jvm.java.lang.System.currentTimeMillis())  # pyright: ignore
+    except Py4JError:
+        return False
+    finally:
+        with suppress(Exception):
+            gateway.close()
+
+
+def worker_refuses(port):
+    """Whether PySpark's daemon ends the worker that a stranger has asked for."""
+    return answer(port, struct.pack(">i", 5) + b"wrong")[4:] == b"\0\0\0\3err"
+
+
+def accumulators_answer(port):
+    """What PySpark's driver answers to a stranger who sends figures of tasks."""
+    return answer(port, b"x" * 4096)
