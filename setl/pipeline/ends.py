@@ -134,7 +134,7 @@ def store_of(
     ident = PipelineId(channel, pipeline.name)
     name = kept_in(pipeline)
     if name == "target" and isinstance(target, MysqlTarget):
-        return MysqlCheckpointStore(mysql_endpoint(target), owner.pipeline, nid=nid)
+        return MysqlCheckpointStore(mysql_endpoint(target), owner, ArbiterNotes(arbiter, ident))
     if name == "kafka" and isinstance(source, DtsSource):
         return KafkaCheckpointStore(
             source,
@@ -185,7 +185,7 @@ def other_stores(
     owner, ident = owner_of(pipeline, channel, nid), PipelineId(channel, pipeline.name)
     notes = ArbiterNotes(arbiter, ident)
     others = (
-        _in_target(pipeline, owner),
+        _in_target(pipeline, notes, owner),
         OtherStore("zookeeper", ArbiterCheckpointStore(arbiter, ident).load),
         OtherStore("file", lambda: _noted_file(notes, owner), last_resort=True),
         OtherStore("kafka", lambda: _committed(pipeline, notes, owner), last_resort=True),
@@ -198,13 +198,13 @@ def owner_of(pipeline: Pipeline, channel: str, nid: str) -> Owner:
     return Owner(f"{channel}/{pipeline.name}", nid, socket.gethostname())
 
 
-def _in_target(pipeline: Pipeline, owner: Owner) -> OtherStore | None:
+def _in_target(pipeline: Pipeline, notes: Notes, owner: Owner) -> OtherStore | None:
     target = pipeline.target
     if not isinstance(target, MysqlTarget):
         return None
 
     def load() -> Checkpoint | None:
-        store = MysqlCheckpointStore(mysql_endpoint(target), owner.pipeline, nid=owner.nid)
+        store = MysqlCheckpointStore(mysql_endpoint(target), owner, notes)
         try:
             return store.load()
         finally:

@@ -35,6 +35,7 @@ from setl.select.checkpoints.arbiter import ArbiterCheckpointStore, ArbiterNotes
 from setl.select.checkpoints.file import FileCheckpointStore
 from setl.select.checkpoints.kafka import KafkaCheckpointStore, commit_error
 from setl.select.checkpoints.mysql import MysqlCheckpointStore
+from setl.select.checkpoints.note import CheckpointNote
 from setl.select.checkpoints.owner import Owner
 from setl_embedded import Kafka
 from tests.databases import EACH
@@ -72,6 +73,8 @@ class MysqlBackend:
         self.server = server
         self.key = f"shop/{uuid.uuid4().hex}"
         self.stores = []
+        self.arbiter = MemoryArbiter(MemoryCluster())
+        self.arbiter.put_channel("shop", {})
         install(server)
         self.lead(1)
 
@@ -85,12 +88,17 @@ class MysqlBackend:
             )
 
     def store(self, key=None):
-        self.stores.append(MysqlCheckpointStore(endpoint(self.server), key or self.key))
+        self.stores.append(mysql_store(self.server, key or self.key, self.arbiter))
         return self.stores[-1]
 
     def close(self):
         for store in self.stores:
             store.close()
+
+
+def mysql_store(server, key, arbiter, **limits):
+    notes = ArbiterNotes(arbiter, PipelineId(*key.split("/")))
+    return MysqlCheckpointStore(endpoint(server), Owner(key, "n1", "host"), notes, **limits)
 
 
 class ArbiterBackend:
@@ -404,7 +412,37 @@ def test_mysql_a_target_that_was_set_back_is_not_passed_over(mysql):
         cursor.execute(f"DELETE FROM retl.setl_checkpoint {where}", (mysql.key,))
         with pytest.raises(TargetWentBackError, match="it holds none"):
             store.store(THREE, 1)
+    with pytest.raises(FatalError, match="has none: it was set back") as lost:
+        mysql.store().load()
+    assert "kept in the target" in lost.value.message
+    assert "since epoch 1" in lost.value.message
+    assert "setl position reset" in lost.value.hint
+
+
+def test_mysql_a_target_that_never_had_a_checkpoint_is_no_loss(mysql):
     assert mysql.store().load() is None
+    # A note about another store says nothing of this one.
+    ident = PipelineId(*mysql.key.split("/"))
+    note = CheckpointNote(1, "file", "/var/lib/x", "n1", "host")
+    ArbiterNotes(mysql.arbiter, ident).keep(ONE, note)
+    assert mysql.store().load() is None
+
+
+def test_mysql_a_note_is_written_once_for_a_leadership_and_a_generation(mysql):
+    ident = PipelineId(*mysql.key.split("/"))
+    store, written = mysql.store(), []
+    store.load()
+    keep = mysql.arbiter.store_position
+    mysql.arbiter.store_position = lambda *a: written.append(a) or keep(*a)
+    for checkpoint in (ONE, TWO, THREE):
+        store.store(checkpoint, 1)
+    assert len(written) == 1
+    mysql.lead(2)
+    store.store(replace(THREE, generation=2), 2)
+    assert len(written) == 2
+    note = ArbiterNotes(mysql.arbiter, ident).read()
+    assert note is not None
+    assert (note.store, note.epoch, note.generation) == ("target", 2, 2)
 
 
 def test_mysql_a_new_leader_waits_for_a_store_under_way_and_then_it_is_over(mysql):
@@ -413,7 +451,7 @@ def test_mysql_a_new_leader_waits_for_a_store_under_way_and_then_it_is_over(mysq
     try:
         with blocker.cursor() as cursor:
             cursor.execute("UPDATE retl.setl_fence SET epoch = 2 WHERE pipeline = %s", (mysql.key,))
-        store = MysqlCheckpointStore(endpoint(mysql.server), mysql.key, timeout=1.0)
+        store = mysql_store(mysql.server, mysql.key, mysql.arbiter, timeout=1.0)
         began = time.monotonic()
         with pytest.raises(TransientError, match="1205"):
             store.store(ONE, 1)
@@ -438,7 +476,9 @@ def test_mysql_what_is_no_checkpoint_is_said_to_be_none(mysql):
 
 def test_mysql_a_missing_table_is_a_matter_of_configuration(another_server, tmp_path):
     with another_server(tmp_path, "bare", 1) as server:
-        store = MysqlCheckpointStore(endpoint(server), "shop/x", timeout=2.0)
+        arbiter = MemoryArbiter(MemoryCluster())
+        arbiter.put_channel("shop", {})
+        store = mysql_store(server, "shop/x", arbiter, timeout=2.0)
         with pytest.raises(ConfigurationError, match="retl"):
             store.load()
         install(server)

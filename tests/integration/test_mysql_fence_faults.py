@@ -9,10 +9,14 @@ import pymysql
 import pytest
 from pymysql.constants import COMMAND
 
+from arbiter.memory import MemoryArbiter, MemoryCluster
+from arbiter.values import PipelineId
 from setl.errors import FencedError, TransientError
 from setl.load.mysql.fence import MysqlFence
 from setl.mysql import writers
+from setl.select.checkpoints.arbiter import ArbiterNotes
 from setl.select.checkpoints.mysql import MysqlCheckpointStore
+from setl.select.checkpoints.owner import Owner
 from tests.integration.test_mysql_fence import ALIVE, Site, in_background
 from tests.loading import execute, rows_of
 from tests.waiting import eventually
@@ -112,7 +116,9 @@ def test_taking_over_again_under_the_same_epoch_waits_for_what_is_open(site):
 
 def test_a_checkpoint_store_whose_connection_was_ended_opens_another(site):
     site.fence().raise_to(1, "n1")
-    store = MysqlCheckpointStore(site.endpoint, site.key, nid="n1")
+    arbiter = MemoryArbiter(MemoryCluster())
+    notes = ArbiterNotes(arbiter, PipelineId(*site.key.split("/")))
+    store = MysqlCheckpointStore(site.endpoint, Owner(site.key, "n1", "host"), notes)
     with closing(store):
         assert store.load() is None
         connection = store._live()

@@ -252,6 +252,27 @@ def test_a_target_that_was_restored_from_a_backup_is_brought_up_to_date(channel,
     assert channel.leader() != ""
 
 
+def test_a_target_without_its_checkpoint_is_no_new_pipeline(channel, cluster):
+    """The channel's `start` is its source's end, so what lies between would be lost unseen."""
+    write(channel.a, channel.db, 1, 10)
+    eventually(lambda: channel.count(channel.b) == 10, 30)
+    command(cluster, "stop", channel.name)
+    write(channel.a, channel.db, 11, 10)
+    where = f"WHERE pipeline = '{pipeline(channel)}'"
+    execute(channel.b, f"DELETE FROM retl.setl_checkpoint {where}")
+    shown = command(cluster, "position", "show", pipeline(channel), check=False)
+    assert shown.returncode == 3
+    assert "has none: it was set back" in shown.stderr
+    started = command(cluster, "start", channel.name, check=False)
+    assert started.returncode == 1
+    assert "beginning at `start` without being told to could lose changes" in started.stderr
+    assert channel.count(channel.b) == 10
+    command(cluster, "stop", channel.name)
+    command(cluster, "position", "reset", pipeline(channel), "--to", "earliest", "--yes")
+    command(cluster, "start", channel.name)
+    eventually(lambda: channel.count(channel.b) == 20, 60)
+
+
 def test_nobody_takes_over_in_a_pause(channel, cluster):
     leader = channel.leader()
     command(cluster, "pause", channel.name)

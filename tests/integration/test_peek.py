@@ -18,13 +18,17 @@ from kafka import KafkaConsumer, KafkaProducer
 from kafka.admin import KafkaAdminClient, NewTopic
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
+from arbiter.memory import MemoryArbiter, MemoryCluster
+from arbiter.values import PipelineId
 from setl.cli.main import run
 from setl.config.reading import read_channel_file
 from setl.load.mysql.fence import MysqlFence
 from setl.model.checkpoint import Checkpoint
 from setl.model.position import BinlogPosition
 from setl.pipeline.ends import source_of
+from setl.select.checkpoints.arbiter import ArbiterNotes
 from setl.select.checkpoints.mysql import MysqlCheckpointStore
+from setl.select.checkpoints.owner import Owner
 from tests.integration.pipelines import (
     binlog_end,
     execute,
@@ -418,7 +422,10 @@ def test_a_pipelines_reader_and_checkpoint_stay_as_they_are(
     start: Any = pipeline.source.start
     place = BinlogPosition(start.file, start.offset)
     MysqlFence(endpoint_of(site_b), key, 1.0).raise_to(5, "n1")
-    store = MysqlCheckpointStore(endpoint_of(site_b), key, nid="n1")
+    arbiter = MemoryArbiter(MemoryCluster())
+    arbiter.put_channel(channel.channel, {})
+    notes = ArbiterNotes(arbiter, PipelineId(channel.channel, "one"))
+    store = MysqlCheckpointStore(endpoint_of(site_b), Owner(key, "n1", "host"), notes)
     store.store(Checkpoint(place, timestamp=12.0, rows=3), 5)
     before = system_rows(site_b), store.load()
     with closing(source_of(pipeline, channel.channel, "n1")) as reader:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 from arbiter.port import Arbiter, Invalid
 from arbiter.values import PipelineId
@@ -17,6 +17,7 @@ from setl.mysql.kept import Kept, read_kept
 from setl.pipeline.ends import kept_in, other_stores, store_of
 from setl.select.checkpoints.arbiter import ArbiterNotes
 from setl.select.checkpoints.lookup import Found, choose, look_into
+from setl.select.checkpoints.mysql import lost_in_target
 from setl.select.checkpoints.note import epoch_of, read_note
 
 
@@ -67,7 +68,7 @@ def read_stored(pipeline: Pipeline, channel: str, arbiter: Arbiter) -> Stored:
     name = kept_in(pipeline)
     stored = Stored(name, fence=kept.fence, fenced_by=kept.fenced_by)
     if name == "target":
-        stored = _in_target(stored, kept)
+        stored = _in_target(stored, kept, pipeline, arbiter, ident)
     elif name == "zookeeper":
         stored = _beside_mainstem(stored, arbiter, ident)
     else:
@@ -75,9 +76,21 @@ def read_stored(pipeline: Pipeline, channel: str, arbiter: Arbiter) -> Stored:
     return stored if stored.damage else _looked_up(stored, pipeline, arbiter, ident)
 
 
-def _in_target(stored: Stored, kept: Kept) -> Stored:
+def _in_target(
+    stored: Stored, kept: Kept, pipeline: Pipeline, arbiter: Arbiter, ident: PipelineId
+) -> Stored:
     stored = replace(stored, by=kept.stored_by, at=kept.stored_at)
-    return _with_checkpoint(stored, lambda: json.loads(kept.checkpoint or "null"))
+    if kept.checkpoint is not None:
+        return _with_checkpoint(stored, lambda: json.loads(kept.checkpoint or "null"))
+    try:
+        note = ArbiterNotes(arbiter, ident).read()
+    except FatalError as error:
+        return replace(stored, damage=str(error))
+    if note is None or note.store != "target":
+        return stored
+    endpoint = mysql_endpoint(cast("MysqlTarget", pipeline.target))
+    damage = str(lost_in_target(note, endpoint, str(ident)))
+    return replace(stored, by=note.epoch, generation=note.generation, damage=damage)
 
 
 def _beside_mainstem(stored: Stored, arbiter: Arbiter, ident: PipelineId) -> Stored:

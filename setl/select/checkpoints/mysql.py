@@ -17,6 +17,8 @@ from setl.model.checkpoint import Checkpoint, check_progress
 from setl.mysql import writers
 from setl.mysql.connection import MysqlEndpoint, connect, translating
 from setl.mysql.fence_errors import fence_error
+from setl.select.checkpoints.note import CheckpointNote, Notes, missing
+from setl.select.checkpoints.owner import Owner
 
 _LOG = logging.getLogger(__name__)
 
@@ -36,26 +38,30 @@ _UPSERT = (
 class MysqlCheckpointStore:
     """Keeps a pipeline's checkpoint in ``retl.setl_checkpoint`` of its target.
 
+    A target may be restored or replaced without that table's rows, which would look like a first
+    start. So a note beside the mainstem says that there was a checkpoint (I7).
+
     Thread-safe. Keeps one connection, and opens another when the server has dropped it.
     """
 
     def __init__(
-        self, endpoint: MysqlEndpoint, pipeline: str, *, nid: str = "", timeout: float = 10.0
+        self, endpoint: MysqlEndpoint, owner: Owner, notes: Notes, *, timeout: float = 10.0
     ) -> None:
         """Nothing is connected yet.
 
         Args:
             endpoint: the target.
-            pipeline: its full name, ``channel/pipeline``.
-            nid: the node on whose behalf it stores.
+            owner: whose checkpoint it is.
+            notes: where the pipeline's note is kept.
             timeout: seconds to wait for any one answer or lock, at most those of `endpoint`.
         """
+        self._owner = owner
+        self._notes = notes
         self._endpoint = replace(endpoint, read_timeout=min(endpoint.read_timeout, timeout + 1.0))
-        self._pipeline = pipeline
+        self._pipeline = owner.pipeline
         self._lock_wait = max(1, int(timeout))
         self._connection: Connection[Any] | None = None
         self._using = threading.Lock()
-        self._nid = nid
         # What this object has stored last, and under which epoch.
         self._kept: tuple[int, Checkpoint | None] = (0, None)
         self._registered = 0  # epoch under which the connection is recorded as a writer
@@ -66,7 +72,7 @@ class MysqlCheckpointStore:
         Raises:
             TransientError: the target does not answer.
             ConfigurationError: the table or a privilege is missing.
-            FatalError: what is stored was not written by this version.
+            FatalError: what is stored was not written by this version, or it is gone.
         """
 
         def run(connection: Connection[Any]) -> Checkpoint | None:
@@ -75,7 +81,16 @@ class MysqlCheckpointStore:
             connection.rollback()
             return found
 
-        return self._run(run)
+        found = self._run(run)
+        if found is None:
+            self._check_note()
+        return found
+
+    def _check_note(self) -> None:
+        """Refuse to take a target that has lost the checkpoint for one that never had it."""
+        note = self._notes.read()
+        if note is not None and note.store == "target":
+            raise lost_in_target(note, self._endpoint, self._pipeline)
 
     def store(self, checkpoint: Checkpoint, epoch: int) -> None:
         """See `CheckpointStore.store`.
@@ -92,7 +107,7 @@ class MysqlCheckpointStore:
         def run(connection: Connection[Any]) -> None:
             if self._registered != epoch:
                 # It will lock the fence, so a later leader must be able to end it (I2).
-                writers.register(connection, self._pipeline, epoch, self._nid)
+                writers.register(connection, self._pipeline, epoch, self._owner.nid)
                 self._registered = epoch
             connection.begin()
             try:
@@ -111,6 +126,9 @@ class MysqlCheckpointStore:
             self._kept = epoch, checkpoint
 
         self._run(run)
+        owner = self._owner
+        note = CheckpointNote(epoch, "target", str(self._endpoint), owner.nid, owner.host)
+        self._notes.keep(checkpoint, note)
 
     def close(self) -> None:
         """Drop the connection. Safe to call twice; the next call opens another."""
@@ -180,3 +198,13 @@ class MysqlCheckpointStore:
         connection, self._connection, self._registered = self._connection, None, 0
         if connection is not None and connection.open:
             connection.close()
+
+
+def lost_in_target(note: CheckpointNote, endpoint: MysqlEndpoint, pipeline: str) -> FatalError:
+    """The error that the target lacks a checkpoint that was kept there."""
+    return missing(
+        note,
+        f"{endpoint} has none: it was set back, or it is another server",
+        "Restore the row of retl.setl_checkpoint together with the tables",
+        pipeline,
+    )

@@ -1,7 +1,8 @@
 """A note beside the mainstem that says where a checkpoint is kept, if not there.
 
-What lies in Kafka or in a file can go without anybody noticing: commits of a group that is idle
-expire, and a file is on one machine only. A node that finds nothing would begin at `start`, and
+What lies elsewhere can go without anybody noticing: commits of a Kafka group that is idle expire, a
+file is on one machine only, and a target may be restored without setl's tables. A node that finds
+nothing would begin at `start`, and
 what lies between would never be applied (I7). So the note stands in ZooKeeper in the place of the
 checkpoint, and says that there is one, and where.
 """
@@ -26,7 +27,7 @@ class CheckpointNote:
     Attributes:
         epoch: the leadership that began to keep it there.
         store: what kind of store it is.
-        place: the file, or topic, partition and group.
+        place: the file; or topic, partition and group; or the server.
         nid: the node that led then.
         host: its machine.
         generation: of the checkpoint. A commit of a foreign client says nothing of it, and
@@ -35,7 +36,7 @@ class CheckpointNote:
     """
 
     epoch: int
-    store: Literal["kafka", "file"]
+    store: Literal["kafka", "file", "target"]
     place: str
     nid: str = ""
     host: str = ""
@@ -50,6 +51,8 @@ class CheckpointNote:
     def __str__(self) -> str:
         if self.store == "file":
             return f"in the file {self.place} on node {self.nid} ({self.host})"
+        if self.store == "target":
+            return f"in the target {self.place}"
         return f"in Kafka: {self.place}"
 
 
