@@ -99,7 +99,7 @@ def _role(pid: int, parent: Role) -> Role:
         return Role.OTHER
     if parent is Role.DAEMON:
         return Role.WORKER
-    if b"pyspark.daemon" in command:
+    if b"pyspark.worker" in command:
         return Role.DAEMON
     return Role.JVM if b"org.apache.spark" in command else Role.OTHER
 

@@ -16,6 +16,7 @@ from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from setl.errors import FatalError
+from setl.pipeline import worker_daemon
 from setl.pipeline.own_code import write_own_code
 from setl.pipeline.spark_security import secured, told
 
@@ -121,6 +122,7 @@ def start_session(settings: SparkSettings) -> SparkSession:
         conf["spark.driver.bindAddress"] = "127.0.0.1"
         conf["spark.driver.host"] = "127.0.0.1"
         conf[_IDLE_WORKERS] = str(max(8, 2 * (os.cpu_count() or 1)))
+        conf["spark.python.daemon.module"] = worker_daemon.MODULE
     else:
         conf |= _ON_CLUSTERS
         conf["spark.executor.defaultJavaOptions"] = f"{_QUICK} {_ENDS}"

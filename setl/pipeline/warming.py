@@ -12,14 +12,8 @@ from pyspark.sql import SparkSession
 from setl.garbage import keep_what_is_loaded
 from setl.pipeline.spark_session import parallelism
 from setl.pipeline.standing_jobs import Rehearsal
+from setl.pipeline.worker_daemon import TASK_MODULES
 
-# What a load task imports; the first import in a fresh worker takes a second.
-_TASK_MODULES = (
-    "setl.pipeline.tasks",
-    "setl.load.worker",
-    "setl.transform.expressions",
-    "setl.codec.binlog.rows",
-)
 _ROUNDS = 3  # the JVM compiles what it has run a few times
 _KEEP_SECONDS = 20.0  # Spark ends all workers of an executor that had no task for a minute
 
@@ -35,7 +29,8 @@ def warm(spark: SparkSession) -> Rehearsal:
     context = spark.sparkContext
 
     def touch(part: int) -> int:
-        for module in _TASK_MODULES:
+        # On a cluster, where nothing has been imported yet.
+        for module in TASK_MODULES:
             importlib.import_module(module)
         # Otherwise each worker's first load would do it, in a tenth of a second.
         keep_what_is_loaded(collect_rarely=True)

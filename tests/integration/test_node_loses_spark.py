@@ -80,7 +80,7 @@ class Node:
     def python_workers(self):
         """The daemon that forks workers first, if it lives, then the workers."""
         return sorted(
-            pid for pid, command in self.children().items() if "pyspark.daemon" in command
+            pid for pid, command in self.children().items() if "pyspark.worker" in command
         )
 
 
@@ -168,7 +168,7 @@ def test_a_node_loses_its_python_workers_then_their_daemon_then_the_jvm(node, se
     assert [line["leader"] for line in listed["pipelines"]] == [""]
 
 
-@pytest.mark.parametrize("moment", ["org.apache.spark.deploy.SparkSubmit", "pyspark.daemon"])
+@pytest.mark.parametrize("moment", ["org.apache.spark.deploy.SparkSubmit", "pyspark.worker"])
 def test_a_jvm_that_dies_while_the_node_starts_ends_it_with_a_sentence(tmp_path, zookeeper, moment):
     """The first before Python can talk to it, the second while workers are warmed."""
     node = Node(tmp_path, zookeeper)

@@ -199,7 +199,7 @@ def test_what_a_stranger_gets_at_the_ports_of_the_cluster(channel, workers):
             for address, port in listening_addresses({pid}):
                 if port in pages:
                     continue
-                if "pyspark.daemon" in said:
+                if "pyspark.worker" in said:
                     assert wires.worker_refuses(port)
                 elif wires.NO_SECRET in wires.spark_request(port, address):
                     turned_away.append(said)

@@ -21,7 +21,7 @@ if rest:
     subprocess.Popen([sys.executable, "-c", os.environ["PROGRAM"], rest[0]], env=environment)
 time.sleep(60)
 """
-NAMES = ["setl-node", "org.apache.spark.deploy.SparkSubmit", "pyspark.daemon", "pyspark.daemon"]
+NAMES = ["setl-node", "org.apache.spark.deploy.SparkSubmit", "pyspark.worker", "pyspark.worker"]
 ROLES = [Role.DRIVER, Role.JVM, Role.DAEMON, Role.WORKER]
 
 
