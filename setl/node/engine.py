@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Protocol
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Protocol
 
 from setl.errors import SetlError
 from setl.pipeline.running import RunBuilder
@@ -15,6 +15,17 @@ class Engine(Protocol):
     @property
     def serves(self) -> tuple[str, ...]:
         """The kinds of pipelines it runs, see `setl.node.roles`."""
+        ...
+
+    def prepare_for(self, definitions: Iterable[Mapping[str, Any]]) -> None:
+        """Know which channels there are, so that the node gets ready for what they need.
+
+        Called before `start`, and from then on again and again; returns at once. What a channel
+        needs that was not there before `start` is made ready soon after.
+
+        Args:
+            definitions: of all channels, as they are stored.
+        """
         ...
 
     def start(self, lost: Callable[[SetlError], None], stopping: Callable[[], bool]) -> None:

@@ -7,6 +7,7 @@ import os
 import socket
 import threading
 import time
+from contextlib import suppress
 from typing import Protocol
 
 from prometheus_client import CollectorRegistry
@@ -149,12 +150,18 @@ class NodeProcess:
         self._arbiter.watch(self._wake.set)
         self._announce()
         _log.info("node joins", extra=fields(nid=self._settings.nid, http=self._http.address))
+        with suppress(ArbiterError):  # it is asked again, and what is needed is made ready then
+            self._prepare(look(self._arbiter, self._clock, None))
         self._engine.start(self._lose_engine, self._stopping.is_set)
         garbage.keep_what_is_loaded()
         self._warm = True  # the next cycle tells the others
         _log.info("node is warm", extra=place)
         self._watchdog.start()
         self._stall_watch.start()
+
+    def _prepare(self, snapshot: Snapshot) -> None:
+        channels = snapshot.facts.channels.values()
+        self._engine.prepare_for(channel.definition for channel in channels)
 
     def status(self) -> NodeStatus:
         """What this node knows and does."""
@@ -253,6 +260,7 @@ class NodeProcess:
             _log.debug("arbiter does not answer", extra=fields(error=str(error)))
             return cycle  # the watchdog suspends and aborts without any answer
         snapshot = self._snapshot = look(self._arbiter, self._clock, self._snapshot)
+        self._prepare(snapshot)
         if self._damage.seen(snapshot.facts.damaged, f"/nodes/{self._settings.nid}"):
             self._announced = None  # somebody has written over this node's own znode
         due = self._seats.tick(snapshot, warm=self._warm)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 from setl.errors import FatalError, SetlError
 from setl.node.roles import RELAY
@@ -21,6 +22,9 @@ class RelayEngine:
             build_run: builds the runs; None for those of `setl.relay`.
         """
         self._build_run = build_run
+
+    def prepare_for(self, definitions: Iterable[Mapping[str, Any]]) -> None:
+        """See `setl.node.engine.Engine.prepare_for`: relays have nothing to prepare."""
 
     def start(
         self,

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
+from setl.config.spark_sql import has_spark_sql
 from setl.errors import FatalError, SetlError
 from setl.node.executors import ContextWatch, check_executors, wait_for_executors
 from setl.node.roles import LOAD
@@ -17,7 +19,7 @@ from setl.pipeline.assembly import build_run
 from setl.pipeline.running import RunBuilder
 from setl.pipeline.spark_errors import start_error
 from setl.pipeline.spark_session import JvmWatch, SparkSettings, start_session
-from setl.pipeline.warming import WarmthKeeper, warm
+from setl.pipeline.warming import WarmthKeeper, warm, warm_queries
 
 # A load of which a task is lost has to be done again under another epoch, since the task may
 # only be cut off (I2). So Spark need not do it again first, and wait for the rows that it locks.
@@ -35,6 +37,15 @@ class SparkEngine:
         self._jvm_watch: JvmWatch | None = None
         self._context_watch: ContextWatch | None = None
         self._warmth: WarmthKeeper | None = None
+        self._queries = False
+
+    def prepare_for(self, definitions: Iterable[Mapping[str, Any]]) -> None:
+        """See `setl.node.engine.Engine.prepare_for`."""
+        if self._queries or not any(map(has_spark_sql, definitions)):
+            return
+        self._queries = True
+        if self._warmth is not None:
+            self._warmth.with_queries()
 
     def start(self, lost: Callable[[SetlError], None], stopping: Callable[[], bool]) -> None:
         """See `setl.node.engine.Engine.start`.
@@ -53,7 +64,7 @@ class SparkEngine:
             raise start_error(error) from error
 
     def _start(self, lost: Callable[[SetlError], None], stopping: Callable[[], bool]) -> None:
-        self._spark = start_session(self._settings)
+        self._spark = spark = start_session(self._settings)
         self._jvm_watch = JvmWatch(lost)
         self._jvm_watch.start()
         if not self._settings.is_local:
@@ -63,8 +74,10 @@ class SparkEngine:
             if not wait_for_executors(context, stopping):
                 return
             check_executors(context)
-        self._warmth = WarmthKeeper(self._spark, warm(self._spark).run)
-        self._warmth.start()
+        warm(self._spark)
+        warmth = WarmthKeeper(self._spark, lambda: warm_queries(spark).run)
+        warmth.start(queries=self._queries)
+        self._warmth = warmth
 
     @property
     def build_run(self) -> RunBuilder:

@@ -20,10 +20,10 @@ _KEEP_SECONDS = 20.0  # Spark ends all workers of an executor that had no task f
 _log = logging.getLogger(__name__)
 
 
-def warm(spark: SparkSession) -> Rehearsal:
-    """Start Python workers, import what tasks need, and run each kind of job a few times.
+def warm(spark: SparkSession) -> None:
+    """Start Python workers, import what tasks need, and run the plain kinds of jobs a few times.
 
-    Takes a few seconds and blocks. Returns what goes on keeping the workers for expressions warm.
+    Takes a few seconds and blocks.
     """
     tasks = parallelism(spark)
     context = spark.sparkContext
@@ -36,10 +36,19 @@ def warm(spark: SparkSession) -> Rehearsal:
         keep_what_is_loaded(collect_rarely=True)
         return part
 
-    rehearsal = Rehearsal(spark)
     for _ in range(_ROUNDS):
         context.parallelize(range(tasks * 2), tasks * 2).map(touch).collect()
         context.parallelize([b""], 1).map(len).collect()
+
+
+def warm_queries(spark: SparkSession) -> Rehearsal:
+    """The same for loads with Spark SQL, which have workers and classes of their own.
+
+    It takes as long again as all else, so it is left to nodes that have such pipelines. Returns
+    what goes on keeping the workers warm.
+    """
+    rehearsal = Rehearsal(spark)
+    for _ in range(_ROUNDS):
         rehearsal.run()
         rehearsal = Rehearsal(spark)
     return rehearsal
@@ -55,7 +64,7 @@ class WarmthKeeper:
     def __init__(
         self,
         spark: SparkSession,
-        rehearse: Callable[[], None] | None = None,
+        prepare: Callable[[], Callable[[], None]],
         *,
         every: float = _KEEP_SECONDS,
     ) -> None:
@@ -63,33 +72,61 @@ class WarmthKeeper:
 
         Args:
             spark: the session.
-            rehearse: runs a query; expressions have workers of their own, other than plain jobs.
+            prepare: makes queries warm, and gives what keeps them so; see `warm_queries`.
             every: seconds between two small jobs.
         """
-        self._rehearse = rehearse
+        self._prepare = prepare
+        self._rehearse: Callable[[], None] | None = None
         self._spark = spark
         self._every = every
-        self._stopping = threading.Event()
+        self._queries = False
+        self._asked = False  # to do it now, not when it is time
+        self._stopping = False
+        self._changed = threading.Condition()
         self._thread = threading.Thread(target=self._keep, name="warmth", daemon=True)
 
-    def start(self) -> None:
-        """Begin; the session must be warm."""
+    def start(self, *, queries: bool = False) -> None:
+        """Begin; plain jobs must be warm.
+
+        Args:
+            queries: also make queries warm, before this returns.
+        """
+        if queries:
+            self._queries = True
+            self._rehearse = self._prepare()
         self._thread.start()
+
+    def with_queries(self) -> None:
+        """From now on keep queries warm too; does not wait until they are."""
+        with self._changed:
+            self._queries = self._asked = True
+            self._changed.notify_all()
 
     def stop(self) -> None:
         """Do it no more; a job that runs is not waited for."""
-        self._stopping.set()
+        with self._changed:
+            self._stopping = True
+            self._changed.notify_all()
 
     def _keep(self) -> None:
         context = self._spark.sparkContext
         tasks = parallelism(self._spark)
-        while not self._stopping.wait(self._every):
+        while self._wait():
             try:
                 context.parallelize(range(tasks), tasks).map(_nothing).count()
+                if self._queries and self._rehearse is None:
+                    self._rehearse = self._prepare()
                 if self._rehearse is not None:
                     self._rehearse()
             except Exception as error:  # noqa: BLE001 - whoever loads finds out what it is
                 _log.debug("workers could not be kept warm: %r", error)
+
+    def _wait(self) -> bool:
+        """Wait for the next time; whether there is one."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._stopping or self._asked, self._every)
+            self._asked = False
+            return not self._stopping
 
 
 def _nothing(part: int) -> int:

@@ -73,6 +73,7 @@ class GroupMembership:
         self._dealt = False  # the group has dealt its partitions out since this member joined
         self._waits_since: float | None = None
         self._say_at = 0.0
+        self._said = ""
         self._partition = TopicPartition(source.topic, source.partition)
         self._changed = threading.Condition()
         self._turn: int | None = None
@@ -181,14 +182,14 @@ class GroupMembership:
         raise TransientError("the source was closed").at(**self._where())
 
     def _say_waiting(self) -> None:
-        """Log what this waits for, soon after it begins to and every minute from then on."""
-        now = self._clock.monotonic()
+        """Log what this waits for: soon, when that changes, and every minute from then on."""
+        now, reason = self._clock.monotonic(), self.waiting_for
         if self._waits_since is None:
-            self._waits_since, self._say_at = now, now + _SAY_FIRST
-        if now >= self._say_at:
-            self._say_at = now + _SAY_AGAIN
+            self._waits_since, self._say_at, self._said = now, now + _SAY_FIRST, ""
+        if now >= self._say_at or (self._said and self._said != reason):
+            self._say_at, self._said = now + _SAY_AGAIN, reason
             waited, where = now - self._waits_since, fields(**self._where())
-            _LOG.info("waiting for %.0f s: %s", waited, self.waiting_for, extra=where)
+            _LOG.info("waiting for %.0f s: %s", waited, reason, extra=where)
 
     def commit(self, offsets: Offsets) -> None:
         """Commit as a member.

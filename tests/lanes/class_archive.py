@@ -90,10 +90,11 @@ def _load_everything() -> None:
     from pyspark import SparkContext
 
     from setl.pipeline.spark_session import SparkSettings, start_session
-    from setl.pipeline.warming import warm
+    from setl.pipeline.warming import warm, warm_queries
 
     session = start_session(SparkSettings(master="local[2]", name="setl-classes"))
     warm(session)
+    warm_queries(session)
     session.stop()
     gateway = vars(SparkContext)["_gateway"]
     gateway.shutdown()

@@ -62,6 +62,9 @@ class Engine:
         self.runs = []
         self.said = []
 
+    def prepare_for(self, definitions):
+        self.known = [definition["channel"] for definition in definitions]
+
     def start(self, lost, stopping):
         self.said.append("start")
         self.lost = lost
@@ -287,6 +290,22 @@ def test_garbage_in_the_own_znode_is_written_over(world, caplog):
         assert running(engine)
     said = [r.setl for r in caplog.records if r.message == "znode cannot be read"]
     assert {line["znode"] for line in said} <= {"/setl/nodes/n1"}
+
+
+def test_an_engine_is_told_which_channels_there_are(world):
+    """Before it starts, so that a node is warm for what is there; and of what comes later."""
+
+    class Asking(Engine):
+        def start(self, lost, stopping):
+            super().start(lost, stopping)
+            self.at_start = list(self.known)
+
+    engine = Asking(LOAD)
+    with world.process("n1", engine):
+        eventually(lambda: engine.said)
+        assert engine.at_start == ["shop"]
+        world.operator.put_channel("more", {**SHOP, "channel": "more"})
+        eventually(lambda: sorted(engine.known) == ["more", "shop"])
 
 
 def test_an_engine_that_cannot_start_leaves_nothing_behind(world):

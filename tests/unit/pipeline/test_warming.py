@@ -33,8 +33,8 @@ def test_it_goes_on_after_an_error_and_ends_when_told():
     context = Context()
     spark: Any = SimpleNamespace(sparkContext=context)
     queries: list[int] = []
-    keeper = WarmthKeeper(spark, lambda: queries.append(1), every=0.01)
-    keeper.start()
+    keeper = WarmthKeeper(spark, lambda: lambda: queries.append(1), every=0.01)
+    keeper.start(queries=True)
     eventually(lambda: context.jobs > 3)
     eventually(lambda: len(queries) > 1)
     keeper.stop()
@@ -43,3 +43,36 @@ def test_it_goes_on_after_an_error_and_ends_when_told():
     seen = context.jobs
     threading.Event().wait(0.05)
     assert context.jobs == seen
+
+
+def test_queries_are_made_warm_when_they_are_first_needed():
+    context, made, queries = Context(), [], []
+
+    def prepare():
+        made.append(1)
+        if len(made) == 1:
+            raise ConnectionRefusedError("no JVM")
+        return lambda: queries.append(1)
+
+    spark: Any = SimpleNamespace(sparkContext=context)
+    keeper = WarmthKeeper(spark, prepare, every=0.02)
+    keeper.start()
+    eventually(lambda: context.jobs > 3)
+    assert not made
+    keeper.with_queries()
+    eventually(lambda: len(queries) > 1)
+    keeper.stop()
+    keeper._thread.join(60)
+    assert len(made) == 2, "once more after it failed"
+
+
+def test_it_does_not_wait_for_its_time_then():
+    context, queries = Context(), []
+    context.jobs = 1  # so that none fails
+    spark: Any = SimpleNamespace(sparkContext=context)
+    keeper = WarmthKeeper(spark, lambda: lambda: queries.append(1), every=3600.0)
+    keeper.start()
+    keeper.with_queries()
+    eventually(lambda: queries)
+    keeper.stop()
+    keeper._thread.join(60)
