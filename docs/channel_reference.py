@@ -139,7 +139,8 @@ def _types(value: Json) -> Iterator[str]:
     if "$ref" in value:
         name = str(value["$ref"]).removeprefix(_REFERENCE)
         if name not in _FORMS:
-            yield f"[{_TITLES.get(name, name).lower()}](#{_anchor(name)})"
+            title = _TITLES.get(name, name)
+            yield f"[{title[0].lower()}{title[1:]}](#{_anchor(name)})"
         return
     for several in ("anyOf", "oneOf"):
         for alternative in cast("list[Json]", value.get(several, [])):
