@@ -1,6 +1,7 @@
 """The reference of channel files is what the program makes of setl's JSON Schema."""
 
-import importlib.util
+import runpy
+from types import SimpleNamespace
 
 import pytest
 
@@ -11,12 +12,7 @@ from .pages import PAGES, ROOT
 
 @pytest.fixture(scope="module")
 def program():
-    spec = importlib.util.spec_from_file_location(
-        "channel_reference", ROOT / "docs" / "channel_reference.py"
-    )
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return SimpleNamespace(**runpy.run_path(str(ROOT / "docs" / "channel_reference.py")))
 
 
 @pytest.fixture(scope="module")

@@ -3,6 +3,7 @@
 import inspect
 import re
 from types import SimpleNamespace
+from typing import Any
 
 from prometheus_client.core import CounterMetricFamily
 
@@ -21,7 +22,7 @@ def first_cells(pattern):
 
 def metrics():
     """The names that Prometheus sees."""
-    status = SimpleNamespace(pipelines=(), contact="connected", memory=NodeMemory())
+    status: Any = SimpleNamespace(pipelines=(), contact="connected", memory=NodeMemory())
     for family in NodeCollector(lambda: status, lambda: 0.0).collect():
         counts = isinstance(family, CounterMetricFamily)
         yield f"{family.name}_total" if counts else family.name

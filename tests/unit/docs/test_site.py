@@ -19,7 +19,8 @@ _OF_STYLES = re.compile(r"(?:@import\s+|url\()\s*[\"']?(?:https?:)?//", re.I)
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
     folder = tmp_path_factory.mktemp("site")
-    build = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet"]
+    # Not --quiet: what it does not print, it does not count as a warning either.
+    build = [sys.executable, "-m", "mkdocs", "build", "--strict"]
     where = ["-f", str(ROOT / "docs" / "mkdocs.yml"), "-d", str(folder)]
     said = subprocess.run(
         [*build, *where],
