@@ -118,7 +118,7 @@ def test_nobody_else_reaches_a_port_of_a_node_but_its_http(channel, cluster):
 
 
 def test_a_stranger_gets_nothing_at_any_port_of_a_node(channel, cluster):
-    """Every port is one of those that the README names, and turns him away."""
+    """Every port is one of those that docs/pages/security.md names, and turns him away."""
     write(channel.a, channel.db, 1, 1)
     eventually(lambda: channel.count(channel.b) == 1, 30)
     for nid, node in cluster.nodes.items():

@@ -211,7 +211,7 @@ def test_what_a_stranger_gets_at_the_ports_of_the_cluster(channel, workers):
                     assert wires.accumulators_answer(port) == b""
     kinds = ["SparkSubmit", "CoarseGrainedExecutorBackend", "SparkMaster", "SparkWorker"]
     assert all(any(kind in said for said in turned_away) for kind in kinds), turned_away
-    # Spark's own gap, which the README names. If it is closed, it should say so.
+    # Spark's own gap, which docs/pages/security.md names. If it is closed, it should say so.
     assert ["SparkSubmit" in said for said in serving] == [True]
 
 

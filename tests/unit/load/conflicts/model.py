@@ -1,7 +1,7 @@
 """The outcome of a conflict policy, in plain Python, from the writes of both sites' clients.
 
-This is what the README promises, written down without a look at how setl gets there: it knows
-everything at once, and nothing of messages, loads and memories.
+This is what docs/pages/conflicts.md promises, written down without a look at how setl gets there:
+it knows everything at once, and nothing of messages, loads and memories.
 """
 
 from typing import NamedTuple

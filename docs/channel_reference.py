@@ -1,0 +1,205 @@
+"""Writes the generated part of ``docs/pages/channel-file.md``: the fields of channel files.
+
+It is made from setl's JSON Schema of channel files, so the page says what `setl check` accepts.
+To write it anew: ``python docs/channel_reference.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final, cast
+
+from setl.config.json_schema import channel_schema
+
+Json = dict[str, Any]
+
+PAGE: Final = Path(__file__).parent / "pages" / "channel-file.md"
+BEGIN: Final = "<!-- made by docs/channel_reference.py: begin -->"
+END: Final = "<!-- made by docs/channel_reference.py: end -->"
+
+_TITLES: Final = {
+    "": "The file",
+    "Pipeline": "A pipeline",
+    "MysqlSource": "A source of type mysql",
+    "DtsSource": "A source of type dts",
+    "MysqlTarget": "A target of type mysql",
+    "ElasticsearchTarget": "A target of type elasticsearch",
+    "DtsTarget": "A target of type dts",
+    "TableMapping": "A table mapping",
+    "NestedRows": "Nested rows",
+    "NewestRow": "The conflict policy newest",
+    "NodeChoice": "Which nodes lead",
+    "Database": "The database behind a subscription",
+    "BinlogStart": "Start at a place of a binlog",
+    "GtidStart": "Start after GTIDs",
+    "TimestampStart": "Start at a time",
+    "OffsetStart": "Start at an offset",
+}
+# What stands for a value of another kind is said once, above the tables.
+_FORMS: Final = frozenset({"Reference", "NumberAsText"})
+_PLAIN: Final = {"string": "text", "integer": "whole number", "number": "number"}
+_REFERENCE: Final = "#/$defs/"
+
+
+def reference_text(schema: Json) -> str:
+    """The tables of all objects of a schema, the file first, then in the order of their use."""
+    parts = [_object_text(name, part) for name, part in _objects(schema)]
+    return "\n\n".join(parts)
+
+
+def page_text(page: str, schema: Json) -> str:
+    """A page with its generated part made anew; what stands around the part stays.
+
+    Raises:
+        ValueError: the page does not hold the two lines between which the part stands.
+    """
+    before, found, rest = page.partition(BEGIN)
+    _, found_end, after = rest.partition(END)
+    if not (found and found_end):
+        raise ValueError(f"the page lacks {BEGIN} or {END}")
+    return f"{before}{BEGIN}\n\n{reference_text(schema)}\n\n{END}{after}"
+
+
+def _objects(schema: Json) -> Iterator[tuple[str, Json]]:
+    """Every object of the schema once, breadth first; the file itself has the name ""."""
+    definitions = cast("dict[str, Json]", schema["$defs"])
+    root = {key: value for key, value in schema.items() if key != "$defs"}
+    waiting: list[tuple[str, Json]] = [("", root)]
+    seen = {""}
+    while waiting:
+        name, part = waiting.pop(0)
+        yield name, part
+        for used in _references(part):
+            if used not in seen and used not in _FORMS:
+                seen.add(used)
+                waiting.append((used, definitions[used]))
+
+
+def _references(node: Any) -> Iterator[str]:
+    """Names of the definitions that a part of a schema refers to, in its order."""
+    if isinstance(node, list):
+        for item in cast("list[Any]", node):
+            yield from _references(item)
+    elif isinstance(node, dict):
+        for key, value in cast("Json", node).items():
+            if key == "$ref":
+                yield str(value).removeprefix(_REFERENCE)
+            else:
+                yield from _references(value)
+
+
+def _object_text(name: str, part: Json) -> str:
+    title = _TITLES.get(name, name)
+    required = cast("list[str]", part.get("required", []))
+    lines = [
+        f"### {title} {{ #{_anchor(name)} }}",
+        "",
+        _cleaned(str(part["description"])),
+        "",
+        "| field | type | default | meaning |",
+        "|---|---|---|---|",
+    ]
+    for field, value in cast("dict[str, Json]", part["properties"]).items():
+        cells = (
+            f"`{field}`",
+            _type_text(value),
+            "required" if field in required else _default_text(value),
+            _cleaned(str(value["description"])),
+        )
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _anchor(name: str) -> str:
+    return name.lower() or "file"
+
+
+def _default_text(value: Json) -> str:
+    default = value.get("default")
+    if default is None or default in ("", [], {}):
+        return "none"
+    if isinstance(default, bool):
+        return "`true`" if default else "`false`"
+    if isinstance(default, float) and default.is_integer():
+        return f"`{int(default)}`"
+    return f"`{default}`"
+
+
+def _type_text(value: Json) -> str:
+    """What a value may be, in a few words; alternatives are joined by "or"."""
+    words: list[str] = []
+    for word in _types(value):
+        if word not in words:
+            words.append(word)
+    return " or ".join(words)
+
+
+def _types(value: Json) -> Iterator[str]:
+    if "$ref" in value:
+        name = str(value["$ref"]).removeprefix(_REFERENCE)
+        if name not in _FORMS:
+            title = _TITLES.get(name, name)
+            yield f"[{title[0].lower()}{title[1:]}](#{_anchor(name)})"
+        return
+    for several in ("anyOf", "oneOf"):
+        for alternative in cast("list[Json]", value.get(several, [])):
+            yield from _types(alternative)
+    if "const" in value:
+        yield f"`{value['const']}`"
+    elif "enum" in value:
+        yield from (f"`{word}`" for word in cast("list[str]", value["enum"]))
+    elif "type" in value:
+        yield from _typed(value)
+
+
+def _typed(value: Json) -> Iterator[str]:
+    kind = str(value["type"])
+    if kind == "null":
+        return
+    if kind == "array":
+        yield f"list: {_type_text(cast('Json', value['items']))}"
+    elif kind == "object":
+        yield f"mapping: name → {_values_of(value)}"
+    elif kind == "boolean":
+        yield "`true` or `false`"
+    else:
+        yield f"{_PLAIN[kind]}{_bounds(value)}"
+
+
+def _values_of(value: Json) -> str:
+    """What the values of an object with free names may be."""
+    named = cast("dict[str, Json]", value.get("patternProperties", {}))
+    further = value.get("additionalProperties")
+    kinds = [*named.values(), *([cast("Json", further)] if isinstance(further, dict) else [])]
+    return " or ".join(_type_text(kind) for kind in kinds)
+
+
+def _bounds(value: Json) -> str:
+    words = {
+        "minimum": "at least",
+        "exclusiveMinimum": "more than",
+        "maximum": "at most",
+        "exclusiveMaximum": "less than",
+    }
+    said = [f"{word} {value[key]:,}" for key, word in words.items() if key in value]
+    return f", {', '.join(said)}" if said else ""
+
+
+def _cleaned(text: str) -> str:
+    """A description as one line of Markdown, in which a star or a bar is only itself."""
+    line = " ".join(text.split()).replace("``", "`")
+    # Between backticks, which are the odd pieces, a star means nothing anyway.
+    pieces = line.split("`")
+    pieces[::2] = [piece.replace("*", r"\*").replace("<", "&lt;") for piece in pieces[::2]]
+    return "`".join(pieces).replace("|", r"\|")
+
+
+def main() -> None:
+    """Write the page in a checkout."""
+    page = PAGE.read_text(encoding="utf-8")
+    PAGE.write_text(page_text(page, channel_schema()), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,51 @@
+"""The reference of channel files is what the program makes of setl's JSON Schema."""
+
+import runpy
+from types import SimpleNamespace
+
+import pytest
+
+from setl.config.json_schema import channel_schema
+
+from .pages import PAGES, ROOT
+
+
+@pytest.fixture(scope="module")
+def program():
+    return SimpleNamespace(**runpy.run_path(str(ROOT / "docs" / "channel_reference.py")))
+
+
+@pytest.fixture(scope="module")
+def page():
+    return (PAGES / "channel-file.md").read_text(encoding="utf-8")
+
+
+def test_the_page_is_up_to_date(program, page):
+    made = program.page_text(page, channel_schema())
+    assert page == made, "write it anew with: python docs/channel_reference.py"
+
+
+def test_every_field_has_a_row(program, page):
+    schema = channel_schema()
+    parts = [schema, *schema["$defs"].values()]
+    fields = [name for part in parts for name in part.get("properties", {})]
+    assert len(fields) > 80
+    rows = [line for line in page.splitlines() if line.startswith("| `")]
+    for name in set(fields):
+        assert sum(row.startswith(f"| `{name}` |") for row in rows) >= fields.count(name), name
+
+
+def test_every_object_has_a_title_of_its_own(program):
+    schema = channel_schema()
+    objects = {name for name, _ in program._objects(schema)}
+    assert objects == set(program._TITLES)
+
+
+def test_what_stands_around_the_part_stays(program):
+    schema = channel_schema()
+    made = program.page_text(f"before\n{program.BEGIN}\nold\n{program.END}\nafter\n", schema)
+    assert made.startswith(f"before\n{program.BEGIN}\n")
+    assert made.endswith(f"{program.END}\nafter\n")
+    assert "\nold\n" not in made
+    with pytest.raises(ValueError, match="lacks"):
+        program.page_text("no part here", schema)

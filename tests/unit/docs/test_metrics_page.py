@@ -1,0 +1,51 @@
+"""Every metric and every kind of error is on the page about them, and nothing else is."""
+
+import inspect
+import re
+from types import SimpleNamespace
+from typing import Any
+
+from prometheus_client.core import CounterMetricFamily
+
+from setl import errors
+from setl.node.memory import NodeMemory
+from setl.node.metrics import CONTACTS, STATES, NodeCollector
+
+from .pages import PAGES
+
+PAGE = (PAGES / "metrics-and-errors.md").read_text(encoding="utf-8")
+
+
+def first_cells(pattern):
+    return set(re.findall(rf"^\| `({pattern})` \|", PAGE, re.M))
+
+
+def metrics():
+    """The names that Prometheus sees."""
+    status: Any = SimpleNamespace(pipelines=(), contact="connected", memory=NodeMemory())
+    for family in NodeCollector(lambda: status, lambda: 0.0).collect():
+        counts = isinstance(family, CounterMetricFamily)
+        yield f"{family.name}_total" if counts else family.name
+
+
+def test_every_metric_is_there():
+    named = set(metrics())
+    assert len(named) > 25
+    assert first_cells(r"setl_\w+") == named
+
+
+def test_numbers_of_states_and_contacts_are_those_of_the_metrics():
+    for number, name in [(n, s.value) for s, n in STATES.items()] + [
+        (n, c) for c, n in CONTACTS.items()
+    ]:
+        assert f"{number} {name}" in PAGE
+
+
+def test_every_kind_of_error_is_there():
+    kinds = {
+        name
+        for name, kind in inspect.getmembers(errors, inspect.isclass)
+        if issubclass(kind, errors.SetlError) and kind is not errors.SetlError
+    }
+    assert len(kinds) > 5
+    assert first_cells(r"\w+Error") == kinds
