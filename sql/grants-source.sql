@@ -12,7 +12,7 @@
 -- BINLOG MONITOR and take this name for it too.
 GRANT REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO {user};
 
--- Columns and keys of the tables (information_schema shows no others), first load, verify.
+-- Columns and keys of the tables (information_schema shows no others), and verify.
 GRANT SELECT ON {schema}.* TO {user};
 
 -- The definition of the mark table, and whether the system tables are there.

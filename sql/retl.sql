@@ -18,8 +18,8 @@ CREATE TABLE IF NOT EXISTS retl.retl_mark (
     PRIMARY KEY (ID)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
--- Free gate: a row written here by hand or by a tool is read back from the binlog and sends
--- the row that it names to the target again.
+-- Free gate: a row written here by hand or by a tool names a row that is to be sent again. setl
+-- counts such requests and does not act on them yet.
 CREATE TABLE IF NOT EXISTS retl.retl_buffer (
     ID BIGINT NOT NULL AUTO_INCREMENT,
     TABLE_ID INT NOT NULL COMMENT '0: FULL_NAME says which table',

@@ -170,7 +170,7 @@ class DtsTarget(StrictModel):
     )
     compression: Literal["none", "gzip", "snappy", "lz4", "zstd"] = Field(
         default="none",
-        description="How batches are compressed. setl reads gzip without further packages.",
+        description="How batches are compressed. setl reads all of these without further packages.",
     )
     user: str = Field(default="", description=USER)
     password: str = Field(default="", repr=False, description=CREDENTIAL)
