@@ -1,8 +1,9 @@
 """Runs the checks, then all lanes side by side, and prints what came of them.
 
-    python -m tests.lanes [PYTEST OPTION…]
+    python -m tests.lanes [quick] [PYTEST OPTION…]
 
-Options and paths are handed to the pytest of every lane.
+With `quick`, only the lanes that need no server. Options and paths are handed to the pytest of
+every lane.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from pathlib import Path
 from setl_embedded.errors import EmbeddedError
 from tests.lanes import class_archive
 from tests.lanes.job import Job, end_all
-from tests.lanes.plan import CHECKS, LANES, SLOW_CHECKS, Check, Lane
+from tests.lanes.plan import CHECKS, LANES, QUICK, SLOW_CHECKS, Check, Lane
 from tests.lanes.summary import closing_line, counted, skip_lines, slowest, together
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -37,14 +38,18 @@ _WITH_VALUE = frozenset({"-k", "-m", "-p", "-o", "-W", "-c", "-r", "--family"})
 def main(arguments: Sequence[str]) -> int:
     """Run everything; returns the exit status, which is pytest's."""
     begun = time.monotonic()
+    quick = list(arguments[:1]) == ["quick"]
+    arguments = arguments[quick:]
     folder = Path(tempfile.mkdtemp(prefix="setl-test-"))
     for number in (signal.SIGINT, signal.SIGTERM):  # a shell's background jobs ignore the first
         signal.signal(number, _interrupt)
     for check in CHECKS:
         if not _run_check(check, folder):
             return _STATUS_FAILED
-    os.environ |= _class_archive()
-    jobs = [_lane_job(lane, arguments, folder) for lane in _by_length(LANES)]
+    if not quick:
+        os.environ |= _class_archive()
+    lanes = [lane for lane in _by_length(LANES) if not quick or lane.name in QUICK]
+    jobs = [_lane_job(lane, arguments, folder) for lane in lanes]
     jobs += [_check_job(check, folder) for check in SLOW_CHECKS]
     status = _run(jobs, stop_early=_stops_early(arguments))
     total = together(job.results for job in jobs)

@@ -64,6 +64,9 @@ LANES = (
     Lane("unit", 150, ("tests/unit",)),
 )
 
+QUICK = ("unit",)
+"""The lanes that need no server; with the checks, they tell most of what can be told in minutes."""
+
 
 @dataclass(frozen=True)
 class Check:

@@ -31,8 +31,11 @@ from tests.lanes import __main__ as lanes, plan
 folder = Path(sys.argv[1])
 names = sys.argv[2].split(",")
 lanes.CHECKS = lanes.SLOW_CHECKS = ()
+lanes.QUICK = ("one",)
 lanes.LANES = [plan.Lane(name, 1, (str(folder / f"test_{name}.py"),)) for name in names]
-sys.exit(lanes.main(["-p", "tests.unit.lanes.any_lane", *sys.argv[3:]]))
+quick = sys.argv[3:4] == ["quick"]
+rest = ["-p", "tests.unit.lanes.any_lane", *sys.argv[3 + quick :]]
+sys.exit(lanes.main([*["quick"] * quick, *rest]))
 """
 
 
@@ -59,6 +62,14 @@ def test_an_option_for_all_lanes(tmp_path):
     assert done.returncode == 0, done.stdout + done.stderr
     assert re.fullmatch(r"=+ 2 passed in [\d.]+s \(\d:\d\d:\d\d\) =+", last_line(done))
     assert not list(tmp_path.glob("setl-test-*"))
+
+
+def test_quick_runs_some_lanes_only(tmp_path):
+    done = run(tmp_path, {"one": GOOD, "two": BAD}, "quick", "-k", "test_good")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "1 passed" in last_line(done)
+    assert "two" not in done.stdout
+    assert "classes of Spark" not in done.stdout
 
 
 def test_nothing_to_run_is_no_success(tmp_path):
