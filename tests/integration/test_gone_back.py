@@ -48,7 +48,8 @@ def test_unique_values_that_moved_on(servers, place):
         120,
     )
     assert running.error is None
-    assert running.figures.rows_applied > 16 * ROWS, "all came again"
+    # Rows are counted a moment after they can be seen.
+    eventually(lambda: running.figures.rows_applied > 16 * ROWS, 10, message="all came again")
     assert execute(b, f"SELECT * FROM {db}.t WHERE id < 100 ORDER BY id") == want
     for server in servers:
         execute(server, f"DROP DATABASE {db}")
