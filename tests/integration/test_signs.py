@@ -67,6 +67,8 @@ def test_a_node_that_has_the_secret_leads_and_the_others_say_what_they_lack(
     secret = {"SETL_TEST_OF_N3": site_b.password}
     cluster.start_node("n3", free_port(), master="local[1]", environment=secret)
     eventually(lambda: channel.leader("ab") == channel.leader("ba") == "n3", 280)
+    # It begins at the end of the source's binlog, wherever that is when it has looked there.
+    eventually(lambda: {p["state"] for p in channel.listed().values()} == {"running"}, 60)
     write(channel.a, channel.db, 1, 10)
     eventually(lambda: channel.count(channel.b) == 10, 60)
     tree = command(cluster, "topology", channel.name, "-o", "json").stdout
