@@ -63,7 +63,7 @@ class Engine:
         self.said = []
 
     def prepare_for(self, definitions):
-        self.known = [definition["channel"] for definition in definitions]
+        self.known = [definition.get("channel") for definition in definitions]
 
     def start(self, lost, stopping):
         self.said.append("start")
