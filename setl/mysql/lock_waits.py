@@ -1,17 +1,12 @@
 """What a server does for the connections of one leadership, and whom they wait for.
 
-Asked only when a pipeline stands still. Sources of the columns: MariaDB's
-information_schema.INNODB_TRX, INNODB_LOCK_WAITS and INNODB_LOCKS
-(https://mariadb.com/kb/en/information-schema-innodb_lock_waits-table/), and for MySQL 8
-performance_schema.data_lock_waits and data_locks
-(https://dev.mysql.com/doc/refman/8.4/en/performance-schema-data-lock-waits-table.html).
+Asked only when a pipeline stands still. `setl.mysql.lock_lists` knows the servers' lists.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -19,17 +14,19 @@ import pymysql
 from pymysql.connections import Connection
 
 from setl.mysql.connection import MysqlEndpoint, connect, error_number, translating
+from setl.mysql.lock_lists import (
+    UNREADABLE,
+    WAITS_PERFORMANCE_SCHEMA,
+    LockLists,
+    lists_of,
+    rows_of,
+)
 
 _CONNECT_SECONDS = 2.0
 _ANSWER_SECONDS = 3.0
 
 # Not allowed to look, or the server does not have it: then one goes on with what can be seen.
 _CANNOT_BE_SEEN = frozenset({1044, 1109, 1142, 1146, 1193, 1227})
-
-# MySQL's information_schema holds statements as utf8mb3. While any session runs one with a
-# character beyond that, such as an emoji, every query of processlist and innodb_trx fails with
-# this number, whatever columns it asks for (seen with 9.7.4).
-_UNREADABLE = 3854
 
 _FENCE = "retl.setl_fence"
 
@@ -159,19 +156,20 @@ def look(endpoint: MysqlEndpoint, pipeline_key: str, epoch: int) -> Connections:
 
 def _look(connection: Connection[Any], pipeline_key: str, epoch: int) -> Connections:
     # InnoDB tells when transactions began in the server's own time zone.
-    _rows(connection, "SET SESSION time_zone = 'SYSTEM'")
+    rows_of(connection, "SET SESSION time_zone = 'SYSTEM'")
     recorded = tuple(
         int(row[0])
-        for row in _rows(
+        for row in rows_of(
             connection,
             "SELECT conn_id FROM retl.setl_writer WHERE pipeline = %s AND epoch = %s",
             (pipeline_key, epoch),
         )
     )
-    sight = _Sight(processes=_processes(connection, recorded, pipeline_key))
+    lists = lists_of(connection)
+    sight = _Sight(processes=_processes(connection, lists, recorded, pipeline_key))
     present = sorted(sight.processes)
     if present:
-        _look_inside(connection, present, sight)
+        _look_inside(connection, lists, present, sight)
     waiting = {wait.waiting for wait in sight.waits}
     statements = tuple(
         Statement(p.id, p.seconds, p.state)
@@ -181,7 +179,7 @@ def _look(connection: Connection[Any], pipeline_key: str, epoch: int) -> Connect
     running = {statement.connection for statement in statements}
     return Connections(
         recorded=recorded,
-        waits=tuple(_told(connection, sight.waits)),
+        waits=tuple(_told(connection, lists, sight.waits)),
         statements=statements,
         open=tuple(m[0] for m in sight.modified if m[0] not in running | waiting),
         gone=tuple(sorted(set(recorded) - set(sight.processes))),
@@ -191,14 +189,14 @@ def _look(connection: Connection[Any], pipeline_key: str, epoch: int) -> Connect
 
 
 def _processes(
-    connection: Connection[Any], recorded: Sequence[int], pipeline_key: str
+    connection: Connection[Any], lists: LockLists, recorded: Sequence[int], pipeline_key: str
 ) -> dict[int, _Process]:
     """Our connections: those recorded, and one that asks for the fence and is not recorded yet."""
     found: dict[int, _Process] = {}
-    listed = _rows(
+    listed = rows_of(
         connection,
         "SELECT id, user, host, command, time, state, info"
-        f" FROM {_list_of_processes(connection)}"
+        f" FROM {lists.processes}"
         f" WHERE id <> CONNECTION_ID() AND (id IN ({_listed(recorded)}) OR info LIKE %s)",
         (f"%{_FENCE}%",),
     )
@@ -206,21 +204,6 @@ def _processes(
         if ident in recorded or pipeline_key in (info or ""):
             found[int(ident)] = _process((ident, user, host, command, seconds, state))
     return found
-
-
-def _list_of_processes(connection: Connection[Any]) -> str:
-    """The table that lists connections and can be read whatever they run."""
-    if not _is_mysql(connection):
-        return "information_schema.processlist"
-    with suppress(pymysql.MySQLError):  # older than 8.0.22
-        if _rows(connection, "SELECT 1 FROM performance_schema.processlist LIMIT 1"):
-            return "performance_schema.processlist"
-    return "information_schema.processlist"  # the other is empty where MySQL is told so
-
-
-def _is_mysql(connection: Connection[Any]) -> bool:
-    (version,) = _rows(connection, "SELECT VERSION()")[0]
-    return "mariadb" not in str(version).lower()
 
 
 def _process(row: Sequence[Any]) -> _Process:
@@ -234,7 +217,9 @@ def _process(row: Sequence[Any]) -> _Process:
     )
 
 
-def _look_inside(connection: Connection[Any], ids: Sequence[int], sight: _Sight) -> None:
+def _look_inside(
+    connection: Connection[Any], lists: LockLists, ids: Sequence[int], sight: _Sight
+) -> None:
     """Transactions and lock waits, as far as the account may see them."""
     for process in sight.processes.values():
         # Locks on tables as such, which InnoDB knows nothing of.
@@ -251,16 +236,16 @@ def _look_inside(connection: Connection[Any], ids: Sequence[int], sight: _Sight)
             return
         sight.modified = [
             (int(thread), str(transaction), int(rows))
-            for thread, transaction, rows in _rows(
+            for thread, transaction, rows in rows_of(
                 connection,
                 "SELECT trx_mysql_thread_id, trx_id, trx_rows_modified"
                 " FROM information_schema.innodb_trx"
                 f" WHERE trx_mysql_thread_id IN ({_listed(ids)})",
             )
         ]
-        sight.waits += _row_waits(connection, ids)
+        sight.waits += _waits(connection, lists.waits, ids)
     except pymysql.MySQLError as error:
-        if error_number(error) == _UNREADABLE:
+        if error_number(error) == UNREADABLE:
             _look_without_transactions(connection, ids, sight)
         elif error_number(error) in _CANNOT_BE_SEEN:
             sight.blind = _LACKS_PRIVILEGES
@@ -278,7 +263,7 @@ def _look_without_transactions(
         " statement with characters beyond utf8mb3"
     )
     try:
-        sight.waits += _waits(connection, _WAITS_PERFORMANCE_SCHEMA, ids)
+        sight.waits += _waits(connection, WAITS_PERFORMANCE_SCHEMA, ids)
     except pymysql.MySQLError as error:
         if error_number(error) not in _CANNOT_BE_SEEN:
             raise
@@ -293,63 +278,25 @@ def _up_to_date(connection: Connection[Any]) -> bool:
     a reader that comes again sooner sees the same for ever, and so do several together. The
     transaction that is begun here is in the copy only if that was renewed since.
     """
-    _rows(connection, "START TRANSACTION WITH CONSISTENT SNAPSHOT")
+    rows_of(connection, "START TRANSACTION WITH CONSISTENT SNAPSHOT")
     unreadable: pymysql.MySQLError | None = None
     for pause in _PAUSES:
         time.sleep(pause)
         unreadable = None
         try:
-            if _rows(
+            if rows_of(
                 connection,
                 "SELECT 1 FROM information_schema.innodb_trx"
                 " WHERE trx_mysql_thread_id = CONNECTION_ID()",
             ):
                 return True
         except pymysql.MySQLError as error:
-            if error_number(error) != _UNREADABLE:
+            if error_number(error) != UNREADABLE:
                 raise
             unreadable = error
     if unreadable is not None:
         raise unreadable
     return False
-
-
-_WAITS_MARIADB = """
-SELECT r.trx_mysql_thread_id, b.trx_mysql_thread_id,
-       TIMESTAMPDIFF(SECOND, r.trx_wait_started, NOW()),
-       TIMESTAMPDIFF(SECOND, b.trx_started, NOW()), l.lock_table
-  FROM information_schema.innodb_lock_waits w
-  JOIN information_schema.innodb_trx r ON r.trx_id = w.requesting_trx_id
-  JOIN information_schema.innodb_trx b ON b.trx_id = w.blocking_trx_id
-  LEFT JOIN information_schema.innodb_locks l ON l.lock_id = w.requested_lock_id
- WHERE r.trx_mysql_thread_id IN ({ids}) ORDER BY 4 DESC LIMIT 20"""
-
-_WAITS_MYSQL = """
-SELECT r.trx_mysql_thread_id, b.trx_mysql_thread_id,
-       TIMESTAMPDIFF(SECOND, r.trx_wait_started, NOW()),
-       TIMESTAMPDIFF(SECOND, b.trx_started, NOW()),
-       CONCAT(l.object_schema, '.', l.object_name)
-  FROM performance_schema.data_lock_waits w
-  JOIN information_schema.innodb_trx r ON r.trx_id = w.requesting_engine_transaction_id
-  JOIN information_schema.innodb_trx b ON b.trx_id = w.blocking_engine_transaction_id
-  LEFT JOIN performance_schema.data_locks l ON l.engine_lock_id = w.requesting_engine_lock_id
- WHERE r.trx_mysql_thread_id IN ({ids}) ORDER BY 4 DESC LIMIT 20"""
-
-# For how long a statement has run, or a connection has been idle, in place of how long a lock
-# has been waited for, or a transaction has been open.
-_WAITS_PERFORMANCE_SCHEMA = """
-SELECT r.processlist_id, b.processlist_id, r.processlist_time, b.processlist_time,
-       CONCAT(l.object_schema, '.', l.object_name)
-  FROM performance_schema.data_lock_waits w
-  JOIN performance_schema.threads r ON r.thread_id = w.requesting_thread_id
-  JOIN performance_schema.threads b ON b.thread_id = w.blocking_thread_id
-  LEFT JOIN performance_schema.data_locks l ON l.engine_lock_id = w.requesting_engine_lock_id
- WHERE r.processlist_id IN ({ids}) ORDER BY 4 DESC LIMIT 20"""
-
-
-def _row_waits(connection: Connection[Any], ids: Sequence[int]) -> list[LockWait]:
-    form = _WAITS_MYSQL if _is_mysql(connection) else _WAITS_MARIADB
-    return _waits(connection, form, ids)
 
 
 def _waits(connection: Connection[Any], form: str, ids: Sequence[int]) -> list[LockWait]:
@@ -362,24 +309,26 @@ def _waits(connection: Connection[Any], form: str, ids: Sequence[int]) -> list[L
             holder=int(holder),
             held=float(held or 0),
         )
-        for waiting, holder, waited, held, table in _rows(connection, query)
+        for waiting, holder, waited, held, table in rows_of(connection, query)
     ]
 
 
-def _told(connection: Connection[Any], waits: Sequence[LockWait]) -> list[LockWait]:
+def _told(
+    connection: Connection[Any], lists: LockLists, waits: Sequence[LockWait]
+) -> list[LockWait]:
     """The waits, with who the holders are and what they do."""
     holders = sorted({wait.holder for wait in waits if wait.holder})
     if not holders:
         return list(waits)
-    listed = _rows(
+    listed = rows_of(
         connection,
-        f"SELECT id, user, host, command, time, state FROM {_list_of_processes(connection)}"
+        f"SELECT id, user, host, command, time, state FROM {lists.processes}"
         f" WHERE id IN ({_listed(holders)})",
     )
     known = {int(row[0]): _process(row) for row in listed}
     writers = {
         int(ident): f"writer of {pipeline}, node {nid}, epoch {epoch}"
-        for ident, pipeline, nid, epoch in _rows(
+        for ident, pipeline, nid, epoch in rows_of(
             connection,
             "SELECT conn_id, pipeline, nid, epoch FROM retl.setl_writer"
             f" WHERE conn_id IN ({_listed(holders)})",
@@ -398,9 +347,3 @@ def _told(connection: Connection[Any], waits: Sequence[LockWait]) -> list[LockWa
 def _listed(ids: Sequence[int]) -> str:
     """Ids for an IN, which must not be empty; no connection has the id 0."""
     return ", ".join(str(int(ident)) for ident in ids) or "0"
-
-
-def _rows(connection: Connection[Any], sql: str, args: Sequence[object] = ()) -> list[Any]:
-    with connection.cursor() as cursor:
-        cursor.execute(sql, tuple(args) or None)
-        return list(cursor.fetchall())

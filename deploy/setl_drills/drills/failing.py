@@ -10,10 +10,10 @@ import os
 import signal
 from functools import partial
 
+from setl_drills.connections import connections
 from setl_drills.drill import Drill, DrillResult
 from setl_drills.processes import Role, send
 from setl_drills.rehearsal import Rehearsal
-from setl_drills.sessions import connections
 from setl_drills.waiting import wait_for
 from setl_drills.world import World
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import time
 
+from setl_drills.connections import connections
 from setl_drills.drill import Drill, DrillResult
 from setl_drills.rehearsal import Fault, Rehearsal
-from setl_drills.sessions import connections
 from setl_drills.setting import FENCE_TIMEOUT
 from setl_drills.waiting import wait_for
 from setl_drills.world import World

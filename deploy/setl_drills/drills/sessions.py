@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import time
 
+from setl_drills.connections import open_transactions
 from setl_drills.drill import Drill, DrillResult
 from setl_drills.node import ZOOKEEPER
 from setl_drills.rehearsal import Rehearsal
-from setl_drills.sessions import open_transactions
 from setl_drills.setting import FENCE_TIMEOUT
 from setl_drills.waiting import wait_for
 from setl_drills.world import Needs, World

@@ -6,9 +6,9 @@ import time
 from functools import partial
 
 from setl_drills.binlog import binlog_begin, binlog_end
+from setl_drills.connections import open_transactions
 from setl_drills.drill import Drill, DrillResult
 from setl_drills.rehearsal import Rehearsal
-from setl_drills.sessions import open_transactions
 from setl_drills.waiting import wait_for
 from setl_drills.world import Needs, World
 from setl_embedded import DatabaseServer

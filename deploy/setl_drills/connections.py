@@ -10,10 +10,11 @@ from typing import Final
 
 import pymysql
 
+from setl.mysql.connection import error_number
+from setl.mysql.lock_lists import UNREADABLE
 from setl_drills.waiting import wait_for
 from setl_embedded import DatabaseServer
 
-_UNREADABLE: Final = 3854
 _SECONDS: Final = 30.0
 
 
@@ -30,18 +31,15 @@ def open_transactions(site: DatabaseServer) -> set[int]:
     Raises:
         DidNotHappenError: the list cannot be read for half a minute.
     """
-    found: list[set[int]] = []
+    return wait_for("the list of transactions", lambda: _open(site), _SECONDS)[0]
 
-    def read() -> bool:
-        try:
-            with site.connect() as connection, connection.cursor() as cursor:
-                cursor.execute("SELECT trx_mysql_thread_id FROM information_schema.innodb_trx")
-                found.append({int(row[0]) for row in cursor.fetchall()})
-        except pymysql.MySQLError as error:
-            if error.args[0] != _UNREADABLE:
-                raise
-            return False
-        return True
 
-    wait_for("the list of transactions", read, _SECONDS)
-    return found[-1]
+def _open(site: DatabaseServer) -> tuple[set[int]] | None:
+    try:
+        with site.connect() as connection, connection.cursor() as cursor:
+            cursor.execute("SELECT trx_mysql_thread_id FROM information_schema.innodb_trx")
+            return ({int(row[0]) for row in cursor.fetchall()},)
+    except pymysql.MySQLError as error:
+        if error_number(error) != UNREADABLE:
+            raise
+        return None
