@@ -122,7 +122,7 @@ def start_session(settings: SparkSettings) -> SparkSession:
         conf["spark.driver.bindAddress"] = "127.0.0.1"
         conf["spark.driver.host"] = "127.0.0.1"
         conf[_IDLE_WORKERS] = str(max(8, 2 * (os.cpu_count() or 1)))
-        conf["spark.python.daemon.module"] = worker_daemon.MODULE
+        conf["spark.python.daemon.module"] = worker_daemon.__name__
     else:
         conf |= _ON_CLUSTERS
         conf["spark.executor.defaultJavaOptions"] = f"{_QUICK} {_ENDS}"

@@ -18,8 +18,6 @@ from pyspark import daemon
 
 from setl.garbage import keep_what_is_loaded
 
-MODULE: Final = "setl.pipeline.worker_daemon"
-
 TASK_MODULES: Final = (
     "setl.pipeline.tasks",
     "setl.load.worker",

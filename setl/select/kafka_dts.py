@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -20,7 +20,7 @@ from kafka.errors import OffsetOutOfRangeError
 from setl.clock import Clock, SystemClock
 from setl.codec.dts.header import DtsHeaderReader
 from setl.config.channel import DtsSource, OffsetStart, TimestampStart
-from setl.errors import DataError, FatalError, SetlError, TransientError
+from setl.errors import DataError, FatalError, PositionLostError, SetlError, TransientError
 from setl.kafka.client import connection_of, origin_of
 from setl.kafka.partition import Bounds, expired, never_written
 from setl.model.checkpoint import Checkpoint
@@ -101,8 +101,7 @@ class DtsKafkaSource:
                 return search.at_time(start.timestamp)
             bounds = search.bounds()
             if isinstance(start, OffsetStart):
-                if not bounds.first <= start.offset <= bounds.end:
-                    raise never_written(start.offset, bounds).at(**self._access.where())
+                self._check(start.offset, bounds, never_written)
                 return search.at(start.offset)
             return search.at(bounds.first if start == "earliest" else bounds.end)
 
@@ -344,9 +343,14 @@ class DtsKafkaSource:
         position = replace(self._own(entry.position), timestamp=self._time)
         return entry._replace(position=position)
 
-    def _check(self, offset: int, bounds: Bounds) -> None:
+    def _check(
+        self,
+        offset: int,
+        bounds: Bounds,
+        error: Callable[[int, Bounds], PositionLostError] = expired,
+    ) -> None:
         if not bounds.first <= offset <= bounds.end:
-            raise expired(offset, bounds).at(**self._access.where())
+            raise error(offset, bounds).at(**self._access.where())
 
     def _own(self, position: Position) -> KafkaPosition:
         if isinstance(position, KafkaPosition) and (

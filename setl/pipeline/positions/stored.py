@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any
 
 from arbiter.port import Arbiter, Invalid
 from arbiter.values import PipelineId
@@ -17,7 +17,6 @@ from setl.mysql.kept import Kept, read_kept
 from setl.pipeline.ends import kept_in, other_stores, store_of
 from setl.select.checkpoints.arbiter import ArbiterNotes
 from setl.select.checkpoints.lookup import Found, choose, look_into
-from setl.select.checkpoints.mysql import lost_in_target
 from setl.select.checkpoints.note import epoch_of, read_note
 
 
@@ -67,8 +66,8 @@ def read_stored(pipeline: Pipeline, channel: str, arbiter: Arbiter) -> Stored:
         kept = read_kept(mysql_endpoint(pipeline.target), str(ident))
     name = kept_in(pipeline)
     stored = Stored(name, fence=kept.fence, fenced_by=kept.fenced_by)
-    if name == "target":
-        stored = _in_target(stored, kept, pipeline, arbiter, ident)
+    if kept.checkpoint is not None and name == "target":
+        stored = _in_target(stored, kept)
     elif name == "zookeeper":
         stored = _beside_mainstem(stored, arbiter, ident)
     else:
@@ -76,21 +75,9 @@ def read_stored(pipeline: Pipeline, channel: str, arbiter: Arbiter) -> Stored:
     return stored if stored.damage else _looked_up(stored, pipeline, arbiter, ident)
 
 
-def _in_target(
-    stored: Stored, kept: Kept, pipeline: Pipeline, arbiter: Arbiter, ident: PipelineId
-) -> Stored:
+def _in_target(stored: Stored, kept: Kept) -> Stored:
     stored = replace(stored, by=kept.stored_by, at=kept.stored_at)
-    if kept.checkpoint is not None:
-        return _with_checkpoint(stored, lambda: json.loads(kept.checkpoint or "null"))
-    try:
-        note = ArbiterNotes(arbiter, ident).read()
-    except FatalError as error:
-        return replace(stored, damage=str(error))
-    if note is None or note.store != "target":
-        return stored
-    endpoint = mysql_endpoint(cast("MysqlTarget", pipeline.target))
-    damage = str(lost_in_target(note, endpoint, str(ident)))
-    return replace(stored, by=note.epoch, generation=note.generation, damage=damage)
+    return _with_checkpoint(stored, lambda: json.loads(kept.checkpoint or "null"))
 
 
 def _beside_mainstem(stored: Stored, arbiter: Arbiter, ident: PipelineId) -> Stored:
@@ -114,7 +101,7 @@ def _beside_mainstem(stored: Stored, arbiter: Arbiter, ident: PipelineId) -> Sto
 def _in_noted_store(
     stored: Stored, pipeline: Pipeline, arbiter: Arbiter, ident: PipelineId
 ) -> Stored:
-    """In Kafka or in a file; on another machine than this, the note says so."""
+    """In Kafka, in a file or in no row of the target; where it should be, the note says."""
     try:
         note = ArbiterNotes(arbiter, ident).read()
     except FatalError as error:

@@ -102,9 +102,7 @@ class FileCheckpointStore:
             self._replace(newest, epoch)
         self._succession.loaded(Kept(newest, epoch))
         # Afterwards: a note about a file that is not there would stop the next leader.
-        owner = self._owner
-        note = CheckpointNote(epoch, "file", str(self._path), owner.nid, owner.host)
-        self._notes.keep(newest, note)
+        self._notes.keep(newest, self._note(epoch))
 
     def replace(self, checkpoint: Checkpoint, epoch: int) -> None:
         """Store over whatever is there, which may not be readable.
@@ -116,9 +114,10 @@ class FileCheckpointStore:
         """
         with self._translating(), self._locked():
             self._replace(checkpoint, epoch)
-        owner = self._owner
-        note = CheckpointNote(epoch, "file", str(self._path), owner.nid, owner.host)
-        self._notes.keep(checkpoint, note)
+        self._notes.keep(checkpoint, self._note(epoch))
+
+    def _note(self, epoch: int) -> CheckpointNote:
+        return CheckpointNote.of(self._owner, epoch, "file", str(self._path))
 
     def close(self) -> None:
         """See `CheckpointStore.close`; nothing is kept open."""

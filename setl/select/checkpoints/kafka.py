@@ -172,8 +172,7 @@ class KafkaCheckpointStore:
         self._succession.loaded(Kept(checkpoint, epoch))
         self._generation = checkpoint.generation
         self._requested = checkpoint.requested or checkpoint.generation
-        owner = self._owner
-        note = CheckpointNote(epoch, "kafka", self._place, owner.nid, owner.host)
+        note = CheckpointNote.of(self._owner, epoch, "kafka", self._place)
         self._notes.keep(checkpoint, note)
 
     def close(self) -> None:

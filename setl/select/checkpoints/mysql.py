@@ -90,7 +90,12 @@ class MysqlCheckpointStore:
         """Refuse to take a target that has lost the checkpoint for one that never had it."""
         note = self._notes.read()
         if note is not None and note.store == "target":
-            raise lost_in_target(note, self._endpoint, self._pipeline)
+            raise missing(
+                note,
+                f"{self._endpoint} has none: it was set back, or it is another server",
+                "Restore the row of retl.setl_checkpoint together with the tables",
+                self._pipeline,
+            )
 
     def store(self, checkpoint: Checkpoint, epoch: int) -> None:
         """See `CheckpointStore.store`.
@@ -126,8 +131,7 @@ class MysqlCheckpointStore:
             self._kept = epoch, checkpoint
 
         self._run(run)
-        owner = self._owner
-        note = CheckpointNote(epoch, "target", str(self._endpoint), owner.nid, owner.host)
+        note = CheckpointNote.of(self._owner, epoch, "target", str(self._endpoint))
         self._notes.keep(checkpoint, note)
 
     def close(self) -> None:
@@ -198,13 +202,3 @@ class MysqlCheckpointStore:
         connection, self._connection, self._registered = self._connection, None, 0
         if connection is not None and connection.open:
             connection.close()
-
-
-def lost_in_target(note: CheckpointNote, endpoint: MysqlEndpoint, pipeline: str) -> FatalError:
-    """The error that the target lacks a checkpoint that was kept there."""
-    return missing(
-        note,
-        f"{endpoint} has none: it was set back, or it is another server",
-        "Restore the row of retl.setl_checkpoint together with the tables",
-        pipeline,
-    )

@@ -2,9 +2,8 @@
 
 What lies elsewhere can go without anybody noticing: commits of a Kafka group that is idle expire, a
 file is on one machine only, and a target may be restored without setl's tables. A node that finds
-nothing would begin at `start`, and
-what lies between would never be applied (I7). So the note stands in ZooKeeper in the place of the
-checkpoint, and says that there is one, and where.
+nothing would begin at `start`, and what lies between would never be applied (I7). So the note
+stands in ZooKeeper in the place of the checkpoint, and says that there is one, and where.
 """
 
 from __future__ import annotations
@@ -16,6 +15,10 @@ from typing import Any, Literal, Protocol, cast
 from setl.errors import FatalError
 from setl.model.checkpoint import Checkpoint
 from setl.model.position import stored_number
+from setl.select.checkpoints.owner import Owner
+
+Store = Literal["kafka", "file", "target"]
+"""The stores whose checkpoints need a note."""
 
 _KEY = "elsewhere"
 
@@ -36,12 +39,17 @@ class CheckpointNote:
     """
 
     epoch: int
-    store: Literal["kafka", "file", "target"]
+    store: Store
     place: str
     nid: str = ""
     host: str = ""
     generation: int = 1
     requested: int = 0
+
+    @classmethod
+    def of(cls, owner: Owner, epoch: int, store: Store, place: str) -> CheckpointNote:
+        """What the leader of an epoch notes of the place where it keeps the checkpoint."""
+        return cls(epoch, store, place, owner.nid, owner.host)
 
     def to_json(self) -> dict[str, Any]:
         """The value that is kept beside the mainstem."""

@@ -7,7 +7,7 @@ import sys
 
 from setl.pipeline import worker_daemon
 
-COMMAND = [sys.executable, "-m", worker_daemon.MODULE, "pyspark.worker"]
+COMMAND = [sys.executable, "-m", worker_daemon.__name__, "pyspark.worker"]
 
 
 def test_it_tells_its_port_and_ends_with_its_jvm():
