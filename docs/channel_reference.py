@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final, cast
 
-from setl.config.json_schema import channel_schema
+from setl.channel.json_schema import channel_schema
 
 Json = dict[str, Any]
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from setl.load.deadletters.letter import DeadLetter, State
-from setl.load.deadletters.port import Pending, tallied
+from setl.load.deadletters.store import Pending, tallied
 
 
 def letter(pipeline, number, **changes):

@@ -4,11 +4,11 @@ import itertools
 import uuid
 from contextlib import closing
 
-from setl.load.mysql.fence import MysqlFence
-from setl.load.mysql.sink import MysqlSink, MysqlSinkSettings
-from setl.load.port import LoadTicket
-from setl.mysql.connection import MysqlEndpoint
-from setl.mysql.statements import system_table_statements
+from setl.load.sink import LoadTicket
+from setl.systems.mysql.connection import MysqlEndpoint
+from setl.systems.mysql.load.fence import MysqlFence
+from setl.systems.mysql.load.sink import MysqlSink, MysqlSinkSettings
+from setl.systems.mysql.sql_files import system_table_statements
 
 MARK = 4711
 

@@ -1,4 +1,4 @@
-"""A relay's log in memory, for exact faults: see setl.relay.port.RelayLog."""
+"""A relay's log in memory, for exact faults: see setl.relay.log.RelayLog."""
 
 from typing import NamedTuple
 

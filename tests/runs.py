@@ -2,7 +2,7 @@
 
 from setl.codec.binlog.rows import BinlogRowCodec
 from setl.codec.dts.rows import DtsRowCodec
-from setl.codec.port import single_entries
+from setl.codec.row_codec import single_entries
 from setl.model.entry import EntryKind
 from setl.model.position import BinlogPosition, KafkaPosition
 

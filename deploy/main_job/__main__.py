@@ -22,7 +22,7 @@ from main_job.sites import RELAY, channel_files, environment, prepare, topic_of
 from main_job.watching import PIPELINES, RELAYS, SearchProbe, Watch, site_lags, topic_end
 from main_job.writer import SiteWriter
 from setl.model.position import BinlogPosition, KafkaPosition, Position
-from setl.pipeline.progress import percentile
+from setl.run.progress import percentile
 from setl_drills.binlog import binlog_end
 from setl_drills.nodes import SESSION_TIMEOUT, Cluster
 from setl_embedded import Stack

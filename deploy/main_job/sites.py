@@ -6,7 +6,7 @@ from typing import Any
 
 import yaml
 
-from setl.mysql.statements import system_table_statements
+from setl.systems.mysql.sql_files import system_table_statements
 from setl_embedded import DatabaseServer
 
 SCHEMA = "shop"

@@ -10,7 +10,7 @@ from itertools import count
 from typing import Any, Self
 
 from arbiter.values import ChannelState, PipelineId
-from setl.config.reading import resolve_and_parse
+from setl.channel.reading import resolve_and_parse
 from setl.model.position import BinlogPosition
 from setl_drills.binlog import Transaction, binlog_end
 from setl_drills.checkers import Advance

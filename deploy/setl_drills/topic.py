@@ -15,9 +15,9 @@ from kafka.structs import TopicPartition
 from setl.codec.dts.header import read_header
 from setl.codec.dts.relayed import LAST, RelayPlace, place_of
 from setl.codec.dts.rows import DtsRowCodec
-from setl.kafka.aborted import heed_ends
 from setl.model.entry import EntryKind
 from setl.model.position import BinlogPosition, KafkaPosition
+from setl.systems.kafka.aborted import heed_ends
 from setl_drills.binlog import KeyChange, key_changes
 from setl_drills.checkers import Advance
 from setl_drills.waiting import wait_for

@@ -18,7 +18,7 @@ from kazoo.client import KazooClient
 from arbiter.port import Conflict
 from arbiter.values import ChannelState, PipelineId
 from arbiter.zookeeper import ZooKeeperArbiter
-from setl.mysql.statements import system_table_statements
+from setl.systems.mysql.sql_files import system_table_statements
 from setl_drills.node import ZOOKEEPER, Node
 from setl_drills.nodes import Cluster
 from setl_drills.proxy import Links

@@ -1,1 +1,1 @@
-"""Whole-table work on Spark: verify."""
+"""Whole tables: chunks, digests of rows, and what a comparison says."""

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from setl.model.change import Row
 from setl.model.schema import Column, Kind, RowSchema
-from setl.mysql.conditions import Condition, literal
-from setl.mysql.identifiers import identifier
+from setl.systems.mysql.conditions import Condition, literal
+from setl.systems.mysql.identifiers import identifier
 
 # Kinds whose ORDER BY and whose comparison with a literal agree. An ENUM or SET sorts by the
 # number of its label but compares by the label's text; a FLOAT does not equal its own text.

@@ -13,12 +13,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import BinaryType, StructField, StructType
 
 from setl.bulk.pairs import FRAME, Pair, Reading, Shape, Side, packed
-from setl.bulk.table_reader import TableReader
-from setl.config.routing import Route
+from setl.channel.routing import Route
 from setl.errors import SetlError
 from setl.model.change import DecodedRows, Op, Row
 from setl.model.schema import Column, RowSchema
-from setl.mysql.conditions import Condition
+from setl.systems.mysql.conditions import Condition
+from setl.systems.mysql.table_reader import TableReader
 from setl.transform.columns import ColumnPlan, key_indexes
 from setl.transform.expressions import Evaluation, analyse, select_evaluated
 from setl.transform.processing import processed

@@ -14,19 +14,19 @@ from rich.markup import escape
 
 from arbiter.port import ArbiterError
 from arbiter.values import ChannelState
+from setl.channel.file import ChannelFile
+from setl.channel.partitions import read_expanded
+from setl.channel.reading import definition_warnings, read_channel_definition
+from setl.channel.routing import Route
 from setl.cli.cluster import AnswerNo, cluster_options, joined, output_option
 from setl.cli.output import console, print_rows
 from setl.cli.ring_check import option_is_given, ring_findings
 from setl.cli.user_code import make_importable, py_files_option
-from setl.config.channel import ChannelFile
-from setl.config.partitions import read_expanded
-from setl.config.preflight.check import check_channel
-from setl.config.preflight.finding import Finding
-from setl.config.reading import definition_warnings, read_channel_definition
-from setl.config.routing import Route
-from setl.elastic.mapping import mapping_lines
 from setl.model.schema import Column, RowSchema
-from setl.pipeline.positions.used_starts import without_used_starts
+from setl.operate.check import check_channel
+from setl.operate.positions.used_starts import without_used_starts
+from setl.systems.elasticsearch.mapping import mapping_lines
+from setl.systems.finding import Finding
 from setl.transform.processing import processor_named
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ def _route_check() -> Callable[[Route, RowSchema], Sequence[Column]]:
 
 
 def _checking_session() -> SparkSession:
-    from setl.pipeline.spark_session import SparkSettings, start_session  # noqa: PLC0415
+    from setl.run.spark_session import SparkSettings, start_session  # noqa: PLC0415
 
     return start_session(SparkSettings(master="local[1]", name="setl check"))
 

@@ -10,18 +10,18 @@ import click
 
 from arbiter.port import Arbiter
 from arbiter.values import PipelineId
+from setl.channel.file import MysqlTarget
+from setl.channel.routing import Router
 from setl.cli.cluster import cluster_options, joined, output_option, pipeline_named
 from setl.cli.cluster_view import moment
 from setl.cli.consent import confirm, yes_option
 from setl.cli.output import console, print_rows, print_value
 from setl.cli.stored_channels import pipeline_config
-from setl.config.channel import MysqlTarget
-from setl.config.connections import mysql_endpoint
-from setl.config.routing import Router
-from setl.load.conflicts.listing import Conflict, list_conflicts, trim_listed
-from setl.load.conflicts.tables import KEPT
-from setl.mysql.connection import MysqlEndpoint
 from setl.node.stored import pipelines_of
+from setl.systems.mysql.conflicts.listing import Conflict, list_conflicts, trim_listed
+from setl.systems.mysql.conflicts.tables import KEPT
+from setl.systems.mysql.connection import MysqlEndpoint
+from setl.systems.mysql.endpoint import mysql_endpoint
 
 _COLUMNS = ("pipeline", "found_at", "table", "key", "winner", "incoming", "held", "result")
 

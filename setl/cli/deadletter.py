@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from arbiter.values import ChannelState, Facts, PipelineId
+from setl.channel.file import Pipeline
 from setl.cli.cluster import (
     AnswerNo,
     cluster_options,
@@ -22,10 +23,9 @@ from setl.cli.cluster_view import moment
 from setl.cli.consent import confirm, yes_option
 from setl.cli.output import console, print_rows, print_value
 from setl.cli.stored_channels import pipeline_config
-from setl.config.channel import Pipeline
 from setl.load.deadletters.letter import DeadLetter, State
 from setl.node.stored import pipelines_of
-from setl.pipeline.dead_letter_store import dead_letters_of
+from setl.run.dead_letter_store import dead_letters_of
 
 _COLUMNS = (
     "id", "pipeline", "state", "at", "target", "key", "operation", "position", "attempts", "error",

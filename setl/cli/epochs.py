@@ -22,7 +22,7 @@ from setl.cli.output import console, print_rows, print_value
 from setl.cli.stored_channels import pipeline_config
 from setl.errors import ConfigurationError
 from setl.node.stored import pipelines_of
-from setl.pipeline.positions.epochs import KnownEpoch, known_epoch, refuses, verdict
+from setl.operate.positions.epochs import KnownEpoch, known_epoch, refuses, verdict
 
 _COLUMNS = ("pipeline", "leader", "epoch", "target_epoch", "verdict")
 _EXIT_NO = 1

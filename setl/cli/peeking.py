@@ -13,18 +13,18 @@ from typing import Final
 import click
 from rich.text import Text
 
+from setl.channel.file import Pipeline
+from setl.channel.patterns import PatternError, TablePattern, parse_tables
+from setl.channel.reading import read_channel_definition, resolve_and_parse
 from setl.cli.cluster import cluster_options, joined, pipeline_named
 from setl.cli.output import console
 from setl.cli.stored_channels import pipeline_config
-from setl.config.channel import Pipeline
-from setl.config.patterns import PatternError, TablePattern, parse_tables
-from setl.config.reading import read_channel_definition, resolve_and_parse
 from setl.errors import ConfigurationError
-from setl.pipeline.peek.as_json import json_line
-from setl.pipeline.peek.as_text import text_lines
-from setl.pipeline.peek.look import look
-from setl.pipeline.peek.record import SeenRecord, Wanted
-from setl.pipeline.peek.subject import (
+from setl.operate.peek.as_json import json_line
+from setl.operate.peek.as_text import text_lines
+from setl.operate.peek.look import look
+from setl.operate.peek.record import SeenRecord, Wanted
+from setl.operate.peek.subject import (
     Binlog,
     Subject,
     Topic,
@@ -32,7 +32,7 @@ from setl.pipeline.peek.subject import (
     subject_at,
     target_subject,
 )
-from setl.pipeline.positions.place import Place, parse_place
+from setl.operate.positions.place import Place, parse_place
 
 _PASSWORD: Final = "SETL_PEEK_PASSWORD"  # noqa: S105 - the variable's name
 _LAST = 10

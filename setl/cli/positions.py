@@ -21,10 +21,10 @@ from setl.cli.stored_channels import pipeline_config
 from setl.errors import ConfigurationError
 from setl.model.checkpoint import Checkpoint
 from setl.node.stored import pipelines_of
-from setl.pipeline.positions.place import find_place, parse_place
-from setl.pipeline.positions.position import Standing, look_at_position, position_text
-from setl.pipeline.positions.reposition import move, moved_checkpoint, objection_to_move
-from setl.pipeline.positions.stored import read_stored
+from setl.operate.positions.place import find_place, parse_place
+from setl.operate.positions.position import Standing, look_at_position, position_text
+from setl.operate.positions.reposition import move, moved_checkpoint, objection_to_move
+from setl.operate.positions.stored import read_stored
 
 _COLUMNS = (
     "pipeline", "kept_in", "found_in", "resume", "applied", "generation", "rows", "stored_at",

@@ -9,8 +9,8 @@ import click
 from click.core import ParameterSource
 
 from arbiter.port import Arbiter
-from setl.config.preflight.finding import Finding
-from setl.config.rings import of_unknown_database, ring_through
+from setl.channel.rings import of_unknown_database, ring_through
+from setl.systems.finding import Finding
 
 
 def ring_findings(arbiter: Arbiter, definition: Mapping[str, Any]) -> list[Finding]:

@@ -9,12 +9,12 @@ import click
 
 from arbiter.port import Arbiter
 from arbiter.values import Channel
+from setl.channel.problems import ChannelFileError
+from setl.channel.reading import resolve_and_parse
 from setl.cli.cluster import AnswerNo
-from setl.config.preflight.check import check_channel
-from setl.config.preflight.finding import Finding
-from setl.config.problems import ChannelFileError
-from setl.config.reading import resolve_and_parse
-from setl.pipeline.positions.used_starts import without_used_starts
+from setl.operate.check import check_channel
+from setl.operate.positions.used_starts import without_used_starts
+from setl.systems.finding import Finding
 
 
 def refuse_unready(channel: Channel, arbiter: Arbiter) -> None:

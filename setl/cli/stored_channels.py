@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 
 from arbiter.values import Channel, PipelineId
-from setl.config.channel import Pipeline
-from setl.config.reading import resolve_and_parse
+from setl.channel.file import Pipeline
+from setl.channel.reading import resolve_and_parse
 from setl.errors import ConfigurationError
 
 

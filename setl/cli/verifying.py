@@ -14,16 +14,16 @@ import click
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+from setl.channel.file import ChannelFile
+from setl.channel.reading import read_channel_definition, resolve_and_parse
 from setl.cli.cluster import channel_named, cluster_options, joined, output_option
 from setl.cli.output import console, print_rows
 from setl.cli.spark_options import spark_options
-from setl.config.channel import ChannelFile
-from setl.config.reading import read_channel_definition, resolve_and_parse
 
 if TYPE_CHECKING:
     # Spark comes with these.
     from setl.bulk.verdict import TableVerdict
-    from setl.pipeline.spark_session import SparkSettings
+    from setl.run.spark_session import SparkSettings
 
 _COLUMNS = (
     "pipeline", "target", "source_rows", "target_rows", "missing", "extra", "different",
@@ -65,8 +65,8 @@ def verify(  # noqa: PLR0917 - click passes options by name
         known = ", ".join(f"{f.channel}/{p.name}" for f in files for p in f.pipelines)
         raise click.BadParameter(f"no such pipeline; there are {known}", param_hint="--pipeline")
     # Imported late: starting Spark takes seconds, and a wrong name is known before.
-    from setl.bulk.verify import verify_pipeline  # noqa: PLC0415
-    from setl.pipeline.spark_session import start_session  # noqa: PLC0415
+    from setl.operate.verify import verify_pipeline  # noqa: PLC0415
+    from setl.run.spark_session import start_session  # noqa: PLC0415
 
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
     shown = _progress()

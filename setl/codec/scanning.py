@@ -2,8 +2,8 @@
 
 Most changes of a busy row are overwritten by later ones of the same load, so that of an update
 the key is all that is ever needed of it. A codec that can tell the key alone, and where the row
-lies, offers it by this port; whatever does not go by it goes by `setl.codec.port.RowCodec.decode`,
-which says the same.
+lies, offers it by this port; whatever does not go by it goes by
+`setl.codec.row_codec.RowCodec.decode`, which says the same.
 """
 
 from __future__ import annotations

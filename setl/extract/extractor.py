@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final, NamedTuple, Protocol
 
-from setl.codec.port import RowCodec, single_entries
-from setl.codec.statement import tables_of
-from setl.config.routing import Route
-from setl.config.shadow_tables import Shadow
+from setl.channel.routing import Route
+from setl.channel.shadow_tables import Shadow
+from setl.codec.row_codec import RowCodec, single_entries
+from setl.codec.sql.statement import tables_of
 from setl.errors import FatalError, SetlError
 from setl.extract.ddl import is_own_ddl, is_without_its_mark
 from setl.extract.heartbeats import HeartbeatSeen, heartbeats_in

@@ -15,13 +15,13 @@ from threading import Lock
 import pymysql
 
 from setl.errors import ConfigurationError
-from setl.load import marks
-from setl.load.elasticsearch.sink import ElasticsearchSink, ElasticsearchSinkSettings
-from setl.load.mysql import loaded
-from setl.load.mysql.sink import MysqlSink, MysqlSinkSettings
-from setl.load.port import Loaded, LoadTicket, Sink
+from setl.load.sink import Loaded, LoadTicket, Sink
 from setl.model.conflict import History
-from setl.mysql.connection import connect, translate
+from setl.systems.elasticsearch.load.sink import ElasticsearchSink, ElasticsearchSinkSettings
+from setl.systems.mysql import marks
+from setl.systems.mysql.connection import connect, translate
+from setl.systems.mysql.load import loaded
+from setl.systems.mysql.load.sink import MysqlSink, MysqlSinkSettings
 
 SinkSettings = MysqlSinkSettings | ElasticsearchSinkSettings
 """What a sink is made from; says by its type which one."""
@@ -82,7 +82,7 @@ def settle(settings: SinkSettings, ticket: LoadTicket, histories: Sequence[Histo
     """Apply what the source says of rows that both sites write; see `MysqlSink.settle`.
 
     Raises:
-        SetlError: as `setl.load.port.Sink.apply`.
+        SetlError: as `setl.load.sink.Sink.apply`.
         ConfigurationError: the target is none in which conflicts can be found.
     """
     sink = sink_for(settings)
@@ -94,10 +94,10 @@ def settle(settings: SinkSettings, ticket: LoadTicket, histories: Sequence[Histo
 def applied_through(settings: SinkSettings, ticket: LoadTicket) -> int:
     """Up to which version the pipeline's rows may be in the target already; 0 if unknown.
 
-    See `setl.load.marks.applied_through`; Elasticsearch keeps no such record.
+    See `setl.systems.mysql.marks.applied_through`; Elasticsearch keeps no such record.
 
     Raises:
-        SetlError: of the kind that `setl.mysql.connection.translate` gives.
+        SetlError: of the kind that `setl.systems.mysql.connection.translate` gives.
     """
     if not isinstance(settings, MysqlSinkSettings):
         return 0
@@ -111,12 +111,12 @@ def applied_through(settings: SinkSettings, ticket: LoadTicket) -> int:
 
 
 def forget_loaded(settings: SinkSettings, ticket: LoadTicket) -> None:
-    """Forget how far tables of the target have come, see `setl.load.mysql.loaded`.
+    """Forget how far tables of the target have come, see `setl.systems.mysql.load.loaded`.
 
     For a pipeline that begins as if it never ran: places of a stream say nothing about another.
 
     Raises:
-        SetlError: of the kind that `setl.mysql.connection.translate` gives.
+        SetlError: of the kind that `setl.systems.mysql.connection.translate` gives.
     """
     if not isinstance(settings, MysqlSinkSettings):
         return

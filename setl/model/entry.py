@@ -35,7 +35,7 @@ class Entry(NamedTuple):
         rows: number of row changes in it; for binlog events an estimate of at least 1, since
             the exact number takes decoding.
         payload: the record's bytes as they came, those of a run one behind the other (see
-            `setl.codec.port.RowCodec.records`); rows are decoded from it in Spark tasks. Of a
+            `setl.codec.row_codec.RowCodec.records`); rows are decoded from it in Spark tasks. Of a
             BEGIN in a binlog, the event, which says who wrote the transaction; else empty.
         context: other bytes that decoding needs, shared between entries (binlog: the
             FORMAT_DESCRIPTION and TABLE_MAP events).

@@ -18,8 +18,8 @@ from pyspark import SparkContext
 
 from setl.errors import ConfigurationError
 from setl.log import fields
-from setl.pipeline.spark_errors import spark_error
-from setl.pipeline.spark_session import SparkGone, parallelism_of
+from setl.run.spark_errors import spark_error
+from setl.run.spark_session import SparkGone, parallelism_of
 
 _log = logging.getLogger(__name__)
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from arbiter.values import Channel
+from setl.channel.problems import ChannelFileError
+from setl.channel.reading import resolve_and_parse
 from setl.clock import Clock
-from setl.config.problems import ChannelFileError
-from setl.config.reading import resolve_and_parse
 
 _FILES = frozenset({"ssl_ca", "ca_certs", "ssl_cafile", "ssl_certfile", "ssl_keyfile"})
 _AGAIN = 5.0  # seconds until a node that lacks something looks again

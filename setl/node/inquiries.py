@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from setl.clock import Clock
 from setl.errors import SetlError
 from setl.log import fields
-from setl.pipeline.stalls.observer import Answer, Question
-from setl.pipeline.stalls.stall import JobView, TargetView
+from setl.run.stalls.observer import Answer, Question
+from setl.run.stalls.stall import JobView, TargetView
 
 _log = logging.getLogger(__name__)
 
@@ -87,7 +87,7 @@ class _Asker:
 
 
 class Inquiries:
-    """See `setl.pipeline.stalls.observer.Asking`. One thread for each kind of question."""
+    """See `setl.run.stalls.observer.Asking`. One thread for each kind of question."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -95,7 +95,7 @@ class Inquiries:
         self._askers: dict[str, _Asker] = {}
 
     def ask(self, kind: str, key: Hashable, question: Question) -> Answer:
-        """See `setl.pipeline.stalls.observer.Asking.ask`."""
+        """See `setl.run.stalls.observer.Asking.ask`."""
         with self._lock:
             asker = self._askers.get(kind)
             if asker is None:

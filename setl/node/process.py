@@ -16,9 +16,9 @@ from arbiter.port import Arbiter, ArbiterError, Conflict, Contact, Unreachable
 from arbiter.snapshot import Snapshot, look
 from arbiter.values import Channel, NodeInfo
 from arbiter.zookeeper import ZooKeeperArbiter
-from setl import __version__, failpoints, garbage
+from setl import __version__, failpoints, garbage_collection
+from setl.channel.reading import resolve_and_parse
 from setl.clock import SystemClock
-from setl.config.reading import resolve_and_parse
 from setl.errors import SetlError
 from setl.log import fields
 from setl.node.engine import Engine
@@ -32,8 +32,8 @@ from setl.node.settings import NodeSettings
 from setl.node.stall_watch import StallWatch
 from setl.node.status import NodeStatus
 from setl.node.watchdog import Watchdog
-from setl.pipeline.progress import Progress
-from setl.pipeline.running import Running
+from setl.run.progress import Progress
+from setl.run.running import Running
 
 _log = logging.getLogger(__name__)
 
@@ -153,7 +153,7 @@ class NodeProcess:
         with suppress(ArbiterError):  # it is asked again, and what is needed is made ready then
             self._prepare(look(self._arbiter, self._clock, None))
         self._engine.start(self._lose_engine, self._stopping.is_set)
-        garbage.keep_what_is_loaded()
+        garbage_collection.keep_what_is_loaded()
         self._warm = True  # the next cycle tells the others
         _log.info("node is warm", extra=place)
         self._watchdog.start()

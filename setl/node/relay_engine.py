@@ -7,7 +7,7 @@ from typing import Any
 
 from setl.errors import FatalError, SetlError
 from setl.node.roles import RELAY
-from setl.pipeline.running import RunBuilder
+from setl.run.running import RunBuilder
 
 
 class RelayEngine:
@@ -33,7 +33,7 @@ class RelayEngine:
     ) -> None:
         """See `setl.node.engine.Engine.start`; imports what runs need, which takes a second."""
         if self._build_run is None:
-            from setl.relay.assembly import build_relay_run  # noqa: PLC0415
+            from setl.run.relay_assembly import build_relay_run  # noqa: PLC0415
 
             self._build_run = build_relay_run
 

@@ -17,9 +17,9 @@ from setl.errors import FencedError, NodeLacksError, SetlError, TransientError
 from setl.log import fields
 from setl.node.run_requests import Controls, RunRequests
 from setl.node.status import PipelineStatus
-from setl.pipeline.backoff import Backoff
-from setl.pipeline.progress import Progress, RunState
-from setl.pipeline.running import Running
+from setl.run.backoff import Backoff
+from setl.run.progress import Progress, RunState
+from setl.run.running import Running
 
 _log = logging.getLogger(__name__)
 

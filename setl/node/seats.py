@@ -18,8 +18,8 @@ from setl.log import fields
 from setl.node.misfortune import Misfortune
 from setl.node.seat import Seat
 from setl.node.stored import pipelines_of, preference_of
-from setl.pipeline.progress import Progress
-from setl.pipeline.running import Running
+from setl.run.progress import Progress
+from setl.run.running import Running
 
 _log = logging.getLogger(__name__)
 

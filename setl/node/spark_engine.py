@@ -11,15 +11,15 @@ from typing import Any
 from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
-from setl.config.spark_sql import has_spark_sql
+from setl.channel.spark_sql import has_spark_sql
 from setl.errors import FatalError, SetlError
 from setl.node.executors import ContextWatch, check_executors, wait_for_executors
 from setl.node.roles import LOAD
-from setl.pipeline.assembly import build_run
-from setl.pipeline.running import RunBuilder
-from setl.pipeline.spark_errors import start_error
-from setl.pipeline.spark_session import JvmWatch, SparkSettings, start_session
-from setl.pipeline.warming import WarmthKeeper, warm, warm_queries
+from setl.run.assembly import build_run
+from setl.run.running import RunBuilder
+from setl.run.spark_errors import start_error
+from setl.run.spark_session import JvmWatch, SparkSettings, start_session
+from setl.run.warming import WarmthKeeper, warm, warm_queries
 
 # A load of which a task is lost has to be done again under another epoch, since the task may
 # only be cut off (I2). So Spark need not do it again first, and wait for the rows that it locks.

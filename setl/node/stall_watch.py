@@ -8,8 +8,8 @@ import threading
 from setl.clock import Clock
 from setl.log import fields
 from setl.node.inquiries import Inquiries
-from setl.pipeline.stalls.observer import Observed, Observer
-from setl.pipeline.stalls.stall import LIMIT, Stall
+from setl.run.stalls.observer import Observed, Observer
+from setl.run.stalls.stall import LIMIT, Stall
 
 _log = logging.getLogger(__name__)
 

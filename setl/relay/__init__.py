@@ -1,1 +1,1 @@
-"""A binlog as DTS records on Kafka, in order: what others can subscribe to."""
+"""A relay: transactions of a binlog as DTS records in the partitions of a log."""

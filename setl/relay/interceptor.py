@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import Final, NamedTuple
 
-from setl.codec.statement import tables_of
+from setl.codec.sql.statement import tables_of
 from setl.extract.extractor import SYSTEM_SCHEMA, Routing
 from setl.model.entry import Entry
 

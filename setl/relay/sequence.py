@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from setl.codec.dts.relayed import HEARTBEAT, RelayPlace
-from setl.codec.port import RowCodec, single_entries
+from setl.codec.row_codec import RowCodec, single_entries
 from setl.errors import FatalError, SetlError
 from setl.model.checkpoint import Checkpoint
 from setl.model.entry import Entry, EntryKind

@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 
 from pymysql.connections import Connection
 
-from setl.mysql.catalog import read_unique_keys
-from setl.mysql.connection import MysqlEndpoint, connect, translating
+from setl.systems.mysql.catalog import read_unique_keys
+from setl.systems.mysql.connection import MysqlEndpoint, connect, translating
 
 _T = TypeVar("_T")
 

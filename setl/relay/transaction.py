@@ -18,7 +18,7 @@ from setl.relay.serializer import Serializer, binlog_position, record_id
 class Outgoing(NamedTuple):
     """A record to send.
 
-    The arguments of `setl.relay.port.RelayLog.append`, in their order.
+    The arguments of `setl.relay.log.RelayLog.append`, in their order.
 
     Attributes:
         partition: where to.

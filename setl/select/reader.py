@@ -27,8 +27,8 @@ from setl.errors import FatalError, SetlError, TransientError
 from setl.model.batch import Batch, BatchTermin
 from setl.model.checkpoint import Checkpoint
 from setl.select.batching import BatchAssembler
-from setl.select.port import Source
 from setl.select.reading import Counters, Reading, SelectSettings
+from setl.select.source import Source
 from setl.select.unacked import UnackedBatches
 
 _LOG = logging.getLogger(__name__)

@@ -13,7 +13,7 @@ from setl.model.batch import Batch
 from setl.model.checkpoint import Checkpoint
 from setl.model.entry import Entry
 from setl.select.batching import BatchAssembler, BatchSettings
-from setl.select.port import Source
+from setl.select.source import Source
 from setl.select.unacked import UnackedBatches
 
 _STEP = 0.25  # seconds after which a waiting thread looks at its flags again

@@ -34,7 +34,7 @@ What it asks of a sink
     gave up a unique value and row 2 took it, the target may see row 2 first. Or a key changed
     from ``a`` to ``A`` and the target takes both for one. Therefore all deletes of a load come
     before its upserts, and an upsert may have to remove rows of the same load that hold one of
-    its unique values; no others, see `setl.load.mysql.exact`.
+    its unique values; no others, see `setl.systems.mysql.load.exact`.
 
 Images with absent values
     A record may leave out columns (`ABSENT`). An after image is completed from its before image

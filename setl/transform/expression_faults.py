@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 import pyarrow as pa
 
+from setl.bisection import halved
 from setl.errors import DataError, FatalError, SetlError
-from setl.halving import halved
 from setl.model.change import Row
 from setl.transform.expressions import CARRIED, UPSERT, ExpressionBranch, select_evaluated
 from setl.transform.work import TransformPlan, WorkItem

@@ -21,9 +21,9 @@ from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import BinaryType, ByteType, LongType, StructField, StructType
 
-from setl.config.routing import Route
+from setl.bisection import halved
+from setl.channel.routing import Route
 from setl.errors import ConfigurationError, DataError, SetlError, TransientError
-from setl.halving import halved
 from setl.model.change import Row, TargetChanges
 from setl.model.document import DocumentForm
 from setl.model.faulty import FaultyRow

@@ -3,7 +3,7 @@
 Elsewhere only the last state of a row in a load matters. Here the target has to see which row a
 change replaces, and which was applied before, so nothing is compacted. (The target writes only
 the last state all the same.) What the other site has taken in stands between the changes, as
-rows of ``retl.setl_recent``, see `setl.load.conflicts.agreement`.
+rows of ``retl.setl_recent``, see `setl.systems.mysql.conflicts.agreement`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from setl.config.routing import Route, Router, passing_columns
+from setl.channel.routing import Route, Router, passing_columns
 from setl.errors import ConfigurationError, DataError
 from setl.model.change import ABSENT, DecodedRows, Op, Row
 from setl.model.conflict import (

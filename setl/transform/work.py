@@ -12,12 +12,12 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple
 
+from setl.channel.file import DtsSource, Source
+from setl.channel.routing import Route, Router
 from setl.codec.binlog.rows import BinlogRowCodec
 from setl.codec.dts.rows import DtsRowCodec
-from setl.codec.port import RowCodec
+from setl.codec.row_codec import RowCodec
 from setl.codec.scanning import RowScanner
-from setl.config.channel import DtsSource, Source
-from setl.config.routing import Route, Router
 from setl.errors import ConfigurationError, DataError
 from setl.model.change import DecodedRows, Row, TargetChanges
 from setl.model.document import DocumentForm

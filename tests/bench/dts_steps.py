@@ -26,25 +26,25 @@ from kafka.structs import TopicPartition
 from rich.console import Console
 from rich.table import Table
 
+from setl.channel.file import DtsSource, Pipeline
+from setl.channel.routing import Router
 from setl.clock import SystemClock
 from setl.codec.binlog.table_map import ColumnType, WireColumn
 from setl.codec.dts.record_writer import DtsRecordWriter, TransactionFacts
 from setl.codec.dts.relayed import HEADER, LAST, RelayPlace, RelayTransaction
 from setl.codec.dts.rows import DtsRowCodec
 from setl.codec.dts.table_form import TableForm
-from setl.config.channel import DtsSource, Pipeline
-from setl.config.routing import Router
 from setl.extract.extractor import RoutedRows
-from setl.kafka.aborted import heed_ends
-from setl.kafka.unpacking import unpack_fast
 from setl.model.change import DecodedRows, Op, Row
 from setl.model.checkpoint import Checkpoint
 from setl.model.entry import Entry, EntryKind
 from setl.model.position import BinlogPosition, KafkaPosition
 from setl.model.schema import Column, Kind, RowSchema
-from setl.pipeline.sorting import Sorting
+from setl.run.sorting import Sorting
 from setl.select.batching import BatchAssembler, BatchSettings
-from setl.select.kafka_dts import DtsKafkaSource
+from setl.systems.kafka.aborted import heed_ends
+from setl.systems.kafka.source.subscription import DtsKafkaSource
+from setl.systems.kafka.unpacking import unpack_fast
 from setl.transform.work import TransformPlan, WorkItem, compact
 
 _PARTITION: Final = TopicPartition("bench", 0)

@@ -22,9 +22,9 @@ from functools import partial
 
 from kafka import KafkaProducer
 
+from setl.channel.kafka_ends import DtsTarget
 from setl.codec.dts.relayed import HEADER, LAST, RelayPlace, RelayTransaction
-from setl.config.kafka_ends import DtsTarget
-from setl.relay.kafka_log import KafkaRelayLog
+from setl.systems.kafka.relay.log import KafkaRelayLog
 from setl_embedded import Kafka
 from setl_embedded.ports import HOST, free_port
 

@@ -22,7 +22,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from setl.pipeline.spark_security import VARIABLE
+from setl.run.spark_security import VARIABLE
 from setl_embedded import SparkMaster, SparkWorker
 from tests.bench.competitor import Place
 from tests.bench.contents import differences

@@ -12,7 +12,7 @@ from typing import Any
 from elasticsearch import Elasticsearch as Client
 from elasticsearch.helpers import bulk
 
-from setl.mysql.statements import system_table_statements
+from setl.systems.mysql.sql_files import system_table_statements
 from setl_embedded import Elasticsearch, MariaDb
 from tests.bench.shapes import Shape
 from tests.bench.workloads import Workload, base_rows, fill

@@ -21,17 +21,17 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from setl.channel.file import Pipeline
+from setl.channel.routing import Router
 from setl.codec.binlog.header import BinlogHeaderReader
 from setl.codec.binlog.runs import MOST_EVENTS
-from setl.config.channel import Pipeline
-from setl.config.routing import Router
-from setl.garbage import keep_what_is_loaded
-from setl.load.mysql.statements import Limits, TableWrites, plan_writes
+from setl.garbage_collection import keep_what_is_loaded
 from setl.model.change import TargetChanges
 from setl.model.entry import Entry, EntryKind
 from setl.model.position import BinlogPosition, document_version
 from setl.model.schema import RowSchema
-from setl.mysql.catalog import read_table
+from setl.systems.mysql.catalog import read_table
+from setl.systems.mysql.load.statements import Limits, TableWrites, plan_writes
 from setl.transform.merging import merge
 from setl.transform.share import Dealt, Share, by_buckets, packed
 from setl.transform.work import TransformPlan, WorkItem, compact, project

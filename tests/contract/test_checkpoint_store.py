@@ -1,4 +1,4 @@
-"""What every checkpoint store promises (setl.select.port.CheckpointStore)."""
+"""What every checkpoint store promises (setl.select.source.CheckpointStore)."""
 
 import time
 import uuid
@@ -19,7 +19,7 @@ from kafka.structs import OffsetAndMetadata, TopicPartition
 from arbiter.memory import MemoryArbiter, MemoryCluster
 from arbiter.values import PipelineId
 from arbiter.zookeeper import ZooKeeperArbiter
-from setl.config.channel import DtsSource
+from setl.channel.file import DtsSource
 from setl.errors import (
     ConfigurationError,
     FatalError,
@@ -29,14 +29,14 @@ from setl.errors import (
 )
 from setl.model.checkpoint import Checkpoint
 from setl.model.position import BinlogOrigin, BinlogPosition, KafkaOrigin, KafkaPosition
-from setl.mysql.connection import MysqlEndpoint
-from setl.mysql.statements import system_table_statements
 from setl.select.checkpoints.arbiter import ArbiterCheckpointStore, ArbiterNotes
 from setl.select.checkpoints.file import FileCheckpointStore
-from setl.select.checkpoints.kafka import KafkaCheckpointStore, commit_error
-from setl.select.checkpoints.mysql import MysqlCheckpointStore
 from setl.select.checkpoints.note import CheckpointNote
 from setl.select.checkpoints.owner import Owner
+from setl.systems.kafka.checkpoints import KafkaCheckpointStore, commit_error
+from setl.systems.mysql.checkpoints import MysqlCheckpointStore
+from setl.systems.mysql.connection import MysqlEndpoint
+from setl.systems.mysql.sql_files import system_table_statements
 from setl_embedded import Kafka
 from tests.databases import EACH
 from tests.families import Pair

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from setl.elastic.client import ElasticEndpoint
-from setl.load.deadletters.elasticsearch_store import opened_index
 from setl.load.deadletters.letter import State
-from setl.load.deadletters.mysql_store import opened_table
-from setl.load.deadletters.port import Pending, Tally
+from setl.load.deadletters.store import Pending, Tally
+from setl.systems.elasticsearch.client import ElasticEndpoint
+from setl.systems.elasticsearch.deadletters import opened_index
+from setl.systems.mysql.deadletters import opened_table
 from tests.databases import EACH
 from tests.families import Pair
 from tests.letters import MemoryDeadLetters, letter

@@ -3,12 +3,12 @@
 import pytest
 from elasticsearch import Elasticsearch
 
-from setl.elastic.client import ElasticEndpoint
-from setl.load.elasticsearch.ids import document_id
-from setl.load.elasticsearch.sink import ElasticsearchSink, ElasticsearchSinkSettings
-from setl.load.port import Loaded
+from setl.load.sink import Loaded
 from setl.model.change import TargetChanges
 from setl.model.schema import Column, Kind
+from setl.systems.elasticsearch.client import ElasticEndpoint
+from setl.systems.elasticsearch.load.ids import document_id
+from setl.systems.elasticsearch.load.sink import ElasticsearchSink, ElasticsearchSinkSettings
 from tests.databases import EACH
 from tests.families import Pair
 from tests.loading import (

@@ -1,4 +1,4 @@
-"""What every source promises (setl.select.port.Source)."""
+"""What every source promises (setl.select.source.Source)."""
 
 import json
 import re
@@ -19,12 +19,12 @@ from kafka import KafkaAdminClient, KafkaProducer
 from kafka.admin import NewTopic
 from kafka.structs import TopicPartition
 
+from setl.channel.file import BinlogStart, DtsSource, GtidStart, OffsetStart, TimestampStart
+from setl.channel.routing import Route
 from setl.codec.binlog.gtid import same_gtids
 from setl.codec.dts.header import read_header
 from setl.codec.dts.relayed import HEADER, LAST, RelayPlace, RelayTransaction
 from setl.codec.dts.rows import DtsRowCodec
-from setl.config.channel import BinlogStart, DtsSource, GtidStart, OffsetStart, TimestampStart
-from setl.config.routing import Route
 from setl.errors import (
     ConfigurationError,
     FatalError,
@@ -38,16 +38,16 @@ from setl.model.batch import Batch
 from setl.model.checkpoint import Checkpoint, CheckpointTracker
 from setl.model.entry import EntryKind
 from setl.model.position import BinlogPosition, KafkaPosition
-from setl.mysql.connection import MysqlEndpoint
 from setl.select.batching import BatchSettings
-from setl.select.binlog_server import BinlogServer
-from setl.select.binlog_stream import StreamLimits
-from setl.select.heartbeat import Heartbeat
 from setl.select.identity import replica_id
-from setl.select.kafka_dts import DtsKafkaSource
-from setl.select.mysql_binlog import MysqlBinlogSource
 from setl.select.reader import SelectLoop
 from setl.select.reading import SelectSettings
+from setl.systems.kafka.source.subscription import DtsKafkaSource
+from setl.systems.mysql.binlog.server import BinlogServer
+from setl.systems.mysql.binlog.source import MysqlBinlogSource
+from setl.systems.mysql.binlog.stream import StreamLimits
+from setl.systems.mysql.connection import MysqlEndpoint
+from setl.systems.mysql.heartbeat import Heartbeat
 from setl_embedded import Kafka
 from tests.databases import EACH, new_server
 from tests.families import Pair

@@ -7,14 +7,14 @@ from contextlib import contextmanager
 from functools import partial
 
 from arbiter.memory import MemoryArbiter, MemoryCluster
+from setl.channel.file import DtsTarget
+from setl.channel.reading import parse_channel
 from setl.clock import SystemClock
-from setl.config.channel import DtsTarget
-from setl.config.reading import parse_channel
 from setl.errors import SetlError
-from setl.mysql.statements import system_table_statements
-from setl.pipeline.assembly import build_run
-from setl.pipeline.progress import Progress
-from setl.relay.assembly import build_relay_run
+from setl.run.assembly import build_run
+from setl.run.progress import Progress
+from setl.run.relay_assembly import build_relay_run
+from setl.systems.mysql.sql_files import system_table_statements
 from tests.mysql_servers import binlog_status
 from tests.waiting import eventually
 

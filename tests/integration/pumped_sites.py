@@ -6,15 +6,15 @@ every client's write what its site had taken in by then.
 
 from typing import Any
 
+from setl.channel.reading import parse_channel
+from setl.channel.routing import Router
 from setl.codec.binlog.rows import BinlogRowCodec
-from setl.config.reading import parse_channel
-from setl.config.routing import Router
 from setl.extract.extractor import Extractor
 from setl.extract.loopback import MarkIdentity
-from setl.load.mysql.sink import MysqlSink, MysqlSinkSettings
 from setl.model.batch import Batch
 from setl.model.checkpoint import Checkpoint
 from setl.model.position import document_version
+from setl.systems.mysql.load.sink import MysqlSink, MysqlSinkSettings
 from setl.transform.history import taken_apart
 from setl.transform.work import TransformPlan, WorkItem
 from tests.loading import (

@@ -1,6 +1,6 @@
 """Two sites that write the same rows, and a channel that keeps them in step both ways."""
 
-from setl.config.reading import parse_channel
+from setl.channel.reading import parse_channel
 from tests.integration.pipelines import binlog_end, execute, fresh_name, mysql, rows
 from tests.waiting import eventually
 

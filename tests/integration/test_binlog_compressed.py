@@ -7,14 +7,14 @@ import uuid
 import pytest
 from mysql_event_stream import MesConnectionError
 
+from setl.channel.file import GtidStart
 from setl.codec.binlog.header import BinlogHeaderReader
 from setl.codec.binlog.rows import BinlogRowCodec
-from setl.config.channel import GtidStart
 from setl.errors import TransientError
 from setl.model.change import Op
 from setl.model.entry import EntryKind
-from setl.select.binlog_dump import DumpClient
-from setl.select.mysql_binlog import MysqlBinlogSource
+from setl.systems.mysql.binlog.dump import DumpClient
+from setl.systems.mysql.binlog.source import MysqlBinlogSource
 from tests.integration.every_type import TYPES, run, sandbox_database
 from tests.integration.type_catalogue import known
 from tests.loading import endpoint_of

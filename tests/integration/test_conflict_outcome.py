@@ -12,7 +12,7 @@ import pytest
 
 from tests.integration.pumped_sites import PumpedSites
 from tests.loading import execute, rows_of
-from tests.unit.load.conflicts.model import Write, outcome
+from tests.unit.systems.mysql.conflicts.model import Write, outcome
 
 TABLE = "(id INT PRIMARY KEY, v INT NOT NULL, touched DATETIME NULL)"
 POLICIES = {"newest": {"newest": "touched"}, "home": "home"}

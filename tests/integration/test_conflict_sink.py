@@ -4,11 +4,11 @@ import pymysql
 import pytest
 
 from setl.errors import ConfigurationError, DataError, FencedError
-from setl.load.conflicts import recent, settling
-from setl.load.conflicts.agreement import met
-from setl.load.mysql.sink import MysqlSink, MysqlSinkSettings
 from setl.model.change import ABSENT
 from setl.model.conflict import RECENT_TABLE, ConflictPolicy, Heard, History, Mark, Said, Step
+from setl.systems.mysql.conflicts import recent, settling
+from setl.systems.mysql.conflicts.agreement import met
+from setl.systems.mysql.load.sink import MysqlSink, MysqlSinkSettings
 from tests.loading import (
     MARK,
     create_system_tables,

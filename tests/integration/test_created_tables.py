@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from setl.codec.created_table import definitions_of
-from setl.config.preflight.table_facts import TableText
+from setl.codec.sql.created_table import definitions_of
+from setl.systems.mysql.preflight.table_facts import TableText
 from tests.integration.pipelines import execute, fresh_name
 
 TABLES = {
@@ -63,7 +63,7 @@ MARIADB = {
 
 
 class Asked:
-    """A `setl.config.preflight.server.Server`, as far as it is used here."""
+    """A `setl.systems.mysql.preflight.server.Server`, as far as it is used here."""
 
     def __init__(self, server):
         self.server = server

@@ -11,7 +11,7 @@ from setl.load.deadletters.letter import State, key_hash, letter_of
 from setl.model.change import Row, TargetChanges
 from setl.model.faulty import FaultyRow, RawRecord
 from setl.model.schema import Column, Kind
-from setl.pipeline.dead_letter_store import dead_letters_of
+from setl.run.dead_letter_store import dead_letters_of
 from setl.transform.processing import processor_named
 from tests.integration.pipelines import (
     binlog_end,

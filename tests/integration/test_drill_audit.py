@@ -2,7 +2,7 @@
 
 import pytest
 
-from setl.load.marks import MARK_STATEMENT, mark_id
+from setl.systems.mysql.marks import MARK_STATEMENT, mark_id
 from setl_drills.binlog import binlog_begin, binlog_end, read_transactions
 from setl_drills.checkers import check_bank, check_epochs, check_set, count_echoes
 from setl_drills.tables import ACCOUNTS, BALANCE, create_tables, drop_tables

@@ -9,12 +9,12 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from setl.elastic.client import ElasticEndpoint
-from setl.elastic.mapping import GC_DELETES_SECONDS
 from setl.errors import TransientError
-from setl.load.elasticsearch.sink import ElasticsearchSink, ElasticsearchSinkSettings
 from setl.model.change import TargetChanges
 from setl.model.position import BinlogPosition, document_version
+from setl.systems.elasticsearch.client import ElasticEndpoint
+from setl.systems.elasticsearch.load.sink import ElasticsearchSink, ElasticsearchSinkSettings
+from setl.systems.elasticsearch.mapping import GC_DELETES_SECONDS
 from tests.integration.test_elasticsearch_sink import ID, NAME, Search, changes
 from tests.loading import ticket_for
 

@@ -7,12 +7,12 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 from elasticsearch import Elasticsearch
 
-from setl.elastic.client import ElasticEndpoint, make_client
 from setl.errors import ConfigurationError, DataError, TransientError
-from setl.load.elasticsearch.index import ensure_index
-from setl.load.elasticsearch.sink import ElasticsearchSink, ElasticsearchSinkSettings
 from setl.model.change import TargetChanges
 from setl.model.schema import COLUMN_KINDS, Column, Kind
+from setl.systems.elasticsearch.client import ElasticEndpoint, make_client
+from setl.systems.elasticsearch.load.index import ensure_index
+from setl.systems.elasticsearch.load.sink import ElasticsearchSink, ElasticsearchSinkSettings
 from setl_embedded.ports import free_port
 from tests.loading import ticket_for, unique
 

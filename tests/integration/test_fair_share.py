@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
-from setl.config.routing import Route
-from setl.elastic.client import ElasticEndpoint
+from setl.channel.routing import Route
 from setl.errors import SetlError
 from setl.extract.extractor import RoutedRows
-from setl.load.elasticsearch.settings import ElasticsearchSinkSettings
-from setl.load.port import LoadTicket
+from setl.load.sink import LoadTicket
 from setl.model.entry import Entry, EntryKind
 from setl.model.position import BinlogPosition
-from setl.pipeline.job import LoadJob
-from setl.pipeline.spark_session import parallelism
+from setl.run.job import LoadJob
+from setl.run.spark_session import parallelism
+from setl.systems.elasticsearch.client import ElasticEndpoint
+from setl.systems.elasticsearch.load.settings import ElasticsearchSinkSettings
 from setl.transform.work import TransformPlan
 from tests.integration.pipelines import execute, fresh_name, mysql, one_way, rows
 from tests.waiting import eventually

@@ -1,6 +1,6 @@
 """A pipeline that goes back in its stream, over values that have moved from row to row since."""
 
-from setl.config.reading import parse_channel
+from setl.channel.reading import parse_channel
 from tests.integration.pipelines import execute, fresh_name, mysql, one_way
 from tests.waiting import eventually
 

@@ -7,16 +7,16 @@ import uuid
 import pytest
 from kafka import KafkaProducer
 
+from setl.channel.file import DtsSource, DtsTarget
 from setl.codec.dts.relayed import LAST, RelayPlace, RelayTransaction
-from setl.config.channel import DtsSource, DtsTarget
-from setl.config.preflight.finding import Report
-from setl.config.preflight.kafka_source import check_dts_source
 from setl.errors import ConfigurationError, TransientError
 from setl.model.checkpoint import Checkpoint
 from setl.model.entry import EntryKind
 from setl.model.position import KafkaPosition
-from setl.relay.kafka_log import KafkaRelayLog
-from setl.select.kafka_dts import DtsKafkaSource
+from setl.systems.finding import Report
+from setl.systems.kafka.preflight.source import check_dts_source
+from setl.systems.kafka.relay.log import KafkaRelayLog
+from setl.systems.kafka.source.subscription import DtsKafkaSource
 from setl_embedded.certificates import CertificateAuthority
 from tests.kafka_proxy import KafkaProxy
 from tests.unit.codec.dts_records import record

@@ -2,8 +2,8 @@
 
 import pytest
 
-from setl.config.preflight.check import check_pipeline
 from setl.errors import ConfigurationError, DataError
+from setl.operate.check import check_pipeline
 from tests.integration.pipelines import execute, fresh_name, mysql, one_way, rows
 
 

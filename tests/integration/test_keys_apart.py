@@ -9,10 +9,10 @@ from dataclasses import replace
 import pytest
 
 from setl.errors import DataError, SharedTableError
-from setl.load.mysql.undivided import undivided
 from setl.model.change import TargetChanges
 from setl.model.schema import Column, Kind
-from setl.mysql.catalog import read_table
+from setl.systems.mysql.catalog import read_table
+from setl.systems.mysql.load.undivided import undivided
 from setl.transform.work import split
 from tests.loading import (
     create_system_tables,

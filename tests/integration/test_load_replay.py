@@ -14,14 +14,14 @@ from itertools import permutations
 import pymysql
 import pytest
 
+from setl.channel.file import Pipeline
+from setl.channel.routing import Router
 from setl.clock import SystemClock
-from setl.config.channel import Pipeline
-from setl.config.routing import Router
 from setl.errors import SetlError, SharedTableError
-from setl.load.mysql.sink import MysqlSinkSettings
-from setl.load.mysql.undivided import UndividedTables
 from setl.model.entry import EntryKind
 from setl.model.position import document_version
+from setl.systems.mysql.load.sink import MysqlSinkSettings
+from setl.systems.mysql.load.undivided import UndividedTables
 from setl.transform.merging import merge
 from setl.transform.share import deal
 from setl.transform.work import TransformPlan, WorkItem

@@ -5,12 +5,12 @@ from contextlib import contextmanager
 
 import pytest
 
-from setl.elastic.client import ElasticEndpoint
-from setl.elastic.write_load import look_at_writes
 from setl.errors import TransientError
-from setl.mysql import writers
-from setl.mysql.connection import MysqlEndpoint, connect
-from setl.mysql.lock_waits import look
+from setl.systems.elasticsearch.client import ElasticEndpoint
+from setl.systems.elasticsearch.write_load import look_at_writes
+from setl.systems.mysql import writers
+from setl.systems.mysql.connection import MysqlEndpoint, connect
+from setl.systems.mysql.lock_waits import look
 from setl_embedded import MySql
 from setl_embedded.ports import free_port
 from tests.integration.pipelines import execute, fresh_name, install_system_tables

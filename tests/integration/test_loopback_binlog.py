@@ -8,9 +8,9 @@ import pytest
 from mysql_event_stream import BinlogClient
 from pymysql.constants import CLIENT
 
+from setl.channel.routing import Route
 from setl.codec.binlog.header import BinlogHeaderReader
 from setl.codec.binlog.rows import BinlogRowCodec
-from setl.config.routing import Route
 from setl.extract.extractor import Extractor
 from setl.extract.loopback import MarkIdentity
 from setl.model.batch import Batch

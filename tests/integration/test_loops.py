@@ -2,10 +2,10 @@
 
 import pytest
 
-from setl.config.marks import channel_mark_id
+from setl.channel.mark_ids import channel_mark_id
 from setl.errors import ConfigurationError
-from setl.load.marks import MARK_STATEMENT, mark_id
-from setl.pipeline.progress import RunState
+from setl.run.progress import RunState
+from setl.systems.mysql.marks import MARK_STATEMENT, mark_id
 from tests.integration.numbers import MILLION, NUMBER, NUMBERS
 from tests.integration.pipelines import (
     execute,

@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 from kafka import KafkaProducer
 
-from setl.config.preflight.check import check_channel
-from setl.config.preflight.finding import Report
-from setl.config.preflight.mark_probe import PROBE_ROW, probe_marks
-from setl.config.preflight.marks import check_mark_triggers, check_replica
-from setl.config.preflight.server import Server
-from setl.config.reading import parse_channel
-from setl.pipeline.progress import RunState
+from setl.channel.reading import parse_channel
+from setl.operate.check import check_channel
+from setl.run.progress import RunState
+from setl.systems.finding import Report
+from setl.systems.kafka.preflight.mark_probe import PROBE_ROW, probe_marks
+from setl.systems.mysql.preflight.mark_logging import check_mark_triggers, check_replica
+from setl.systems.mysql.preflight.server import Server
 from setl_embedded import MySql
 from tests.integration.pipelines import (
     execute,

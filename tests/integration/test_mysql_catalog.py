@@ -5,7 +5,7 @@ from contextlib import closing
 import pytest
 
 from setl.model.schema import Kind
-from setl.mysql.catalog import list_tables, read_table
+from setl.systems.mysql.catalog import list_tables, read_table
 from tests.loading import execute, unique
 
 

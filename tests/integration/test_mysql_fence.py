@@ -7,14 +7,14 @@ import pymysql
 import pytest
 
 from setl.errors import ConfigurationError, FencedError, TransientError
-from setl.load.mysql import fence
-from setl.load.mysql.fence import MysqlFence
-from setl.load.mysql.sink import MysqlSink, MysqlSinkSettings
-from setl.load.mysql.writer import Writer
 from setl.model.change import TargetChanges
 from setl.model.schema import Column, Kind
-from setl.mysql import writers
-from setl.mysql.connection import MysqlEndpoint
+from setl.systems.mysql import writers
+from setl.systems.mysql.connection import MysqlEndpoint
+from setl.systems.mysql.load import fence
+from setl.systems.mysql.load.fence import MysqlFence
+from setl.systems.mysql.load.sink import MysqlSink, MysqlSinkSettings
+from setl.systems.mysql.load.writer import Writer
 from tests.loading import (
     MARK,
     create_system_tables,

@@ -12,16 +12,16 @@ from pymysql.constants import COMMAND
 from arbiter.memory import MemoryArbiter, MemoryCluster
 from arbiter.values import PipelineId
 from setl.errors import FencedError, TransientError
-from setl.load.mysql.fence import MysqlFence
-from setl.mysql import writers
 from setl.select.checkpoints.arbiter import ArbiterNotes
-from setl.select.checkpoints.mysql import MysqlCheckpointStore
 from setl.select.checkpoints.owner import Owner
+from setl.systems.mysql import writers
+from setl.systems.mysql.checkpoints import MysqlCheckpointStore
+from setl.systems.mysql.load.fence import MysqlFence
 from tests.integration.test_mysql_fence import ALIVE, Site, in_background
 from tests.loading import execute, rows_of
 from tests.waiting import eventually
 
-ATTEMPTS = 3  # of setl.load.mysql.fence
+ATTEMPTS = 3  # of setl.systems.mysql.load.fence
 
 
 @pytest.fixture

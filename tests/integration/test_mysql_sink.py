@@ -17,14 +17,14 @@ from setl.errors import (
     TargetWentBackError,
     TransientError,
 )
-from setl.load.marks import applied_through, mark_id
-from setl.load.mysql.sink import MysqlSink, MysqlSinkSettings
 from setl.load.worker import SinkCache, sink_for
 from setl.load.worker import applied_through as worker_applied_through
 from setl.model.change import ABSENT, TargetChanges
 from setl.model.schema import Column, Kind
-from setl.mysql.connection import MysqlEndpoint
-from setl.mysql.engines import without_transactions
+from setl.systems.mysql.connection import MysqlEndpoint
+from setl.systems.mysql.engines import without_transactions
+from setl.systems.mysql.load.sink import MysqlSink, MysqlSinkSettings
+from setl.systems.mysql.marks import applied_through, mark_id
 from tests.loading import (
     MARK,
     create_system_tables,

@@ -5,7 +5,7 @@ import ssl
 import pytest
 
 from setl.errors import ConfigurationError
-from setl.mysql.connection import MysqlEndpoint, connect
+from setl.systems.mysql.connection import MysqlEndpoint, connect
 from setl_embedded.certificates import CertificateAuthority
 
 

@@ -10,11 +10,11 @@ from urllib.request import urlopen
 import pymysql
 import pytest
 
-from setl.bulk.verify import verify_pipeline
-from setl.config.reading import parse_channel
+from setl.channel.reading import parse_channel
 from setl.errors import ConfigurationError, TransientError
 from setl.model.nesting import Documents, NestedTable
-from setl.transform.mysql_documents import MysqlDocuments
+from setl.operate.verify import verify_pipeline
+from setl.systems.mysql.documents import MysqlDocuments
 from tests.integration.pipelines import execute, fresh_name, mysql, one_way
 from tests.loading import endpoint_of, rows_of
 from tests.waiting import eventually

@@ -20,15 +20,15 @@ from kafka.structs import OffsetAndMetadata, TopicPartition
 
 from arbiter.memory import MemoryArbiter, MemoryCluster
 from arbiter.values import PipelineId
+from setl.channel.reading import read_channel_file
 from setl.cli.main import run
-from setl.config.reading import read_channel_file
-from setl.load.mysql.fence import MysqlFence
 from setl.model.checkpoint import Checkpoint
 from setl.model.position import BinlogPosition
-from setl.pipeline.ends import source_of
+from setl.run.ends import source_of
 from setl.select.checkpoints.arbiter import ArbiterNotes
-from setl.select.checkpoints.mysql import MysqlCheckpointStore
 from setl.select.checkpoints.owner import Owner
+from setl.systems.mysql.checkpoints import MysqlCheckpointStore
+from setl.systems.mysql.load.fence import MysqlFence
 from tests.integration.pipelines import (
     binlog_end,
     execute,

@@ -3,7 +3,7 @@
 import pytest
 from elasticsearch import Elasticsearch
 
-from setl.bulk.verify import verify_pipeline
+from setl.operate.verify import verify_pipeline
 from tests.integration.pipelines import execute, fresh_name, install_system_tables, one_way
 
 ORDERS = """CREATE TABLE {db}.{table} (

@@ -3,7 +3,7 @@
 import pytest
 
 from setl.errors import ConfigurationError, DataError, FencedError
-from setl.pipeline.progress import RunState
+from setl.run.progress import RunState
 from tests.integration.pipelines import (
     ORDERS,
     execute,

@@ -7,7 +7,7 @@ from contextlib import suppress
 import pytest
 
 from arbiter.values import PipelineId
-from setl.config.reading import parse_channel
+from setl.channel.reading import parse_channel
 from setl.errors import PositionLostError
 from setl.model.checkpoint import Checkpoint
 from setl_embedded import MariaDb

@@ -11,7 +11,7 @@ import pytest
 from kafka import KafkaProducer
 from kafka.admin import KafkaAdminClient, NewTopic
 
-from setl.config.reading import parse_channel
+from setl.channel.reading import parse_channel
 from setl.errors import DataError
 from tests.integration.pipelines import (
     execute,

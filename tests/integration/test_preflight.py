@@ -11,11 +11,11 @@ import pytest
 from elasticsearch import Elasticsearch
 from kafka import KafkaProducer
 
-from setl.config.preflight.check import check_channel
-from setl.config.reading import parse_channel
-from setl.elastic.system_indexes import DEAD_LETTERS
+from setl.channel.reading import parse_channel
 from setl.errors import ConfigurationError
-from setl.mysql.statements import resource_statements, system_table_statements
+from setl.operate.check import check_channel
+from setl.systems.elasticsearch.system_indexes import DEAD_LETTERS
+from setl.systems.mysql.sql_files import resource_statements, system_table_statements
 from setl_embedded import MariaDb
 from tests.unit.codec.dts_records import record
 

@@ -9,10 +9,10 @@ from typing import ClassVar
 import pytest
 from elasticsearch import Elasticsearch
 
-from setl.config.preflight.check import check_channel
-from setl.config.preflight.elasticsearch_indexes import seconds
-from setl.config.reading import parse_channel
+from setl.channel.reading import parse_channel
 from setl.model.schema import Column, Kind
+from setl.operate.check import check_channel
+from setl.systems.elasticsearch.preflight.indexes import seconds
 from tests.integration.pipelines import execute, fresh_name, mysql
 
 TABLE = """CREATE TABLE {db}.orders (

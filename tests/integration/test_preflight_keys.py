@@ -2,7 +2,7 @@
 
 import pytest
 
-from setl.config.preflight.check import check_pipeline
+from setl.operate.check import check_pipeline
 from tests.integration.pipelines import execute, fresh_name, install_system_tables, mysql, one_way
 
 BIN = "VARCHAR(20) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin"

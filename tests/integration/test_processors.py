@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from setl.bulk.verify import verify_pipeline
 from setl.errors import DataError
+from setl.operate.verify import verify_pipeline
 from setl.transform.processing import processor_named
 from tests.integration.pipelines import execute, fresh_name, mysql, one_way, rows
 

@@ -8,11 +8,11 @@ import pytest
 from kafka import KafkaConsumer, KafkaProducer
 from kafka.structs import TopicPartition
 
+from setl.channel.reading import parse_channel
 from setl.codec.dts.relayed import place_of
 from setl.codec.dts.rows import DtsRowCodec
-from setl.config.reading import parse_channel
 from setl.errors import ConfigurationError, FencedError
-from setl.pipeline.progress import RunState
+from setl.run.progress import RunState
 from tests.integration.pipelines import (
     binlog_end,
     execute,

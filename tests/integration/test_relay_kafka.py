@@ -8,9 +8,9 @@ from confluent_kafka import KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from setl.codec.dts.relayed import HEADER
-from setl.config.preflight.finding import Report
-from setl.config.preflight.kafka_target import check_dts_target
 from setl.errors import ConfigurationError, DataError, FencedError, TransientError
+from setl.systems.finding import Report
+from setl.systems.kafka.preflight.topic import check_dts_target
 from tests.kafka_topics import RelayTopic, place
 
 NOW = int(time.time() * 1000)
@@ -232,7 +232,7 @@ def test_check_of_brokers_without_transactions(topic, monkeypatch):
         def init_transactions(self, _):
             raise KafkaException(KafkaError(KafkaError._UNSUPPORTED_FEATURE, "too old"))
 
-    monkeypatch.setattr("setl.config.preflight.kafka_target.Producer", Refusing)
+    monkeypatch.setattr("setl.systems.kafka.preflight.topic.Producer", Refusing)
     report = Report("relay")
     check_dts_target(topic.target(), report)
     (error,) = [finding for finding in report.findings if finding.level == "error"]

@@ -4,17 +4,17 @@ import random
 
 import pytest
 
+from setl.channel.routing import Route
 from setl.codec.binlog.rows import BinlogRowCodec
-from setl.codec.port import single_entries
-from setl.config.routing import Route
+from setl.codec.row_codec import single_entries
 from setl.extract.extractor import Extractor
 from setl.extract.loopback import MarkIdentity
 from setl.model.batch import Batch
 from setl.model.checkpoint import Checkpoint
 from setl.model.entry import EntryKind
-from setl.select.binlog_stream import StreamLimits
 from setl.select.identity import passing_id
-from setl.select.mysql_binlog import MysqlBinlogSource
+from setl.systems.mysql.binlog.source import MysqlBinlogSource
+from setl.systems.mysql.binlog.stream import StreamLimits
 from tests.integration.pipelines import execute, fresh_name, mysql, one_way, rows
 from tests.loading import endpoint_of
 from tests.waiting import eventually

@@ -7,10 +7,10 @@ import pytest
 
 from arbiter.memory import MemoryArbiter, MemoryCluster
 from setl.cli.main import run
-from setl.config.connections import mysql_endpoint
-from setl.config.preflight.check import check_channel
-from setl.load.conflicts.tables import trim_conflicts
-from setl.mysql.connection import connect
+from setl.operate.check import check_channel
+from setl.systems.mysql.conflicts.tables import trim_conflicts
+from setl.systems.mysql.connection import connect
+from setl.systems.mysql.endpoint import mysql_endpoint
 from tests.integration.pipelines import execute
 from tests.integration.same_rows import SameRows
 

@@ -6,7 +6,7 @@ import pymysql
 import pytest
 
 from setl import failpoints
-from setl.config.reading import parse_channel
+from setl.channel.reading import parse_channel
 from setl.errors import FatalError, FencedError, TransientError
 from tests.integration.pipelines import binlog_end, execute, fresh_name, mysql, one_way, rows
 from tests.waiting import eventually

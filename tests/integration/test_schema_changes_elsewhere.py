@@ -6,7 +6,7 @@ from urllib.error import HTTPError
 
 import pytest
 
-from setl.config.reading import parse_channel
+from setl.channel.reading import parse_channel
 from setl.errors import FatalError
 from tests.integration.pipelines import binlog_end, execute, fresh_name, mysql, one_way, rows
 from tests.waiting import eventually

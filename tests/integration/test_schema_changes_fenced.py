@@ -6,14 +6,14 @@ from dataclasses import dataclass
 import pytest
 
 from setl import failpoints
-from setl.config.routing import Router
+from setl.channel.routing import Router
 from setl.errors import FatalError, FencedError, SetlError, TransientError
-from setl.load.ddl.ledger import DONE_KEPT
-from setl.load.ddl.mysql_ddl import MysqlDdl
-from setl.load.mysql.fence import MysqlFence
-from setl.load.port import LoadTicket, SchemaChange
+from setl.load.sink import LoadTicket, SchemaChange
 from setl.model.session import MODES, StatementSession
-from setl.mysql.connection import MysqlEndpoint
+from setl.systems.mysql.connection import MysqlEndpoint
+from setl.systems.mysql.ddl.ledger import DONE_KEPT
+from setl.systems.mysql.ddl.passing import MysqlDdl
+from setl.systems.mysql.load.fence import MysqlFence
 from tests.integration.pipelines import execute, fresh_name, mysql, one_way
 from tests.waiting import eventually
 

@@ -2,19 +2,19 @@
 
 import pytest
 
+from setl.channel.routing import Router
 from setl.codec.binlog.rows import BinlogRowCodec
-from setl.config.routing import Router
 from setl.errors import FatalError
 from setl.extract.extractor import Extractor
 from setl.extract.loopback import MarkIdentity
-from setl.load.ddl.mysql_ddl import MysqlDdl
-from setl.load.mysql.fence import MysqlFence
-from setl.load.port import LoadTicket, SchemaChange
+from setl.load.sink import LoadTicket, SchemaChange
 from setl.model.batch import Batch
 from setl.model.checkpoint import Checkpoint
 from setl.model.entry import EntryKind
 from setl.model.session import StatementSession
-from setl.mysql.connection import MysqlEndpoint
+from setl.systems.mysql.connection import MysqlEndpoint
+from setl.systems.mysql.ddl.passing import MysqlDdl
+from setl.systems.mysql.load.fence import MysqlFence
 from tests.integration.pipelines import execute, fresh_name, mysql, one_way
 from tests.mysql_servers import is_mariadb
 from tests.unit.codec.binlog_server import end_of, entries_between

@@ -15,18 +15,18 @@ from kafka import KafkaAdminClient, KafkaProducer
 from kafka.admin import NewTopic
 from kafka.structs import TopicPartition
 
-from setl.config.channel import DtsSource, GtidStart
+from setl.channel.file import DtsSource, GtidStart
 from setl.errors import PositionLostError, SetlError, TransientError
 from setl.model.checkpoint import Checkpoint, CheckpointTracker
 from setl.model.entry import EntryKind
 from setl.model.position import BinlogPosition, KafkaPosition
-from setl.select import mysql_binlog
 from setl.select.batching import BatchSettings
-from setl.select.binlog_stream import StreamLimits
-from setl.select.kafka_dts import DtsKafkaSource
-from setl.select.mysql_binlog import MysqlBinlogSource
 from setl.select.reader import SelectLoop
 from setl.select.reading import SelectSettings
+from setl.systems.kafka.source.subscription import DtsKafkaSource
+from setl.systems.mysql.binlog import source as binlog_source
+from setl.systems.mysql.binlog.source import MysqlBinlogSource
+from setl.systems.mysql.binlog.stream import StreamLimits
 from setl_embedded import Kafka, MariaDb
 from tests.integration.pipelines import execute, fresh_name
 from tests.loading import endpoint_of
@@ -446,7 +446,7 @@ def test_reset_is_lost_even_when_files_offsets_and_gtids_come_again(own):
 
 def test_a_reset_is_noticed_while_a_stream_is_open(own, monkeypatch):
     """The server goes on with heartbeats on a stream of a binlog that is no more."""
-    monkeypatch.setattr(mysql_binlog, "_QUIET", 1.0)
+    monkeypatch.setattr(binlog_source, "_QUIET", 1.0)
     table = make_table(own)
     insert(own, table, 10)
     with opened(own, BinlogPosition(binlogs(own)[0], 4)) as source:
@@ -461,7 +461,7 @@ def test_a_reset_is_noticed_while_a_stream_is_open(own, monkeypatch):
 
 
 def test_a_stream_at_rest_stays_at_rest(own, monkeypatch):
-    monkeypatch.setattr(mysql_binlog, "_QUIET", 0.2)
+    monkeypatch.setattr(binlog_source, "_QUIET", 0.2)
     table = make_table(own)
     insert(own, table, 1)
     source = source_of(own)

@@ -5,15 +5,15 @@ from dataclasses import replace
 import pytest
 from elasticsearch import Elasticsearch
 
-from setl.config.routing import Route, Router
-from setl.elastic.client import ElasticEndpoint
+from setl.channel.routing import Route, Router
 from setl.errors import DataError
-from setl.load.elasticsearch.settings import ElasticsearchSinkSettings
 from setl.model.change import DecodedRows, Op
 from setl.model.schema import Column, Kind, RowSchema
-from setl.pipeline import standing_jobs
-from setl.pipeline.load_work import LoadWork
-from setl.pipeline.standing_jobs import StandingJobs
+from setl.run import standing_jobs
+from setl.run.load_work import LoadWork
+from setl.run.standing_jobs import StandingJobs
+from setl.systems.elasticsearch.client import ElasticEndpoint
+from setl.systems.elasticsearch.load.settings import ElasticsearchSinkSettings
 from setl.transform.expressions import ExpressionBranch
 from setl.transform.work import TransformPlan, WorkItem
 from tests.loading import ticket_for, unique

@@ -9,8 +9,8 @@ from mysql_event_stream import BinlogClient, SslMode
 from setl.errors import TransientError
 from setl.model.checkpoint import Checkpoint
 from setl.model.entry import EntryKind
-from setl.select.binlog_stream import StreamLimits
-from setl.select.mysql_binlog import MysqlBinlogSource
+from setl.systems.mysql.binlog.source import MysqlBinlogSource
+from setl.systems.mysql.binlog.stream import StreamLimits
 from tests.integration.pipelines import execute
 from tests.loading import endpoint_of
 from tests.waiting import eventually

@@ -17,20 +17,20 @@ from kafka.structs import OffsetAndMetadata, TopicPartition
 
 from arbiter.memory import MemoryArbiter, MemoryCluster
 from arbiter.values import PipelineId
+from setl.channel.file import OffsetStart
+from setl.channel.reading import parse_channel
 from setl.clock import SystemClock
-from setl.config.channel import OffsetStart
-from setl.config.preflight.check import check_channel
-from setl.config.reading import parse_channel
 from setl.errors import ConfigurationError, SetlError, TransientError
 from setl.model.entry import EntryKind
-from setl.pipeline.ends import source_of, store_for_run, store_interval
-from setl.pipeline.leading import Leading
-from setl.pipeline.parts import Applied, RunParts
-from setl.pipeline.positions.place import Place, find_place
-from setl.pipeline.positions.position import look_at_position
-from setl.pipeline.positions.reposition import move
-from setl.pipeline.progress import Progress
-from setl.pipeline.run import PipelineRun
+from setl.operate.check import check_channel
+from setl.operate.positions.place import Place, find_place
+from setl.operate.positions.position import look_at_position
+from setl.operate.positions.reposition import move
+from setl.run.ends import source_of, store_for_run, store_interval
+from setl.run.leading import Leading
+from setl.run.parts import Applied, RunParts
+from setl.run.progress import Progress
+from setl.run.run import PipelineRun
 from setl.select.batching import BatchSettings
 from setl.select.reader import SelectLoop
 from setl.select.reading import SelectSettings
@@ -283,7 +283,7 @@ def test_alone_it_reads_everything(shared):
 
 
 def test_it_takes_turns_with_a_foreign_member_and_nothing_is_lost(shared, caplog):
-    caplog.set_level(logging.INFO, "setl.select.kafka_group")
+    caplog.set_level(logging.INFO, "setl.systems.kafka.source.group")
     shared.keep_writing()
     with Running(shared) as running:
         eventually(lambda: len(running.work.offsets) > 20, 20)

@@ -12,9 +12,9 @@ from decimal import Decimal
 import pytest
 from elasticsearch import Elasticsearch
 
-from setl.config.reading import parse_channel
+from setl.channel.reading import parse_channel
 from setl.model.schema import Kind
-from setl.mysql.catalog import read_table
+from setl.systems.mysql.catalog import read_table
 from tests.integration.every_type import run, sandbox_database
 from tests.integration.pipelines import execute, fresh_name, install_system_tables, one_way
 from tests.integration.test_relay import Topic, relay, runs

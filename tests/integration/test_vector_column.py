@@ -2,7 +2,7 @@
 
 import pytest
 
-from setl.mysql.connection import MysqlEndpoint, connect
+from setl.systems.mysql.connection import MysqlEndpoint, connect
 from tests.integration.every_type import run, sandbox_database
 
 pytestmark = pytest.mark.family("mysql", why="MariaDB sends its VECTOR as a string type")

@@ -8,19 +8,19 @@ from elasticsearch import Elasticsearch
 from elasticsearch.helpers import bulk
 
 from setl.bulk.comparison import What
-from setl.bulk.table_reader import TableReader
-from setl.bulk.table_target import TableShape, TableTarget
-from setl.bulk.verify import mapped_targets, verify_pipeline, verify_route
 from setl.bulk.verify_target import VerifySettings
+from setl.channel.file import Pipeline
 from setl.codec.binlog.rows import BinlogRowCodec
-from setl.config.channel import Pipeline
 from setl.errors import ConfigurationError
-from setl.load.elasticsearch.documents import render_document
-from setl.load.elasticsearch.ids import document_id
 from setl.model.position import BinlogPosition
-from setl.mysql.catalog import read_table
-from setl.mysql.connection import MysqlEndpoint, connect
-from setl.select.mysql_binlog import MysqlBinlogSource
+from setl.operate.verify import mapped_targets, verify_pipeline, verify_route
+from setl.systems.elasticsearch.load.documents import render_document
+from setl.systems.elasticsearch.load.ids import document_id
+from setl.systems.mysql.binlog.source import MysqlBinlogSource
+from setl.systems.mysql.catalog import read_table
+from setl.systems.mysql.connection import MysqlEndpoint, connect
+from setl.systems.mysql.table_reader import TableReader
+from setl.systems.mysql.table_target import TableShape, TableTarget
 from tests.mysql_servers import binlog_status
 
 AT_ONCE = VerifySettings(rechecks=0, rows_per_part=3)

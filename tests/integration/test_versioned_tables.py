@@ -4,7 +4,7 @@ import pytest
 
 from setl.codec.binlog.rows import BinlogRowCodec
 from setl.errors import ConfigurationError, FatalError
-from setl.mysql.catalog import is_versioned
+from setl.systems.mysql.catalog import is_versioned
 from tests.integration.every_type import sandbox_database, stream
 from tests.unit.codec.binlog_server import decoded
 

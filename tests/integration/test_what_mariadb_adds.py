@@ -2,7 +2,7 @@
 
 import pytest
 
-from setl.config.preflight.check import check_pipeline
+from setl.operate.check import check_pipeline
 from tests.integration.pipelines import execute, fresh_name, install_system_tables, mysql, one_way
 
 pytestmark = pytest.mark.family("mariadb", why="MySQL has neither")

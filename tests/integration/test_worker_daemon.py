@@ -2,7 +2,7 @@
 
 import sys
 
-from setl.pipeline.worker_daemon import TASK_MODULES
+from setl.run.worker_daemon import TASK_MODULES
 
 
 def test_a_new_worker_has_everything(spark):

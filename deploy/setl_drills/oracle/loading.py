@@ -12,18 +12,18 @@ from dataclasses import replace
 
 from mysql_event_stream import BinlogClient
 
+from setl.channel.file import Pipeline
+from setl.channel.routing import Router
 from setl.clock import SystemClock
 from setl.codec.binlog.header import BinlogHeaderReader
-from setl.config.channel import Pipeline
-from setl.config.routing import Router
 from setl.errors import SetlError, SharedTableError
-from setl.load.mysql.fence import MysqlFence
-from setl.load.mysql.sink import MysqlSink, MysqlSinkSettings
-from setl.load.mysql.undivided import UndividedTables
-from setl.load.port import LoadTicket
+from setl.load.sink import LoadTicket
 from setl.model.entry import Entry, EntryKind
 from setl.model.position import BinlogPosition, document_version
-from setl.mysql.connection import MysqlEndpoint
+from setl.systems.mysql.connection import MysqlEndpoint
+from setl.systems.mysql.load.fence import MysqlFence
+from setl.systems.mysql.load.sink import MysqlSink, MysqlSinkSettings
+from setl.systems.mysql.load.undivided import UndividedTables
 from setl.transform.merging import merge
 from setl.transform.share import Share, deal
 from setl.transform.work import TransformPlan, WorkItem

@@ -7,8 +7,8 @@ import uuid
 from dataclasses import dataclass
 from typing import Any
 
-from setl.load.mysql.rows import CollisionError
-from setl.mysql.statements import system_table_statements
+from setl.systems.mysql.load.rows import CollisionError
+from setl.systems.mysql.sql_files import system_table_statements
 from setl_drills.oracle.histories import write_history
 from setl_drills.oracle.loading import Loading, entries_between
 from setl_drills.oracle.replica import Replication, end_of, is_mariadb

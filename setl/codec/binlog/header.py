@@ -33,7 +33,7 @@ from setl.codec.binlog.refused import (
 from setl.codec.binlog.row_events import RowEvents
 from setl.codec.binlog.runs import MOST_BYTES, may_join, offset_behind
 from setl.codec.binlog.transaction import OpenTransaction
-from setl.codec.statement import (
+from setl.codec.sql.statement import (
     Statement,
     StatementKind,
     may_be_temporary,

@@ -49,7 +49,7 @@ class _Decoder(NamedTuple):
 
 
 class BinlogRowCodec:
-    """A `setl.codec.port.RowCodec` for entries of `BinlogHeaderReader`.
+    """A `setl.codec.row_codec.RowCodec` for entries of `BinlogHeaderReader`.
 
     The context of an entry is its FORMAT_DESCRIPTION and its TABLE_MAP event. Values are
     decoded straight into their normal form: images that hold all columns by code made for the
@@ -61,19 +61,19 @@ class BinlogRowCodec:
         self._scanners: dict[tuple[tuple[bytes, ...], tuple[int, ...]], TableScanner] = {}
 
     def records(self, payload: bytes) -> Sequence[tuple[int, bytes]]:
-        """See `setl.codec.port.RowCodec.records`; a run of events holds several."""
+        """See `setl.codec.row_codec.RowCodec.records`; a run of events holds several."""
         return records_of(payload)
 
     def joins(self, payload: bytes, offset: int) -> bool:
-        """See `setl.codec.port.RowCodec.joins`; each event says where in the file it ends."""
+        """See `setl.codec.row_codec.RowCodec.joins`; each event says where in the file it ends."""
         return tells_its_place(payload, offset)
 
     def join(self, payloads: Sequence[tuple[int, bytes]]) -> bytes:
-        """See `setl.codec.port.RowCodec.join`."""
+        """See `setl.codec.row_codec.RowCodec.join`."""
         return b"".join([payload for _, payload in payloads])
 
     def decode(self, payload: bytes, context: tuple[bytes, ...]) -> DecodedRows:
-        """See `setl.codec.port.RowCodec.decode`."""
+        """See `setl.codec.row_codec.RowCodec.decode`."""
         table = self._decoders.get(context) or self._learn(context)
         checksum = has_checksums(context[0])
         try:
@@ -96,7 +96,7 @@ class BinlogRowCodec:
         return without_hidden(rows, table.visible)
 
     def schema(self, payload: bytes, context: tuple[bytes, ...]) -> RowSchema:  # noqa: ARG002
-        """See `setl.codec.port.RowCodec.schema`; the TABLE_MAP event says it all."""
+        """See `setl.codec.row_codec.RowCodec.schema`; the TABLE_MAP event says it all."""
         return (self._decoders.get(context) or self._learn(context)).visible
 
     def scanner(
@@ -105,7 +105,7 @@ class BinlogRowCodec:
         key: Callable[[RowSchema], tuple[int, ...]],
         payload: bytes = b"",  # noqa: ARG002 - the context says it all
     ) -> RowScanner | None:
-        """See `setl.codec.port.RowCodec.scanner`."""
+        """See `setl.codec.row_codec.RowCodec.scanner`."""
         table = self._decoders.get(context) or self._learn(context)
         if table.rows is None:
             return None

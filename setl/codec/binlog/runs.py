@@ -40,7 +40,7 @@ PLACES: Final = 0xFFFF_FFFF
 
 
 def records_of(payload: bytes) -> Sequence[tuple[int, bytes]]:
-    """The events of a payload, see `setl.codec.port.RowCodec.records`.
+    """The events of a payload, see `setl.codec.row_codec.RowCodec.records`.
 
     Bytes that are no whole event are given as one, which nobody can decode.
     """

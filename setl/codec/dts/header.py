@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 from setl.codec.dts.middle import operation_at, source_end
 from setl.codec.dts.scan import MISREADS, extent_at, places_end, seconds_of
 from setl.codec.dts.wire import MALFORMED, is_whole_record, read_common, read_front, read_tagged
-from setl.codec.statement import parse_statement
+from setl.codec.sql.statement import parse_statement
 from setl.errors import DataError, FatalError
 from setl.model.entry import Entry, EntryKind
 from setl.model.position import KafkaPosition

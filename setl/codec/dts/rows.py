@@ -27,7 +27,7 @@ _TABLES_KEPT: Final = 1024
 
 
 class DtsRowCodec:
-    """A `setl.codec.port.RowCodec` for payloads of `setl.codec.dts.header.read_header`.
+    """A `setl.codec.row_codec.RowCodec` for payloads of `setl.codec.dts.header.read_header`.
 
     It remembers, for each table and list of columns, what their values were so far, so that
     a column that is NULL in a record keeps its kind.
@@ -47,15 +47,15 @@ class DtsRowCodec:
         self._last = DtsTable(TableIdentity(("", ""), "", ()))
 
     def records(self, payload: bytes) -> Sequence[tuple[int, bytes]]:
-        """See `setl.codec.port.RowCodec.records`."""
+        """See `setl.codec.row_codec.RowCodec.records`."""
         return records_of(payload)
 
     def joins(self, payload: bytes, offset: int) -> bool:  # noqa: ARG002 - all do
-        """See `setl.codec.port.RowCodec.joins`."""
+        """See `setl.codec.row_codec.RowCodec.joins`."""
         return True
 
     def join(self, payloads: Sequence[tuple[int, bytes]]) -> bytes:
-        """See `setl.codec.port.RowCodec.join`."""
+        """See `setl.codec.row_codec.RowCodec.join`."""
         return rejoined(payloads)
 
     def scanner(
@@ -64,7 +64,7 @@ class DtsRowCodec:
         key: Callable[[RowSchema], tuple[int, ...]],
         payload: bytes = b"",
     ) -> RowScanner | None:
-        """See `setl.codec.port.RowCodec.scanner`; for the table of the payload's first record."""
+        """See `RowCodec.scanner` in `setl.codec.row_codec`; for the table of the first record."""
         try:
             self._images_at(payload, record_begin(payload))
         except MISREADS:
@@ -72,7 +72,7 @@ class DtsRowCodec:
         return self._last.scanner(key, logical_names=self._logical_names)
 
     def decode(self, payload: bytes, context: tuple[bytes, ...]) -> DecodedRows:  # noqa: ARG002
-        """See `setl.codec.port.RowCodec.decode`; a record needs no context."""
+        """See `setl.codec.row_codec.RowCodec.decode`; a record needs no context."""
         try:
             return self._read_by_hand(payload)
         except MISREADS:
@@ -80,7 +80,7 @@ class DtsRowCodec:
             return self._read_by_schema(payload)
 
     def schema(self, payload: bytes, context: tuple[bytes, ...]) -> RowSchema:
-        """See `setl.codec.port.RowCodec.schema`; what a column is, only its values say."""
+        """See `setl.codec.row_codec.RowCodec.schema`; what a column is, only its values say."""
         return self.decode(payload, context).schema
 
     def _read_by_hand(self, payload: bytes) -> DecodedRows:

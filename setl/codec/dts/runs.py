@@ -43,7 +43,7 @@ def rejoined(payloads: Sequence[tuple[int, bytes]]) -> bytes:
 
 
 def records_of(payload: bytes) -> Sequence[tuple[int, bytes]]:
-    """The records of a payload, see `setl.codec.port.RowCodec.records`."""
+    """The records of a payload, see `setl.codec.row_codec.RowCodec.records`."""
     found: list[tuple[int, bytes]] = []
     at, front = 0, RUN_FRONT.size
     while payload.startswith(MARK, at) and at + front <= len(payload):

@@ -8,7 +8,7 @@ from enum import Enum
 from hashlib import sha256
 
 from setl.load.deadletters.payload import Content, content_from_text, content_to_text, row_to_json
-from setl.load.port import LoadTicket
+from setl.load.sink import LoadTicket
 from setl.model.change import Row
 from setl.model.document import DocumentForm
 from setl.model.faulty import FaultyRow

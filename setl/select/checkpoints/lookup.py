@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from setl.errors import ConfigurationError, FatalError
 from setl.model.checkpoint import Checkpoint
-from setl.select.port import CheckpointStore
+from setl.select.source import CheckpointStore
 
 _LOG = logging.getLogger(__name__)
 

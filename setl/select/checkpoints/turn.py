@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from setl.errors import TransientError
 from setl.model.checkpoint import Checkpoint
-from setl.select.kafka_group import GroupMembership
-from setl.select.port import CheckpointStore
+from setl.select.source import CheckpointStore
+from setl.systems.kafka.source.group import GroupMembership
 
 
 class TurnStore:

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from setl.bulk.index_target import DocumentShape, field_value, near, rounded
 from setl.model.document import DocumentForm
 from setl.model.schema import Column, Kind
+from setl.systems.elasticsearch.index_target import DocumentShape, field_value, near, rounded
 
 SHAPE = DocumentShape(
     (Column("id", Kind.INTEGER), Column("f", Kind.FLOAT)), (0,), DocumentForm.of_key(1)

@@ -6,7 +6,7 @@ import pytest
 
 from arbiter.port import Denied, Unreachable
 from setl.cli.main import run
-from setl.config.preflight.finding import Finding
+from setl.systems.finding import Finding
 from tests.unit.cli.cluster_in_memory import definition
 
 # The cluster has the channel shop, whose pipelines lead from db1 to db2.

@@ -5,7 +5,7 @@ import pytest
 
 from arbiter.values import ChannelState, NodeInfo, PipelineId
 from setl.cli import starting, states
-from setl.config.preflight.finding import Finding
+from setl.systems.finding import Finding
 from tests.unit.cli.cluster_in_memory import AB, definition
 from tests.waiting import eventually
 

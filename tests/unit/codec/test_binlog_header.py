@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from setl.codec.binlog.author import NOBODY, Author, author_of
 from setl.codec.binlog.header import BinlogHeaderReader
 from setl.codec.binlog.query import parse_session
-from setl.codec.statement import tables_of
+from setl.codec.sql.statement import tables_of
 from setl.errors import FatalError, TransientError
 from setl.model.entry import EntryKind
 from setl.model.position import BinlogOrigin, BinlogPosition

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from setl.codec.binlog.header import BinlogHeaderReader
 from setl.codec.binlog.rows import BinlogRowCodec
 from setl.codec.binlog.runs import offset_behind, records_of
-from setl.codec.port import single_entries
+from setl.codec.row_codec import single_entries
 from setl.errors import FatalError
 from setl.model.entry import EntryKind
 from setl.model.position import BinlogPosition, document_version

@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setl.codec.sql_tokens import Quoting, said_outright
-from setl.codec.statement import StatementKind, parse_statement
+from setl.codec.sql.statement import StatementKind, parse_statement
+from setl.codec.sql.tokens import Quoting, said_outright
 
 DDL = StatementKind.DDL
 OTHER = StatementKind.HARMLESS

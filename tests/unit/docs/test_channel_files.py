@@ -5,7 +5,7 @@ import re
 import pytest
 import yaml
 
-from setl.config.reading import definition_warnings, parse_channel, resolve_references
+from setl.channel.reading import definition_warnings, parse_channel, resolve_references
 
 from .pages import blocks
 

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from setl.config.json_schema import channel_schema
+from setl.channel.json_schema import channel_schema
 
 from .pages import PAGES, ROOT
 

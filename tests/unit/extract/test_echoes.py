@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setl.config.marks import WRITER_BITS, channel_writers, writer_number
-from setl.config.reading import parse_channel
+from setl.channel.mark_ids import WRITER_BITS, channel_writers, writer_number
+from setl.channel.reading import parse_channel
 from setl.extract.extractor import Extractor
 from setl.extract.loopback import MarkIdentity
-from setl.load.marks import mark_id
 from setl.model.change import Op
 from setl.model.entry import EntryKind
-from tests.unit.config.channels import ONE_WAY
+from setl.systems.mysql.marks import mark_id
+from tests.unit.channel.channels import ONE_WAY
 from tests.unit.extract.marked_streams import (
     OTHER,
     OWN,

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from setl.channel.routing import Route
 from setl.codec.dts.header import DtsHeaderReader
 from setl.codec.dts.rows import DtsRowCodec
-from setl.config.routing import Route
 from setl.extract.extractor import Extractor, HeartbeatSeen
 from setl.extract.loopback import MarkIdentity
 from setl.model.batch import Batch

@@ -4,9 +4,9 @@ import struct
 
 import pytest
 
+from setl.channel.routing import Route
 from setl.codec.binlog.rows import BinlogRowCodec
-from setl.codec.port import single_entries
-from setl.config.routing import Route
+from setl.codec.row_codec import single_entries
 from setl.extract.extractor import Extractor
 from setl.extract.loopback import MarkIdentity
 from setl.model.batch import Batch

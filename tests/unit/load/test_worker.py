@@ -1,10 +1,10 @@
 import pickle
 
-from setl.elastic.client import ElasticEndpoint
-from setl.load.elasticsearch.sink import ElasticsearchSink, ElasticsearchSinkSettings
-from setl.load.mysql.sink import MysqlSink, MysqlSinkSettings
 from setl.load.worker import SinkCache, applied_through, make_sink
-from setl.mysql.connection import MysqlEndpoint
+from setl.systems.elasticsearch.client import ElasticEndpoint
+from setl.systems.elasticsearch.load.sink import ElasticsearchSink, ElasticsearchSinkSettings
+from setl.systems.mysql.connection import MysqlEndpoint
+from setl.systems.mysql.load.sink import MysqlSink, MysqlSinkSettings
 from tests.loading import ticket_for
 
 MYSQL = MysqlSinkSettings(MysqlEndpoint("db", password="secret1"), 7)

@@ -14,7 +14,7 @@ from setl.node.http.server import Inside, NodeHttp
 from setl.node.metrics import NodeCollector
 from setl.node.status import NodeStatus, PipelineStatus
 from setl.node.stored import preference_of
-from setl.pipeline.progress import Figures, RunState
+from setl.run.progress import Figures, RunState
 
 TOKEN = "open-sesame-4711"
 THERE = PipelineId("shop", "there")

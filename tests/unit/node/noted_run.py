@@ -5,13 +5,13 @@ from types import SimpleNamespace
 from typing import Any
 
 from setl.errors import TransientError
-from setl.pipeline.progress import RunState
-from setl.pipeline.stalls.observer import Observed, Sights
+from setl.run.progress import RunState
+from setl.run.stalls.observer import Observed, Sights
 from tests.unit.select.fakes import reads
 
 
 class NotedRun:
-    """See `setl.pipeline.running.Running`. Runs until it is stopped."""
+    """See `setl.run.running.Running`. Runs until it is stopped."""
 
     def __init__(self, epoch, progress, ident=("shop", "there")):
         self.epoch = epoch

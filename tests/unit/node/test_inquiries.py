@@ -4,7 +4,7 @@ import pytest
 
 from setl.errors import TransientError
 from setl.node.inquiries import Inquiries
-from setl.pipeline.stalls.stall import JobView, TargetView
+from setl.run.stalls.stall import JobView, TargetView
 from tests.waiting import eventually
 
 

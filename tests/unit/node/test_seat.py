@@ -19,7 +19,7 @@ from setl.errors import (
     TransientError,
 )
 from setl.node.seat import Seat
-from setl.pipeline.progress import RunState
+from setl.run.progress import RunState
 from tests.unit.node.noted_run import NotedRun
 from tests.waiting import eventually
 

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from setl.node.stall_watch import StallWatch
-from setl.pipeline.pace import Stage
-from setl.pipeline.progress import Progress
-from setl.pipeline.stalls.observer import Observed, Sights
+from setl.run.pace import Stage
+from setl.run.progress import Progress
+from setl.run.stalls.observer import Observed, Sights
 from tests.unit.select.fakes import reads
 
 

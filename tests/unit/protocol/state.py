@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class Run(NamedTuple):
-    """One leadership at work on a node, see `setl.pipeline.run.PipelineRun`.
+    """One leadership at work on a node, see `setl.run.run.PipelineRun`.
 
     Attributes:
         epoch: the leadership.

@@ -6,9 +6,8 @@ compared to the letter and read when it differs.
 
 from hypothesis import strategies as st
 
+from setl.channel.routing import Route
 from setl.codec.dts.relayed import HEADER, LAST, place_of
-from setl.config.routing import Route
-from setl.kafka.record import Record, pack_headers
 from setl.model.change import DecodedRows, Op
 from setl.model.checkpoint import Checkpoint
 from setl.model.entry import Entry, EntryKind
@@ -17,7 +16,8 @@ from setl.model.schema import Column, Kind, RowSchema
 from setl.relay.interceptor import Interceptor
 from setl.relay.partitioning import PartitionBy, Partitioner
 from setl.relay.sequence import Sequencer
-from setl.select.relay_repeats import RelayRepeats
+from setl.systems.kafka.record import Record, pack_headers
+from setl.systems.kafka.source.relay_repeats import RelayRepeats
 
 ORIGIN = BinlogOrigin("srv-1", 7, 1_700_000_000)
 START = Checkpoint(BinlogPosition("binlog.000007", 4, "", BinlogOrigin("srv-1")), generation=3)

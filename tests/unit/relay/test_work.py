@@ -7,12 +7,12 @@ import pytest
 
 from setl.errors import TransientError
 from setl.model.batch import Batch
-from setl.pipeline.leading import Leading
-from setl.pipeline.progress import Progress
 from setl.relay.interceptor import Interceptor
 from setl.relay.partitioning import Partitioner
 from setl.relay.sequence import Sequencer
-from setl.relay.work import RelayParts, RelayWork
+from setl.run.leading import Leading
+from setl.run.progress import Progress
+from setl.run.relay_work import RelayParts, RelayWork
 from tests.memory_log import MemoryRelayLog, MemoryTopic
 from tests.unit.relay.relay_streams import ORDERS, START, AsText, Binlog, ShopIsMapped, words
 

@@ -4,13 +4,13 @@ import threading
 
 import pytest
 
-from setl.config.kafka_ends import DtsSource
+from setl.channel.kafka_ends import DtsSource
 from setl.errors import TransientError
 from setl.model.checkpoint import Checkpoint
 from setl.model.position import KafkaPosition
 from setl.select.checkpoints.turn import TurnStore
-from setl.select.kafka_dts import DtsKafkaSource
-from setl.select.kafka_group import GroupMembership
+from setl.systems.kafka.source.group import GroupMembership
+from setl.systems.kafka.source.subscription import DtsKafkaSource
 
 HERE = Checkpoint(KafkaPosition("t", 0, 7))
 

@@ -3,7 +3,7 @@ import re
 
 import pytest
 
-from setl.config.routing import Route
+from setl.channel.routing import Route
 from setl.errors import ConfigurationError
 from setl.model.change import ABSENT, Row
 from setl.model.schema import Column, Kind, RowSchema

@@ -4,8 +4,8 @@ import pickle
 
 import pytest
 
-from setl.config.channel import Pipeline
-from setl.config.routing import Router
+from setl.channel.file import Pipeline
+from setl.channel.routing import Router
 from setl.errors import DataError
 from setl.model.change import ABSENT, DecodedRows, Op
 from setl.model.faulty import RawRecord

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from setl.channel.file import Pipeline
+from setl.channel.routing import Router
 from setl.codec.binlog.rows import BinlogRowCodec
-from setl.config.channel import Pipeline
-from setl.config.routing import Router
 from setl.errors import DataError
 from setl.model.faulty import RawRecord
 from setl.transform import work

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from setl.load.mysql.undivided import undivided
 from setl.model.schema import Column, Kind, RowSchema
+from setl.systems.mysql.load.undivided import undivided
 from setl.transform.placement import bucket_of, homes_of, spreads
 
 KEYS = [

@@ -1,0 +1,85 @@
+"""Rules about tables whose rows both sites write, over raw parts of a channel file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, cast
+
+from setl.channel.mapping_rules import Raw, items, part
+from setl.channel.problems import Path
+
+_NOT_WITH = ("where", "group", "key", "processor")
+
+
+def policy_of(table: Raw) -> str | tuple[str] | None:
+    """A table's policy: ``home``, or the column of ``newest`` as a tuple; None for neither."""
+    value = table.get("conflict")
+    if value == "home":
+        return "home"
+    newest = part(value).get("newest")
+    return (newest,) if isinstance(newest, str) else None
+
+
+def wrong_policies(tables: Sequence[Raw], source: Raw, target: Raw) -> Iterator[tuple[Path, str]]:
+    """What a policy asks of its pipeline and of the mapping that it stands in."""
+    for i, table in enumerate(tables):
+        if policy_of(table) is None:
+            continue
+        path: Path = ("tables", i, "conflict")
+        if target.get("type") != "mysql":
+            yield path, "needs a target of type mysql, where conflicts can be found"
+        if source.get("partitions") is not None:
+            yield path, "needs the changes in one order, and `partitions` gives several"
+        for key in _NOT_WITH:
+            if table.get(key):
+                yield path, f"cannot be combined with `{key}`: both sites must hold the same rows"
+        for name in _expressions(table.get("columns")):
+            reason = f"cannot be combined with the expression of `{name}`"
+            yield path, f"{reason}: both sites must hold the same rows"
+
+
+def _expressions(columns: object) -> Iterator[str]:
+    """Target columns that are more than another name of a source column."""
+    if isinstance(columns, Mapping):
+        for name, text in cast("Mapping[str, Any]", columns).items():
+            if isinstance(text, str) and not _is_name(text):
+                yield name
+
+
+def wrong_pair(channel: Raw) -> Iterator[tuple[Path, str]]:
+    """Policies need two pipelines, one for each direction, that say the same of each table."""
+    pipelines = [part(p) for p in items(channel.get("pipelines"))]
+    home, names = channel.get("home"), [p.get("name") for p in pipelines]
+    if isinstance(home, str) and home not in names:
+        yield ("home",), f"names no pipeline of the channel; there are {', '.join(map(str, names))}"
+    policies = [_policies(pipeline) for pipeline in pipelines]
+    for i, of_tables in enumerate(policies):
+        for text, (at, policy) in of_tables.items():
+            path: Path = ("pipelines", i, "tables", at, "conflict")
+            if len(pipelines) != 2:
+                if policy is not None:
+                    yield path, "needs a channel of two pipelines, one for each direction"
+                continue
+            other = policies[1 - i].get(text)
+            if i == 0 and other is not None and _differ(policy, other[1]):
+                yield path, f"must be the same as in pipelines[1].tables[{other[0]}]"
+
+
+def _policies(pipeline: Raw) -> dict[str, tuple[int, str | tuple[str] | None]]:
+    """`from` → place and policy of the table mappings."""
+    found: dict[str, tuple[int, str | tuple[str] | None]] = {}
+    for i, table in enumerate(map(part, items(pipeline.get("tables")))):
+        text = table.get("from", table.get("from_"))
+        if isinstance(text, str):
+            found.setdefault(text, (i, policy_of(table)))
+    return found
+
+
+def _differ(one: object, other: object) -> bool:
+    """Whether two policies surely differ; a column may have another name at the other site."""
+    return type(one) is not type(other)
+
+
+def _is_name(text: str) -> bool:
+    bare = text.strip()
+    return bare.startswith("`") or bare.isidentifier()

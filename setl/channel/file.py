@@ -1,0 +1,236 @@
+"""The channel file as typed, frozen values (DESIGN §7)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal
+
+from pydantic import ConfigDict, Field
+
+from setl.channel.checks import Name, Text
+from setl.channel.conflict_rules import wrong_pair, wrong_policies
+from setl.channel.endpoints import (
+    BinlogStart,
+    ElasticsearchTarget,
+    GtidStart,
+    MysqlSource,
+    MysqlTarget,
+    Source,
+    Target,
+)
+from setl.channel.groups import wrong_groups
+from setl.channel.kafka_ends import Database, DtsSource, DtsTarget, OffsetStart, TimestampStart
+from setl.channel.mapping_rules import (
+    Raw,
+    items,
+    part,
+    repeated_sources,
+    wrong_documents,
+    wrong_targets,
+)
+from setl.channel.nested_rows import wrong_nesting
+from setl.channel.node_choice import NodeChoice
+from setl.channel.pipeline_rules import shared_places, wrong_checkpoint, wrong_ddl, wrong_relay
+from setl.channel.problems import Path
+from setl.channel.strict_model import StrictModel
+from setl.channel.table_mapping import TableMapping
+from setl.errors import ConfigurationError
+from setl.model.position import GENERATION_BITS
+
+__all__ = [
+    "BinlogStart",
+    "ChannelFile",
+    "Database",
+    "DtsSource",
+    "DtsTarget",
+    "ElasticsearchTarget",
+    "GtidStart",
+    "MysqlSource",
+    "MysqlTarget",
+    "NodeChoice",
+    "OffsetStart",
+    "Pipeline",
+    "Source",
+    "TableMapping",
+    "Target",
+    "TimestampStart",
+    "database_of",
+]
+
+
+def database_of(source: MysqlSource | DtsSource) -> MysqlSource | Database | None:
+    """The database whose changes a source delivers, None if the channel file does not say."""
+    return source if isinstance(source, MysqlSource) else source.database
+
+
+class Pipeline(StrictModel):
+    """One direction of a channel."""
+
+    name: Name = Field(description="Name of the pipeline, unique in its channel.")
+    source: Source = Field(description="Where changes come from.")
+    target: Target = Field(description="Where they go.")
+    tables: list[TableMapping] = Field(
+        min_length=1,
+        description="Which tables go where. Exact names come before wildcards, and of these the"
+        " first that matches counts; entries with the same `from` all apply.",
+    )
+    batch_rows: int = Field(
+        default=10_000, ge=1, le=1_000_000, description="Rows after which a batch is closed."
+    )
+    batch_bytes: int = Field(
+        default=32 * 1024 * 1024,
+        ge=1,
+        le=1 << 30,
+        description="Bytes after which a batch is closed, whatever its rows.",
+    )
+    batch_wait: float = Field(
+        default=0.05,
+        gt=0,
+        le=60,
+        description="Seconds between two batches while little arrives; what comes within them"
+        " travels together. A transaction that comes after a pause goes at once.",
+    )
+    window: int = Field(
+        default=16, ge=1, le=1024, description="Batches selected but not yet acknowledged."
+    )
+    buffer_bytes: int = Field(
+        default=128 * 1024 * 1024,
+        ge=1,
+        le=1 << 36,
+        description="Bytes of records in these batches. When they are used up nothing more is read,"
+        " so that a target that is slow or down holds the source back.",
+    )
+    rows_per_task: int = Field(
+        default=2_500, ge=1, le=1_000_000, description="Rows that are worth one Spark task."
+    )
+    ddl: Literal["ignore", "stop", "pass"] = Field(
+        default="ignore",
+        description="What to do with a DDL statement on a mapped table. ignore: pass over it. stop:"
+        " stop the pipeline with an error. pass: do it to the target, too.",
+    )
+    faulty_rows: Literal["stop", "dead_letter"] = Field(
+        default="stop",
+        description="What to do with a row that cannot be decoded, transformed or stored. stop:"
+        " stop the pipeline with its error. dead_letter: put the row aside, in the target's table"
+        " retl.setl_deadletter or its index setl-deadletter, and go on.",
+    )
+    dead_letter_limit: int = Field(
+        default=10_000,
+        ge=1,
+        le=1_000_000,
+        description="Open dead letters above which the pipeline stops all the same: then it is not"
+        " the rows that are faulty.",
+    )
+    checkpoint: Literal["target", "zookeeper", "kafka", "file"] | None = Field(
+        default=None,
+        description="Where the checkpoint is kept. Not given: in the target if it can keep it,"
+        " else in ZooKeeper. kafka: as an offset committed for the group `sid` of a DTS source."
+        " file: in `checkpoint_file`, for a pipeline that only one node ever leads.",
+    )
+    checkpoint_file: Text | None = Field(
+        default=None, description="The file on the node, for `checkpoint: file`."
+    )
+    checkpoint_interval: float = Field(
+        default=5.0,
+        ge=0,
+        le=60,
+        description="Seconds between two checkpoints in Kafka or in a file. The target keeps one"
+        " with every load, ZooKeeper too.",
+    )
+    generation: int = Field(
+        default=1,
+        ge=1,
+        lt=1 << GENERATION_BITS,
+        description="Raise it by one to begin at `start` again. (A replica with the same GTIDs in"
+        " the source's place needs nothing; `setl position reset` goes to any other place.)",
+    )
+    nodes: NodeChoice = Field(
+        default_factory=NodeChoice,
+        description="Which nodes lead it rather than others. Not given: pipelines are spread"
+        " over all nodes.",
+    )
+
+    @property
+    def keeps_dead_letters(self) -> bool:
+        """Whether faulty rows are put aside."""
+        return self.faulty_rows == "dead_letter"
+
+    @classmethod
+    def rules(cls, raw: Raw) -> Iterable[tuple[Path, str]]:
+        """What depends on both ends, or on several tables."""
+        source, target = part(raw.get("source")), part(raw.get("target"))
+        tables = [part(t) for t in items(raw.get("tables"))]
+        yield from wrong_checkpoint(raw, source, target)
+        yield from wrong_relay(tables, source, target)
+        yield from wrong_ddl(raw, source, target)
+        if raw.get("faulty_rows") == "dead_letter" and target.get("type") == "dts":
+            yield ("faulty_rows",), "means nothing to a relay, which looks into no row"
+        yield from wrong_targets(tables, source, target)
+        yield from wrong_policies(tables, source, target)
+        yield from repeated_sources(tables)
+        yield from wrong_groups(tables, target)
+        yield from wrong_documents(tables, target)
+        yield from wrong_nesting(tables, source, target)
+
+
+class ChannelFile(StrictModel):
+    """A whole channel file."""
+
+    model_config = ConfigDict(title="setl channel")
+
+    channel: Name = Field(description="Name of the channel, unique in the cluster.")
+    mark_id: int | None = Field(
+        default=None,
+        ge=1,
+        lt=1 << 31,
+        description="Number of this channel in retl.retl_mark, which no other channel on the same"
+        " servers may have. Made from the channel's name if not given.",
+    )
+    otter_info: Text | None = Field(
+        default=None,
+        description="The channelInfo of the Otter channel that writes beside this one, if it has"
+        " one: transactions with this CHANNEL_INFO are dropped as the channel's own. `mark_id` is"
+        " that channel's number then.",
+    )
+    home: Name | None = Field(
+        default=None,
+        description="The pipeline whose source is the home site: where a conflict policy has to"
+        " prefer one site, it is this. Not given: the first pipeline.",
+    )
+    pipelines: list[Pipeline] = Field(
+        min_length=1, description="Its pipelines, one for each direction."
+    )
+
+    def pipeline(self, name: str) -> Pipeline:
+        """The pipeline of a name. Raises ConfigurationError if the channel has none such."""
+        for pipeline in self.pipelines:
+            if pipeline.name == name:
+                return pipeline
+        raise ConfigurationError(f"channel {self.channel} has no pipeline {name}")
+
+    def from_home(self, name: str) -> bool:
+        """Whether the source of the pipeline of this name is the home site."""
+        return name == (self.home or self.pipelines[0].name)
+
+    @classmethod
+    def rules(cls, raw: Raw) -> Iterable[tuple[Path, str]]:
+        """Pipelines have names of their own, and at one server ids of their own."""
+        yield from shared_places([part(each) for each in items(raw.get("pipelines"))])
+        yield from wrong_pair(raw)
+        names: dict[str, int] = {}
+        readers: dict[tuple[str, str, str], int] = {}
+        for i, pipeline in enumerate(map(part, items(raw.get("pipelines")))):
+            name, source = pipeline.get("name"), part(pipeline.get("source"))
+            if isinstance(name, str):
+                first = names.setdefault(name, i)
+                if first != i:
+                    yield ("pipelines", i, "name"), f"is already the name of pipelines[{first}]"
+            number = source.get("server_id")
+            if number is not None:
+                reader = (str(source.get("host")), str(source.get("port", 3306)), str(number))
+                first = readers.setdefault(reader, i)
+                if first != i:
+                    yield (
+                        ("pipelines", i, "source", "server_id"),
+                        f"is already the id with which pipelines[{first}] reads this server",
+                    )

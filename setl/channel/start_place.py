@@ -1,0 +1,37 @@
+"""The forms that `start` of a source may have: a word, or a mapping told by its key."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, Tag
+
+from setl.channel.strict_model import RULE
+
+_WORD = "word"
+
+Word = Annotated[Literal["latest", "earliest"], Tag(_WORD)]
+
+
+def start_kind(**kinds: type[BaseModel]) -> Callable[[Any], str | None]:
+    """Tells the forms of `start` apart by a key: the name of each argument."""
+
+    def kind(value: Any) -> str | None:
+        if isinstance(value, str):
+            return _WORD
+        for key, model in kinds.items():
+            if isinstance(value, model) or (isinstance(value, Mapping) and key in value):
+                return key
+        return None
+
+    return kind
+
+
+def start_error(forms: str) -> dict[str, Any]:
+    """What is said about anything else."""
+    return {
+        "custom_error_type": RULE,
+        "custom_error_message": "{text}",
+        "custom_error_context": {"text": f"must be latest, earliest, {forms}"},
+    }

@@ -1,0 +1,1 @@
+"""SQL text: its tokens, what a statement is, and which tables it names."""

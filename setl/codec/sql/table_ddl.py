@@ -1,0 +1,339 @@
+"""What a DDL statement does to which tables, with the place of each name in its text.
+
+Not a parser of SQL: statements in a binlog were accepted by a server, so it is enough to know
+where names of tables stand. Grammar: ALTER, CREATE, DROP, RENAME, TRUNCATE in
+https://dev.mysql.com/doc/refman/8.4/en/sql-data-definition-statements.html and
+https://mariadb.com/kb/en/data-definition/.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final, NamedTuple
+
+from setl.codec.sql.tokens import Quoting, Token, TokenKind, said_outright, tokenize
+
+
+class Action(Enum):
+    """What is done to tables."""
+
+    CREATE = "create"
+    ALTER = "alter"
+    DROP = "drop"
+    RENAME = "rename"
+    TRUNCATE = "truncate"
+    INDEX = "index"  # CREATE INDEX, DROP INDEX
+
+
+class Role(Enum):
+    """What a name of a table is in a statement."""
+
+    SUBJECT = "subject"  # what is created, altered, dropped, truncated, or renamed
+    NEW_NAME = "new name"  # what the subject before it is called from then on
+    LIKE = "like"  # what a new table is like
+    REFERENCED = "referenced"  # by a foreign key
+    OTHER = "other"  # takes part with its rows: EXCHANGE PARTITION, UNION
+
+
+class TableName(NamedTuple):
+    """A table's name in a statement.
+
+    Attributes:
+        role: what it is there.
+        schema: its schema, the session's where none is written.
+        table: its name.
+        start: index of the first character of the whole name.
+        end: index behind its last one.
+    """
+
+    role: Role
+    schema: str
+    table: str
+    start: int
+    end: int
+
+
+class Clause(NamedTuple):
+    """One of the things that an ALTER TABLE does.
+
+    Attributes:
+        words: its first words in upper case, names left out as "".
+        tokens: all its tokens.
+    """
+
+    words: tuple[str, ...]
+    tokens: tuple[Token, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TableDdl:
+    """A statement that creates, changes or removes tables.
+
+    Attributes:
+        action: what it does.
+        text: the statement, without what only its server said to itself.
+        names: the tables it names, in order.
+        tokens: all its tokens.
+        body: index of the first token behind the subject, where there is one subject.
+        conditional: whether it says IF EXISTS or IF NOT EXISTS of a table.
+        with_rows: whether it creates a table with rows (CREATE TABLE … SELECT).
+        replaces: whether it drops a table of that name first (MariaDB's OR REPLACE).
+    """
+
+    action: Action
+    text: str
+    names: tuple[TableName, ...]
+    tokens: tuple[Token, ...]
+    body: int = 0
+    conditional: bool = False
+    with_rows: bool = False
+    replaces: bool = False
+
+    @property
+    def subjects(self) -> tuple[TableName, ...]:
+        """What it creates, alters, drops, truncates or renames."""
+        return tuple(name for name in self.names if name.role is Role.SUBJECT)
+
+    @property
+    def tables(self) -> tuple[tuple[str, str], ...]:
+        """(schema, table) of each table that is not as it was afterwards."""
+        return tuple((n.schema, n.table) for n in self.names if n.role in _CHANGED)
+
+    def clauses(self) -> Iterator[Clause]:
+        """The clauses of an ALTER TABLE: what stands between commas outside parentheses."""
+        depth, first = 0, self.body
+        for at in range(self.body, len(self.tokens) + 1):
+            sign = self.tokens[at].text if at < len(self.tokens) else ","
+            depth += (sign == "(") - (sign == ")")
+            if at == len(self.tokens) or (sign == "," and not depth):
+                held = self.tokens[first:at]
+                if held:
+                    yield Clause(tuple(t.word for t in held[:_FRONT]), held)
+                first = at + 1
+
+
+_CHANGED: Final = frozenset({Role.SUBJECT, Role.NEW_NAME, Role.OTHER})
+_FRONT: Final = 6  # words of a clause that say what it does
+_ADJECTIVES: Final = frozenset(
+    {"OR", "REPLACE", "ONLINE", "OFFLINE", "IGNORE", "UNIQUE", "FULLTEXT", "SPATIAL", "VECTOR"}
+)
+_ACTIONS: Final = {
+    "CREATE": Action.CREATE,
+    "ALTER": Action.ALTER,
+    "DROP": Action.DROP,
+    "RENAME": Action.RENAME,
+    "TRUNCATE": Action.TRUNCATE,
+}
+_NOT_A_TABLE: Final = frozenset({"COLUMN", "INDEX", "KEY"})
+
+
+def parse_table_ddl(
+    text: str,
+    default_schema: str,
+    quoting: Quoting = Quoting(),  # noqa: B008 - a value
+) -> TableDdl | None:
+    """Find the tables in a DDL statement.
+
+    Args:
+        text: one statement, as it was logged.
+        default_schema: schema of names without one.
+        quoting: of the session that ran it.
+
+    Returns:
+        None if the statement is not about permanent tables.
+    """
+    text = said_outright(text, quoting)
+    tokens = tokenize(text, quoting)
+    first = behind_settings(tokens)
+    if first:
+        text = text[tokens[first].start :] if first < len(tokens) else ""
+        tokens = tokenize(text, quoting)
+    if [t.word for t in tokens[-2:]] == ["START", "TRANSACTION"]:
+        # MySQL says so of CREATE TABLE … SELECT, whose rows follow in the same transaction.
+        text = text[: tokens[-2].start].rstrip()
+        tokens = tokens[:-2]
+    return read_table_ddl(text, tokens, default_schema)
+
+
+def read_table_ddl(text: str, tokens: list[Token], default_schema: str) -> TableDdl | None:
+    """As `parse_table_ddl`, of a statement that was taken apart already."""
+    return _Reader(text, tokens, default_schema).read()
+
+
+def behind_settings(tokens: list[Token]) -> int:
+    """Index of the first token that MariaDB's SET STATEMENT … FOR is about, 0 if it has none.
+
+    What is set shows in the session that the statement is logged with.
+    """
+    if [t.word for t in tokens[:2]] != ["SET", "STATEMENT"]:
+        return 0
+    depth = 0
+    for at, token in enumerate(tokens):
+        depth += (token.word == "(") - (token.word == ")")
+        if token.word == "FOR" and not depth:
+            return at + 1
+    return len(tokens)
+
+
+class _Reader:
+    """Reads a statement's tokens from left to right."""
+
+    def __init__(self, text: str, tokens: list[Token], default_schema: str) -> None:
+        self._text = text
+        self._tokens = tokens
+        self._default = default_schema
+        self._at = 0
+        self._names: list[TableName] = []
+        self._conditional = False
+        self._replaces = False
+
+    def read(self) -> TableDdl | None:
+        action = _ACTIONS.get(self._next())
+        if action is None:
+            return None
+        while self._peek() in _ADJECTIVES and action is not Action.TRUNCATE:
+            self._replaces = self._replaces or self._peek() == "REPLACE"
+            self._at += 1
+        kind = self._peek()
+        if kind in ("TABLE", "TABLES"):
+            self._at += 1
+        elif kind == "INDEX" and action in (Action.CREATE, Action.DROP):
+            action = Action.INDEX
+            while self._more() and self._next() != "ON":
+                pass
+        elif action is not Action.TRUNCATE:
+            return None
+        self._condition()
+        body = self._subjects(action)
+        if not self._names:
+            return None
+        with_rows = self._rest(action, body)
+        return TableDdl(
+            action,
+            self._text,
+            tuple(sorted(self._names, key=lambda n: n.start)),
+            tuple(self._tokens),
+            body,
+            self._conditional,
+            with_rows,
+            self._replaces,
+        )
+
+    def _subjects(self, action: Action) -> int:
+        """Read the names that come first; returns the index of the token behind them."""
+        self._name(Role.SUBJECT)
+        self._waits()
+        if action is Action.RENAME:
+            while self._peek() in ("TO", ","):
+                role = Role.NEW_NAME if self._next() == "TO" else Role.SUBJECT
+                self._name(role)
+                self._waits()
+        elif action is Action.DROP:
+            while self._peek() == ",":
+                self._at += 1
+                self._name(Role.SUBJECT)
+        return self._at
+
+    def _rest(self, action: Action, body: int) -> bool:
+        """Find the names behind the subject; says whether rows come with a new table."""
+        if action not in (Action.CREATE, Action.ALTER):
+            return False
+        if action is Action.CREATE:
+            first = self._peek()
+            at = self._at + (first == "(")
+            if at < len(self._tokens) and self._tokens[at].word == "LIKE":
+                self._at = at + 1
+                self._name(Role.LIKE)
+                return False
+        schema, depth = self._names[0].schema, 0
+        with_rows = False
+        while self._more():
+            before = self._tokens[self._at - 1].text if self._at > body else ","
+            word = self._next()
+            depth += (word == "(") - (word == ")")
+            if word == "REFERENCES":
+                # A foreign key means a table of its own schema, not of the session's.
+                self._name(Role.REFERENCED, schema)
+            elif action is Action.CREATE:
+                with_rows = with_rows or self._is_query(word, depth)
+                if word == "UNION" and not depth:
+                    self._union()
+            elif not depth:
+                self._clause(word, before)
+        return with_rows
+
+    def _is_query(self, word: str, depth: int) -> bool:
+        """Whether a query begins in CREATE TABLE; no expression of a definition may hold one."""
+        if word == "VALUES":
+            return not depth and self._peek() in ("(", "ROW")
+        return word == "SELECT" or (word == "TABLE" and not depth)
+
+    def _clause(self, word: str, before: str) -> None:
+        if word == "RENAME" and before == "," and self._peek() not in _NOT_A_TABLE:
+            if self._peek() in ("TO", "AS", "="):
+                self._at += 1
+            self._name(Role.NEW_NAME)
+        elif word == "TABLE" and before != ",":
+            self._name(Role.OTHER)  # EXCHANGE PARTITION p WITH TABLE t, CONVERT … TO TABLE t
+        elif word == "UNION":
+            self._union()
+
+    def _union(self) -> None:
+        if self._peek() == "=":
+            self._at += 1
+        while self._peek() in ("(", ","):
+            self._at += 1
+            if self._peek() != ")":
+                self._name(Role.OTHER)
+
+    def _condition(self) -> None:
+        if self._peek() == "IF":
+            self._conditional = True
+            while self._more() and self._next() != "EXISTS":
+                pass
+
+    def _waits(self) -> None:
+        """Pass over MariaDB's WAIT n and NOWAIT."""
+        if self._peek() == "NOWAIT":
+            self._at += 1
+        elif self._peek() == "WAIT":
+            self._at += 2
+
+    def _name(self, role: Role, default: str | None = None) -> None:
+        if not self._more() or not name_of(self._tokens[self._at]):
+            return
+        first = last = self._tokens[self._at]
+        self._at += 1
+        schema = self._default if default is None else default
+        if self._peek() == "." and self._at + 1 < len(self._tokens):
+            schema, last = name_of(first), self._tokens[self._at + 1]
+            self._at += 2
+        self._names.append(TableName(role, schema, name_of(last), first.start, last.end))
+
+    def _more(self) -> bool:
+        return self._at < len(self._tokens)
+
+    def _peek(self) -> str:
+        return self._tokens[self._at].word if self._more() else ""
+
+    def _next(self) -> str:
+        token = self._tokens[self._at] if self._more() else None
+        self._at += 1
+        return token.word if token else ""
+
+
+def name_of(token: Token) -> str:
+    """The name that a token is, where only a name can stand; "" if it is none.
+
+    There double quotes are around a name also if nothing tells of ANSI_QUOTES.
+    """
+    if token.kind is TokenKind.TEXT and token.text[0] == '"':
+        return token.text[1:-1].replace('""', '"')
+    return token.name
+
+
+def column_words(tokens: tuple[Token, ...]) -> set[str]:
+    """Everything among tokens that could be a column's name, in lower case."""
+    return {t.name.lower() for t in tokens if t.kind in (TokenKind.NAME, TokenKind.WORD)}

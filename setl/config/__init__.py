@@ -1,1 +1,0 @@
-"""Channel files: typed, validated as a whole, and checked against the real servers."""

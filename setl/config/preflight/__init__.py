@@ -1,1 +1,0 @@
-"""Checks of a channel against the real servers; `check.check_channel` runs them all."""

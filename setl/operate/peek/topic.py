@@ -1,0 +1,278 @@
+"""Looking at a topic of DTS records.
+
+Partitions are assigned, never subscribed to, and nothing is committed: a consumer group, if the
+account needs one named, neither gains a member nor moves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from kafka.errors import KafkaError
+from kafka.structs import TopicPartition
+
+from setl.channel.file import DtsSource, OffsetStart, TimestampStart
+from setl.clock import Clock, SystemClock
+from setl.codec.dts.envelope import Envelope, read_envelope
+from setl.codec.dts.header import row_name
+from setl.codec.dts.relayed import HEADER, place_of
+from setl.codec.dts.rows import DtsRowCodec
+from setl.errors import ConfigurationError, DataError, TransientError
+from setl.model.position import KafkaPosition
+from setl.model.typed import TypedChange, typed_changes
+from setl.operate.peek.record import UNREADABLE, SeenRecord, Wanted
+from setl.operate.peek.subject import Topic
+from setl.operate.positions.place import Place
+from setl.systems.kafka.by_time import SEARCH_SECONDS, first_since
+from setl.systems.kafka.client import connect, translate
+from setl.systems.kafka.partition import Bounds, PartitionView
+from setl.systems.kafka.settings import kafka_settings
+
+_SLICE = 0.5  # seconds that one poll may take
+_SILENCE = 3.0  # seconds without records after which the brokers are asked for a sign of life
+_PATIENCE = 15.0  # seconds without records, of those that the brokers say are there
+_ROWS = frozenset(("INSERT", "UPDATE", "DELETE", "INIT"))
+_MOST_BACK = 20_000  # records of each partition that are read to find the last wanted ones
+
+
+class TopicPeek:
+    """Reads one topic, for one thread; a context manager that closes its connections."""
+
+    def __init__(self, topic: Topic, *, timeout: float = 5.0, clock: Clock | None = None) -> None:
+        """Nothing is connected yet.
+
+        Args:
+            topic: which, and how to reach it.
+            timeout: seconds to wait for any answer of a broker.
+            clock: for the signs of life.
+        """
+        self._config = topic.config
+        self._asked = topic.partitions
+        self._timeout = timeout
+        self._clock = clock or SystemClock()
+        self._consumer: Any = None
+        self._partitions: list[TopicPartition] = []
+
+    def __enter__(self) -> TopicPeek:
+        """Connect.
+
+        Raises:
+            ConfigurationError: there is no such topic or partition, or the account is refused.
+            TransientError: no broker answers.
+        """
+        self._consumer = connect(kafka_settings(self._config), self._timeout)
+        try:
+            with self._translating():
+                there: set[int] = self._consumer.partitions_for_topic(self._config.topic) or set()
+            self._partitions = self._chosen(there)
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close the connections, and commit nothing."""
+        self._consumer.close(autocommit=False, timeout_ms=1000)
+
+    def read_from(self, place: Place, *, follow: bool) -> Iterator[SeenRecord | None]:
+        """Records from a place on, in the order of each partition.
+
+        Args:
+            place: where to begin, in every partition.
+            follow: whether to wait for more at the end of what is there now.
+
+        Yields:
+            A record, or None when none came for a moment.
+
+        Raises:
+            ConfigurationError: the place is an offset that is not there, or of no one partition.
+            TransientError: the brokers do not answer.
+        """
+        with self._translating():
+            bounds = self._bounds()
+            starts = {p: self._start(place, p, b) for p, b in bounds.items()}
+        return self._read(starts, None if follow else {p: b.end for p, b in bounds.items()})
+
+    def last(self, count: int, wanted: Wanted, *, follow: bool) -> Iterator[SeenRecord | None]:
+        """The last `count` wanted records that are there, and with `follow` all that come.
+
+        Looks back over at most 20,000 records of each partition. Yields and raises as `read_from`.
+        """
+        with self._translating():
+            bounds = self._bounds()
+        ends = {p: b.end for p, b in bounds.items()}
+        found: list[SeenRecord] = []
+        back = max(100, 4 * count)
+        while True:
+            starts = {p: max(b.first, b.end - back) for p, b in bounds.items()}
+            found = [r for r in self._read(starts, ends) if r is not None and wanted.shows(r)]
+            complete = len(found) >= count or all(starts[p] == b.first for p, b in bounds.items())
+            if complete or back >= _MOST_BACK:
+                break
+            back = min(back * 8, _MOST_BACK)
+        # Partitions have no order among each other but the time at which Kafka took a record.
+        found.sort(key=lambda record: record.written)
+        yield from found[-count:]
+        if follow:
+            yield from self._read(ends, None)
+
+    def _chosen(self, there: set[int]) -> list[TopicPartition]:
+        missing = sorted(set(self._asked) - there)
+        if missing or not there:
+            what = f"partition {missing[0]} in this topic" if there else "such topic"
+            raise ConfigurationError(
+                f"the brokers have no {what}", hint="Check the topic's name and the account"
+            ).at(**self._where())
+        return [TopicPartition(self._config.topic, p) for p in sorted(self._asked or there)]
+
+    def _start(self, place: Place, partition: TopicPartition, bounds: Bounds) -> int:
+        start = place.start
+        if isinstance(start, OffsetStart):
+            if len(self._partitions) > 1:
+                raise ConfigurationError(
+                    f"an offset is of one partition, and the topic has {len(self._partitions)}",
+                    hint="Name the partition: kafka://HOST:PORT/TOPIC/PARTITION",
+                )
+            if not bounds.first <= start.offset <= bounds.end:
+                raise ConfigurationError(
+                    f"offset {start.offset} is not there; the topic holds {bounds.first} to "
+                    f"{bounds.end}"
+                )
+            return start.offset
+        if isinstance(start, TimestampStart):
+            deadline = self._clock.monotonic() + SEARCH_SECONDS
+            found = first_since(self._view(partition), bounds, start.timestamp, deadline)
+            return bounds.end if found is None else found.offset
+        return bounds.first if start == "earliest" else bounds.end
+
+    def _read(
+        self, starts: dict[TopicPartition, int], ends: dict[TopicPartition, int] | None
+    ) -> Iterator[SeenRecord | None]:
+        """Records from `starts` on, up to `ends` or for ever."""
+        describer = RecordDescriber(self._config)
+        consumer, clock = self._consumer, self._clock
+        consumer.assign(list(starts))
+        for partition, offset in starts.items():
+            consumer.seek(partition, offset)
+        silent = unasked = 0.0
+        while ends is None or self._before(ends):
+            began = clock.monotonic()
+            with self._translating():
+                found = consumer.poll(timeout_ms=int(_SLICE * 1000))
+            # Not counted: what whoever takes the records does in between.
+            spent = clock.monotonic() - began
+            for partition, records in found.items():
+                end = None if ends is None else ends[partition]
+                for record in records:
+                    if end is None or record.offset < end:
+                        yield describer.describe(record)
+            if found:
+                silent = unasked = 0.0
+                continue
+            yield None
+            silent, unasked = silent + spent, unasked + spent
+            if unasked > _SILENCE:
+                # A broker that is gone looks like an idle one to the client.
+                with self._translating():
+                    self._bounds()
+                unasked = 0.0
+            if ends is not None and silent > _PATIENCE:
+                raise TransientError(
+                    "the brokers do not deliver all that they say is there",
+                    hint="A transaction may be open that holds it back",
+                ).at(**self._where())
+
+    def _before(self, ends: dict[TopicPartition, int]) -> bool:
+        with self._translating():
+            return any(
+                self._consumer.position(partition, timeout_ms=self._timeout * 1000) < end
+                for partition, end in ends.items()
+            )
+
+    def _bounds(self) -> dict[TopicPartition, Bounds]:
+        return {partition: self._view(partition).bounds() for partition in self._partitions}
+
+    def _view(self, partition: TopicPartition) -> PartitionView:
+        return PartitionView(self._consumer, partition, timeout=self._timeout, clock=self._clock)
+
+    @contextmanager
+    def _translating(self) -> Generator[None]:
+        try:
+            yield
+        except KafkaError as error:
+            raise translate(error).at(**self._where()) from error
+
+    def _where(self) -> dict[str, object]:
+        return {"brokers": ",".join(self._config.brokers), "topic": self._config.topic}
+
+
+class RecordDescriber:
+    """Makes of the records of partitions, in their order, what is to be seen of them."""
+
+    def __init__(self, config: DtsSource) -> None:
+        self._topic = config.topic
+        self._logical_names = config.logical_names
+        self._codec = DtsRowCodec(logical_names=config.logical_names)
+        self._gtids: dict[int, str] = {}
+
+    def describe(self, record: Any) -> SeenRecord:
+        """One record of kafka-python's consumer. Never fails: what cannot be read is shown so."""
+        value: bytes = record.value or b""
+        headers: Sequence[tuple[str, bytes | None]] = record.headers
+        envelope: Envelope | None = None
+        change: TypedChange | None = None
+        problem = ""
+        try:
+            envelope = read_envelope(value)
+            if envelope.operation in _ROWS:
+                change = next(typed_changes(self._codec.decode(value, ())))
+        except DataError as error:
+            problem = str(error)
+        schema, table = self._name(envelope)
+        return SeenRecord(
+            position=KafkaPosition(self._topic, record.partition, record.offset),
+            operation=envelope.operation if envelope and not problem else UNREADABLE,
+            timestamp=float(envelope.timestamp) if envelope else 0.0,
+            schema=schema,
+            table=table,
+            transaction=self._gtid(record.partition, envelope, headers),
+            size=len(value),
+            change=change,
+            statement=envelope.statement if envelope else "",
+            problem=problem,
+            payload=value if problem else b"",
+            envelope=envelope,
+            headers=tuple([(name, value or b"") for name, value in headers]),
+            written=max(record.timestamp or 0, 0) / 1000,
+        )
+
+    def _name(self, envelope: Envelope | None) -> tuple[str, str]:
+        if envelope is None or not envelope.object_name:
+            return "", ""
+        return row_name(envelope.object_name, envelope.tags if self._logical_names else {})
+
+    def _gtid(
+        self,
+        partition: int,
+        envelope: Envelope | None,
+        headers: Sequence[tuple[str, bytes | None]],
+    ) -> str:
+        """The GTID, which DTS tells at BEGIN only, and a relay beside every record."""
+        own = envelope.tags.get("GTID", "") if envelope else ""
+        operation = envelope.operation if envelope else ""
+        if not own and any(name == HEADER for name, _ in headers):
+            try:
+                place = place_of(headers)
+                own = place.transaction.gtid if place else ""
+            except DataError:
+                own = ""  # written by another release; the header itself is shown
+        known = own or self._gtids.get(partition, "")
+        if operation == "BEGIN":
+            self._gtids[partition] = own
+        elif operation in ("COMMIT", "ROLLBACK", "ABORT"):
+            self._gtids.pop(partition, None)
+        elif operation not in _ROWS:
+            return own
+        return own if operation == "BEGIN" else known

@@ -1,0 +1,164 @@
+"""Moving a stopped pipeline to another place of its source."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import cast
+
+from arbiter.port import Arbiter, NotFound
+from arbiter.requests import Refused
+from arbiter.values import ChannelState, Facts, Mainstem, PipelineId
+from setl.channel.file import MysqlTarget, Pipeline
+from setl.errors import ConfigurationError
+from setl.model.checkpoint import Checkpoint
+from setl.model.position import GENERATION_BITS, Position
+from setl.operate.positions.stored import read_stored
+from setl.run.ends import fence_of, store_of
+from setl.select.checkpoints.file import FileCheckpointStore
+from setl.select.source import CheckpointStore
+from setl.systems.kafka.checkpoints import KafkaCheckpointStore
+from setl.systems.mysql.checkpoints import MysqlCheckpointStore
+from setl.systems.mysql.endpoint import mysql_endpoint
+from setl.systems.mysql.kept import forget_checkpoint
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """What a move has changed.
+
+    Attributes:
+        before: what was stored, None if nothing was or it could not be read.
+        after: what is stored now.
+        epoch: the leadership that was taken to store it.
+    """
+
+    before: Checkpoint | None
+    after: Checkpoint
+    epoch: int
+
+
+def objection_to_move(facts: Facts, ident: PipelineId) -> str:
+    """Why a pipeline cannot be moved now; "" if it can."""
+    channel = facts.channels.get(ident.channel)
+    if channel is None:
+        return "the channel is gone"
+    if channel.state is not ChannelState.STOP:
+        return f"the channel is set to {channel.state.value}; `setl stop {channel.name}` stops it"
+    mainstem = facts.mainstems.get(ident)
+    if mainstem is not None:
+        return f"{mainstem.nid} still leads, epoch {mainstem.epoch}; wait until it has stopped"
+    return ""
+
+
+def move(
+    pipeline: Pipeline, ident: PipelineId, position: Position, *, arbiter: Arbiter, nid: str
+) -> Moved:
+    """Store another place as the checkpoint, as a leader of its own.
+
+    For as long as it takes, this process holds the mainstem, and the target's fence is raised
+    to its epoch. So no node can lead meanwhile, and one that led before and was only asleep
+    cannot store its own checkpoint over this one.
+
+    Args:
+        pipeline: from a channel file with its references resolved.
+        ident: its full name.
+        position: where it is to go on, see `setl.operate.positions.place.find_place`.
+        arbiter: a session.
+        nid: as whom to lead.
+
+    Raises:
+        Refused: the channel is not stopped, or somebody leads.
+        FencedError: the target knows a higher epoch.
+        SetlError: the target does not answer, or refuses.
+    """
+    with _leading(arbiter, ident, nid) as mainstem:
+        fence_of(pipeline, ident.channel).raise_to(mainstem.epoch, nid)
+        stored = read_stored(pipeline, ident.channel, arbiter)
+        after = moved_checkpoint(
+            stored.checkpoint, position, pipeline.generation, used=stored.generation
+        )
+        store = store_of(pipeline, ident.channel, arbiter, nid)
+        try:
+            if stored.damage:
+                _replace_damaged(
+                    store, pipeline, ident, after, arbiter=arbiter, epoch=mainstem.epoch
+                )
+            else:
+                store.load()
+                store.store(after, mainstem.epoch)
+        finally:
+            store.close()
+        return Moved(stored.checkpoint, after, mainstem.epoch)
+
+
+def moved_checkpoint(
+    before: Checkpoint | None, position: Position, wanted: int, *, used: int = 0
+) -> Checkpoint:
+    """The checkpoint at another place, newer than all that is stored.
+
+    Args:
+        before: what is stored.
+        position: the place.
+        wanted: the channel file's generation. The next start must not take a higher one there
+            for a request to start over: moving has done that.
+        used: the highest generation that is known to be in use, also where `before` is lost.
+
+    Raises:
+        ConfigurationError: there is no higher generation.
+    """
+    if before is None and not used:
+        return Checkpoint(position, generation=wanted, requested=wanted)
+    before = before or Checkpoint(position, generation=used, requested=wanted)
+    moved = before.moved_to(position)
+    generation = max(moved.generation, wanted, used + 1)
+    if generation >= 1 << GENERATION_BITS:
+        raise ConfigurationError(
+            f"the pipeline has used up its {1 << GENERATION_BITS} generations",
+            hint="Copy the channel under another name, with its tables loaded again",
+        )
+    return replace(moved, generation=generation, requested=max(moved.requested, wanted))
+
+
+@contextmanager
+def _leading(arbiter: Arbiter, ident: PipelineId, nid: str) -> Generator[Mainstem]:
+    """Hold the mainstem of a stopped pipeline."""
+    why = objection_to_move(arbiter.facts(), ident)
+    if why:
+        raise Refused(why)
+    try:
+        mainstem = arbiter.campaign(ident, nid)
+    except NotFound as error:
+        raise Refused(str(error)) from error
+    if mainstem.session != arbiter.session_id():
+        raise Refused(f"{mainstem.nid} leads, epoch {mainstem.epoch}")
+    try:
+        # Somebody may have started the channel since it was looked at. From here on, a node
+        # that would lead waits until this mainstem is gone, and reads what is stored then.
+        state = arbiter.channel(ident.channel).state
+        if state is not ChannelState.STOP:
+            raise Refused(f"the channel is set to {state.value} by now")
+        yield mainstem
+    finally:
+        arbiter.resign(ident, mainstem)
+
+
+def _replace_damaged(
+    store: CheckpointStore,
+    pipeline: Pipeline,
+    ident: PipelineId,
+    after: Checkpoint,
+    *,
+    arbiter: Arbiter,
+    epoch: int,
+) -> None:
+    """Store over something that a store refuses to read, or says that it is lost."""
+    if isinstance(store, KafkaCheckpointStore | FileCheckpointStore):
+        store.replace(after, epoch)
+    elif isinstance(store, MysqlCheckpointStore):
+        forget_checkpoint(mysql_endpoint(cast("MysqlTarget", pipeline.target)), str(ident))
+        store.store(after, epoch)
+    else:
+        value = {"version": 1, "epoch": epoch, "checkpoint": after.to_json()}
+        arbiter.replace_position(ident, value)

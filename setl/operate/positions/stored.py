@@ -1,0 +1,147 @@
+"""The stored checkpoint of a pipeline, in whichever store it is, as it is found without leading."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from arbiter.port import Arbiter, Invalid
+from arbiter.values import PipelineId
+from setl.channel.file import MysqlTarget, Pipeline
+from setl.errors import FatalError
+from setl.model.checkpoint import Checkpoint
+from setl.run.ends import kept_in, other_stores, store_of
+from setl.select.checkpoints.arbiter import ArbiterNotes
+from setl.select.checkpoints.lookup import Found, choose, look_into
+from setl.select.checkpoints.note import epoch_of, read_note
+from setl.systems.mysql.endpoint import mysql_endpoint
+from setl.systems.mysql.kept import Kept, read_kept
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A stored checkpoint and where it was found.
+
+    Attributes:
+        kept_in: the configured store: ``target``, ``zookeeper``, ``kafka`` or ``file``.
+        found_in: the store that the checkpoint was found in, "" if none has one. It is another
+            than the configured one until a run has taken it over from there.
+        checkpoint: what is stored, None if nothing is, or nothing that can be read.
+        by: epoch of the leadership that stored it, None if unknown.
+        at: when, seconds since 1970 UTC; None if unknown.
+        fence: epoch in the target's fence; None without a fence, or if it was never raised.
+        fenced_by: node that raised the fence, "" if none did.
+        damage: why what is stored cannot be read, "" if it can or nothing is.
+        generation: the highest that is known to be in use, also without a checkpoint; 0 if none.
+    """
+
+    kept_in: str
+    found_in: str = ""
+    checkpoint: Checkpoint | None = None
+    by: int | None = None
+    at: float | None = None
+    fence: int | None = None
+    fenced_by: str = ""
+    damage: str = ""
+    generation: int = 0
+
+
+def read_stored(pipeline: Pipeline, channel: str, arbiter: Arbiter) -> Stored:
+    """The stored checkpoint of a pipeline, as a run that began now would find it.
+
+    Args:
+        pipeline: from a channel file with its references resolved.
+        channel: the channel's name.
+        arbiter: keeps the checkpoint, or a note where it is.
+
+    Raises:
+        TransientError: a store cannot be reached.
+        ConfigurationError: a store refuses the account, or lacks a table.
+    """
+    ident = PipelineId(channel, pipeline.name)
+    kept = Kept()
+    if isinstance(pipeline.target, MysqlTarget):
+        kept = read_kept(mysql_endpoint(pipeline.target), str(ident))
+    name = kept_in(pipeline)
+    stored = Stored(name, fence=kept.fence, fenced_by=kept.fenced_by)
+    if kept.checkpoint is not None and name == "target":
+        stored = _in_target(stored, kept)
+    elif name == "zookeeper":
+        stored = _beside_mainstem(stored, arbiter, ident)
+    else:
+        stored = _in_noted_store(stored, pipeline, arbiter, ident)
+    return stored if stored.damage else _looked_up(stored, pipeline, arbiter, ident)
+
+
+def _in_target(stored: Stored, kept: Kept) -> Stored:
+    stored = replace(stored, by=kept.stored_by, at=kept.stored_at)
+    return _with_checkpoint(stored, lambda: json.loads(kept.checkpoint or "null"))
+
+
+def _beside_mainstem(stored: Stored, arbiter: Arbiter, ident: PipelineId) -> Stored:
+    try:
+        found = arbiter.stored_position(ident)
+    except Invalid as error:
+        return replace(stored, damage=str(error))
+    if found is None:
+        return stored
+    value: dict[str, Any] = found[0]
+    try:
+        note = read_note(value)
+    except FatalError as error:
+        return replace(stored, damage=str(error))
+    stored = replace(stored, by=epoch_of(value) or None)
+    if note is not None:
+        return replace(stored, generation=note.generation)
+    return _with_checkpoint(stored, lambda: value["checkpoint"])
+
+
+def _in_noted_store(
+    stored: Stored, pipeline: Pipeline, arbiter: Arbiter, ident: PipelineId
+) -> Stored:
+    """In Kafka, in a file or in no row of the target; where it should be, the note says."""
+    try:
+        note = ArbiterNotes(arbiter, ident).read()
+    except FatalError as error:
+        return replace(stored, damage=str(error))
+    if note is not None:
+        stored = replace(stored, by=note.epoch, generation=note.generation)
+    store = store_of(pipeline, ident.channel, arbiter, "")
+    try:
+        checkpoint = store.load()
+    except FatalError as error:
+        return replace(stored, damage=str(error))
+    finally:
+        store.close()
+    return stored if checkpoint is None else _found(stored, stored.kept_in, checkpoint)
+
+
+def _looked_up(stored: Stored, pipeline: Pipeline, arbiter: Arbiter, ident: PipelineId) -> Stored:
+    """Look into the other stores as a run does."""
+    found: list[Found] = []
+    if stored.checkpoint is not None:
+        found.append(Found(stored.kept_in, stored.checkpoint))
+    try:
+        others = other_stores(pipeline, ident.channel, arbiter, "")
+        found += look_into(others, found=bool(found))
+    except FatalError as error:
+        return replace(stored, damage=str(error))
+    chosen = choose(found)
+    return stored if chosen is None else _found(stored, chosen.store, chosen.checkpoint)
+
+
+def _found(stored: Stored, name: str, checkpoint: Checkpoint) -> Stored:
+    generation = max(stored.generation, checkpoint.generation)
+    return replace(stored, found_in=name, checkpoint=checkpoint, generation=generation)
+
+
+def _with_checkpoint(stored: Stored, read: Callable[[], Any]) -> Stored:
+    try:
+        value = read()
+        if value is None:
+            return stored
+        return _found(stored, stored.kept_in, Checkpoint.from_json(value))
+    except (FatalError, ValueError, TypeError, KeyError, AttributeError) as error:
+        return replace(stored, damage=f"what is stored is no checkpoint: {error}")

@@ -1,0 +1,234 @@
+"""Proves that targets hold what their sources say, and names the keys where they do not."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import replace
+
+from pyspark.sql import SparkSession
+
+from setl.bulk.row_counter import Progress
+from setl.bulk.source_side import MappedTable
+from setl.bulk.target_reader import TargetReader
+from setl.bulk.verdict import TableVerdict
+from setl.bulk.verify_target import VerifySettings, verify_target
+from setl.channel.endpoints import ElasticsearchTarget, MysqlTarget
+from setl.channel.file import Pipeline, database_of
+from setl.channel.kafka_ends import DtsTarget
+from setl.channel.routing import Route, Router
+from setl.errors import ConfigurationError
+from setl.model.document import DocumentForm
+from setl.model.schema import RowSchema
+from setl.systems.elasticsearch.endpoint import elastic_endpoint
+from setl.systems.elasticsearch.index_target import DocumentShape, IndexTarget
+from setl.systems.mysql.catalog import list_tables, read_table
+from setl.systems.mysql.connection import MysqlEndpoint, connect
+from setl.systems.mysql.document_reader import DocumentReader
+from setl.systems.mysql.documents import MysqlDocuments
+from setl.systems.mysql.endpoint import mysql_endpoint
+from setl.systems.mysql.table_reader import TableReader
+from setl.systems.mysql.table_target import TableShape, TableTarget
+from setl.transform.work import document_form
+
+Sources = list[tuple[TableReader, Route]]
+
+
+def verify_route(
+    spark: SparkSession,
+    source: TableReader,
+    target: TargetReader,
+    route: Route,
+    settings: VerifySettings | None = None,
+    *,
+    progress: Progress | None = None,
+    wait: Callable[[float], None] = time.sleep,
+) -> TableVerdict:
+    """Compare one source table with the target that it alone goes into; see `verify_target`."""
+    mapped = MappedTable.build(spark, source, route)
+    return verify_target(
+        spark, [mapped], target, settings or VerifySettings(), progress=progress, wait=wait
+    )
+
+
+def verify_pipeline(
+    spark: SparkSession,
+    pipeline: Pipeline,
+    tables: Sequence[str] | None = None,
+    sample: int = 20,
+    *,
+    settings: VerifySettings | None = None,
+    progress: Callable[[str, int], None] | None = None,
+    finished: Callable[[TableVerdict], None] | None = None,
+    wait: Callable[[float], None] = time.sleep,
+) -> list[TableVerdict]:
+    """Compare everything that a pipeline keeps in step, one target after another.
+
+    A target that several tables go into is compared with all of them together.
+
+    Args:
+        spark: the session.
+        pipeline: the pipeline.
+        tables: source tables as ``schema.table``; only the targets they go into are compared.
+            None for all.
+        sample: differing keys to name for each target.
+        settings: how thoroughly to look; its `sample` is not used.
+        progress: is told a target's name and how many rows were read for it so far, from
+            another thread.
+        finished: is told each verdict as soon as there is one.
+        wait: waits for so many seconds.
+
+    Raises:
+        ConfigurationError: the source names no database; a table of `tables` or of the mapping
+            does not exist; a mapping does not fit its tables.
+        SetlError: a side cannot be read, or Spark failed.
+    """
+    chosen = replace(settings or VerifySettings(), sample=sample)
+    verdicts: list[TableVerdict] = []
+    for target, sources in mapped_targets(pipeline, tables).items():
+        mapped = [MappedTable.build(spark, reader, route) for reader, route in sources]
+        reader = target_reader(pipeline, target, mapped)
+        report = None if progress is None else _for_target(progress, reader.name)
+        verdict = verify_target(spark, mapped, reader, chosen, progress=report, wait=wait)
+        verdicts.append(verdict)
+        if finished is not None:
+            finished(verdict)
+    return verdicts
+
+
+def mapped_targets(
+    pipeline: Pipeline, tables: Sequence[str] | None = None
+) -> dict[tuple[str, ...], Sources]:
+    """The targets of a pipeline with the existing source tables that go into each.
+
+    A target is (schema, table), or ("", index); with the fixed text of the ids behind it if the
+    channel file gives one, since tables whose ids differ share an index, but no documents.
+
+    Raises:
+        ConfigurationError: see `verify_pipeline`.
+        SetlError: of the kind that `setl.systems.mysql.connection.translate` gives.
+    """
+    database = database_of(pipeline.source)
+    if database is None:
+        raise ConfigurationError(
+            "a subscription has no tables to compare with",
+            hint="Name the database it is of: `database:` in the source of the channel file",
+            pipeline=pipeline.name,
+        )
+    endpoint = mysql_endpoint(database)
+    router = Router(pipeline)
+    targets: dict[tuple[str, ...], Sources] = {}
+    wanted: set[tuple[str, ...]] = set()
+    with closing(connect(endpoint)) as connection:
+        existing = list_tables(connection)
+        _check_names(router, existing, tables)
+        for schema, table in existing:
+            routes = router.route(schema, table)
+            described = read_table(connection, schema, table) if routes else None
+            if described is None:
+                continue
+            for route in routes:
+                if route.nests(schema, table):
+                    continue  # its rows are seen in the documents of the table they belong to
+                source = (_reader(endpoint, described, route), route)
+                target = (*route.target, *(route.id.texts if route.id else ()))
+                targets.setdefault(target, []).append(source)
+                if tables is None or f"{schema}.{table}" in tables:
+                    wanted.add(target)
+    return {target: sources for target, sources in targets.items() if target in wanted}
+
+
+def _reader(endpoint: MysqlEndpoint, described: RowSchema, route: Route) -> TableReader:
+    if route.documents is None:
+        return TableReader(endpoint, described)
+    lookup = MysqlDocuments(endpoint)
+    return DocumentReader(endpoint, lookup.schema(route.documents), route.documents, lookup)
+
+
+def target_reader(
+    pipeline: Pipeline, target: tuple[str, ...], sources: Sequence[MappedTable]
+) -> TargetReader:
+    """What reads a target for comparison with these sources.
+
+    Raises:
+        ConfigurationError: the target does not exist or lacks columns, or the sources do not
+            agree in what identifies a row.
+        SetlError: the target cannot be read.
+    """
+    keys = {tuple(name.lower() for name in source.key_names) for source in sources}
+    if len(keys) > 1:
+        raise ConfigurationError(
+            "the tables that go into one target identify its rows by different columns: "
+            + "; ".join(sorted(", ".join(key) for key in keys)),
+            hint="Give their mappings the same `key`",
+            table=".".join(part for part in target[:2] if part),
+        )
+    names = common_columns(sources)
+    if isinstance(pipeline.target, ElasticsearchTarget):
+        return _index_target(pipeline.target, target[1], sources[0], names)
+    if isinstance(pipeline.target, DtsTarget):
+        raise ConfigurationError(
+            "a topic holds changes and no rows to compare",
+            hint="Verify the pipelines that read it",
+            pipeline=pipeline.name,
+        )
+    name = (target[0], target[1])
+    return _table_target(pipeline.target, name, sources[0].key_names, names)
+
+
+def common_columns(sources: Sequence[MappedTable]) -> tuple[str, ...]:
+    """The target's columns that every one of its sources fills, in the order of the first."""
+    filled = [{column.name.lower() for column in s.target_columns} for s in sources]
+    shared = set[str].intersection(*filled)
+    return tuple(c.name for c in sources[0].target_columns if c.name.lower() in shared)
+
+
+def _table_target(
+    target: MysqlTarget, name: tuple[str, str], key: Sequence[str], names: Sequence[str]
+) -> TableTarget:
+    endpoint = mysql_endpoint(target)
+    with closing(connect(endpoint)) as connection:
+        described: RowSchema | None = read_table(connection, *name)
+    if described is None:
+        raise ConfigurationError(
+            "the target table does not exist, or the account may not see it",
+            hint="Create it on the target, or leave it out of the mapping",
+            table=".".join(name),
+            server=endpoint,
+        )
+    return TableTarget(TableReader(endpoint, described), TableShape.build(described, names, key))
+
+
+def _index_target(
+    target: ElasticsearchTarget, index: str, source: MappedTable, names: Sequence[str]
+) -> IndexTarget:
+    columns = {column.name: column for column in source.target_columns}
+    plan = source.columns
+    key = tuple(names.index(plan.columns[i].name) for i in plan.key)
+    form = document_form(source.reader.schema, source.route) or DocumentForm.of_key(len(key))
+    shape = DocumentShape(tuple(columns[name] for name in names), key, form)
+    return IndexTarget(elastic_endpoint(target), index, shape)
+
+
+def _check_names(
+    router: Router, existing: Sequence[tuple[str, str]], tables: Sequence[str] | None
+) -> None:
+    exact = {e.pattern.exact for e in router.entries if e.pattern.exact is not None}
+    missing = sorted(exact - set(existing))
+    if missing and tables is None:
+        raise ConfigurationError(
+            "the source has no table " + ", ".join(".".join(name) for name in missing),
+            hint="Mend the mapping, or let the account see the table",
+        )
+    mapped = {f"{s}.{t}" for s, t in existing if router.route(s, t)}
+    unknown = [name for name in tables or () if name not in mapped]
+    if unknown:
+        raise ConfigurationError(
+            f"the pipeline does not map {', '.join(unknown)}, or the source has no such table",
+            hint="Name source tables as schema.table",
+        )
+
+
+def _for_target(progress: Callable[[str, int], None], name: str) -> Progress:
+    return lambda rows: progress(name, rows)

@@ -1,0 +1,1 @@
+"""Runs the stages of one pipeline: batches in order, retries, the Spark session."""

@@ -1,0 +1,250 @@
+"""What a run does with batches in setl proper: extract, then transform and load on Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from setl import failpoints
+from setl.clock import Clock
+from setl.errors import CollisionError, SetlError, TransientError
+from setl.extract.extractor import Extracted, Extractor, RoutedRows
+from setl.load.sink import Fence, LoadTicket
+from setl.model.batch import Batch
+from setl.model.checkpoint import Checkpoint
+from setl.model.position import document_version
+from setl.run.accounting import account
+from setl.run.dead_letters import DeadLetterDesk
+from setl.run.job import LoadReport
+from setl.run.leading import Leading
+from setl.run.load_size import LoadSize
+from setl.run.pace import Stage
+from setl.run.parts import Applied
+from setl.run.progress import Progress
+from setl.run.schema_changes import SchemaChangePolicy
+
+
+class Loading(Protocol):
+    """What is asked of Transform and Load; `setl.run.job.LoadJob` is it."""
+
+    def applied_through(self, ticket: LoadTicket) -> int:
+        """Version up to which the target may hold this pipeline's changes; 0 if unknown."""
+        ...
+
+    def forget_loaded(self, ticket: LoadTicket) -> None:
+        """Forget how far the target's tables have come; raises SetlError."""
+        ...
+
+    def run(
+        self, rows: Sequence[RoutedRows], ticket: LoadTicket, redelivered_through: int
+    ) -> LoadReport:
+        """Transform and load; returns when the target has everything, raises SetlError."""
+        ...
+
+    @property
+    def abandoned(self) -> bool:
+        """See `setl.run.parts.Work.abandoned`."""
+        ...
+
+    def cancel(self) -> None:
+        """Cancel the load that runs; from any thread."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class EtlParts:
+    """What extracts and loads.
+
+    Attributes:
+        extractor: drops what is not to be applied.
+        job: transforms and loads.
+        fence: keeps stale leaders out of the target.
+        heartbeat_id: row of ``retl.xdual`` that this pipeline's heartbeats write, None without.
+        ddl: what is done with schema changes.
+        rows_per_load: rows that one load takes at most.
+        letters: the dead letters, None for a pipeline that stops at a faulty row.
+        tells_applied: whether the target keeps what `Loading.applied_through` asks for.
+    """
+
+    extractor: Extractor
+    job: Loading
+    fence: Fence
+    heartbeat_id: int | None
+    ddl: SchemaChangePolicy
+    rows_per_load: int
+    letters: DeadLetterDesk | None = None
+    tells_applied: bool = True
+
+
+class EtlWork:
+    """Extract, Transform and Load as `setl.run.parts.Work`."""
+
+    def __init__(self, parts: EtlParts, leading: Leading, progress: Progress, clock: Clock) -> None:
+        self._parts = parts
+        self._leading = leading
+        self._progress = progress
+        self._clock = clock
+        self._size = LoadSize(parts.rows_per_load)
+        self._applied_through = 0
+        self._repeated = 0.0  # commit time up to which the stream repeats what was applied
+        self._schema_version = 0
+        self._reached: Checkpoint | None = None
+        self._done: tuple[Sequence[Batch], list[Extracted], LoadReport] | None = None
+
+    def take_over(self) -> None:
+        """See `Work.take_over`."""
+        self._parts.fence.raise_to(self._leading.epoch, self._leading.nid)
+
+    def begin(self, checkpoint: Checkpoint) -> Checkpoint:
+        """See `Work.begin`."""
+        parts, ticket = self._parts, self._ticket(0, checkpoint)
+        if not (checkpoint.rows or checkpoint.timestamp or checkpoint.applied):
+            parts.job.forget_loaded(ticket)  # what is kept there is of another life
+        self._applied_through = through = parts.job.applied_through(ticket)
+        self._repeated = checkpoint.timestamp if checkpoint.repeats else 0.0
+        self._progress.took_over(through, ticket.through, counted=parts.tells_applied)
+        parts.extractor.reset(checkpoint)
+        self._schema_version = ticket.through
+        self._reached = checkpoint
+        if parts.letters is not None:
+            parts.letters.begin()
+        return checkpoint
+
+    @property
+    def room(self) -> int:
+        """See `Work.room`."""
+        return self._size.rows
+
+    def apply(self, batches: Sequence[Batch], allowed: Callable[[], bool]) -> Applied | None:
+        """See `Work.apply`."""
+        self._look_at_letters(allowed)
+        self._progress.at_stage(Stage.EXTRACT)
+        started = self._clock.monotonic()
+        extracted = [self._parts.extractor.extract(batch) for batch in batches]
+        self._progress.spent("extract", self._clock.monotonic() - started)
+        failpoints.reached("extract.done")
+        self._progress.at_stage(Stage.LOAD)
+        begun = self._clock.now()
+        if not allowed():
+            return None
+        changed = self._change_schema(extracted, batches[-1])
+        rows = [row for part in extracted for row in part.rows]
+        report = LoadReport()
+        if rows:
+            ticket = self._ticket(batches[-1].id, batches[-1].checkpoint)
+            ticket = replace(ticket, begun=begun)
+            failpoints.reached("load.before_job")
+            report = self._load(rows, ticket, batches[-1])
+            failpoints.reached("load.after_job")
+            self._size.loaded(report.rows, self._clock.monotonic() - started)
+            if self._parts.letters is not None:
+                self._parts.letters.loaded(report, str(batches[-1].checkpoint))
+        self._done = batches, extracted, report
+        self._reached = batches[-1].checkpoint
+        return Applied(report.rows, wrote=bool(rows) or changed)
+
+    def _load(self, rows: Sequence[RoutedRows], ticket: LoadTicket, last: Batch) -> LoadReport:
+        generation = last.checkpoint.generation
+        again = repeated_through(rows, self._repeated, generation) if self._repeated else 0
+        if not last.checkpoint.repeats:
+            self._repeated = 0.0
+        try:
+            return self._parts.job.run(rows, ticket, max(self._applied_through, again))
+        except SetlError as error:
+            if isinstance(error, CollisionError) and last.checkpoint.repeats:
+                # A relay may have to write again first what its topic has lost.
+                raise TransientError(
+                    f"what was applied before has not all come again yet: {error.message}",
+                    hint=error.hint,
+                    **error.where,
+                ) from error
+            self._parts.ddl.explain(error, rows)
+            raise
+
+    def acknowledged(self, pending: int) -> None:
+        """See `Work.acknowledged`."""
+        if self._done is None:
+            return
+        batches, extracted, report = self._done
+        self._done = None
+        account(
+            self._progress,
+            batches,
+            extracted,
+            report,
+            heartbeat_id=self._parts.heartbeat_id,
+            pending=pending,
+            now=self._clock.now(),
+            through=self._ticket(0, batches[-1].checkpoint).through,
+        )
+
+    def idle(self, allowed: Callable[[], bool]) -> None:
+        """See `Work.idle`."""
+        self._look_at_letters(allowed)
+
+    def _look_at_letters(self, allowed: Callable[[], bool]) -> None:
+        reached = self._reached
+        if self._parts.letters is not None and reached is not None:
+            self._parts.letters.look(lambda: self._ticket(0, reached), allowed)
+
+    @property
+    def abandoned(self) -> bool:
+        """See `Work.abandoned`."""
+        return self._parts.job.abandoned
+
+    def cancel(self) -> None:
+        """See `Work.cancel`."""
+        self._parts.job.cancel()
+
+    def end_writers(self) -> None:
+        """See `Work.end_writers`."""
+        self._parts.fence.end_writers(self._leading.epoch)
+
+    def close(self) -> None:
+        """See `Work.close`: connections belong to Spark's workers."""
+
+    def _change_schema(self, extracted: Sequence[Extracted], last: Batch) -> bool:
+        """Act on schema changes; whether anything was done. They come alone, without rows."""
+        entries = [entry for part in extracted for entry in part.ddl]
+        if not entries:
+            return False
+        ticket = self._ticket(last.id, last.checkpoint)
+        # Also if nothing is passed on: then somebody else changes the target.
+        self._schema_version = ticket.through
+        return self._parts.ddl.act_on(entries, ticket, last.checkpoint.generation)
+
+    def _ticket(self, batch_id: int, checkpoint: Checkpoint) -> LoadTicket:
+        through = document_version(checkpoint.generation, checkpoint.applied or checkpoint.resume)
+        return LoadTicket(
+            channel=self._leading.channel,
+            pipeline=self._leading.pipeline,
+            nid=self._leading.nid,
+            epoch=self._leading.epoch,
+            batch_id=batch_id,
+            slot=0,
+            through=through,
+            schema_version=self._schema_version,
+            at=checkpoint.resume,
+            lettered=self._parts.letters.lettered if self._parts.letters else frozenset(),
+        )
+
+
+def repeated_through(rows: Sequence[RoutedRows], seconds: float, generation: int) -> int:
+    """The version up to which rows repeat what was applied under a lower generation.
+
+    Their places say nothing, since they are of another server; their commit times do. A time has
+    whole seconds at some sources, so rows that are new in its last second count as repeated.
+
+    Args:
+        rows: in the order of the source.
+        seconds: commit time up to which the stream repeats, seconds since 1970.
+        generation: the rows'.
+
+    Returns:
+        The version of the last row that repeats, 0 if none does.
+    """
+    for row in reversed(rows):
+        if 0 < row.entry.timestamp <= seconds:
+            return document_version(generation, row.entry.position)
+    return 0

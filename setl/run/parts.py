@@ -1,0 +1,147 @@
+"""What a run of a pipeline is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol
+
+from setl.model.batch import Batch
+from setl.model.checkpoint import Checkpoint
+from setl.run.stalls.observer import Sights
+from setl.select.reader import SelectLoop
+from setl.select.source import CheckpointStore, Source
+from setl.systems.mysql.heartbeat import Heartbeat
+
+
+class Applied(NamedTuple):
+    """What became of batches that were applied together.
+
+    Attributes:
+        rows: row changes applied.
+        wrote: whether anything was written, so that the checkpoint is worth keeping at once.
+        checkpoint: where to go on, if not where the batches say; its rows are counted.
+    """
+
+    rows: int
+    wrote: bool
+    checkpoint: Checkpoint | None = None
+
+
+class Work(Protocol):
+    """What a run does with the batches it selects, under one epoch.
+
+    Order: `take_over`, `begin`, then `apply` and `acknowledged` in turns; after an error
+    `take_over` again. Idempotence: batches may be applied again, from a stored checkpoint on;
+    that changes nothing. Crash: whatever was applied and not stored is applied again by the
+    next leader, after its `take_over` has kept this one out.
+
+    Called by the run's thread, except `cancel` and `end_writers`.
+    """
+
+    def take_over(self) -> None:
+        """Keep former leaders out of the target, before anything is selected (I2).
+
+        Raises:
+            FencedError: a newer leadership exists.
+            TransientError: the target does not answer.
+        """
+        ...
+
+    def begin(self, checkpoint: Checkpoint) -> Checkpoint:
+        """Get ready to apply what follows a checkpoint; returns it, or an earlier one to read from.
+
+        Raises:
+            SetlError: the target does not fit the checkpoint, or does not answer.
+        """
+        ...
+
+    @property
+    def room(self) -> int:
+        """Rows after which no further batch joins an `apply`; one batch always may."""
+        ...
+
+    def apply(self, batches: Sequence[Batch], allowed: Callable[[], bool]) -> Applied | None:
+        """Apply batches, in order; returns when the target has everything.
+
+        Args:
+            batches: at least one.
+            allowed: to be asked before anything is written; waits while the arbiter is silent
+                (I3), and says whether to go on.
+
+        Returns:
+            What was done; None if it was not allowed, and nothing was written.
+
+        Raises:
+            SetlError: it failed; some of it may be applied, or may yet be (see `abandoned`).
+        """
+        ...
+
+    def acknowledged(self, pending: int) -> None:
+        """What `apply` did last is acknowledged: count it.
+
+        Args:
+            pending: batches selected and not yet acknowledged.
+        """
+        ...
+
+    def idle(self, allowed: Callable[[], bool]) -> Checkpoint | None:
+        """No batch came for a moment.
+
+        Returns:
+            Where to go on by now, None if nothing has changed.
+
+        Raises:
+            SetlError: as `apply`.
+        """
+        ...
+
+    @property
+    def abandoned(self) -> bool:
+        """Whether an `apply` has ended while parts of it may still be writing.
+
+        Then its epoch is spent: the fence tells what they write from what is applied next only
+        if that is applied under a higher one.
+        """
+        ...
+
+    def cancel(self) -> None:
+        """Cancel the `apply` that runs; from any thread, and again and again."""
+        ...
+
+    def end_writers(self) -> None:
+        """End what this epoch has open in the target; from any thread. Raises SetlError."""
+        ...
+
+    def close(self) -> None:
+        """Leave no thread and no connection behind. Safe to call twice."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class RunParts:
+    """What a run is made of; built from a channel file.
+
+    Attributes:
+        channel: the channel.
+        pipeline: the pipeline.
+        source: where its changes come from; read by `select`, asked for places by the run.
+        work: what is done with them.
+        store: keeps its checkpoint.
+        heartbeat: writes to the source, None if nothing does.
+        select: reads the source.
+        generation: that the channel file asks for.
+        store_every: seconds between two checkpoints; 0 stores one with everything written.
+        sights: what can be looked at from outside.
+    """
+
+    channel: str
+    pipeline: str
+    source: Source
+    work: Work
+    store: CheckpointStore
+    heartbeat: Heartbeat | None
+    select: SelectLoop
+    generation: int
+    store_every: float = 0.0
+    sights: Sights = field(default_factory=Sights)

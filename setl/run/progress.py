@@ -1,0 +1,435 @@
+"""What a pipeline has done so far, as numbers for status, metrics and people."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from enum import Enum
+
+from setl.clock import Clock
+from setl.run.lag import LagKeeper
+from setl.run.pace import Order, Pace, PaceKeeper, Stage
+from setl.run.stalls.stall import Stall
+from setl.select.reader import SelectStatus
+
+_IGNORED = 1000  # tables of which the last ignored schema change is kept
+_RATE_WINDOW = 10.0  # seconds over which rows a second are averaged
+
+
+class RunState(Enum):
+    """What a pipeline is doing on the node that leads it."""
+
+    STANDBY = "standby"
+    TAKING = "taking over"
+    RUNNING = "running"
+    RETRYING = "retrying"
+    SUSPENDED = "suspended"
+    PAUSED = "paused"
+    FAILED = "failed"
+    STOPPED = "stopped"
+
+
+_IN_HAND = frozenset({RunState.TAKING, RunState.RUNNING, RunState.RETRYING, RunState.SUSPENDED})
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """A snapshot; counters start at 0 with each leadership.
+
+    Attributes:
+        state: what the pipeline is doing.
+        error: the error that it is retrying after or failed with, "" if none.
+        position: up to where everything is applied, as text.
+        rows_total: row changes applied since the pipeline's first start, over all leaderships.
+        rows_applied: row changes decoded and applied, before compaction.
+        rows_redelivered: of these, changes that may have been applied before, by an earlier
+            leadership or by an attempt of this one that was repeated.
+        rows_loopback: row changes dropped because this channel wrote them.
+        echoes_dropped: transactions dropped because this channel wrote them.
+        echoes_passed: transactions of this channel that were not dropped, or not whole.
+        rows_unmapped: rows entries dropped because no mapping wants their table.
+        upserts: rows or documents written, after compaction.
+        deletes: deletes sent, after compaction.
+        stale: writes the target refused because it holds something newer.
+        conflicts_source: rows changed on both sites of which the source's stayed.
+        conflicts_target: rows changed on both sites of which the target's stayed.
+        ddl_passed: schema changes of the source done to the target as well.
+        ddl_ignored: schema changes of the source that were not.
+        last_ddl: the last one that was, the front of it; "" if there was none.
+        last_ddl_ignored: the last one that was not, with its place and time; "" if there was none.
+        batches: batches acknowledged.
+        loads: Spark jobs that loaded them; fewer than batches when the pipeline is behind.
+        dead_letters: faulty rows that wait for a decision.
+        dead_lettered: faulty rows that were put aside.
+        retries: rollbacks.
+        attempts: attempts in a row that have failed; 0 while the pipeline gets on.
+        pending: batches selected and not yet acknowledged.
+        buffered_bytes: bytes of records in these.
+        buffer_bytes: how many these may be; nothing more is read then.
+        held_back_seconds: time in which nothing was read since there was no room for it.
+        behind: records between what is applied and the end of the source, None if it does not
+            tell (a binlog counts bytes).
+        waiting_for: what the source waits for before it can deliver, "" for nothing.
+        lag: seconds by which the target is behind; grows for as long as nothing newer is applied,
+            whatever the state. None where it is not led.
+        lag_p50: median of the samples kept, None without samples.
+        lag_p99: 99th percentile of the samples kept.
+        rows_per_second: average of the last seconds.
+        first_applied_at: when this leadership applied its first batch with rows, seconds since
+            1970, None before.
+        seconds: time spent by stage.
+        stage: where the run is, `Stage.NONE` while none runs.
+        stage_seconds: since it came there.
+        stalled: why it makes no progress, "" while it does or has nothing to do.
+        stalled_stage: the stage to blame for that; differs from `stage` while it tries again.
+        stalled_reason: the reason in a word or two, one of `setl.run.stalls.stall.Reason`.
+        stalled_seconds: for how long nothing has advanced.
+    """
+
+    state: RunState = RunState.STANDBY
+    error: str = ""
+    position: str = ""
+    rows_total: int = 0
+    rows_applied: int = 0
+    rows_redelivered: int = 0
+    rows_loopback: int = 0
+    echoes_dropped: int = 0
+    echoes_passed: int = 0
+    rows_unmapped: int = 0
+    upserts: int = 0
+    deletes: int = 0
+    stale: int = 0
+    conflicts_source: int = 0
+    conflicts_target: int = 0
+    ddl_passed: int = 0
+    ddl_ignored: int = 0
+    last_ddl: str = ""
+    last_ddl_ignored: str = ""
+    batches: int = 0
+    loads: int = 0
+    dead_letters: int = 0
+    dead_lettered: int = 0
+    retries: int = 0
+    attempts: int = 0
+    pending: int = 0
+    buffered_bytes: int = 0
+    buffer_bytes: int = 0
+    held_back_seconds: float = 0.0
+    behind: int | None = None
+    waiting_for: str = ""
+    lag: float | None = None
+    lag_p50: float | None = None
+    lag_p99: float | None = None
+    rows_per_second: float = 0.0
+    first_applied_at: float | None = None
+    seconds: dict[str, float] = field(default_factory=dict[str, float])
+    stage: Stage = Stage.NONE
+    stage_seconds: float = 0.0
+    stalled: str = ""
+    stalled_stage: str = ""
+    stalled_reason: str = ""
+    stalled_seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """What a change of leadership has cost, once that is known.
+
+    Attributes:
+        working_at: when the new leadership acknowledged its first batch, with rows or without,
+            seconds since 1970. This is when the outage was over.
+        first_applied_at: when it applied its first batch with rows, None if there was none yet.
+        redelivered: row changes that were applied again; None if the target does not tell.
+    """
+
+    working_at: float
+    first_applied_at: float | None
+    redelivered: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Handover:
+    """Up to where the leadership before had come.
+
+    Attributes:
+        through: version up to which the target may hold changes already.
+        passed: version up to which this leadership has acknowledged batches.
+        counted: whether the target tells `through`, so that what is applied again is known.
+        working_at: see `Settled`.
+    """
+
+    through: int
+    passed: int
+    counted: bool
+    working_at: float | None = None
+
+
+class Progress:
+    """Collects the figures of one pipeline; written by its threads, read by any."""
+
+    def __init__(self, clock: Clock, before: Progress | None = None) -> None:
+        """Nothing is known yet.
+
+        Args:
+            clock: for all times.
+            before: what an earlier leadership of this node has left to be tried again, so that
+                its failures count, and its lag goes on.
+        """
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._figures = Figures()
+        self._lag = LagKeeper(clock)
+        self._ignored: dict[str, str] = {}
+        self._rows: deque[tuple[float, int]] = deque()
+        self._pace = PaceKeeper(clock)
+        self._stall: Stall | None = None
+        self._handover: _Handover | None = None
+        self._settled: Settled | None = None
+        if before is not None:
+            self._go_on_from(before)
+
+    def _go_on_from(self, before: Progress) -> None:
+        with before._lock:
+            self._pace.go_on_from(before._pace)
+            before._pace.forget_failures()
+            self._lag, self._stall = before._lag, before._stall
+            self._ignored, figures = dict(before._ignored), before._figures
+        self._figures = replace(
+            self._figures,
+            state=figures.state,
+            error=figures.error,
+            last_ddl_ignored=figures.last_ddl_ignored,
+        )
+
+    def enter(self, state: RunState, error: str = "") -> None:
+        """Say what the pipeline is doing now, and with which error."""
+        with self._lock:
+            self._figures = replace(self._figures, state=state, error=error)
+            if state not in _IN_HAND:
+                self._pace.forget_failures()
+                self._stall = None
+            if state is RunState.STANDBY:
+                self._lag.forget()
+            elif state in _IN_HAND:
+                self._lag.begin()
+
+    def begin_attempt(self) -> None:
+        """Begin to take over; after a failure it is still being tried again."""
+        if self.pace().retrying is None:
+            self.enter(RunState.TAKING)
+
+    def enter_if(self, current: RunState, state: RunState) -> None:
+        """Go on to `state` and forget the error, but only from `current`."""
+        with self._lock:
+            if self._figures.state is current:
+                self._figures = replace(self._figures, state=state, error="")
+
+    def at_stage(self, stage: Stage) -> None:
+        """The run comes to a stage; `Stage.TAKE_OVER` begins an attempt."""
+        with self._lock:
+            self._pace.enter(stage)
+
+    def moved(self) -> None:
+        """Something advanced inside the stage, as seen from outside the run."""
+        with self._lock:
+            self._pace.moved()
+
+    def failed(self, error: str, reached: Order | None = None) -> None:
+        """The run rolls back and will try again; see `PaceKeeper.failed`."""
+        with self._lock:
+            self._pace.failed(error, reached)
+
+    def succeeded(self, reached: Order | None = None) -> bool:
+        """Batches are acknowledged; returns whether that is more than was done again.
+
+        If so, whatever failed before has passed. See `PaceKeeper.succeeded`.
+        """
+        with self._lock:
+            gets_on = self._pace.succeeded(reached)
+            if gets_on and self._figures.state is RunState.RETRYING:
+                self._figures = replace(self._figures, state=RunState.RUNNING, error="")
+            return gets_on
+
+    def pace(self) -> Pace:
+        """How the run moves now."""
+        with self._lock:
+            return self._pace.pace()
+
+    def stalls(self, stall: Stall | None) -> None:
+        """What a diagnosis found; None if the run does not stand still (any more)."""
+        with self._lock:
+            self._stall = stall
+
+    def took_over(self, through: int, passed: int, *, counted: bool) -> None:
+        """The run begins at a checkpoint; only its first beginning in a leadership counts.
+
+        Args:
+            through: version up to which the target may hold changes already, 0 for none.
+            passed: version of the checkpoint.
+            counted: whether the target can tell `through`.
+        """
+        with self._lock:
+            if self._handover is None:
+                self._handover = _Handover(through, passed, counted)
+
+    def acknowledged(self, passed: int) -> None:
+        """Everything up to a version is applied, and counted by `add` and `applied`."""
+        with self._lock:
+            handover, figures = self._handover, self._figures
+            if handover is None or self._settled is not None:
+                return
+            working_at = handover.working_at or self._clock.now()
+            self._handover = replace(handover, passed=passed, working_at=working_at)
+            if passed >= handover.through:
+                self._settled = Settled(
+                    working_at,
+                    figures.first_applied_at,
+                    figures.rows_redelivered if handover.counted else None,
+                )
+
+    def settled(self) -> Settled | None:
+        """What the change of leadership has cost.
+
+        None until a first batch is acknowledged and everything has passed that might have been
+        applied before; never changes afterwards.
+        """
+        with self._lock:
+            return self._settled
+
+    def add(self, **counters: int) -> None:
+        """Add to counters, named as in `Figures`."""
+        with self._lock:
+            current = self._figures
+            self._figures = replace(
+                current, **{k: getattr(current, k) + v for k, v in counters.items()}
+            )
+
+    def changed_schema(self, statement: str) -> None:
+        """A schema change was passed on."""
+        with self._lock:
+            passed = self._figures.ddl_passed + 1
+            self._figures = replace(self._figures, ddl_passed=passed, last_ddl=statement)
+
+    def ignored_schema_change(self, statement: str, place: str, tables: Iterable[str]) -> None:
+        """A schema change was not passed on.
+
+        Args:
+            statement: the front of it.
+            place: where in the stream, and when.
+            tables: ``schema.table`` of those that it concerns.
+        """
+        with self._lock:
+            ignored = self._figures.ddl_ignored + 1
+            text = f"{statement} ({place})"
+            self._figures = replace(self._figures, ddl_ignored=ignored, last_ddl_ignored=text)
+            for table in tables:
+                self._ignored.pop(table, None)
+                self._ignored[table] = text
+            while len(self._ignored) > _IGNORED:
+                del self._ignored[next(iter(self._ignored))]
+
+    def ignored_of(self, tables: Iterable[str]) -> str:
+        """The last schema change of one of these tables that was not passed on; "" if none."""
+        with self._lock:
+            return next((self._ignored[t] for t in tables if t in self._ignored), "")
+
+    def has_dead_letters(self, number: int) -> None:
+        """So many faulty rows wait for a decision."""
+        with self._lock:
+            self._figures = replace(self._figures, dead_letters=number)
+
+    def spent(self, stage: str, seconds: float) -> None:
+        """Add to the time spent in a stage."""
+        with self._lock:
+            spent = dict(self._figures.seconds)
+            spent[stage] = spent.get(stage, 0.0) + seconds
+            self._figures = replace(self._figures, seconds=spent)
+
+    def resumed(self, position: str, rows_total: int, committed_at: float = 0.0) -> None:
+        """The pipeline goes on from a stored checkpoint.
+
+        Args:
+            position: where.
+            rows_total: row changes applied before.
+            committed_at: when the last of them was committed, seconds since 1970; 0 if unknown.
+        """
+        with self._lock:
+            if committed_at:
+                self._lag.resumed(self._clock.now() - committed_at)
+            self._figures = replace(self._figures, position=position, rows_total=rows_total)
+
+    def applied(self, rows: int, position: str, pending: int) -> None:
+        """A load of `rows` row changes is acknowledged up to `position`."""
+        with self._lock:
+            now = self._clock.now()
+            first = self._figures.first_applied_at
+            self._figures = replace(
+                self._figures,
+                position=position,
+                pending=pending,
+                rows_total=self._figures.rows_total + rows,
+                first_applied_at=now if first is None and rows else first,
+            )
+            if rows:
+                self._rows.append((self._clock.monotonic(), rows))
+
+    def reads(self, select: SelectStatus) -> None:
+        """What reading the source has come to."""
+        with self._lock:
+            self._figures = replace(
+                self._figures,
+                behind=select.behind,
+                waiting_for=select.waiting_for,
+                pending=select.unacked,
+                buffered_bytes=select.buffered_bytes,
+                buffer_bytes=select.buffer_bytes,
+                held_back_seconds=round(select.blocked_seconds, 1),
+            )
+
+    def sample_lag(self, seconds: float) -> None:
+        """A heartbeat written `seconds` ago at the source has passed through the pipeline."""
+        with self._lock:
+            self._lag.sample(seconds)
+
+    def heartbeats_every(self, seconds: float) -> None:
+        """Heartbeats are written to the source this often."""
+        with self._lock:
+            self._lag.every(seconds)
+
+    def caught_up(self) -> None:
+        """Nothing waits to be applied, and no heartbeat could tell it better."""
+        with self._lock:
+            if self._figures.state is RunState.RUNNING:
+                self._lag.caught_up()
+
+    def figures(self) -> Figures:
+        """The figures as of now."""
+        with self._lock:
+            horizon = self._clock.monotonic() - _RATE_WINDOW
+            while self._rows and self._rows[0][0] < horizon:
+                self._rows.popleft()
+            lags, lag = self._lag.ordered(), self._lag.lag()
+            pace, stall = self._pace.pace(), self._stall
+            return replace(
+                self._figures,
+                lag=None if lag is None else round(lag, 6),
+                attempts=pace.retrying.attempts if pace.retrying else 0,
+                stage=pace.stage,
+                stage_seconds=round(pace.in_stage, 3) if pace.stage is not Stage.NONE else 0.0,
+                stalled=str(stall or ""),
+                stalled_stage=stall.stage.value if stall else "",
+                stalled_reason=stall.reason.value if stall else "",
+                stalled_seconds=round(stall.seconds, 1) if stall else 0.0,
+                rows_per_second=sum(n for _, n in self._rows) / _RATE_WINDOW,
+                lag_p50=percentile(lags, 0.50),
+                lag_p99=percentile(lags, 0.99),
+            )
+
+
+def percentile(ordered: list[float], fraction: float) -> float | None:
+    """The value below which `fraction` of the ordered samples lie; None without samples."""
+    if not ordered:
+        return None
+    return ordered[min(len(ordered) - 1, int(fraction * len(ordered)))]

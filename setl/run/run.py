@@ -1,0 +1,393 @@
+"""One leadership of one pipeline: take over, then select, apply and acknowledge."""
+
+from __future__ import annotations
+
+import logging
+import random
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+
+from setl import failpoints, garbage_collection
+from setl.clock import Clock
+from setl.errors import (
+    FatalError,
+    FencedError,
+    SetlError,
+    TargetWentBackError,
+    TransientError,
+)
+from setl.log import fields
+from setl.model.batch import Batch
+from setl.model.checkpoint import Checkpoint
+from setl.model.entry import EntryKind
+from setl.run.backoff import Backoff
+from setl.run.beginning import place_to_begin
+from setl.run.leading import Leading
+from setl.run.pace import Stage
+from setl.run.parts import RunParts
+from setl.run.progress import Progress, RunState
+from setl.run.stalls.observer import Observed
+
+_log = logging.getLogger(__name__)
+
+# A checkpoint that moved over nothing but foreign or filtered entries is stored this often.
+# Storing it at once would be a change in the target's binlog, which the opposite pipeline
+# reads and answers with a checkpoint of its own, for ever.
+IDLE_CHECKPOINT_SECONDS = 5.0
+_POLL_SECONDS = 0.2
+_ABORT_SECONDS = 0.2
+# A source that is silent for so long has no more of what was applied before.
+_REPEATS_SECONDS = 3.0
+
+
+class PipelineRun:
+    """Runs a pipeline for as long as this node leads it under one epoch.
+
+    `run` blocks in the calling thread until it is told to stop, is fenced, or fails for good;
+    all other methods may be called from any thread.
+    """
+
+    def __init__(self, parts: RunParts, leading: Leading, progress: Progress, clock: Clock) -> None:
+        self._parts = parts
+        self._leading = leading
+        self._epoch = leading.epoch
+        self._progress = progress
+        self._clock = clock
+        self._stopping = threading.Event()
+        self._ended = threading.Event()
+        # Set together with `_stopping` and by `rollback`: ends the waits between two loads.
+        self._interrupted = threading.Event()
+        self._rollbacks: list[threading.Event] = []
+        self._aborted = False
+        self._loading_allowed = threading.Event()
+        self._loading_allowed.set()
+        before = progress.pace().retrying  # under the epoch before this one
+        self._backoff = Backoff(
+            random.Random(),  # noqa: S311 - jitter is no secret
+            failures=before.attempts if before else 0,
+        )
+        self._set_aside: Batch | None = None
+        self._stored: Checkpoint | None = None
+        self._reached: Checkpoint | None = None
+        self._stored_at = 0.0
+
+    # -- from other threads ---------------------------------------------------------------
+
+    def stop(self) -> None:
+        """Finish and acknowledge what is being applied, then return from `run`."""
+        self._stopping.set()
+        self._interrupted.set()
+
+    def rollback(self) -> threading.Event:
+        """Finish what is being applied, then go back to the stored checkpoint and on from there.
+
+        Returns an event that is set once reading has begun again.
+        """
+        done = threading.Event()
+        self._rollbacks.append(done)
+        self._interrupted.set()
+        return done
+
+    def abort(self) -> None:
+        """Cancel what is being applied and return from `run` (I3: leadership may be gone)."""
+        if self._aborted:
+            return
+        self._aborted = True
+        self.stop()
+        # Neither may hold up the caller, which has other runs to cancel.
+        for end in (self._parts.work.cancel, self._end_writers):
+            threading.Thread(
+                target=self._until_ended, args=(end,), name="abort", daemon=True
+            ).start()
+
+    def _until_ended(self, end: Callable[[], None]) -> None:
+        # Again and again: the first time may come just before the load begins.
+        while not self._ended.is_set():
+            end()
+            self._ended.wait(_ABORT_SECONDS)
+
+    def _end_writers(self) -> None:
+        # Spark takes up to four seconds to end a cancelled task; its connection ends at once.
+        try:
+            self._parts.work.end_writers()
+        except SetlError as error:
+            _log.info("writers not ended", extra=self._fields(error=str(error)))
+
+    @property
+    def abandoned(self) -> bool:
+        """Whether parts of this run may still be writing when it has ended."""
+        return self._aborted or self._parts.work.abandoned
+
+    def suspend(self) -> None:
+        """Start no new load until `resume` (I3: the arbiter does not answer)."""
+        if self._loading_allowed.is_set():
+            self._loading_allowed.clear()
+            self._progress.enter(RunState.SUSPENDED)
+
+    def resume(self) -> None:
+        """Loads may start again."""
+        if not self._loading_allowed.is_set():
+            retrying = self._progress.pace().retrying
+            if retrying is None:
+                self._progress.enter(RunState.RUNNING)
+            else:
+                self._progress.enter(RunState.RETRYING, retrying.error)
+            self._loading_allowed.set()
+
+    @property
+    def observed(self) -> Observed:
+        """The run as whoever watches for stalls needs it."""
+        parts = self._parts
+        return Observed(
+            channel=parts.channel,
+            pipeline=parts.pipeline,
+            nid=self._leading.nid,
+            epoch=self._epoch,
+            progress=self._progress,
+            select=parts.select,
+            heartbeat=parts.heartbeat,
+            ended=self._ended.is_set,
+            sights=parts.sights,
+        )
+
+    # -- the run --------------------------------------------------------------------------
+
+    def run(self) -> None:
+        """Take over and apply until told to stop.
+
+        Raises:
+            FencedError: a newer leadership exists.
+            TransientError: it may work when tried again, but only under another epoch; see
+                `abandoned`.
+            SetlError: any other error that trying again does not mend.
+        """
+        try:
+            while not self._stopping.is_set():
+                try:
+                    self._begin()
+                    self._apply_until_interrupted()
+                except TransientError as error:
+                    self._count(error)
+                    if isinstance(error, TargetWentBackError):
+                        self._refuse_to_jump(error)
+                    if self.abandoned or isinstance(error, TargetWentBackError):
+                        raise
+                    self._retry_later(error)
+        except FencedError as error:
+            if not self._aborted:
+                raise
+            # What was cancelled may call that fenced, too. If this node leads again, it may begin.
+            raise TransientError("it was given up: leadership was in doubt") from error
+        finally:
+            self._progress.at_stage(Stage.NONE)
+            self._ended.set()
+            self._end()
+
+    def _begin(self) -> None:
+        """Raise the fence before the first entry is selected (I2), then open the source."""
+        # In this order, so that a request that comes meanwhile is at worst carried out twice.
+        self._interrupted.clear()
+        parts, asked = self._parts, self._rollbacks
+        self._rollbacks = []
+        if asked or self._backoff.failures:
+            garbage_collection.collect()  # what was read ahead, before as much is read again
+        self._progress.at_stage(Stage.TAKE_OVER)
+        self._progress.begin_attempt()
+        failpoints.reached("take.before_fence")
+        parts.work.take_over()
+        failpoints.reached("take.after_fence")
+        stored = parts.store.load()
+        checkpoint = place_to_begin(parts.source, stored, parts.generation)
+        if checkpoint != stored:
+            # Kept before anything is applied: a start at "latest" that is lost in a crash
+            # would become a later "latest", and what lies between would never be applied.
+            parts.store.store(checkpoint, self._epoch)
+        self._stored = self._reached = checkpoint
+        self._stored_at = self._clock.monotonic()
+        self._progress.resumed(str(checkpoint.resume), checkpoint.rows, checkpoint.timestamp)
+        self._set_aside = None
+        parts.select.start(parts.work.begin(checkpoint))
+        if parts.heartbeat is not None:
+            self._progress.heartbeats_every(parts.heartbeat.interval)
+            parts.heartbeat.start()
+        _log.info(
+            "pipeline takes over",
+            extra=self._fields(position=str(checkpoint)),
+        )
+        for done in asked:
+            done.set()
+
+    def _apply_until_interrupted(self) -> None:
+        select = self._parts.select
+        while not (self._stopping.is_set() or self._interrupted.is_set()):
+            self._progress.at_stage(Stage.SELECT)
+            batch, self._set_aside = self._set_aside, None
+            batch = batch or select.next_batch(_POLL_SECONDS)
+            self._progress.enter_if(RunState.TAKING, RunState.RUNNING)
+            self._progress.reads(select.status())
+            if batch is None:
+                self._reached = self._parts.work.idle(self._allowed) or self._reached
+                self._notice_that_nothing_waits()
+                if self._store_if_due(IDLE_CHECKPOINT_SECONDS):
+                    self._gets_on()
+                continue
+            self._apply(self._with_backlog(batch))
+        unstored = self._unstored()
+        if unstored is not None and not self._aborted:
+            self._store(unstored)  # handed over in order: the next leader reads nothing twice
+        if not self._stopping.is_set():
+            _log.info("pipeline rolls back on request", extra=self._fields())
+            self._progress.add(retries=1)
+            select.stop()
+
+    def _notice_that_nothing_waits(self) -> None:
+        """Tell the lag of a source that has no heartbeats, or in which none can be written."""
+        heartbeat, seen = self._parts.heartbeat, self._parts.select.status()
+        beats = heartbeat is not None and not heartbeat.status().error
+        if not (beats or seen.unacked or seen.behind or seen.waiting_for):
+            self._progress.caught_up()
+
+    def _with_backlog(self, first: Batch) -> list[Batch]:
+        """The batch and those waiting behind it: what piled up is applied together.
+
+        So loads grow with the backlog and stay small without one. DDL stands alone (I16): the
+        batch that holds it is set aside until everything before it is acknowledged.
+
+        What was applied before comes in one load, as far as memory allows (I20). In
+        parts it would bring back, for a moment, rows as they were; and where the target has
+        unique keys, such a row may be in the way of one that came later.
+        """
+        batches, rows = [first], first.rows
+        while not has_ddl(first):
+            again = batches[-1].checkpoint.repeats
+            if not again and rows >= self._parts.work.room:
+                break
+            following = self._next_again() if again else self._parts.select.next_batch(0)
+            if following is None:
+                break
+            if has_ddl(following):
+                self._set_aside = following
+                break
+            batches.append(following)
+            rows += following.rows
+        return batches
+
+    def _next_again(self) -> Batch | None:
+        """The next batch of what was applied before; None if it does not come, or has no room."""
+        deadline = self._clock.monotonic() + _REPEATS_SECONDS
+        while self._clock.monotonic() < deadline and not self._interrupted.is_set():
+            batch = self._parts.select.next_batch(_POLL_SECONDS)
+            if batch is not None or self._parts.select.status().held_back:
+                return batch
+        return None
+
+    def _apply(self, batches: list[Batch]) -> None:
+        failpoints.reached("select.batch")
+        alone = has_ddl(batches[0])
+        unstored = self._unstored() if alone else None
+        if unstored is not None and self._allowed():
+            # What comes before a schema change must not be applied again behind it.
+            self._store(unstored)
+        applied = self._parts.work.apply(batches, self._allowed)
+        if applied is None:
+            return
+        total = (self._reached.rows if self._reached else 0) + applied.rows
+        own = replace(batches[-1].checkpoint, rows=total)
+        self._reached = applied.checkpoint or own
+        if applied.wrote:
+            self._store_if_due(0.0 if alone else self._parts.store_every)
+            failpoints.reached("checkpoint.stored")
+        for batch in batches:
+            self._parts.select.ack(batch)
+        if applied.wrote:
+            failpoints.reached("batch.acked")
+        self._store_if_due(max(self._parts.store_every, IDLE_CHECKPOINT_SECONDS))
+        self._parts.work.acknowledged(self._parts.select.status().unacked)
+        self._gets_on()
+
+    def _gets_on(self) -> None:
+        """Something was acknowledged or kept; see how far no attempt will go back any more."""
+        stored = self._stored
+        if stored is not None and self._progress.succeeded(stored.order):
+            self._backoff.succeeded()
+
+    def _allowed(self) -> bool:
+        """Wait until the arbiter answers; False if the run is to end instead."""
+        # A stop ends the wait by itself: while the arbiter is silent, the watchdog suspends
+        # again and again, and would undo any "allowed" that a stop had set.
+        while not self._stopping.is_set() and not self._loading_allowed.wait(_POLL_SECONDS):
+            pass
+        return not self._stopping.is_set()
+
+    def _store_if_due(self, interval: float) -> bool:
+        """Keep a checkpoint that moved, if the last one is so many seconds old; was it kept?"""
+        unstored = self._unstored()
+        if unstored is None or self._clock.monotonic() - self._stored_at < interval:
+            return False
+        self._store(unstored)
+        return True
+
+    def _unstored(self) -> Checkpoint | None:
+        """The checkpoint, if it is not stored yet; work that went further back has to catch up."""
+        reached, stored = self._reached, self._stored
+        if reached is None or stored is None or reached == stored:
+            return None
+        return reached if reached.order >= stored.order else None
+
+    def _store(self, checkpoint: Checkpoint) -> None:
+        started = self._clock.monotonic()
+        self._progress.at_stage(Stage.CHECKPOINT)
+        self._parts.store.store(checkpoint, self._epoch)
+        self._stored, self._stored_at = checkpoint, self._clock.monotonic()
+        self._progress.spent("checkpoint", self._stored_at - started)
+
+    def _refuse_to_jump(self, error: TargetWentBackError) -> None:
+        """A target that has lost the checkpoint, too, looks like that of a new pipeline (I8)."""
+        if self._stored is None or self._parts.store.load() is not None:
+            return
+        raise FatalError(
+            f"{error.message}, and its checkpoint is gone, which was last {self._stored}",
+            hint="`setl position reset --to` says from where to go on; or load the tables anew",
+            **self._place(),
+        ) from error
+
+    def _count(self, error: TransientError) -> None:
+        """Note that an attempt has failed, and how far it had come."""
+        error.at(**self._place())
+        self._progress.failed(error.message, self._reached.order if self._reached else None)
+        self._progress.enter(RunState.RETRYING, str(error))
+        self._progress.add(retries=1)
+
+    def _retry_later(self, error: TransientError) -> None:
+        """Roll everything unacknowledged back (I6), then wait before beginning again."""
+        wait = self._backoff.failed()
+        _log.warning(
+            "pipeline rolls back and tries again",
+            extra=self._fields(
+                error=str(error), attempt=self._backoff.failures, wait=round(wait, 2)
+            ),
+        )
+        self._parts.select.stop()
+        self._interrupted.wait(wait)
+
+    def _end(self) -> None:
+        """Leave no thread and no connection behind."""
+        parts = self._parts
+        if parts.heartbeat is not None:
+            parts.heartbeat.stop()
+        parts.select.stop()
+        parts.source.release()
+        parts.store.close()
+        parts.work.close()
+
+    def _place(self) -> dict[str, str]:
+        return {"pipeline": self._leading.name}
+
+    def _fields(self, **values: object) -> dict[str, object]:
+        return fields(**self._leading.fields, **values)
+
+
+def has_ddl(batch: Batch) -> bool:
+    """Whether a batch is a schema change, which Select leaves alone in its batch."""
+    return any(entry.kind is EntryKind.DDL for entry in batch.entries[:1])

@@ -1,0 +1,277 @@
+"""Small loads with expressions, run by Spark queries that are made once.
+
+To Spark a load with expressions is a query. To analyse it, plan it and make Java of it takes
+several times as long as to run it over a few rows. So a query is made once for the tables that a
+load is of, and run again for each further load of these. Nothing of a load stands in it: that
+comes to the tasks as a local property of the job, which Spark hands to each task.
+"""
+
+from __future__ import annotations
+
+import pickle
+from base64 import b64decode, b64encode
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import reduce
+from typing import NamedTuple, cast
+
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.sql import DataFrame, SparkSession
+
+from setl.channel.routing import Route, Router
+from setl.errors import DataError
+from setl.load.sink import LoadTicket
+from setl.load.worker import SinkSettings
+from setl.model.change import DecodedRows, Op, Row
+from setl.model.schema import Column, Kind, RowSchema
+from setl.run.load_work import LoadWork, TableRoute
+from setl.run.tasks import TaskReport, load
+from setl.transform.expressions import (
+    CARRIED,
+    ONLY_UPSERTS,
+    SHARES_DDL,
+    Batches,
+    Evaluation,
+    ExpressionBranch,
+    analyse,
+    decoded_schema,
+    decoder,
+    packer,
+    select_evaluated,
+)
+from setl.transform.share import deal
+from setl.transform.work import TransformPlan, WorkItem
+
+MOST_BYTES = 1 << 20
+"""Size of a load above which it is not told by a property: Spark copies those several times."""
+
+_PROPERTY = "setl.errand"
+_MOST_QUERIES = 32
+_EVENT_LOG = "spark.eventLog.enabled"
+
+_Tables = tuple[tuple[TableRoute, RowSchema], ...]
+
+
+class _Errand(NamedTuple):
+    """What the tasks of one load are told.
+
+    Attributes:
+        applied_through: see `TransformPlan`.
+        excluded: see `TransformPlan`.
+        ticket: on whose behalf.
+        stretches: pickled work items, for each of the query's tables.
+        plain: pickled work items that need no Spark SQL; empty without any.
+        ready: see `LoadWork.ready`.
+    """
+
+    applied_through: int
+    excluded: Mapping[tuple[int, Row, int], DataError]
+    ticket: LoadTicket
+    stretches: list[bytes]
+    plain: bytes
+    ready: list[bytes]
+
+    def plan(self, standing: TransformPlan) -> TransformPlan:
+        """The load's plan, given the part that stands in the query."""
+        return replace(standing, applied_through=self.applied_through, excluded=self.excluded)
+
+
+class StandingJobs:
+    """The queries of one pipeline. Used by one thread at a time."""
+
+    def __init__(self, spark: SparkSession, plan: TransformPlan, sink: SinkSettings) -> None:
+        """Make nothing yet.
+
+        Args:
+            spark: the session.
+            plan: the pipeline's; each load brings its own `applied_through` and `excluded`.
+            sink: where to.
+        """
+        self._spark = spark
+        self._plan = plan
+        self._sink = sink
+        self._queries: OrderedDict[_Tables, DataFrame] = OrderedDict()
+        # Properties of jobs are written to Spark's event log, where no rows belong.
+        self._allowed = spark.conf.get(_EVENT_LOG, "false") != "true"
+
+    def run(
+        self,
+        plan: TransformPlan,
+        work: LoadWork,
+        branches: Mapping[TableRoute, ExpressionBranch],
+        ticket: LoadTicket,
+    ) -> list[TaskReport] | None:
+        """Run a load in one task; None if it has to be run in another way, and was not.
+
+        Raises:
+            ConfigurationError: as `ExpressionBranch.evaluation`.
+        """
+        if not self._allowed:
+            return None
+        stretches = [pickle.dumps(items, protocol=5) for items in work.by_branch.values()]
+        plain = pickle.dumps(work.plain, protocol=5) if work.plain else b""
+        if sum(map(len, (*stretches, plain, *work.ready))) > MOST_BYTES:
+            return None
+        try:
+            evaluations = {
+                place: branches[place].evaluation(plan, [items])
+                for place, items in work.by_branch.items()
+            }
+        except DataError:
+            return None
+        errand = _Errand(plan.applied_through, plan.excluded, ticket, stretches, plain, work.ready)
+        return _collect(self._query(evaluations), errand)
+
+    def _query(self, evaluations: Mapping[TableRoute, Evaluation]) -> DataFrame:
+        tables = tuple((place, each.schema) for place, each in evaluations.items())
+        query = self._queries.pop(tables, None)
+        if query is None:
+            loading = _loading(self._plan, self._sink)
+            query = standing_query(self._spark, self._plan, [*evaluations.values()], loading)
+        self._queries[tables] = query
+        while len(self._queries) > _MOST_QUERIES:
+            self._queries.popitem(last=False)
+        return query
+
+
+class Rehearsal:
+    """A query over one row that writes nothing.
+
+    After it, the JVM has loaded and compiled what analyses, plans and evaluates, and the Python
+    workers have imported what they need: the first real query costs little more than any later.
+    """
+
+    def __init__(self, spark: SparkSession) -> None:
+        """Make the query."""
+        columns = (
+            Column("id", Kind.INTEGER),
+            Column("name", Kind.TEXT),
+            Column("price", Kind.DECIMAL, precision=12, scale=2),
+        )
+        route = Route(
+            0,
+            ("", "rehearsal"),
+            expressions={"loud": "upper(name)", "twice": "price * 2"},
+            where="name <> ''",
+        )
+        schema = RowSchema("", "rehearsal", columns, key=(0,))
+        plan = TransformPlan("binlog", cast("Router", _OneRoute(route)))
+        evaluations = [analyse(spark, route, schema)] * 2
+        self._query = standing_query(spark, plan, evaluations, _dropped)
+        row = DecodedRows(schema, Op.INSERT, [(None, (1, "a", "1.50"))])
+        stretch = [WorkItem((0,), 1, (), b"", ("", "rehearsal"), row)]
+        told = pickle.dumps(stretch, protocol=5)
+        ticket = LoadTicket("", "rehearsal", "", 0, 0, 0)
+        self._errand = _Errand(0, {}, ticket, [told] * len(evaluations), b"", [])
+
+    def run(self) -> None:
+        """Run it; raises what Spark raises."""
+        _collect(self._query, self._errand)
+
+
+class _OneRoute:
+    """The `Router` of a rehearsal."""
+
+    def __init__(self, route: Route) -> None:
+        self._route = route
+
+    def route(self, schema: str, table: str) -> tuple[Route, ...]:
+        del schema, table
+        return (self._route,)
+
+
+def _dropped(batches: Batches) -> Batches:
+    for _ in batches:
+        pass
+    yield pa.RecordBatch.from_arrays([pa.array([], pa.binary())], names=["report"])
+
+
+def standing_query(
+    spark: SparkSession,
+    plan: TransformPlan,
+    evaluations: Sequence[Evaluation],
+    loading: Callable[[Batches], Batches],
+) -> DataFrame:
+    """The query for loads of some tables.
+
+    Args:
+        spark: the session.
+        plan: see `StandingJobs`.
+        evaluations: the tables, with their expressions.
+        loading: the task function that makes pickled reports of all their shares.
+    """
+    frames = [
+        select_evaluated(
+            spark.createDataFrame(pa.table({"start": [0]}))
+            .coalesce(1)
+            .mapInArrow(_decoding(plan, evaluation, number), decoded_schema(evaluation)),
+            evaluation.route,
+            CARRIED.names,
+            ONLY_UPSERTS,
+        )
+        for number, evaluation in enumerate(evaluations)
+    ]
+    if len(frames) == 1:
+        # In one step, since each has a Python process of its own.
+        pack = packer(plan, evaluations[0], 1)
+        return frames[0].mapInArrow(lambda batches: loading(pack(batches)), "report binary")
+    shares = [
+        frame.mapInArrow(packer(plan, evaluation, 1), SHARES_DDL)
+        for frame, evaluation in zip(frames, evaluations, strict=True)
+    ]
+    return reduce(DataFrame.union, shares).coalesce(1).mapInArrow(loading, "report binary")
+
+
+def _collect(query: DataFrame, errand: _Errand) -> list[TaskReport]:
+    context = query.sparkSession.sparkContext
+    told = b64encode(pickle.dumps(errand, protocol=5)).decode("ascii")
+    context.setLocalProperty(_PROPERTY, told)
+    try:
+        reports = query.collect()
+    finally:
+        # Else every further job of this thread would carry it.
+        context.setLocalProperty(_PROPERTY, None)  # pyright: ignore[reportArgumentType]
+    return [pickle.loads(row[0]) for row in reports]  # noqa: S301 - made by our own task
+
+
+def _told() -> _Errand:
+    context = TaskContext.get()
+    text = None if context is None else context.getLocalProperty(_PROPERTY)
+    if text is None:
+        raise RuntimeError("a task of a standing query was told nothing")
+    return pickle.loads(b64decode(text))  # noqa: S301 - made by our own driver
+
+
+def _decoding(
+    plan: TransformPlan, evaluation: Evaluation, number: int
+) -> Callable[[Batches], Batches]:
+    """The task function that decodes the stretch of the table with this number."""
+
+    def decode(batches: Batches) -> Batches:
+        for _ in batches:
+            pass  # the row that makes Spark start the task
+        errand = _told()
+        stretch = pa.RecordBatch.from_arrays(
+            [pa.array([errand.stretches[number]], pa.binary())], names=["items"]
+        )
+        yield from decoder(errand.plan(plan), evaluation)(iter([stretch]))
+
+    return decode
+
+
+def _loading(plan: TransformPlan, sink: SinkSettings) -> Callable[[Batches], Batches]:
+    """The task function that takes all shares, and then writes them and those of plain items."""
+
+    def collect_and_load(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        evaluated = [share for batch in batches for share in batch.column("share").to_pylist()]
+        errand = _told()
+        dealt = deal(errand.plan(plan), errand.plain, 1) if errand.plain else ()
+        plain = (share for _, share in dealt)
+        report = load(sink, errand.ticket, 0, [*errand.ready, *evaluated, *plain])
+        yield pa.RecordBatch.from_arrays(
+            [pa.array([pickle.dumps(report, protocol=5)], pa.binary())], names=["report"]
+        )
+
+    return collect_and_load

@@ -1,0 +1,133 @@
+"""Warming a Spark session: after it, the first batch pays for nothing but itself (I4)."""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import threading
+from collections.abc import Callable
+
+from pyspark.sql import SparkSession
+
+from setl.garbage_collection import keep_what_is_loaded
+from setl.run.spark_session import parallelism
+from setl.run.standing_jobs import Rehearsal
+from setl.run.worker_daemon import TASK_MODULES
+
+_ROUNDS = 3  # the JVM compiles what it has run a few times
+_KEEP_SECONDS = 20.0  # Spark ends all workers of an executor that had no task for a minute
+
+_log = logging.getLogger(__name__)
+
+
+def warm(spark: SparkSession) -> None:
+    """Start Python workers, import what tasks need, and run the plain kinds of jobs a few times.
+
+    Takes a few seconds and blocks.
+    """
+    tasks = parallelism(spark)
+    context = spark.sparkContext
+
+    def touch(part: int) -> int:
+        # On a cluster, where nothing has been imported yet.
+        for module in TASK_MODULES:
+            importlib.import_module(module)
+        # Otherwise each worker's first load would do it, in a tenth of a second.
+        keep_what_is_loaded(collect_rarely=True)
+        return part
+
+    for _ in range(_ROUNDS):
+        context.parallelize(range(tasks * 2), tasks * 2).map(touch).collect()
+        context.parallelize([b""], 1).map(len).collect()
+
+
+def warm_queries(spark: SparkSession) -> Rehearsal:
+    """The same for loads with Spark SQL, which have workers and classes of their own.
+
+    It takes as long again as all else, so it is left to nodes that have such pipelines. Returns
+    what goes on keeping the workers warm.
+    """
+    rehearsal = Rehearsal(spark)
+    for _ in range(_ROUNDS):
+        rehearsal.run()
+        rehearsal = Rehearsal(spark)
+    return rehearsal
+
+
+class WarmthKeeper:
+    """Keeps workers from being ended while there is nothing to load, in a thread of its own.
+
+    Without it the first change after a quiet minute would wait for new ones, for a second or
+    two, and so would the first batch after a take-over (I4).
+    """
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        prepare: Callable[[], Callable[[], None]],
+        *,
+        every: float = _KEEP_SECONDS,
+    ) -> None:
+        """Do nothing yet.
+
+        Args:
+            spark: the session.
+            prepare: makes queries warm, and gives what keeps them so; see `warm_queries`.
+            every: seconds between two small jobs.
+        """
+        self._prepare = prepare
+        self._rehearse: Callable[[], None] | None = None
+        self._spark = spark
+        self._every = every
+        self._queries = False
+        self._asked = False  # to do it now, not when it is time
+        self._stopping = False
+        self._changed = threading.Condition()
+        self._thread = threading.Thread(target=self._keep, name="warmth", daemon=True)
+
+    def start(self, *, queries: bool = False) -> None:
+        """Begin; plain jobs must be warm.
+
+        Args:
+            queries: also make queries warm, before this returns.
+        """
+        if queries:
+            self._queries = True
+            self._rehearse = self._prepare()
+        self._thread.start()
+
+    def with_queries(self) -> None:
+        """From now on keep queries warm too; does not wait until they are."""
+        with self._changed:
+            self._queries = self._asked = True
+            self._changed.notify_all()
+
+    def stop(self) -> None:
+        """Do it no more; a job that runs is not waited for."""
+        with self._changed:
+            self._stopping = True
+            self._changed.notify_all()
+
+    def _keep(self) -> None:
+        context = self._spark.sparkContext
+        tasks = parallelism(self._spark)
+        while self._wait():
+            try:
+                context.parallelize(range(tasks), tasks).map(_nothing).count()
+                if self._queries and self._rehearse is None:
+                    self._rehearse = self._prepare()
+                if self._rehearse is not None:
+                    self._rehearse()
+            except Exception as error:  # noqa: BLE001 - whoever loads finds out what it is
+                _log.debug("workers could not be kept warm: %r", error)
+
+    def _wait(self) -> bool:
+        """Wait for the next time; whether there is one."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._stopping or self._asked, self._every)
+            self._asked = False
+            return not self._stopping
+
+
+def _nothing(part: int) -> int:
+    return part

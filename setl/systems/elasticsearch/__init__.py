@@ -1,0 +1,1 @@
+"""Elasticsearch: the client, the sink, indexes, dead letters, checks and readers."""

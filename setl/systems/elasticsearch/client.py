@@ -1,0 +1,144 @@
+"""One way to make a client, and one place where its errors get their kind."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, cast
+from urllib.parse import urlsplit
+
+from elastic_transport import ConnectionError as NoConnection
+from elastic_transport import ConnectionTimeout, TlsError
+from elasticsearch import ApiError, Elasticsearch, TransportError, UnsupportedProductError
+from elasticsearch.serializer import JsonSerializer
+
+from setl.errors import ConfigurationError, FatalError, SetlError, TransientError
+from setl.systems.elasticsearch.bounded import BoundedNode
+
+RETRY_STATUSES = frozenset({408, 429, 500, 502, 503, 504})
+"""HTTP statuses, of a request or of one bulk item, that may be others when it is sent again."""
+
+NO_ACCESS_STATUSES = frozenset({401, 403})
+"""HTTP statuses that mean: this account, or anybody at the moment, must not do that."""
+
+
+@dataclass(frozen=True, slots=True)
+class ElasticEndpoint:
+    """Where a cluster is and as whom to use it. Picklable: it travels to Spark tasks.
+
+    Attributes:
+        hosts: addresses as ``http://name:port``; may hold credentials, so they are not shown.
+        user: account name, "" for none.
+        password: its password.
+        api_key: used instead of user and password if not "".
+        ca_certs: file with the authorities that the servers' certificates must come from.
+        request_timeout: seconds to wait for an answer.
+    """
+
+    hosts: tuple[str, ...] = field(repr=False)
+    user: str = ""
+    password: str = field(default="", repr=False)
+    api_key: str = field(default="", repr=False)
+    ca_certs: str = ""
+    request_timeout: float = 30.0
+
+    def __str__(self) -> str:
+        return " ".join(_bare(host) for host in self.hosts)
+
+
+def _bare(host: str) -> str:
+    """An address without credentials."""
+    return urlsplit(host).netloc.rpartition("@")[2] or "?"
+
+
+def make_client(
+    endpoint: ElasticEndpoint, *, reader: JsonSerializer | None = None
+) -> Elasticsearch:
+    """A client; it connects when it is first used, and keeps its connections.
+
+    A request that finds one server down goes to another at once; waiting and trying again is
+    left to the caller, who knows what may be repeated.
+
+    Args:
+        endpoint: where the cluster is.
+        reader: reads answers; None for the client's own.
+
+    Raises:
+        ConfigurationError: an address or a certificate file is wrong.
+    """
+    options: dict[str, Any] = {}
+    if reader is not None:
+        options["serializers"] = {reader.mimetype: reader}
+    if endpoint.api_key:
+        options["api_key"] = endpoint.api_key
+    elif endpoint.user:
+        options["basic_auth"] = (endpoint.user, endpoint.password)
+    if endpoint.ca_certs:
+        options["ca_certs"] = endpoint.ca_certs
+    try:
+        return Elasticsearch(
+            list(endpoint.hosts),
+            request_timeout=endpoint.request_timeout,
+            node_class=BoundedNode,
+            max_retries=max(0, len(endpoint.hosts) - 1),
+            retry_on_status=(),
+            **options,
+        )
+    except (ValueError, OSError) as error:
+        raise ConfigurationError(
+            f"no Elasticsearch client can be made from this address: {error}",
+            hint="Write hosts as http://name:9200 or https://name:9200",
+            server=endpoint,
+        ) from error
+
+
+@contextmanager
+def translating(endpoint: ElasticEndpoint) -> Generator[None]:
+    """Turn the client's errors inside the block into setl's, with the servers' addresses."""
+    try:
+        yield
+    except (ApiError, TransportError, UnsupportedProductError) as error:
+        raise translate(error).at(server=endpoint) from error
+
+
+def translate(error: Exception) -> SetlError:
+    """The kind of setl error that an error of the client is."""
+    if isinstance(error, ApiError):
+        return _answered(error)
+    if isinstance(error, UnsupportedProductError):
+        return ConfigurationError("the server is not Elasticsearch", hint="Check `hosts`")
+    if isinstance(error, TlsError):
+        return ConfigurationError(
+            f"Elasticsearch: {error.message}", hint="Check https, and `ca_certs`"
+        )
+    if isinstance(error, ConnectionTimeout):
+        return TransientError("Elasticsearch: no answer in time")
+    if isinstance(error, NoConnection):
+        return TransientError(f"Elasticsearch: no connection: {error.message}")
+    return TransientError(f"Elasticsearch: {error}")
+
+
+def _answered(error: ApiError) -> SetlError:
+    status = error.status_code
+    reason = error_of(cast("object", error.body))
+    what = f"{reason.get('type')}: {reason.get('reason')}" if reason else error.message
+    text = f"Elasticsearch: {what} [{status}]"
+    if status in RETRY_STATUSES:
+        return TransientError(text)
+    if status in NO_ACCESS_STATUSES:
+        return ConfigurationError(text, hint="Check the account and its privileges")
+    if status == 404:
+        return ConfigurationError(text, hint="Create the index, or let setl create it")
+    return FatalError(text)
+
+
+def error_of(body: object, name: str = "error") -> dict[str, Any]:
+    """The object under `name` in an answer or in another error; empty if there is none.
+
+    Servers, and proxies before them, also answer with text there.
+    """
+    if not isinstance(body, dict):
+        return {}
+    found = cast("dict[str, object]", body).get(name)
+    return cast("dict[str, Any]", found) if isinstance(found, dict) else {}

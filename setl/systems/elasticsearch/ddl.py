@@ -1,0 +1,224 @@
+"""What a schema change of the source means to indexes.
+
+A new column gets its field at once. A column that is renamed or dropped stays in documents until
+their rows are written again. A table that is emptied or dropped takes its documents with it, if it
+has its index to itself; each is deleted under the change's own version, as a row would be, so that
+a change that is repeated, or comes from a node that thaws, deletes nothing newer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from elasticsearch import Elasticsearch
+from elasticsearch.helpers import scan, streaming_bulk
+
+from setl.channel.routing import Route, Router, passing_columns
+from setl.channel.shadow_tables import ShadowPart
+from setl.codec.sql.table_ddl import Action, Role, TableDdl
+from setl.errors import FatalError, TransientError
+from setl.load.sink import LoadTicket, SchemaChange
+from setl.model.schema import Column, Kind
+from setl.systems.elasticsearch.client import ElasticEndpoint, make_client, translating
+from setl.systems.elasticsearch.load.index import ensure_index
+from setl.systems.elasticsearch.mapping import fields_of, mapped_field
+from setl.systems.mysql.ddl.definitions import defined_columns
+from setl.systems.mysql.ddl.passing import parsed
+
+_DELETED: Final = frozenset({200, 404, 409})  # gone, was gone, or newer than the change
+_ROWS_LEAVE: Final = frozenset({"TRUNCATE", "DROP", "EXCHANGE", "CONVERT"})
+
+# Types of fields that hold each other's values; text takes them all.
+_ALIKE: Final = (
+    frozenset({"long", "unsigned_long", "integer", "short", "byte", "double", "float", "half_float",
+               "scaled_float"}),
+    frozenset({"date", "date_nanos"}),
+    frozenset({"object", "flattened", "nested"}),
+    frozenset({"binary"}),
+)  # fmt: skip
+
+
+class ElasticsearchDdl:
+    """The `setl.load.sink.SchemaChanges` of an Elasticsearch target."""
+
+    def __init__(self, endpoint: ElasticEndpoint, router: Router) -> None:
+        """Connect to nothing yet."""
+        self._endpoint = endpoint
+        self._router = router
+
+    def apply(self, ticket: LoadTicket, change: SchemaChange) -> Sequence[str]:
+        """See `setl.load.sink.SchemaChanges.apply`."""
+        ddl = parsed(change.statement, change.session)
+        if ddl is None:
+            return ()
+        try:
+            with translating(self._endpoint), make_client(self._endpoint) as client:
+                return tuple(self._carry_out(client, ddl, change.version))
+        except (FatalError, TransientError) as error:
+            error.at(pipeline=ticket.pipeline_key, server=self._endpoint, ddl=change.id)
+            raise
+
+    def _carry_out(self, client: Elasticsearch, ddl: TableDdl, version: int) -> Iterator[str]:
+        moved = any(name.role is Role.NEW_NAME for name in ddl.names)
+        if moved:
+            self._refuse_moves(ddl)
+        for name in ddl.subjects:
+            for route in self._router.route(name.schema, name.table):
+                if route.nests(name.schema, name.table):
+                    yield _nested(ddl, route)
+                elif ddl.action is Action.ALTER:
+                    yield from self._alter(client, ddl, route)
+                elif ddl.action in (Action.TRUNCATE, Action.DROP):
+                    yield self._empty(client, ddl, route, version)
+                else:
+                    yield f"nothing to do for {route.target[1]}: {ddl.text}"
+
+    def _alter(self, client: Elasticsearch, ddl: TableDdl, route: Route) -> Iterator[str]:
+        if _rows_leave(ddl):
+            raise _refused(
+                ddl, "rows leave a partition, and nothing says which", "delete their documents"
+            )
+        index = route.target[1]
+        columns = list(_renamed(route, defined_columns(ddl)))
+        if not columns or not client.indices.exists(index=index):
+            yield f"nothing to do for {index}: {ddl.text}"
+            return
+        existing = client.indices.get_mapping(index=index)
+        for description in existing.values():
+            properties = description.get("mappings", {}).get("properties", {})
+            _refuse_misfits(ddl, route, properties, columns)
+        ensure_index(client, index, columns, route.geometry)
+        names = ", ".join(column.name for column in columns)
+        yield f"fields of {index} for {names}: {ddl.text}"
+
+    def _empty(self, client: Elasticsearch, ddl: TableDdl, route: Route, version: int) -> str:
+        index = route.target[1]
+        if not client.indices.exists(index=index):
+            return f"{index} is not there: {ddl.text}"
+        if not self._alone(route):
+            raise _refused(
+                ddl,
+                f"the index {index} may hold documents of other tables, too",
+                "delete those of this table from it",
+            )
+        client.indices.refresh(index=index)
+        actions = (_delete(hit, version) for hit in scan(client, index=index, _source=False))
+        deleted = 0
+        for done, item in streaming_bulk(client, actions, raise_on_error=False):
+            outcome: dict[str, Any] = item["delete"]
+            if not done and outcome.get("status") not in _DELETED:
+                raise TransientError(
+                    f"Elasticsearch has not deleted a document of {index}: {outcome.get('error')}"
+                )
+            deleted += done
+        return f"{deleted} documents of {index} deleted: {ddl.text}"
+
+    def _alone(self, route: Route) -> bool:
+        """Whether only one table of the pipeline can go to a route's index."""
+        own, index = self._router.entries[route.index], route.target[1]
+        several = own.target is not None or own.pattern.schema.literal is None
+        if own.pattern.exact is None and several:
+            return False
+        for entry in self._router.entries:
+            exact = entry.pattern.exact
+            if entry is own:
+                continue
+            if exact is not None:
+                if any(r.target[1] == index for r in self._router.route(*exact)):
+                    return False
+            elif entry.target is not None or any(
+                r.target[1] == index and r.index == entry.index
+                for r in self._router.route(entry.pattern.schema.literal or "", index)
+            ):
+                return False
+        return True
+
+    def _refuse_moves(self, ddl: TableDdl) -> None:
+        """Refuse a renaming that would leave documents under another table's name."""
+        names = [n for n in ddl.names if n.role in (Role.SUBJECT, Role.NEW_NAME)]
+        for old, new in zip(names[::2], names[1::2], strict=True):
+            leaving = self._router.shadow(old.schema, old.table)
+            coming = self._router.shadow(new.schema, new.table)
+            if (leaving and leaving.part is ShadowPart.NEXT and leaving.table == new.table) or (
+                coming and coming.part is ShadowPart.FORMER and coming.table == old.table
+            ):
+                continue
+            olds = [r.target for r in self._router.route(old.schema, old.table)]
+            news = [r.target for r in self._router.route(new.schema, new.table)]
+            if olds != news:
+                raise _refused(
+                    ddl,
+                    f"documents of {old.schema}.{old.table} do not move to where those of"
+                    f" {new.schema}.{new.table} go",
+                    "load the index of the new name",
+                )
+
+
+def _renamed(route: Route, columns: Iterator[Column]) -> Iterator[Column]:
+    """The columns under the names that they have in documents; only those that pass."""
+    for column in columns:
+        # The field of a spatial column depends on how it is written; its first row knows.
+        if column.kind is not Kind.GEOMETRY:
+            for _, name in passing_columns(route, [column.name]):
+                yield replace(column, name=name)
+
+
+def _refuse_misfits(
+    ddl: TableDdl, route: Route, properties: dict[str, Any], columns: Sequence[Column]
+) -> None:
+    """Refuse columns whose values their field would not take."""
+    index = route.target[1]
+    for name, wanted in fields_of(columns, route.geometry).items():
+        existing = mapped_field(properties, name)
+        if existing is None:
+            continue
+        held, coming = (str(field.get("type", "object")) for field in (existing, wanted))
+        alike = next((kinds for kinds in _ALIKE if held in kinds), None)
+        if alike is not None and coming not in alike:
+            raise _refused(
+                ddl,
+                f"the field {name} of {index} is {held}, and the column needs {coming}",
+                "load a new index whose field fits",
+            )
+
+
+def _rows_leave(ddl: TableDdl) -> bool:
+    """Whether an ALTER takes rows away without saying which."""
+    return any(
+        len(words) > 1 and words[0] in _ROWS_LEAVE and words[1] in ("PARTITION", "TABLE")
+        for words, _ in ddl.clauses()
+    )
+
+
+def _nested(ddl: TableDdl, route: Route) -> str:
+    """A change of a table whose rows are shown in documents of another one."""
+    index = route.target[1]
+    if ddl.action in (Action.TRUNCATE, Action.DROP) or _rows_leave(ddl):
+        raise _refused(
+            ddl,
+            f"its rows are shown in documents of {index}, which nothing writes anew",
+            "update a column of each row whose document has them",
+        )
+    return f"documents of {index} show it when they are written next: {ddl.text}"
+
+
+def _delete(hit: dict[str, Any], version: int) -> dict[str, Any]:
+    action = {
+        "_op_type": "delete",
+        "_index": hit["_index"],
+        "_id": hit["_id"],
+        "version": version,
+        "version_type": "external_gte",
+    }
+    if "_routing" in hit:
+        action["routing"] = hit["_routing"]
+    return action
+
+
+def _refused(ddl: TableDdl, why: str, way_out: str) -> FatalError:
+    return FatalError(
+        f"this schema change cannot be passed on: {why}: {ddl.text[:300]}",
+        hint=f"By hand: {way_out}. Then let the pipeline pass it with `ddl: ignore`",
+    )

@@ -1,0 +1,197 @@
+"""Dead letters in an Elasticsearch target: documents of the index ``setl-deadletter``."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Generator, Iterable, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, fields, replace
+from typing import Any
+
+from elasticsearch import ApiError, BadRequestError, Elasticsearch
+from elasticsearch.helpers import scan, streaming_bulk
+
+from setl.errors import TransientError
+from setl.load.deadletters.letter import DeadLetter, State
+from setl.load.deadletters.store import Pending, Tally, tallied, too_large
+from setl.systems.elasticsearch.client import ElasticEndpoint, make_client, translating
+from setl.systems.elasticsearch.system_indexes import DEAD_LETTERS
+
+_KEPT = {"type": "keyword", "index": False, "doc_values": False}  # in _source, searched by nobody
+_KEYWORD = {"type": "keyword"}
+_LONG = {"type": "long"}
+_PROPERTIES: dict[str, dict[str, Any]] = {
+    **{field.name: _KEYWORD for field in fields(DeadLetter)},
+    "version": _LONG, "batch": _LONG, "epoch": _LONG, "attempts": _LONG,
+    "at": {"type": "double"},
+    "error": {"type": "text"},
+    "hint": _KEPT, "payload": _KEPT, "key_values": _KEPT,
+}  # fmt: skip
+_PAGE = 500
+_MOST_TARGETS = 10_000
+_TOO_LARGE = 413
+_NOT_FOUND = 404
+_WAITING = [State.OPEN.value, State.RETRY.value]
+
+
+class ElasticsearchDeadLetters:
+    """The `DeadLetterStore` over one client. What is changed is found by the next search."""
+
+    def __init__(self, client: Elasticsearch) -> None:
+        """Use a client; its errors pass through, so that its owner gives them a kind."""
+        self._client = client
+
+    def ensure(self) -> None:
+        """Create the index if it is not there."""
+        if self._client.indices.exists(index=DEAD_LETTERS):
+            return
+        try:
+            self._client.indices.create(
+                index=DEAD_LETTERS, mappings={"dynamic": False, "properties": _PROPERTIES}
+            )
+        except BadRequestError as error:
+            if error.error != "resource_already_exists_exception":
+                raise
+
+    def keep(self, letters: Sequence[DeadLetter]) -> None:
+        """See `DeadLetterStore.keep`."""
+        if not letters:
+            return
+        self.ensure()
+        found = self._client.mget(
+            index=DEAD_LETTERS, ids=[x.id for x in letters], source=["attempts"]
+        )
+        tried = {d["_id"]: int(d["_source"]["attempts"]) for d in found["docs"] if d.get("found")}
+        for letter in letters:
+            document = asdict(replace(letter, attempts=tried.get(letter.id, 0) + 1))
+            document["state"] = letter.state.value
+            try:
+                # One request each: payloads are of any size, and letters are few.
+                self._client.index(index=DEAD_LETTERS, id=letter.id, document=document)
+            except ApiError as error:
+                if error.status_code != _TOO_LARGE:
+                    raise
+                raise too_large(letter, "http.max_content_length of Elasticsearch") from error
+        self._refresh()
+
+    def mark(self, ids: Collection[str], state: State) -> None:
+        """See `DeadLetterStore.mark`."""
+        self._change(
+            {"_op_type": "update", "_id": i, "doc": {"state": state.value}} for i in sorted(ids)
+        )
+
+    def remove(self, ids: Collection[str]) -> int:
+        """See `DeadLetterStore.remove`."""
+        return self._change({"_op_type": "delete", "_id": i} for i in sorted(ids))
+
+    def pending(self, pipeline: str, target: str) -> list[Pending]:
+        """See `DeadLetterStore.pending`."""
+        query = [{"term": {"target": target}}, {"terms": {"state": _WAITING}}]
+        found = self._scan(pipeline, query, source=["key_hash", "version"])
+        return [
+            Pending(hit["_id"], hit["_source"]["key_hash"], int(hit["_source"]["version"]))
+            for hit in found
+            if hit["_source"]["key_hash"]
+        ]
+
+    def find(
+        self,
+        pipeline: str,
+        *,
+        ids: Collection[str] = (),
+        target: str = "",
+        states: Collection[State] = (),
+        limit: int = 0,
+        newest: bool = False,
+    ) -> list[DeadLetter]:
+        """See `DeadLetterStore.find`."""
+        query: list[dict[str, Any]] = []
+        if ids:
+            query.append({"terms": {"id": list(ids)}})
+        if target:
+            either = [{"term": {name: target}} for name in ("target", "source")]
+            query.append({"bool": {"should": either}})
+        if states:
+            query.append({"terms": {"state": [state.value for state in states]}})
+        way = "desc" if newest else "asc"
+        sort = [{"version": way}, {"id": way}]
+        letters: list[DeadLetter] = []
+        after: list[Any] | None = None
+        while not limit or len(letters) < limit:
+            size = min(_PAGE, limit - len(letters)) if limit else _PAGE
+            hits = self._search(pipeline, query, size=size, sort=sort, search_after=after)
+            letters += [_letter(hit["_source"]) for hit in hits]
+            if len(hits) < size:
+                break
+            after = hits[-1]["sort"]
+        return letters
+
+    def tally(self, pipeline: str) -> Tally:
+        """See `DeadLetterStore.tally`."""
+        targets = {"terms": {"field": "target", "size": _MOST_TARGETS}}
+        answer = self._client.search(
+            index=DEAD_LETTERS,
+            ignore_unavailable=True,
+            query=_query(pipeline, ()),
+            size=0,
+            aggregations={"states": {"terms": {"field": "state"}, "aggs": {"targets": targets}}},
+        )
+        states = answer.get("aggregations", {}).get("states", {}).get("buckets", [])
+        return tallied(
+            (State(state["key"]), str(target["key"]), int(target["doc_count"]))
+            for state in states
+            for target in state["targets"]["buckets"]
+        )
+
+    def trim(self, pipeline: str, most: int) -> None:
+        """See `DeadLetterStore.trim`."""
+        if self.tally(pipeline).superseded <= most:
+            return
+        found = self.find(pipeline, states=[State.SUPERSEDED], newest=True)
+        self.remove([letter.id for letter in found[most:]])
+
+    def _change(self, actions: Iterable[dict[str, Any]]) -> int:
+        """Update or delete documents; returns how many were there."""
+        done = 0
+        results = streaming_bulk(
+            self._client, actions, index=DEAD_LETTERS, raise_on_error=False, refresh="true"
+        )
+        for ok, item in results:
+            (result,) = item.values()
+            if not ok and result["status"] != _NOT_FOUND:
+                raise TransientError(f"Elasticsearch has not changed a dead letter: {result}")
+            done += ok
+        return done
+
+    def _refresh(self) -> None:
+        self._client.indices.refresh(index=DEAD_LETTERS)
+
+    def _search(
+        self, pipeline: str, query: Sequence[dict[str, Any]], **options: Any
+    ) -> list[dict[str, Any]]:
+        answer = self._client.search(
+            index=DEAD_LETTERS, ignore_unavailable=True, query=_query(pipeline, query), **options
+        )
+        return answer["hits"]["hits"]
+
+    def _scan(
+        self, pipeline: str, query: Sequence[dict[str, Any]], source: list[str]
+    ) -> Iterable[dict[str, Any]]:
+        body = {"query": _query(pipeline, query), "_source": source}
+        return scan(self._client, index=DEAD_LETTERS, query=body, ignore_unavailable=True)
+
+
+@contextmanager
+def opened_index(endpoint: ElasticEndpoint) -> Generator[ElasticsearchDeadLetters]:
+    """The store over a client of its own."""
+    with translating(endpoint), make_client(endpoint) as client:
+        yield ElasticsearchDeadLetters(client)
+
+
+def _query(pipeline: str, query: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    return {"bool": {"filter": [{"term": {"pipeline": pipeline}}, *query]}}
+
+
+def _letter(source: dict[str, Any]) -> DeadLetter:
+    values: dict[str, Any] = dict(source)
+    values["state"] = State(values["state"])
+    return DeadLetter(**values)

@@ -1,0 +1,249 @@
+"""The target side of a comparison when it is an Elasticsearch index."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from itertools import product
+from math import inf, nextafter
+from typing import Any, NamedTuple
+
+from setl.bulk.comparing import key_text, key_values
+from setl.bulk.pairs import Pair
+from setl.model.change import Row, Value
+from setl.model.document import DocumentForm
+from setl.model.schema import Column, Kind
+from setl.systems.elasticsearch.client import ElasticEndpoint, make_client, translating
+from setl.systems.elasticsearch.load.documents import render_documents
+from setl.systems.elasticsearch.load.ids import document_id, document_routing
+
+_PAGE = 2_000
+_IDS_PER_PART = 500
+_KEEP_ALIVE = "10m"
+_DIGITS = 13  # of floating-point numbers; see `rounded`
+
+# Kinds whose values stand in a document as they stand in a row, so that a document alone can
+# tell under which key its row would be found.
+_AS_IN_ROWS = frozenset({Kind.INTEGER, Kind.YEAR, Kind.TEXT, Kind.DECIMAL, Kind.DATE})
+
+
+class Slice(NamedTuple):
+    """A part of an index as it was when its point in time was opened."""
+
+    pit: str
+    number: int
+    of: int
+
+
+class Ids(NamedTuple):
+    """The documents in these places, see `DocumentShape.place`."""
+
+    ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentShape:
+    """How documents are compared; see `setl.bulk.pairs.Shape`.
+
+    Attributes:
+        columns: the fields that are compared, as the columns that fill them.
+        key: indexes in `columns` of what identifies a document: the key, then the routing column.
+        form: how rows become documents.
+    """
+
+    columns: tuple[Column, ...]
+    key: tuple[int, ...]
+    form: DocumentForm
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """See `Shape.names`."""
+        return tuple(column.name for column in self.columns)
+
+    def pairs(self, rows: Sequence[Row]) -> list[Pair]:
+        """See `Shape.pairs`."""
+        if not rows:
+            return []
+        found: list[Pair] = []
+        documents = render_documents(self.columns, rows, self.form)
+        for row, rendered in zip(rows, documents, strict=True):
+            key = tuple(row[i] for i in self.key)
+            document: dict[str, Any] = json.loads(rendered)
+            forms = [
+                near(value) if isinstance(value, float) else (field_value(value),)
+                for value in document.values()
+            ]
+            compared, *others = map(list, product(*forms))
+            id_, routing = document_id(key, self.form), document_routing(key, self.form)
+            place = self.place(id_, routing)
+            found.append(Pair(place, self._lookup(key), compared, others))
+        return found
+
+    def of_source(self, columns: Sequence[Column]) -> DocumentShape:
+        """See `Shape.of_source`; how a value is rendered says the column that it comes from."""
+        own = {column.name.lower(): column for column in columns}
+        return replace(self, columns=tuple(own[name.lower()] for name in self.names))
+
+    def pair_of(self, hit: dict[str, Any]) -> Pair:
+        """A document that is in the index; a field that it lacks counts as null."""
+        document: dict[str, Any] = hit["_source"]
+        compared = [field_value(document.get(column.name)) for column in self.columns]
+        key = tuple(compared[i] for i in self.key)
+        return Pair(self.place(hit["_id"], hit.get("_routing")), self._lookup(key), compared)
+
+    def includes(self, id_: str) -> bool:
+        """Whether a document may be one of these rows; others of the index are not looked at."""
+        return id_.startswith(self.form.texts[0]) and id_.endswith(self.form.texts[-1])
+
+    def place(self, id_: str, routing: str | None) -> str:
+        """What identifies a document: its id; where documents are routed, with the routing."""
+        return id_ if self.form.routing is None else json.dumps([id_, routing], ensure_ascii=False)
+
+    def id_and_routing(self, place: str) -> tuple[str, str | None]:
+        """Inverse of `place`."""
+        if self.form.routing is None:
+            return place, None
+        id_, routing = json.loads(place)
+        return id_, routing
+
+    def source_key(self, key: str, lookup: str | None) -> Row | None:
+        """See `Shape.source_key`."""
+        if self._id_is_key:
+            return (int(key),) if key.lstrip("-").isdecimal() else None
+        return None if lookup is None else key_values(lookup)
+
+    @property
+    def _id_is_key(self) -> bool:
+        plain = self.form == DocumentForm.of_key(1)
+        return plain and self.columns[self.key[0]].kind is Kind.INTEGER
+
+    def _lookup(self, key: Row) -> str | None:
+        key = key[: len(self.form.values)]
+        if self._id_is_key or None in key:
+            return None
+        kinds = {self.columns[i].kind for i in self.key[: len(key)]}
+        return key_text(key) if kinds <= _AS_IN_ROWS else None
+
+
+def field_value(value: Any) -> Value:
+    """A field's JSON value in the form compared; objects and lists are text."""
+    if isinstance(value, (dict, list)):
+        return json.dumps(value, sort_keys=True, ensure_ascii=False)
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return rounded(value) if isinstance(value, float) else value
+
+
+def rounded(value: float) -> Value:
+    """A floating-point number as far as a document can be trusted to hold it.
+
+    Elasticsearch gives a document back as it was sent. Servers and proxies that read and write
+    the JSON on its way may lose the last digits of a double: the embedded server does.
+    """
+    return f"{value + 0.0:.{_DIGITS - 1}e}"  # adding turns -0.0 into 0.0
+
+
+def near(value: float) -> tuple[Value, ...]:
+    """What `rounded` gives for a number that may have changed by two in its last binary digit.
+
+    One text for nearly every number; two where it lies between two of them, and a few more for
+    numbers so small that they have fewer digits themselves.
+    """
+    lower, higher = nextafter(value, -inf), nextafter(value, inf)
+    lowest, highest = nextafter(lower, -inf), nextafter(higher, inf)
+    below, above = rounded(lowest), rounded(highest)
+    if below == above:
+        return (below,)
+    return tuple({below, rounded(lower), rounded(value), rounded(higher), above})
+
+
+@dataclass(slots=True)
+class IndexTarget:
+    """An Elasticsearch index as a target; see `setl.bulk.target_reader.TargetReader`.
+
+    Attributes:
+        endpoint: the cluster.
+        index: the index, or an alias of one.
+        shape: how its documents are compared.
+    """
+
+    endpoint: ElasticEndpoint
+    index: str
+    shape: DocumentShape
+    _pits: list[str] = field(default_factory=list[str])
+
+    @property
+    def name(self) -> str:
+        """See `TargetReader.name`."""
+        return self.index
+
+    def parts(self, rows_per_part: int) -> Sequence[Slice]:
+        """See `TargetReader.parts`.
+
+        The index is refreshed, so that what was written before is found. An index that does
+        not exist has no documents: it comes into being with the first of them.
+        """
+        with closing(make_client(self.endpoint)) as client, translating(self.endpoint):
+            if not client.indices.exists(index=self.index):
+                return []
+            client.indices.refresh(index=self.index)
+            pit = str(client.open_point_in_time(index=self.index, keep_alive=_KEEP_ALIVE)["id"])
+            self._pits.append(pit)
+            count = int(client.count(index=self.index)["count"])
+        slices = count // max(1, rows_per_part) + 1
+        return [Slice(pit, number, slices) for number in range(slices)]
+
+    def parts_of_keys(self, keys: Sequence[str]) -> Sequence[Ids]:
+        """See `TargetReader.parts_of_keys`."""
+        return [
+            Ids(tuple(keys[first : first + _IDS_PER_PART]))
+            for first in range(0, len(keys), _IDS_PER_PART)
+        ]
+
+    def read(self, part: Slice | Ids) -> Iterator[list[Pair]]:
+        """See `TargetReader.read`; documents by id are read as they are now, not as refreshed."""
+        pages = self._by_id(part) if isinstance(part, Ids) else self._slice(part)
+        for page in pages:
+            yield [self.shape.pair_of(hit) for hit in page if self.shape.includes(hit["_id"])]
+
+    def close(self) -> None:
+        """See `TargetReader.close`."""
+        if not self._pits:
+            return
+        with closing(make_client(self.endpoint)) as client, translating(self.endpoint):
+            while self._pits:
+                client.close_point_in_time(id=self._pits.pop())
+
+    def _slice(self, part: Slice) -> Iterator[list[dict[str, Any]]]:
+        after: list[Any] | None = None
+        sliced: dict[str, Any] = {}
+        if part.of > 1:
+            sliced["slice"] = {"id": part.number, "max": part.of}
+        with closing(make_client(self.endpoint)) as client, translating(self.endpoint):
+            while True:
+                answer = client.search(
+                    pit={"id": part.pit, "keep_alive": _KEEP_ALIVE},
+                    size=_PAGE,
+                    sort=[{"_shard_doc": "asc"}],
+                    search_after=after,
+                    track_total_hits=False,
+                    **sliced,
+                )
+                hits: list[dict[str, Any]] = answer["hits"]["hits"]
+                if not hits:
+                    return
+                yield hits
+                after = hits[-1]["sort"]
+
+    def _by_id(self, part: Ids) -> Iterator[list[dict[str, Any]]]:
+        with closing(make_client(self.endpoint)) as client, translating(self.endpoint):
+            if not client.indices.exists(index=self.index):
+                return
+            wanted: list[dict[str, Any]] = []
+            for id_, routing in map(self.shape.id_and_routing, part.ids):
+                wanted.append({"_id": id_} | ({"routing": routing} if routing else {}))
+            answer = client.mget(index=self.index, docs=wanted)
+            documents: list[dict[str, Any]] = answer["docs"]
+            yield [document for document in documents if document.get("found")]

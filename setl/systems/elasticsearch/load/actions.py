@@ -1,0 +1,124 @@
+"""Changes as the actions of a bulk request: pure bytes, rendered a column at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from json.encoder import encode_basestring
+
+from setl.errors import DataError
+from setl.model.change import Row, TargetChanges, Value
+from setl.systems.elasticsearch.load.documents import render_documents, rendered, template_of
+from setl.systems.elasticsearch.load.ids import document_id, document_ids, document_routing
+
+_Columns = Sequence[Sequence[Value]]
+
+
+def render_actions(changes: TargetChanges) -> list[bytes]:
+    """The bulk actions for changes of one index: deletes, then documents.
+
+    Each is one action with its document, in lines that end: what ``_bulk`` reads. Versions are
+    external, ``external_gte``: the server refuses what is older than what it holds and takes
+    the same again (I12).
+
+    Where documents are routed, a change of the routing value deletes an id and writes the same id
+    elsewhere. Both routings may lead to one shard, where the id is one document, and the two
+    may arrive in any order; so deletes are one version older there. What they delete was written
+    by an earlier record, or deleted by the same one.
+
+    Raises:
+        DataError: a row has no such form; names index and key.
+    """
+    deletes: list[str] = []
+    if changes.deletes:
+        older = 1 if changes.document is not None and changes.document.routing is not None else 0
+        head = _head("delete", changes)
+        places = _places(changes, list(zip(*changes.deletes, strict=True)))
+        deletes = [
+            head % (place, version - older)
+            for place, version in zip(places, changes.delete_versions, strict=True)
+        ]
+    if not changes.upserts:
+        return _encoded(changes, deletes, ())
+    places = _places(changes, [[row[i] for row in changes.upserts] for i in changes.key])
+    try:
+        fields = rendered(changes.columns, changes.upserts, changes.document)
+    except DataError:
+        _name_row(changes)
+        raise
+    template = f"{_head('index', changes)}{template_of(changes.columns)}\n"
+    upserts = [
+        template % values for values in zip(places, changes.upsert_versions, *fields, strict=True)
+    ]
+    return _encoded(changes, deletes, upserts)
+
+
+def _head(operation: str, changes: TargetChanges) -> str:
+    """An action's first line for the ``%`` operator, with places for `_places` and a version."""
+    index = encode_basestring(changes.target[1]).replace("%", "%%")
+    return (
+        f'{{"{operation}":{{"_index":{index},"_id":%s,"version":%d,'
+        '"version_type":"external_gte"}}\n'
+    )
+
+
+def _places(changes: TargetChanges, key: _Columns) -> list[str]:
+    """Id and routing of each row as JSON text, given the columns of the key."""
+    form = changes.document
+    try:
+        ids = map(encode_basestring, document_ids(key, form))
+        if form is None or form.routing is None:
+            return list(ids)
+        routings = [document_routing(one, form) for one in zip(*key, strict=True)]
+    except DataError:
+        _name_key(changes, key)
+        raise
+    return [
+        id_ if routing is None else f'{id_},"routing":{encode_basestring(routing)}'
+        for id_, routing in zip(ids, routings, strict=True)
+    ]
+
+
+def _name_key(changes: TargetChanges, key: _Columns) -> None:
+    for one in zip(*key, strict=True):
+        try:
+            document_id(one, changes.document)
+            document_routing(one, changes.document)
+        except DataError as error:
+            raise error.at(index=changes.target[1], key=", ".join(map(str, one))[:200]) from None
+
+
+def _name_row(changes: TargetChanges) -> None:
+    for row in changes.upserts:
+        try:
+            render_documents(changes.columns, (row,), changes.document)
+        except DataError as error:
+            key = document_id(tuple(row[i] for i in changes.key), changes.document)
+            raise error.at(index=changes.target[1], key=key) from None
+
+
+def _encoded(changes: TargetChanges, deletes: Sequence[str], upserts: Sequence[str]) -> list[bytes]:
+    try:
+        return [line.encode() for line in (*deletes, *upserts)]
+    except UnicodeEncodeError as error:
+        where = _lone_surrogate(changes)
+        raise DataError(
+            "text is not valid in its character set",
+            hint="Correct the text at the source",
+            index=changes.target[1],
+            **where,
+        ) from error
+
+
+def _lone_surrogate(changes: TargetChanges) -> dict[str, str]:
+    """Where text is that has no UTF-8 form."""
+    keys: list[Row] = [tuple(row[i] for i in changes.key) for row in changes.upserts]
+    key_columns = tuple(changes.columns[i] for i in changes.key)
+    for columns, key, row in (
+        *((changes.columns, key, row) for key, row in zip(keys, changes.upserts, strict=True)),
+        *((key_columns, key, key) for key in changes.deletes),
+    ):
+        for column, value in zip(columns, row, strict=True):
+            if isinstance(value, str) and value.encode("utf-8", "ignore").decode() != value:
+                shown = ", ".join(map(str, key)).encode("utf-8", "backslashreplace").decode()
+                return {"column": column.name, "key": shown}
+    return {}

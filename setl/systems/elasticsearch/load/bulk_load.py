@@ -1,0 +1,221 @@
+"""One load's actions on their way: cut into requests, a few under way at once, every item read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from threading import Event
+from typing import Any, Protocol, cast
+
+from elasticsearch import ApiError, Elasticsearch
+
+from setl.errors import ConfigurationError, DataError, SetlError, TransientError
+from setl.systems.elasticsearch.client import translating
+from setl.systems.elasticsearch.load.answers import ALL_DONE, FILTER
+from setl.systems.elasticsearch.load.outcomes import Outcome, outcome_of, reason_of
+from setl.systems.elasticsearch.load.settings import ElasticsearchSinkSettings
+
+_TOO_LARGE = 413
+_NAMED = 3  # refused documents that an error names; the others are counted
+
+Item = dict[str, Any]
+"""One item of a bulk answer, ``{"index": {"status": 201}}``."""
+
+_DONE: Item = {"index": {"status": 200}}
+
+
+class Retry(Protocol):
+    """Calls a function again while it raises TransientError, as often as the settings say."""
+
+    def __call__(self, call: Callable[[list[int]], None], pending: list[int], /) -> object:
+        """Call with `pending` until it returns; raises what the last call raised."""
+        ...
+
+
+@dataclass(slots=True)
+class Sent:
+    """What became of a load's actions.
+
+    Attributes:
+        stale: how many were older than what the server holds.
+        refused: those refused for good, by their number, with the server's items.
+    """
+
+    stale: int = 0
+    refused: list[tuple[int, Item]] = field(default_factory=list[tuple[int, Item]])
+
+
+class BulkLoad:
+    """The actions of one call of the sink.
+
+    Order: none among requests. A load has one action for each document, and its version decides
+    against whatever else is under way. Crash: every request may be sent again.
+    """
+
+    def __init__(
+        self,
+        client: Elasticsearch,
+        settings: ElasticsearchSinkSettings,
+        actions: Sequence[bytes],
+        *,
+        check_age: Callable[[], None],
+        create_again: Callable[[str], None],
+    ) -> None:
+        """Send nothing yet.
+
+        Args:
+            client: of the cluster; used by several threads at once.
+            settings: limits of a request.
+            actions: lines that ``_bulk`` reads.
+            check_age: raises TransientError if the load is too old to be sent.
+            create_again: makes an index that is gone.
+        """
+        self._client = client
+        self._settings = settings
+        self._actions = actions
+        self._check_age = check_age
+        self._create_again = create_again
+
+    def send_all(self, retry: Retry, senders: ThreadPoolExecutor) -> Sent:
+        """Send everything; returns when nothing is under way any more, also if it raises.
+
+        Raises:
+            TransientError: some were not taken, for a reason that may pass.
+            ConfigurationError: the cluster does not let the account write.
+            SetlError: as the client's errors are translated.
+        """
+        requests = list(_requests(self._actions, self._settings))
+        parts = [Sent() for _ in requests]
+        if len(requests) == 1:
+            retry(self._sender(parts[0]), requests[0])
+            return parts[0]
+        failed = Event()
+
+        def send(number: int) -> None:
+            if failed.is_set():
+                return  # the load fails, and is sent again as a whole
+            try:
+                retry(self._sender(parts[number]), requests[number])
+            except BaseException:
+                failed.set()
+                raise
+
+        under_way = [senders.submit(send, number) for number in range(len(requests))]
+        errors = [error for future in under_way if (error := future.exception()) is not None]
+        if errors:
+            raise errors[0]
+        return Sent(sum(part.stale for part in parts), [x for part in parts for x in part.refused])
+
+    def raise_refused(self, refused: Sequence[tuple[int, Item]]) -> None:
+        """DataError if documents were refused for good."""
+        if not refused:
+            return
+        named = [
+            f"{self._place(i)['index']}/{self._place(i)['id']}: {reason_of(item)}"
+            for i, item in refused[:_NAMED]
+        ]
+        more = len(refused) - len(named)
+        raise DataError(
+            f"Elasticsearch refuses {len(refused)} documents: "
+            + "; ".join(named)
+            + (f"; and {more} more" if more else ""),
+            hint="Correct the rows at the source, or the index's mapping",
+            **self._place(refused[0][0]),
+        )
+
+    def _sender(self, sent: Sent) -> Callable[[list[int]], None]:
+        """What sends the actions that its argument names, and takes the settled ones out of it."""
+
+        def send(pending: list[int]) -> None:
+            items = self._bulk(pending)
+            left = self._settled(pending, items, sent)
+            pending[:] = [i for i, _ in left]
+            if left:
+                first, item = left[0]
+                raise TransientError(
+                    f"Elasticsearch has not taken {len(left)} of {len(items)} changes: "
+                    f"{reason_of(item)}",
+                    **self._place(first),
+                )
+
+        return send
+
+    def _settled(
+        self, pending: Sequence[int], items: Sequence[Item], sent: Sent
+    ) -> list[tuple[int, Item]]:
+        """Note what became of actions; returns those to be sent again."""
+        left: list[tuple[int, Item]] = []
+        # No items: each action was done.
+        for i, item in zip(pending, items, strict=True) if items else ():
+            match outcome_of(item):
+                case Outcome.DONE:
+                    pass
+                case Outcome.STALE:
+                    sent.stale += 1
+                case Outcome.REFUSED:
+                    sent.refused.append((i, item))
+                case Outcome.FORBIDDEN:
+                    raise ConfigurationError(
+                        f"Elasticsearch forbids writing: {reason_of(item)}",
+                        hint="Check the account's privileges, and the index for a write block",
+                        **self._place(i),
+                    )
+                case Outcome.AGAIN | Outcome.NO_INDEX as outcome:
+                    if outcome is Outcome.NO_INDEX:
+                        self._create_again(self._place(i)["index"])
+                    left.append((i, item))
+        return left
+
+    def _bulk(self, pending: Sequence[int]) -> list[Item]:
+        """The answer's items, one for each action, in order; none if every action was done."""
+        body = b"".join([self._actions[i] for i in pending])
+        self._check_age()
+        try:
+            with translating(self._settings.endpoint):
+                answer = self._client.bulk(
+                    # Ready lines; the client's own serializer would be the slowest part.
+                    operations=cast("Any", [body]),
+                    filter_path=FILTER,
+                )
+        except SetlError as error:
+            cause = error.__cause__
+            too_large = isinstance(cause, ApiError) and cause.status_code == _TOO_LARGE
+            if not too_large:
+                raise
+            if len(pending) == 1:
+                reason = (
+                    f"a document of {len(body)} bytes is larger than Elasticsearch accepts; raise"
+                    " http.max_content_length, or leave the large column out"
+                )
+                return [{"index": {"status": _TOO_LARGE, "error": reason}}]
+            half = len(pending) // 2
+            parts = (pending[:half], pending[half:])
+            return [item for part in parts for item in self._bulk(part) or [_DONE] * len(part)]
+        items: list[Item] = answer.body.get("items", [])
+        answered = answer.body.get(ALL_DONE, len(items))
+        if answered != len(pending):
+            raise TransientError(f"Elasticsearch answered for {answered} of {len(pending)} changes")
+        return items
+
+    def _place(self, action: int) -> dict[str, str]:
+        """Index and id of an action, read back from its first line."""
+        ((_, header),) = json.loads(self._actions[action].split(b"\n", 1)[0]).items()
+        return {"index": header["_index"], "id": header["_id"]}
+
+
+def _requests(actions: Sequence[bytes], settings: ElasticsearchSinkSettings) -> Iterator[list[int]]:
+    """Indexes of the actions of each request."""
+    request: list[int] = []
+    size = 0
+    for i, action in enumerate(actions):
+        size += len(action)
+        if request and (
+            size > settings.request_size or len(request) >= settings.actions_per_request
+        ):
+            yield request
+            request, size = [], len(action)
+        request.append(i)
+    if request:
+        yield request

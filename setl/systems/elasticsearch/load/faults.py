@@ -1,0 +1,119 @@
+"""Rows that cannot become documents, or whose documents the cluster refuses for good."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from setl.bisection import halved
+from setl.errors import DataError, FatalError
+from setl.load.deadletters.keeping import Faults
+from setl.model.change import TargetChanges
+from setl.systems.elasticsearch.client import error_of
+from setl.systems.elasticsearch.load.actions import render_actions
+from setl.systems.elasticsearch.load.outcomes import reason_of
+
+# These speak of the index: every document would meet them.
+_ABOUT_THE_INDEX = frozenset(
+    {"strict_dynamic_mapping_exception", "index_closed_exception", "cluster_block_exception"}
+)
+_FIELD_LIMIT = "Limit of total fields"
+
+
+class Origin(NamedTuple):
+    """Which row an action is about.
+
+    Attributes:
+        change: the changes that it belongs to.
+        number: its place among their upserts or deletes.
+        delete: which of the two.
+    """
+
+    change: TargetChanges
+    number: int
+    delete: bool
+
+    def refuse(self, faults: Faults, error: DataError) -> None:
+        """The row is faulty."""
+        (faults.delete if self.delete else faults.upsert)(self.change, self.number, error)
+
+
+class Rendered(NamedTuple):
+    """Bulk actions, and which row each of them is about."""
+
+    actions: list[bytes]
+    origins: list[Origin]
+
+
+def render(changes: Sequence[TargetChanges], faults: Faults) -> Rendered:
+    """The actions for changes of several indexes, without the rows that have no form as one.
+
+    Raises:
+        DataError: there is such a row, and `faults` takes none.
+    """
+    rendered = Rendered([], [])
+    for change in changes:
+        halves = ((True, len(change.deletes)), (False, len(change.upserts)))
+        origins = [Origin(change, i, delete) for delete, count in halves for i in range(count)]
+        try:
+            actions = render_actions(change)
+        except DataError:
+            _render_those_with_a_form(origins, faults, rendered)
+        else:
+            rendered.actions.extend(actions)
+            rendered.origins.extend(origins)
+    return rendered
+
+
+def _render_those_with_a_form(
+    origins: Sequence[Origin], faults: Faults, rendered: Rendered
+) -> None:
+    def attempt(start: int, stop: int) -> bool:
+        some = origins[start:stop]
+        rendered.actions.extend(render_actions(_only(some)))
+        rendered.origins.extend(some)
+        return True
+
+    halved(len(origins), attempt, lambda i, error: origins[i].refuse(faults, error))
+
+
+def _only(origins: Sequence[Origin]) -> TargetChanges:
+    """The changes of some actions, deletes first as in `render_actions`."""
+    change = origins[0].change
+    deletes = [o.number for o in origins if o.delete]
+    upserts = [o.number for o in origins if not o.delete]
+    return replace(
+        change,
+        deletes=[change.deletes[i] for i in deletes],
+        delete_versions=[change.delete_versions[i] for i in deletes],
+        upserts=[change.upserts[i] for i in upserts],
+        upsert_versions=[change.upsert_versions[i] for i in upserts],
+    )
+
+
+def put_aside(
+    refused: Sequence[tuple[int, dict[str, Any]]], origins: Sequence[Origin], faults: Faults
+) -> None:
+    """Take the rows of refused actions out, given the items of the bulk answer.
+
+    Raises:
+        FatalError: an item says that the index is not as it should be, which is no row's fault.
+    """
+    for number, item in refused:
+        (result,) = item.values()
+        error = error_of(result)
+        reason = reason_of(item)
+        index = origins[number].change.target[1]
+        if error.get("type") in _ABOUT_THE_INDEX or _FIELD_LIMIT in reason:
+            raise FatalError(
+                f"Elasticsearch refuses documents because of their index: {reason}",
+                hint="Compare the index's mapping and settings with the table",
+                index=index,
+            )
+        fault = DataError(
+            f"Elasticsearch refuses the document: {reason}",
+            hint="Correct the row at the source, or the index's mapping",
+            index=index,
+        )
+        origins[number].refuse(faults, fault)

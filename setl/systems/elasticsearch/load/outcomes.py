@@ -1,0 +1,52 @@
+"""What the server made of each item of a bulk request."""
+
+from __future__ import annotations
+
+from enum import Enum, auto
+from typing import Any
+
+from setl.systems.elasticsearch.client import NO_ACCESS_STATUSES, RETRY_STATUSES, error_of
+
+
+class Outcome(Enum):
+    """How one action of a bulk request ended."""
+
+    DONE = auto()
+    STALE = auto()  # refused, since the server holds something newer: as good as done
+    AGAIN = auto()  # the server is busy or a shard is away
+    NO_INDEX = auto()
+    FORBIDDEN = auto()
+    REFUSED = auto()  # for good
+
+
+def outcome_of(item: dict[str, Any]) -> Outcome:
+    """The outcome of one item of a bulk answer, ``{"index": {"status": 201, …}}``.
+
+    Source: https://www.elastic.co/guide/en/elasticsearch/reference/8.15/docs-bulk.html
+    """
+    ((operation, result),) = item.items()
+    status = int(result["status"])
+    if 200 <= status < 300:
+        return Outcome.DONE
+    if status == 409:
+        return Outcome.STALE
+    if status == 404:
+        if error_of(result).get("type") == "index_not_found_exception":
+            return Outcome.NO_INDEX
+        # There was nothing to delete; the server remembers the version all the same.
+        return Outcome.DONE if operation == "delete" else Outcome.REFUSED
+    if status in RETRY_STATUSES:
+        return Outcome.AGAIN
+    return Outcome.FORBIDDEN if status in NO_ACCESS_STATUSES else Outcome.REFUSED
+
+
+def reason_of(item: dict[str, Any]) -> str:
+    """Why an item failed: status, type and reason, with the cause that says most."""
+    (result,) = item.values()
+    error = error_of(result)
+    if not error:
+        return f"[{result['status']}] {result.get('error') or ''}".rstrip()
+    texts = [f"[{result['status']}] {error.get('type')}: {error.get('reason')}"]
+    while error := error_of(error, "caused_by"):
+        texts.append(str(error.get("reason")))
+    return ": ".join(texts)

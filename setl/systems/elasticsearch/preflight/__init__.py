@@ -1,0 +1,1 @@
+"""Checks of an Elasticsearch cluster, before a channel starts."""

@@ -1,0 +1,88 @@
+"""What arrives in each index: the tables, by which routes, as which columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from setl.channel.file import DtsSource, Source
+from setl.channel.routing import Route, passing_columns
+from setl.model.schema import Column, Kind, RowSchema
+from setl.systems.elasticsearch.field_fit import Extent, whole_numbers
+from setl.systems.mysql.preflight.server import Server
+from setl.systems.mysql.preflight.source_tables import SourceTable
+from setl.systems.mysql.preflight.table_facts import ColumnFacts, read_columns
+
+_BITS = {"tinyint": 8, "smallint": 16, "mediumint": 24, "int": 32, "bigint": 64}
+_BYTES_OF_A_CHARACTER = 4
+
+# MariaDB's own types, of which the binlog has the bytes and does not say what they mean.
+_LOGGED_AS_BYTES = frozenset({"uuid", "inet4", "inet6"})
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A column on its way to a field.
+
+    Attributes:
+        column: as documents are made of it, under the field's name.
+        extent: what else the source says of it.
+        signed_unknown: whether the source's records leave open that it is unsigned, and holds
+            numbers beyond what a signed column does.
+    """
+
+    column: Column
+    extent: Extent
+    signed_unknown: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Arriving:
+    """Rows of one source table on their way to one index."""
+
+    schema: RowSchema
+    route: Route
+    fields: tuple[Field, ...]
+
+
+def arriving(
+    tables: Sequence[SourceTable], source: Source, server: Server | None
+) -> dict[str, list[Arriving]]:
+    """What arrives in each index, by its name.
+
+    Raises:
+        SetlError: the server does not answer.
+    """
+    found: dict[str, list[Arriving]] = {}
+    for table in tables:
+        name = (table.schema.schema, table.schema.table)
+        facts = read_columns(server, *name) if server is not None else {}
+        for route in table.routes:
+            fields = [
+                _field(table.schema.columns[i], target, facts, source)
+                for i, target in passing_columns(route, table.schema.names)
+            ]
+            fields += [Field(c, Extent(whole_numbers(c))) for c in table.computed_by(route)]
+            rows = Arriving(table.schema, route, tuple(fields))
+            found.setdefault(route.target[1], []).append(rows)
+    return found
+
+
+def _field(column: Column, name: str, facts: dict[str, ColumnFacts], source: Source) -> Field:
+    told = facts.get(column.name.lower())
+    bits = 0
+    if told is not None:
+        bits = told.precision if column.kind is Kind.BIT else _BITS.get(told.data_type, 0)
+    whole = whole_numbers(column, bits)
+    length = told.length if told is not None else 0
+    if column.kind is not Kind.BINARY:
+        length *= _BYTES_OF_A_CHARACTER
+    extent = Extent(whole, told is not None and told.data_type == "float", length)
+    seen = replace(column, name=name)
+    if told is not None and told.data_type in _LOGGED_AS_BYTES:
+        seen = replace(seen, kind=Kind.BINARY)
+    unknown = isinstance(source, DtsSource) and column.unsigned
+    if unknown:
+        # Records of a subscription give a column's numbers, but not whether it has a sign.
+        seen = replace(seen, unsigned=False)
+    return Field(seen, extent, unknown and whole is not None and whole[1] > 2**63 - 1)

@@ -1,0 +1,259 @@
+"""The indexes of an Elasticsearch target: what setl will create, and whether what is there fits."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from copy import deepcopy
+from typing import Any
+
+from elasticsearch import ApiError, Elasticsearch
+
+from setl.systems.elasticsearch.field_fit import misfit
+from setl.systems.elasticsearch.mapping import (
+    GC_DELETES,
+    GC_DELETES_SECONDS,
+    field_of,
+    mapped_field,
+    takes_new_fields,
+)
+from setl.systems.elasticsearch.preflight.arriving import Arriving, Field
+from setl.systems.finding import Report
+
+_DEFAULT_GC_DELETES = "60s"
+_UNITS = {"d": 86400.0, "h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "micros": 1e-6, "nanos": 1e-9}
+_BLOCKS = ("write", "read_only", "read_only_allow_delete")
+
+# Members of a document that Elasticsearch keeps for itself.
+_RESERVED = frozenset({
+    "_doc_count", "_feature", "_field_names", "_id", "_ignored", "_index", "_nested_path",
+    "_routing", "_seq_no", "_source", "_tier", "_tsid", "_version",
+})  # fmt: skip
+_DEFAULT_FIELD_LIMIT = 1000
+
+
+def check_index(
+    client: Elasticsearch, index: str, arriving: Sequence[Arriving], report: Report
+) -> None:
+    """Report what setl will create, or what is wrong with an index that is there.
+
+    Args:
+        client: of the cluster.
+        index: the index, or an alias.
+        arriving: what its documents are made of; empty if that is not known.
+        report: where to put it.
+
+    Raises:
+        ApiError, TransportError: the cluster does not answer as it should.
+    """
+    place = report.at(f"index {index}")
+    _check_names(arriving, place)
+    if not client.indices.exists(index=index):
+        _check_missing(client, index, arriving, place)
+        return
+    # The name may be an alias, which can stand for several indexes.
+    found: dict[str, Any] = client.indices.get(index=index).body
+    if len(found) > 1:
+        place.error(
+            f"the alias stands for {len(found)} indexes: {', '.join(sorted(found))}",
+            "Let it stand for one, or name an index in `to`",
+        )
+    for name, described in found.items():
+        settings: dict[str, Any] = described.get("settings", {}).get("index", {})
+        _check_blocks(name, settings, place)
+        _check_gc_deletes(name, settings, place)
+        mapping: dict[str, Any] = described.get("mappings", {})
+        added = _check_mapping(name, mapping, settings, arriving, place)
+        if added:
+            place.ok(f"setl will add fields for {', '.join(added)}", mapping={"properties": added})
+
+
+def _check_missing(
+    client: Elasticsearch, index: str, arriving: Sequence[Arriving], place: Report
+) -> None:
+    template, unseen = _template(client, index)
+    settings: dict[str, Any] = template.get("settings", {}).get("index", {})
+    mapping: dict[str, Any] = deepcopy(template.get("mappings", {}))
+    added = _check_mapping(index, mapping, settings, arriving, place)
+    mapping["properties"] = {**mapping.get("properties", {}), **added}
+    if "gc_deletes" in settings:
+        _check_gc_deletes(index, settings, place)
+    shown = {**settings, "gc_deletes": settings.get("gc_deletes", GC_DELETES)}
+    told = ", ".join(f"{k} {_short(v)}" for k, v in sorted(shown.items()))
+    by = " as index templates of the cluster say" if template else ""
+    what = f"setl will create the index{by} ({told}), with this mapping"
+    if not arriving:
+        what = f"setl will create the index{by}, with a field for each column"
+    place.ok(what + unseen, mapping=mapping if arriving else None)
+
+
+def _template(client: Elasticsearch, index: str) -> tuple[dict[str, Any], str]:
+    """What index templates give to an index, and a note if that cannot be seen."""
+    try:
+        body: dict[str, Any] = client.indices.simulate_index_template(name=index).body
+    except ApiError as error:
+        if error.status_code not in {400, 403, 404, 405}:
+            raise
+        return {}, " (whether an index template applies cannot be seen by this account)"
+    template: dict[str, Any] = body.get("template", {})
+    return {part: content for part, content in template.items() if content}, ""
+
+
+def _short(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _check_names(arriving: Sequence[Arriving], place: Report) -> None:
+    for rows in arriving:
+        names = [field.column.name for field in rows.fields]
+        for name in names:
+            if name in _RESERVED:
+                what = f"{name} of {rows.schema.name} is a name that Elasticsearch keeps for itself"
+            elif not all(part.strip() for part in name.split(".")):
+                what = f"{name!r} of {rows.schema.name} cannot be the name of a field"
+            elif any(other.startswith(f"{name}.") for other in names):
+                what = f"{name} of {rows.schema.name} would be a field and an object at once"
+            else:
+                continue
+            place.error(what, f"Rename it with `columns` in tables[{rows.route.index}]")
+
+
+def _check_mapping(
+    index: str,
+    mapping: dict[str, Any],
+    settings: dict[str, Any],
+    arriving: Sequence[Arriving],
+    place: Report,
+) -> dict[str, Any]:
+    """Compare fields with what arrives; returns the fields that setl will add."""
+    properties: dict[str, Any] = mapping.get("properties", {})
+    added: dict[str, Any] = {}
+    lacking: dict[str, Any] = {}
+    may_add = takes_new_fields(mapping)
+    for rows in arriving:
+        for field in rows.fields:
+            name = field.column.name
+            there = mapped_field(properties, name) or added.get(name)
+            if there is None:
+                there = field_of(field.column, rows.route.geometry)
+                (added if may_add else lacking)[name] = there
+            _check_field(index, field, there, rows, place)
+        _check_routing(mapping, rows, place)
+    if lacking:
+        _report_lacking(index, mapping, lacking, place)
+    _check_source(mapping, settings, place)
+    _check_count({**properties, **added}, settings, index, place)
+    return added
+
+
+def _check_field(
+    index: str, field: Field, there: dict[str, Any], rows: Arriving, place: Report
+) -> None:
+    column = field.column
+    found = misfit(column, there, field.extent, rows.route.geometry)
+    if found is None:
+        return
+    what = f"the field {column.name} {found.reason} ({column.kind.value} of {rows.schema.name})"
+    fix = (
+        "Map it otherwise in a new index, or convert it with `columns`, or leave it out, in"
+        f" tables[{rows.route.index}]"
+    )
+    if field.signed_unknown and there.get("type") == "long":
+        wanted = {"mappings": {"properties": {column.name: {"type": "unsigned_long"}}}}
+        what = (
+            f"the field {column.name} would be long, since a subscription does not tell that the"
+            f" column of {rows.schema.name} is unsigned; numbers from 2**63 on would be refused"
+        )
+        fix = f"Create the index before the first row arrives: PUT /{index} {json.dumps(wanted)}"
+    (place.error if found.refused else place.warning)(what, fix)
+
+
+def _check_routing(mapping: dict[str, Any], rows: Arriving, place: Report) -> None:
+    if mapping.get("_routing", {}).get("required") and rows.route.routing is None:
+        place.error(
+            "the index requires a routing, and the mapping has none",
+            f"Name a column under `routing` in tables[{rows.route.index}]",
+        )
+
+
+def _report_lacking(
+    index: str, mapping: dict[str, Any], lacking: dict[str, Any], place: Report
+) -> None:
+    dynamic = str(mapping.get("dynamic")).lower()
+    what = f"the index has no field for {', '.join(lacking)}, and takes none (dynamic: {dynamic})"
+    fix = f"PUT /{index}/_mapping {json.dumps({'properties': lacking})}, or leave the columns out"
+    if dynamic == "strict":
+        place.error(f"{what}: documents are refused", fix)
+    else:
+        place.warning(f"{what}: the values are kept, but cannot be searched", fix)
+
+
+def _check_source(mapping: dict[str, Any], settings: dict[str, Any], place: Report) -> None:
+    source: dict[str, Any] = mapping.get("_source", {})
+    mode = settings.get("mapping", {}).get("source", {}).get("mode", source.get("mode"))
+    if mode == "synthetic":
+        place.warning(
+            "the index makes documents up from its fields (synthetic _source), which lose digits,"
+            " order and fractions of seconds",
+            "Use an index with a stored _source",
+        )
+    elif source.get("enabled") is False or source.get("includes") or source.get("excludes"):
+        place.warning(
+            "the index does not keep all of its documents (_source), so they cannot be verified",
+            "Use an index with a complete _source",
+        )
+
+
+def _check_count(
+    properties: dict[str, Any], settings: dict[str, Any], index: str, place: Report
+) -> None:
+    limit = settings.get("mapping", {}).get("total_fields", {}).get("limit", _DEFAULT_FIELD_LIMIT)
+    count = _count(properties)
+    if count > int(limit):
+        wanted = json.dumps({"index": {"mapping": {"total_fields": {"limit": count + 100}}}})
+        place.error(
+            f"the index would have {count} fields, more than its limit of {limit}",
+            f"PUT /{index}/_settings {wanted}, or in an index template; or leave columns out",
+        )
+
+
+def _count(properties: dict[str, Any]) -> int:
+    return sum(
+        1 + _count(field.get("properties", {})) + len(field.get("fields", {}))
+        for field in properties.values()
+    )
+
+
+def _check_blocks(name: str, settings: dict[str, Any], place: Report) -> None:
+    blocks: dict[str, Any] = settings.get("blocks", {})
+    held = [b for b in _BLOCKS if str(blocks.get(b)).lower() == "true"]
+    if held:
+        unset = ", ".join(f'"index.blocks.{b}": null' for b in held)
+        place.error(
+            f"the index is blocked for writing ({', '.join(held)})",
+            f"PUT /{name}/_settings {{{unset}}}, once there is room on the disks",
+        )
+
+
+def _check_gc_deletes(name: str, settings: dict[str, Any], place: Report) -> None:
+    written = str(settings.get("gc_deletes", _DEFAULT_GC_DELETES))
+    kept = seconds(written)
+    if kept is None or kept >= GC_DELETES_SECONDS:
+        return
+    wanted = json.dumps({"index": {"gc_deletes": GC_DELETES}})
+    place.warning(
+        f"the index forgets the versions of deleted documents after {written} (index.gc_deletes);"
+        " a node that was frozen for longer and then sends what it had in hand could bring a"
+        " deleted document back",
+        f"PUT /{name}/_settings {wanted}",
+    )
+
+
+def seconds(written: str) -> float | None:
+    """A time value of Elasticsearch, such as ``60s``, in seconds; None if it is none."""
+    found = re.fullmatch(r"(-?\d+)(\w*)", written.strip())
+    if found is None:
+        return None
+    unit = _UNITS.get(found.group(2).lower() or "ms")
+    return None if unit is None else int(found.group(1)) * unit

@@ -1,0 +1,52 @@
+"""The checks of an Elasticsearch target: version and health, then each of its indexes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from elasticsearch import Elasticsearch
+
+from setl.channel.file import ElasticsearchTarget
+from setl.systems.elasticsearch.client import make_client, translating
+from setl.systems.elasticsearch.endpoint import elastic_endpoint
+from setl.systems.elasticsearch.preflight.arriving import Arriving
+from setl.systems.elasticsearch.preflight.indexes import check_index
+from setl.systems.finding import Report
+
+_OLDEST = 8
+
+
+def check_elasticsearch_target(
+    target: ElasticsearchTarget, indexes: Mapping[str, Sequence[Arriving]], report: Report
+) -> None:
+    """Report everything about a cluster.
+
+    Args:
+        target: how the channel file describes it.
+        indexes: the indexes that rows go to, with what arrives there, as far as it is known.
+        report: where to put it.
+
+    Raises:
+        SetlError: the cluster does not answer.
+    """
+    endpoint = elastic_endpoint(target)
+    with translating(endpoint), make_client(endpoint) as client:
+        _check_cluster(client, report)
+        for index, arriving in indexes.items():
+            check_index(client, index, arriving, report)
+
+
+def _check_cluster(client: Elasticsearch, report: Report) -> None:
+    version = str(client.info().body["version"]["number"])
+    major = int(version.partition(".")[0])
+    if major < _OLDEST:
+        report.warning(f"Elasticsearch {version} is older than {_OLDEST}, which setl is made for")
+    else:
+        report.ok(f"Elasticsearch {version} answers")
+    health: dict[str, Any] = client.cluster.health().body
+    if health["status"] == "red":
+        report.error(
+            "the cluster's health is red: some indexes cannot be written to",
+            "GET _cluster/allocation/explain says why",
+        )

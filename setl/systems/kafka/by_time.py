@@ -1,0 +1,159 @@
+"""Finds the place of a commit time in a partition.
+
+Brokers have an index of the time at which Kafka got a record, in milliseconds, or in seconds with
+Alibaba's proxy, and neither is the time at which the source committed. So the place is found by
+bisection, reading single records. Commit times grow along a partition, nearly: sources deliver
+transactions a little out of order, so what lies shortly before the place is looked through as well.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from setl.errors import PositionLostError
+from setl.model.entry import EntryKind
+from setl.model.position import KafkaPosition
+from setl.systems.kafka.partition import Bounds, PartitionView, SeenRecord, ways_out
+
+SEARCH_SECONDS = 60.0
+"""How long a search may take."""
+
+_SLACK = 60  # seconds by which records may be out of order
+_MOST_SLACK = 200_000  # records of that time that are looked through at most
+_ENDS = frozenset((EntryKind.COMMIT, EntryKind.DDL))
+
+
+class Crossing(NamedTuple):
+    """Where commit times pass a given one, as far as single records tell.
+
+    Attributes:
+        offset: the first offset behind it; the partition's end if all is older.
+        before: the last record with a time before it, None if there is none.
+        after: the first record with a time behind it, None if there is none.
+    """
+
+    offset: int
+    before: SeenRecord | None
+    after: SeenRecord | None
+
+
+def crossing(view: PartitionView, bounds: Bounds, seconds: float, deadline: float) -> Crossing:
+    """Bisect for a time; records without one are skipped forward."""
+    low, high = bounds.first, bounds.end
+    before = after = None
+    while low < high:
+        middle = (low + high) // 2
+        dated = (r for r in view.records(middle, high, deadline) if r.seconds)
+        found = next(dated, None)
+        if found is None:
+            high = middle
+        elif found.seconds < seconds:
+            low, before = found.offset + 1, found
+        else:
+            high, after = middle, found
+    return Crossing(low, before, after)
+
+
+def newest(view: PartitionView, bounds: Bounds, deadline: float) -> SeenRecord | None:
+    """The last record that has a time."""
+    return crossing(view, bounds, float("inf"), deadline).before
+
+
+def first_since(
+    view: PartitionView, bounds: Bounds, seconds: int, deadline: float
+) -> SeenRecord | None:
+    """The first record committed at or after a time, None if there is none."""
+    start = _start(view, bounds, seconds, deadline)
+    return next(
+        (r for r in view.records(start, bounds.end, deadline) if r.seconds >= seconds), None
+    )
+
+
+def place_at_time(
+    view: PartitionView, bounds: Bounds, seconds: int, deadline: float
+) -> KafkaPosition:
+    """Where to read from to get all that was committed at or after a time.
+
+    Returns:
+        The beginning of the transaction that the first such record is of.
+
+    Raises:
+        PositionLostError: there is no such record yet, or older ones have expired; names the
+            nearest one that is there.
+        TransientError: the records do not come by `deadline`.
+    """
+    oldest = next((r for r in view.records(bounds.first, bounds.end, deadline) if r.seconds), None)
+    if oldest is None:
+        raise _lost(seconds, "the topic holds no record that has a time", bounds)
+    if seconds < oldest.seconds and bounds.first > 0:
+        raise _lost(seconds, f"older records have expired, the oldest is {_named(oldest)}", bounds)
+    start = _start(view, bounds, seconds, deadline)
+    boundary = None
+    for record in view.records(start, bounds.end, deadline):
+        if _begins(record):
+            boundary = record.offset
+        if record.seconds >= seconds:
+            if boundary is None:
+                boundary = _boundary_before(view, bounds, start, record, deadline)
+            return view.at(boundary, seconds)
+        if record.kind in _ENDS:
+            boundary = record.offset + 1
+    last = newest(view, bounds, deadline) or oldest
+    raise _lost(seconds, f"the newest record is {_named(last)}", bounds)
+
+
+def utc(seconds: float) -> str:
+    """A time as people read it."""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def _start(view: PartitionView, bounds: Bounds, seconds: int, deadline: float) -> int:
+    """An offset before which nothing was committed at or after a time."""
+    early = crossing(view, bounds, seconds - _SLACK, deadline).offset
+    late = crossing(view, bounds, seconds, deadline).offset
+    return max(early, late - _MOST_SLACK)
+
+
+def _boundary_before(
+    view: PartitionView, bounds: Bounds, start: int, hit: SeenRecord, deadline: float
+) -> int:
+    """The beginning of the transaction of a record, which is not between `start` and it."""
+    step, until = 1000, start
+    while until > bounds.first:
+        begin = max(bounds.first, until - step)
+        boundary = None
+        for record in view.records(begin, until, deadline):
+            if _begins(record):
+                boundary = record.offset
+            elif record.kind in _ENDS:
+                boundary = record.offset + 1
+        if boundary is not None:
+            return boundary
+        step, until = step * 4, begin
+    if bounds.first == 0:
+        return 0
+    # Nothing tells whether a transaction is open at the first record that is kept, unless the
+    # next one begins before any row.
+    for record in view.records(hit.offset, bounds.end, deadline):
+        if _begins(record) or record.kind is EntryKind.DDL:
+            break
+        if record.kind is not EntryKind.HEARTBEAT:
+            why = f"of the transaction at offset {hit.offset} the beginning has expired"
+            raise _lost(hit.seconds, why, bounds)
+    return hit.offset
+
+
+def _begins(record: SeenRecord) -> bool:
+    """Whether reading may begin at a record: no mark stands before it that is of its rows."""
+    return record.kind is EntryKind.BEGIN or record.full_load
+
+
+def _named(record: SeenRecord) -> str:
+    return f"of {utc(record.seconds)} ({record.seconds}), at offset {record.offset}"
+
+
+def _lost(seconds: int, reason: str, bounds: Bounds) -> PositionLostError:
+    return PositionLostError(
+        f"nothing can be read from {utc(seconds)} ({seconds}) on: {reason}", hint=ways_out(bounds)
+    )

@@ -1,0 +1,261 @@
+"""Checkpoints as offsets committed for the consumer group of a DTS subscription."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+from kafka.errors import (
+    CommitFailedError,
+    IllegalGenerationError,
+    InvalidCommitOffsetSizeError,
+    KafkaError,
+    OffsetMetadataTooLargeError,
+    RebalanceInProgressError,
+    UnknownMemberIdError,
+)
+from kafka.structs import OffsetAndMetadata, TopicPartition
+
+from setl.channel.file import DtsSource
+from setl.errors import ConfigurationError, FatalError, FencedError, SetlError, TransientError
+from setl.model.checkpoint import Checkpoint
+from setl.model.position import KafkaPosition
+from setl.select.checkpoints.note import CheckpointNote, Notes, missing
+from setl.select.checkpoints.owner import Owner
+from setl.select.checkpoints.succession import Kept, Succession
+from setl.systems.kafka.commit import (
+    Commit,
+    foreign_checkpoint,
+    metadata_of,
+    read_commit,
+)
+from setl.systems.kafka.source.reader_client import connect, translate
+
+_LOG = logging.getLogger(__name__)
+
+_RESET = "Reset the position: it was kept for another source"
+_MEMBERS = (
+    CommitFailedError,
+    IllegalGenerationError,
+    RebalanceInProgressError,
+    UnknownMemberIdError,
+)
+
+
+class Committing(Protocol):
+    """A membership of the group, which alone may commit while the group has members."""
+
+    def commit(self, offsets: dict[TopicPartition, OffsetAndMetadata]) -> None:
+        """Commit as a member. Raises TransientError if it is none any more."""
+        ...
+
+
+class KafkaCheckpointStore:
+    """Keeps a pipeline's checkpoint as the committed offset of the group `sid`.
+
+    Kafka knows neither epochs nor compare-and-set: what is committed is read, compared, and
+    then replaced. A leader that was replaced can still slip in between, once. That loses
+    nothing: what it stores it had applied, under a fence of the target that keeps it from
+    applying more (I2). If it stores a place further on than its successor has, that one keeps
+    it (`Succession`); if further back, the successor's next commit replaces it, and until then
+    a crash means that more is delivered again. While the group has members (`mode: subscribe`)
+    Kafka takes commits of members of the current generation only.
+
+    Commits of a group that is idle expire after a week or so (``offsets.retention.minutes``),
+    so a note beside the mainstem says that there was one; without it, the loss would look like
+    a first start (I7). The note knows the generation too, which foreign commits do not tell.
+
+    Belongs to one thread, `close` to any. Keeps one connection.
+    """
+
+    def __init__(
+        self,
+        source: DtsSource,
+        notes: Notes,
+        owner: Owner,
+        *,
+        generation: int = 1,
+        member: Committing | None = None,
+        timeout: float = 5.0,
+    ) -> None:
+        """Nothing is connected yet.
+
+        Args:
+            source: brokers, account, topic, partition and group.
+            notes: where the pipeline's note is kept.
+            owner: whose checkpoint it is.
+            generation: that the channel file asks for, for the first start after a foreign
+                client.
+            member: the membership to commit through; None commits as a client that is no
+                member, which Kafka takes as long as the group has none.
+            timeout: seconds to wait for any answer of a broker.
+        """
+        self._source = source
+        self._owner = owner
+        # What a foreign commit, which does not say it, counts as.
+        self._generation = self._requested = generation
+        self._member = member
+        self._timeout = timeout
+        self._partition = TopicPartition(source.topic, source.partition)
+        self._place = f"{source.topic}[{source.partition}], group {source.sid}"
+        self._notes = notes
+        self._succession = Succession()
+        self._known = False
+        self._consumer: Any = None
+
+    def load(self) -> Checkpoint | None:
+        """See `CheckpointStore.load`.
+
+        Raises:
+            TransientError: the brokers or the arbiter do not answer.
+            ConfigurationError: the account may not read the group's commits, or they are
+                another pipeline's.
+            FatalError: the commit is gone, or was not written by this version.
+        """
+        note = self._notes.read()
+        if note is not None:
+            self._generation, self._requested = note.generation, note.requested
+        commit = self._committed()
+        kept = self._kept(commit)
+        self._succession.loaded(kept)
+        self._known = True
+        if commit is None and note is not None and note.store == "kafka":
+            raise missing(
+                note,
+                f"no commit is found in {self._place}: it has expired, or the subscription is new",
+                "Commit the offset to the group again",
+                self._owner.pipeline,
+            ).at(**self._where())
+        if commit is not None and commit.checkpoint is None:
+            _LOG.warning(
+                "%s: going on where a foreign client of the group %s stood: offset %d, time %d",
+                self._owner.pipeline,
+                self._source.sid,
+                commit.offset,
+                commit.timestamp,
+            )
+        return kept.checkpoint if kept else None
+
+    def store(self, checkpoint: Checkpoint, epoch: int) -> None:
+        """See `CheckpointStore.store`.
+
+        Raises:
+            FencedError: a higher epoch has committed; nothing was stored.
+            FatalError: it lies before the stored one, or does not fit into a commit.
+            TransientError: the brokers do not answer, or the group has members and this is
+                none of them; it may or may not be stored.
+            ConfigurationError: the account may not commit.
+        """
+        if not self._known:
+            self.load()
+        kept = self._kept(self._committed())
+        try:
+            newest = self._succession.decide(kept, checkpoint, epoch)
+        except (FatalError, FencedError) as error:
+            if isinstance(error, FatalError) and self._member is not None and kept is not None:
+                raise self._overtaken(kept) from error
+            raise error.at(**self._where()) from None
+        self.replace(newest, epoch)
+
+    def replace(self, checkpoint: Checkpoint, epoch: int) -> None:
+        """Commit over whatever is there, which may not be readable. Raises what `store` raises."""
+        resume = checkpoint.resume
+        if (
+            not isinstance(resume, KafkaPosition)
+            or TopicPartition(resume.topic, resume.partition) != self._partition
+        ):
+            raise FatalError(f"{checkpoint} is no place in {self._place}", hint=_RESET)
+        text = metadata_of(checkpoint, self._owner.pipeline, epoch)
+        self._commit({self._partition: OffsetAndMetadata(resume.offset, text, -1)})
+        self._succession.loaded(Kept(checkpoint, epoch))
+        self._generation = checkpoint.generation
+        self._requested = checkpoint.requested or checkpoint.generation
+        note = CheckpointNote.of(self._owner, epoch, "kafka", self._place)
+        self._notes.keep(checkpoint, note)
+
+    def close(self) -> None:
+        """See `CheckpointStore.close`."""
+        consumer, self._consumer = self._consumer, None
+        if consumer is not None:
+            consumer.close(autocommit=False, timeout_ms=1000)
+
+    def _kept(self, commit: Commit | None) -> Kept | None:
+        if commit is None:
+            return None
+        if commit.checkpoint is not None:
+            if commit.pipeline != self._owner.pipeline:
+                raise ConfigurationError(
+                    f"the group {self._source.sid} keeps the checkpoint of {commit.pipeline}",
+                    hint="Two pipelines cannot keep theirs in one group: choose another"
+                    " `checkpoint`, or a subscription with a group of its own",
+                    pipeline=self._owner.pipeline,
+                ).at(**self._where())
+            return Kept(commit.checkpoint, commit.epoch)
+        topic, partition = self._partition
+        found = foreign_checkpoint(commit, topic, partition, self._generation, self._requested)
+        return Kept(found, 0)
+
+    def _committed(self) -> Commit | None:
+        with self._asking() as consumer:
+            found = consumer.committed(
+                self._partition, metadata=True, timeout_ms=int(self._timeout * 1000)
+            )
+        if found is None:
+            return None
+        topic, partition = self._partition
+        try:
+            return read_commit(topic, partition, found.offset, found.metadata or "")
+        except FatalError as error:
+            raise error.at(pipeline=self._owner.pipeline, **self._where()) from None
+
+    def _commit(self, offsets: dict[TopicPartition, OffsetAndMetadata]) -> None:
+        with self._asking() as consumer:
+            if self._member is not None:
+                self._member.commit(offsets)
+            else:
+                consumer.commit(offsets, timeout_ms=int(self._timeout * 1000))
+
+    @contextmanager
+    def _asking(self) -> Generator[Any]:
+        """The connection; dropped after an error, since the next broker may answer."""
+        if self._consumer is None:
+            self._consumer = connect(self._source, self._timeout, few=True)
+        try:
+            yield self._consumer
+        except KafkaError as error:
+            self.close()
+            raise commit_error(error, self._source.sid).at(**self._where()) from error
+        except SetlError as error:
+            raise error.at(**self._where()) from None
+
+    def _overtaken(self, kept: Kept) -> TransientError:
+        return TransientError(
+            f"another member of the group {self._source.sid} has moved on to {kept.checkpoint}",
+            pipeline=self._owner.pipeline,
+        ).at(**self._where())
+
+    def _where(self) -> dict[str, object]:
+        return {
+            "brokers": ",".join(self._source.brokers),
+            "topic": self._source.topic,
+            "partition": self._source.partition,
+            "group": self._source.sid,
+        }
+
+
+def commit_error(error: KafkaError, group: str) -> SetlError:
+    """The kind of setl error that a refused commit is."""
+    if isinstance(error, _MEMBERS):
+        return TransientError(
+            f"Kafka takes commits for the group {group} from its present members only: {error}",
+            hint="End the other clients of the group, or choose `mode: subscribe`; a client that"
+            " was killed counts as a member until its session ends",
+        )
+    if isinstance(error, (OffsetMetadataTooLargeError, InvalidCommitOffsetSizeError)):
+        return FatalError(
+            f"the broker refuses the size of a checkpoint: {error}",
+            hint="Raise offset.metadata.max.bytes there, or choose another `checkpoint`",
+        )
+    return translate(error)

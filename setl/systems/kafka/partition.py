@@ -1,0 +1,191 @@
+"""Looking around in one partition: what it holds, and single records without decoding rows.
+
+Offsets have gaps. Kafka's own transactions leave control records that no reader sees, records of
+transactions that were not committed are skipped, and compaction removes others. So nothing here
+takes it for granted that an offset holds a record, least of all the last one.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+from zlib import crc32
+
+from kafka.structs import TopicPartition
+
+from setl.clock import Clock
+from setl.codec.dts.header import FULL_LOAD, read_header
+from setl.errors import DataError, PositionLostError, TransientError
+from setl.model.entry import EntryKind
+from setl.model.position import KafkaOrigin, KafkaPosition
+from setl.systems.kafka.client import origin_of
+
+_SLICE_MS = 500  # that a poll may take
+_FURTHEST_BACK = 1 << 16  # offsets that are looked through for the record before a place
+
+
+class SeenRecord(NamedTuple):
+    """What is known of one record without decoding its row.
+
+    Attributes:
+        offset: its offset.
+        kind: what it is.
+        seconds: the source's commit time, 0 for a filler.
+        crc: CRC-32 of its value.
+        full_load: whether it is a row of a full load (INIT).
+    """
+
+    offset: int
+    kind: EntryKind
+    seconds: int
+    crc: int
+    full_load: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What a partition holds.
+
+    Attributes:
+        first: the first offset that is kept.
+        end: the offset of the next record to come, or of the first that is not committed.
+    """
+
+    first: int
+    end: int
+
+
+class PartitionView:
+    """Reads here and there in one partition, with a consumer that is used for nothing else."""
+
+    def __init__(
+        self, consumer: Any, partition: TopicPartition, *, timeout: float, clock: Clock
+    ) -> None:
+        """Nothing is asked yet.
+
+        Args:
+            consumer: connected, without an assignment.
+            partition: the partition, which exists.
+            timeout: seconds to wait for any one answer.
+            clock: for the limits of waiting.
+        """
+        self._consumer = consumer
+        self._partition = partition
+        self._timeout = timeout
+        self._clock = clock
+
+    @property
+    def origin(self) -> KafkaOrigin:
+        """The topic and the cluster that answer."""
+        return origin_of(self._consumer, self._partition.topic)
+
+    def bounds(self) -> Bounds:
+        """What the partition holds now."""
+        wanted, limit = [self._partition], self._timeout * 1000
+        return Bounds(
+            self._consumer.beginning_offsets(wanted, timeout_ms=limit)[self._partition],
+            self._consumer.end_offsets(wanted, timeout_ms=limit)[self._partition],
+        )
+
+    def place(self, offset: int, seconds: int = 0, crc: int = 0) -> KafkaPosition:
+        """A position in this partition of the cluster that answers."""
+        topic, partition = self._partition.topic, self._partition.partition
+        return KafkaPosition(topic, partition, offset, seconds, crc, self.origin)
+
+    def at(self, offset: int, seconds: int = 0) -> KafkaPosition:
+        """The position at an offset, with what is to be known of it.
+
+        Args:
+            offset: where reading is to go on.
+            seconds: the position's time if no record before it tells one.
+        """
+        before = self.before(offset)
+        if before is None:
+            return self.place(offset, seconds)
+        crc = before.crc if before.offset == offset - 1 else 0
+        return self.place(offset, before.seconds or seconds, crc)
+
+    def record(self, offset: int) -> SeenRecord | None:
+        """The record at an offset before the partition's end, None if there is none."""
+        deadline = self._clock.monotonic() + self._timeout
+        found = next(self.records(offset, offset + 1, deadline), None)
+        return found if found is not None and found.offset == offset else None
+
+    def before(self, offset: int) -> SeenRecord | None:
+        """The last record before an offset, None if none is near."""
+        first, step, until = self.bounds().first, 1, offset
+        while until > first and step <= _FURTHEST_BACK:
+            start = max(first, offset - step)
+            deadline = self._clock.monotonic() + self._timeout
+            found = deque(self.records(start, until, deadline), maxlen=1)
+            if found:
+                return found[0]
+            until, step = start, step * 16
+        return None
+
+    def records(self, start: int, end: int, deadline: float) -> Generator[SeenRecord]:
+        """The records that are there from an offset on and before another.
+
+        Args:
+            start: the first offset, not before the partition's first.
+            end: the offset to stop at, not beyond the partition's end.
+            deadline: monotonic time.
+
+        Raises:
+            TransientError: they are not delivered by then.
+        """
+        self._consumer.assign([self._partition])
+        self._consumer.seek(self._partition, start)
+        offset = start
+        while offset < end:
+            if self._clock.monotonic() > deadline:
+                raise TransientError(f"the records from offset {offset} on do not come in time")
+            found = self._consumer.poll(timeout_ms=_SLICE_MS)
+            for record in found.get(self._partition, ()):
+                if record.offset >= end:
+                    return
+                yield _seen(record)
+            # Goes beyond what nobody is shown as well.
+            offset = self._consumer.position(self._partition, timeout_ms=self._timeout * 1000)
+
+
+def expired(offset: int, bounds: Bounds) -> PositionLostError:
+    """The final error that an offset is not in a topic (I8)."""
+    why = "has expired" if offset < bounds.first else "does not exist, so the topic was made anew"
+    return PositionLostError(
+        f"offset {offset} {why}; the topic holds {bounds.first} to {bounds.end}",
+        hint=ways_out(bounds),
+    )
+
+
+def never_written(offset: int, bounds: Bounds) -> PositionLostError:
+    """The final error that an offset that was asked for is not in a topic."""
+    if offset < bounds.first:
+        return expired(offset, bounds)
+    return PositionLostError(
+        f"offset {offset} does not exist yet; the topic holds {bounds.first} to {bounds.end}",
+        hint=f"Set `start` to an offset from {bounds.first} to {bounds.end}, to a time, or to"
+        " `earliest` or `latest`",
+    )
+
+
+def ways_out(bounds: Bounds) -> str:
+    """What an operator can do about a lost place."""
+    return (
+        "Load the tables again and move on with `setl position reset PIPELINE --to latest` "
+        f"({bounds.end}), or take what is left with `--to earliest` ({bounds.first}) and compare "
+        "with `setl verify`; let the topic keep records longer"
+    )
+
+
+def _seen(record: Any) -> SeenRecord:
+    value: bytes = record.value or b""
+    try:
+        entry = read_header(value, KafkaPosition("", 0, record.offset + 1))
+    except DataError:
+        # Whoever reads on from here will say so; for the search it is a record like others.
+        return SeenRecord(record.offset, EntryKind.HEARTBEAT, 0, crc32(value))
+    full_load = entry.kind is EntryKind.ROWS and entry.statement == FULL_LOAD
+    return SeenRecord(record.offset, entry.kind, int(entry.timestamp), crc32(value), full_load)

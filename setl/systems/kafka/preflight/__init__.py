@@ -1,0 +1,1 @@
+"""Checks of a Kafka cluster, before a channel starts."""

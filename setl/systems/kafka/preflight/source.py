@@ -1,0 +1,85 @@
+"""The checks of a DTS source: brokers, account, topic, partition and where to start."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kafka.errors import KafkaError
+from kafka.structs import TopicPartition
+
+from setl.channel.kafka_ends import DtsSource, OffsetStart, TimestampStart
+from setl.clock import SystemClock
+from setl.errors import PositionLostError, SetlError, TransientError
+from setl.systems.finding import Report
+from setl.systems.kafka.by_time import SEARCH_SECONDS, place_at_time
+from setl.systems.kafka.client import FEW, connect, translate
+from setl.systems.kafka.partition import PartitionView
+from setl.systems.kafka.settings import kafka_settings
+from setl.systems.kafka.single import check_single
+
+_TIMEOUT = 5.0
+
+
+def check_dts_source(source: DtsSource, report: Report) -> None:
+    """Report everything about a DTS source."""
+    consumer: Any = None
+    try:
+        consumer = connect({**FEW, **kafka_settings(source)}, _TIMEOUT)
+        _check_topic(consumer, source, report)
+    except KafkaError as error:
+        _report(translate(error), report)
+    except SetlError as error:
+        _report(error, report)
+    finally:
+        if consumer is not None:
+            consumer.close(autocommit=False, timeout_ms=1000)
+
+
+def _report(error: SetlError, report: Report) -> None:
+    way_out = error.hint or "Check `brokers`, and with an account `user` and `sid`"
+    if isinstance(error, TransientError):
+        report.unseen(f"no answer from Kafka: {error.message}", way_out)
+    else:
+        report.error(error.message, way_out)
+
+
+def _check_topic(consumer: Any, source: DtsSource, report: Report) -> None:
+    partitions = consumer.partitions_for_topic(source.topic)
+    if not partitions:
+        report.error(
+            f"there is no topic {source.topic}, or the account may not read it",
+            "Copy the topic from the subscription; it is made when the subscription is",
+        )
+        return
+    if source.partition not in partitions:
+        report.error(
+            f"the topic {source.topic} has no partition {source.partition}",
+            f"It has {', '.join(map(str, sorted(partitions)))}; DTS uses 0 only",
+        )
+        return
+    if source.mode == "subscribe":
+        check_single(partitions)
+    clock = SystemClock()
+    place = TopicPartition(source.topic, source.partition)
+    view = PartitionView(consumer, place, timeout=_TIMEOUT, clock=clock)
+    bounds = view.bounds()
+    if isinstance(source.start, OffsetStart):
+        if not bounds.first <= source.start.offset <= bounds.end:
+            report.error(
+                f"`start` names offset {source.start.offset}, but the topic goes from"
+                f" {bounds.first} to {bounds.end}",
+                "Choose an offset in between, or earliest, or latest",
+            )
+            return
+    elif isinstance(source.start, TimestampStart):
+        # As the source itself will look for it.
+        deadline = clock.monotonic() + SEARCH_SECONDS
+        try:
+            place_at_time(view, bounds, source.start.timestamp, deadline)
+        except PositionLostError as error:
+            report.error(
+                f"`start` names a time that is not there: {error.message}",
+                "Choose a time in between, or earliest, or latest",
+            )
+            return
+    report.ok(f"the topic {source.topic} has records {bounds.first} to {bounds.end}")

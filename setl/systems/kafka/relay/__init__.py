@@ -1,0 +1,1 @@
+"""The log of a relay as a topic of Kafka."""

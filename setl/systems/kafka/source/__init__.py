@@ -1,0 +1,1 @@
+"""A DTS subscription as a `Source`: places, runs, groups and the search for a place."""

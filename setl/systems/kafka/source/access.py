@@ -1,0 +1,98 @@
+"""How the source of a pipeline gets at its partition: consumers, questions, errors with a place."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import Any
+
+from kafka.errors import KafkaError
+from kafka.structs import TopicPartition
+
+from setl.channel.file import DtsSource
+from setl.clock import Clock
+from setl.errors import ConfigurationError, SetlError
+from setl.systems.kafka.client import translate
+from setl.systems.kafka.single import check_single
+from setl.systems.kafka.source.reader_client import connect
+from setl.systems.kafka.source.search import TopicSearch
+
+
+class PartitionAccess:
+    """Reaches one partition of a topic. Thread-safe: it holds no connection.
+
+    Attributes:
+        partition: which.
+    """
+
+    def __init__(self, config: DtsSource, timeout: float, clock: Clock) -> None:
+        """Nothing is connected yet; see `DtsKafkaSource`."""
+        self._config = config
+        self._timeout = timeout
+        self._clock = clock
+        self.partition = TopicPartition(config.topic, config.partition)
+
+    def connect(self, *, few: bool = False) -> Any:
+        """A consumer without an assignment, of brokers that have the partition.
+
+        Args:
+            few: whether only single records will be read.
+
+        Raises:
+            ConfigurationError: they do not have it, or refuse the account.
+            TransientError: they do not answer.
+        """
+        consumer = connect(self._config, self._timeout, few=few)
+        try:
+            with self.translating():
+                partitions: set[int] = consumer.partitions_for_topic(self._config.topic) or set()
+            self._check_partition(partitions)
+            if self._config.mode == "subscribe":
+                check_single(partitions)
+        except BaseException:
+            consumer.close(autocommit=False, timeout_ms=1000)
+            raise
+        return consumer
+
+    @contextmanager
+    def asking(self) -> Generator[Any]:
+        """A consumer of its own for one question."""
+        consumer = self.connect(few=True)
+        try:
+            with self.translating():
+                yield consumer
+        finally:
+            consumer.close(autocommit=False, timeout_ms=1000)
+
+    def search(self, consumer: Any) -> TopicSearch:
+        """Looks places up with a consumer."""
+        return TopicSearch(consumer, self.partition, timeout=self._timeout, clock=self._clock)
+
+    @contextmanager
+    def translating(self) -> Generator[None]:
+        """Errors of the client get their kind, and all get the place."""
+        try:
+            yield
+        except KafkaError as error:
+            raise translate(error).at(**self.where()) from error
+        except SetlError as error:
+            error.at(**self.where())
+            raise
+
+    def where(self) -> dict[str, object]:
+        """The place, for errors."""
+        return {
+            "brokers": ",".join(self._config.brokers),
+            "topic": self._config.topic,
+            "partition": self._config.partition,
+        }
+
+    def _check_partition(self, partitions: set[int]) -> None:
+        if self._config.partition in partitions:
+            return
+        what = "the brokers have no such topic"
+        if partitions:
+            what = f"the topic has no such partition, only {min(partitions)} to {max(partitions)}"
+        raise ConfigurationError(
+            what, hint="Check `topic` and `partition` of the source, and what the account may see"
+        ).at(**self.where())

@@ -1,0 +1,341 @@
+"""Membership of a consumer group, which says who may read a topic's partition now.
+
+A thread with a consumer of its own does nothing but take part in the group: it subscribes, keeps
+every partition paused, and polls. So the membership outlives errors of reading and loading; if it
+ended with each of them, two members would take the partition from each other for ever, since
+each coming and going makes the group deal its partitions out anew.
+"""
+
+from __future__ import annotations
+
+import logging
+import queue
+import struct
+import threading
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeoutError
+from typing import Any
+
+from kafka.consumer.subscription_state import ConsumerRebalanceListener
+from kafka.errors import KafkaError
+from kafka.structs import OffsetAndMetadata, TopicPartition
+
+from setl.channel.file import DtsSource
+from setl.clock import Clock, SystemClock
+from setl.errors import FatalError, SetlError, TransientError
+from setl.log import fields
+from setl.systems.kafka.client import connect, translate
+from setl.systems.kafka.settings import kafka_settings
+from setl.systems.kafka.single import check_single
+
+_LOG = logging.getLogger(__name__)
+
+_SLICE = 0.2  # seconds of a poll, after which commits that wait are sent
+_DEFAULTS = {
+    # A node that was killed is a member for so long, and keeps its successor waiting.
+    "session_timeout_ms": 10_000,
+    "heartbeat_interval_ms": 2_000,
+    # It does nothing between two polls, so silence means that it hangs; for that long the group
+    # would wait for it before it gives the partition to another.
+    "max_poll_interval_ms": 30_000,
+}
+_LEAVING = 5.0  # seconds that the thread may take to leave the group
+_SAY_FIRST = 1.0  # seconds of waiting after which it is said; less is any dealing out anew
+_SAY_AGAIN = 60.0  # seconds after which it is said again
+
+Offsets = dict[TopicPartition, OffsetAndMetadata]
+
+
+class GroupMembership:
+    """One member of the group `sid`, from `join` to `leave`.
+
+    A *turn* is a time in which this member has the partition, with a number that no other turn
+    has. The checkpoint that was loaded in one turn is not good for another: in between, another
+    member may have moved it. `note` is called right before a checkpoint is loaded; what was
+    read and applied from it counts only while `in_noted_turn`.
+
+    Thread-safe.
+    """
+
+    def __init__(
+        self, source: DtsSource, *, timeout: float = 5.0, clock: Clock | None = None
+    ) -> None:
+        """Nothing is connected yet.
+
+        Args:
+            source: brokers, account, topic, partition and group.
+            timeout: seconds to wait for any answer of a broker.
+            clock: for how long it has waited.
+        """
+        self._source = source
+        self._timeout = timeout
+        self._clock = clock or SystemClock()
+        self._dealt = False  # the group has dealt its partitions out since this member joined
+        self._waits_since: float | None = None
+        self._say_at = 0.0
+        self._said = ""
+        self._partition = TopicPartition(source.topic, source.partition)
+        self._changed = threading.Condition()
+        self._turn: int | None = None
+        self._turns = 0
+        self._silent = False  # the turn ended because the coordinator did not answer
+        self._noted: int | None = None
+        self._error: SetlError | None = None
+        self._thread: threading.Thread | None = None
+        self._leaving = threading.Event()
+        self._commits: queue.SimpleQueue[tuple[Offsets, Future[None]]] = queue.SimpleQueue()
+
+    def join(self) -> None:
+        """Become a member in the background; nothing happens if this is one, or becomes one."""
+        with self._changed:
+            if self._thread is not None and self._thread.is_alive():
+                return
+            self._error = None
+            self._dealt = False
+            self._leaving = threading.Event()
+            self._thread = threading.Thread(
+                target=self._run,
+                args=(self._leaving,),
+                name=f"group-{self._source.sid}",
+                daemon=True,
+            )
+            self._thread.start()
+
+    def leave(self) -> None:
+        """Leave the group, so that another member need not wait for the session to end."""
+        with self._changed:
+            thread, self._thread = self._thread, None
+            self._leaving.set()
+            self._changed.notify_all()
+        if thread is not None:
+            thread.join(_LEAVING)
+
+    @property
+    def turn(self) -> int | None:
+        """The number of the present turn, None while this member does not have the partition."""
+        return self._turn
+
+    def wait(self, timeout: float) -> int | None:
+        """Wait for a turn; returns it, or None if none has come in time.
+
+        Raises:
+            SetlError: why this is no member any more.
+        """
+        with self._changed:
+            self._changed.wait_for(
+                lambda: self._turn is not None or self._error is not None, timeout
+            )
+            if self._error is not None:
+                raise self._error
+            return self._turn
+
+    def note(self) -> None:
+        """A checkpoint is loaded now."""
+        self._noted = self._turn
+
+    @property
+    def noted(self) -> int | None:
+        """The turn in which the checkpoint was loaded, None if that was in none."""
+        return self._noted
+
+    @property
+    def in_noted_turn(self) -> bool:
+        """Whether the turn in which the checkpoint was loaded lasts."""
+        turn = self._turn
+        return turn is not None and turn == self._noted
+
+    @property
+    def waiting_for(self) -> str:
+        """What this member waits for, "" while it has the partition."""
+        if self._turn is not None:
+            return ""
+        if not self._dealt:
+            return f"the group {self._source.sid} has not dealt its partitions out yet"
+        return (
+            f"another member of the group {self._source.sid} has "
+            f"{self._source.topic}[{self._source.partition}]"
+        )
+
+    def my_turn(self, timeout: float, stop: threading.Event) -> bool:
+        """Wait until the partition may be read; False if another member has it all that time.
+
+        Raises:
+            TransientError: it was given to this member after the checkpoint was loaded, which
+                has to be loaded again; or `stop` was set.
+            SetlError: why this is no member any more.
+        """
+        left = timeout
+        while not stop.is_set():
+            if self.wait(0) is not None:
+                self._waits_since = None
+                if self.in_noted_turn:
+                    return True
+                raise TransientError(
+                    f"the group {self._source.sid} has given this node the partition, and"
+                    " another member may have moved the checkpoint: it is loaded again"
+                ).at(**self._where())
+            self._say_waiting()
+            if left <= 0:
+                return False
+            self.wait(min(left, _SLICE))
+            left -= _SLICE
+        raise TransientError("the source was closed").at(**self._where())
+
+    def _say_waiting(self) -> None:
+        """Log what this waits for: soon, when that changes, and every minute from then on."""
+        now, reason = self._clock.monotonic(), self.waiting_for
+        if self._waits_since is None:
+            self._waits_since, self._say_at, self._said = now, now + _SAY_FIRST, ""
+        if now >= self._say_at or (self._said and self._said != reason):
+            self._say_at, self._said = now + _SAY_AGAIN, reason
+            waited, where = now - self._waits_since, fields(**self._where())
+            _LOG.info("waiting for %.0f s: %s", waited, reason, extra=where)
+
+    def commit(self, offsets: Offsets) -> None:
+        """Commit as a member.
+
+        Raises:
+            TransientError: this is no member, or the brokers do not answer.
+            KafkaError: the brokers refuse it.
+        """
+        done: Future[None] = Future()
+        with self._changed:
+            if self._thread is None or not self._thread.is_alive() or self._error is not None:
+                raise TransientError(f"this node is no member of the group {self._source.sid}").at(
+                    **self._where()
+                ) from self._error
+            self._commits.put((offsets, done))
+        try:
+            done.result(2 * self._timeout)
+        except FutureTimeoutError:
+            done.cancel()
+            raise TransientError("the brokers do not answer to a commit").at(
+                **self._where()
+            ) from None
+
+    # -- the thread -------------------------------------------------------------------------
+
+    def _run(self, leaving: threading.Event) -> None:
+        error: SetlError | None = None
+        try:
+            self._take_part(leaving)
+        except KafkaError as raised:
+            error = translate(raised).at(**self._where())
+        except SetlError as raised:
+            error = raised.at(**self._where())
+        except (struct.error, ValueError) as raised:
+            # How kafka-python fails of an assignment that it cannot read, such as the empty one
+            # of a member that the group's leader has overlooked. The next one may be better.
+            error = TransientError(f"the group's answer cannot be read: {raised}").at(
+                **self._where()
+            )
+            error.__cause__ = raised
+        except Exception as raised:  # noqa: BLE001 - handed to whoever reads
+            error = FatalError(f"taking part in the group failed unexpectedly: {raised!r}")
+            error.__cause__ = raised
+        with self._changed:
+            # Both under the lock, so that no commit is put behind those that fail here.
+            self._end_turn("this node has left the group")
+            self._error = error
+            while not self._commits.empty():
+                self._commits.get()[1].cancel()
+            self._changed.notify_all()
+
+    def _take_part(self, leaving: threading.Event) -> None:
+        settings = {
+            **_DEFAULTS,
+            **kafka_settings(self._source),
+            # It has to begin somewhere to be assigned anything; being paused, it reads nothing.
+            "auto_offset_reset": "latest",
+        }
+        consumer = connect(settings, self._timeout)
+        try:
+            partitions: set[int] = consumer.partitions_for_topic(self._source.topic) or set()
+            check_single(partitions)
+            consumer.subscribe([self._source.topic], listener=_Listener(self, consumer))
+            while not leaving.is_set():
+                consumer.poll(timeout_ms=int(_SLICE * 1000), max_records=1)
+                self._look(consumer)
+                self._send_commits(consumer)
+        finally:
+            consumer.close(autocommit=False, timeout_ms=int(self._timeout * 1000))
+
+    def _look(self, consumer: Any) -> None:
+        """See that the group still knows this member.
+
+        When the coordinator is silent for the time of a session, it may have given the partition
+        to another member, and nobody says so here.
+        """
+        heartbeat = consumer._coordinator.heartbeat  # noqa: SLF001 - there is no call for it
+        if heartbeat.session_timeout_expired():
+            if self._turn is not None:
+                self.revoked("the group's coordinator does not answer")
+                self._silent = True
+        elif self._silent:  # it answers again, and nothing was dealt out anew
+            self.assigned(consumer, consumer.assignment())
+
+    def _send_commits(self, consumer: Any) -> None:
+        while not self._commits.empty():
+            offsets, done = self._commits.get()
+            if not done.set_running_or_notify_cancel():
+                continue
+            try:
+                consumer.commit(offsets, timeout_ms=int(self._timeout * 1000))
+            except KafkaError as error:
+                done.set_exception(error)
+            else:
+                done.set_result(None)
+
+    def assigned(self, consumer: Any, partitions: set[TopicPartition]) -> None:
+        """The group has dealt its partitions out; these are this member's."""
+        consumer.pause(*partitions)
+        with self._changed:
+            self._silent = False
+            self._dealt = True
+            if self._partition not in partitions:
+                return
+            if self._turn is None:
+                self._turns += 1
+                self._turn = self._turns
+                _LOG.info(
+                    "the group %s gives %s[%d] to this node",
+                    self._source.sid,
+                    *self._partition,
+                )
+            self._changed.notify_all()
+
+    def revoked(self, reason: str) -> None:
+        """This member has no partition any more."""
+        with self._changed:
+            self._silent = False
+            self._end_turn(reason)
+
+    def _end_turn(self, reason: str) -> None:
+        if self._turn is not None:
+            self._turn = None
+            _LOG.info("%s[%d] is not read any more: %s", *self._partition, reason)
+            self._changed.notify_all()
+
+    def _where(self) -> dict[str, object]:
+        return {
+            "brokers": ",".join(self._source.brokers),
+            "topic": self._source.topic,
+            "group": self._source.sid,
+        }
+
+
+class _Listener(ConsumerRebalanceListener):
+    """Is told by kafka-python, in a thread of its own, what the group decides."""
+
+    def __init__(self, membership: GroupMembership, consumer: Any) -> None:
+        self._membership = membership
+        self._consumer = consumer
+
+    def on_partitions_revoked(self, revoked: set[TopicPartition]) -> None:  # noqa: ARG002
+        self._membership.revoked("the group deals its partitions out anew")
+
+    def on_partitions_lost(self, lost: set[TopicPartition]) -> None:  # noqa: ARG002
+        self._membership.revoked("the group has excluded this node")
+
+    def on_partitions_assigned(self, assigned: set[TopicPartition]) -> None:
+        self._membership.assigned(self._consumer, set(assigned))

@@ -1,0 +1,90 @@
+"""Notices what a relay wrote a second time.
+
+A sender repeats a record whose acknowledgement was lost, and a relay that lost its leadership may
+still send what it had at hand, after its successor has sent the same. The places that a relay
+writes beside its records only grow along a partition, so a record whose place is not beyond the
+last one has been there before.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Final
+
+from setl.codec.dts.relayed import HEADER, HEARTBEAT, place_of
+from setl.systems.kafka.record import Record, pack_headers
+
+_LOG = logging.getLogger(__name__)
+
+_UNKNOWN: Final = (-1, -1, -1, -1)
+# What a record's headers begin with if the place is the only one, up to the place's length; that
+# is of one byte or of two.
+_ALONE: Final = pack_headers([(HEADER, b"")])[:-1]
+_LENGTH: Final = len(_ALONE)
+
+
+class RelayRepeats:
+    """Looks at the headers of one partition's records in order.
+
+    Attributes:
+        dropped: records that were repeats, since it was made.
+    """
+
+    def __init__(self, topic: str, partition: int) -> None:
+        """Nothing has been seen; the first record is never a repeat."""
+        self.dropped = 0
+        self._name = f"{topic}[{partition}]"
+        self._prefix = b"\0"  # of the last place: all but its ordinal
+        self._ordinal = HEARTBEAT
+        self._order: tuple[int, int, int, int] = _UNKNOWN
+        self._stretch: tuple[int, int] | None = None  # offset of its first record, and how many
+
+    def is_repeat(self, record: Record) -> bool:
+        """Whether a record of a relay, not of another writer, has been there before.
+
+        Raises:
+            DataError: the header is of another release, or the headers cannot be read.
+        """
+        # Nearly all records are of the same transaction as the one before, so only the ordinal
+        # differs; understanding a whole place costs ten times as much.
+        packed = record.packed_headers
+        if packed.startswith(_ALONE):
+            at = _LENGTH + (1 if packed[_LENGTH : _LENGTH + 1] < b"\x80" else 2)
+            if packed.startswith(self._prefix, at):
+                ordinal = packed[at + len(self._prefix) :]
+                if ordinal.isdigit() and (number := int(ordinal)) > self._ordinal:
+                    self._ordinal = number
+                    if self._stretch:
+                        self._told()
+                    return False
+        if not self._known(record):
+            return False
+        self.dropped += 1
+        first, count = self._stretch or (record.offset, 0)
+        self._stretch = first, count + 1
+        return True
+
+    def _known(self, record: Record) -> bool:
+        place = place_of(record.headers)
+        if place is None:
+            return False
+        order = place.order
+        last = (*self._order[:3], self._ordinal)
+        if order < last or (order == last and place.ordinal != HEARTBEAT):
+            return True
+        self._order, self._ordinal = order, place.ordinal
+        self._prefix = place.transaction.encoded()
+        if self._stretch:
+            self._told()
+        return False
+
+    def _told(self) -> None:
+        """Log the stretch of repeats that ends here."""
+        first, count = self._stretch or (0, 0)
+        self._stretch = None
+        _LOG.info(
+            "%s: %d records from offset %d on were dropped: a relay had written them before",
+            self._name,
+            count,
+            first,
+        )

@@ -1,0 +1,156 @@
+"""Where a place left earlier is in the topic that answers now.
+
+Offsets mean something in one topic of one cluster only. Another cluster behind the same
+addresses, or a topic that was made anew, counts from 0 again, and the old offset may well exist
+there: reading on at it would skip whatever lies before. So before reading on, the place is
+compared with what is known of it; if it is another one, it is looked up by time, some way back,
+since what is delivered again changes nothing. If the topic does not reach back that far, the
+place is lost (I8).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kafka.structs import TopicPartition
+
+from setl.clock import Clock
+from setl.errors import PositionLostError
+from setl.model.entry import EntryKind
+from setl.model.position import KafkaOrigin, KafkaPosition
+from setl.systems.kafka.by_time import (
+    SEARCH_SECONDS,
+    crossing,
+    first_since,
+    newest,
+    place_at_time,
+    utc,
+)
+from setl.systems.kafka.partition import Bounds, PartitionView, SeenRecord, expired, ways_out
+
+# Seconds to go back from the time of the last applied record. Clocks differ and a source may
+# deliver transactions a little out of order; and reading must begin between two transactions,
+# of which a long one may have none for a while.
+_MARGINS = (60, 600, 3600, 6 * 3600, 24 * 3600)
+_BETWEEN = frozenset((EntryKind.COMMIT, EntryKind.DDL))
+
+
+class TopicSearch:
+    """Looks places up in one partition, with a consumer that is used for nothing else."""
+
+    def __init__(
+        self, consumer: Any, partition: TopicPartition, *, timeout: float, clock: Clock
+    ) -> None:
+        """Nothing is asked yet.
+
+        Args:
+            consumer: connected, without an assignment.
+            partition: the partition, which exists.
+            timeout: seconds to wait for any one answer.
+            clock: for the limit of a search.
+        """
+        self._view = PartitionView(consumer, partition, timeout=timeout, clock=clock)
+        self._clock = clock
+
+    def bounds(self) -> Bounds:
+        """What the topic holds now."""
+        return self._view.bounds()
+
+    def at(self, offset: int) -> KafkaPosition:
+        """The position at an offset, with what is to be known of it."""
+        return self._view.at(offset)
+
+    def first_since(self, seconds: int) -> SeenRecord | None:
+        """The first record committed at or after a time, if there is one."""
+        return first_since(self._view, self.bounds(), seconds, self._deadline())
+
+    def at_time(self, seconds: int) -> KafkaPosition:
+        """Where to read from to get all that was committed since; see `place_at_time`."""
+        return place_at_time(self._view, self.bounds(), seconds, self._deadline())
+
+    def resume(self, position: KafkaPosition) -> KafkaPosition:
+        """The place to go on from: `position` itself, or the same place in another topic.
+
+        Raises:
+            PositionLostError: it has expired, or the topic does not reach back to it.
+            TransientError: the search takes too long.
+        """
+        bounds = self.bounds()
+        objection = moved_reason(position.origin, self._view.origin)
+        if position.offset < bounds.first and not objection:
+            raise expired(position.offset, bounds)
+        objection = objection or self._objection(position, bounds)
+        if not objection:
+            return position
+        return self._by_time(position, objection, bounds)
+
+    def _objection(self, position: KafkaPosition, bounds: Bounds) -> str:
+        """Why the topic cannot be the one that was read, as far as its records show."""
+        offset = position.offset
+        if offset > bounds.end:
+            return f"the topic ends at {bounds.end}, so it was made anew"
+        if not position.record or offset == bounds.first:
+            return ""
+        # A position that knows a record stands right behind it, whatever gaps there are.
+        before = self._view.record(offset - 1)
+        if before is not None and before.crc == position.record:
+            return ""
+        return f"another record than the one that was read stands before {offset}"
+
+    def _by_time(self, position: KafkaPosition, objection: str, bounds: Bounds) -> KafkaPosition:
+        applied = position.timestamp
+        if not applied:
+            raise _lost(position, objection, "the position has no time to look for", bounds)
+        deadline = self._deadline()
+        last = newest(self._view, bounds, deadline)
+        if last is None:
+            raise _lost(position, objection, "the topic is empty", bounds)
+        # A topic that has not come as far as the position yet has nothing of its time.
+        wanted = min(applied, last.seconds)
+        tried: set[int] = set()
+        for margin in (*_MARGINS, None):
+            start = bounds.first
+            if margin is not None:
+                start = crossing(self._view, bounds, wanted - margin, deadline).offset
+            if start in tried:
+                continue
+            tried.add(start)
+            found = self._boundary(start, bounds.end, applied, deadline)
+            if found is not None:
+                return found
+        raise _lost(position, objection, f"nothing in it is older than {utc(applied)}", bounds)
+
+    def _boundary(self, start: int, end: int, before: int, deadline: float) -> KafkaPosition | None:
+        """The first place between two transactions, from `start` on and of before a time."""
+        for seen in self._view.records(start, end, deadline):
+            if seen.seconds >= before:
+                break
+            if seen.seconds and (seen.kind is EntryKind.BEGIN or seen.full_load):
+                return self._view.place(seen.offset, seen.seconds)
+            if seen.seconds and seen.kind in _BETWEEN:
+                return self._view.place(seen.offset + 1, seen.seconds, seen.crc)
+        return None
+
+    def _deadline(self) -> float:
+        return self._clock.monotonic() + SEARCH_SECONDS
+
+
+def moved_reason(known: KafkaOrigin | None, found: KafkaOrigin) -> str:
+    """Why a topic is another one than that of a position, by their ids; "" if none tells."""
+    if known is None:
+        return ""
+    if known.cluster and found.cluster and known.cluster != found.cluster:
+        return f"the brokers were of cluster {known.cluster}, and {found.cluster} answers now"
+    if known.topic and found.topic and known.topic != found.topic:
+        return f"the topic had the id {known.topic}, and {found.topic} now: it was made anew"
+    return ""
+
+
+def _lost(
+    position: KafkaPosition, objection: str, reason: str, bounds: Bounds
+) -> PositionLostError:
+    return PositionLostError(
+        f"{position} is not the place it was: {objection}. It cannot be found by time: {reason}; "
+        f"the topic holds {bounds.first} to {bounds.end}",
+        hint=ways_out(bounds),
+    )

@@ -1,0 +1,379 @@
+"""A DTS subscription, one partition of a Kafka topic, as a `Source`.
+
+The partition is assigned, not subscribed to: which node reads is decided by the mainstem. With
+`mode: subscribe` a consumer group has a say too, in which a membership of its own takes part (see
+`setl.systems.kafka.source.group`). The place is the pipeline's own checkpoint.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+from zlib import crc32
+
+from kafka.errors import OffsetOutOfRangeError
+
+from setl.channel.file import DtsSource, OffsetStart, TimestampStart
+from setl.clock import Clock, SystemClock
+from setl.codec.dts.header import DtsHeaderReader
+from setl.errors import DataError, FatalError, PositionLostError, SetlError, TransientError
+from setl.model.checkpoint import Checkpoint
+from setl.model.entry import Entry, EntryKind
+from setl.model.position import KafkaOrigin, KafkaPosition, Position
+from setl.systems.kafka.client import connection_of, origin_of
+from setl.systems.kafka.partition import Bounds, expired, never_written
+from setl.systems.kafka.source.access import PartitionAccess
+from setl.systems.kafka.source.group import GroupMembership
+from setl.systems.kafka.source.relay_repeats import RelayRepeats
+from setl.systems.kafka.source.runs import Run
+from setl.systems.kafka.source.search import moved_reason
+
+_LOG = logging.getLogger(__name__)
+
+# Seconds between two looks at an idle topic. The client would ask again at once, and a broker that
+# answers at once, having nothing, would keep a core busy.
+_PAUSE = 0.02
+_SLICE = 0.2  # seconds after which a waiting read looks whether it was closed
+_SILENCE = 3.0  # seconds without records after which the broker is asked for a sign of life
+
+
+class DtsKafkaSource:
+    """Reads one partition from an offset on; see `Source`.
+
+    A broker that is gone looks like an idle one to the client, which tries for ever. So after
+    3 s without records the broker is asked where the partition ends; no answer within
+    `timeout` is a lost connection. And a broker that comes back may be of another cluster, in
+    which the client would read on at the same offset; so a connection that was made anew is an
+    error of `read`, and the pipeline locates its checkpoint again.
+
+    Records that a relay wrote twice are dropped without an entry, so that no checkpoint lies
+    behind one: the record before a checkpoint, which is read again, tells the last place.
+
+    `locate`, `open`, `read` and `initial` belong to one thread; `latest`, `behind` and `close` to
+    any.
+    """
+
+    def __init__(
+        self, config: DtsSource, *, timeout: float = 5.0, clock: Clock | None = None
+    ) -> None:
+        """Nothing is connected yet.
+
+        Args:
+            config: brokers, topic, partition, account and further settings of the client.
+            timeout: seconds to wait for any answer of a broker.
+            clock: for the signs of life.
+        """
+        self._config = config
+        self._timeout = timeout
+        self._clock = clock or SystemClock()
+        self._access = PartitionAccess(config, timeout, self._clock)
+        self._partition = self._access.partition
+        self._consumer: Any = None
+        self._headers = DtsHeaderReader()
+        self._repeats = RelayRepeats(config.topic, config.partition)
+        self._next = 0  # offset of the next record
+        self._behind: int | None = None
+        self._before = 0  # CRC-32 of the record before it that must come first, 0 for none
+        self._last: Entry | None = None  # the last entry since it was opened
+        self._row_time = 0.0  # commit time of the last row
+        self._time = 0  # commit time of the last record that had one
+        self._origin = KafkaOrigin()
+        self._connection: object | None = None
+        self._heard = 0.0
+        self._held: SetlError | None = None
+        self._waiting = False  # opened without a turn
+        self._using = threading.Lock()
+        self._closing = threading.Event()
+        self.group: GroupMembership | None = None
+        if config.mode == "subscribe":
+            self.group = GroupMembership(config, timeout=timeout, clock=self._clock)
+
+    def initial(self) -> Position:
+        """See `Source.initial`. A start by time is the source's commit time, in seconds."""
+        start = self._config.start
+        with self._access.asking() as consumer:
+            search = self._access.search(consumer)
+            if isinstance(start, TimestampStart):
+                return search.at_time(start.timestamp)
+            bounds = search.bounds()
+            if isinstance(start, OffsetStart):
+                self._check(start.offset, bounds, never_written)
+                return search.at(start.offset)
+            return search.at(bounds.first if start == "earliest" else bounds.end)
+
+    def locate(self, checkpoint: Checkpoint) -> Checkpoint:
+        """See `Source.locate`."""
+        position = self._own(checkpoint.resume)
+        with self._access.asking() as consumer:
+            place = self._access.search(consumer).resume(position)
+        if place is position:
+            return checkpoint
+        moved = checkpoint.moved_to(place)
+        _LOG.warning(
+            "%s: the position %s is of another topic than the one that answers now, so reading "
+            "goes on at %s, %d s before it, as generation %d; what was applied since is applied "
+            "again",
+            ",".join(self._config.brokers),
+            checkpoint,
+            place,
+            position.timestamp - place.timestamp,
+            moved.generation,
+        )
+        return moved
+
+    def open(self, position: Position) -> None:
+        """See `Source.open`."""
+        position = self._own(position)
+        self._closing.clear()
+        with self._used():
+            self._drop()
+            self._held = None
+            if self.group is not None:
+                self.group.join()
+                if not self.group.in_noted_turn:
+                    # The place may be another member's by now; nothing is read from it.
+                    self._waiting = True
+                    return
+            consumer = self._access.connect()
+            self._consumer = consumer
+            with self._access.translating():
+                bounds = self._access.search(consumer).bounds()
+                self._origin = origin_of(consumer, self._config.topic)
+                moved = moved_reason(position.origin, self._origin)
+                if moved:
+                    raise self._replaced(moved)
+                self._check(position.offset, bounds)
+                # With the record before it, to see that it is still the one that was read, and
+                # where a relay stood. There may be none: offsets have gaps.
+                again = position.offset > bounds.first
+                self._before = position.record if again else 0
+                consumer.assign([self._partition])
+                consumer.seek(self._partition, position.offset - again)
+            self._connection = connection_of(consumer, self._partition)
+            self._headers = DtsHeaderReader(logical_names=self._config.logical_names)
+            self._repeats = RelayRepeats(self._config.topic, self._config.partition)
+            self._next = position.offset
+            self._behind = None
+            self._last = None
+            self._time = position.timestamp
+            self._held = None
+            self._heard = self._clock.monotonic()
+
+    def read(self, limit: int, timeout: float) -> Sequence[Entry]:
+        """See `Source.read`."""
+        with self._used():
+            if self._consumer is None and not self._waiting:
+                raise TransientError("the source is not open").at(**self._access.where())
+            if self.group is not None and not self.group.my_turn(timeout, self._closing):
+                return ()
+            if self._held is not None:
+                raise self._held
+            deadline = self._clock.monotonic() + timeout
+            while not self._closing.is_set():
+                left = deadline - self._clock.monotonic()
+                records = self._poll(limit)
+                if records and (self.group is None or self.group.in_noted_turn):
+                    entries = self._entries(records)
+                    if entries:
+                        return entries
+                if left <= 0:
+                    return ()
+                if not records:
+                    self._closing.wait(min(left, _PAUSE))
+            raise TransientError("the source was closed").at(**self._access.where())
+
+    def latest(self) -> Position:
+        """See `Source.latest`."""
+        with self._access.asking() as consumer:
+            end = self._access.search(consumer).bounds().end
+            return KafkaPosition(self._config.topic, self._config.partition, end)
+
+    def behind(self) -> int | None:
+        """See `Source.behind`; records of others' open transactions are counted too."""
+        return self._behind
+
+    def close(self) -> None:
+        """See `Source.close`."""
+        self._closing.set()
+        # Whoever reads just now sees the flag within a slice, and drops the consumer itself:
+        # the client is not made for two threads.
+        if self._using.acquire(timeout=2 * _SLICE):
+            try:
+                self._drop()
+            finally:
+                self._using.release()
+
+    def release(self) -> None:
+        """See `Source.release`."""
+        self.close()
+        if self.group is not None:
+            self.group.leave()
+
+    def waiting_for(self) -> str:
+        """See `Source.waiting_for`."""
+        return "" if self.group is None else self.group.waiting_for
+
+    def _poll(self, limit: int) -> list[Any]:
+        with self._access.translating():
+            try:
+                found = self._consumer.poll(timeout_ms=0, max_records=limit)
+            except OffsetOutOfRangeError as error:
+                raise self._out_of_range() from error
+            now = self._clock.monotonic()
+            self._measure()
+            if found:
+                self._heard = now
+                self._check_source()
+                return self._after_place(found[self._partition])
+            if now - self._heard > _SILENCE:
+                self._access.search(self._consumer).bounds()
+                self._heard = self._clock.monotonic()
+            return []
+
+    def _out_of_range(self) -> SetlError:
+        """The error that the broker does not have the next offset."""
+        self._check_source()
+        bounds = self._access.search(self._consumer).bounds()
+        if self._next > bounds.end:
+            return self._replaced(f"the topic ends at {bounds.end}, so it was made anew")
+        if self._next >= bounds.first:
+            return self._replaced(f"the record before {self._next} has expired")
+        return expired(self._next, bounds).at(**self._access.where())
+
+    def _check_source(self) -> None:
+        """See that what came is of the topic that was opened."""
+        moved = moved_reason(self._origin, origin_of(self._consumer, self._config.topic))
+        if moved:
+            raise self._replaced(moved)
+        if connection_of(self._consumer, self._partition) is not self._connection:
+            raise self._replaced("the connection to the brokers was lost")
+
+    def _measure(self) -> None:
+        """How far the end is, as the last answer told; without asking again."""
+        end: int | None = self._consumer.highwater(self._partition)
+        if end is not None:
+            # Not the last record's: behind it may be records that nobody is shown.
+            place = self._consumer.position(self._partition, timeout_ms=self._timeout * 1000)
+            self._behind = max(0, end - (self._next if place is None else place))
+
+    def _after_place(self, records: list[Any]) -> list[Any]:
+        """Records without the one before the place, which must be the one that was read."""
+        first = records[0]
+        expected, self._before = self._before, 0
+        if expected and (first.offset, crc32(first.value or b"")) != (self._next - 1, expected):
+            raise self._replaced(f"another record stands before {self._next}")
+        if first.offset >= self._next:
+            return records
+        if first.packed_headers:
+            self._repeats.is_repeat(first)
+        return records[1:]
+
+    def _replaced(self, reason: str) -> TransientError:
+        return TransientError(f"the place has to be looked up again: {reason}").at(
+            **self._access.where()
+        )
+
+    def _entries(self, records: list[Any]) -> list[Entry]:
+        is_repeat, table_of_row = self._repeats.is_repeat, self._headers.table_of_row
+        entries = list[Entry]()
+        run: Run | None = None
+        try:
+            for record in records:
+                offset, value = record.offset, record.value or b""
+                if record.packed_headers and is_repeat(record):
+                    continue
+                table = table_of_row(value)
+                if table is None:
+                    self._end(run, entries)
+                    run = None
+                    run = self._other(offset, value, entries)
+                    continue
+                if run is None or not run.takes(table):
+                    self._end(run, entries)
+                    run = Run(table, self._row_time)
+                run.add(offset, value)
+            self._next = records[-1].offset + 1
+        except SetlError as error:
+            failure = error
+            if isinstance(error, DataError):
+                failure = FatalError(error.message, hint=error.hint, **error.where)
+                failure.__cause__ = error
+            self._held = failure.at(**self._access.where())
+            if not entries and run is None:
+                raise self._held from error
+        self._end(run, entries)
+        return entries
+
+    def _other(self, offset: int, value: bytes, entries: list[Entry]) -> Run | None:
+        """Take in a record of which only reading it tells what it is; gives a run it begins."""
+        entry = self._headers.read(value, self._position(offset, value))
+        if self._headers.boundary and self._last is not None:
+            entries.append(Entry(EntryKind.COMMIT, self._last.position, self._last.timestamp))
+        if entry.kind is EntryKind.ROWS and not entry.statement:
+            self._row_time = entry.timestamp
+            run = Run((entry.schema, entry.table), entry.timestamp)
+            run.add(offset, value)
+            return run
+        self._last = entry = self._dated(entry)
+        entries.append(entry)
+        return None
+
+    def _end(self, run: Run | None, entries: list[Entry]) -> None:
+        """Add what a run holds, if there is one; nothing is added to it afterwards."""
+        if run is not None:
+            self._time = int(run.timestamp) or self._time
+            self._last = entry = run.entry(self._position(*run.last, self._time))
+            entries.append(entry)
+
+    def _position(self, offset: int, value: bytes, seconds: int = 0) -> KafkaPosition:
+        """The place behind a record; without a timestamp, it gets the record's when it is read."""
+        topic, partition = self._partition
+        return KafkaPosition(topic, partition, offset + 1, seconds, crc32(value), self._origin)
+
+    def _dated(self, entry: Entry) -> Entry:
+        """An entry whose position can be found again by time."""
+        if entry.timestamp:
+            self._time = int(entry.timestamp)
+            return entry
+        # A filler; or a row of a full load, if nobody noted when it was read.
+        position = replace(self._own(entry.position), timestamp=self._time)
+        return entry._replace(position=position)
+
+    def _check(
+        self,
+        offset: int,
+        bounds: Bounds,
+        error: Callable[[int, Bounds], PositionLostError] = expired,
+    ) -> None:
+        if not bounds.first <= offset <= bounds.end:
+            raise error(offset, bounds).at(**self._access.where())
+
+    def _own(self, position: Position) -> KafkaPosition:
+        if isinstance(position, KafkaPosition) and (
+            (position.topic, position.partition) == (self._config.topic, self._config.partition)
+        ):
+            return position
+        raise FatalError(
+            f"the checkpoint {position} is not one of {self._config.topic}"
+            f"[{self._config.partition}]",
+            hint="Reset the position: it was kept for another source",
+        )
+
+    @contextmanager
+    def _used(self) -> Generator[None]:
+        """Hold the consumer; drop it at the end if it was closed meanwhile."""
+        with self._using:
+            try:
+                yield
+            finally:
+                if self._closing.is_set():
+                    self._drop()
+
+    def _drop(self) -> None:
+        consumer, self._consumer, self._waiting = self._consumer, None, False
+        if consumer is not None:
+            consumer.close(autocommit=False, timeout_ms=1000)

@@ -1,0 +1,1 @@
+"""MySQL and MariaDB: connections, the binlog, the sink, its fence, DDL, checks and readers."""

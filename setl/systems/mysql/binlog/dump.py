@@ -1,0 +1,287 @@
+"""A connection that streams a binlog as its events are, whatever the server's settings.
+
+Whoever reads looks at the bytes as they came: most of them are row events, which need no object
+of their own each. Protocol:
+https://dev.mysql.com/doc/dev/mysql-server/latest/page_protocol_com_binlog_dump_gtid.html and
+https://mariadb.com/kb/en/com_binlog_dump/.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import struct
+import zlib
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from mysql_event_stream import MesConnectionError, MesError, MesErrorCode, PollResult
+from pymysql.connections import Connection
+
+from setl.codec.binlog.event import CHECKSUM_BYTES, HEADER_BYTES, EventType, has_checksums
+from setl.codec.binlog.gtid import MysqlGtids
+from setl.errors import FatalError, TransientError
+from setl.model.position import BinlogPosition
+from setl.systems.mysql.binlog.client import EventReader
+from setl.systems.mysql.connection import MysqlEndpoint, connect, translating
+
+_COM_BINLOG_DUMP: Final = 0x12
+_COM_BINLOG_DUMP_GTID: Final = 0x1E
+_THROUGH_GTID: Final = 4
+_FLAGS: Final = 0  # 2 would have MariaDB send the statements (ANNOTATE_ROWS) that rows come from
+_MOST_OFFSET: Final = 0xFFFF_FFFF  # that the older of the two commands can name
+
+# Servers that do without one of these settings do as it says.
+_NEEDED: Final = {"binlog_format": "ROW", "binlog_row_image": "FULL"}
+
+_FULL_PACKET: Final = 0xFF_FFFF  # another one goes on with it
+_OK, _ERROR = 0x00, 0xFF
+_HEARTBEATS: Final = frozenset((27, 41))
+_PIECE: Final = 256 * 1024
+
+# Both names of each variable, since servers dropped the older ones at different times.
+_SETTINGS: Final = (
+    "SET @master_binlog_checksum = @@GLOBAL.binlog_checksum, "
+    "@source_binlog_checksum = @@GLOBAL.binlog_checksum, "
+    "@master_heartbeat_period = 3000000000, @source_heartbeat_period = 3000000000, "
+    "@mariadb_slave_capability = 4"
+)
+
+
+class DumpClient:
+    """Reads one stream; the methods are those of `BinlogClient`.
+
+    All but `stop` belong to one thread.
+    """
+
+    def __init__(
+        self,
+        endpoint: MysqlEndpoint,
+        server_id: int,
+        start: BinlogPosition | str,
+        *,
+        silence: float,
+        event_bytes: int,
+    ) -> None:
+        """Nothing is connected yet.
+
+        Args:
+            endpoint: the server and the account.
+            server_id: as whom to read.
+            start: a place in the binlog, or the GTIDs that are not to be sent.
+            silence: seconds without anything from the server after which it is lost.
+            event_bytes: the largest event that is accepted.
+        """
+        self._endpoint = endpoint
+        self._server_id = server_id
+        self._start = start
+        self._silence = silence
+        self._event_bytes = event_bytes
+        self._connection: Connection[Any] | None = None
+        self._socket: socket.socket | None = None
+        self._checksum = False
+        self._data = b""
+        self._lacking = 0  # bytes that the event at the front lacks, as far as known
+        self._error: MesError | MesConnectionError | FatalError | None = None
+
+    def connect(self) -> None:
+        """Log in. Raises what `setl.systems.mysql.connection.connect` raises."""
+        self._connection = connect(self._endpoint)
+        self._socket = vars(self._connection)["_sock"]
+
+    def start(self) -> None:
+        """Ask for the stream.
+
+        Raises:
+            FatalError: the place cannot be asked for.
+            MesConnectionError: the server does not log whole rows.
+            SetlError: the server does not answer.
+        """
+        connection, stream = self._connection, self._socket
+        if connection is None or stream is None:
+            raise TransientError("the source is not connected")
+        mariadb = "mariadb" in str(vars(connection)["server_version"]).lower()
+        with translating(self._endpoint), connection.cursor() as cursor:
+            cursor.execute(_SETTINGS)
+            cursor.execute("SHOW GLOBAL VARIABLES LIKE 'binlog\\_%'")
+            found = {str(name).lower(): str(value) for name, value in cursor.fetchall()}
+            self._checksum = found.get("binlog_checksum", "NONE").upper() != "NONE"
+            if mariadb and isinstance(self._start, str):
+                cursor.execute("SET @slave_connect_state = %s", (self._start,))
+        _check(found)
+        command = self._command(mariadb=mariadb)
+        with translating(self._endpoint):
+            stream.settimeout(self._silence)
+            stream.sendall(struct.pack("<I", len(command)) + command)
+
+    def deliver(self, to: EventReader) -> None:
+        """Hand on all whole events that have come; waits for one.
+
+        Raises:
+            MesError, MesConnectionError: the server ends the stream with an error.
+            TransientError: the connection is lost.
+            FatalError: an event is too large.
+            SetlError: what `to` raises. What came before an error was handed on.
+        """
+        while not self._pass_on(to):
+            self._receive()
+
+    def poll_batch(self) -> Sequence[PollResult]:
+        """The events that have come, one by one; waits for one. Raises what `deliver` raises."""
+        if self._error is not None:
+            raise self._error
+        found = _Collected()
+        try:
+            self.deliver(found)
+        except (MesError, MesConnectionError, FatalError) as error:
+            if not found.events:
+                raise
+            self._error = error  # what came before it is still good
+        return found.events
+
+    def stop(self) -> None:
+        """End the connection, so that who waits for it is told; from any thread."""
+        if self._socket is not None:
+            with contextlib.suppress(OSError):
+                self._socket.shutdown(socket.SHUT_RDWR)
+
+    def close(self) -> None:
+        """Close the connection."""
+        self.stop()
+        if self._socket is not None:
+            # The server learns of the end at once even if it is sending and nobody reads: its
+            # thread would hang in that for a minute, and MariaDB lets the next reader wait for it.
+            reset = struct.pack("ii", 1, 0)
+            with contextlib.suppress(OSError):
+                self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, reset)
+            self._socket.close()
+
+    def _command(self, *, mariadb: bool) -> bytes:
+        start, server = self._start, self._server_id
+        if isinstance(start, str):
+            if mariadb:
+                return struct.pack("<BIHI", _COM_BINLOG_DUMP, 4, _FLAGS, server)
+            gtids = MysqlGtids(start).encoded()
+            head = struct.pack("<BHII", _COM_BINLOG_DUMP_GTID, _THROUGH_GTID, server, 0)
+            return head + struct.pack("<QI", 4, len(gtids)) + gtids
+        file = start.file.encode()
+        if start.offset <= _MOST_OFFSET:
+            return struct.pack("<BIHI", _COM_BINLOG_DUMP, start.offset, _FLAGS, server) + file
+        if mariadb:
+            raise FatalError(
+                f"the binlog cannot be read from {start}: a MariaDB server cannot be asked for "
+                "places beyond 4 GiB",
+                hint="If the file ends there, reset the position to the beginning of the next one",
+                position=start,
+            )
+        head = struct.pack("<BHII", _COM_BINLOG_DUMP_GTID, 0, server, len(file))
+        return head + file + struct.pack("<QI", start.offset, 0)
+
+    def _receive(self) -> None:
+        """Wait for more bytes, and for all that the event at the front lacks."""
+        pieces, lacking = [self._data], max(1, self._lacking)
+        while lacking > 0:
+            try:
+                piece = self._socket.recv(_PIECE) if self._socket is not None else b""
+            except OSError as error:
+                raise TransientError(f"the connection to the source was lost: {error}") from error
+            if not piece:
+                raise TransientError("the connection to the source was lost")
+            pieces.append(piece)
+            lacking -= len(piece)
+        self._data = b"".join(pieces)
+
+    def _pass_on(self, to: EventReader) -> bool:
+        """Hand on what is whole; returns whether there was anything."""
+        data, at = self._data, 0
+        try:
+            while True:
+                at = to.read_rows(data, at, checksum=self._checksum)
+                packet, end = self._packet(at)
+                if end == at:
+                    return at > 0
+                at = end
+                self._event(packet, to)
+        finally:
+            self._data = data[at:]
+
+    def _packet(self, at: int) -> tuple[bytes, int]:
+        """What a packet holds, joined with those that go on with it, and where it ends."""
+        data, parts, size = self._data, list[bytes](), 0
+        begin, self._lacking = at, 0
+        while at + 4 <= len(data):
+            length = int.from_bytes(data[at : at + 3], "little")
+            size += length
+            if size > self._event_bytes + 1:
+                raise self._too_large(begin + 4)
+            end = at + 4 + length
+            if end > len(data):
+                self._lacking = end - len(data)
+                break
+            parts.append(data[at + 4 : end])
+            at = end
+            if length < _FULL_PACKET:
+                return parts[0] if len(parts) == 1 else b"".join(parts), at
+        return b"", begin
+
+    def _too_large(self, at: int) -> FatalError:
+        size = int.from_bytes(self._data[at + 10 : at + 14], "little")
+        return FatalError(
+            f"an event of {size} bytes is larger than the {self._event_bytes} that are accepted",
+            hint="Move the position past it and repair the table by a new load",
+        )
+
+    def _event(self, packet: bytes, to: EventReader) -> None:
+        if packet[:1] != bytes([_OK]):
+            raise _ended(packet)
+        event = packet[1:]
+        if len(event) < HEADER_BYTES:
+            raise MesError("an event is too short", MesErrorCode.PARSE)
+        kind = event[4]
+        if kind == EventType.FORMAT_DESCRIPTION:
+            self._checksum = has_checksums(event)
+        elif self._checksum:
+            (expected,) = struct.unpack("<I", event[-CHECKSUM_BYTES:])
+            if zlib.crc32(event[:-CHECKSUM_BYTES]) != expected:
+                raise MesError(f"CRC32 mismatch in an event of type {kind}", MesErrorCode.CHECKSUM)
+        if kind in _HEARTBEATS:
+            to.heartbeat()
+        else:
+            to.read(event, checksum=self._checksum)
+
+
+class _Collected(EventReader):
+    """Keeps events as they are."""
+
+    def __init__(self) -> None:
+        self.events: list[PollResult] = []
+
+    def read_rows(self, data: bytes, at: int, *, checksum: bool) -> int:  # noqa: ARG002
+        return at
+
+    def read(self, event: bytes, *, checksum: bool) -> None:
+        self.events.append(PollResult(event, is_heartbeat=False, checksum_enabled=checksum))
+
+    def heartbeat(self) -> None:
+        self.events.append(PollResult(None, is_heartbeat=True, checksum_enabled=False))
+
+
+def _check(settings: Mapping[str, str]) -> None:
+    """Refuse a server whose sessions log anything but whole rows, unless they choose to."""
+    for name, needed in _NEEDED.items():
+        value = settings.get(name, needed)
+        if value.upper() != needed:
+            raise MesConnectionError(
+                f"{name} must be {needed}, got {value}", MesErrorCode.VALIDATION
+            )
+
+
+def _ended(packet: bytes) -> MesConnectionError:
+    """The error that a packet is with which a server ends a stream."""
+    if packet[:1] != bytes([_ERROR]):
+        return MesConnectionError("the server ended the stream", MesErrorCode.STREAM)
+    number = int.from_bytes(packet[1:3], "little")
+    text = packet[3:].decode("utf-8", "replace")
+    # "#" and five characters stand for the SQL state.
+    text = text[6:] if text.startswith("#") else text
+    return MesConnectionError(f"error {number}: {text}", MesErrorCode.STREAM)

@@ -1,0 +1,278 @@
+"""Where a place left earlier is in the binlogs of the server that answers now.
+
+A stored position is a file and an offset, and names of files are the same on many servers:
+behind one address there may be another server by now (a replica that took over, a copy), or
+the same one with its binlogs reset. There the file may well exist and the offset may well be
+the beginning of an event, of another transaction. So before reading on, the place is compared
+with what is known of it; if it is another one, it is looked up by its GTIDs, or given up (I8).
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from mysql_event_stream import MesConnectionError, MesError
+
+from setl.clock import Clock
+from setl.codec.binlog.event import ARTIFICIAL_FLAG, EVENT_HEADER, HEADER_BYTES, EventType
+from setl.codec.binlog.gtid import MysqlGtids, same_gtids
+from setl.codec.binlog.gtid_event import gtid_of
+from setl.codec.binlog.header import BinlogHeaderReader
+from setl.codec.binlog.runs import offset_behind
+from setl.errors import PositionLostError, TransientError
+from setl.model.position import BinlogOrigin, BinlogPosition
+from setl.select.identity import passing_id
+from setl.systems.mysql.binlog.client import EventClient
+from setl.systems.mysql.binlog.errors import is_lost, translate
+from setl.systems.mysql.binlog.server import FIRST_OFFSET, BinlogServer, PlaceReport
+from setl.systems.mysql.binlog.stream import StreamLimits, open_client
+from setl.systems.mysql.connection import MysqlEndpoint
+
+_TRANSACTION = frozenset(
+    (EventType.GTID, EventType.GTID_TAGGED, EventType.ANONYMOUS_GTID, EventType.MARIADB_GTID)
+)
+_LIMIT = 60.0  # seconds that one look into the binlogs may take
+_LOG = logging.getLogger(__name__)
+
+
+class BinlogSearch:
+    """Looks places up on one server, over short connections. Belongs to one thread."""
+
+    def __init__(
+        self,
+        endpoint: MysqlEndpoint,
+        limits: StreamLimits,
+        server: BinlogServer,
+        clock: Clock,
+    ) -> None:
+        """Nothing is connected yet.
+
+        Args:
+            endpoint: the server and the account.
+            limits: for connections that read them.
+            server: answers questions about the same server.
+            clock: for the limit of a search.
+        """
+        self._endpoint = endpoint
+        self._limits = limits
+        self._server = server
+        self._clock = clock
+
+    def resume(self, position: BinlogPosition) -> BinlogPosition:
+        """The place to go on from: `position` itself, or the same place on another server.
+
+        Args:
+            position: where reading is to go on. What it says of its origin and its GTIDs is
+                compared; what it does not say is taken for granted.
+
+        Raises:
+            PositionLostError: the place is gone, and cannot be found by GTIDs either.
+            ConfigurationError: the server writes no binlog, or refuses the account.
+            TransientError: the server cannot be reached, or was replaced meanwhile.
+        """
+        report = self._server.examine(position)
+        reason = report.absence or self._objection(position, report) or report.disagreement
+        if not reason:
+            return position
+        known = position.origin
+        if known is None or known.server == report.server:
+            raise self._server.lost(f"the source has nothing at {position}: {reason}", position)
+        place = f"of server {known.server}, and server {report.server} answers now"
+        if not position.gtid:
+            raise self._server.lost(
+                f"the position {position} is {place}: without GTIDs it cannot be found there",
+                position,
+            )
+        missing = self._server.missing(position.gtid)
+        if missing:
+            raise PositionLostError(
+                f"the position {position} is {place}, which lacks GTIDs {missing}",
+                hint="If it is a replica that still catches up, wait and start the channel again. "
+                "Else the source lost transactions that are applied already: go on with `setl "
+                "position reset PIPELINE --to GTIDS`, those that both servers have, and compare "
+                "with `setl verify`, or load the tables again",
+                server=self._endpoint,
+                position=position,
+            )
+        try:
+            return self.after(position.gtid)
+        except PositionLostError as error:
+            raise PositionLostError(
+                f"the position {position} is {place}: {error.message}",
+                hint=error.hint,
+                server=self._endpoint,
+                position=position,
+            ) from error
+
+    def identified(self, position: BinlogPosition) -> BinlogPosition:
+        """`position` with what is to be known of its file. Raises what `resume` raises."""
+        return replace(position, origin=self._file(position.file, self._server.identity()))
+
+    def with_gtids(self, position: BinlogPosition) -> BinlogPosition:
+        """`position`, a transaction boundary, with the GTIDs that were executed up to there.
+
+        A replica that takes the source's place has them under another file and offset. MariaDB
+        tells them; of MySQL the file is read up to there. Without any the position stays as it
+        is: with ``gtid_mode=OFF``, or if that takes too long.
+
+        Raises:
+            PositionLostError: the server does not send the file.
+            TransientError: the server cannot be reached.
+        """
+        gtid = self._server.gtid_at(position)
+        if gtid is None:
+            start = BinlogPosition(position.file, FIRST_OFFSET)
+            server_id = passing_id()
+            client = open_client(self._endpoint, server_id, self._limits, start)
+            try:
+                client.connect()
+                client.start()
+                gtid = self._gtids_before(client, position)
+            except (MesError, MesConnectionError) as error:
+                if is_lost(error):
+                    raise self._server.lost(
+                        f"the source does not send {position.file}: {error}", position
+                    ) from error
+                raise translate(error, server_id).at(server=self._endpoint) from error
+            finally:
+                client.close()
+        return replace(position, gtid=gtid)
+
+    def _gtids_before(self, client: EventClient, place: BinlogPosition) -> str:
+        """What MySQL executed before a place, from the beginning of its file."""
+        gtids, offset = MysqlGtids(), FIRST_OFFSET
+        deadline = self._clock.monotonic() + _LIMIT
+        while self._clock.monotonic() < deadline:
+            for event in client.poll_batch():
+                if event.data is None:
+                    continue
+                _, kind, _, size, end, flags = EVENT_HEADER.unpack_from(event.data)
+                if not end or flags & ARTIFICIAL_FLAG:
+                    continue
+                offset = offset_behind(offset, end)
+                if offset - size >= place.offset:
+                    return str(gtids)
+                if kind == EventType.PREVIOUS_GTIDS:
+                    gtids = MysqlGtids.from_previous_event(event.data[HEADER_BYTES:])
+                elif kind in (EventType.GTID, EventType.GTID_TAGGED):
+                    gtids.add(gtid_of(event.data))
+                if offset >= place.offset:
+                    return str(gtids)
+        _LOG.warning(
+            "%s: reading %s up to %s takes more than %g s; until the first transaction the place "
+            "is known by file and offset only",
+            self._endpoint,
+            place.file,
+            place,
+            _LIMIT,
+        )
+        return ""
+
+    def after(self, gtid: str) -> BinlogPosition:
+        """The place where the first transaction stands that `gtid` does not name.
+
+        Everything before it is named by `gtid`. Transactions behind it may be, where domains
+        or servers are interleaved in another order; they are delivered again then.
+
+        Raises:
+            PositionLostError: some of `gtid` are not there, or what follows them is purged.
+            ConfigurationError: `gtid` is no set of GTIDs.
+            TransientError: the server cannot be reached, or the search takes too long.
+        """
+        missing = self._server.missing(gtid)
+        latest = self._server.latest()
+        if missing:
+            raise self._server.lost(f"the source has not executed the GTIDs {missing}", latest)
+        if same_gtids(latest.gtid, gtid):
+            return self.identified(latest)  # nothing follows yet
+        found = self._first_transaction(gtid, latest)
+        # What is executed in front of that place, where the server can tell: fewer than `gtid`
+        # if domains are interleaved otherwise.
+        return replace(found, gtid=self._server.gtid_at(found) or gtid)
+
+    def _first_transaction(self, gtid: str, latest: BinlogPosition) -> BinlogPosition:
+        reader = BinlogHeaderReader(BinlogPosition("", 0, origin=latest.origin))
+        server_id = passing_id()
+        client = open_client(self._endpoint, server_id, self._limits, gtid)
+        try:
+            client.connect()
+            client.start()
+            deadline = self._clock.monotonic() + _LIMIT
+            while self._clock.monotonic() < deadline:
+                for event in client.poll_batch():
+                    if event.data is None:
+                        continue
+                    _, kind, _, size, end, _ = EVENT_HEADER.unpack_from(event.data)
+                    if kind in _TRANSACTION:
+                        place = reader.position
+                        return BinlogPosition(place.file, end - size, gtid, place.origin)
+                    reader.read(event.data, checksum=event.checksum_enabled)
+        except (MesError, MesConnectionError) as error:
+            if is_lost(error):
+                raise self._server.lost(
+                    f"the source has purged what follows the GTIDs {gtid}: {error}", latest
+                ) from error
+            raise translate(error, server_id).at(server=self._endpoint) from error
+        finally:
+            client.close()
+        raise TransientError(
+            f"the place of the GTIDs {gtid} was not found within {_LIMIT:g} s",
+            server=self._endpoint,
+        )
+
+    def _objection(self, position: BinlogPosition, report: PlaceReport) -> str:
+        """Why a place that exists is not the one that was left, in words; "" if it is."""
+        known = position.origin
+        if known is None:
+            return ""
+        if not known.created:
+            # Of the file only the server is known; GTIDs of the place would be proof enough.
+            same = known.server == report.server or report.proved
+            return "" if same else f"{position.file} is another server's"
+        found = self._file(position.file, report.server)
+        if (found.writer, found.created) == (known.writer, known.created):
+            return ""
+        return (
+            f"{position.file} was begun by server {found.writer} at {_utc(found.created)}, "
+            f"and not by server {known.writer} at {_utc(known.created)}: the binlogs were reset, "
+            "or this is another server"
+        )
+
+    def _file(self, name: str, server: str) -> BinlogOrigin:
+        """Which file a server has under a name."""
+        start = BinlogPosition(name, FIRST_OFFSET, origin=BinlogOrigin(server))
+        # The server goes on sending the rest of the file until the connection is seen to be
+        # closed, and the next one to be opened is often that of the stream.
+        server_id = passing_id()
+        client = open_client(self._endpoint, server_id, self._limits, start)
+        try:
+            client.connect()
+            client.start()
+            return self._read_origin(client, start)
+        except (MesError, MesConnectionError) as error:
+            if is_lost(error):
+                raise self._server.lost(
+                    f"the source does not send {name}: {error}", start
+                ) from error
+            raise translate(error, server_id).at(server=self._endpoint) from error
+        finally:
+            client.close()
+
+    def _read_origin(self, client: EventClient, start: BinlogPosition) -> BinlogOrigin:
+        reader, deadline = BinlogHeaderReader(start), self._clock.monotonic() + _LIMIT
+        while self._clock.monotonic() < deadline:
+            for event in client.poll_batch():
+                if event.data is not None:
+                    reader.read(event.data, checksum=event.checksum_enabled)
+                origin = reader.position.origin
+                if origin is not None and origin.created:
+                    return origin
+        raise TransientError(
+            f"the source does not send {start.file} within {_LIMIT:g} s", server=self._endpoint
+        )
+
+
+def _utc(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")

@@ -1,0 +1,319 @@
+"""Questions to a MySQL or MariaDB server about its binlogs, over short connections."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pymysql
+from pymysql.connections import Connection
+
+from setl.codec.binlog.gtid import mariadb_missing, same_gtids
+from setl.errors import ConfigurationError, PositionLostError
+from setl.model.position import BinlogOrigin, BinlogPosition, binlog_file_number
+from setl.systems.mysql.connection import MysqlEndpoint, connect, error_number, translating
+
+_LOG = logging.getLogger(__name__)
+
+FIRST_OFFSET = 4  # the four bytes before it mark the file as a binlog
+
+# Seconds that a server may take to read a binlog up to a place (measured: 20 million small
+# events a minute, where they are cached).
+_SCAN = 60.0
+_MALFORMED_GTIDS = 1772
+
+_WAYS_OUT = (
+    "Load the tables again and move on with `setl position reset PIPELINE --to latest`, or take "
+    "what is left with `--to earliest` and compare with `setl verify`; keep binlogs longer on the "
+    "source"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceReport:
+    """What a server says about a place in its binlogs.
+
+    Attributes:
+        server: which server it is, see `BinlogOrigin.server`.
+        absence: why there is nothing at the place, in words; "" if there is something.
+        disagreement: why the GTIDs are not those of this place, in words; "" if they may be.
+        proved: whether the server knows the GTIDs of the place, and they are the same.
+    """
+
+    server: str
+    absence: str = ""
+    disagreement: str = ""
+    proved: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class BinlogFile:
+    """One binlog file of a server.
+
+    Attributes:
+        name: its name.
+        size: bytes in it; the newest one grows.
+    """
+
+    name: str
+    size: int
+
+
+class BinlogServer:
+    """Asks one server. Every call has a connection of its own, so calls are thread-safe."""
+
+    def __init__(self, endpoint: MysqlEndpoint, *, timeout: float = 10.0) -> None:
+        """Nothing is connected yet.
+
+        Args:
+            endpoint: the server.
+            timeout: seconds to wait for any answer, at most those of `endpoint`.
+        """
+        self._endpoint = replace(
+            endpoint,
+            connect_timeout=min(timeout, endpoint.connect_timeout),
+            read_timeout=min(timeout, endpoint.read_timeout),
+        )
+
+    def files(self) -> list[BinlogFile]:
+        """The binlogs that the server keeps, oldest first.
+
+        Raises:
+            ConfigurationError: the server writes none, or the account may not ask.
+            TransientError: the server cannot be reached.
+        """
+        with self._session() as session:
+            return self._files(session)
+
+    def latest(self) -> BinlogPosition:
+        """The end of the newest binlog, with the GTIDs executed up to there.
+
+        Raises:
+            ConfigurationError: the server writes none, or the account may not ask.
+            TransientError: the server cannot be reached.
+        """
+        with self._session() as session:
+            row = session.row(session.status_statement())
+            if not row:
+                raise self._no_binlog()
+            file, offset = str(row[0]), int(row[1])
+            if session.mariadb:
+                gtid = session.gtid_at(file, offset) or ""
+            else:
+                # File, Position, Binlog_Do_DB, Binlog_Ignore_DB, Executed_Gtid_Set
+                gtid = str(row[4]).replace("\n", "")
+            return BinlogPosition(file, offset, gtid, BinlogOrigin(session.identity()))
+
+    def earliest(self) -> BinlogPosition:
+        """The beginning of the oldest binlog that is kept. Raises what `files` raises."""
+        with self._session() as session:
+            file = self._files(session)[0].name
+            return BinlogPosition(file, FIRST_OFFSET, origin=BinlogOrigin(session.identity()))
+
+    def identity(self) -> str:
+        """Which server it is, see `BinlogOrigin.server`. Raises TransientError."""
+        with self._session() as session:
+            return session.identity()
+
+    def check(self, position: BinlogPosition) -> str:
+        """See that the server still has the stream from a position on.
+
+        Returns:
+            Which server it is.
+
+        Raises:
+            PositionLostError: it has not; says what it has, and the ways out.
+            ConfigurationError: the server writes no binlog, or the account may not ask.
+            TransientError: the server cannot be reached.
+        """
+        with self._session() as session:
+            what = _absence(position, self._files(session))
+            if what:
+                raise self.lost(f"the source has nothing at {position}: {what}", position)
+            return session.identity()
+
+    def examine(self, position: BinlogPosition) -> PlaceReport:
+        """Compare what a position says of its place with what the server has there.
+
+        MariaDB tells the GTIDs of a place, and they have to be the same. MySQL does not; there
+        the server must have executed them.
+
+        Raises:
+            ConfigurationError: the server writes no binlog, or the account may not ask.
+            TransientError: the server cannot be reached, or takes too long to read the file.
+        """
+        with self._session(patient=True) as session:
+            server = session.identity()
+            absence = _absence(position, self._files(session))
+            if absence or not position.gtid:
+                return PlaceReport(server, absence)
+            if not session.mariadb:
+                missing = session.missing(position.gtid)
+                return PlaceReport(
+                    server, disagreement=missing and f"the server has not executed {missing}"
+                )
+            found = session.gtid_at(position.file, position.offset)
+            if found is None:
+                return PlaceReport(server, disagreement="no event begins there")
+            if not same_gtids(found, position.gtid):
+                what = f"GTID {found or 'nothing'} ends there, and not {position.gtid}"
+                return PlaceReport(server, disagreement=what)
+            return PlaceReport(server, proved=True)
+
+    def missing(self, gtid: str) -> str:
+        """Those of some GTIDs that are not in this server's binlogs, "" if all are.
+
+        Purged binlogs count: what was executed and then purged is not missing.
+
+        Raises:
+            ConfigurationError: `gtid` is not what this server calls GTIDs.
+            TransientError: the server cannot be reached.
+        """
+        with self._session() as session:
+            return session.missing(gtid)
+
+    def gtid_at(self, position: BinlogPosition) -> str | None:
+        """GTIDs executed up to a place, "" where no event begins; None if the server cannot tell.
+
+        MySQL cannot. Raises TransientError.
+        """
+        with self._session(patient=True) as session:
+            if not session.mariadb:
+                return None
+            return session.gtid_at(position.file, position.offset) or ""
+
+    def at(self, file: str, offset: int) -> BinlogPosition:
+        """A configured place, checked.
+
+        Raises:
+            PositionLostError: the place does not exist.
+            ConfigurationError: the server writes no binlog, or the account may not ask.
+            TransientError: the server cannot be reached.
+        """
+        place = BinlogPosition(file, offset)
+        return replace(place, origin=BinlogOrigin(self.check(place)))
+
+    def lost(self, message: str, position: BinlogPosition) -> PositionLostError:
+        """The final error that a position is gone (I8)."""
+        return PositionLostError(message, hint=_WAYS_OUT, server=self._endpoint, position=position)
+
+    def _files(self, session: _Session) -> list[BinlogFile]:
+        rows = session.rows("SHOW BINARY LOGS")
+        if not rows:
+            raise self._no_binlog()
+        return [BinlogFile(str(row[0]), int(row[1])) for row in rows]
+
+    def _no_binlog(self) -> ConfigurationError:
+        return ConfigurationError(
+            "the source writes no binlog",
+            hint="Start the server with --log-bin and --binlog-format=ROW",
+            server=self._endpoint,
+        )
+
+    @contextmanager
+    def _session(self, *, patient: bool = False) -> Generator[_Session]:
+        """A connection; a patient one lets the server read through a whole file."""
+        endpoint = self._endpoint
+        if patient:
+            endpoint = replace(endpoint, read_timeout=max(endpoint.read_timeout, _SCAN))
+        connection = connect(endpoint)
+        try:
+            with translating(self._endpoint):
+                yield _Session(connection, self._endpoint)
+        finally:
+            connection.close()
+
+
+class _Session:
+    """One connection, and which family of server is at its other end."""
+
+    def __init__(self, connection: Connection[Any], endpoint: MysqlEndpoint) -> None:
+        self._connection = connection
+        self._endpoint = endpoint
+        row = self.row("SELECT VERSION()")
+        version = str(row[0]) if row else ""
+        self.mariadb = "mariadb" in version.lower()
+        # 8.4.2-0ubuntu1, 10.11.6-MariaDB-log
+        numbers = version.partition("-")[0].split(".")
+        self._version = tuple(int(number) for number in numbers if number.isdigit())
+
+    def rows(self, statement: str, *values: object) -> list[tuple[Any, ...]]:
+        with self._connection.cursor() as cursor:
+            cursor.execute(statement, values or None)
+            return list(cursor.fetchall())
+
+    def row(self, statement: str, *values: object) -> tuple[Any, ...] | None:
+        rows = self.rows(statement, *values)
+        return rows[0] if rows else None
+
+    def status_statement(self) -> str:
+        # MySQL 8.2 has both names; 8.4 dropped the old one, MariaDB never had the new one.
+        new_name = not self.mariadb and self._version >= (8, 2)
+        return "SHOW BINARY LOG STATUS" if new_name else "SHOW MASTER STATUS"
+
+    def identity(self) -> str:
+        """See `BinlogServer.identity`."""
+        row = self.row("SELECT @@GLOBAL.server_id" if self.mariadb else "SELECT @@server_uuid")
+        return str(row[0]) if row else ""
+
+    def gtid_at(self, file: str, offset: int) -> str | None:
+        """MariaDB only. None where no event begins."""
+        row = self.row("SELECT BINLOG_GTID_POS(%s, %s)", file, offset)
+        return None if row is None or row[0] is None else str(row[0])
+
+    def missing(self, gtid: str) -> str:
+        """See `BinlogServer.missing`."""
+        if not self.mariadb:
+            try:
+                row = self.row("SELECT GTID_SUBTRACT(%s, @@GLOBAL.gtid_executed)", gtid)
+            except pymysql.MySQLError as error:
+                if error_number(error) != _MALFORMED_GTIDS:
+                    raise
+                raise ConfigurationError(
+                    f"not GTIDs of a MySQL server: {gtid!r}",
+                    hint="They are written UUID:first-last, such as the server's "
+                    "@@GLOBAL.gtid_executed, with commas between",
+                    server=self._endpoint,
+                ) from error
+            return str(row[0] or "").replace("\n", "") if row else ""
+        row = self.row("SELECT @@GLOBAL.gtid_binlog_state")
+        try:
+            return mariadb_missing(str(row[0] or "") if row else "", gtid)
+        except ValueError as error:
+            raise ConfigurationError(
+                f"not GTIDs of a MariaDB server: {gtid!r}",
+                hint="They are written domain-server-sequence, such as 0-1-100, with commas "
+                "between",
+                server=self._endpoint,
+            ) from error
+
+
+def _absence(position: BinlogPosition, files: list[BinlogFile]) -> str:
+    """Why there is nothing at a position, in words; "" if there is."""
+    file = position.file
+    size = next((kept.size for kept in files if kept.name == file), None)
+    if size is not None:
+        if position.offset <= size:
+            return ""
+        return f"{file} ends at {size}, so the binlogs were reset or lost their end"
+    return _why_missing(file, files)
+
+
+def _why_missing(file: str, files: list[BinlogFile]) -> str:
+    kept = f"it keeps {files[0].name} to {files[-1].name}"
+    try:
+        number, oldest, newest = (
+            binlog_file_number(name) for name in (file, files[0].name, files[-1].name)
+        )
+    except ValueError:
+        return f"{file} is not the name of a binlog; {kept}"
+    if file.rpartition(".")[0] != files[0].name.rpartition(".")[0]:
+        return f"its binlogs have another name; {kept}"
+    if number < oldest:
+        return f"{file} was purged; {kept}"
+    if number > newest:
+        return f"the binlogs were reset, or this is another server; {kept}"
+    return f"{file} was removed; {kept}"

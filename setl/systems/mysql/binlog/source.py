@@ -1,0 +1,194 @@
+"""The binlog of a MySQL or MariaDB server as a `Source`."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Literal
+
+from setl.channel.file import BinlogStart, GtidStart
+from setl.clock import Clock, SystemClock
+from setl.errors import FatalError, TransientError
+from setl.model.checkpoint import Checkpoint
+from setl.model.entry import Entry
+from setl.model.position import BinlogOrigin, BinlogPosition, Position
+from setl.select.identity import passing_id
+from setl.systems.mysql.binlog.search import BinlogSearch
+from setl.systems.mysql.binlog.server import BinlogServer
+from setl.systems.mysql.binlog.stream import BinlogStream, StreamLimits
+from setl.systems.mysql.connection import MysqlEndpoint
+
+_LOG = logging.getLogger(__name__)
+
+_QUIET = 10.0  # seconds without entries after which the server is asked where its binlog ends
+
+
+class MysqlBinlogSource:
+    """Reads a server's binlog from a file and offset on; see `Source`.
+
+    Streams are always opened by file and offset, the one way in which a server sends exactly
+    what follows a position. A start by GTID is looked up once and becomes such a position, and
+    so does the place on a server that replaced the one read before.
+    Nothing is connected again behind the pipeline's back: a lost connection is an error of
+    `read`, and the pipeline opens the source again from its own checkpoint.
+
+    `initial`, `locate`, `open` and `read` belong to one thread; `latest` and `close` to any.
+    """
+
+    def __init__(
+        self,
+        endpoint: MysqlEndpoint,
+        server_id: int,
+        start: Literal["latest", "earliest"] | BinlogStart | GtidStart = "latest",
+        limits: StreamLimits | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        """Nothing is connected yet.
+
+        Args:
+            endpoint: the server and the account.
+            server_id: see `setl.select.identity.replica_id`; of the stream. Where the server
+                sends nothing at all to it, later streams have an id of their own.
+            start: where a pipeline without a checkpoint begins.
+            limits: bounds of time and memory.
+            clock: for the limits of searches and of silence.
+        """
+        self._endpoint = endpoint
+        self._server_id = server_id
+        self._start = start
+        self._limits = limits or StreamLimits()
+        self._clock = clock or SystemClock()
+        self._server = BinlogServer(endpoint, timeout=self._limits.silence)
+        self._search = BinlogSearch(endpoint, self._limits, self._server, self._clock)
+        self._stream: BinlogStream | None = None
+        self._moved = 0.0  # when the stream was last seen to move
+        self._ahead: BinlogPosition | None = None
+        self._lock = threading.Lock()
+
+    def initial(self) -> Position:
+        """See `Source.initial`."""
+        if isinstance(self._start, GtidStart):
+            return self._search.after(self._start.gtid)
+        if isinstance(self._start, BinlogStart):
+            place = self._search.with_gtids(self._server.at(self._start.file, self._start.offset))
+        elif self._start == "earliest":
+            place = self._server.earliest()
+        else:
+            place = self._server.latest()
+        return self._search.identified(place)
+
+    def locate(self, checkpoint: Checkpoint) -> Checkpoint:
+        """See `Source.locate`."""
+        position = _binlog_position(checkpoint.resume)
+        place = self._search.resume(position)
+        if place is position:
+            return checkpoint
+        moved = checkpoint.moved_to(place, exact=True)  # GTIDs tell
+        _LOG.warning(
+            "%s: the position %s was of server %s; server %s answers now and has all its GTIDs, "
+            "so reading goes on there at %s behind GTID %s, as generation %d",
+            self._endpoint,
+            checkpoint,
+            position.origin.server if position.origin else "?",
+            place.origin.server if place.origin else "?",
+            place,
+            place.gtid,
+            moved.generation,
+        )
+        return moved
+
+    def open(self, position: Position) -> None:
+        """See `Source.open`."""
+        position = _binlog_position(position)
+        self.close()
+        server = self._server.check(position)
+        # What follows is of the server that answers now, whoever wrote the file.
+        origin = (position.origin or BinlogOrigin(server))._replace(server=server)
+        position = replace(position, origin=origin)
+        stream = BinlogStream(
+            self._endpoint,
+            self._server_id,
+            position,
+            limits=self._limits,
+            server=self._server,
+        )
+        with self._lock:
+            self._stream = stream
+        self._moved, self._ahead = self._clock.monotonic(), None
+        try:
+            stream.open()
+        except BaseException:
+            self.close()
+            raise
+
+    def read(self, limit: int, timeout: float) -> Sequence[Entry]:
+        """See `Source.read`."""
+        with self._lock:
+            stream = self._stream
+        if stream is None:
+            raise TransientError("the source is not open", server=self._endpoint)
+        try:
+            entries = stream.read(limit, timeout)
+        except TransientError:
+            if stream.unanswered:
+                self._server_id = passing_id()
+            raise
+        if entries:
+            self._moved, self._ahead = self._clock.monotonic(), None
+        elif self._clock.monotonic() - self._moved >= _QUIET:
+            self._look_ahead(stream.position)
+        return entries
+
+    def latest(self) -> Position:
+        """See `Source.latest`."""
+        return self._server.latest()
+
+    def behind(self) -> int | None:
+        """See `Source.behind`; a binlog counts bytes, not records."""
+        return None
+
+    def close(self) -> None:
+        """See `Source.close`."""
+        with self._lock:
+            stream, self._stream = self._stream, None
+        if stream is not None:
+            stream.close()
+
+    def release(self) -> None:
+        """See `Source.release`."""
+        self.close()
+
+    def waiting_for(self) -> str:
+        """See `Source.waiting_for`."""
+        return ""
+
+    def _look_ahead(self, place: BinlogPosition) -> None:
+        """See that a quiet stream is at the end of the binlog.
+
+        After RESET MASTER, a server goes on sending heartbeats on the streams it has, and
+        nothing else until the new binlog is longer than the old one was.
+        """
+        latest = self._server.latest()
+        ahead, self._ahead = self._ahead, latest
+        self._moved = self._clock.monotonic()
+        # The stream was there before the server was asked for its end. The other way round,
+        # what was written just now may be on its way, but not what was there at the last look.
+        if place.order <= latest.order and (ahead is None or place.order >= ahead.order):
+            return
+        raise TransientError(
+            f"the source sends nothing and its binlog ends at {latest}",
+            hint="The binlogs were reset, or the connection stalls; the place is looked up again",
+            server=self._endpoint,
+            position=place,
+        )
+
+
+def _binlog_position(position: Position) -> BinlogPosition:
+    if isinstance(position, BinlogPosition):
+        return position
+    raise FatalError(
+        f"the checkpoint {position} is not one of a binlog",
+        hint="Reset the position: it was kept for another kind of source",
+    )

@@ -1,0 +1,298 @@
+"""One connection that streams a binlog, with the thread that reads the events' headers.
+
+`DumpClient` hands out what comes and never connects again by itself; whatever goes wrong ends
+the stream with an error, and the pipeline opens a new one from its own checkpoint.
+
+The server sends a heartbeat on a stream that is idle for 3 s (the client asks for it). A
+server that sends nothing for longer than the read timeout is gone, whether or not the
+network says so.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from mysql_event_stream import MesConnectionError, MesError
+
+from setl.codec.binlog.event import EventType
+from setl.codec.binlog.header import BinlogHeaderReader
+from setl.codec.binlog.runs import MOST_BYTES
+from setl.errors import FatalError, SetlError, TransientError
+from setl.model.entry import Entry
+from setl.model.position import BinlogPosition
+from setl.systems.mysql.binlog.client import EventClient
+from setl.systems.mysql.binlog.dump import DumpClient
+from setl.systems.mysql.binlog.errors import is_lost, translate
+from setl.systems.mysql.binlog.server import BinlogServer
+from setl.systems.mysql.connection import MysqlEndpoint
+
+_PIECE = 4 * 1024 * 1024  # bytes of rows of a compressed transaction in one piece
+
+
+@dataclass(frozen=True, slots=True)
+class StreamLimits:
+    """Bounds of time and memory.
+
+    Attributes:
+        silence: seconds without anything from the server, heartbeats included, after which
+            it is taken for dead; more than the 3 s between heartbeats.
+        entries: entries that may wait to be read.
+        bytes: bytes of payload that may wait to be read.
+        run_events: row events that may come as one entry, see `setl.codec.binlog.runs`.
+        run_bytes: bytes that such an entry may have.
+        event_bytes: the largest event that is accepted. Servers put rows together up to 8 KiB;
+            a larger event is one row, with both its images.
+    """
+
+    silence: float = 10.0
+    entries: int = 16_384
+    bytes: int = 32 * 1024 * 1024
+    run_events: int = 1
+    run_bytes: int = MOST_BYTES
+    event_bytes: int = 256 * 1024 * 1024
+
+
+def open_client(
+    endpoint: MysqlEndpoint,
+    server_id: int,
+    limits: StreamLimits,
+    start: BinlogPosition | str,
+) -> EventClient:
+    """A client for a place in the binlog, or for a set of GTIDs; not connected yet."""
+    return DumpClient(
+        endpoint, server_id, start, silence=limits.silence, event_bytes=limits.event_bytes
+    )
+
+
+class _Intake:
+    """The `EventReader` of a stream.
+
+    Attributes:
+        reader: reads headers.
+        heard: whether the server has sent anything, be it a heartbeat.
+    """
+
+    def __init__(self, reader: BinlogHeaderReader, put: Callable[[list[Entry]], bool]) -> None:
+        """Give `put` what one event has too much of; it returns whether more is wanted."""
+        self.reader = reader
+        self.heard = False
+        self._put = put
+        self._entries: list[Entry] = []
+
+    def taken(self) -> list[Entry]:
+        """The entries since the last call."""
+        entries, self._entries = self._entries, []
+        return entries
+
+    def read_rows(self, data: bytes, at: int, *, checksum: bool) -> int:
+        """See `EventReader.read_rows`."""
+        at, found = self.reader.read_rows(data, at, checksum=checksum)
+        self._entries += found
+        return at
+
+    def read(self, event: bytes, *, checksum: bool) -> None:
+        """See `EventReader.read`."""
+        self.heard = True
+        found = self.reader.read(event, checksum=checksum)
+        if event[4] == EventType.TRANSACTION_PAYLOAD:
+            self._put_in_pieces(found)
+        else:
+            self._entries += found
+
+    def heartbeat(self) -> None:
+        """See `EventReader.heartbeat`."""
+        self.heard = True
+
+    def _put_in_pieces(self, found: Iterable[Entry]) -> None:
+        """Hand on what one event holds, which may be more than may wait."""
+        size = 0
+        for entry in found:
+            self._entries.append(entry)
+            size += len(entry.payload)
+            if size >= _PIECE:
+                size = 0
+                if not self._put(self.taken()):
+                    return
+
+
+class BinlogStream:
+    """Entries from one place of a binlog on. Opened once, read by one thread, then closed."""
+
+    def __init__(
+        self,
+        endpoint: MysqlEndpoint,
+        server_id: int,
+        start: BinlogPosition,
+        *,
+        limits: StreamLimits,
+        server: BinlogServer,
+    ) -> None:
+        """Describe a stream; nothing is connected."""
+        self._endpoint = endpoint
+        self._server_id = server_id
+        self._limits = limits
+        self._server = server
+        self._reader = BinlogHeaderReader(
+            start,
+            run_events=limits.run_events,
+            run_bytes=min(limits.run_bytes, limits.event_bytes),
+        )
+        self._intake = _Intake(self._reader, self._put)
+        self._client = open_client(endpoint, server_id, limits, start)
+        self._chunks: deque[list[Entry]] = deque()
+        self._waiting_entries = self._waiting_bytes = 0
+        self._sizes: deque[int] = deque()
+        self._error: SetlError | None = None
+        self._closed = False
+        self._changed = threading.Condition()
+        self._thread: threading.Thread | None = None
+
+    def open(self) -> None:
+        """Connect and begin to read ahead. Raises what `Source.open` raises."""
+        try:
+            self._client.connect()
+            self._client.start()
+        except (MesError, MesConnectionError) as error:
+            self._client.close()
+            raise self._translate(error) from error
+        except SetlError:
+            self._client.close()
+            raise
+        with self._changed:
+            if self._closed:
+                self._client.close()
+                raise _closed()
+            self._thread = threading.Thread(
+                target=self._feed, name=f"binlog-{self._endpoint}", daemon=True
+            )
+            self._thread.start()
+
+    @property
+    def position(self) -> BinlogPosition:
+        """The place after the last event that came, read ahead or not."""
+        return self._reader.position
+
+    @property
+    def unanswered(self) -> bool:
+        """Whether it ended before the server had sent anything, not even a heartbeat."""
+        return self._error is not None and not self._intake.heard
+
+    def read(self, limit: int, timeout: float) -> Sequence[Entry]:
+        """See `Source.read`."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._chunks or self._error or self._closed, timeout)
+            if self._closed:
+                raise _closed()
+            if not self._chunks:
+                if self._error is not None:
+                    raise self._error
+                return ()
+            entries = self._pop()
+            while self._chunks and len(entries) + len(self._chunks[0]) <= limit:
+                entries += self._pop()
+            self._changed.notify_all()
+            return entries
+
+    def close(self) -> None:
+        """End the connection and the thread; from any thread, and twice if need be."""
+        with self._changed:
+            self._closed = True
+            self._chunks.clear()
+            self._changed.notify_all()
+            thread = self._thread
+        self._client.stop()
+        if thread is not None and thread is not threading.current_thread():
+            thread.join(self._limits.silence)
+
+    def _pop(self) -> list[Entry]:
+        entries = self._chunks.popleft()
+        self._waiting_entries -= len(entries)
+        self._waiting_bytes -= self._sizes.popleft()
+        return entries
+
+    def _feed(self) -> None:
+        """Read ahead until something ends it; runs in the stream's thread."""
+        try:
+            while not self._closed:
+                try:
+                    self._client.deliver(self._intake)
+                finally:
+                    # What came before an error in the same piece is still good.
+                    self._put(self._intake.taken())
+        except (MesError, MesConnectionError) as error:
+            self._end(self._translate(error))
+        except SetlError as error:
+            failure = error
+            if isinstance(error, TransientError) and not self._intake.heard:
+                failure = _unanswered(error)
+            self._end(failure.at(server=self._endpoint, position=self._reader.position))
+        except Exception as error:  # noqa: BLE001 - handed to whoever reads
+            failure = FatalError(f"reading the binlog failed in an unforeseen way: {error!r}")
+            failure.__cause__ = error
+            self._end(failure)
+        finally:
+            self._client.close()
+
+    def _put(self, entries: list[Entry]) -> bool:
+        """Let entries be read, once there is room for them; returns False if nobody reads."""
+        if not entries:
+            return not self._closed
+        size = sum(len(entry.payload) for entry in entries)
+        limits = self._limits
+        with self._changed:
+            self._changed.wait_for(
+                lambda: (
+                    self._closed
+                    or (
+                        self._waiting_entries < limits.entries
+                        and self._waiting_bytes < limits.bytes
+                    )
+                )
+            )
+            if self._closed:
+                return False
+            self._chunks.append(entries)
+            self._sizes.append(size)
+            self._waiting_entries += len(entries)
+            self._waiting_bytes += size
+            self._changed.notify_all()
+        return True
+
+    def _end(self, error: SetlError) -> None:
+        with self._changed:
+            self._error = error
+            self._changed.notify_all()
+
+    def _translate(self, error: MesError | MesConnectionError) -> SetlError:
+        place = self._reader.position
+        if is_lost(error):
+            if self._replaced(place):
+                return TransientError(
+                    f"another server answers since the binlog was opened: {error}",
+                    server=self._endpoint,
+                    position=place,
+                )
+            return self._server.lost(f"the source refuses to go on at {place}: {error}", place)
+        return translate(error, self._server_id).at(server=self._endpoint, position=place)
+
+    def _replaced(self, place: BinlogPosition) -> bool:
+        """Whether another server answers by now, where the place is to be looked up again."""
+        try:
+            return place.origin is not None and place.origin.server != self._server.identity()
+        except SetlError:
+            return True  # none answers; whichever does next is to be asked
+
+
+def _unanswered(error: TransientError) -> TransientError:
+    return TransientError(
+        f"the source was asked for its binlog and sent nothing: {error.message}",
+        hint="MariaDB lets a reader wait while a former one with the same server id is "
+        "stuck, up to net_write_timeout; the next attempt has another id",
+    )
+
+
+def _closed() -> TransientError:
+    return TransientError("the source was closed")

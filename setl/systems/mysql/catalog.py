@@ -1,0 +1,335 @@
+"""What a server says about its tables, as values of `setl.model.schema`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import pymysql
+from pymysql.connections import Connection
+from pymysql.cursors import Cursor
+
+from setl.errors import ConfigurationError
+from setl.model.schema import Capacity, Column, Kind, RowSchema
+from setl.systems.mysql.connection import translate
+
+SYSTEM_SCHEMAS = frozenset({"information_schema", "mysql", "performance_schema", "sys"})
+"""Schemas that belong to the server."""
+
+OWN_SCHEMA = "retl"
+"""The schema of setl's own tables (``sql/``)."""
+
+# information_schema.COLUMNS.DATA_TYPE -> Kind. MariaDB shows its JSON as longtext, so it is
+# text there; its address and uuid types read and write as text.
+_KINDS: dict[str, Kind] = {
+    **dict.fromkeys(("tinyint", "smallint", "mediumint", "int", "bigint"), Kind.INTEGER),
+    **dict.fromkeys(("float", "double"), Kind.FLOAT),
+    **dict.fromkeys(("char", "varchar", "tinytext", "text", "mediumtext", "longtext"), Kind.TEXT),
+    **dict.fromkeys(("uuid", "inet4", "inet6"), Kind.TEXT),
+    **dict.fromkeys(
+        ("binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob"), Kind.BINARY
+    ),
+    **dict.fromkeys(
+        (
+            "geometry",
+            "point",
+            "linestring",
+            "polygon",
+            "multipoint",
+            "multilinestring",
+            "multipolygon",
+            "geometrycollection",
+            "geomcollection",
+        ),
+        Kind.GEOMETRY,
+    ),
+    "vector": Kind.BINARY,
+    "decimal": Kind.DECIMAL,
+    "enum": Kind.ENUM,
+    "set": Kind.SET,
+    "json": Kind.JSON,
+    "date": Kind.DATE,
+    "time": Kind.TIME,
+    "datetime": Kind.DATETIME,
+    "timestamp": Kind.TIMESTAMP,
+    "year": Kind.YEAR,
+    "bit": Kind.BIT,
+}
+
+_COLUMNS = """
+SELECT COLUMN_NAME, DATA_TYPE, COLUMN_TYPE, NUMERIC_PRECISION, NUMERIC_SCALE,
+       COLLATION_NAME, EXTRA, CHARACTER_MAXIMUM_LENGTH, DATETIME_PRECISION, IS_NULLABLE,
+       CHARACTER_SET_NAME, COLUMN_KEY
+FROM information_schema.COLUMNS
+WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s
+ORDER BY ORDINAL_POSITION"""
+
+_UNIQUE_KEYS = """
+SELECT * FROM information_schema.STATISTICS
+WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s AND NON_UNIQUE = 0
+ORDER BY INDEX_NAME, SEQ_IN_INDEX"""
+
+_TABLES = """
+SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES
+WHERE TABLE_TYPE IN ('BASE TABLE', 'SYSTEM VERSIONED')"""
+
+# How the servers write labels of ENUM and SET inside quotes.
+_ESCAPED = re.compile(r"''|\\.", re.DOTALL)
+_ESCAPES = {"n": "\n", "r": "\r", "0": "\0", "Z": "\x1a"}
+
+_IN_BACKTICKS = re.compile(r"`((?:[^`]|``)+)`")
+
+
+class ColumnRow(NamedTuple):
+    """One row of information_schema.COLUMNS, as far as it matters here."""
+
+    name: str
+    data_type: str
+    column_type: str
+    precision: int | None
+    scale: int | None
+    collation: str | None
+    extra: str
+    length: int | None = None
+    fraction: int | None = None
+    nullable: str = "YES"
+    charset: str | None = None
+    key: str = ""
+
+
+def read_table(connection: Connection[Any], schema: str, table: str) -> RowSchema | None:
+    """The columns and unique keys of a table, or None if the server has no such table.
+
+    Raises:
+        ConfigurationError: a column has a type that no `Kind` stands for.
+        SetlError: of the kind that `setl.systems.mysql.connection.translate` gives.
+    """
+    name = (schema, table)
+    described = [ColumnRow(*row) for row in _select(connection, _COLUMNS, name)]
+    if not described:
+        return None
+    try:
+        columns = tuple(column_of(row) for row in described)
+    except ConfigurationError as error:
+        raise error.at(table=f"{schema}.{table}") from None
+    places = {column.name: i for i, column in enumerate(columns)}
+    parts = read_key_parts(connection, schema, table)
+    keys = {
+        key: tuple(places[n] for n in names if n in places) for key, names in _keys(parts).items()
+    }
+    keyed = [columns[i] for key in keys.values() for i in key]
+    if any(c.kind is Kind.TEXT and not c.binary_order for c in keyed):
+        numbers = _collation_numbers(connection)
+        columns = tuple(
+            replace(column, collation=numbers.get(row.collation or "", 0))
+            for column, row in zip(columns, described, strict=True)
+        )
+    primary = keys.pop("PRIMARY", ()) or _promoted(described, keys)
+    odd = any(not part.whole for part in parts)
+    return RowSchema(schema, table, columns, primary, tuple(keys.values()), odd_keys=odd)
+
+
+def _promoted(described: Sequence[ColumnRow], keys: dict[str, tuple[int, ...]]) -> tuple[int, ...]:
+    """Take the unique key out that the server treats as the primary key it has not.
+
+    Its columns are shown as ``PRI``, and binlogs name them as the primary key's.
+    """
+    marked = {i for i, row in enumerate(described) if row.key == "PRI"}
+    name = next((n for n, places in keys.items() if marked and set(places) == marked), None)
+    return () if name is None else keys.pop(name)
+
+
+class KeyPart(NamedTuple):
+    """A part of a unique key.
+
+    Attributes:
+        key: name of the key, the primary key's being ``PRIMARY``.
+        columns: the column, or those that an expression names.
+        length: characters or bytes of the column that count, 0 for all of it.
+        expression: its text, "" if it is a column.
+    """
+
+    key: str
+    columns: tuple[str, ...]
+    length: int = 0
+    expression: str = ""
+
+    @property
+    def whole(self) -> bool:
+        """Whether it is a column and not a prefix of one, nor an expression."""
+        return not (self.length or self.expression)
+
+
+def read_key_parts(connection: Connection[Any], schema: str, table: str) -> list[KeyPart]:
+    """All parts of all unique keys of a table, in order; functional ones (MySQL 8) too.
+
+    Raises:
+        SetlError: of the kind that `setl.systems.mysql.connection.translate` gives.
+    """
+    parts: list[KeyPart] = []
+    for part in _select_named(connection, _UNIQUE_KEYS, (schema, table)):
+        column = part["COLUMN_NAME"]
+        text = "" if column is not None else str(part["EXPRESSION"] or "?")
+        named = [column] if column is not None else _IN_BACKTICKS.findall(text)
+        parts.append(KeyPart(part["INDEX_NAME"], tuple(named), int(part["SUB_PART"] or 0), text))
+    return parts
+
+
+def _keys(parts: Sequence[KeyPart]) -> dict[str, tuple[str, ...]]:
+    keys: dict[str, tuple[str, ...]] = {}
+    for part in parts:
+        keys[part.key] = (*keys.get(part.key, ()), *part.columns)
+    return keys
+
+
+def read_unique_keys(
+    connection: Connection[Any], schema: str, table: str
+) -> dict[str, tuple[str, ...]]:
+    """Columns of each unique key by its name, the primary key's being ``PRIMARY``.
+
+    A functional unique key (MySQL 8) is listed with the columns its expressions name.
+
+    Raises:
+        SetlError: of the kind that `setl.systems.mysql.connection.translate` gives.
+    """
+    return _keys(read_key_parts(connection, schema, table))
+
+
+def _collation_numbers(connection: Connection[Any]) -> dict[str, int]:
+    """Collations by name, as the server's binlogs number them."""
+    rows = _select_named(connection, "SELECT * FROM information_schema.COLLATIONS", ())
+    numbers = {str(r["COLLATION_NAME"]): int(r["ID"]) for r in rows if r["ID"] is not None}
+    if len(numbers) < len(rows):
+        # MariaDB from 10.10 on has collations that are another one for each character set.
+        where = "information_schema.COLLATION_CHARACTER_SET_APPLICABILITY"
+        rows = _select_named(connection, f"SELECT * FROM {where}", ())
+        numbers |= {str(r["FULL_COLLATION_NAME"]): int(r["ID"]) for r in rows if r.get("ID")}
+    return numbers
+
+
+def list_tables(connection: Connection[Any], schema: str | None = None) -> list[tuple[str, str]]:
+    """Names of base tables as (schema, table), sorted; no views.
+
+    Args:
+        connection: to the server; only what its account may see is listed.
+        schema: only this schema, or None for all but the server's own and setl's.
+
+    Raises:
+        SetlError: of the kind that `setl.systems.mysql.connection.translate` gives.
+    """
+    if schema is not None:
+        found = _select(connection, f"{_TABLES} AND TABLE_SCHEMA = %s", (schema,))
+    else:
+        found = _select(connection, _TABLES, ())
+    tables = [(str(row[0]), str(row[1])) for row in found]
+    if schema is None:
+        hidden = SYSTEM_SCHEMAS | {OWN_SCHEMA}
+        tables = [t for t in tables if t[0].lower() not in hidden]
+    return sorted(tables)
+
+
+def is_versioned(connection: Connection[Any], schema: str, table: str) -> bool:
+    """Whether a table is system-versioned, which only MariaDB has.
+
+    Raises:
+        SetlError: of the kind that `setl.systems.mysql.connection.translate` gives.
+    """
+    sql = f"{_TABLES} AND TABLE_TYPE = 'SYSTEM VERSIONED' AND TABLE_SCHEMA = %s AND TABLE_NAME = %s"
+    return bool(_select(connection, sql, (schema, table)))
+
+
+def column_of(row: ColumnRow) -> Column:
+    """A `Column` from its description; ConfigurationError for a type nothing is known of."""
+    kind = _KINDS.get(row.data_type.lower())
+    if kind is None:
+        raise ConfigurationError(
+            f"column {row.name} has the type {row.column_type}, which setl does not know",
+            hint="Exclude the column, or change its type",
+        )
+    return Column(
+        name=row.name,
+        kind=kind,
+        precision=int(row.precision or 0) if kind is Kind.DECIMAL else 0,
+        scale=int(row.scale or 0) if kind is Kind.DECIMAL else 0,
+        unsigned=kind is Kind.INTEGER and "unsigned" in row.column_type.lower(),
+        binary_order=row.collation is None or _by_bytes(row.collation, row.data_type),
+        # "DEFAULT_GENERATED" (MySQL 8, a default that is an expression) is not meant.
+        generated=any(f"{how} GENERATED" in row.extra for how in ("VIRTUAL", "STORED")),
+        capacity=_capacity(row),
+    )
+
+
+def _capacity(row: ColumnRow) -> Capacity:
+    data_type = row.data_type.lower()
+    scale = row.fraction if row.scale is None else row.scale
+    # MariaDB before 10.10 gives a TIMESTAMP that takes no NULL the time of day, unless it is told
+    # otherwise; and in any server the next number is what AUTO_INCREMENT makes of NULL.
+    counts = "auto_increment" in row.extra.lower()
+    return Capacity(
+        data_type,
+        length=int(row.length or 0),
+        scale=None if scale is None else int(scale),
+        labels=labels_of(row.column_type) if data_type in {"enum", "set"} else (),
+        nullable=row.nullable != "NO",
+        fills_null=row.nullable == "NO" and (counts or data_type == "timestamp"),
+        charset=row.charset or "",
+    )
+
+
+def labels_of(column_type: str) -> tuple[str, ...]:
+    """The labels of an ENUM or SET, from a type such as ``enum('a','it''s')``.
+
+    None of them if one holds a question mark: information_schema puts that in the place of
+    characters beyond the Basic Multilingual Plane.
+    """
+    inside = column_type.partition("(")[2].rpartition(")")[0]
+    found = re.findall(r"'((?:[^'\\]|\\.|'')*)'", inside, re.DOTALL)
+    labels = tuple(_ESCAPED.sub(_unescaped, label) for label in found)
+    return () if any("?" in label for label in labels) else labels
+
+
+def _unescaped(found: re.Match[str]) -> str:
+    text = found.group()
+    return _ESCAPES.get(text[1], text[1])
+
+
+def _by_bytes(collation: str, data_type: str) -> bool:
+    """Whether text that differs in any byte is different for a unique key.
+
+    Most collations that end in ``_bin`` pad with spaces, so that 'a' and 'a ' are one key
+    value in a VARCHAR or TEXT column; CHAR gives up trailing spaces when it is written.
+    """
+    if not collation.endswith("_bin"):
+        return False
+    pads = not (collation.endswith("_nopad_bin") or collation == "utf8mb4_0900_bin")
+    return data_type.lower() in {"char", "enum", "set"} or not pads
+
+
+def _select(
+    connection: Connection[Any], sql: str, args: tuple[str, ...]
+) -> tuple[tuple[Any, ...], ...]:
+    return _query(connection, sql, args)[1]
+
+
+def _select_named(
+    connection: Connection[Any], sql: str, args: tuple[str, ...]
+) -> list[dict[str, Any]]:
+    """Rows by column name in upper case, for columns that only some servers have."""
+    names, rows = _query(connection, sql, args)
+    return [dict(zip(names, row, strict=True)) for row in rows]
+
+
+def _query(
+    connection: Connection[Any], sql: str, args: tuple[str, ...]
+) -> tuple[list[str], tuple[tuple[Any, ...], ...]]:
+    try:
+        # A plain cursor, whatever cursor class the connection was opened with.
+        with connection.cursor(Cursor) as cursor:
+            cursor.execute(sql, args)
+            rows = cursor.fetchall()
+            return [str(d[0]).upper() for d in cursor.description or ()], rows
+    except (pymysql.MySQLError, OSError) as error:
+        server = f"{connection.host}:{connection.port}"
+        raise translate(error).at(server=server) from error

@@ -1,0 +1,204 @@
+"""Checkpoints in the target database, under the same fence as the rows (I2, I12)."""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from pymysql.connections import Connection
+from pymysql.cursors import Cursor
+
+from setl.errors import FatalError, FencedError, SetlError, TargetWentBackError
+from setl.model.checkpoint import Checkpoint, check_progress
+from setl.select.checkpoints.note import CheckpointNote, Notes, missing
+from setl.select.checkpoints.owner import Owner
+from setl.systems.mysql import writers
+from setl.systems.mysql.connection import MysqlEndpoint, connect, translating
+from setl.systems.mysql.fence_errors import fence_error
+
+_LOG = logging.getLogger(__name__)
+
+_T = TypeVar("_T")
+
+# Share mode: every load transaction of this leadership holds the same lock, so they do not
+# wait for each other, only for a new leader that raises the epoch.
+_FENCE = "SELECT epoch FROM retl.setl_fence WHERE pipeline = %s LOCK IN SHARE MODE"
+_STORED = "SELECT checkpoint FROM retl.setl_checkpoint WHERE pipeline = %s"
+_UPSERT = (
+    "INSERT INTO retl.setl_checkpoint (pipeline, epoch, checkpoint) VALUES (%s, %s, %s)"
+    " ON DUPLICATE KEY UPDATE epoch = VALUES(epoch), checkpoint = VALUES(checkpoint),"
+    " updated_at = CURRENT_TIMESTAMP(6)"
+)
+
+
+class MysqlCheckpointStore:
+    """Keeps a pipeline's checkpoint in ``retl.setl_checkpoint`` of its target.
+
+    A target may be restored or replaced without that table's rows, which would look like a first
+    start. So a note beside the mainstem says that there was a checkpoint (I7).
+
+    Thread-safe. Keeps one connection, and opens another when the server has dropped it.
+    """
+
+    def __init__(
+        self, endpoint: MysqlEndpoint, owner: Owner, notes: Notes, *, timeout: float = 10.0
+    ) -> None:
+        """Nothing is connected yet.
+
+        Args:
+            endpoint: the target.
+            owner: whose checkpoint it is.
+            notes: where the pipeline's note is kept.
+            timeout: seconds to wait for any one answer or lock, at most those of `endpoint`.
+        """
+        self._owner = owner
+        self._notes = notes
+        self._endpoint = replace(endpoint, read_timeout=min(endpoint.read_timeout, timeout + 1.0))
+        self._pipeline = owner.pipeline
+        self._lock_wait = max(1, int(timeout))
+        self._connection: Connection[Any] | None = None
+        self._using = threading.Lock()
+        # What this object has stored last, and under which epoch.
+        self._kept: tuple[int, Checkpoint | None] = (0, None)
+        self._registered = 0  # epoch under which the connection is recorded as a writer
+
+    def load(self) -> Checkpoint | None:
+        """See `CheckpointStore.load`.
+
+        Raises:
+            TransientError: the target does not answer.
+            ConfigurationError: the table or a privilege is missing.
+            FatalError: what is stored was not written by this version, or it is gone.
+        """
+
+        def run(connection: Connection[Any]) -> Checkpoint | None:
+            with connection.cursor() as cursor:
+                found = self._stored(cursor)
+            connection.rollback()
+            return found
+
+        found = self._run(run)
+        if found is None:
+            self._check_note()
+        return found
+
+    def _check_note(self) -> None:
+        """Refuse to take a target that has lost the checkpoint for one that never had it."""
+        note = self._notes.read()
+        if note is not None and note.store == "target":
+            raise missing(
+                note,
+                f"{self._endpoint} has none: it was set back, or it is another server",
+                "Restore the row of retl.setl_checkpoint together with the tables",
+                self._pipeline,
+            )
+
+    def store(self, checkpoint: Checkpoint, epoch: int) -> None:
+        """See `CheckpointStore.store`.
+
+        Raises:
+            FencedError: the fence stands at a higher epoch; nothing was stored.
+            TargetWentBackError: it stands at a lower one or was never raised, or the checkpoint
+                that was stored last is not there any more; nothing was stored.
+            FatalError: it lies before the stored one.
+            TransientError: the target does not answer; it may or may not be stored.
+            ConfigurationError: a table or a privilege is missing.
+        """
+
+        def run(connection: Connection[Any]) -> None:
+            if self._registered != epoch:
+                # It will lock the fence, so a later leader must be able to end it (I2).
+                writers.register(connection, self._pipeline, epoch, self._owner.nid)
+                self._registered = epoch
+            connection.begin()
+            try:
+                with connection.cursor() as cursor:
+                    self._check_fence(cursor, epoch)
+                    stored = self._stored(cursor)
+                    self._check_kept(stored, epoch)
+                    if stored is not None:
+                        check_progress(stored, checkpoint)
+                    text = json.dumps(checkpoint.to_json())
+                    cursor.execute(_UPSERT, (self._pipeline, epoch, text))
+                connection.commit()
+            except (FencedError, FatalError, TargetWentBackError):
+                connection.rollback()
+                raise
+            self._kept = epoch, checkpoint
+
+        self._run(run)
+        note = CheckpointNote.of(self._owner, epoch, "target", str(self._endpoint))
+        self._notes.keep(checkpoint, note)
+
+    def close(self) -> None:
+        """Drop the connection. Safe to call twice; the next call opens another."""
+        with self._using:
+            self._drop()
+
+    def _check_fence(self, cursor: Cursor, epoch: int) -> None:
+        cursor.execute(_FENCE, (self._pipeline,))
+        row = cursor.fetchone()
+        fence = int(row[0]) if row else None
+        if fence != epoch:
+            raise fence_error(epoch, fence, self._pipeline, self._endpoint)
+
+    def _check_kept(self, stored: Checkpoint | None, epoch: int) -> None:
+        """Refuse to pass over what a target that was set back to an earlier state has lost."""
+        by, kept = self._kept
+        if kept is None or by != epoch or (stored is not None and stored.order >= kept.order):
+            return
+        raise TargetWentBackError(
+            f"the target has lost the checkpoint {kept}: it holds {stored or 'none'}",
+            hint="It is read again from there",
+            pipeline=self._pipeline,
+            server=self._endpoint,
+        )
+
+    def _stored(self, cursor: Cursor) -> Checkpoint | None:
+        cursor.execute(_STORED, (self._pipeline,))
+        row = cursor.fetchone()
+        if row is None:
+            return None
+        try:
+            return Checkpoint.from_json(json.loads(row[0]))
+        except (ValueError, TypeError, AttributeError) as error:
+            raise FatalError(
+                f"not a stored checkpoint: {str(row[0])[:200]!r}",
+                hint="Reset the position; it was not written by this version of setl",
+                pipeline=self._pipeline,
+                server=self._endpoint,
+            ) from error
+
+    def _run(self, work: Callable[[Connection[Any]], _T]) -> _T:
+        with self._using:
+            connection = self._live()
+            try:
+                with translating(self._endpoint):
+                    return work(connection)
+            except (FencedError, FatalError, TargetWentBackError):
+                raise  # decided here and rolled back: the connection is as good as before
+            except BaseException:
+                self._drop()
+                raise
+
+    def _live(self) -> Connection[Any]:
+        """The connection, a new one if the server has dropped the old one."""
+        if self._connection is not None:
+            try:
+                with translating(self._endpoint):
+                    self._connection.ping(reconnect=False)
+            except SetlError as error:
+                _LOG.info("%s: connecting again for the checkpoint: %s", self._pipeline, error)
+                self._drop()
+        if self._connection is None:
+            self._connection = connect(self._endpoint, autocommit=False, lock_wait=self._lock_wait)
+        return self._connection
+
+    def _drop(self) -> None:
+        connection, self._connection, self._registered = self._connection, None, 0
+        if connection is not None and connection.open:
+            connection.close()

@@ -1,0 +1,47 @@
+"""Conditions that select rows by their keys, with values as parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from decimal import Decimal
+from typing import Any, Final, NamedTuple
+
+from setl.model.change import Row, Value
+from setl.model.schema import Column, Kind
+from setl.systems.mysql.identifiers import identifier
+
+KEYS_PER_CONDITION: Final = 500
+_TEXTUAL: Final = frozenset({Kind.TEXT, Kind.ENUM, Kind.SET})
+
+
+class Condition(NamedTuple):
+    """A condition for WHERE, with the values of its placeholders."""
+
+    sql: str
+    values: tuple[Any, ...]
+
+
+def keyed_conditions(key: Sequence[Column], keys: Sequence[Row]) -> Iterator[Condition]:
+    """Conditions that select the rows with these values in the columns `key`, some at a time."""
+    names = ", ".join(identifier(column.name) for column in key)
+    left = f"({names})" if len(key) > 1 else names
+    one = f"({', '.join(['%s'] * len(key))})" if len(key) > 1 else "%s"
+    for first in range(0, len(keys), KEYS_PER_CONDITION):
+        some = keys[first : first + KEYS_PER_CONDITION]
+        values = [literal(c, v) for row in some for c, v in zip(key, row, strict=True)]
+        if len(key) > 1 and any(column.kind in _TEXTUAL for column in key):
+            # MariaDB 10.11 compares the bytes of a list of rows with those of the columns, whatever
+            # their charsets: ('é', 1) in UTF-8 is not found in a latin1 column.
+            yield Condition(" OR ".join([f"{left} = {one}"] * len(some)), tuple(values))
+        else:
+            yield Condition(f"{left} IN ({', '.join([one] * len(some))})", tuple(values))
+
+
+def literal(column: Column, value: Value) -> Any:
+    """A key's value as pymysql has to get it to be compared as the column compares.
+
+    Decimals as text would be compared as floating point, which takes neighbours for equal.
+    """
+    if column.kind is Kind.DECIMAL and isinstance(value, str):
+        return Decimal(value)
+    return value

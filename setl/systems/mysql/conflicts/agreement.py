@@ -1,0 +1,183 @@
+"""How both sites come to the same outcome for a row, from what they read of each other.
+
+`setl.systems.mysql.conflicts.outcome` says what the outcome is. To find it, a site has to know both
+sites' writes. The other's it reads. Its own are in its binlog, not in its tables (nothing there
+says how new a deleted row was), so the other site tells them: each load writes down, in
+``retl.setl_recent``, what it took in of each row, and that is read back by the opposite
+pipeline. So each site hears of its own writes, and how much of its own stream each write of the
+other has seen: everything up to the last load that the other wrote down before it.
+
+A site keeps what it took in of a row until the other has *passed* it: has read what was written
+down, and with it everything that was written here before. Then all writes that the other had
+not seen are known, and what follows has seen it. Until then, every load that concerns the row
+takes the outcome of what is known by now, a guess of the site's own last write included where
+the row is not the one that was expected. Where the last outcome turns out to be another one
+than what was left here, it is written, and kept until the other has passed that, too.
+
+When the writes have stopped, both sites know the same writes, so they hold the same row; and
+nothing is told about what says nothing new, so the exchange ends. Nothing of it depends on what
+is delivered when: `tests/unit/systems/mysql/conflicts` explores that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from setl.model.change import ABSENT, Row
+from setl.model.conflict import Heard, Mark, Said, Step
+from setl.systems.mysql.conflicts.outcome import Guess, joined, likely_winner, winner_of
+from setl.systems.mysql.conflicts.resolve import Rules, Winner, same
+
+
+class Memory(NamedTuple):
+    """What a site keeps of a row that the other site has written.
+
+    Attributes:
+        theirs: what the source did.
+        ours: what the target did, as far as the source told it.
+        left: the row that a load left here last.
+        through: up to which version the source was taken in by then.
+        guess: what the target itself did, as far as that could not be known.
+    """
+
+    theirs: Said
+    ours: Said | None
+    left: Row | None
+    through: int
+    guess: Guess | None = None
+
+    @property
+    def plain(self) -> bool:
+        """Whether nothing that is known of it could make another outcome."""
+        return self.ours is None and self.guess is None and same(self.left, self.theirs.row)
+
+
+class News(NamedTuple):
+    """What a load brings of a row.
+
+    Attributes:
+        said: what the source did, None for nothing.
+        before: the row that the first of its writes replaced.
+        heard: what it tells of the target's own writes, None for nothing.
+        passed: whether it has read what the target wrote down last about the row.
+        through: up to which version this load takes the source in.
+    """
+
+    said: Said | None
+    before: Row | None
+    heard: Said | None
+    passed: bool
+    through: int
+
+
+class Met(NamedTuple):
+    """What becomes of a row.
+
+    Attributes:
+        row: what the target holds now.
+        memory: what it keeps, None for nothing.
+        tells: whether this is to be told to the source.
+        winner: whose write stays, where both had written; None where they had not.
+    """
+
+    row: Row | None
+    memory: Memory | None
+    tells: bool
+    winner: Winner | None
+
+
+def met(rules: Rules, current: Row | None, memory: Memory | None, news: News) -> Met:
+    """What becomes of a row when a load brings something of it.
+
+    Args:
+        rules: the policy.
+        current: what the target holds.
+        memory: what it keeps, None for nothing.
+        news: what the load brings.
+    """
+    theirs = memory.theirs if memory else None
+    ours = memory.ours if memory else None
+    if news.heard is not None:
+        ours = joined(rules, ours, news.heard)
+    if news.said is not None:
+        theirs = joined(rules, theirs, news.said)
+    if theirs is None:
+        return Met(current, None, False, None)  # noqa: FBT003
+    guess = _guess(current, memory, news, ours)
+    if guess is None:
+        winner = winner_of(rules, theirs, ours)
+    else:
+        winner = likely_winner(rules, theirs, ours, guess)
+    if winner is Winner.SOURCE:
+        row = _filled(theirs.row, current)
+    else:
+        row = current if guess is not None or ours is None else _filled(ours.row, current)
+    changed = not same(row, current)
+    conflict = None
+    apart = guess is not None or not _followed(theirs, ours)
+    if changed if news.said is None else apart:
+        conflict = Winner.BOTH if same(theirs.row, current) else winner
+    if news.said is not None or changed:
+        kept = Memory(theirs, ours, row, news.through, guess)
+        return Met(row, kept, True, conflict)  # noqa: FBT003
+    if memory is None or news.passed:
+        return Met(row, None, False, conflict)  # noqa: FBT003
+    return Met(row, memory._replace(ours=ours, guess=guess), False, conflict)  # noqa: FBT003
+
+
+def _guess(
+    current: Row | None, memory: Memory | None, news: News, ours: Said | None
+) -> Guess | None:
+    """The target's own last write, if it is not known."""
+    if memory is None:
+        told = ours is not None and (news.said is None or ours.last > news.said.seen)
+        expected, seen, old = ours.row if told and ours else news.before, 0, None
+    else:
+        after = ours is not None and ours.seen >= memory.through
+        expected = ours.row if after and ours else memory.left
+        seen, old = memory.through, None if news.passed else memory.guess
+    return old if same(current, expected) else Guess(current, seen)
+
+
+def _followed(theirs: Said, ours: Said | None) -> bool:
+    """Whether one of the two has seen all that the other did."""
+    return ours is None or theirs.seen >= ours.last or ours.seen >= theirs.last
+
+
+def said_by(
+    rules: Rules, steps: Iterable[Step], marks: Sequence[Mark], seen: int
+) -> dict[Row, Said]:
+    """What the source did, by key.
+
+    Args:
+        rules: the policy.
+        steps: its changes, in their order.
+        marks: how far it had come with the target's stream at which place, in their order.
+        seen: the same before all of them.
+    """
+    found: dict[Row, Said] = {}
+    place = 0
+    for step in steps:
+        while place < len(marks) and marks[place].version < step.version:
+            seen = max(seen, marks[place].through)
+            place += 1
+        value = rules.value(step.after if step.after is not None else step.before)
+        said = Said(((step.version, value),), seen, step.after)
+        found[step.key] = joined(rules, found.get(step.key), said)
+    return found
+
+
+def heard_of(rules: Rules, heard: Iterable[Heard]) -> dict[Row, Said]:
+    """What the source tells of the target's own writes, by key."""
+    found: dict[Row, Said] = {}
+    for one in heard:
+        found[one.key] = joined(rules, found.get(one.key), one.said)
+    return found
+
+
+def _filled(row: Row | None, current: Row | None) -> Row | None:
+    """A row whose missing columns keep what the target holds in them."""
+    if row is None or current is None or ABSENT not in row:
+        return row
+    return tuple(c if v is ABSENT else v for v, c in zip(row, current, strict=True))

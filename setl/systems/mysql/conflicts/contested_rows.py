@@ -1,0 +1,261 @@
+"""Rows of one target table that both sites write: read, decided about, and written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pymysql.connections import Connection
+from pymysql.cursors import Cursor
+
+from setl.errors import ConfigurationError, DataError, TransientError
+from setl.model.change import ABSENT, Row, Value
+from setl.model.conflict import COMPARABLE, Heard, History, Step
+from setl.model.schema import Column, RowSchema
+from setl.systems.mysql.conditions import keyed_conditions
+from setl.systems.mysql.conflicts.resolve import Rules, age_by
+from setl.systems.mysql.conflicts.tables import Table
+from setl.systems.mysql.connection import error_number
+from setl.systems.mysql.identifiers import identifier
+from setl.systems.mysql.load.rows import write_rows
+from setl.systems.mysql.load.statements import Limits, Strategy, TableWrites, plan_writes
+from setl.systems.mysql.row_values import decoded, decoders, select_list
+
+_DUPLICATE = 1062
+
+
+class RowAppearedError(TransientError):
+    """Somebody inserted a row after it was found missing, so that all is to be read again."""
+
+
+@dataclass(frozen=True, slots=True)
+class ContestedTable:
+    """A target table with the steps of a load.
+
+    Attributes:
+        described: the table.
+        columns: its columns that the source has too and that can be written.
+        key: indexes of its primary key in `columns`.
+        rules: how to decide about its rows.
+        about: a history of it, for its policy.
+        steps: the source's changes, in their order, with rows of `columns`.
+        heard: what it tells of the target's own, likewise.
+    """
+
+    described: RowSchema
+    columns: tuple[Column, ...]
+    key: tuple[int, ...]
+    rules: Rules
+    about: History
+    steps: tuple[Step, ...]
+    heard: tuple[Heard, ...]
+
+    @classmethod
+    def of(
+        cls, described: RowSchema, histories: Sequence[History], applied_through: int
+    ) -> ContestedTable:
+        """Put together what a load has for one table, without what was applied before.
+
+        Raises:
+            ConfigurationError: the table does not allow a conflict policy.
+        """
+        _check_keys(described)
+        named = {name.lower() for history in histories for name in history.columns}
+        columns = tuple(c for c in described.columns if c.name.lower() in named and not c.generated)
+        places = {c.name.lower(): i for i, c in enumerate(columns)}
+        primary = [described.columns[i].name for i in described.key]
+        key = tuple(places.get(name.lower(), -1) for name in primary)
+        if -1 in key:
+            raise ConfigurationError(
+                f"not all of the key of {described.name} comes from the source",
+                hint="`setl check` compares mappings with the tables",
+                table=described.name,
+            )
+        steps: list[Step] = []
+        heard: list[Heard] = []
+        for history in histories:
+            aligned = _Aligned(history, places, primary, len(columns))
+            steps += [aligned.step(s) for s in history.steps if s.version > applied_through]
+            heard += [aligned.heard(h) for h in history.heard if h.version > applied_through]
+        steps.sort(key=lambda step: step.version)
+        heard.sort(key=lambda one: one.version)
+        rules = _rules(described, histories[0], places, columns)
+        return cls(described, columns, key, rules, histories[0], tuple(steps), tuple(heard))
+
+    def table(self, pipeline: str) -> Table:
+        """For what is written about its rows."""
+        names = tuple(column.name for column in self.columns)
+        key = tuple(names[i] for i in self.key)
+        return Table(
+            pipeline,
+            (self.described.schema, self.described.table),
+            names,
+            key,
+            self.about.policy.name,
+        )
+
+    def read(self, connection: Connection[Any], keys: Sequence[Row]) -> dict[Row, Row]:
+        """The rows with these keys, locked until the transaction ends."""
+        key_columns = [self.columns[i] for i in self.key]
+        place = f"{identifier(self.described.schema)}.{identifier(self.described.table)}"
+        head = f"SELECT {select_list(self.columns)} FROM {place} WHERE "
+        decode = decoders(self.columns)
+        found: dict[Row, Row] = {}
+        with _undecoded(connection) as cursor:
+            for condition in keyed_conditions(key_columns, keys):
+                cursor.execute(f"{head}{condition.sql} FOR UPDATE", condition.values)
+                for raw in cursor.fetchall():
+                    row = decoded(decode, raw)
+                    found[tuple(row[i] for i in self.key)] = row
+        return found
+
+    def write(
+        self,
+        connection: Connection[Any],
+        before: dict[Row, Row | None],
+        after: dict[Row, Row | None],
+        limits: Limits,
+    ) -> tuple[int, int]:
+        """Bring the rows from one state to another; returns how many were written and deleted.
+
+        Raises:
+            RowAppearedError: a row that was missing is there.
+            DataError: the server refuses a row.
+        """
+        gone = [key for key, row in after.items() if row is None and before[key] is not None]
+        written = [row for key, row in after.items() if row is not None and row != before[key]]
+        new = [row for row in written if before[self._key_of(row)] is None]
+        old = [row for row in written if before[self._key_of(row)] is not None]
+        if gone:
+            statement = self._plan(self.columns, self.key).deletes
+            write_rows(connection, statement, gone, limits, _refuse)
+        if old:
+            statement = self._plan(self.columns, self.key).inserts
+            write_rows(connection, statement, old, limits, _refuse)
+        for present, rows in _by_shape(new).items():
+            columns = tuple(self.columns[i] for i in present)
+            plan = self._plan(columns, tuple(present.index(i) for i in self.key))
+            # Without ON DUPLICATE KEY UPDATE: nothing locks a row that is not there.
+            statement = replace(plan.inserts, tail="")
+            picked = [tuple(row[i] for i in present) for row in rows]
+            write_rows(connection, statement, picked, limits, _refuse)
+        return len(written), len(gone)
+
+    def _key_of(self, row: Row) -> Row:
+        return tuple(row[i] for i in self.key)
+
+    def _plan(self, columns: tuple[Column, ...], key: tuple[int, ...]) -> TableWrites:
+        plan = plan_writes(columns, key, self.described)
+        if plan.strategy is not Strategy.UPSERT:
+            raise _further_keys(self.described)
+        return plan
+
+
+class _Undecoded:
+    """A cursor whose results are the server's text, see `setl.systems.mysql.row_values`."""
+
+    def __init__(self, connection: Connection[Any]) -> None:
+        self._connection: Any = connection
+        self._decoders = self._connection.decoders
+
+    def __enter__(self) -> Any:
+        self._connection.decoders = {}
+        return self._connection.cursor(Cursor)
+
+    def __exit__(self, *_: object) -> None:
+        self._connection.decoders = self._decoders
+
+
+_undecoded = _Undecoded
+
+
+def _check_keys(described: RowSchema) -> None:
+    if not described.key:
+        raise ConfigurationError(
+            f"{described.name} has no primary key, so conflicts cannot be found in it",
+            hint="Give it one, or take the conflict policy away",
+            table=described.name,
+        )
+    if described.unique:
+        raise _further_keys(described)
+
+
+def _further_keys(described: RowSchema) -> ConfigurationError:
+    return ConfigurationError(
+        f"{described.name} has a unique key besides its primary key, so two sites can give out the"
+        " same value, which no choice between two rows of one key undoes",
+        hint="Drop the unique key, or take the conflict policy away",
+        table=described.name,
+    )
+
+
+def _rules(
+    described: RowSchema, history: History, places: dict[str, int], columns: Sequence[Column]
+) -> Rules:
+    policy = history.policy
+    if not policy.newest:
+        return Rules(policy.from_home)
+    place = places.get(history.newest.lower(), -1)
+    if place < 0 or columns[place].kind not in COMPARABLE:
+        raise ConfigurationError(
+            f"the column {history.newest} of {described.name} does not say which row is newer",
+            hint="Name a date, a time or a number under `newest`",
+            table=described.name,
+        )
+    return Rules(policy.from_home, age_by(columns[place]), place)
+
+
+class _Aligned:
+    """Rows and keys of a history in the order of the target's columns."""
+
+    def __init__(
+        self, history: History, places: dict[str, int], primary: Sequence[str], width: int
+    ) -> None:
+        self._targets = [places.get(name.lower(), -1) for name in history.columns]
+        self._width = width
+        named = {name.lower(): i for i, name in enumerate(history.key)}
+        self._order = [named.get(name.lower(), -1) for name in primary]
+        if -1 in self._order:
+            raise ConfigurationError(
+                f"the key of {'.'.join(history.target)} is another one than the source's",
+                hint="Both tables need the same primary key",
+            )
+        self._same = self._targets == list(range(width))
+
+    def step(self, step: Step) -> Step:
+        key, before, after = self._key(step.key), self._row(step.before), self._row(step.after)
+        return Step(step.version, key, before, after)
+
+    def heard(self, heard: Heard) -> Heard:
+        said = heard.said._replace(row=self._row(heard.said.row))
+        return Heard(heard.version, self._key(heard.key), said)
+
+    def _key(self, key: Row) -> Row:
+        return tuple(key[i] for i in self._order)
+
+    def _row(self, values: Row | None) -> Row | None:
+        if values is None or self._same:
+            return values
+        aligned: list[Value] = [ABSENT] * self._width
+        for place, value in zip(self._targets, values, strict=True):
+            if place >= 0:
+                aligned[place] = value
+        return tuple(aligned)
+
+
+def _by_shape(rows: Sequence[Row]) -> dict[tuple[int, ...], list[Row]]:
+    """Rows by the indexes of the values that they have."""
+    shapes: dict[tuple[int, ...], list[Row]] = {}
+    for row in rows:
+        present = tuple(i for i, value in enumerate(row) if value is not ABSENT)
+        shapes.setdefault(present, []).append(row)
+    return shapes
+
+
+def _refuse(_: int, error: DataError) -> None:
+    if error_number(error.__cause__) == _DUPLICATE:
+        raise RowAppearedError(
+            "a row was inserted at the target at the same moment", **error.where
+        ) from error.__cause__
+    raise error

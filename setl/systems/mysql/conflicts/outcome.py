@@ -1,0 +1,85 @@
+"""What becomes of a row that both sites write: a function of their clients' writes alone.
+
+Each write of a client has *seen* the writes of the other site that its own site had taken in by
+then, whoever won. A site's writes that the other site's last write has not seen are *news* to
+it. If one site has no news for the other, the other's last write stays: it has seen everything.
+If both have, the policy decides whose last write stays:
+
+- `home`: the home site's.
+- `newest`: that of the site whose news have the greater value. A row counts with the value of
+  the column, a deleted one with the value that it had. Of two as great, a last write that is a
+  delete stays, then the home site's.
+
+Nothing else counts: not when anything was delivered, how often, or in which order it was met.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from setl.model.change import Row
+from setl.model.conflict import Said
+from setl.systems.mysql.conflicts.resolve import Rules, Winner
+
+MOST_NEWS = 32
+"""Values of one site that are remembered for a row; beyond, the oldest are joined."""
+
+
+class Guess(NamedTuple):
+    """What a site takes its own last write of a row for, as long as nobody has told it.
+
+    Attributes:
+        row: the row that is there, None for none.
+        seen: up to which version of the source the write has seen it.
+    """
+
+    row: Row | None
+    seen: int
+
+
+def winner_of(rules: Rules, theirs: Said | None, ours: Said | None) -> Winner:
+    """Whose last write stays; theirs is the source's. One of both there is."""
+    if theirs is None or ours is None:
+        return Winner.TARGET if theirs is None else Winner.SOURCE
+    their_news = [value for version, value in theirs.news if version > ours.seen]
+    our_news = [value for version, value in ours.news if version > theirs.seen]
+    if not their_news or not our_news:
+        return Winner.SOURCE if their_news else Winner.TARGET
+    home = Winner.SOURCE if rules.from_home else Winner.TARGET
+    if rules.age is None:
+        return home
+    their_age, our_age = max(map(rules.age, their_news)), max(map(rules.age, our_news))
+    if their_age != our_age:
+        return Winner.SOURCE if their_age > our_age else Winner.TARGET
+    if (theirs.row is None) != (ours.row is None):
+        return Winner.SOURCE if theirs.row is None else Winner.TARGET
+    return home
+
+
+def likely_winner(rules: Rules, theirs: Said, ours: Said | None, guess: Guess) -> Winner:
+    """Whose last write stays as far as that can be known before the target's own is told."""
+    if guess.row is None and rules.age is not None:
+        return Winner.TARGET  # it deleted a row, and how new that was is not known here
+    value = None if guess.row is None else rules.value(guess.row)
+    later = 1 + max(theirs.seen, ours.last if ours else 0)
+    return winner_of(
+        rules, theirs, joined(rules, ours, Said(((later, value),), guess.seen, guess.row))
+    )
+
+
+def joined(rules: Rules, earlier: Said | None, later: Said) -> Said:
+    """What one site did to a row, and what it did then.
+
+    A value that a later one reaches says nothing.
+    """
+    if earlier is None:
+        return later
+    news = list(earlier.news)
+    for version, value in later.news:
+        while news and (rules.age is None or rules.age(news[-1][1]) <= rules.age(value)):
+            news.pop()
+        news.append((version, value))
+    if len(news) > MOST_NEWS:
+        (_, greatest), (version, _) = news[:2]
+        news[:2] = [(version, greatest)]
+    return Said(tuple(news), later.seen, later.row)

@@ -1,0 +1,287 @@
+"""What a site keeps of rows that the other site has written, and tells it: ``retl.setl_recent``.
+
+All functions run inside the load's transaction; pymysql's errors pass through.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, NamedTuple
+
+from pymysql.cursors import Cursor
+
+from setl.errors import DataError
+from setl.model.change import ABSENT, Row
+from setl.model.conflict import (
+    ConflictPolicy,
+    History,
+    Said,
+    said_from,
+    said_text,
+    said_values,
+    value_of,
+    values_object,
+)
+from setl.systems.mysql.conflicts.agreement import Memory
+from setl.systems.mysql.conflicts.outcome import Guess
+from setl.systems.mysql.conflicts.tables import Table
+
+KEPT: Final = 1_000_000
+"""Rows of which a pipeline keeps something for the other site at most, the newest."""
+
+COUNT_EVERY: Final = 20_000
+"""Numbers given out after which a load looks whether there are too many."""
+
+_SOME: Final = 500
+_HEAD: Final = 20_000  # bytes of a statement besides what is said and kept
+
+_READ_PROGRESS = "SELECT seen, number FROM retl.setl_passed WHERE pipeline = %s"
+_SET_PROGRESS = (
+    "INSERT INTO retl.setl_passed (pipeline, seen, number) VALUES (%s, %s, %s)"
+    " ON DUPLICATE KEY UPDATE seen = VALUES(seen), number = VALUES(number)"
+)
+_OF_TABLE = (
+    "SELECT row_key, number, kept, said FROM retl.setl_recent"
+    " WHERE pipeline = %s AND schema_name = %s AND table_name = %s"
+)
+_OF_KEYS = f"{_OF_TABLE} AND row_key IN ({{}})"
+_UNSETTLED = f"{_OF_TABLE} AND number <= %s AND plain = 0"
+_UNSETTLED_TABLES = (
+    "SELECT schema_name, table_name, column_names, policy, MIN(row_key) FROM retl.setl_recent"
+    " WHERE pipeline = %s AND number <= %s AND plain = 0"
+    " GROUP BY schema_name, table_name, column_names, policy"
+)
+_TELL = (
+    "INSERT INTO retl.setl_recent (pipeline, number, through, passed, schema_name, table_name,"
+    " row_key, column_names, policy, said, kept, plain)"
+    " VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)"
+)
+_KEEP = "UPDATE retl.setl_recent SET kept = %s, plain = %s WHERE pipeline = %s AND number = %s"
+_FORGET = "DELETE FROM retl.setl_recent WHERE pipeline = %s AND number IN ({})"
+_FORGET_PROGRESS = "DELETE FROM retl.setl_recent WHERE pipeline = %s AND row_key = ''"
+_OLDEST_KEPT = (
+    "SELECT number FROM retl.setl_recent WHERE pipeline = %s ORDER BY number DESC LIMIT 1 OFFSET %s"
+)
+_FORGET_OLD = "DELETE FROM retl.setl_recent WHERE pipeline = %s AND number < %s"
+_FORGET_PLAIN = "DELETE FROM retl.setl_recent WHERE pipeline = %s AND number <= %s AND plain = 1"
+
+
+class Progress(NamedTuple):
+    """How far two sites have come with each other.
+
+    Attributes:
+        seen: up to which place of the target's stream the source has taken it in.
+        number: the last number that was given out in ``retl.setl_recent``.
+    """
+
+    seen: int = 0
+    number: int = 0
+
+
+class Numbered(NamedTuple):
+    """What a site keeps of a row, and the number under which it told so."""
+
+    number: int
+    memory: Memory
+
+
+class Telling(NamedTuple):
+    """What is to be told about a row.
+
+    Attributes:
+        key: values of the key columns.
+        said: what the source did, None for nothing.
+        memory: what is kept.
+    """
+
+    key: Row
+    said: Said | None
+    memory: Memory
+
+
+class Place(NamedTuple):
+    """What all that a load tells has in common.
+
+    Attributes:
+        through: up to which version it takes the source in; 0 if it wrote nothing.
+        passed: up to which number it has read what the source told.
+    """
+
+    through: int
+    passed: int
+
+
+def progress(cursor: Cursor, pipeline: str) -> Progress:
+    """How far the sites have come; the lock of `tables.applied_through` guards it."""
+    cursor.execute(_READ_PROGRESS, (pipeline,))
+    row = cursor.fetchone()
+    return Progress(int(row[0]), int(row[1])) if row else Progress()
+
+
+def set_progress(cursor: Cursor, pipeline: str, reached: Progress) -> None:
+    """Write down how far the sites have come."""
+    cursor.execute(_SET_PROGRESS, (pipeline, *reached))
+
+
+def kept_of(cursor: Cursor, table: Table, keys: Sequence[Row]) -> dict[Row, Numbered]:
+    """What is kept of these keys."""
+    found: dict[Row, Numbered] = {}
+    by_text = {table.key_text(key): key for key in keys}
+    for some in _pieces(list(by_text)):
+        statement = _OF_KEYS.format(", ".join(["%s"] * len(some)))
+        cursor.execute(statement, (table.pipeline, *table.name, *some))
+        for text, number, kept, said in cursor.fetchall():
+            if kept is not None:
+                found[by_text[str(text)]] = Numbered(int(number), _memory(table, kept, said))
+    return found
+
+
+def unsettled(cursor: Cursor, table: Table, passed: int) -> dict[Row, Numbered]:
+    """What is kept up to a number, of rows whose outcome is to be looked at once more."""
+    cursor.execute(_UNSETTLED, (table.pipeline, *table.name, passed))
+    found: dict[Row, Numbered] = {}
+    for text, number, kept, said in cursor.fetchall():
+        named = json.loads(text)
+        key = tuple(value_of(named[name]) for name in table.key)
+        found[key] = Numbered(int(number), _memory(table, kept, said))
+    return found
+
+
+def unsettled_tables(cursor: Cursor, pipeline: str, passed: int) -> list[History]:
+    """Histories without changes, of the tables that `unsettled` would find rows of."""
+    cursor.execute(_UNSETTLED_TABLES, (pipeline, passed))
+    found: list[History] = []
+    for schema, table, columns, policy, key in cursor.fetchall():
+        newest_of_source, from_home, newest = json.loads(policy)
+        rules = ConflictPolicy(newest_of_source, from_home=bool(from_home))
+        names = tuple(json.loads(columns))
+        found.append(History((schema, table), rules, newest, names, tuple(json.loads(key))))
+    return found
+
+
+def tell(
+    cursor: Cursor,
+    table: Table,
+    place: Place,
+    tellings: Sequence[Telling],
+    *,
+    history: History,
+    number: int,
+    packet: int,
+) -> int:
+    """Tell the source what was taken in, and keep it; returns the last number given out.
+
+    Raises:
+        DataError: a row does not fit into one statement, of `packet` bytes at most.
+    """
+    names, policy = json.dumps(table.columns), _policy_text(history)
+    rows: list[tuple[Any, ...]] = []
+    for one in tellings:
+        number += 1
+        said = None if one.said is None else said_text(one.said, table.columns)
+        kept = _memory_text(table, one.memory, one.said)
+        # Quotes and backslashes are escaped in a statement, so it may be twice as long.
+        if 2 * (len(said or "") + len(kept)) + _HEAD > packet:
+            raise DataError(
+                f"a row with a conflict policy is too large: what is told of it to the other site"
+                f" does not fit into the {packet} bytes that the target accepts",
+                hint="Raise max_allowed_packet at both sites, or take the conflict policy away",
+                table=".".join(table.name),
+                key=table.key_text(one.key)[:200],
+            )
+        rows.append((
+            table.pipeline, number, *place, *table.name, table.key_text(one.key), names, policy,
+            said, kept, int(one.memory.plain),
+        ))  # fmt: skip
+    if rows:
+        cursor.executemany(_TELL, rows)
+    return number
+
+
+def tell_progress(cursor: Cursor, pipeline: str, place: Place, number: int) -> int:
+    """Tell the source how far this site has read; returns the number given out.
+
+    One such row is left: it is in the binlog, which is all that it was written for.
+    """
+    cursor.execute(_FORGET_PROGRESS, (pipeline,))
+    cursor.execute(
+        _TELL, (pipeline, number + 1, 0, place.passed, "", "", "", "[]", "", None, None, 1)
+    )
+    return number + 1
+
+
+def keep(cursor: Cursor, table: Table, numbered: Sequence[Numbered]) -> None:
+    """Keep something else under a number; the source is not told."""
+    if numbered:
+        rows = [
+            (_memory_text(table, m), int(m.plain), table.pipeline, number) for number, m in numbered
+        ]
+        cursor.executemany(_KEEP, rows)
+
+
+def forget(cursor: Cursor, pipeline: str, numbers: Sequence[int]) -> None:
+    """Keep nothing under these numbers."""
+    for some in _pieces(numbers):
+        statement = _FORGET.format(", ".join(["%s"] * len(some)))
+        cursor.execute(statement, (pipeline, *some))
+
+
+def forget_plain(cursor: Cursor, pipeline: str, passed: int) -> None:
+    """Forget, up to a number, what cannot make another outcome."""
+    cursor.execute(_FORGET_PLAIN, (pipeline, passed))
+
+
+def forget_old(cursor: Cursor, pipeline: str, most: int = KEPT) -> int:
+    """Forget all but the newest; returns of how many rows something was forgotten."""
+    cursor.execute(_OLDEST_KEPT, (pipeline, most - 1))
+    row = cursor.fetchone()
+    return cursor.execute(_FORGET_OLD, (pipeline, int(row[0]))) if row else 0
+
+
+def _policy_text(history: History) -> str:
+    return json.dumps([history.policy.newest, history.policy.from_home, history.newest])
+
+
+def _memory_text(table: Table, memory: Memory, said: Said | None = None) -> str:
+    """What is kept as text; most often it is what is said, and that is written once."""
+    values: dict[str, Any] = {"through": memory.through}
+    if memory.theirs != said:
+        values["theirs"] = said_values(memory.theirs, table.columns)
+    if memory.ours is not None:
+        values["ours"] = said_values(memory.ours, table.columns)
+    if memory.left != memory.theirs.row:
+        values["left"] = _object(table, memory.left)
+    if memory.guess is not None:
+        values["guess"] = {"row": _object(table, memory.guess.row), "seen": memory.guess.seen}
+    return json.dumps(values)
+
+
+def _memory(table: Table, text: str, said: str | None) -> Memory:
+    found = json.loads(text)
+    whole = found["theirs"] if "theirs" in found else json.loads(str(said))
+    theirs = said_from(whole, table.columns)
+    guess = found.get("guess")
+    return Memory(
+        theirs,
+        said_from(found["ours"], table.columns) if "ours" in found else None,
+        _row(table, found["left"]) if "left" in found else theirs.row,
+        int(found["through"]),
+        guess and Guess(_row(table, guess["row"]), int(guess["seen"])),
+    )
+
+
+def _object(table: Table, row: Row | None) -> dict[str, Any] | None:
+    return values_object(None if row is None else table.values(row))
+
+
+def _row(table: Table, found: dict[str, Any] | None) -> Row | None:
+    """A row; a column of today that it does not have is absent."""
+    if found is None:
+        return None
+    return tuple(value_of(found[n]) if n in found else ABSENT for n in table.columns)
+
+
+def _pieces(values: Sequence[Any]) -> Iterator[Sequence[Any]]:
+    for first in range(0, len(values), _SOME):
+        yield values[first : first + _SOME]

@@ -1,0 +1,258 @@
+"""One load of the rows that both sites write: all of it in one transaction of the target.
+
+The order of what the source says counts, also between tables, and what is delivered again must
+be told from what is new, since it could undo what was written at the target meanwhile. So one
+task takes all of it, and says in the same transaction how far it has come.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pymysql.connections import Connection
+from pymysql.cursors import Cursor
+
+from setl.load.sink import Loaded
+from setl.model.change import Row
+from setl.model.conflict import History, Mark, Said
+from setl.model.schema import RowSchema
+from setl.systems.mysql.conflicts import recent, tables
+from setl.systems.mysql.conflicts.agreement import Met, News, heard_of, met, said_by
+from setl.systems.mysql.conflicts.contested_rows import ContestedTable
+from setl.systems.mysql.conflicts.recent import Numbered, Telling
+from setl.systems.mysql.conflicts.resolve import Winner
+from setl.systems.mysql.conflicts.tables import Decision
+from setl.systems.mysql.load.statements import Limits
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """What a load did.
+
+    Attributes:
+        upserts: rows written.
+        deletes: rows deleted.
+        source: conflicts that the source's row won.
+        target: conflicts that the target's row won.
+        told: rows written to ``retl.setl_conflict``.
+    """
+
+    upserts: int = 0
+    deletes: int = 0
+    source: int = 0
+    target: int = 0
+    told: int = 0
+
+    def loaded(self, seconds: float) -> Loaded:
+        """The same as every sink reports it."""
+        return Loaded(
+            upserts=self.upserts,
+            deletes=self.deletes,
+            seconds=seconds,
+            conflicts_source=self.source,
+            conflicts_target=self.target,
+        )
+
+    def __add__(self, other: Settled) -> Settled:
+        return Settled(
+            self.upserts + other.upserts,
+            self.deletes + other.deletes,
+            self.source + other.source,
+            self.target + other.target,
+            self.told + other.told,
+        )
+
+
+def settle_histories(
+    connection: Connection[Any],
+    pipeline: str,
+    histories: Sequence[History],
+    described: dict[tuple[str, str], RowSchema],
+    *,
+    limits: Limits,
+) -> Settled:
+    """Apply what the source says, inside the transaction that is open; pymysql's errors pass.
+
+    Args:
+        connection: to the target.
+        pipeline: ``channel/pipeline``.
+        histories: what the source says, in source order within each, and `unsettled_tables`.
+        described: the tables that they are about.
+        limits: of statements.
+
+    Raises:
+        RowAppearedError: the transaction has to be begun anew.
+        ConfigurationError: a table does not allow what its policy needs.
+        DataError: the target refuses a row.
+    """
+    settled = Settled()
+    with connection.cursor(Cursor) as cursor:
+        applied = tables.applied_through(cursor, pipeline)
+        through = max(
+            (one.version for h in histories for one in (*h.steps, *h.heard, *h.marks)), default=0
+        )
+        if through <= applied:
+            return settled
+        marks = sorted(
+            {mark for h in histories for mark in h.marks if mark.version > applied},
+            key=lambda mark: (mark.version, mark.number),
+        )
+        load = _Load(connection, cursor, pipeline, through, marks, limits)
+        contested = [
+            ContestedTable.of(table, [h for h in histories if h.target == target], applied)
+            for target, table in described.items()
+        ]
+        load.forget_passed(contested)
+        for one in contested:
+            settled += load.table(one)
+        load.finish()
+        tables.set_applied(cursor, pipeline, through)
+    return settled
+
+
+def unsettled_tables(
+    connection: Connection[Any], pipeline: str, histories: Sequence[History]
+) -> list[History]:
+    """Tables of which rows are to be looked at once more, since the source has passed them.
+
+    As histories that say nothing. Outside a transaction; pymysql's errors pass.
+    """
+    passed = max((mark.passed for h in histories for mark in h.marks), default=0)
+    if not passed:
+        return []
+    with connection.cursor(Cursor) as cursor:
+        return recent.unsettled_tables(cursor, pipeline, passed)
+
+
+class _Load:
+    """One load, table after table."""
+
+    def __init__(  # noqa: PLR0917 - of one call
+        self,
+        connection: Connection[Any],
+        cursor: Cursor,
+        pipeline: str,
+        through: int,
+        marks: Sequence[Mark],
+        limits: Limits,
+    ) -> None:
+        self._connection = connection
+        self._cursor = cursor
+        self._pipeline = pipeline
+        self._marks = marks
+        self._limits = limits
+        self._before = recent.progress(cursor, pipeline)
+        self._number = self._before.number
+        # By table, of rows of which the source tells something in this load.
+        self._kept: dict[tuple[str, str], dict[Row, Numbered]] = {}
+        # Of what this site told, the other has read this.
+        self._passed = max((mark.passed for mark in marks), default=0)
+        self._place = recent.Place(through, max((mark.number for mark in marks), default=0))
+
+    def forget_passed(self, contested: Sequence[ContestedTable]) -> None:
+        """Forget what the source has passed, but for rows of which it tells something here."""
+        for one in contested:
+            table, keys = one.table(self._pipeline), {heard.key for heard in one.heard}
+            self._kept[table.name] = recent.kept_of(self._cursor, table, list(keys))
+        if self._passed:
+            recent.forget_plain(self._cursor, self._pipeline, self._passed)
+
+    def table(self, contested: ContestedTable) -> Settled:
+        """Settle the rows of one table."""
+        rules, table = contested.rules, contested.table(self._pipeline)
+        said = said_by(rules, contested.steps, self._marks, self._before.seen)
+        heard = heard_of(rules, contested.heard)
+        first: dict[Row, Row | None] = {}
+        for step in contested.steps:
+            first.setdefault(step.key, step.before)
+        kept = self._kept[table.name]
+        kept.update(recent.kept_of(self._cursor, table, list(said.keys() - heard.keys())))
+        if self._passed:
+            kept.update(recent.unsettled(self._cursor, table, self._passed))
+        # In one order for all loads: fewer deadlocks.
+        keys = sorted({*said, *kept}, key=repr)
+        rows = contested.read(self._connection, keys)
+        met_by_key: dict[Row, Met] = {}
+        for key in keys:
+            old = kept.get(key)
+            passed = old is not None and old.number <= self._passed
+            news = News(said.get(key), first.get(key), heard.get(key), passed, self._place.through)
+            met_by_key[key] = met(rules, rows.get(key), old.memory if old else None, news)
+        upserts, deletes = contested.write(
+            self._connection,
+            {key: rows.get(key) for key in keys},
+            {key: one.row for key, one in met_by_key.items()},
+            self._limits,
+        )
+        self._remember(contested, said, kept, met_by_key)
+        decided = [
+            Decision(
+                key,
+                one.memory.theirs.last if one.memory else self._place.through,
+                one.winner,
+                one.memory.theirs.row if one.memory else None,
+                rows.get(key),
+                one.row,
+            )
+            for key, one in met_by_key.items()
+            if one.winner is not None
+        ]
+        tables.list_decisions(self._cursor, table, decided)
+        return Settled(
+            upserts,
+            deletes,
+            sum(one.winner is Winner.SOURCE for one in decided),
+            sum(one.winner is Winner.TARGET for one in decided),
+            len(decided),
+        )
+
+    def finish(self) -> None:
+        """What is to be done once, after all tables."""
+        # One that says nothing but how far it has read is not answered, else it went on for ever.
+        if self._number == self._before.number and any(mark.through for mark in self._marks):
+            self._number = recent.tell_progress(
+                self._cursor, self._pipeline, self._place, self._number
+            )
+        seen = max([self._before.seen, *(mark.through for mark in self._marks)])
+        if self._number // recent.COUNT_EVERY > self._before.number // recent.COUNT_EVERY:
+            forgotten = recent.forget_old(self._cursor, self._pipeline)
+            if forgotten:
+                tables.list_forgotten(self._cursor, self._pipeline, forgotten)
+        reached = recent.Progress(seen, self._number)
+        if reached != self._before:
+            recent.set_progress(self._cursor, self._pipeline, reached)
+
+    def _remember(
+        self,
+        contested: ContestedTable,
+        said: dict[Row, Said],
+        kept: dict[Row, Numbered],
+        met_by_key: dict[Row, Met],
+    ) -> None:
+        told: list[Telling] = []
+        changed: list[Numbered] = []
+        forgotten: list[int] = []
+        for key, one in met_by_key.items():
+            old = kept.get(key)
+            if one.tells and one.memory is not None:
+                told.append(Telling(key, said.get(key), one.memory))
+            elif old is not None and one.memory is not None:
+                if one.memory != old.memory:
+                    changed.append(Numbered(old.number, one.memory))
+                continue
+            if old is not None:
+                forgotten.append(old.number)
+        recent.forget(self._cursor, self._pipeline, forgotten)
+        table = contested.table(self._pipeline)
+        recent.keep(self._cursor, table, changed)
+        self._number = recent.tell(
+            self._cursor,
+            table,
+            self._place,
+            told,
+            history=contested.about,
+            number=self._number,
+            packet=self._limits.packet,
+        )

@@ -1,0 +1,161 @@
+"""Whether a schema change gives every row at the target what it gave it at the source."""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+from pymysql.connections import Connection
+
+from setl.model.session import StatementSession
+from setl.systems.mysql.catalog import read_unique_keys
+from setl.systems.mysql.ddl.effects import Effects
+from setl.systems.mysql.identifiers import qualified, quote
+
+_TIME_TYPES: Final = frozenset({"timestamp", "datetime", "date", "time"})
+
+
+class Standing(NamedTuple):
+    """How a table of the target is before a statement runs on it.
+
+    Attributes:
+        rows: whether it has any.
+        key: columns of its primary key in order, in lower case; () for none.
+        plain: whether rows are in that order on the disk: InnoDB, and no partitions.
+        types: the type of each column, in lower case.
+        counter: its AUTO_INCREMENT column in lower case, "" for none.
+    """
+
+    rows: bool = False
+    key: tuple[str, ...] = ()
+    plain: bool = True
+    types: dict[str, str] = {}  # noqa: RUF012 - never changed
+    counter: str = ""
+
+
+def standing_of(connection: Connection[Any], name: tuple[str, str]) -> Standing:
+    """Look at a table; pymysql's errors pass through."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT COLUMN_NAME, DATA_TYPE, EXTRA FROM information_schema.COLUMNS"
+            " WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s",
+            name,
+        )
+        columns = [tuple(map(str, row)) for row in cursor.fetchall()]
+        if not columns:
+            return Standing()
+        cursor.execute(f"SELECT 1 FROM {qualified(*name)} LIMIT 1")
+        rows = cursor.fetchone() is not None
+        cursor.execute(
+            "SELECT ENGINE, CREATE_OPTIONS FROM information_schema.TABLES"
+            " WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s",
+            name,
+        )
+        engine, options = (str(value).lower() for value in cursor.fetchone() or ("", ""))
+    return Standing(
+        rows,
+        key_of(connection, name),
+        engine == "innodb" and "partitioned" not in options,
+        {column.lower(): kind.lower() for column, kind, _ in columns},
+        next((c.lower() for c, _, extra in columns if "auto_increment" in extra.lower()), ""),
+    )
+
+
+def key_of(connection: Connection[Any], name: tuple[str, str]) -> tuple[str, ...]:
+    """A table's primary key, in lower case; () for none. Raises SetlError."""
+    key = read_unique_keys(connection, *name).get("PRIMARY", ())
+    return tuple(column.lower() for column in key)
+
+
+def has_unnumbered(connection: Connection[Any], name: tuple[str, str], column: str) -> bool:
+    """Whether there are rows to which a counter would give a number."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT 1 FROM {qualified(*name)} WHERE {quote(column)} IS NULL"
+            f" OR {quote(column)} = 0 LIMIT 1"
+        )
+        return cursor.fetchone() is not None
+
+
+def system_zone(connection: Connection[Any]) -> tuple[str, str]:
+    """Name of a server's own time zone, and how far from UTC it is now."""
+    with connection.cursor() as cursor:
+        cursor.execute("SET SESSION time_zone = 'SYSTEM'")
+        cursor.execute(
+            "SELECT @@system_time_zone, TIMESTAMPDIFF(MINUTE, UTC_TIMESTAMP(), LOCALTIMESTAMP())"
+        )
+        row = cursor.fetchone() or ("", "")
+        cursor.execute("SET SESSION time_zone = '+00:00'")
+        return str(row[0]), str(row[1])
+
+
+def doubt_without_rows(effects: Effects, session: StatementSession) -> str:
+    """Why a statement may mean something else at the target, whatever rows there are; or ""."""
+    if effects.files:
+        return "its rows come from a file of the source's server, or go with one"
+    if session.error:
+        return f"at the source it failed half-way, with error {session.error}"
+    if not session.known and effects.unclear:
+        return f"the session that ran it is not in the stream, and decides {effects.unclear}"
+    return ""
+
+
+def doubt_with_rows(effects: Effects, session: StatementSession, standing: Standing) -> str:
+    """Why rows of the table may differ from the source's afterwards, or ""; not of numbers."""
+    converts = effects.retyped and (
+        effects.times or any(standing.types.get(c) in _TIME_TYPES for c in effects.retyped)
+    )
+    if effects.unsure:
+        return f"existing rows get values of {', '.join(effects.unsure)}, different at each site"
+    if effects.loses:
+        return "it removes rows that have the same key, and which of them stays is open"
+    left_open = "" if session.known else _open(effects, converts=bool(converts))
+    unknown = "the session that ran it is not in the stream, and decides"
+    return f"{unknown} {left_open}" if left_open else ""
+
+
+def _open(effects: Effects, *, converts: bool) -> str:
+    """What of the rows only the session decides, "" for nothing."""
+    doubts = {
+        "which time existing rows get": effects.clock,
+        "whether a TIMESTAMP gets the time by itself": "TIMESTAMP" in effects.types
+        and not effects.retyped,
+        "how times are converted": converts,
+        "how its counter counts": effects.numbers or bool(effects.numbered),
+    }
+    return next((doubt for doubt, holds in doubts.items() if holds), "")
+
+
+def doubt_of_copies(effects: Effects, session: StatementSession) -> str:
+    """Why rows may differ that were copied into a shadow, after a statement ran on it; or ""."""
+    by_itself = "TIMESTAMP" in effects.types and not session.explicit_timestamps
+    if effects.clock or effects.numbers or effects.numbered or by_itself:
+        return "the online schema change filled rows when it copied them, and nothing tells how"
+    return ""
+
+
+def doubt_of_order(
+    effects: Effects, standing: Standing, *, whole: bool, source_key: tuple[str, ...]
+) -> str:
+    """Why rows may be numbered in another order than at the source, or "".
+
+    Args:
+        effects: of a statement that numbers rows.
+        standing: of the target's table.
+        whole: whether the target has all rows of the source's table.
+        source_key: the primary key at the source, () if there is none or it is not known.
+    """
+    if not whole:
+        return "it numbers rows, and not all of them are at the target"
+    if effects.ordered:
+        return "it numbers rows in an order of its own"
+    if not standing.key:
+        return "it numbers rows of a table without a primary key, so that their order is open"
+    if effects.rekeyed or not standing.plain:
+        return "it numbers rows in an order that need not be the target's"
+    if source_key != standing.key:
+        return (
+            "it numbers rows in the order of the primary key, which is"
+            f" ({', '.join(source_key) or 'not known'}) at the source and"
+            f" ({', '.join(standing.key)}) at the target"
+        )
+    return ""

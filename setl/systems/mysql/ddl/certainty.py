@@ -1,0 +1,206 @@
+"""Asks both servers what `setl.systems.mysql.ddl.certain` has to know before a statement runs."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import Any, Final
+
+import pymysql
+from pymysql.connections import Connection
+
+from setl.codec.sql.statement import quoting_of
+from setl.codec.sql.table_ddl import Action, parse_table_ddl
+from setl.errors import FatalError, SetlError
+from setl.model.session import StatementSession
+from setl.systems.mysql.connection import MysqlEndpoint, connect, is_mariadb, translate
+from setl.systems.mysql.ddl.certain import (
+    Standing,
+    doubt_of_copies,
+    doubt_of_order,
+    doubt_with_rows,
+    doubt_without_rows,
+    has_unnumbered,
+    key_of,
+    standing_of,
+    system_zone,
+)
+from setl.systems.mysql.ddl.collating import collated, with_default
+from setl.systems.mysql.ddl.effects import Effects, effects_of
+from setl.systems.mysql.ddl.plan import Name, Step
+from setl.systems.mysql.ddl.settings import is_system_zone
+
+_ADVICE: Final = (
+    "Make the change on the target{by_hand}, with the values that the rows have at the source; in"
+    " the future, add such a column without them, and fill it with an UPDATE, which replicates"
+)
+_PRIVILEGE: Final = "SESSION_VARIABLES_ADMIN"
+
+
+class Certainty:
+    """Refuses what may give rows of the target other values than those of the source."""
+
+    def __init__(self, source: MysqlEndpoint | None, by_hand: str) -> None:
+        """Connect to nothing yet.
+
+        Args:
+            source: the source's server, None where it cannot be asked.
+            by_hand: how a person changes the target, for messages.
+        """
+        self._source = source
+        self._by_hand = by_hand
+
+    def settings(self, target: Connection[Any], step: Step, session: StatementSession) -> list[str]:
+        """What else the statement's session needs, beside `settings_for`.
+
+        Raises:
+            FatalError: it cannot be told that rows get what they got at the source.
+            SetlError: a server does not answer.
+        """
+        if step.aside:
+            self._refuse(_doubt_of_children(target, step.tables[0]), step)
+        if step.source is None:
+            return []
+        # Names are in backticks by now; of the session, only what decides about text matters.
+        ddl = parse_table_ddl(step.statement, "", quoting_of(session))
+        if ddl is None:
+            return []
+        effects = effects_of(ddl)
+        self._refuse(doubt_without_rows(effects, session), step)
+        if is_system_zone(session):
+            self._refuse(self._doubt_of_zone(target), step)
+        more: list[str] = []
+        if ddl.action is Action.ALTER:
+            standing = standing_of(target, step.tables[0])
+            if standing.rows:
+                self._refuse(doubt_with_rows(effects, session, standing), step)
+                if step.copied:
+                    self._refuse(doubt_of_copies(effects, session), step)
+                if self._numbers(target, effects, step.tables[0], standing):
+                    key = self._key(step.source)
+                    doubt = doubt_of_order(effects, standing, whole=step.whole, source_key=key)
+                    self._refuse(doubt, step)
+                    more += self._counting(target, session)
+        more += self._timestamps(target, step, session)
+        return more
+
+    def statement(self, target: Connection[Any], step: Step, session: StatementSession) -> str:
+        """The step's statement with the collations that it leaves to its server written out.
+
+        Raises:
+            SetlError: a server does not answer.
+        """
+        text = collated(step.statement, session)
+        if step.source is None or self._source is None:
+            return text
+        ddl = parse_table_ddl(text, "", quoting_of(session))
+        if ddl is None or ddl.action is not Action.CREATE:
+            return text
+        with closing(connect(self._source)) as connection:
+            wanted = _default_collation(connection, step.source[0])
+        if wanted and wanted != _default_collation(target, step.tables[0][0]):
+            return with_default(text, session, wanted)
+        return text
+
+    def _refuse(self, doubt: str, step: Step) -> None:
+        if doubt:
+            raise FatalError(
+                f"this schema change cannot be passed on: {doubt}: {step.statement[:300]}",
+                hint=_ADVICE.format(by_hand=self._by_hand),
+            )
+
+    def _numbers(
+        self, target: Connection[Any], effects: Effects, name: Name, standing: Standing
+    ) -> bool:
+        """Whether a counter gives numbers to rows that are there."""
+        column = effects.numbered
+        if not column or column == standing.counter or column not in standing.types:
+            return effects.numbers
+        return effects.numbers or has_unnumbered(target, name, column)
+
+    def _key(self, table: Name) -> tuple[str, ...]:
+        """The primary key at the source, () if it is not known."""
+        if self._source is None:
+            return ()
+        with closing(connect(self._source)) as connection:
+            return key_of(connection, table)
+
+    def _doubt_of_zone(self, target: Connection[Any]) -> str:
+        there = None
+        if self._source is not None:
+            with closing(connect(self._source)) as connection:
+                there = system_zone(connection)
+        here = system_zone(target)
+        if there == here:
+            return ""
+        zone = "not known" if there is None else there[0]
+        return (
+            "it depends on the time zone of the source's machine, which is"
+            f" {zone}; the target's is {here[0]}"
+        )
+
+    def _counting(self, target: Connection[Any], session: StatementSession) -> list[str]:
+        wanted = {
+            "auto_increment_increment": session.increment,
+            "auto_increment_offset": session.offset,
+        }
+        return self._privileged(target, wanted)
+
+    def _timestamps(
+        self, target: Connection[Any], step: Step, session: StatementSession
+    ) -> list[str]:
+        explicit = session.explicit_timestamps
+        if explicit is None or "timestamp" not in step.statement.lower():
+            return []
+        return self._privileged(target, {"explicit_defaults_for_timestamp": int(explicit)})
+
+    def _privileged(self, target: Connection[Any], wanted: dict[str, int]) -> list[str]:
+        """Settings that not every account may make, if they are other ones by themselves."""
+        needed: list[str] = []
+        with target.cursor() as cursor:
+            for name, value in wanted.items():
+                cursor.execute(f"SELECT @@SESSION.{name}")
+                row = cursor.fetchone()
+                if row is not None and int(row[0]) != value:
+                    needed.append(f"SET SESSION {name} = {value}")
+            try:
+                for statement in needed:
+                    cursor.execute(statement)
+            except pymysql.MySQLError as error:
+                failure: SetlError = translate(error)
+                what = "BINLOG REPLAY" if is_mariadb(target) else _PRIVILEGE
+                raise FatalError(
+                    f"a schema change has to run under the source's settings: {failure.message}",
+                    hint=f"GRANT {what} ON *.* to the target's account, and start again",
+                ) from error
+            finally:
+                for statement in needed:
+                    name = statement.split()[2]
+                    cursor.execute(f"SET SESSION {name} = DEFAULT")
+        return needed
+
+
+def _default_collation(connection: Connection[Any], schema: str) -> str:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT DEFAULT_COLLATION_NAME FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = %s",
+            (schema,),
+        )
+        row = cursor.fetchone()
+    return "" if row is None else str(row[0])
+
+
+def _doubt_of_children(target: Connection[Any], name: Name) -> str:
+    """Why a table cannot be renamed before it is dropped: foreign keys would go with it."""
+    with target.cursor() as cursor:
+        cursor.execute(
+            "SELECT DISTINCT TABLE_SCHEMA, TABLE_NAME FROM information_schema.KEY_COLUMN_USAGE"
+            " WHERE REFERENCED_TABLE_SCHEMA = %s AND REFERENCED_TABLE_NAME = %s"
+            " AND NOT (TABLE_SCHEMA = %s AND TABLE_NAME = %s)",
+            (*name, *name),
+        )
+        found = [f"{schema}.{table}" for schema, table in cursor.fetchall()]
+    if not found:
+        return ""
+    return (
+        f"foreign keys of {', '.join(found)} refer to the table, and would refer to none any more"
+    )

@@ -1,0 +1,203 @@
+"""What a schema change does to rows, or makes of its words, that its text alone does not tell.
+
+A server fills a column that is added: from the clock, from a counter, from chance. Replication sets
+the clock and the counter as they were at the source; so does `setl.systems.mysql.ddl.settings`.
+What is left is told here, and refused where there are rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final
+
+from setl.codec.sql.table_ddl import Action, Clause, TableDdl, name_of
+from setl.codec.sql.tokens import Token, TokenKind
+from setl.systems.mysql.ddl.columns import NOT_COLUMNS
+
+_CLOCK: Final = frozenset({
+    "CURRENT_TIMESTAMP", "NOW", "LOCALTIME", "LOCALTIMESTAMP", "CURRENT_DATE", "CURDATE",
+    "CURRENT_TIME", "CURTIME", "UTC_DATE", "UTC_TIME", "UTC_TIMESTAMP", "UNIX_TIMESTAMP",
+})  # fmt: skip
+# Functions, types and operators in front of a parenthesis that give the same anywhere.
+_SAME: Final = frozenset({
+    "ABS", "ADDDATE", "ADDTIME", "AND", "AS", "ASCII", "BETWEEN", "BIN", "BINARY", "BIN_TO_UUID",
+    "CASE", "CAST", "CEIL", "CEILING", "CHAR", "CHAR_LENGTH", "COALESCE", "CONCAT", "CONCAT_WS",
+    "CONV", "CONVERT", "CRC32", "DATE", "DATEDIFF", "DATETIME", "DATE_ADD", "DATE_FORMAT",
+    "DATE_SUB", "DAY", "DECIMAL", "DIV", "ELSE", "ELT", "EXTRACT", "FIELD", "FLOOR", "FORMAT",
+    "FROM_UNIXTIME", "GREATEST", "HEX", "HOUR", "IF", "IFNULL", "IN", "INET6_ATON", "INET_ATON",
+    "INTERVAL", "JSON_ARRAY", "JSON_EXTRACT", "JSON_OBJECT", "JSON_QUOTE", "JSON_SET",
+    "JSON_UNQUOTE", "LAST_DAY", "LCASE", "LEAST", "LEFT", "LENGTH", "LIKE", "LOWER", "LPAD",
+    "LTRIM", "MAKEDATE", "MAKETIME", "MD5", "MID", "MINUTE", "MOD", "MONTH", "NOT", "NULLIF",
+    "OCT", "OR", "ORD", "POINT", "POW", "POWER", "REPEAT", "REPLACE", "REVERSE", "RIGHT", "ROUND",
+    "RPAD", "RTRIM", "SECOND", "SHA", "SHA1", "SHA2", "SIGN", "SIGNED", "SQRT",
+    "STRING_TO_VECTOR", "STR_TO_DATE", "ST_GEOMFROMTEXT", "SUBDATE", "SUBSTR", "SUBSTRING",
+    "SUBTIME", "THEN", "TIME", "TIMESTAMP", "TIMESTAMPADD", "TIMESTAMPDIFF", "TIME_FORMAT",
+    "TO_VECTOR", "TRIM", "TRUNCATE", "UCASE", "UNHEX", "UNSIGNED", "UPPER", "USING",
+    "UUID_TO_BIN", "VEC_FROMTEXT", "WHEN", "XOR", "YEAR",
+})  # fmt: skip
+# Called without parentheses.
+_BARE_CALLS: Final = frozenset({"CURRENT_USER", "CURRENT_ROLE", "NEXT", "PREVIOUS", "@"})
+_TIMES: Final = frozenset({"TIMESTAMP", "DATETIME", "DATE", "TIME"})
+_REPLACING: Final = frozenset({"UNIQUE", "PRIMARY", "MODIFY", "CHANGE", "CONVERT"})
+_CONDITION: Final = frozenset({"IF", "NOT", "EXISTS"})
+
+
+@dataclass(frozen=True, slots=True)
+class Effects:
+    """What is to be known before a statement runs.
+
+    Attributes:
+        clock: whether rows are filled from the clock.
+        unsure: functions whose values rows are filled with, and that nothing tells of.
+        numbers: whether rows are numbered by a column that is added.
+        numbered: an existing column that counts from now on, "" for none.
+        ordered: whether rows are put in another order.
+        rekeyed: whether the primary key becomes another one.
+        loses: whether rows go that have the same key.
+        retyped: columns that are defined anew, in lower case.
+        types: the words of all types of columns that it adds or defines anew.
+        files: whether rows come from a file, or are given up to one.
+        unclear: what of its text means one thing or another, as the session has it.
+    """
+
+    clock: bool = False
+    unsure: tuple[str, ...] = ()
+    numbers: bool = False
+    numbered: str = ""
+    ordered: bool = False
+    rekeyed: bool = False
+    loses: bool = False
+    retyped: tuple[str, ...] = ()
+    types: frozenset[str] = frozenset()
+    files: bool = False
+    unclear: str = ""
+
+    @property
+    def times(self) -> bool:
+        """Whether it is about columns of dates or times."""
+        return bool(self.types & _TIMES)
+
+
+def effects_of(ddl: TableDdl) -> Effects:
+    """What a statement about tables does beside what its text tells."""
+    unclear = _unclear(ddl)
+    if ddl.action is not Action.ALTER:
+        return Effects(unclear=unclear)
+    words = {token.word for token in ddl.tokens[ddl.body :]}
+    added, changed = list(_added(ddl)), list(_changed(ddl))
+    calls = [call for column in added for call in _calls(column)]
+    ignores = "IGNORE" in (token.word for token in ddl.tokens[:4])
+    return Effects(
+        clock=any(call in _CLOCK for call in calls),
+        unsure=tuple(dict.fromkeys(c for c in calls if c not in _CLOCK | _SAME)),
+        numbers=any(_counts(column) for column in added),
+        numbered=next((name for name, column in changed if _counts(column)), ""),
+        ordered=any(c.words[:2] == ("ORDER", "BY") for c in ddl.clauses()),
+        rekeyed="PRIMARY" in words,
+        loses=ignores and bool(words & _REPLACING),
+        retyped=tuple(name for name, _ in changed),
+        types=frozenset(c[1].word for c in (*added, *(c for _, c in changed)) if len(c) > 1),
+        files="TABLESPACE" in words and bool(words & {"IMPORT", "DISCARD"}),
+        unclear=unclear,
+    )
+
+
+def _added(ddl: TableDdl) -> Iterator[Sequence[Token]]:
+    """The columns that are added, each from its name on."""
+    for clause in ddl.clauses():
+        if clause.words[0] != "ADD":
+            continue
+        tokens = clause.tokens[_behind_verb(clause) :]
+        if tokens and tokens[0].text == "(":
+            yield from _listed(tokens[1:-1])
+        elif tokens and tokens[0].word not in NOT_COLUMNS:
+            yield tokens
+
+
+def _changed(ddl: TableDdl) -> Iterator[tuple[str, Sequence[Token]]]:
+    """The columns that are defined anew: the old name, and the definition from its name on."""
+    for clause in ddl.clauses():
+        if clause.words[0] in ("MODIFY", "CHANGE"):
+            tokens = clause.tokens[_behind_verb(clause) :]
+            if tokens:
+                yield name_of(tokens[0]).lower(), tokens[clause.words[0] == "CHANGE" :]
+
+
+def _behind_verb(clause: Clause) -> int:
+    at = 2 if clause.words[1:2] == ("COLUMN",) else 1
+    while at < len(clause.tokens) and clause.tokens[at].word in _CONDITION:
+        at += 1
+    return at
+
+
+def _listed(tokens: Sequence[Token]) -> Iterator[Sequence[Token]]:
+    depth, first = 0, 0
+    for at, token in enumerate(tokens):
+        depth += (token.word == "(") - (token.word == ")")
+        if token.word == "," and not depth:
+            yield tokens[first:at]
+            first = at + 1
+    yield tokens[first:]
+
+
+def _counts(column: Sequence[Token]) -> bool:
+    words = [token.word for token in column]
+    return "AUTO_INCREMENT" in words or words[1:2] == ["SERIAL"] or _ends(words, "SERIAL")
+
+
+def _ends(words: Sequence[str], word: str) -> bool:
+    return words[-3:] == [word, "DEFAULT", "VALUE"]
+
+
+def _calls(column: Sequence[Token]) -> Iterator[str]:
+    """The functions that are called for a column's default."""
+    words = [token.word for token in column]
+    at = words.index("DEFAULT") + 1 if "DEFAULT" in words else len(words)
+    depth = 0
+    for here in range(at, len(words)):
+        word = words[here]
+        called = here + 1 < len(words) and words[here + 1] == "("
+        is_word = column[here].kind is TokenKind.WORD
+        if word in _CLOCK | _BARE_CALLS or (is_word and called and not word[0].isdigit()):
+            yield word
+        elif column[here].kind is TokenKind.NAME and called:
+            yield column[here].name  # a function of somebody's own
+        depth += (word == "(") - (word == ")")
+        following = words[here + 1] if here + 1 < len(words) else ""
+        if not depth and following != "(":
+            return  # one literal, one call, or one expression in parentheses
+
+
+def _unclear(ddl: TableDdl) -> str:
+    """What one session understands otherwise than another; for statements without a session."""
+    behind = ddl.tokens[ddl.body :]
+    words = [token.word for token in behind]
+    for at, token in enumerate(behind):
+        before = words[at - 1] if at else ""
+        if (
+            token.kind is TokenKind.TEXT
+            and before != "COMMENT"
+            and words[max(0, at - 2) : at]
+            != [
+                "COMMENT",
+                "=",
+            ]
+        ):
+            if token.text[0] == '"':
+                return f"whether {token.text[:40]} is a name or a text"
+            if "\\" in token.text:
+                return f"whether the backslash in {token.text[:40]} stands for itself"
+    if "REAL" in words:
+        return "whether REAL is a FLOAT"
+    if "TIMESTAMP" in words and ("UNIX_TIMESTAMP" in words or _moment_by_text(behind)):
+        return "the time zone of its moments"
+    if "UNIX_TIMESTAMP" in words:
+        return "the time zone of its moments"
+    return ""
+
+
+def _moment_by_text(tokens: Sequence[Token]) -> bool:
+    """Whether a TIMESTAMP column's default may be a moment that is written out."""
+    return any(a.word == "DEFAULT" and b.kind is TokenKind.TEXT for a, b in pairwise(tokens))

@@ -1,0 +1,128 @@
+"""The record of schema changes in ``retl.setl_ddl`` of a target (``sql/ddl.sql``)."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any, Final
+
+from pymysql.connections import Connection
+
+from setl.load.sink import LoadTicket, SchemaChange
+from setl.model.session import StatementSession
+
+DONE_KEPT: Final = 500
+"""Changes of one pipeline that are remembered after they are done."""
+
+BEGUN, DONE, FAILED, KEPT = "begun", "done", "failed", "kept"
+
+_WRITE: Final = (
+    "INSERT INTO retl.setl_ddl (pipeline, id, step, generation, version, state, shadow, statement,"
+    " session, looks, error, epoch) VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)"
+    " ON DUPLICATE KEY UPDATE generation = VALUES(generation), version = VALUES(version),"
+    " state = VALUES(state), shadow = VALUES(shadow), statement = VALUES(statement),"
+    " session = VALUES(session), looks = VALUES(looks), error = VALUES(error),"
+    " epoch = VALUES(epoch)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """What the record says of one step.
+
+    Attributes:
+        state: `BEGUN`, `DONE`, `FAILED` or `KEPT`.
+        generation: under which the step was last tried.
+        looks: digest of the tables before it was tried.
+    """
+
+    state: str
+    generation: int
+    looks: str
+
+
+class Ledger:
+    """The rows of one pipeline. Writes inside the transactions of whoever uses it.
+
+    pymysql's errors pass through.
+    """
+
+    def __init__(
+        self, connection: Connection[Any], ticket: LoadTicket, change: SchemaChange
+    ) -> None:
+        """Read and write over `connection` what is known of `change`."""
+        self._connection = connection
+        self._ticket = ticket
+        self._change = change
+
+    def steps(self) -> dict[int, Recorded]:
+        """What is known of the change's steps."""
+        rows = self._rows(
+            "SELECT step, state, generation, looks FROM retl.setl_ddl"
+            " WHERE pipeline = %s AND id = %s",
+            self._change.id,
+        )
+        return {int(step): Recorded(state, int(of), looks or "") for step, state, of, looks in rows}
+
+    def write(
+        self,
+        step: int,
+        state: str,
+        statement: str,
+        *,
+        looks: str = "",
+        error: str | None = None,
+        shadow: str = "",
+    ) -> None:
+        """Write down how far a step has come."""
+        ticket, change = self._ticket, self._change
+        with self._connection.cursor() as cursor:
+            cursor.execute(
+                _WRITE,
+                (
+                    *(ticket.pipeline_key, change.id, step, change.generation, change.version),
+                    *(state, shadow, statement, json.dumps(change.session), looks, error),
+                    ticket.epoch,
+                ),
+            )
+
+    def kept(self, shadow: str) -> list[tuple[str, StatementSession]]:
+        """The statements on a shadow table so far, in their order, with their sessions."""
+        rows = self._rows(
+            "SELECT statement, session FROM retl.setl_ddl WHERE pipeline = %s AND shadow = %s"
+            " AND state = 'kept' ORDER BY version, id, step",
+            shadow,
+        )
+        return [(text, StatementSession(*json.loads(session))) for text, session in rows]
+
+    def forget(self, shadow: str) -> None:
+        """Forget what was done to a shadow table before this change."""
+        self._run(
+            "DELETE FROM retl.setl_ddl WHERE pipeline = %s AND shadow = %s AND state = 'kept'"
+            " AND id <> %s",
+            shadow,
+            self._change.id,
+        )
+
+    def trim(self) -> None:
+        """Forget the oldest of more than `DONE_KEPT` changes that are done."""
+        oldest = self._rows(
+            "SELECT version FROM retl.setl_ddl WHERE pipeline = %s AND state = 'done'"
+            " ORDER BY version DESC LIMIT 1 OFFSET %s",
+            DONE_KEPT,
+        )
+        if oldest:
+            self._run(
+                "DELETE FROM retl.setl_ddl WHERE pipeline = %s AND state = 'done'"
+                " AND version <= %s",
+                oldest[0][0],
+            )
+
+    def _rows(self, sql: str, *args: object) -> tuple[tuple[Any, ...], ...]:
+        with self._connection.cursor() as cursor:
+            cursor.execute(sql, (self._ticket.pipeline_key, *args))
+            return tuple(cursor.fetchall())
+
+    def _run(self, sql: str, *args: object) -> None:
+        with self._connection.cursor() as cursor:
+            cursor.execute(sql, (self._ticket.pipeline_key, *args))

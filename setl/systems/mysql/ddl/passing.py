@@ -1,0 +1,324 @@
+"""Passes schema changes on to MySQL and MariaDB.
+
+DDL commits by itself, so neither the fence's row lock nor the checkpoint can be in one transaction
+with it. Two things take their place. `setl.systems.mysql.ddl_lock` keeps statements of a former
+leader from running once there is a new one. And ``retl.setl_ddl`` says of each statement that it
+has begun, together with a digest of how its tables looked, and later that it is done. A statement
+that had begun when its node died was executed if its tables look different now, and was not if they
+look the same: MySQL 8 and MariaDB 10.6 carry out a DDL statement whole or not at all. (TRUNCATE,
+which leaves a table looking the same, is repeated; no later row can be there yet.)
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import pymysql
+from pymysql.connections import Connection
+
+from setl import failpoints
+from setl.codec.sql.statement import parse_statement, quoting_of
+from setl.codec.sql.table_ddl import Action, TableDdl, parse_table_ddl
+from setl.codec.sql.tokens import tokenize
+from setl.errors import ConfigurationError, FatalError, SetlError, TransientError
+from setl.load.sink import LoadTicket, SchemaChange
+from setl.model.session import StatementSession
+from setl.systems.mysql.catalog import OWN_SCHEMA
+from setl.systems.mysql.connection import MysqlEndpoint, error_number, translate
+from setl.systems.mysql.ddl.certainty import Certainty
+from setl.systems.mysql.ddl.ledger import BEGUN, DONE, FAILED, KEPT, Ledger, Recorded
+from setl.systems.mysql.ddl.plan import Name, Plan, Routing, Step, plan_ddl, rewritten
+from setl.systems.mysql.ddl.runner import DdlRunner
+from setl.systems.mysql.identifiers import qualified
+from setl.systems.mysql.load.writer import Writer
+
+_MISSING_TABLE: Final = frozenset({1051, 1146})
+# What a server says to a change that was made before: table, column, key or constraint is there
+# already, or is not there any more.
+_ALREADY: Final = _MISSING_TABLE | {1050, 1054, 1060, 1061, 1068, 1091, 1826}
+_AUTO_INCREMENT: Final = re.compile(r" AUTO_INCREMENT=\d+")
+_LOCK_WAIT: Final = 10
+
+_Run = tuple[Step, StatementSession]
+
+
+class MysqlDdl:
+    """The `setl.load.sink.SchemaChanges` of a MySQL target."""
+
+    def __init__(
+        self,
+        endpoint: MysqlEndpoint,
+        mark: int,
+        routing: Routing,
+        nonce: Callable[[], str],
+        *,
+        marked_drops: bool,
+        source: MysqlEndpoint | None = None,
+    ) -> None:
+        """Connect to nothing yet.
+
+        Args:
+            endpoint: the server.
+            mark: the channel's number, which statements carry in a comment (I10).
+            routing: the pipeline's tables.
+            nonce: see `setl.systems.mysql.marks.mark_info`.
+            marked_drops: see `plan_ddl`.
+            source: the source's server, None if it cannot be asked.
+        """
+        self._endpoint = endpoint
+        self._source = source
+        self._mark = mark
+        self._routing = routing
+        self._nonce = nonce
+        self._marked_drops = marked_drops
+
+    def apply(self, ticket: LoadTicket, change: SchemaChange) -> Sequence[str]:
+        """See `setl.load.sink.SchemaChanges.apply`."""
+        ddl = parsed(change.statement, change.session)
+        if ddl is None:
+            refuse_schema(change, self._routing)
+            return ()
+        attempt = _Attempt(self, ticket, change)
+        try:
+            return attempt.carry_out(ddl)
+        except (pymysql.MySQLError, OSError) as error:
+            raise translate(error).at(
+                pipeline=ticket.pipeline_key, server=self._endpoint
+            ) from error
+        except SetlError as error:
+            error.at(pipeline=ticket.pipeline_key, server=self._endpoint, ddl=change.id)
+            raise
+        finally:
+            attempt.close()
+
+    def writer(self) -> Writer:
+        """A connection for the ledger."""
+        return Writer(self._endpoint, _LOCK_WAIT)
+
+    def runner(self) -> DdlRunner:
+        """A connection for the statements."""
+        return DdlRunner(self._endpoint, OWN_SCHEMA if self._marked_drops else None)
+
+    @property
+    def by_hand(self) -> str:
+        """How a person changes the target, so that nothing comes back from there."""
+        return " by hand, after SET SESSION sql_log_bin = 0," if self._marked_drops else " by hand"
+
+    def certainty(self) -> Certainty:
+        """What asks whether a statement gives the target's rows what it gave the source's."""
+        return Certainty(self._source, self.by_hand)
+
+    def plan(self, ddl: TableDdl) -> Plan:
+        """What a statement becomes; raises FatalError."""
+        return plan_ddl(ddl, self._routing, marked_drops=self._marked_drops)
+
+    def swapped(self, kept: Sequence[tuple[str, StatementSession]], table: Name) -> list[_Run]:
+        """The statements that were kept of a shadow, for the table whose place it takes."""
+        runs: list[_Run] = []
+        for statement, session in kept:
+            ddl = parsed(statement, session)
+            if ddl is None or ddl.action is Action.CREATE:
+                continue
+            shadow = (ddl.subjects[0].schema, ddl.subjects[0].table)
+            steps = rewritten(ddl, self._routing, {shadow: table})
+            runs += [(step._replace(copied=True), session) for step in steps]
+        return runs
+
+    def begin(self, writer: Writer, ticket: LoadTicket) -> None:
+        """Open a fenced and marked transaction for the ledger."""
+        writer.begin(ticket, self._mark, self._nonce())
+
+    def marked(self, statement: str) -> str:
+        """The statement with the channel's mark."""
+        return f"/*setl:{self._mark}*/ {statement}"
+
+
+class _Attempt:
+    """One attempt at one change, over connections of its own."""
+
+    def __init__(self, target: MysqlDdl, ticket: LoadTicket, change: SchemaChange) -> None:
+        self._target = target
+        self._ticket = ticket
+        self._change = change
+        self._writer = target.writer()
+        self._runner = target.runner()
+        self._certainty = target.certainty()
+
+    def carry_out(self, ddl: TableDdl) -> Sequence[str]:
+        """Do what is not done yet; returns what was done, for people."""
+        ledger = Ledger(self._writer.open(), self._ticket, self._change)
+        known = ledger.steps()
+        try:
+            plan = self._target.plan(ddl)
+            runs = self._runs(plan, ledger)
+        except FatalError as error:
+            if self._settled(known.get(0)):
+                return (f"done by hand: {self._change.statement}",)
+            raise self._stopped(0, self._change.statement, error) from error
+        if plan.empty:
+            return ()
+        self._writer.register(self._ticket)
+        if runs:
+            self._runner.open(self._ticket)
+        done = [self._step(n, run, known.get(n)) for n, run in enumerate(runs)]
+        if plan.keep or plan.swaps or plan.forget:
+            self._keep(plan, ledger, len(runs))
+        return done or (f"noted, of a shadow table: {self._change.statement}",)
+
+    def close(self) -> None:
+        """Give the connections up."""
+        self._runner.close()
+        self._writer.close()
+
+    def _runs(self, plan: Plan, ledger: Ledger) -> list[_Run]:
+        runs = [(step, self._change.session) for step in plan.steps]
+        for shadow, table in plan.swaps:
+            kept = ledger.kept(_dotted(shadow))
+            if not kept and not ledger.steps():
+                raise FatalError(
+                    f"{_dotted(shadow)} takes the place of {_dotted(table)}, and how it was made"
+                    " was not seen: the online schema change began before `ddl: pass` did"
+                )
+            runs += self._target.swapped(kept, table)
+        return runs
+
+    def _keep(self, plan: Plan, ledger: Ledger, steps: int) -> None:
+        """Write down what was done to shadows."""
+        self._begin()
+        if plan.keep is not None:
+            shadow = _dotted(plan.keep)
+            if plan.created:
+                ledger.forget(shadow)
+            ledger.write(0, KEPT, self._change.statement, shadow=shadow)
+        for gone in (*plan.forget, *(swap.shadow for swap in plan.swaps)):
+            ledger.forget(_dotted(gone))
+        if plan.swaps:
+            # So that a swap that comes again is known, though nothing of its shadow is any more.
+            ledger.write(steps, DONE, self._change.statement)
+        self._writer.open().commit()
+
+    def _step(self, number: int, run: _Run, known: Recorded | None) -> str:
+        """Do a step if it is not done yet; returns its statement."""
+        step, session = run
+        connection = self._writer.open()
+        text = self._certainty.statement(connection, step, session)
+        statement = self._target.marked(text)
+        if self._settled(known):
+            return f"done before: {statement}"
+        looks = self._looks(step.tables)
+        if known is not None and known.state == BEGUN and known.looks != looks:
+            self._write(number, DONE, statement)
+            return f"found done: {statement}"
+        try:
+            more = self._certainty.settings(connection, step, session)
+        except FatalError as error:
+            raise self._stopped(number, statement, error) from error
+        self._write(number, BEGUN, statement, looks=looks)
+        failpoints.reached("ddl.begun")
+        again = known is not None and known.generation < self._change.generation
+        try:
+            self._runner.run(statement, session, more)
+        except FatalError as error:
+            raise self._stopped(number, statement, error) from error
+        except pymysql.MySQLError as error:
+            number_of = error_number(error)
+            already = again and number_of in _ALREADY
+            if not already and not (step.may_lack and number_of in _MISSING_TABLE):
+                self._refused(number, statement, error)
+        failpoints.reached("ddl.ran")
+        self._write(number, DONE, statement)
+        failpoints.reached("ddl.done")
+        return statement
+
+    def _settled(self, known: Recorded | None) -> bool:
+        if known is None or known.state != DONE:
+            return False
+        # By hand, see `_stopped`; or at this place of the stream before, after which the pipeline
+        # has not gone back.
+        return known.generation >= self._change.generation
+
+    def _refused(self, number: int, statement: str, error: pymysql.MySQLError) -> None:
+        failure = translate(error)
+        if isinstance(failure, TransientError):
+            raise failure from error
+        text = f"the target refuses a schema change: {statement[:300]}: {failure.message}"
+        raise self._stopped(number, statement, FatalError(text)) from error
+
+    def _stopped(self, number: int, statement: str, error: FatalError) -> SetlError:
+        """Write a failure down, with the way on for whoever reads it."""
+        self._write(number, FAILED, statement, error=error.message)
+        where = f"pipeline = '{self._ticket.pipeline_key}' AND id = '{self._change.id}'"
+        way = error.hint or (
+            "Make it possible and start again; or make the change on the target"
+            f"{self._target.by_hand}"
+        )
+        error.hint = (
+            f"{way}. When it is made, run there: UPDATE retl.setl_ddl SET state = 'done' WHERE"
+            f" {where} AND step = {number}; and start again"
+        )
+        return error
+
+    def _write(
+        self, number: int, state: str, statement: str, *, looks: str = "", error: str | None = None
+    ) -> None:
+        ledger = Ledger(self._begin(), self._ticket, self._change)
+        ledger.write(number, state, statement, looks=looks, error=error)
+        if state == DONE:
+            ledger.trim()
+        self._writer.open().commit()
+
+    def _begin(self) -> Connection[Any]:
+        self._writer.register(self._ticket)
+        self._target.begin(self._writer, self._ticket)
+        return self._writer.open()
+
+    def _looks(self, tables: Sequence[Name]) -> str:
+        """A digest of how tables are made."""
+        connection = self._writer.open()
+        texts = [_look(connection, name) for name in tables]
+        return hashlib.sha256("\n".join(texts).encode()).hexdigest()
+
+
+def parsed(statement: str, session: StatementSession) -> TableDdl | None:
+    """A statement as its session understood it; None if it is not about tables."""
+    return parse_table_ddl(statement, session.schema, quoting_of(session))
+
+
+def refuse_schema(change: SchemaChange, routing: Routing) -> None:
+    """Refuse a statement that is about no table, and takes tables with it.
+
+    Raises:
+        FatalError: it drops a schema of which tables are mapped.
+    """
+    words = [token.word for token in tokenize(change.statement, quoting_of(change.session))[:2]]
+    if words not in (["DROP", "DATABASE"], ["DROP", "SCHEMA"]):
+        return
+    said = parse_statement(change.statement, change.session.schema, quoting_of(change.session))
+    for schema, _ in said.tables:
+        if routing.maps(schema):
+            raise FatalError(
+                f"this schema change cannot be passed on: tables of {schema} are mapped, and which"
+                f" of them there were is not known: {change.statement[:300]}",
+                hint="Drop their tables at the target by hand, then let the pipeline pass it with"
+                " `ddl: ignore`",
+            )
+
+
+def _look(connection: Connection[Any], name: Name) -> str:
+    with connection.cursor() as cursor:
+        try:
+            cursor.execute(f"SHOW CREATE TABLE {qualified(*name)}")
+        except pymysql.MySQLError as error:
+            failure = translate(error)
+            if error_number(error) in _MISSING_TABLE or isinstance(failure, ConfigurationError):
+                return f"{_dotted(name)} is missing"
+            raise
+        row = cursor.fetchone()
+    return _AUTO_INCREMENT.sub("", str(row[1])) if row else ""
+
+
+def _dotted(name: Name) -> str:
+    return f"{name[0]}.{name[1]}"

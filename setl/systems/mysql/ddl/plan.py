@@ -1,0 +1,353 @@
+"""What a schema change of the source becomes on the target, statement by statement.
+
+Names of tables are replaced where they stand, and everything else of the text stays as it is. What
+cannot be passed on without a guess is refused, with an error that says so: the pipeline stops
+there, and a person decides.
+
+A table that a shadow takes the place of (see `setl.channel.shadow_tables`) is not renamed on the
+target, which has no shadow: what was done to the shadow is done to the table instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+from zlib import crc32
+
+from setl.channel.routing import Route
+from setl.channel.shadow_tables import DROPPED_PREFIX, Shadow, ShadowPart
+from setl.codec.sql.table_ddl import Action, Role, TableDdl, TableName
+from setl.codec.sql.tokens import tokenize
+from setl.errors import FatalError
+from setl.systems.mysql.ddl.columns import refuse_columns
+from setl.systems.mysql.identifiers import qualified
+
+Name = tuple[str, str]
+"""(schema, table)."""
+
+
+class Routing(Protocol):
+    """Where tables go; `setl.channel.routing.Router` is it."""
+
+    def route(self, schema: str, table: str) -> tuple[Route, ...]:
+        """The routes of a table, none if it is not mapped."""
+        ...
+
+    def maps(self, schema: str) -> bool:
+        """Whether tables of a schema are mapped."""
+        ...
+
+    def shadow(self, schema: str, table: str) -> Shadow | None:
+        """The mapped table whose online schema change a table belongs to."""
+        ...
+
+
+class Step(NamedTuple):
+    """One statement for the target.
+
+    Attributes:
+        statement: its text.
+        tables: the target's tables that it changes, makes or removes.
+        may_lack: whether it is as good as done if a table is not there.
+        source: the source's table, of a statement that may do something to rows.
+        whole: whether the target has all rows of that table, as they are.
+        aside: whether it gives the first of the tables a name to be dropped under.
+        copied: whether it was run on an empty shadow of the table, which rows were copied into.
+    """
+
+    statement: str
+    tables: tuple[Name, ...]
+    may_lack: bool = False
+    source: Name | None = None
+    whole: bool = False
+    aside: bool = False
+    copied: bool = False
+
+
+class Swap(NamedTuple):
+    """A shadow takes the place of a table.
+
+    Attributes:
+        shadow: the shadow, at the source.
+        table: the table, at the source.
+    """
+
+    shadow: Name
+    table: Name
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is to be done.
+
+    Attributes:
+        steps: statements for the target, in order.
+        keep: a shadow that the statement changes; it is kept until the swap.
+        created: whether it creates that shadow, so that what was kept before is of another one.
+        swaps: shadows that take a table's place.
+        forget: shadows that are gone without that.
+    """
+
+    steps: tuple[Step, ...] = ()
+    keep: Name | None = None
+    created: bool = False
+    swaps: tuple[Swap, ...] = ()
+    forget: tuple[Name, ...] = ()
+
+    @property
+    def empty(self) -> bool:
+        """Whether there is nothing to do: it is about none of the pipeline's tables."""
+        return not (self.steps or self.keep or self.swaps or self.forget)
+
+
+def plan_ddl(ddl: TableDdl, routing: Routing, *, marked_drops: bool = False) -> Plan:
+    """What a statement becomes.
+
+    Args:
+        ddl: the statement.
+        routing: the pipeline's tables.
+        marked_drops: whether a DROP TABLE must be recognised in the target's binlog. Servers write
+            it there without its comment, so the table is first renamed, with a comment, to a name
+            that no pipeline minds.
+
+    Raises:
+        FatalError: it cannot be passed on.
+    """
+    if ddl.action is Action.DROP:
+        return _drop(ddl, routing, marked=marked_drops)
+    if ddl.action is Action.RENAME:
+        return _rename(ddl, routing, marked_drops=marked_drops)
+    subject = ddl.subjects[0]
+    shadow = routing.shadow(subject.schema, subject.table)
+    moved = next((n for n in ddl.names if n.role is Role.NEW_NAME), None)
+    if moved is not None and (shadow or not routing.route(moved.schema, moved.table)):
+        # ALTER TABLE t RENAME _t_del is the first half of a swap in two steps.
+        return _pairs([(subject, moved)], routing, ddl, marked_drops=marked_drops)
+    if shadow is None:
+        return Plan(tuple(rewritten(ddl, routing, marked_drops=marked_drops)))
+    if shadow.part is not ShadowPart.NEXT or ddl.action is Action.TRUNCATE:
+        return Plan()
+    name = (subject.schema, subject.table)
+    return Plan(keep=name, created=ddl.action is Action.CREATE)
+
+
+def rewritten(
+    ddl: TableDdl,
+    routing: Routing,
+    stands_for: Mapping[Name, Name] | None = None,
+    *,
+    marked_drops: bool = False,
+) -> Iterable[Step]:
+    """The statement for each target of its subject, names replaced.
+
+    Args:
+        ddl: CREATE, ALTER, TRUNCATE or an index statement.
+        routing: the pipeline's tables.
+        stands_for: tables of the source that are meant where a statement names others.
+        marked_drops: see `plan_ddl`.
+
+    Raises:
+        FatalError: it cannot be passed on.
+    """
+    aliases = stands_for or {}
+
+    def routes_of(name: TableName) -> tuple[Route, ...]:
+        return routing.route(*aliases.get((name.schema, name.table), (name.schema, name.table)))
+
+    subject = ddl.subjects[0]
+    others = [name for name in ddl.names if name is not subject]
+    routes = routes_of(subject)
+    if ddl.with_rows and routes:
+        raise _refused("CREATE TABLE … SELECT is in no binlog of row changes", ddl)
+    for name in others:
+        into = bool(routes_of(name))
+        if name.role is Role.OTHER and (routes or into):
+            raise _refused(
+                f"it moves rows between tables, and {_said(name)} may not have them at the target",
+                ddl,
+            )
+        if name.role is Role.NEW_NAME and into and not routes:
+            raise _refused(f"it brings rows into the mapped table {_said(name)}", ddl)
+        if routes and not into:
+            raise _refused(f"it names {_said(name)}, which is not mapped", ddl)
+    for route in routes:
+        refuse_columns(ddl, route)
+        replaced = [(subject, route.target)]
+        replaced += [(name, _beside(route, routes_of(name), ddl)) for name in others]
+        changed = [to for name, to in replaced if name.role in (Role.SUBJECT, Role.NEW_NAME)]
+        if len(set(changed)) < len(changed):
+            raise _refused("both of its tables are one at the target", ddl)
+        may_lack = ddl.conditional and ddl.action is not Action.CREATE
+        text = _replaced(ddl.text, replaced)
+        if ddl.replaces and marked_drops:
+            # A server that fails after it has dropped the table logs that without the mark. So
+            # the table goes aside first, which is marked, and only then comes the new one.
+            yield _aside(route.target, may_lack=True)
+            text = _without_replace(text)
+        name = (subject.schema, subject.table)
+        yield Step(text, tuple(changed), may_lack, aliases.get(name, name), route.plain)
+        if ddl.replaces and marked_drops:
+            yield _put_aside_dropped(route.target)
+
+
+def _beside(route: Route, routes: Sequence[Route], ddl: TableDdl) -> Name:
+    """Which of a table's targets goes together with a route of another table."""
+    same = [r.target for r in routes if r.index == route.index]
+    if same or len(routes) == 1:
+        return same[0] if same else routes[0].target
+    raise _refused("its tables go to several targets, and which belong together is open", ddl)
+
+
+def _drop(ddl: TableDdl, routing: Routing, *, marked: bool) -> Plan:
+    steps: list[Step] = []
+    forget: list[Name] = []
+    for name in ddl.subjects:
+        if routing.shadow(name.schema, name.table) is not None:
+            forget.append((name.schema, name.table))
+            continue
+        for route in routing.route(name.schema, name.table):
+            # Servers log a DROP of several tables also if one of them was not there.
+            may_lack = ddl.conditional or len(ddl.subjects) > 1
+            steps += _dropped(route.target, ddl, may_lack=may_lack, marked=marked)
+    return Plan(tuple(steps), forget=tuple(forget))
+
+
+def _dropped(target: Name, ddl: TableDdl, *, may_lack: bool, marked: bool) -> Iterable[Step]:
+    if not marked:
+        lenient = ddl.conditional or ddl.action is not Action.DROP
+        condition = "IF EXISTS " if lenient else ""
+        yield Step(f"DROP TABLE {condition}{qualified(*target)}", (target,), may_lack)
+        return
+    yield _aside(target, may_lack=may_lack)
+    yield _put_aside_dropped(target)
+
+
+def _aside(target: Name, *, may_lack: bool) -> Step:
+    gone = _gone(target)
+    text = f"RENAME TABLE {qualified(*target)} TO {qualified(*gone)}"
+    return Step(text, (target, gone), may_lack, aside=True)
+
+
+def _put_aside_dropped(target: Name) -> Step:
+    gone = _gone(target)
+    return Step(f"DROP TABLE IF EXISTS {qualified(*gone)}", (gone,))
+
+
+def _gone(target: Name) -> Name:
+    return target[0], f"{DROPPED_PREFIX}{crc32(target[1].encode()):08x}"
+
+
+def _without_replace(text: str) -> str:
+    """CREATE OR REPLACE as CREATE; names in it were replaced, so that its tokens moved."""
+    first = {token.word: token for token in reversed(tokenize(text)[:3])}
+    return text[: first["OR"].start] + text[first["REPLACE"].end + 1 :]
+
+
+def _rename(ddl: TableDdl, routing: Routing, *, marked_drops: bool) -> Plan:
+    names = list(ddl.names)
+    pairs = list(zip(names[::2], names[1::2], strict=True))
+    return _pairs(pairs, routing, ddl, marked_drops=marked_drops)
+
+
+def _pairs(
+    pairs: Sequence[tuple[TableName, TableName]],
+    routing: Routing,
+    ddl: TableDdl,
+    *,
+    marked_drops: bool,
+) -> Plan:
+    """Renamings from left to right, each of one table."""
+    renaming = _Renaming(routing, ddl, marked_drops=marked_drops)
+    passing = {(old.schema, old.table) for old, _ in pairs[1:]}
+    for old, new in pairs:
+        renaming.add((old.schema, old.table), (new.schema, new.table), passing)
+    return renaming.plan()
+
+
+class _Renaming:
+    """Collects what renamings become."""
+
+    def __init__(self, routing: Routing, ddl: TableDdl, *, marked_drops: bool) -> None:
+        self._routing = routing
+        self._ddl = ddl
+        self._marked_drops = marked_drops
+        self._between: dict[Name, tuple[Name, ...]] = {}  # held for a moment → at the target
+        self._lanes: dict[int, list[tuple[Name, Name]]] = {}
+        self._drops: list[Step] = []
+        self._swaps: list[Swap] = []
+
+    def add(self, old: Name, new: Name, passing: set[Name]) -> None:
+        """Take in the next one; `passing` are names that a later one takes a table from."""
+        olds, news = self._targets(old), self._targets(new)
+        leaving, coming = self._routing.shadow(*old), self._routing.shadow(*new)
+        if coming is not None and olds:
+            if coming.part is ShadowPart.FORMER and coming.table == old[1]:
+                return  # the table makes room for its shadow
+            raise _refused(f"{_dotted(old)} becomes a table of an online schema change", self._ddl)
+        if leaving is not None:
+            self._from_shadow(old, leaving, new)
+        elif olds and new[1].startswith(DROPPED_PREFIX):
+            for target in olds:
+                self._drops += _dropped(target, self._ddl, may_lack=True, marked=self._marked_drops)
+        elif olds and not news and new in passing:
+            self._between[new] = tuple((schema, new[1]) for schema, _ in olds)
+            self._move(olds, self._between[new])
+        elif olds and news:
+            self._move(olds, news)
+        elif olds:
+            raise _refused(f"{_dotted(old)} is mapped, and {_dotted(new)} is not", self._ddl)
+        elif news:
+            raise _refused(
+                f"{_dotted(old)} is not mapped, and {_dotted(new)} is: its rows are not at the"
+                " target",
+                self._ddl,
+            )
+
+    def plan(self) -> Plan:
+        """What all of them become."""
+        steps: list[Step] = []
+        for moves in self._lanes.values():
+            text = ", ".join(f"{qualified(*a)} TO {qualified(*b)}" for a, b in moves)
+            tables = tuple(dict.fromkeys(name for move in moves for name in move))
+            steps.append(Step(f"RENAME TABLE {text}", tables, self._ddl.conditional))
+        return Plan(tuple(steps + self._drops), swaps=tuple(self._swaps))
+
+    def _targets(self, name: Name) -> tuple[Name, ...]:
+        held = self._between.get(name)
+        return held or tuple(r.target for r in self._routing.route(*name))
+
+    def _from_shadow(self, old: Name, shadow: Shadow, new: Name) -> None:
+        if shadow.part is ShadowPart.NEXT and new == (old[0], shadow.table):
+            self._swaps.append(Swap(old, new))
+        elif self._routing.route(*new):
+            raise _refused(
+                f"{_dotted(old)}, which has no counterpart at the target, becomes {_dotted(new)}",
+                self._ddl,
+            )
+
+    def _move(self, olds: Sequence[Name], news: Sequence[Name]) -> None:
+        if len(olds) != len(news) or set(olds) & set(news):
+            raise _refused(
+                "its tables go to several targets, and which belong together is open", self._ddl
+            )
+        for lane, move in enumerate(zip(olds, news, strict=True)):
+            self._lanes.setdefault(lane, []).append(move)
+
+
+def _replaced(text: str, names: Sequence[tuple[TableName, Name]]) -> str:
+    for name, to in sorted(names, key=lambda pair: pair[0].start, reverse=True):
+        text = text[: name.start] + qualified(*to) + text[name.end :]
+    return text
+
+
+def _said(name: TableName) -> str:
+    return _dotted((name.schema, name.table))
+
+
+def _dotted(name: Name) -> str:
+    return f"{name[0]}.{name[1]}"
+
+
+def _refused(why: str, ddl: TableDdl) -> FatalError:
+    return FatalError(f"this schema change cannot be passed on: {why}: {ddl.text[:300]}")

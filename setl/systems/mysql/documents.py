@@ -1,0 +1,195 @@
+"""Documents looked up in the MySQL or MariaDB server that their rows come from.
+
+Rows are read under shared locks, each statement on its own. A server may put a transaction into
+its binlog before its tables show it; its rows are still locked then, so a locking read waits for
+the moment that a plain one would be too early for, and a change would be missed for good. Locks
+last as long as the statement. The price: a transaction that holds rows of an order for long holds
+up its document for as long.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import closing, suppress
+from dataclasses import dataclass, replace
+from typing import Any, Final, cast
+
+import pymysql
+from pymysql.connections import Connection
+
+from setl.errors import ConfigurationError, SetlError, TransientError
+from setl.model.change import Row, Value
+from setl.model.nesting import Documents, NestedTable
+from setl.model.schema import Column, RowSchema
+from setl.systems.mysql.conditions import keyed_conditions
+from setl.systems.mysql.connection import (
+    MysqlEndpoint,
+    connect,
+    is_mariadb,
+    translating,
+    was_cut_off,
+)
+from setl.systems.mysql.identifiers import identifier
+from setl.systems.mysql.nested_tables import DescribedDocuments, describe_documents
+from setl.systems.mysql.row_values import RAW_VALUES, decoded, decoders, select_list
+
+_LOCK_WAIT: Final = 10
+# How long a column that was dropped, or whose type has changed, may go unnoticed.
+_DESCRIBED_SECONDS: Final = 2.0
+
+
+# Connections and descriptions of this process; both outlive the tasks that use them.
+_connections: dict[tuple[int, MysqlEndpoint], Connection[Any]] = {}
+_descriptions: dict[tuple[MysqlEndpoint, Documents], tuple[float, DescribedDocuments]] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class MysqlDocuments:
+    """The `setl.transform.documents.DocumentSource` of a MySQL or MariaDB server.
+
+    Attributes:
+        endpoint: the server; its account may read the tables.
+    """
+
+    endpoint: MysqlEndpoint
+
+    def schema(self, documents: Documents, seen: RowSchema | None = None) -> RowSchema:
+        """See `DocumentSource.schema`."""
+        described = self._described(documents)
+        if seen is not None and described.lacks(seen):
+            _descriptions.pop((self.endpoint, documents), None)
+            described = self._described(documents)
+        return described.schema
+
+    def read(self, documents: Documents, keys: Sequence[Row]) -> list[Row]:
+        """See `DocumentSource.read`."""
+        try:
+            return self._read(documents, keys)
+        except ConfigurationError:
+            # The tables may have changed since they were described.
+            _descriptions.pop((self.endpoint, documents), None)
+            return self._read(documents, keys)
+
+    def _read(self, documents: Documents, keys: Sequence[Row]) -> list[Row]:
+        described = self._described(documents)
+        own = RowSchema(documents.schema, documents.table, described.own)
+        key = [own.columns[own.folded[name.lower()]] for name in documents.key]
+        places = [own.folded[name.lower()] for name in documents.key]
+        rows = list(self._rows(own, key, keys, ()))
+        if not rows:
+            return []
+        found = [tuple(row[i] for i in places) for row in rows]
+        arrays = [
+            self._nested(nested, table, key, found)
+            for nested, table in zip(documents.nested, described.nested, strict=True)
+        ]
+        return [
+            # The type of values has no room for rows, which nothing but documents has.
+            row + tuple(cast("Value", array.get(at, ())) for array in arrays)
+            for row, at in zip(rows, found, strict=True)
+        ]
+
+    def _nested(
+        self, nested: NestedTable, table: RowSchema, key: Sequence[Column], keys: Sequence[Row]
+    ) -> dict[Row, tuple[Row, ...]]:
+        """The shown values of a nested table's rows, by the key of their document."""
+        on = [table.folded[column.lower()] for column, _ in nested.on]
+        shown = nested.shown(table.names)
+        # Values are looked for, and compared, as the key's own column has them.
+        named = [replace(c, name=table.names[i]) for c, i in zip(key, on, strict=True)]
+        order = [table.columns[i] for i in (table.key or range(len(table.columns)))]
+        spelled = {_folded(k): k for k in keys}
+        groups: dict[Row, list[Row]] = {}
+        for row in self._rows(table, named, keys, order):
+            at = tuple(row[i] for i in on)
+            at = at if at in groups else spelled.get(_folded(at), at)
+            groups.setdefault(at, []).append(tuple(row[i] for i in shown))
+        return {at: tuple(rows) for at, rows in groups.items()}
+
+    def _rows(
+        self,
+        table: RowSchema,
+        key: Sequence[Column],
+        keys: Sequence[Row],
+        order: Iterable[Column],
+    ) -> Iterable[Row]:
+        decode = decoders(table.columns)
+        select = (
+            f"SELECT {select_list(table.columns)}"
+            f" FROM {identifier(table.schema)}.{identifier(table.table)}"
+        )
+        by = ", ".join(identifier(column.name) for column in order)
+        conditions = list(keyed_conditions(key, keys))
+
+        def ask(connection: Connection[Any]) -> list[Row]:
+            # MySQL lets an account that may only read use the newer words, which MariaDB lacks.
+            lock = "LOCK IN SHARE MODE" if is_mariadb(connection) else "FOR SHARE"
+            ending = f" ORDER BY {by} {lock}" if by else f" {lock}"
+            rows: list[Row] = []
+            with translating(self.endpoint), connection.cursor() as cursor:
+                for condition in conditions:
+                    cursor.execute(f"{select} WHERE {condition.sql}{ending}", condition.values)
+                    rows += [decoded(decode, raw) for raw in cursor.fetchall()]
+            return rows
+
+        try:
+            return self._asked(ask)
+        except SetlError as error:
+            error.at(table=table.name)
+            raise
+
+    def _asked(self, ask: Callable[[Connection[Any]], list[Row]]) -> list[Row]:
+        """What a question finds; asked once more if the connection had ended since the last one.
+
+        Each worker has a connection of its own, so after a restart of the server each would
+        fail a whole load of its own.
+        """
+        kept = (os.getpid(), self.endpoint) in _connections
+        try:
+            return self._ask(ask)
+        except TransientError as error:
+            if not (kept and was_cut_off(error.__cause__)):
+                raise
+        return self._ask(ask)
+
+    def _ask(self, ask: Callable[[Connection[Any]], list[Row]]) -> list[Row]:
+        connection = self._connection()
+        try:
+            return ask(connection)
+        except BaseException:
+            self._drop()
+            raise
+
+    def _connection(self) -> Connection[Any]:
+        # A fork has copied what the other process had open, which is not ours to use.
+        place = (os.getpid(), self.endpoint)
+        connection = _connections.get(place)
+        if connection is None:
+            connection = connect(self.endpoint, conv=RAW_VALUES, lock_wait=_LOCK_WAIT)
+            with translating(self.endpoint), connection.cursor() as cursor:
+                # Locks rows, and hardly any gaps between them.
+                cursor.execute("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED")
+            _connections[place] = connection
+        return connection
+
+    def _drop(self) -> None:
+        connection = _connections.pop((os.getpid(), self.endpoint), None)
+        if connection is not None:
+            with suppress(pymysql.MySQLError, OSError):
+                connection.close()
+
+    def _described(self, documents: Documents) -> DescribedDocuments:
+        place = (self.endpoint, documents)
+        until, known = _descriptions.get(place, (0.0, None))
+        if known is None or time.monotonic() >= until:
+            with closing(connect(self.endpoint)) as connection:
+                known = describe_documents(connection, documents)
+            _descriptions[place] = (time.monotonic() + _DESCRIBED_SECONDS, known)
+        return known
+
+
+def _folded(key: Row) -> tuple[Value, ...]:
+    """A key as a collation that ignores case may compare it."""
+    return tuple(v.casefold().rstrip(" ") if isinstance(v, str) else v for v in key)

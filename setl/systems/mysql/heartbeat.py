@@ -1,0 +1,143 @@
+"""Heartbeats: writes to the source that come back through its stream.
+
+Without them an idle source cannot be told from a dead one, the lag of a quiet pipeline is
+unknown, and its checkpoint stays behind in a binlog that the source will purge.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pymysql.connections import Connection
+
+from setl.clock import Clock, SystemClock
+from setl.errors import SetlError
+from setl.systems.mysql.connection import MysqlEndpoint, connect, translating
+
+_LOG = logging.getLogger(__name__)
+
+_BEAT = "INSERT INTO retl.xdual (id, x) VALUES (%s, NOW(6)) ON DUPLICATE KEY UPDATE x = NOW(6)"
+_STOP_LIMIT = 5.0  # seconds that `stop` waits for a write under way
+
+
+@dataclass(frozen=True, slots=True)
+class HeartbeatStatus:
+    """What a `Heartbeat` did.
+
+    Attributes:
+        written: heartbeats written since the start.
+        errors: attempts that failed.
+        last_at: when the last one was written, seconds since 1970 UTC; 0 for never.
+        error: why the last attempt failed, "" if it did not.
+    """
+
+    written: int = 0
+    errors: int = 0
+    last_at: float = 0.0
+    error: str = ""
+
+
+class Heartbeat:
+    """Writes to ``retl.xdual`` of a source every few seconds, from a thread of its own.
+
+    A failure is counted, and logged when it begins, when it becomes another one, and when it
+    is over; it never stops the pipeline, since reading may well go on (a read-only source).
+    """
+
+    def __init__(
+        self,
+        endpoint: MysqlEndpoint,
+        heartbeat_id: int,
+        *,
+        interval: float,
+        name: str,
+        clock: Clock | None = None,
+    ) -> None:
+        """Nothing is written before `start`.
+
+        Args:
+            endpoint: the source.
+            heartbeat_id: the row to write, see `setl.select.identity.heartbeat_id`.
+            interval: seconds between two writes; 0 or less writes none.
+            name: the pipeline, for the thread's name and the log.
+            clock: for the time of the last write.
+        """
+        # A write that hangs longer than this is of no use to anybody.
+        limit = max(2.0, interval)
+        self._endpoint = replace(
+            endpoint,
+            connect_timeout=min(endpoint.connect_timeout, limit),
+            read_timeout=min(endpoint.read_timeout, limit),
+        )
+        self._id = heartbeat_id
+        self._interval = interval
+        self._name = name
+        self._clock = clock or SystemClock()
+        self._status = HeartbeatStatus()
+        self._stopped = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    @property
+    def interval(self) -> float:
+        """Seconds from one write to the next."""
+        return self._interval
+
+    def start(self) -> None:
+        """Begin to write, at once and then every `interval` seconds. May be called twice."""
+        if self._thread is not None or self._interval <= 0:
+            return
+        self._stopped.clear()
+        self._thread = threading.Thread(
+            target=self._run, name=f"heartbeat-{self._name}", daemon=True
+        )
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Write no more. Waits for a write under way, but not for ever. May be called twice."""
+        self._stopped.set()
+        thread, self._thread = self._thread, None
+        if thread is not None:
+            thread.join(_STOP_LIMIT)
+
+    def status(self) -> HeartbeatStatus:
+        """What was done so far."""
+        return self._status
+
+    def _run(self) -> None:
+        stopped, connection = self._stopped, None
+        try:
+            while not stopped.is_set():
+                began = self._clock.monotonic()
+                try:
+                    connection = connection or connect(self._endpoint, lock_wait=1)
+                    self._beat(connection)
+                except SetlError as error:
+                    self._failed(error)
+                    connection = _dropped(connection)
+                stopped.wait(max(0.0, self._interval - (self._clock.monotonic() - began)))
+        finally:
+            _dropped(connection)
+
+    def _beat(self, connection: Connection[Any]) -> None:
+        with translating(self._endpoint), connection.cursor() as cursor:
+            cursor.execute(_BEAT, (self._id,))
+        before = self._status
+        if before.error:
+            _LOG.info("%s: heartbeats are written again", self._name)
+        self._status = replace(
+            before, written=before.written + 1, last_at=self._clock.now(), error=""
+        )
+
+    def _failed(self, error: SetlError) -> None:
+        before, text = self._status, str(error)
+        if text != before.error:
+            _LOG.warning("%s: no heartbeat: %s", self._name, text)
+        self._status = replace(before, errors=before.errors + 1, error=text)
+
+
+def _dropped(connection: Connection[Any] | None) -> None:
+    if connection is not None and connection.open:
+        connection.close()

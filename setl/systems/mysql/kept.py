@@ -1,0 +1,71 @@
+"""What a MySQL target keeps about a pipeline that writes to it; see ``sql/fence.sql``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from setl.systems.mysql.connection import MysqlEndpoint, connect, translating
+
+_FENCE = "SELECT epoch, nid FROM retl.setl_fence WHERE pipeline = %s"
+_CHECKPOINT = "SELECT epoch, checkpoint, updated_at FROM retl.setl_checkpoint WHERE pipeline = %s"
+_FORGET = "DELETE FROM retl.setl_checkpoint WHERE pipeline = %s"
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """The rows of one pipeline.
+
+    Attributes:
+        fence: epoch in the fence, None if it was never raised.
+        fenced_by: node that raised it, "" if it was never raised.
+        checkpoint: the stored checkpoint as it was written, JSON; None if there is none.
+        stored_by: epoch that stored it.
+        stored_at: when, seconds since 1970 UTC by the target's clock.
+    """
+
+    fence: int | None = None
+    fenced_by: str = ""
+    checkpoint: str | None = None
+    stored_by: int | None = None
+    stored_at: float | None = None
+
+
+def read_kept(endpoint: MysqlEndpoint, pipeline: str) -> Kept:
+    """Read what the target keeps of a pipeline, ``channel/pipeline``; locks nothing.
+
+    Raises:
+        TransientError: the server cannot be reached.
+        ConfigurationError: the account is refused, or a table is missing.
+    """
+    connection = connect(endpoint)
+    try:
+        with translating(endpoint), connection.cursor() as cursor:
+            fence = _row(cursor, _FENCE, pipeline)
+            checkpoint = _row(cursor, _CHECKPOINT, pipeline)
+    finally:
+        connection.close()
+    kept = Kept(int(fence[0]), str(fence[1])) if fence else Kept()
+    if checkpoint is None:
+        return kept
+    epoch, text, at = checkpoint
+    # The session's time zone is UTC, see `connect`.
+    stored_at = at.replace(tzinfo=UTC).timestamp() if isinstance(at, datetime) else None
+    return replace(kept, checkpoint=str(text), stored_by=int(epoch), stored_at=stored_at)
+
+
+def forget_checkpoint(endpoint: MysqlEndpoint, pipeline: str) -> None:
+    """Remove a stored checkpoint that cannot be read. Raises what `read_kept` raises."""
+    connection = connect(endpoint)
+    try:
+        with translating(endpoint), connection.cursor() as cursor:
+            cursor.execute(_FORGET, (pipeline,))
+    finally:
+        connection.close()
+
+
+def _row(cursor: Any, statement: str, pipeline: str) -> tuple[Any, ...] | None:
+    cursor.execute(statement, (pipeline,))
+    row: tuple[Any, ...] | None = cursor.fetchone()
+    return row

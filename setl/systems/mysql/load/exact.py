@@ -1,0 +1,136 @@
+"""Loading a table whose rows can be in each other's way, so that none is lost unseen (I21).
+
+Such a table has more than the one unique key that finds its rows, or one that may take two keys
+of the source for one. Unique values move from row to row there, and whether the source has the
+same constraint, a stream does not say.
+
+Why it is right
+    One task writes all rows of the table in one transaction, and keeps there how far it has come
+    (`setl.systems.mysql.load.loaded`). So the target's rows are those of the source at that place,
+    S(p), never a mixture; and of a load that begins earlier, because it is delivered again, only
+    what lies beyond is applied: the last changes of keys up to p have been. A load brings S(p) to
+    S(r). Let X be a row that it writes, and Y a row of the target in the way of X: equal to the
+    target, in some unique key, but not the row with X's key, byte by byte. Either the load changes
+    or deletes Y's key, so that Y is not as it will be: it goes first, and its own row comes after.
+    Or it does not: then X and Y both are in S(r), the target cannot hold both, and neither may go.
+    That is an error, the same that a replica has (1062).
+
+    Nothing is removed but rows with keys of the load, compared byte by byte. Where the target
+    holds rows that are not from this stream, because somebody writes there or the stream has
+    gone back to an earlier place (a new generation), they are in the way as any other, and an
+    error; no row is taken away for them.
+
+How it is done
+    First all deletes. Then upserts that refuse to touch another row (`statements._on_duplicate`).
+    Nearly always this is all. If one is refused, rows of the load are in each other's way:
+
+    * Rows that fill the table are all deleted by their keys and inserted. What is refused now is
+      in the way of a row that stays.
+    * Otherwise columns that only the target has would be lost. Rows that are refused are tried
+      again behind the others, as long as that brings some of them in; what is left goes in a
+      circle, and only these rows are made anew.
+    * Rows that lack columns (`TargetChanges.partial`) cannot be made anew, and are refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pymysql.connections import Connection
+
+from setl.errors import CollisionError, DataError
+from setl.model.change import Row, TargetChanges
+from setl.systems.mysql.load.rows import Refuse, write_or_raise, write_rows
+from setl.systems.mysql.load.statements import Limits, Strategy, TableWrites
+
+RefuseOf = Callable[[TargetChanges], Refuse]
+"""What is told of the faulty upserts of a change."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExactLoad:
+    """Upserts of one table, inside the load's transaction. Deletes have been done.
+
+    Attributes:
+        connection: its session.
+        parts: the changes, and how each shape of rows is written.
+        limits: of statements.
+        refuse: what is told of faulty rows; may raise.
+    """
+
+    connection: Connection[Any]
+    parts: Sequence[tuple[TableWrites, TargetChanges]]
+    limits: Limits
+    refuse: RefuseOf
+
+    def run(self) -> None:
+        """Write; raises what `write_rows` raises."""
+        renews = any(plan.strategy is Strategy.RENEW for plan, _ in self.parts)
+        if not renews:
+            try:
+                for plan, change in self.parts:
+                    write_or_raise(self.connection, plan.inserts, change.upserts, self.limits)
+            except DataError:
+                # What was written before it may be written again.
+                pass
+            else:
+                return
+        if all(plan.fills and not change.partial for plan, change in self.parts):
+            for plan, change in self.parts:
+                self._clear(plan, change.key, change.upserts)
+            for plan, change in self.parts:
+                self._write(plan, change.upserts, self.refuse(change))
+            return
+        if renews:
+            for plan, change in self.parts:
+                if plan.strategy is Strategy.RENEW:
+                    self._clear(plan, change.key, change.upserts)
+        self._write_in_turns()
+
+    def _write_in_turns(self) -> None:
+        waiting = [list(range(len(change.upserts))) for _, change in self.parts]
+        left = sum(map(len, waiting))
+        while left:
+            for at, (plan, change) in enumerate(self.parts):
+                waiting[at] = self._attempt(plan, change, waiting[at])
+            before, left = left, sum(map(len, waiting))
+            if left == before:
+                break
+        for (plan, change), numbers in zip(self.parts, waiting, strict=True):
+            if not change.partial:
+                self._clear(plan, change.key, [change.upserts[i] for i in numbers])
+        for (plan, change), numbers in zip(self.parts, waiting, strict=True):
+            rows = [change.upserts[i] for i in numbers]
+            self._write(plan, rows, _numbered(numbers, self.refuse(change)))
+
+    def _attempt(
+        self, plan: TableWrites, change: TargetChanges, numbers: Sequence[int]
+    ) -> list[int]:
+        """Write these rows; returns those that others are in the way of."""
+        refused: list[int] = []
+        refuse = self.refuse(change)
+
+        def take(place: int, error: DataError) -> None:
+            if isinstance(error, CollisionError):
+                refused.append(numbers[place])
+            else:
+                refuse(numbers[place], error)
+
+        self._write(plan, [change.upserts[i] for i in numbers], take)
+        return refused
+
+    def _write(self, plan: TableWrites, rows: Sequence[Row], refuse: Refuse) -> None:
+        write_rows(self.connection, plan.inserts, rows, self.limits, refuse)
+
+    def _clear(self, plan: TableWrites, key: tuple[int, ...], rows: Sequence[Row]) -> None:
+        """Delete the rows with the keys of these."""
+        # A row that lacks its key is found when it is to be written.
+        keys = [tuple(row[i] for i in key) for row in rows]
+        keys = [k for k in keys if None not in k]
+        write_or_raise(self.connection, plan.deletes, keys, self.limits)
+
+
+def _numbered(numbers: Sequence[int], refuse: Refuse) -> Refuse:
+    return lambda place, error: refuse(numbers[place], error)

@@ -1,0 +1,241 @@
+"""Rows as MySQL literals, a column at a time.
+
+Rendering is the driver-side cost of writing to MySQL, so it does its work per column and not
+per value: one join finds out whether a column of a thousand strings holds anything that needs
+care, and one ``%`` makes a row. What comes out is safe in a session without NO_BACKSLASH_ESCAPES
+and ANSI_QUOTES, as `setl.systems.mysql.connection.connect` opens it: https://mariadb.com/kb/en/string-literals/
+asks for the quote and the backslash to be escaped and for nothing else.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import struct
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from setl.errors import DataError
+from setl.model.change import ABSENT, Row
+from setl.model.schema import Column, Kind
+from setl.systems.mysql.load.fit import is_single
+from setl.systems.mysql.load.json_literal import json_literal
+
+Values = Sequence[Any]
+"""One column of several rows. Anything may stand in it; what does not belong is refused."""
+
+
+class Rendered(NamedTuple):
+    """A column ready to be set into rows: ``piece % literal`` for each of `literals`."""
+
+    piece: str
+    literals: Sequence[str]
+
+
+def render_rows(columns: Sequence[Column], rows: Sequence[Row], *, for_key: bool) -> list[str]:
+    """Each of at least one row as ``(1,'a',NULL)``; see `render_columns`."""
+    return render_columns(columns, list(zip(*rows, strict=True)), for_key=for_key)
+
+
+def render_columns(
+    columns: Sequence[Column], held: Sequence[Values], *, for_key: bool
+) -> list[str]:
+    """Each row as ``(1,'a',NULL)``, the values in the order of `columns`.
+
+    Args:
+        columns: what the values are, with the capacities of the columns that they go to.
+        held: the values of each column, of at least one row.
+        for_key: whether the values are compared with a column and not stored into it. NULL is
+            refused then, since it equals nothing. Decimals are numbers then and text else: MySQL
+            compares a decimal column with text as floating point, and would find the wrong row
+            or none; but what it stores from text is exact.
+
+    Raises:
+        DataError: a value is not of the form that its `Kind` has, or is `ABSENT`. Text that
+            has no UTF-8 form is found later, by `encode`.
+    """
+    pieces: list[str] = []
+    rendered: list[Sequence[str]] = []
+    for column, values in zip(columns, held, strict=True):
+        render = _renderer(column, for_key=for_key)
+        if for_key and None in values:
+            raise _refused(column, values, render, nulls=False)
+        try:
+            piece, literals = render(values)
+        except (TypeError, ValueError, AttributeError) as error:
+            raise _refused(column, values, render, nulls=True) from error
+        pieces.append(piece)
+        rendered.append(literals)
+    template = "(" + ",".join(pieces) + ")"
+    return [template % row for row in zip(*rendered, strict=True)]
+
+
+def _renderer(column: Column, *, for_key: bool) -> Callable[[Values], Rendered]:
+    if column.kind is Kind.FLOAT and is_single(column):
+        return _singles
+    if column.capacity is not None and column.capacity.type == "json":
+        return _documents if column.kind in (Kind.JSON, Kind.TEXT) else _FOR_VALUE[column.kind]
+    return (_FOR_KEY if for_key else _FOR_VALUE)[column.kind]
+
+
+def encode(columns: Sequence[Column], rows: Sequence[Row], statement: str) -> bytes:
+    """A statement as the server reads it; DataError if a text value has no UTF-8 form.
+
+    Codecs hand on bytes that are no valid text as lone surrogates, so that they are not lost
+    and nothing is made up; here is where they stop.
+    """
+    try:
+        return statement.encode("utf-8")
+    except UnicodeEncodeError as error:
+        for row in rows:
+            for column, value in zip(columns, row, strict=True):
+                if isinstance(value, str) and not _is_unicode(value):
+                    raise DataError(
+                        f"column {column.name} holds text that is not valid in its character set",
+                        hint="Correct the text at the source",
+                    ) from error
+        raise
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _refused(
+    column: Column, values: Values, render: Callable[[Values], Rendered], *, nulls: bool
+) -> DataError:
+    """The error for the first value of a column that cannot be rendered."""
+    value = next(v for v in values if _is_refused(v, render, nulls=nulls))
+    if value is ABSENT:
+        what = "is missing from a row that needs it"
+    elif value is None:
+        what = "is NULL, but identifies rows"
+    else:
+        what = f"holds a {type(value).__name__} that is no {column.kind.value}: {value!r:.100}"
+    return DataError(f"column {column.name} {what}")
+
+
+def _is_refused(value: Any, render: Callable[[Values], Rendered], *, nulls: bool) -> bool:
+    if value is None:
+        return not nulls
+    try:
+        render((value,))
+    except (TypeError, ValueError, AttributeError):
+        return True
+    return False
+
+
+def _integers(values: Values) -> Rendered:
+    # int.__repr__ instead of str: it takes integers only, so no text gets into a statement
+    # outside quotes.
+    number = int.__repr__
+    try:
+        return Rendered("%s", list(map(number, values)))
+    except TypeError:
+        return Rendered("%s", ["NULL" if v is None else number(v) for v in values])
+
+
+def _floats(values: Values) -> Rendered:
+    try:
+        numbers = list(map(float.__repr__, values))
+    except TypeError:
+        return Rendered("%s", ["NULL" if v is None else _float(v) for v in values])
+    if "n" in "".join(numbers):
+        raise ValueError("not a finite number")
+    return Rendered("%s", [n if "e" in n else f"{n}e0" for n in numbers])
+
+
+def _float(value: Any) -> str:
+    number = float.__repr__(value)
+    if not math.isfinite(value):
+        raise ValueError(value)
+    # Without an exponent it would be a decimal, which has no -0.0.
+    return number if "e" in number else f"{number}e0"
+
+
+_FOUR_BYTES = struct.Struct("<f")
+
+
+def _singles(values: Values) -> Rendered:
+    return Rendered("%s", ["NULL" if v is None else _single(v) for v in values])
+
+
+def _single(value: Any) -> str:
+    """A number as a FLOAT column has it, with all of its digits.
+
+    The server compares it in this form: a FLOAT that holds 0.1 is not equal to 0.1. And the
+    largest one, written with fewer digits, is out of range.
+    """
+    try:
+        return _float(_FOUR_BYTES.unpack(_FOUR_BYTES.pack(value))[0])
+    except (OverflowError, struct.error):
+        if abs(value) < _BEYOND_FLOAT:
+            return _float(math.copysign(_LARGEST_FLOAT, value))
+        return _float(value)
+
+
+_LARGEST_FLOAT = 3.4028234663852886e38
+_BEYOND_FLOAT = 3.4028236e38  # what is below it and rounds up is the largest, written short
+
+
+_DECIMAL = re.compile(r"-?\d+(?:\.\d+)?", re.ASCII)
+
+
+def _decimals(values: Values) -> Rendered:
+    if not all(map(_DECIMAL.fullmatch, values)):
+        raise ValueError("not a decimal number")
+    return Rendered("%s", values)
+
+
+def _texts(values: Values) -> Rendered:
+    try:
+        joined = "".join(values)
+    except TypeError:
+        return _texts_and_nulls(values)
+    if "'" in joined or "\\" in joined:
+        return Rendered("'%s'", list(map(_escape, values)))
+    return Rendered("'%s'", values)
+
+
+def _texts_and_nulls(values: Values) -> Rendered:
+    joined = "".join([v for v in values if v is not None])
+    if "'" in joined or "\\" in joined:
+        return Rendered("%s", ["NULL" if v is None else f"'{_escape(v)}'" for v in values])
+    return Rendered("%s", ["NULL" if v is None else f"'{v}'" for v in values])
+
+
+def _escape(text: str) -> str:
+    return str.replace(text, "\\", "\\\\").replace("'", "\\'")
+
+
+def _documents(values: Values) -> Rendered:
+    return Rendered("%s", ["NULL" if v is None else json_literal(v) for v in values])
+
+
+def _binaries(values: Values) -> Rendered:
+    # Hexadecimal: bytes in quotes would have to pass through text, and their cost is the same.
+    return Rendered("%s", ["NULL" if v is None else f"x'{bytes.hex(v)}'" for v in values])
+
+
+_FOR_VALUE: dict[Kind, Callable[[Values], Rendered]] = {
+    Kind.INTEGER: _integers,
+    Kind.YEAR: _integers,
+    Kind.BIT: _integers,
+    Kind.FLOAT: _floats,
+    Kind.BINARY: _binaries,
+    Kind.GEOMETRY: _binaries,
+    Kind.DECIMAL: _texts,
+    Kind.TEXT: _texts,
+    Kind.ENUM: _texts,
+    Kind.SET: _texts,
+    Kind.JSON: _texts,
+    Kind.DATE: _texts,
+    Kind.TIME: _texts,
+    Kind.DATETIME: _texts,
+    Kind.TIMESTAMP: _texts,
+}
+_FOR_KEY = {**_FOR_VALUE, Kind.DECIMAL: _decimals}

@@ -1,0 +1,81 @@
+"""How far each table of `setl.systems.mysql.load.exact` has come, kept in the target itself.
+
+What is delivered again is told by its version, and not applied again: for a while the table
+would hold rows of two places of the stream at once, of which some are in the way of others.
+All functions run inside the load's transaction; pymysql's errors pass through.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from pymysql.connections import Connection
+
+from setl.load.sink import LoadTicket
+from setl.model.change import TargetChanges
+
+_THROUGH: Final = (
+    "SELECT through FROM retl.setl_loaded"
+    " WHERE pipeline = %s AND schema_name = %s AND table_name = %s FOR UPDATE"
+)
+_LOADED: Final = (
+    "INSERT INTO retl.setl_loaded (pipeline, schema_name, table_name, through)"
+    " VALUES (%s, %s, %s, %s) ON DUPLICATE KEY UPDATE through = GREATEST(through, VALUES(through))"
+)
+_FORGET: Final = "DELETE FROM retl.setl_loaded WHERE pipeline = %s"
+
+
+def not_loaded_yet(
+    connection: Connection[Any], ticket: LoadTicket, changes: Sequence[TargetChanges]
+) -> list[TargetChanges]:
+    """Changes of one table without those that it has, and how far it has come afterwards.
+
+    Nothing is known of changes without versions, nor of a load that does not say where it ends;
+    they are left as they are.
+    """
+    if not ticket.through or not all(map(_is_versioned, changes)):
+        return list(changes)
+    place = (ticket.pipeline_key, *changes[0].target)
+    with connection.cursor() as cursor:
+        cursor.execute(_THROUGH, place)
+        row = cursor.fetchone()
+        through = 0 if row is None else int(row[0])
+        if ticket.through > through:
+            cursor.execute(_LOADED, (*place, ticket.through))
+    return [_beyond(change, through) for change in changes]
+
+
+def forget_loaded(connection: Connection[Any], pipeline_key: str) -> None:
+    """Forget how far tables have come; for a pipeline that begins as if it never ran."""
+    with connection.cursor() as cursor:
+        cursor.execute(_FORGET, (pipeline_key,))
+
+
+def _is_versioned(change: TargetChanges) -> bool:
+    return len(change.upserts) == len(change.upsert_versions) and len(change.deletes) == len(
+        change.delete_versions
+    )
+
+
+def _beyond(change: TargetChanges, through: int) -> TargetChanges:
+    if min([*change.upsert_versions, *change.delete_versions], default=through + 1) > through:
+        return change
+    upserts = [
+        (row, version)
+        for row, version in zip(change.upserts, change.upsert_versions, strict=True)
+        if version > through
+    ]
+    deletes = [
+        (key, version)
+        for key, version in zip(change.deletes, change.delete_versions, strict=True)
+        if version > through
+    ]
+    return replace(
+        change,
+        upserts=[row for row, _ in upserts],
+        upsert_versions=[version for _, version in upserts],
+        deletes=[key for key, _ in deletes],
+        delete_versions=[version for _, version in deletes],
+    )

@@ -1,0 +1,224 @@
+"""Running a statement for many rows, with the faulty ones found by halving."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, cast
+
+import pymysql
+from pymysql.connections import Connection
+
+from setl.bisection import halved
+from setl.errors import CollisionError, DataError, FatalError
+from setl.model.change import Row
+from setl.systems.mysql.connection import error_number, translate
+from setl.systems.mysql.load.statements import COLLIDES, Limits, RowStatement
+from setl.systems.mysql.load.watch import lenient, run_watched
+from setl.systems.mysql.row_faults import ROW_FAULTS
+
+_IN_THE_WAY = (
+    "It holds one of the row's unique values under another key, and the source has not changed or"
+    " deleted it. Compare the unique keys and collations of both tables (`setl check` does). If the"
+    " pipeline has gone back in its stream, it may be a later row, which comes again: delete it"
+)
+_NOT_A_ROW = "This is about the table, not about a row: compare it with the source"
+
+_DUPLICATES = frozenset({1022, 1062, 1169, 1557, 1586, 1859})
+_OVERFLOW = 1690
+_NO_DEFAULT = 1364
+_HALF_A_ROW = (
+    "Have the source log whole rows (binlog_row_image=FULL; the session that wrote this one may"
+    " have another), and copy the row to the target; `setl verify` finds what else is missing"
+)
+
+Refuse = Callable[[int, DataError], None]
+"""Is told the number of a faulty row, from 0, and what is wrong with it; may raise."""
+
+
+def write_or_raise(
+    connection: Connection[Any], statement: RowStatement, rows: Sequence[Row], limits: Limits
+) -> None:
+    """As `write_rows`, but the first faulty row ends it, whichever that is; not looked for."""
+    if statement.counts or any(row[p] == "" for row in rows for p in statement.blanks):
+        write_rows(connection, statement, rows, limits, _raise)
+        return
+    for start in range(0, len(rows), limits.rows):
+        for text, held in statement.divided(rows[start : start + limits.rows], limits):
+            _run(connection, statement, text, held)
+
+
+def _raise(_: int, error: DataError) -> None:
+    raise error
+
+
+class _NoDefaultError(FatalError):
+    """A row lacks a column that has to be given for a new row."""
+
+
+def write_rows(
+    connection: Connection[Any],
+    statement: RowStatement,
+    rows: Sequence[Row],
+    limits: Limits,
+    refuse: Refuse,
+) -> None:
+    """Run a statement for all rows but the faulty ones.
+
+    Runs in the caller's transaction. The server undoes a statement that fails, so what was
+    written before it stays, and halves of it can be tried. An error that ends the transaction, or
+    is about the table, is about no row: it is raised, and the caller starts anew or gives up.
+
+    Raises:
+        pymysql.MySQLError: an error that may pass, or is about the server's settings.
+        FatalError: any other error that is about no row.
+        DataError: what `refuse` raises.
+    """
+    try:
+        _write_rows(connection, statement, rows, limits, refuse)
+    except _NoDefaultError:
+        # The server asks for all values before it looks whether the row is there.
+        _write_known(connection, statement, rows, limits, refuse)
+
+
+def _write_known(
+    connection: Connection[Any],
+    statement: RowStatement,
+    rows: Sequence[Row],
+    limits: Limits,
+    refuse: Refuse,
+) -> None:
+    """Write rows that lack columns, but those that the target does not have.
+
+    What is there keeps its values in these columns, so a session that is not strict makes none up.
+    """
+    counts, unknown = statement.counts, set[int]()
+    if counts is None:
+        return
+    keys = [tuple(row[i] for i in statement.key) for row in rows]
+
+    def attempt(start: int, stop: int) -> bool:
+        texts = list(counts.divided(keys[start:stop], limits))
+        if len(texts) > 1:
+            return False
+        raw = cast("Any", connection)
+        raw.query(texts[0][0] + b" FOR UPDATE")
+        if int(raw._result.rows[0][0]) != stop - start:  # noqa: SLF001
+            raise DataError(
+                "the target lacks this row, and the record of its update does not say all columns",
+                hint=_HALF_A_ROW,
+            )
+        return True
+
+    def refused(number: int, error: DataError) -> None:
+        unknown.add(number)
+        refuse(number, error.at(table=statement.table, key=statement.key_text(rows[number])))
+
+    halved(len(keys), attempt, refused)
+    known = [i for i in range(len(rows)) if i not in unknown]
+    watched = replace(statement, watched=True, counts=None)
+    with lenient(connection):
+        _write(
+            connection,
+            watched,
+            [rows[i] for i in known],
+            limits,
+            lambda n, error: refuse(known[n], error),
+        )
+
+
+def _write_rows(
+    connection: Connection[Any],
+    statement: RowStatement,
+    rows: Sequence[Row],
+    limits: Limits,
+    refuse: Refuse,
+) -> None:
+    blank = {i for i, row in enumerate(rows) if any(row[p] == "" for p in statement.blanks)}
+    if not blank:
+        _write(connection, statement, rows, limits, refuse)
+        return
+    plain = [i for i in range(len(rows)) if i not in blank]
+    strict = [rows[i] for i in plain]
+    _write(connection, statement, strict, limits, lambda n, error: refuse(plain[n], error))
+    with lenient(connection):
+        for i in sorted(blank):
+            refuse_it = partial(_numbered_from, i, refuse)
+            _write(connection, statement, rows[i : i + 1], limits, refuse_it)
+
+
+def _write(
+    connection: Connection[Any],
+    statement: RowStatement,
+    rows: Sequence[Row],
+    limits: Limits,
+    refuse: Refuse,
+) -> None:
+    for start in range(0, len(rows), limits.rows):
+        chunk = rows[start : start + limits.rows]
+        written = 0
+        try:
+            for text, held in statement.divided(chunk, limits):
+                _run(connection, statement, text, held)
+                written += len(held)
+        except DataError:
+            # Not what is written already: without a unique key it would be there twice.
+            refuse_after = partial(_numbered_from, start + written, refuse)
+            _isolate(connection, statement, chunk[written:], limits, refuse_after)
+
+
+def _is_collision(error: pymysql.MySQLError) -> bool:
+    number = error_number(error)
+    return number in _DUPLICATES or (number == _OVERFLOW and COLLIDES in str(error))
+
+
+def _numbered_from(first: int, refuse: Refuse, number: int, error: DataError) -> None:
+    refuse(first + number, error)
+
+
+def _isolate(
+    connection: Connection[Any],
+    statement: RowStatement,
+    rows: Sequence[Row],
+    limits: Limits,
+    refuse: Refuse,
+) -> None:
+    def attempt(start: int, stop: int) -> bool:
+        texts = list(statement.divided(rows[start:stop], limits))
+        if len(texts) > 1:
+            return False
+        for text, held in texts:
+            _run(connection, statement, text, held)
+        return True
+
+    def refused(number: int, error: DataError) -> None:
+        refuse(number, error.at(table=statement.table, key=statement.key_text(rows[number])))
+
+    halved(len(rows), attempt, refused)
+
+
+def _run(
+    connection: Connection[Any], statement: RowStatement, text: bytes, rows: Sequence[Row]
+) -> None:
+    blanks = sum(row[place] == "" for place in statement.blanks for row in rows)
+    try:
+        if blanks or statement.watched:
+            run_watched(connection, text, blanks=blanks)
+        else:
+            # Not through a cursor, which takes text only and would encode it leniently.
+            cast("Any", connection).query(text)
+    except pymysql.MySQLError as error:
+        failure = translate(error)
+        if not isinstance(failure, DataError):
+            raise
+        if _is_collision(error):
+            detail = "" if error_number(error) == _OVERFLOW else f": {failure.message}"
+            raise CollisionError(
+                f"another row of the target is in the way{detail}", hint=_IN_THE_WAY
+            ) from error
+        if error_number(error) == _NO_DEFAULT and statement.counts is not None:
+            raise _NoDefaultError(failure.message, table=statement.table) from error
+        if error_number(error) in ROW_FAULTS:
+            raise failure from error
+        raise FatalError(failure.message, hint=_NOT_A_ROW, table=statement.table) from error

@@ -1,0 +1,332 @@
+"""Writes changes into MySQL or MariaDB: one call is one transaction, fenced and marked."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+import pymysql
+from pymysql.connections import Connection
+
+from setl import failpoints
+from setl.clock import Clock, SystemClock
+from setl.errors import (
+    CollisionError,
+    ConfigurationError,
+    DataError,
+    SetlError,
+    SharedTableError,
+)
+from setl.load.deadletters.keeping import Aside, Faults, loaded_with, settle
+from setl.load.deadletters.letter import DeadLetter
+from setl.load.sink import Loaded, LoadTicket
+from setl.load.transactions import transactions
+from setl.model.change import Row, TargetChanges
+from setl.model.conflict import RECENT_TABLE, History
+from setl.model.faulty import FaultyRow
+from setl.systems.mysql.conflicts.contested_rows import RowAppearedError
+from setl.systems.mysql.conflicts.settling import Settled, settle_histories, unsettled_tables
+from setl.systems.mysql.conflicts.tables import TRIM_EVERY, trim_conflicts
+from setl.systems.mysql.connection import MysqlEndpoint, error_number, translate
+from setl.systems.mysql.deadletters import MysqlDeadLetters
+from setl.systems.mysql.engines import WHY_TRANSACTIONS, without_transactions
+from setl.systems.mysql.identifiers import qualified
+from setl.systems.mysql.load.exact import ExactLoad
+from setl.systems.mysql.load.loaded import not_loaded_yet
+from setl.systems.mysql.load.rows import Refuse, write_rows
+from setl.systems.mysql.load.statements import Limits, Strategy, TableWrites
+from setl.systems.mysql.load.targets import Targets
+from setl.systems.mysql.load.writer import Writer
+
+_Done = TypeVar("_Done")
+
+_DEADLOCK = 1213
+_UNKNOWN_NAME = frozenset({1054, 1146})  # no such column, no such table
+_LOST = frozenset({0, 1927, 2006, 2013, 2055, 4031})  # pymysql says 0 for one it has closed
+# After these the connection is as good as before: the server said no, or has rolled back.
+_ANSWERED = _UNKNOWN_NAME | {_DEADLOCK, 1205}
+
+
+class _OutdatedError(DataError):
+    """A table has other unique keys than it had; it is looked at again, and all begun anew."""
+
+
+@dataclass(frozen=True, slots=True)
+class MysqlSinkSettings:
+    """What a MySQL sink is made from. Picklable and hashable: it travels with the tasks.
+
+    Attributes:
+        endpoint: the server.
+        mark: the channel's number in ``retl.retl_mark``.
+        lock_wait: seconds a statement waits for a row lock.
+        rows_per_statement: rows in one statement at most.
+        statement_size: bytes above which a statement is divided.
+        dead_letter_limit: open dead letters above which the pipeline stops; 0 stops it at the
+            first faulty row.
+        deadlock_attempts: how often a transaction is tried that the server ends as the victim
+            of a deadlock, before the batch has to be.
+    """
+
+    endpoint: MysqlEndpoint
+    mark: int
+    lock_wait: int = 10
+    rows_per_statement: int = 1_000
+    statement_size: int = 1 << 20
+    deadlock_attempts: int = 5
+    dead_letter_limit: int = 0
+
+
+class MysqlSink:
+    """The `Sink` for MySQL and MariaDB. Used by one thread at a time.
+
+    Foreign keys are not checked, and their actions (ON DELETE CASCADE and its like) do not run:
+    a target takes the changes that it is given. Triggers of the target do run.
+    """
+
+    def __init__(
+        self,
+        settings: MysqlSinkSettings,
+        nonce: Callable[[], str],
+        *,
+        clock: Clock | None = None,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        """Connect to nothing yet.
+
+        Args:
+            settings: where and how to write.
+            nonce: gives a text that it never gave before, see `setl.systems.mysql.marks.mark_info`.
+            clock: for the time spent in the target.
+            sleep: waits between attempts.
+        """
+        self._settings = settings
+        self._nonce = nonce
+        self._clock = clock or SystemClock()
+        self._sleep = sleep
+        self._writer = Writer(settings.endpoint, settings.lock_wait)
+        self._targets = Targets(self._clock)
+        self._untrimmed = TRIM_EVERY
+
+    def apply(
+        self,
+        ticket: LoadTicket,
+        changes: Sequence[TargetChanges],
+        faulty: Sequence[FaultyRow] = (),
+    ) -> Loaded:
+        """See `setl.load.sink.Sink.apply`; in transactions as `transactions` deals them out."""
+        changes = [c for c in changes if c.upserts or c.deletes]
+        if not (changes or faulty or ticket.settles):
+            return Loaded()
+        started = self._clock.monotonic()
+        letters: list[DeadLetter] = []
+        again = bool(ticket.settles)
+        for part in transactions(changes):
+            letters += self._apply(replace(ticket, settles=()), part, Aside(part, again=again))
+        if faulty or ticket.settles:
+            # Last, when it is known which of those that are loaded again are in.
+            left = set(ticket.settles) - {letter.id for letter in letters}
+            aside = Aside(changes, faulty)
+            letters += self._apply(replace(ticket, settles=tuple(left)), (), aside)
+        loaded = Loaded(
+            upserts=sum(len(c.upserts) for c in changes),
+            deletes=sum(len(c.deletes) for c in changes),
+            seconds=self._clock.monotonic() - started,
+        )
+        return loaded_with(letters, loaded)
+
+    def settle(self, ticket: LoadTicket, histories: Sequence[History]) -> Loaded:
+        """Apply what the source says of rows that both sites write, in one transaction.
+
+        What was applied before, by version, is passed over. Raises what `apply` raises.
+        """
+        started = self._clock.monotonic()
+        settled = self._repeated(ticket, lambda: self._settlement(ticket, histories))
+        self._untrimmed += settled.told
+        return settled.loaded(self._clock.monotonic() - started)
+
+    def close(self) -> None:
+        """See `setl.load.sink.Sink.close`."""
+        self._writer.close()
+
+    def _apply(
+        self, ticket: LoadTicket, changes: Sequence[TargetChanges], aside: Aside
+    ) -> list[DeadLetter]:
+        return self._repeated(ticket, lambda: self._transaction(ticket, changes, aside))
+
+    def _repeated(self, ticket: LoadTicket, transaction: Callable[[], _Done]) -> _Done:
+        """Run a transaction, and again if what went wrong passes or can be mended here."""
+        deadlocks = 0
+        refreshed = reconnected = self._targets.fresh = False
+        while True:
+            try:
+                return transaction()
+            except (pymysql.MySQLError, OSError, SetlError) as error:
+                number = self._give_up_transaction(error)
+                passes = number == _DEADLOCK or isinstance(error, RowAppearedError)
+                if passes and deadlocks + 1 < self._settings.deadlock_attempts:
+                    # The transaction that won holds the locks until it ends; let it.
+                    deadlocks += 1
+                    self._sleep(0.02 * 2**deadlocks)
+                elif (
+                    number in _UNKNOWN_NAME or isinstance(error, _OutdatedError)
+                ) and not refreshed:
+                    refreshed = True
+                    self._targets.forget()
+                elif number in _LOST and not reconnected:
+                    # Most often it was lost while it was idle. Even if the commit went through
+                    # and only its answer is missing, the same transaction changes nothing.
+                    reconnected = True
+                elif isinstance(error, SetlError):
+                    # It may be about a table that is being mended.
+                    self._targets.forget()
+                    self._placed(error, ticket)
+                    raise
+                else:
+                    raise self._placed(translate(error), ticket) from error
+            except BaseException:
+                # The task is being ended in the middle of something.
+                self._writer.drop()
+                raise
+
+    def _give_up_transaction(self, error: Exception) -> int | None:
+        """Make sure that nothing of the transaction stays; returns the server's error number."""
+        cause = error.__cause__ if isinstance(error, SetlError) else error
+        number = error_number(cause)
+        if isinstance(error, SetlError) or number in _ANSWERED:
+            self._writer.rollback()
+        else:
+            # How far the server came is not known.
+            self._writer.drop()
+        return number
+
+    def _placed(self, error: SetlError, ticket: LoadTicket) -> SetlError:
+        return error.at(pipeline=ticket.pipeline_key, server=self._settings.endpoint)
+
+    def _transaction(
+        self, ticket: LoadTicket, changes: Sequence[TargetChanges], aside: Aside
+    ) -> list[DeadLetter]:
+        faults = Faults(aside.faulty, self._settings.dead_letter_limit)
+        connection = self._writer.open()
+        self._targets.as_of(ticket.schema_version)
+        writes = [self._targets.writes(connection, c) for c in changes]
+        _refuse_shared(changes, writes)
+        self._writer.register(ticket)
+        self._writer.begin(ticket, self._settings.mark, self._nonce())
+        _refuse_without_transactions(connection, [c.target for c in changes])
+        if not aside.again:
+            changes = self._not_loaded_yet(connection, ticket, changes, writes)
+        limits, plans = self._limits(), list(zip(writes, changes, strict=True))
+        for plan, change in plans:
+            write_rows(connection, plan.deletes, change.deletes, limits, faults.deletes(change))
+        for plan, change in plans:
+            if plan.alone:
+                continue
+            refuse = self._unless_outdated(faults.upserts(change))
+            if plan.strategy is Strategy.RENEW:
+                write_rows(connection, plan.deletes, _keys(change), limits, refuse)
+            write_rows(connection, plan.inserts, change.upserts, limits, refuse)
+        alone = [(plan, change) for plan, change in plans if plan.alone]
+        for target in dict.fromkeys(change.target for _, change in alone):
+            parts = [part for part in alone if part[1].target == target]
+            ExactLoad(connection, parts, limits, faults.upserts).run()
+        store = MysqlDeadLetters(connection, self._writer.max_packet)
+        most, now = self._settings.dead_letter_limit, self._clock.now()
+        letters = settle(store, ticket, aside.written, faults.rows, most=most, now=now)
+        failpoints.reached("task.before_commit")
+        connection.commit()
+        failpoints.reached("task.after_commit")
+        return letters
+
+    def _not_loaded_yet(
+        self,
+        connection: Connection[Any],
+        ticket: LoadTicket,
+        changes: Sequence[TargetChanges],
+        writes: Sequence[TableWrites],
+    ) -> list[TargetChanges]:
+        """The changes, those of tables that are loaded once without what they have already."""
+        result = list(changes)
+        places: dict[tuple[str, str], list[int]] = {}
+        for i, (change, plan) in enumerate(zip(changes, writes, strict=True)):
+            if plan.alone:
+                places.setdefault(change.target, []).append(i)
+        for own in places.values():
+            left = not_loaded_yet(connection, ticket, [changes[i] for i in own])
+            for i, change in zip(own, left, strict=True):
+                result[i] = change
+        return result
+
+    def _unless_outdated(self, refuse: Refuse) -> Refuse:
+        """Look at the table again before a row is blamed for another one's being in its way."""
+
+        def look_again(number: int, error: DataError) -> None:
+            if isinstance(error, CollisionError) and not self._targets.fresh:
+                raise _OutdatedError(error.message)
+            refuse(number, error)
+
+        return look_again
+
+    def _settlement(self, ticket: LoadTicket, histories: Sequence[History]) -> Settled:
+        connection = self._writer.open()
+        self._targets.as_of(ticket.schema_version)
+        names = dict.fromkeys(h.target for h in histories if h.target != RECENT_TABLE)
+        described = {name: self._targets.described(connection, name) for name in names}
+        unsettled = unsettled_tables(connection, ticket.pipeline_key, histories)
+        for name in {history.target for history in unsettled} - names.keys():
+            with suppress(ConfigurationError):  # the table is gone, and so are its conflicts
+                described[name] = self._targets.described(connection, name)
+        histories = [*histories, *unsettled]
+        self._writer.register(ticket)
+        self._writer.begin(ticket, self._settings.mark, self._nonce())
+        _refuse_without_transactions(connection, list(names))
+        settled = settle_histories(
+            connection,
+            ticket.pipeline_key,
+            histories,
+            described,
+            limits=self._limits(),
+        )
+        if self._untrimmed >= TRIM_EVERY:
+            trim_conflicts(connection, ticket.pipeline_key)
+            self._untrimmed = 0
+        failpoints.reached("task.before_commit")
+        connection.commit()
+        failpoints.reached("task.after_commit")
+        return settled
+
+    def _limits(self) -> Limits:
+        return Limits(
+            rows=self._settings.rows_per_statement,
+            size=self._settings.statement_size,
+            packet=self._writer.max_packet,
+        )
+
+
+def _refuse_without_transactions(
+    connection: Connection[Any], names: Sequence[tuple[str, str]]
+) -> None:
+    # In each transaction: the table may have been altered since the last, and nothing fails then.
+    found = without_transactions(connection, list(dict.fromkeys(names)))
+    if found is not None:
+        schema, table, engine = found
+        raise ConfigurationError(
+            f"the target is a {engine} table, which has no transactions: {WHY_TRANSACTIONS}",
+            hint=f"ALTER TABLE {qualified(schema, table)} ENGINE = InnoDB;",
+            table=f"{schema}.{table}",
+        )
+
+
+def _refuse_shared(changes: Sequence[TargetChanges], writes: Sequence[TableWrites]) -> None:
+    for change, plan in zip(changes, writes, strict=True):
+        if plan.alone and change.shared:
+            raise SharedTableError(
+                "the unique keys of the target table have changed: one task has to write it now",
+                table=".".join(change.target),
+            )
+
+
+def _keys(change: TargetChanges) -> list[Row]:
+    return [tuple(row[i] for i in change.key) for row in change.upserts]

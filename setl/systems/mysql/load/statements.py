@@ -1,0 +1,446 @@
+"""Which statements write changes into a MySQL table: decided once per table, then only filled.
+
+No two rows of the source may become one, and no row may go that the stream did not remove (I21),
+whatever unique keys and collations the table has. So no statement here touches a row but the one
+that its key names:
+
+* ``INSERT … ON DUPLICATE KEY UPDATE`` updates whatever row collides on any unique key, known or
+  not. Its first assignment compares the key of the row found with that of the row given, and
+  makes the server refuse the statement if they differ (`_on_duplicate`). A key that somebody adds
+  to the table a moment ago can therefore stop a load, but not mislead it.
+* ``REPLACE`` removes whatever is in the way, and is not used.
+* ``DELETE`` compares text byte by byte where the column's collation may take two keys of the
+  source for one.
+
+How rows get into a table, by what its unique keys allow:
+
+* UPSERT: only the key that identifies rows can collide, and it tells the target's rows apart as
+  it does the source's: its columns compare byte by byte, or with the source's very collation.
+* EXACT: something else can collide: a further unique key (whether the source has it too, nobody
+  can tell from a stream), a key over prefixes or expressions, a key that the target compares in
+  another way. `setl.systems.mysql.load.exact` says how they are loaded.
+* RENEW, ``DELETE`` and ``INSERT``: no unique key of the target lies within the key of the mapping,
+  so nothing but a delete keeps a row from being there twice. Needs an index to be fast.
+
+Columns that only the target has keep their values, except in rows that EXACT makes anew.
+
+Deletes of all tables of a call come before all its upserts. A key may be deleted under one
+spelling and written under another that a case-insensitive collation takes for the same ('a' became
+'A'): written first, the new row would be in the way of nobody but itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import Any, Final, NamedTuple
+
+from setl.errors import ConfigurationError, DataError
+from setl.model.change import Row
+from setl.model.schema import Column, Kind, RowSchema
+from setl.systems.mysql.identifiers import qualified, quote
+from setl.systems.mysql.load.fit import Guard, blank_places, guards_for, is_watched
+from setl.systems.mysql.load.literals import encode, render_columns
+
+_FILLED: Final = 0.8  # of what a statement may hold, as far as its size is foreseen
+_SAMPLE: Final = 16
+_LABELLED: Final = frozenset({Kind.ENUM, Kind.SET})
+
+
+class Strategy(Enum):
+    """How rows are brought into a table; see the module's text."""
+
+    UPSERT = "upsert"
+    EXACT = "exact"
+    RENEW = "renew"
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much goes into one statement.
+
+    Attributes:
+        rows: rows at most.
+        size: bytes above which a statement is divided.
+        packet: bytes that the server accepts at all (``max_allowed_packet``).
+    """
+
+    rows: int = 1_000
+    size: int = 1 << 20
+    packet: int = 16 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class RowStatement:
+    """A statement that takes any number of rows of one shape.
+
+    Attributes:
+        table: ``schema.table``, for messages.
+        head: the text before the rows.
+        tail: the text after them.
+        between: the text between two of them.
+        columns: the columns of what is rendered of a row.
+        picks: indexes of these in a row; None if they are the whole row.
+        key: indexes of the key in a row.
+        by_key: whether the rows are keys that are looked for, see `render_rows`.
+        limited: whether the statement ends with a LIMIT of the number of its rows.
+        never_null: indexes in a row that must not be NULL although the server would take it.
+        guards: what finds values that the table would change; their places are in `columns`.
+        watched: whether only the server's notes tell that it changed a value.
+        blanks: indexes in a row of ENUM columns in which empty text stands for what is no label,
+            which the server takes only from a session that is not strict.
+        counts: of rows that lack columns of the table, how many are there by their keys.
+        bytewise: the quoted names of the columns rendered, if keys are to be found byte by byte,
+            else empty.
+    """
+
+    table: str
+    head: str
+    tail: str
+    columns: tuple[Column, ...]
+    picks: tuple[int, ...] | None
+    key: tuple[int, ...]
+    by_key: bool
+    limited: bool = False
+    never_null: tuple[int, ...] = ()
+    guards: tuple[Guard, ...] = ()
+    watched: bool = False
+    blanks: tuple[int, ...] = ()
+    between: str = ","
+    bytewise: tuple[str, ...] = ()
+    counts: RowStatement | None = None
+
+    def text(self, rows: Sequence[Row]) -> bytes:
+        """The whole statement for `rows`, in UTF-8. Raises DataError as `render_rows` does."""
+        for place in self.never_null:
+            if None in [row[place] for row in rows]:
+                raise DataError("a value that identifies the row is NULL")
+        if self.picks is not None:
+            rows = [tuple(row[i] for i in self.picks) for row in rows]
+        held = list(zip(*rows, strict=True))
+        # Rendering first: guards rely on values having the form of their kinds.
+        rendered = self.between.join(render_columns(self.columns, held, for_key=self.by_key))
+        for guard in self.guards:
+            if guard.finds(held[guard.place]):
+                name = self.columns[guard.place].name
+                raise DataError(f"the target's column {name} would {guard.reason}")
+        limit = f" LIMIT {len(rows)}" if self.limited else ""
+        tail = f"{self.tail}{self._by_bytes(held)}" if self.bytewise else self.tail
+        return encode(self.columns, rows, f"{self.head}{rendered}{tail}{limit}")
+
+    def _by_bytes(self, held: Sequence[Sequence[Any]]) -> str:
+        """A second condition, which the index knows nothing of: text is what its bytes are."""
+        texts = [column.kind is Kind.TEXT for column in self.columns]
+        names = [
+            bytes_of(name) if text else name
+            for name, text in zip(self.bytewise, texts, strict=True)
+        ]
+        columns = [
+            Column(column.name, Kind.BINARY) if text else column
+            for column, text in zip(self.columns, texts, strict=True)
+        ]
+        # What is no UTF-8 is refused with the whole statement.
+        values = [
+            [value.encode("utf-8", "surrogatepass") for value in column] if text else column
+            for column, text in zip(held, texts, strict=True)
+        ]
+        keys = ",".join(render_columns(columns, values, for_key=True))
+        return f" AND ({','.join(names)}) IN ({keys})"
+
+    def divided(self, rows: Sequence[Row], limits: Limits) -> Iterator[tuple[bytes, Sequence[Row]]]:
+        """Statements for all `rows`, none above the limits, each with the rows it holds.
+
+        Raises:
+            DataError: as `text`, or one row alone is more than the server accepts; names the
+                table and the row.
+        """
+        # Too long a text costs as much as one that fits, and then that of its halves.
+        fitting = int(min(limits.size, limits.packet) * _FILLED) // _size_about(rows)
+        step = max(1, min(limits.rows, fitting))
+        for start in range(0, len(rows), step):
+            yield from self._fitting(rows[start : start + step], limits)
+
+    def _fitting(
+        self, rows: Sequence[Row], limits: Limits
+    ) -> Iterator[tuple[bytes, Sequence[Row]]]:
+        try:
+            text = self.text(rows)
+        except DataError:
+            self._name_row(rows)
+            raise
+        if len(rows) > 1 and len(text) > min(limits.size, limits.packet):
+            half = len(rows) // 2
+            yield from self._fitting(rows[:half], limits)
+            yield from self._fitting(rows[half:], limits)
+        elif len(text) > limits.packet:
+            raise DataError(
+                f"a row makes a statement of {len(text)} bytes; the target accepts {limits.packet}",
+                hint="Raise max_allowed_packet on the target",
+                table=self.table,
+                key=self.key_text(rows[0]),
+            )
+        else:
+            yield text, rows
+
+    def _name_row(self, rows: Sequence[Row]) -> None:
+        for row in rows:
+            try:
+                self.text((row,))
+            except DataError as error:
+                raise error.at(table=self.table, key=self.key_text(row)) from None
+
+    def key_text(self, row: Row) -> str:
+        """A row's key, for messages."""
+        text = ", ".join(str(row[i]) for i in self.key)
+        # It may be the very text that has no UTF-8 form, and is to be logged.
+        return text.encode("utf-8", "backslashreplace").decode()[:200]
+
+
+@dataclass(frozen=True, slots=True)
+class TableWrites:
+    """How one shape of rows is written into one table.
+
+    Attributes:
+        strategy: how its rows get into it.
+        inserts: brings rows in.
+        deletes: removes rows by their keys.
+        alone: whether one task has to write all rows of the table, and each change once: some
+            may be in the way of others.
+        fills: whether the rows have all columns of the table, so that nothing is lost in one
+            that is made anew.
+    """
+
+    strategy: Strategy
+    inserts: RowStatement
+    deletes: RowStatement
+    alone: bool = False
+    fills: bool = True
+
+
+def plan_writes(
+    columns: tuple[Column, ...],
+    key: tuple[int, ...],
+    target: RowSchema,
+    *,
+    row_alias: bool = False,
+    partial: bool = False,
+) -> TableWrites:
+    """Decide how rows with these columns, identified by these of them, get into a table.
+
+    Args:
+        columns: the columns of the rows, in the order of their values.
+        key: indexes of the columns that identify a row.
+        target: the table as its server describes it.
+        row_alias: whether the server wants a name for the new row, in place of VALUES().
+        partial: whether rows lack columns, which are to stay as the table has them.
+
+    Raises:
+        ConfigurationError: the rows have no key, or columns that the table lacks.
+    """
+    # MySQL takes names of columns for the same whatever their case.
+    there = {c.name.lower(): c for c in target.columns}
+    missing = [c.name for c in columns if c.name.lower() not in there]
+    if missing or not key:
+        what = f"lacks the columns {', '.join(missing)}" if missing else "has rows without a key"
+        raise ConfigurationError(
+            f"the target table {what}",
+            hint="Add them, or leave them out with `exclude`"
+            if missing
+            else "Name the columns that identify a row with `key`",
+            table=target.name,
+        )
+    stored = [there[c.name.lower()] for c in columns]
+    names = [c.name.lower() for c in stored]
+    collisions = Collisions.of(columns, stored, key, target)
+    strategy, identity = collisions.strategy, collisions.identity
+    written = tuple(i for i, c in enumerate(stored) if not c.generated)
+    watched = any(is_watched(columns[i], stored[i]) for i in written)
+    columns = tuple(replace(c, capacity=s.capacity) for c, s in zip(columns, stored, strict=True))
+    keys = tuple(columns[i] for i in key)
+    table = qualified(target.schema, target.table)
+    by_key = _by_key([stored[i] for i in key])
+    bytewise = collisions.bytewise and any(_is_loose(stored[i]) for i in key)
+    filled = ",".join(quote(stored[i].name) for i in written)
+    condition = f"{'(' if bytewise else ''}{by_key.head}"
+    deletes = RowStatement(
+        table=target.name,
+        head=f"DELETE FROM {table} WHERE {condition}",
+        tail=f"{by_key.tail}{')' if bytewise else ''}",
+        columns=keys,
+        picks=None,
+        key=tuple(range(len(key))),
+        by_key=True,
+        # LIMIT cuts nothing off, since each key is one row at most. It keeps the server from
+        # reading a small table from end to end, which would lock rows of other tasks.
+        limited=bool(identity),
+        between=by_key.between,
+        bytewise=tuple(quote(stored[i].name) for i in key) if bytewise else (),
+    )
+    counts = replace(deletes, head=f"SELECT COUNT(*) FROM {table} WHERE {condition}", limited=False)
+    return TableWrites(
+        strategy,
+        RowStatement(
+            table=target.name,
+            head=f"INSERT INTO {table} ({filled}) VALUES ",
+            tail=""
+            if strategy is Strategy.RENEW
+            else _on_duplicate(stored, key, table, exact=collisions.bytewise, row_alias=row_alias),
+            columns=tuple(columns[i] for i in written),
+            picks=None if len(written) == len(columns) else written,
+            key=key,
+            by_key=False,
+            # A primary key takes no NULL anyway; other unique keys take any number of them.
+            never_null=() if identity and identity == _key_names(target) else key,
+            guards=guards_for([columns[i] for i in written]),
+            watched=watched,
+            blanks=tuple(i for i in blank_places(columns) if i in written),
+            counts=counts if partial and strategy is not Strategy.RENEW else None,
+        ),
+        deletes,
+        alone=collisions.alone,
+        fills={c.name.lower() for c in target.columns if not c.generated} <= set(names),
+    )
+
+
+class Collisions(NamedTuple):
+    """What rows of one shape can collide on in a table.
+
+    Attributes:
+        strategy: how they get into it.
+        identity: the unique key of the target that identifies a row; empty for RENEW.
+        alone: see `TableWrites.alone`.
+        bytewise: whether text of keys is to be compared byte by byte, since the column's
+            collation may not be the source's.
+    """
+
+    strategy: Strategy
+    identity: frozenset[str]
+    alone: bool
+    bytewise: bool
+
+    @classmethod
+    def of(
+        cls,
+        columns: Sequence[Column],
+        stored: Sequence[Column],
+        key: tuple[int, ...],
+        target: RowSchema,
+    ) -> Collisions:
+        """Find out; `stored` are the table's columns for `columns`."""
+        names = [c.name.lower() for c in stored]
+        mapped = frozenset(names[i] for i in key)
+        others = (frozenset(target.names[i].lower() for i in u) for u in target.unique)
+        unique = [u for u in (_key_names(target), *others) if u]
+        # The primary key comes first. A part of the mapping's key finds its rows as well.
+        identity = next((u for u in unique if u <= mapped), frozenset[str]())
+        numbered = {c.name.lower() for c in target.columns if _is_numbered(c)} - set(names)
+        # A key that holds the identity collides with the same row only, and one that the target
+        # fills with numbers of its own with none.
+        further = target.odd_keys or any(
+            not (u >= identity and identity) for u in unique if u - numbered
+        )
+        if not identity:
+            return cls(Strategy.RENEW, identity, alone=further, bytewise=True)
+        coarse = identity != mapped or any(
+            _is_loose(stored[i]) and columns[i].collation != (stored[i].collation or -1)
+            for i in key
+        )
+        if further or coarse:
+            return cls(Strategy.EXACT, identity, alone=True, bytewise=True)
+        return cls(Strategy.UPSERT, identity, alone=False, bytewise=False)
+
+
+def _is_loose(column: Column) -> bool:
+    """Whether two texts may be one to a column's collation."""
+    return column.kind is Kind.TEXT and not column.binary_order
+
+
+def _is_numbered(column: Column) -> bool:
+    """Whether the server gives each row a number of its own."""
+    return (
+        column.kind is Kind.INTEGER and column.capacity is not None and column.capacity.fills_null
+    )
+
+
+def _key_names(target: RowSchema) -> frozenset[str]:
+    return frozenset(target.names[i].lower() for i in target.key)
+
+
+def _size_about(rows: Sequence[Row]) -> int:
+    """Bytes that a row takes in a statement, about; at least 1. Known from some of the rows."""
+    some = rows[:: max(1, len(rows) // _SAMPLE)]
+    values = [value for row in some for value in row]
+    texts = sum([len(value) for value in values if isinstance(value, str | bytes)])
+    return 1 + (texts + 4 * len(values)) // max(1, len(some))
+
+
+class _ByKey(NamedTuple):
+    """The texts around keys in a condition."""
+
+    head: str
+    between: str
+    tail: str
+
+
+def _by_key(key: Sequence[Column]) -> _ByKey:
+    names = ",".join(quote(c.name) for c in key)
+    charsets = {c.capacity.charset for c in key if c.capacity is not None and c.capacity.charset}
+    if len(key) > 1 and charsets - {"utf8mb4"}:
+        # MariaDB 10.11 compares the bytes of a list of rows with those of the columns, whatever
+        # their charsets: ('é', 1) in UTF-8 is not found in a latin1 column.
+        return _ByKey(f"({names})=", f" OR ({names})=", "")
+    return _ByKey(f"({names}) IN (", ",", ")")
+
+
+COLLIDES: Final = "18446744073709551615 + (1 + ("
+"""How the server quotes the sum by which `_on_duplicate` refuses a row, with error 1690."""
+
+
+def bytes_of(value: str) -> str:
+    """SQL for the bytes of a text in UTF-8, whatever its character set and collation."""
+    return f"CAST(CONVERT({value} USING utf8mb4) AS BINARY)"
+
+
+def _on_duplicate(
+    stored: Sequence[Column], key: tuple[int, ...], table: str, *, exact: bool, row_alias: bool
+) -> str:
+    """``ON DUPLICATE KEY UPDATE`` for all columns but those of the key that cannot differ.
+
+    Before all else the key of the row found is compared with that of the row given. If they
+    differ, a sum overflows, which is an error in any SQL mode; otherwise it is not worked out.
+
+    Args:
+        stored: the table's columns.
+        key: indexes of those that identify a row.
+        table: its quoted name.
+        exact: whether text of the key is compared byte by byte, else as its column does.
+        row_alias: see `plan_writes`.
+    """
+    new = "`new row`.{}" if row_alias else "VALUES({})"
+
+    def equal(column: Column) -> str:
+        name = quote(column.name)
+        held, given = f"{table}.{name}", new.format(name)
+        if exact and _is_loose(column):
+            held, given = bytes_of(held), bytes_of(given)
+        return f"{held}<=>{given}"
+
+    written = [i for i, c in enumerate(stored) if not c.generated]
+    # Under most collations the row found may spell its key in another way.
+    sets = [i for i in written if i not in key or not (exact or stored[i].binary_order)]
+    compared = [i for i in key if i in written] or list(key)
+    # As a label, a value that is none would be refused, so labels are the last choice.
+    bearer = min(
+        [i for i in compared if i in written] or sets or [key[0]],
+        key=lambda i: stored[i].kind in _LABELLED,
+    )
+    name = quote(stored[bearer].name)
+    value = f"{new.format(name)}+0" if stored[bearer].kind in _LABELLED else new.format(name)
+    same = " AND ".join(equal(stored[i]) for i in compared)
+    probe = f"{table}.{quote(stored[key[0]].name)}"
+    guard = f"{name}=IF({same} OR {COLLIDES}{probe} IS NULL)),{value},{value})"
+    others = [quote(stored[i].name) for i in sets if i != bearer]
+    alias = " AS `new row`" if row_alias else ""
+    changed = ",".join([guard, *(f"{n}={new.format(n)}" for n in others)])
+    return f"{alias} ON DUPLICATE KEY UPDATE {changed}"

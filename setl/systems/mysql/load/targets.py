@@ -1,0 +1,106 @@
+"""What a MySQL sink knows about the tables it writes to."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from pymysql.connections import Connection
+
+from setl.clock import Clock
+from setl.errors import ConfigurationError
+from setl.model.change import TargetChanges
+from setl.model.schema import Column, RowSchema
+from setl.systems.mysql.catalog import read_table
+from setl.systems.mysql.load.statements import TableWrites, plan_writes
+
+# A unique key that a table gets meanwhile is noticed at once, when a row collides on it: upserts
+# touch no other row, and what is refused is looked at again. One that it loses takes this long.
+_SECONDS = 60.0
+
+_Shape = tuple[tuple[str, str], tuple[Column, ...], tuple[int, ...], tuple[int, ...], bool]
+
+
+class Targets:
+    """The statements for each shape of rows, with the table's description read when needed.
+
+    Forgets everything after a minute, so that a change of the target's tables is seen.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._writes: dict[_Shape, TableWrites] = {}
+        self._tables: dict[tuple[str, str], RowSchema] = {}
+        self._until = 0.0
+        self._version = 0
+        self.fresh = False
+        """Whether what is known was read for the transaction that is open."""
+
+    def forget(self) -> None:
+        """Read all tables again; after a statement found one to be different."""
+        self._writes.clear()
+        self._tables.clear()
+        self.fresh = True
+
+    def as_of(self, version: int) -> None:
+        """Read all tables again if they may have changed since, see `LoadTicket.schema_version`."""
+        if version != self._version:
+            self._version = version
+            self.forget()
+
+    def writes(self, connection: Connection[Any], changes: TargetChanges) -> TableWrites:
+        """How these changes are written; reads the table's description outside a transaction.
+
+        Raises:
+            ConfigurationError: the table is missing, or does not take these rows.
+            SetlError: as `read_table`.
+        """
+        self._expire()
+        collations = tuple(changes.columns[i].collation for i in changes.key)
+        shape = (changes.target, changes.columns, changes.key, collations, changes.partial)
+        known = self._writes.get(shape)
+        if known is None:
+            described = self.described(connection, changes.target)
+            known = self._writes[shape] = plan_writes(
+                changes.columns,
+                changes.key,
+                described,
+                row_alias=_has_row_alias(connection),
+                partial=changes.partial,
+            )
+        return known
+
+    def described(self, connection: Connection[Any], name: tuple[str, str]) -> RowSchema:
+        """The description of a table, read outside a transaction.
+
+        Raises:
+            ConfigurationError: the table is missing.
+            SetlError: as `read_table`.
+        """
+        self._expire()
+        known = self._tables.get(name)
+        if known is None:
+            known = read_table(connection, *name)
+            if known is None:
+                raise ConfigurationError(
+                    "the target table does not exist, or the account may not see it",
+                    hint="Create it on the target; `setl check` names all that are missing",
+                    table=".".join(name),
+                )
+            self._tables[name] = known
+        return known
+
+    def _expire(self) -> None:
+        now = self._clock.monotonic()
+        if now >= self._until:
+            self.forget()
+            self._until = now + _SECONDS
+
+
+def _has_row_alias(connection: Connection[Any]) -> bool:
+    """Whether an INSERT can name its new row, as MySQL does since it calls VALUES() deprecated.
+
+    MariaDB knows VALUES() only.
+    """
+    text = str(cast("Any", connection).get_server_info())
+    numbers = tuple(int(n) for n in text.partition("-")[0].split(".")[:3] if n.isdigit())
+    return "mariadb" not in text.lower() and numbers >= (8, 0, 20)

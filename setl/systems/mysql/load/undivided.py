@@ -1,0 +1,77 @@
+"""Tables of a target that one task writes, since their rows can be in each other's way.
+
+They have a unique key besides the one that identifies their rows, or one that takes two keys of
+the source for one. Why that is so, `setl.transform.placement.spreads` says. A table that is not
+found here in time is found by the sink, which refuses to write it beside other tasks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from setl.clock import Clock
+from setl.load.worker import SinkSettings
+from setl.model.schema import Kind, RowSchema
+from setl.systems.mysql.catalog import read_table
+from setl.systems.mysql.connection import connect
+from setl.systems.mysql.load.sink import MysqlSinkSettings
+
+_SECONDS = 60.0
+"""How long an answer counts; a table may get a unique key at any time."""
+
+Name = tuple[str, str]
+"""Schema and table."""
+
+
+class UndividedTables:
+    """Asks the target, and remembers for a minute. Used by one thread at a time."""
+
+    def __init__(self, settings: SinkSettings, clock: Clock) -> None:
+        """Ask nobody yet; only a MySQL target has such tables."""
+        self._endpoint = settings.endpoint if isinstance(settings, MysqlSinkSettings) else None
+        self._clock = clock
+        self._known: dict[Name, bool] = {}
+        self._told: set[Name] = set()
+        self._until = 0.0
+
+    def add(self, table: Name) -> None:
+        """Count a table among them, because a sink has found it to be one."""
+        self._told.add(table)
+
+    def among(self, tables: Iterable[Name]) -> frozenset[Name]:
+        """Which of these tables are undivided; one that does not exist is not.
+
+        Raises:
+            SetlError: the target does not answer.
+        """
+        if self._endpoint is None:
+            return frozenset()
+        if self._clock.monotonic() >= self._until:
+            self._known.clear()
+            self._until = self._clock.monotonic() + _SECONDS
+        tables = frozenset(tables)
+        unknown = tables - self._known.keys()
+        if unknown:
+            connection = connect(self._endpoint)
+            try:
+                for schema, table in unknown:
+                    described = read_table(connection, schema, table)
+                    self._known[schema, table] = described is not None and undivided(described)
+            finally:
+                connection.close()
+        return frozenset(t for t in tables if self._known[t] or t in self._told)
+
+
+def undivided(described: RowSchema) -> bool:
+    """Whether rows of a table can be in the way of rows with other keys.
+
+    A key that holds another whole is no more than that one: its values cannot move alone. Text of
+    a key is compared as the table's collation has it, whatever the source's.
+    """
+    if described.odd_keys:
+        return True
+    keys = [key for key in (described.key, *described.unique) if key]
+    smallest = min(map(frozenset, keys), key=len, default=frozenset[int]())
+    columns = [described.columns[i] for i in smallest]
+    loose = any(c.kind is Kind.TEXT and not c.binary_order for c in columns)
+    return loose or any(not smallest.issubset(key) for key in keys)

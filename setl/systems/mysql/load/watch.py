@@ -1,0 +1,66 @@
+"""Running statements that may change a value, and undoing them if they did."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import Any, Final, cast
+
+from pymysql.connections import Connection
+
+from setl.errors import DataError
+from setl.systems.mysql.row_faults import ROW_FAULTS
+
+_TRUNCATED: Final = 1265  # what the server says of a label that it does not have, among others
+_UNDO: Final = "setl_statement"
+_LENIENT: Final = (
+    "SET SESSION sql_mode = 'NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES,NO_ENGINE_SUBSTITUTION'"
+)
+
+
+def run_watched(connection: Connection[Any], text: bytes, *, blanks: int = 0) -> None:
+    """Run a statement inside a transaction; undo it if the server changed a value.
+
+    Args:
+        connection: its session.
+        text: the statement.
+        blanks: how many ENUM values of no label it writes, of which the server is to say so.
+
+    Raises:
+        pymysql.MySQLError: the server refuses the statement.
+        DataError: it changed a value.
+    """
+    _query(connection, f"SAVEPOINT {_UNDO}".encode())
+    _query(connection, text)
+    # Of the answer to the statement; asking for it by SQL would cost each statement a round trip.
+    if not cast("Any", connection)._result.warning_count:  # noqa: SLF001
+        notes = []
+    else:
+        with connection.cursor() as cursor:
+            cursor.execute("SHOW WARNINGS")
+            notes = [note for note in cursor.fetchall() if int(note[1]) in ROW_FAULTS]
+    if len(notes) == blanks and (not blanks or all(int(n[1]) == _TRUNCATED for n in notes)):
+        return
+    _query(connection, f"ROLLBACK TO SAVEPOINT {_UNDO}".encode())
+    told = "; ".join(f"{text} [{number}]" for _, number, text in notes[:3])
+    raise DataError(f"the target would change a value: {told or 'an ENUM has another label'}")
+
+
+@contextmanager
+def lenient(connection: Connection[Any]) -> Generator[None]:
+    """A session that is not strict, which alone takes ENUM's value for what is no label."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT @@sql_mode")
+        row = cursor.fetchone()
+        cursor.execute(_LENIENT)
+        try:
+            yield
+        finally:
+            # After an error that ended the connection there is nothing to set back.
+            if connection.open:
+                cursor.execute("SET SESSION sql_mode = %s", (row[0] if row else "",))
+
+
+def _query(connection: Connection[Any], text: bytes) -> None:
+    # Not through a cursor, which takes text only and would encode it leniently.
+    cast("Any", connection).query(text)

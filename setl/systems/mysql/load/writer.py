@@ -1,0 +1,153 @@
+"""The connection that a MySQL sink writes over."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+import pymysql
+from pymysql.connections import Connection
+
+from setl.errors import ConfigurationError
+from setl.load.sink import LoadTicket
+from setl.systems.mysql import writers
+from setl.systems.mysql.connection import MysqlEndpoint, connect
+from setl.systems.mysql.fence_errors import fence_error
+from setl.systems.mysql.marks import MARK_STATEMENT, mark_id, mark_info
+
+# Rows arrive in an order of setl's own, parent and child in different tasks, so foreign keys
+# cannot be checked between them; they were checked at the source. Unique keys are checked.
+# READ COMMITTED locks rows and hardly any gaps, so that tasks on one table rarely wait.
+_SESSION = (
+    "SET SESSION foreign_key_checks = 0, unique_checks = 1",
+    "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
+)
+
+
+class _Record(NamedTuple):
+    """The row in retl.setl_writer that this process wrote last."""
+
+    connection: Connection[Any]
+    pipeline_key: str
+    epoch: int
+    id: int
+
+
+class Writer:
+    """One connection, recorded as a writer of one leadership at a time.
+
+    pymysql's errors pass through; only connecting raises those of
+    `setl.systems.mysql.connection.connect`.
+    """
+
+    def __init__(self, endpoint: MysqlEndpoint, lock_wait: int) -> None:
+        self._endpoint = endpoint
+        self._lock_wait = lock_wait
+        self._connection: Connection[Any] | None = None
+        self._packet = 0
+        self._record: _Record | None = None
+
+    @property
+    def max_packet(self) -> int:
+        """Bytes of the longest statement that the server accepts; known once open."""
+        return self._packet
+
+    def open(self) -> Connection[Any]:
+        """The connection, opened if there is none."""
+        if self._connection is None:
+            connection = connect(self._endpoint, lock_wait=self._lock_wait)
+            try:
+                self._set_up(connection)
+            except BaseException:
+                _close(connection)
+                raise
+            self._connection = connection
+        return self._connection
+
+    def _set_up(self, connection: Connection[Any]) -> None:
+        with connection.cursor() as cursor:
+            for statement in _SESSION:
+                cursor.execute(statement)
+            cursor.execute("SELECT @@max_allowed_packet")
+            row = cursor.fetchone()
+        self._packet = int(row[0]) if row else 1 << 20
+
+    def register(self, ticket: LoadTicket) -> None:
+        """Make this connection known as a writer of the ticket's leadership (I2)."""
+        connection = self.open()
+        record = self._record
+        if record is not None and record.connection is connection:
+            if (record.pipeline_key, record.epoch) == (ticket.pipeline_key, ticket.epoch):
+                return
+        elif record is not None:
+            # The connection before this one was given up in doubt. The server may not have
+            # noticed and keep its locks, which the same rows would now wait for.
+            writers.end_writer(connection, record.pipeline_key, record.id)
+            writers.forget_writer(connection, record.pipeline_key, record.id)
+        own = writers.register(connection, ticket.pipeline_key, ticket.epoch, ticket.nid)
+        self._record = _Record(connection, ticket.pipeline_key, ticket.epoch, own)
+
+    def begin(self, ticket: LoadTicket, mark: int, nonce: str) -> None:
+        """Open a transaction: lock and compare the fence, then write the mark.
+
+        Args:
+            ticket: on whose behalf.
+            mark: the channel's number.
+            nonce: see `mark_info`.
+
+        Raises:
+            FencedError: the fence is at a higher epoch; nothing was written.
+            TargetWentBackError: it is at a lower one, or gone; nothing was written.
+            ConfigurationError: the mark is not written as it should be.
+        """
+        connection = self.open()
+        connection.begin()
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT epoch FROM retl.setl_fence WHERE pipeline = %s LOCK IN SHARE MODE",
+                (ticket.pipeline_key,),
+            )
+            row = cursor.fetchone()
+            held = None if row is None else int(row[0])
+            if held != ticket.epoch:
+                raise fence_error(ticket.epoch, held, ticket.pipeline_key, self._endpoint)
+            own = mark_id(ticket.pipeline_key, ticket.slot)
+            if not cursor.execute(MARK_STATEMENT, (own, mark, mark_info(ticket, nonce))):
+                # The server has logged no mark, so the transaction would be taken for a user's.
+                raise ConfigurationError(
+                    "the mark in retl.retl_mark does not change when it is written",
+                    hint="Remove what changes rows of that table, such as a trigger",
+                    pipeline=ticket.pipeline_key,
+                    server=self._endpoint,
+                )
+
+    def rollback(self) -> None:
+        """Undo the open transaction; the connection is dropped if that is in doubt."""
+        if self._connection is None:
+            return
+        try:
+            self._connection.rollback()
+        except (pymysql.MySQLError, OSError):
+            self.drop()
+
+    def drop(self) -> None:
+        """Give the connection up, whatever it is doing. The server rolls back what is open."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            _close(connection)
+
+    def close(self) -> None:
+        """Leave no trace: remove the record, then drop the connection."""
+        record, self._record = self._record, None
+        if record is not None and record.connection is self._connection:
+            # If it cannot be removed, the next leader does it.
+            with suppress(pymysql.MySQLError, OSError):
+                record.connection.rollback()
+                writers.forget_writer(record.connection, record.pipeline_key, record.id)
+        self.drop()
+
+
+def _close(connection: Connection[Any]) -> None:
+    # If it is gone already, so much the better.
+    with suppress(pymysql.MySQLError, OSError):
+        connection.close()

@@ -1,0 +1,1 @@
+"""Checks of MySQL and MariaDB servers, before a channel starts."""

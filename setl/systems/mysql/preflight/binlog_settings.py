@@ -1,0 +1,170 @@
+"""Whether a server writes the binlog that setl can read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from setl.channel.endpoints import BinlogStart, GtidStart, MysqlSource
+from setl.systems.finding import Report
+from setl.systems.mysql.preflight.privileges import may_read_binlog
+from setl.systems.mysql.preflight.server import Outcome, Server
+
+OLDEST = {"MariaDB": (10, 11), "MySQL": (8, 4)}
+"""Versions that setl is made for; others may do."""
+
+_DAY = 24 * 3600
+
+
+@dataclass(frozen=True, slots=True)
+class _Setting:
+    """A variable that must have one value; servers that do not know it need none."""
+
+    name: str
+    wanted: str
+    otherwise: str
+
+
+# What else changes how a binlog is written may be as it likes: log_bin_compress of MariaDB,
+# binlog_transaction_compression and binlog_row_value_options of MySQL, and checksums.
+_SETTINGS = (
+    _Setting("binlog_format", "ROW", "changes arrive as statements, which cannot be applied"),
+    _Setting(
+        "binlog_row_image", "FULL", "inserts arrive without the columns that have their defaults"
+    ),
+    _Setting("binlog_row_metadata", "FULL", "rows arrive without the names of their columns"),
+)
+
+
+def check_version(server: Server, report: Report) -> None:
+    """Report the server itself: that it answers, and whether it is too old."""
+    oldest = OLDEST["MariaDB" if server.mariadb else "MySQL"]
+    if server.version < oldest:
+        wanted = ".".join(map(str, oldest))
+        report.warning(f"{server.product} is older than {wanted}, which setl is made for")
+    else:
+        report.ok(f"{server.product} answers")
+
+
+def check_binlog(
+    server: Server, source: MysqlSource, schemas: Sequence[str], report: Report
+) -> None:
+    """Report everything about the binlog.
+
+    Args:
+        server: the source.
+        source: how the channel file describes it.
+        schemas: schemas whose changes have to be in the binlog.
+        report: where to put it.
+
+    Raises:
+        SetlError: the server does not answer.
+    """
+    before = len(report.findings)
+    on = server.variables.get("log_bin") == "ON"
+    if not on:
+        report.error(
+            "the server writes no binlog",
+            "Add log_bin to the server's configuration file, section [mysqld], and restart it",
+        )
+    for setting in _SETTINGS:
+        value = server.variables.get(setting.name, setting.wanted)
+        if value != setting.wanted:
+            report.error(
+                f"{setting.name} is {value} and must be {setting.wanted}, else {setting.otherwise}",
+                *server.set_global(setting.name, f"'{setting.wanted}'"),
+                "Sessions that are open keep the old value: let clients connect again",
+            )
+    _check_server_id(server, source, report)
+    _check_gtid(server, source, report)
+    if on:
+        _check_position(server, source, schemas, report)
+        _check_retention(server, report)
+    if not may_read_binlog(server):
+        report.error(
+            f"the account {server.account} lacks REPLICATION SLAVE, so it may not read the binlog",
+            server.grant(["REPLICATION SLAVE"], "*.*"),
+        )
+    if len(report.findings) == before:
+        report.ok("the binlog is as it must be, and the account may read it")
+
+
+def _check_server_id(server: Server, source: MysqlSource, report: Report) -> None:
+    own = server.variables.get("server_id", "")
+    if own == "0":
+        report.error(
+            "server_id is 0, with which a server refuses all replicas",
+            *server.set_global("server_id", "1"),
+            "Choose a number that no other server has",
+        )
+    if source.server_id is not None and str(source.server_id) == own:
+        report.error(
+            f"`server_id` in the channel file is {own}, which is the server's own",
+            "Choose another number, or leave `server_id` out of the channel file",
+        )
+
+
+def _check_gtid(server: Server, source: MysqlSource, report: Report) -> None:
+    mode = server.variables.get("gtid_mode", "ON")  # MariaDB always has GTIDs
+    if mode == "ON":
+        return
+    statements = [
+        *server.set_global("enforce_gtid_consistency", "ON"),
+        # The mode can only be changed one step at a time.
+        *(f"SET GLOBAL gtid_mode = {step};" for step in ("OFF_PERMISSIVE", "ON_PERMISSIVE")),
+        *server.set_global("gtid_mode", "ON"),
+    ]
+    what = f"gtid_mode is {mode}: positions only hold on this server, not on one that replaces it"
+    report.add("error" if isinstance(source.start, GtidStart) else "warning", what, *statements)
+
+
+def _check_position(
+    server: Server, source: MysqlSource, schemas: Sequence[str], report: Report
+) -> None:
+    new_name = not server.mariadb and server.version >= (8, 2)
+    question = "SHOW BINARY LOG STATUS" if new_name else "SHOW MASTER STATUS"
+    if server.attempt(question) is Outcome.DENIED:
+        privilege = "REPLICATION CLIENT"
+        report.error(
+            f"the account {server.account} lacks {privilege}, so it may not ask where the binlog"
+            " ends",
+            server.grant([privilege], "*.*"),
+        )
+        return
+    for status in server.records(question):
+        _check_filters(status, schemas, report)
+    if isinstance(source.start, BinlogStart):
+        files = [str(row[0]) for row in server.rows("SHOW BINARY LOGS")]
+        if files and source.start.file not in files:
+            report.error(
+                f"`start` names {source.start.file}, which the server does not have",
+                f"It has {files[0]} to {files[-1]}; choose one of these, or earliest, or latest",
+            )
+
+
+def _check_filters(status: dict[str, object], schemas: Sequence[str], report: Report) -> None:
+    only, ignored = (
+        {s for s in str(status.get(name) or "").split(",") if s}
+        for name in ("binlog_do_db", "binlog_ignore_db")
+    )
+    for schema in schemas:
+        if schema in ignored or (only and schema not in only):
+            option = "binlog_ignore_db" if schema in ignored else "binlog_do_db"
+            verb = "names" if schema in ignored else "does not name"
+            change = "Remove it from" if schema in ignored else "Add it to"
+            report.error(
+                f"{option} {verb} {schema}, so its changes are not in the binlog",
+                f"{change} {option} in the server's configuration file and restart the server",
+            )
+
+
+def _check_retention(server: Server, report: Report) -> None:
+    seconds = float(server.variables.get("binlog_expire_logs_seconds") or 0)
+    days = float(server.variables.get("expire_logs_days") or 0)
+    kept = seconds or days * _DAY
+    if 0 < kept < _DAY:
+        report.warning(
+            f"binlogs are removed after {kept / 3600:.3g} hours; a pipeline that stands still for"
+            " longer loses its place and has to load its tables again",
+            *server.set_global("binlog_expire_logs_seconds", str(7 * _DAY)),
+        )

@@ -1,0 +1,107 @@
+"""The checks of a MySQL source and of a MySQL target, in the order of their findings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from setl.channel.file import MysqlSource, Pipeline
+from setl.channel.routing import Router
+from setl.systems.finding import Report
+from setl.systems.mysql.preflight.binlog_settings import check_binlog, check_version
+from setl.systems.mysql.preflight.joined_tables import check_joined_tables
+from setl.systems.mysql.preflight.mark_logging import check_mark_triggers, check_replica
+from setl.systems.mysql.preflight.schema_changes import LEDGER, check_passed_ddl
+from setl.systems.mysql.preflight.server import Server
+from setl.systems.mysql.preflight.source_tables import SourceTable
+from setl.systems.mysql.preflight.system_tables import SCHEMA, SystemTable, check_system_tables
+from setl.systems.mysql.preflight.target_tables import WRITING, TargetTables
+from setl.systems.transport import check_transport
+
+_MARK = SystemTable("retl_mark", ("SELECT",), "marks what other channels wrote", required=False)
+_BUFFER = SystemTable("retl_buffer", ("SELECT",), "is the free gate", required=False)
+_HEARTBEAT = SystemTable(
+    "xdual", ("SELECT", "INSERT", "UPDATE"), "takes heartbeats, of which `heartbeat: 0` writes none"
+)
+_SOURCE_SCOPES = {"SELECT": f"{SCHEMA}.*", "INSERT": f"{SCHEMA}.xdual", "UPDATE": f"{SCHEMA}.xdual"}
+
+_WRITTEN = (
+    SystemTable("retl_mark", WRITING, "marks what setl wrote"),
+    SystemTable("setl_fence", WRITING, "keeps a former leader from writing"),
+    SystemTable("setl_writer", WRITING, "lists the connections that write"),
+    SystemTable("setl_loaded", WRITING, "says how far tables with several keys are loaded"),
+)
+_CHECKPOINT = SystemTable("setl_checkpoint", WRITING, "keeps the checkpoint")
+_DEAD_LETTERS = SystemTable(
+    "setl_deadletter", WRITING, "keeps the faulty rows of `faulty_rows: dead_letter`"
+)
+_TARGET_SCOPES = dict.fromkeys(WRITING, f"{SCHEMA}.*")
+
+
+def check_mysql_source(server: Server, source: MysqlSource, router: Router, report: Report) -> None:
+    """Report everything about a source but its mapped tables.
+
+    Raises:
+        SetlError: the server stopped answering.
+    """
+    check_version(server, report)
+    check_transport(server, report)
+    literal = [entry.pattern.schema.literal for entry in router.entries]
+    schemas = list(dict.fromkeys(s for s in (*literal, SCHEMA) if s is not None))
+    check_binlog(server, source, schemas, report)
+    check_replica(server, report)
+    heartbeat = [_HEARTBEAT] if source.heartbeat > 0 else []
+    check_system_tables(server, report, [_MARK, _BUFFER, *heartbeat], _SOURCE_SCOPES)
+
+
+def check_mysql_target(
+    server: Server,
+    pipeline: Pipeline,
+    source: Server | None,
+    tables: Sequence[SourceTable],
+    report: Report,
+    *,
+    two_way: bool,
+) -> None:
+    """Report everything about a target.
+
+    Args:
+        server: the target.
+        pipeline: the pipeline.
+        source: the source server, None if it is none or does not answer.
+        tables: its mapped tables.
+        report: where to put it.
+        two_way: whether the target is also a source of the channel.
+
+    Raises:
+        SetlError: the server stopped answering.
+    """
+    check_version(server, report)
+    check_transport(server, report)
+    _check_writable(server, report)
+    check_mark_triggers(server, report)
+    if two_way and server.variables.get("log_bin") != "ON":
+        report.error(
+            "the server writes no binlog, but the channel also reads from it",
+            "Add log_bin to the server's configuration file, section [mysqld], and restart it",
+        )
+    checkpoint = [] if pipeline.checkpoint == "zookeeper" else [_CHECKPOINT]
+    ledger = [LEDGER] if pipeline.ddl == "pass" else []
+    aside = [_DEAD_LETTERS] if pipeline.keeps_dead_letters else []
+    needed = [*_WRITTEN, *checkpoint, *ledger, *aside]
+    check_system_tables(server, report, needed, _TARGET_SCOPES)
+    if pipeline.ddl == "pass":
+        check_passed_ddl(server, source, pipeline, tables, report)
+    exact: list[tuple[str, str]] = []
+    if source is None:
+        names = (entry.pattern.exact for entry in Router(pipeline).entries)
+        routes = (route for name in names if name for route in Router(pipeline).route(*name))
+        exact = [route.target for route in routes]
+    TargetTables(source, server, report).check(tables, exact)
+    check_joined_tables(source, server, tables, report)
+
+
+def _check_writable(server: Server, report: Report) -> None:
+    for name in ("super_read_only", "read_only"):
+        # MariaDB 12 also knows NO_LOCK and NO_LOCK_NO_ADMIN, which write as little.
+        if server.variables.get(name, "OFF") not in {"OFF", "0"}:
+            report.error(f"the server is {name}", f"SET GLOBAL {name} = OFF;")

@@ -1,0 +1,116 @@
+"""Whether several source tables go into one table of the target, where their rows could merge.
+
+A stream does not say whether a key that comes from one table is there because of another. So no
+load can tell that two rows have become one; what can be found is found here and by `setl verify`.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from itertools import combinations
+
+from setl.channel.routing import Route, passing_columns
+from setl.errors import SetlError
+from setl.systems.finding import Report
+from setl.systems.mysql.catalog import read_table
+from setl.systems.mysql.identifiers import qualified, quote
+from setl.systems.mysql.preflight.server import Server
+from setl.systems.mysql.preflight.source_tables import SourceTable
+
+_PATIENCE = 5.0
+"""Seconds that the server may look for keys that two tables have in common."""
+_FIX = (
+    "Write each table into one of its own, or see to it that a key is in one of them only;"
+    " `setl verify` tells of rows that have become one"
+)
+
+_Joined = tuple[SourceTable, Route]
+
+
+def check_joined_tables(
+    source: Server | None, target: Server, tables: Sequence[SourceTable], report: Report
+) -> None:
+    """Report target tables that rows of several source tables come into.
+
+    An error if two of these have a key in common now, or if the target's key has columns by
+    which setl does not find rows; else a warning, since there may be such rows tomorrow.
+
+    Args:
+        source: the server of the tables; None leaves their rows unseen.
+        target: the server that they go to.
+        tables: the mapped tables.
+        report: where to put it.
+
+    Raises:
+        SetlError: the target stopped answering.
+    """
+    joined: defaultdict[tuple[str, str], list[_Joined]] = defaultdict(list)
+    for table in tables:
+        for route in table.routes:
+            joined[route.target].append((table, route))
+    for name, found in joined.items():
+        if len({table.schema.name for table, _ in found}) > 1:
+            _check_joined(source, target, found, report.at(".".join(name)))
+
+
+def _check_joined(
+    source: Server | None, target: Server, found: Sequence[_Joined], place: Report
+) -> None:
+    names = ", ".join(sorted({table.schema.name for table, _ in found}))
+    there = read_table(target.connection, *found[0][1].target)
+    if there is not None:
+        own = {there.names[i].lower() for i in there.key}
+        more = sorted(own.difference(*(_key(table, route) for table, route in found)))
+        if more:
+            place.error(
+                f"rows of {names} come together and are found by their own keys alone, without"
+                f" {', '.join(more)}; a change of one would change those of others",
+                _FIX,
+            )
+            return
+    # What a condition or a processor leaves out cannot be told from here.
+    plain = [(t, r) for t, r in found if not (r.where or r.processor)]
+    for (one, by), (other, to) in combinations(plain, 2):
+        if source is not None and _common_key(source, one, by, other, to):
+            place.error(
+                f"{one.schema.name} and {other.schema.name} have rows with the same key, which"
+                " would become one",
+                _FIX,
+            )
+            return
+    place.warning(
+        f"rows of {names} come together; those with the same key would become one unseen", _FIX
+    )
+
+
+def _key(table: SourceTable, route: Route) -> dict[str, str]:
+    """Target column in lower case → source column, of what rows are found by."""
+    names = table.schema.names
+    key = {name.lower() for name in route.key or (names[place] for place in table.schema.key)}
+    return {
+        name.lower(): names[place]
+        for place, name in passing_columns(route, names)
+        if names[place].lower() in key
+    }
+
+
+def _common_key(server: Server, one: SourceTable, by: Route, other: SourceTable, to: Route) -> bool:
+    """Whether two tables have a key in common, as far as the server finds out in time."""
+    first, second = _key(one, by), _key(other, to)
+    if not first or set(first) != set(second):
+        return False
+    same = " AND ".join(f"a.{quote(first[column])} = b.{quote(second[column])}" for column in first)
+    tables = (
+        f"{qualified(one.schema.schema, one.schema.table)} AS a"
+        f" JOIN {qualified(other.schema.schema, other.schema.table)} AS b ON {same}"
+    )
+    if server.mariadb:
+        question = f"SET STATEMENT max_statement_time = {_PATIENCE} FOR SELECT 1 FROM {tables}"
+    else:
+        question = f"SELECT /*+ MAX_EXECUTION_TIME({_PATIENCE * 1000:.0f}) */ 1 FROM {tables}"
+    try:
+        return bool(server.rows(f"{question} LIMIT 1"))
+    except SetlError:
+        # It took too long, or the columns cannot be compared. The warning stays.
+        return False

@@ -1,0 +1,122 @@
+"""Whether schema changes can be passed on to a target, as `ddl: pass` asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from setl.channel.file import Pipeline
+from setl.channel.routing import Route, Router
+from setl.systems.finding import Report
+from setl.systems.mysql.catalog import list_tables
+from setl.systems.mysql.identifiers import qualified
+from setl.systems.mysql.preflight.server import Outcome, Server
+from setl.systems.mysql.preflight.source_tables import SourceTable
+from setl.systems.mysql.preflight.system_tables import SystemTable
+from setl.systems.mysql.preflight.target_tables import WRITING
+
+LEDGER = SystemTable("setl_ddl", WRITING, "keeps what became of schema changes")
+
+# Statements that a server judges by their privileges before it sees that there is no such table.
+_NO_TABLE = "_setl_no_such_table"
+_TRIALS = {
+    "ALTER": "ALTER TABLE {table} ADD COLUMN a INT",
+    "CREATE": "CREATE TABLE {table} (a INT, a INT)",
+    "DROP": "TRUNCATE TABLE {table}",
+    "INDEX": "CREATE INDEX a ON {table} (a)",
+}
+_ALL = ("ALTER", "CREATE", "DROP", "INDEX", "REFERENCES")
+
+
+def check_passed_ddl(
+    target: Server,
+    source: Server | None,
+    pipeline: Pipeline,
+    tables: Sequence[SourceTable],
+    report: Report,
+) -> None:
+    """Report what keeps schema changes from being passed on to a MySQL target.
+
+    Args:
+        target: the target.
+        source: the source, None if it cannot be asked.
+        pipeline: a pipeline with `ddl: pass`.
+        tables: its mapped tables, as far as they are known.
+        report: where to put it.
+
+    Raises:
+        SetlError: a server does not answer.
+    """
+    flows = [((t.schema.schema, t.schema.table), r) for t in tables for r in t.routes]
+    router = Router(pipeline)
+    exact = [entry.pattern.exact for entry in router.entries if entry.pattern.exact]
+    flows += [(name, route) for name in exact for route in router.route(*name)]
+    for schema in dict.fromkeys(route.target[0] for _, route in flows):
+        _check_privileges(target, schema, report)
+    _check_several(flows, report)
+    for mapping in dict.fromkeys(route.index for _, route in flows if _changed(route)):
+        report.warning(
+            f"tables[{mapping}] changes which columns pass, or how: an ALTER TABLE that names one"
+            " of those columns cannot be passed on, and stops the pipeline",
+        )
+    if source is not None:
+        pairs = dict.fromkeys((name[0], route.target[0]) for name, route in flows)
+        for here, there in pairs:
+            _check_defaults(source, here, target, there, report)
+
+
+def check_shadows(source: Server, pipeline: Pipeline, report: Report) -> None:
+    """Report tables that are left out because of their names. Raises SetlError."""
+    router = Router(pipeline)
+    for schema, table in list_tables(source.connection):
+        shadow = router.shadow(schema, table)
+        if shadow is not None:
+            report.at(f"{schema}.{table}").warning(
+                f"is left out: by its name it belongs to an online schema change of {shadow.table}",
+                f"If it does not, name it in an entry of its own: `from: {schema}.{table}`",
+            )
+
+
+def _check_privileges(target: Server, schema: str, report: Report) -> None:
+    table = qualified(schema, _NO_TABLE)
+    lacking = [
+        privilege
+        for privilege, trial in _TRIALS.items()
+        if target.attempt(trial.format(table=table)) is Outcome.DENIED
+    ]
+    if lacking:
+        report.error(
+            f"the account {target.account} lacks {', '.join(lacking)} on {schema}, which"
+            " `ddl: pass` needs",
+            target.grant(_ALL, target.scope_of(schema)),
+        )
+
+
+def _check_several(flows: Sequence[tuple[tuple[str, str], Route]], report: Report) -> None:
+    into: dict[tuple[str, str], set[tuple[str, str]]] = {}
+    for name, route in flows:
+        into.setdefault(route.target, set()).add(name)
+    for (schema, table), names in into.items():
+        if len(names) > 1:
+            report.at(f"{schema}.{table}").error(
+                f"{len(names)} tables of the source come together here, so each of their schema"
+                " changes would be made several times",
+                "Set `ddl: stop` or `ddl: ignore`, and change the target by hand",
+            )
+
+
+def _changed(route: Route) -> bool:
+    return bool(route.include is not None or route.exclude or route.renames or route.expressions)
+
+
+def _check_defaults(source: Server, here: str, target: Server, there: str, report: Report) -> None:
+    """CREATE TABLE takes from its schema the character set that it does not name."""
+    question = (
+        "SELECT DEFAULT_COLLATION_NAME FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = %s"
+    )
+    found, wanted = target.rows(question, (there,)), source.rows(question, (here,))
+    if found and wanted and found != wanted:
+        report.warning(
+            f"the default collation of {there} is {found[0][0]}, that of {here} at the source is"
+            f" {wanted[0][0]}: a new table that names none gets another one here",
+            f"ALTER DATABASE `{there}` COLLATE {wanted[0][0]};",
+        )

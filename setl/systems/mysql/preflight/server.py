@@ -1,0 +1,160 @@
+"""A MySQL or MariaDB server that is being checked: its settings, and what the account may do."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from enum import Enum
+from typing import Any
+
+import pymysql
+from pymysql.connections import Connection
+from pymysql.cursors import Cursor
+
+from setl.systems.mysql.connection import MysqlEndpoint, connect, translate, translating
+from setl.systems.mysql.identifiers import quote
+
+_ANSWER_TIMEOUT = 30.0  # seconds; a check should not wait longer for a server in trouble
+
+# https://dev.mysql.com/doc/mysql-errors/8.4/en/server-error-reference.html
+_DENIED = {1044, 1142, 1143, 1227, 1370}
+_MISSING = {1049, 1146}
+_SYNTAX = 1064
+_CLIENT_ERRORS = range(2000, 3000)
+
+
+# Grants to roles, whose names have no host, are not the account's to extend.
+_SCHEMA_GRANT = re.compile(r"GRANT .+ ON `(?P<name>(?:[^`]|``)+)`\.\* TO (?:`|').*@")
+
+
+class Outcome(Enum):
+    """What became of a statement that was only tried."""
+
+    DONE = "done"
+    DENIED = "denied"  # the account may not do this
+    MISSING = "missing"  # there is no such table or schema
+
+
+class Server:
+    """A connection with what has to be known about its other end.
+
+    Attributes:
+        endpoint: where it is.
+        connection: the open connection.
+        mariadb: whether the server is MariaDB.
+        version: its version as numbers.
+        product: its name and version, for people.
+        variables: its global variables, by name.
+        account: the account as the server knows it, ready for a GRANT.
+    """
+
+    def __init__(self, endpoint: MysqlEndpoint, connection: Connection[Any]) -> None:
+        """Ask for version, variables and account. Raises SetlError."""
+        self.endpoint = endpoint
+        self.connection = connection
+        self.variables = {
+            str(name).lower(): str(value) for name, value in self.rows("SHOW GLOBAL VARIABLES")
+        }
+        text = self.variables.get("version", "")
+        self.mariadb = "mariadb" in text.lower()
+        numbers = text.partition("-")[0].split(".")
+        self.version = tuple(int(n) for n in numbers if n.isdigit())
+        self.product = f"{'MariaDB' if self.mariadb else 'MySQL'} {text.partition('-')[0]}"
+        user, _, host = str(self.rows("SELECT CURRENT_USER()")[0][0]).rpartition("@")
+        self.account = f"{_text(user)}@{_text(host)}"
+
+    @classmethod
+    @contextmanager
+    def opened(cls, endpoint: MysqlEndpoint) -> Generator[Server]:
+        """Connect for the time of a block.
+
+        Raises:
+            SetlError: of the kind that `setl.systems.mysql.connection.translate` gives.
+        """
+        timeout = min(endpoint.read_timeout, _ANSWER_TIMEOUT)
+        connection = connect(replace(endpoint, read_timeout=timeout))
+        try:
+            yield cls(endpoint, connection)
+        finally:
+            connection.close()
+
+    def rows(self, sql: str, args: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        """All rows of a question. Raises SetlError."""
+        with translating(self.endpoint), self.connection.cursor(Cursor) as cursor:
+            cursor.execute(sql, args or None)
+            return list(cursor.fetchall())
+
+    def records(self, sql: str, args: Sequence[object] = ()) -> list[dict[str, Any]]:
+        """All rows by column name in lower case, for answers that differ between versions."""
+        with translating(self.endpoint), self.connection.cursor(Cursor) as cursor:
+            cursor.execute(sql, args or None)
+            names = [str(d[0]).lower() for d in cursor.description or ()]
+            return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+
+    def attempt(self, sql: str) -> Outcome:
+        """Whether the account could run a statement, which must change nothing.
+
+        An error that has nothing to do with privileges or names counts as done: the server
+        looks at privileges first. Raises SetlError if the server does not answer.
+        """
+        try:
+            with self.connection.cursor(Cursor) as cursor:
+                cursor.execute(sql)
+        except (pymysql.MySQLError, OSError) as error:
+            number = error.args[0] if error.args and isinstance(error.args[0], int) else 0
+            if number in _DENIED:
+                return Outcome.DENIED
+            if number in _MISSING:
+                return Outcome.MISSING
+            if number < 1000 or number in _CLIENT_ERRORS or number == _SYNTAX:
+                raise translate(error).at(server=self.endpoint) from error
+        return Outcome.DONE
+
+    def set_global(self, name: str, value: str) -> tuple[str, ...]:
+        """How to change a global variable for good."""
+        if not self.mariadb:
+            return (f"SET PERSIST {name} = {value};",)
+        return (
+            f"SET GLOBAL {name} = {value};",
+            f"Set {name} in the server's configuration file too, so that it outlives a restart",
+        )
+
+    def grant(self, privileges: Sequence[str], scope: str) -> str:
+        """The statement that gives the account privileges; see `scope_of`."""
+        return f"GRANT {', '.join(privileges)} ON {scope} TO {self.account};"
+
+    def scope_of(self, schema: str) -> str:
+        """A schema as a GRANT to the account has to name it.
+
+        ``_`` and ``%`` are wildcards there. Of several names that match a schema the server
+        takes the privileges of one only, so a second name would hide those of the first: if
+        the account has privileges under a name already, it is used again.
+        """
+        own = (_SCHEMA_GRANT.match(str(grant)) for (grant,) in self.rows("SHOW GRANTS"))
+        names = [found.group("name").replace("``", "`") for found in own if found]
+        matching = [name for name in names if _grant_pattern(name).fullmatch(schema)]
+        # The server prefers the name that is literal for longest.
+        matching.sort(key=_literal_length, reverse=True)
+        return f"{quote(matching[0] if matching else schema)}.*"
+
+
+def _literal_length(name: str) -> int:
+    found = re.match(r"(?:\\.|[^_%\\])*", name)
+    return found.end() if found else 0
+
+
+def _grant_pattern(name: str) -> re.Pattern[str]:
+    """What a schema's name in a GRANT stands for."""
+    wildcards = {"_": ".", "%": ".*"}
+    pieces = re.findall(r"\\.|.", name, re.DOTALL)
+    return re.compile(
+        "".join(wildcards.get(piece) or re.escape(piece.removeprefix("\\")) for piece in pieces),
+        re.DOTALL,
+    )
+
+
+def _text(value: str) -> str:
+    escaped = value.replace("\\", "\\\\").replace("'", "''")
+    return f"'{escaped}'"

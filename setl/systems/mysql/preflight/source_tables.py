@@ -1,0 +1,253 @@
+"""Whether the tables that `from` names are there, and whether their rows can be told apart."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from setl.channel.routing import Route, RoutedTable, Router, passing_columns
+from setl.codec.binlog.hidden import looks_hidden
+from setl.codec.binlog.versioned import WAY_OUT
+from setl.errors import SetlError
+from setl.model.schema import Column, RowSchema
+from setl.systems.finding import Report
+from setl.systems.mysql.catalog import is_versioned, list_tables, read_table
+from setl.systems.mysql.identifiers import qualified
+from setl.systems.mysql.nested_tables import describe_documents
+from setl.systems.mysql.preflight.foreign_keys import check_cascades
+from setl.systems.mysql.preflight.privileges import MissingPrivileges, denied
+from setl.systems.mysql.preflight.server import Outcome, Server
+
+ExpressionCheck = Callable[[Route, RowSchema], Sequence[Column] | None]
+"""Looks at `where`, `columns` and `processor` of a route over a table; raises SetlError if they
+are wrong, else gives the columns that expressions fill, if it knows them."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceTable:
+    """A mapped table of the source.
+
+    Attributes:
+        schema: its columns and keys.
+        routes: where its rows go; only those that fit its columns.
+        computed: for a route's index, the columns that its expressions fill.
+    """
+
+    schema: RowSchema
+    routes: tuple[Route, ...]
+    computed: Mapping[int, Sequence[Column]] = field(default_factory=dict[int, Sequence[Column]])
+
+    def computed_by(self, route: Route) -> Sequence[Column]:
+        """The columns that a route's expressions fill, as far as they are known."""
+        return self.computed.get(route.index, ())
+
+
+def check_source_tables(
+    server: Server, router: Router, report: Report, expressions: ExpressionCheck | None
+) -> list[SourceTable]:
+    """Report what is wrong with the mapped tables; returns those that are right, by name.
+
+    Raises:
+        SetlError: the server does not answer.
+    """
+    before = len(report.findings)
+    there = list_tables(server.connection)
+    lacking = MissingPrivileges(server)
+    found: list[SourceTable] = []
+    mapped: set[int] = set()
+    for schema, table in there:
+        place = report.at(f"{schema}.{table}")
+        with place.failing():
+            if _claims(router, schema, table, mapped):
+                lacking.add(schema, table, denied(server, schema, table, ["SELECT"]))
+                if is_versioned(server.connection, schema, table):
+                    place.error(
+                        "the table is system-versioned: rows of the past stand in its binlog"
+                        " among those that live",
+                        WAY_OUT,
+                    )
+                    continue
+                columns = read_table(server.connection, schema, table)
+                # Nested rows pass through no mapping; the documents' table speaks for them.
+                routes = [r for r in router.route(schema, table) if not r.nests(schema, table)]
+                for route in routes:
+                    if route.documents is not None:
+                        columns = describe_documents(server.connection, route.documents).schema
+                if columns is not None:
+                    computed: dict[int, Sequence[Column]] = {}
+                    right = [r for r in routes if _fits(columns, r, place, expressions, computed)]
+                    found.append(SourceTable(columns, tuple(right), computed))
+    for entry in router.entries:
+        if entry.index not in mapped:
+            _report_unmatched(server, entry, there, lacking, report)
+    lacking.report(report)
+    check_cascades(server, [t.schema for t in found], report)
+    if all(f.level == "ok" for f in report.findings[before:]):
+        report.ok(f"{len(found)} mapped tables are as they must be")
+    return found
+
+
+def _claims(router: Router, schema: str, table: str, mapped: set[int]) -> bool:
+    """Whether a table is mapped; notes the entries that count for it."""
+    try:
+        counting = {route.index for route in router.route(schema, table)}
+    except SetlError:
+        # It has no valid target. It is mapped all the same, by any entry that matches.
+        mapped.update(e.index for e in router.entries if e.pattern.match(schema, table) is not None)
+        raise
+    mapped.update(counting)
+    return bool(counting)
+
+
+def _report_unmatched(
+    server: Server,
+    entry: RoutedTable,
+    there: Sequence[tuple[str, str]],
+    lacking: MissingPrivileges,
+    report: Report,
+) -> None:
+    exact = entry.pattern.exact
+    if exact is None:
+        matches = sum(entry.pattern.match(*name) is not None for name in there)
+        if not matches:
+            _report_no_match(server, entry, report)
+        else:
+            report.warning(
+                f"tables[{entry.index}] ({entry.mapping.from_}) never counts: other entries come"
+                f" first for all {matches} tables that it matches",
+                "Move it up, or remove it",
+            )
+        return
+    name = qualified(*exact)
+    outcome = server.attempt(f"SELECT 1 FROM {name} LIMIT 0")
+    if outcome is Outcome.DENIED:
+        lacking.add(*exact, ["SELECT"])
+    elif outcome is Outcome.MISSING:
+        report.at(".".join(exact)).error(
+            "the table does not exist",
+            f"Correct `from` in tables[{entry.index}] (case matters), or create the table",
+        )
+    else:
+        report.at(".".join(exact)).error(
+            "this is a view or a sequence, which has no rows in the binlog",
+            f"Name the tables behind it in tables[{entry.index}]",
+        )
+
+
+def _report_no_match(server: Server, entry: RoutedTable, report: Report) -> None:
+    schema = entry.pattern.schema.literal
+    visible = {str(row[0]) for row in server.rows("SHOW DATABASES")}
+    what = f"tables[{entry.index}] ({entry.mapping.from_}) matches no table"
+    if schema is None or schema in visible:
+        report.warning(what, "Correct `from`, or create the tables")
+    else:
+        report.warning(
+            f"{what}: there is no schema {schema}, or the account may not see it",
+            server.grant(["SELECT"], server.scope_of(schema)),
+        )
+
+
+def _fits(
+    schema: RowSchema,
+    route: Route,
+    report: Report,
+    expressions: ExpressionCheck | None,
+    computed: dict[int, Sequence[Column]],
+) -> bool:
+    """Whether the mapping fits the table's columns; reports what does not.
+
+    Notes in `computed` the columns that expressions fill.
+    """
+    before = len(report.findings)
+    place = f"tables[{route.index}]"
+    for name in filter(looks_hidden, schema.names):
+        report.error(
+            f"a column has the name {name}, which MariaDB gives to columns that it hides",
+            "Rename it, or leave the table out",
+        )
+    for what in unknown_columns(schema, route):
+        report.error(what, f"The columns are {', '.join(schema.names)}")
+    key = source_key(schema, route)
+    if not key:
+        if not route.key:
+            report.error(
+                "the table has no primary key, nor a unique one without nullable columns, so its"
+                " rows cannot be told apart",
+                "Give it one, or name columns that are unique and never NULL under `key` in"
+                f" {place}, or leave the table out",
+            )
+    else:
+        passing = {i for i, _ in passing_columns(route, schema.names)}
+        for lost in (schema.names[i] for i in key if i not in passing):
+            report.error(
+                f"the key column {lost} does not reach the target, where rows are found by it",
+                f"Let {lost} pass: see include, exclude and columns in {place}",
+            )
+    if route.key and key and not _is_unique(schema, key):
+        report.warning(
+            f"no unique key has just the columns {', '.join(route.key)}: rows that agree in them"
+            " become one row in the target",
+            f"Add a unique key, or name other columns under `key` in {place}",
+        )
+    if key:
+        _check_document(schema, route, key, report)
+    evaluated = route.expressions or route.where or route.processor
+    if len(report.findings) == before and expressions and evaluated:
+        try:
+            computed[route.index] = expressions(route, schema) or ()
+        except SetlError as error:
+            report.error(f"{place}: {error.message}", *([error.hint] if error.hint else []))
+    nullable = [schema.columns[i] for i in key if route.key and _may_be_null(schema.columns[i])]
+    if nullable:
+        report.warning(
+            f"{', '.join(c.name for c in nullable)}, named under `key`, may be NULL: a row with"
+            " NULL there cannot be told apart, and is refused",
+            f"Make it NOT NULL, or name other columns under `key` in {place}",
+        )
+    return not any(f.level == "error" for f in report.findings[before:])
+
+
+def _check_document(schema: RowSchema, route: Route, key: Sequence[int], report: Report) -> None:
+    """Report whether ids and routing of documents can be made of the table's rows."""
+    with report.failing():
+        route.document([schema.names[i] for i in key])
+    passing = {schema.names[i].lower() for i, _ in passing_columns(route, schema.names)}
+    routing = route.routing
+    if routing is not None and routing.lower() in schema.folded and routing.lower() not in passing:
+        report.error(
+            f"the column {routing}, by which documents are routed, does not reach the target",
+            f"Let it pass: see include, exclude and columns in tables[{route.index}]",
+        )
+
+
+def unknown_columns(schema: RowSchema, route: Route) -> Iterator[str]:
+    """Column names in a mapping that the table does not have, as sentences."""
+    known = {name.lower() for name in schema.names}
+    place = f"tables[{route.index}]"
+    named = [
+        *((f"{place}.include", name) for name in route.include or ()),
+        *((f"{place}.exclude", name) for name in route.exclude),
+        *((f"{place}.columns.{target}", name) for target, name in route.renames.items()),
+        *((f"{place}.key", name) for name in route.key),
+        *((f"{place}.routing", name) for name in (route.routing,) if name is not None),
+    ]
+    for path, name in named:
+        if name.lower() not in known:
+            yield f"{path} names a column {name}, which the table does not have"
+
+
+def source_key(schema: RowSchema, route: Route) -> tuple[int, ...]:
+    """Indexes of the columns that identify a row; empty if there is no key or it is wrong."""
+    if not route.key:
+        return schema.key
+    places = {name.lower(): i for i, name in enumerate(schema.names)}
+    found = [places.get(name.lower(), -1) for name in route.key]
+    return () if -1 in found else tuple(found)
+
+
+def _may_be_null(column: Column) -> bool:
+    return column.capacity is not None and column.capacity.nullable
+
+
+def _is_unique(schema: RowSchema, key: Sequence[int]) -> bool:
+    return any(set(unique) == set(key) for unique in (schema.key, *schema.unique))

@@ -1,0 +1,239 @@
+"""Whether the tables that rows go to are there, and take them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from setl.channel.routing import Route, passing_columns
+from setl.model.schema import RowSchema
+from setl.systems.finding import Report
+from setl.systems.mysql.catalog import read_table
+from setl.systems.mysql.engines import WHY_TRANSACTIONS, WITHOUT_TRANSACTIONS
+from setl.systems.mysql.identifiers import qualified, quote
+from setl.systems.mysql.preflight.column_fit import misfit
+from setl.systems.mysql.preflight.privileges import MissingPrivileges, denied
+from setl.systems.mysql.preflight.server import Outcome, Server
+from setl.systems.mysql.preflight.source_tables import SourceTable, source_key
+from setl.systems.mysql.preflight.table_facts import ColumnFacts, TableText, read_columns
+from setl.systems.mysql.preflight.unique_keys import UniqueKeys, check_unique_keys
+
+WRITING: tuple[str, ...] = ("SELECT", "INSERT", "UPDATE", "DELETE")
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """Rows of one source table on their way to one target table."""
+
+    source: RowSchema
+    route: Route
+
+
+@dataclass(slots=True)
+class TargetTables:
+    """Checks the target tables of one pipeline.
+
+    Attributes:
+        source: the source server, None if it cannot be asked.
+        target: the target server.
+        report: where findings go.
+    """
+
+    source: Server | None
+    target: Server
+    report: Report
+    _lacking: MissingPrivileges = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._lacking = MissingPrivileges(self.target)
+
+    def check(self, tables: Sequence[SourceTable], exact: Sequence[tuple[str, str]]) -> None:
+        """Report what is wrong with them.
+
+        Args:
+            tables: the mapped tables of the source, as far as they are known.
+            exact: further targets, of which the source tables are not known.
+
+        Raises:
+            SetlError: the server does not answer.
+        """
+        before = len(self.report.findings)
+        flows: dict[tuple[str, str], list[Flow]] = {name: [] for name in exact}
+        for table in tables:
+            for route in table.routes:
+                flows.setdefault(route.target, []).append(Flow(table.schema, route))
+        for (schema, table), arriving in flows.items():
+            place = self.report.at(f"{schema}.{table}")
+            with place.failing():
+                self._check_table(schema, table, arriving, place)
+        self._lacking.report(self.report)
+        if flows and all(f.level == "ok" for f in self.report.findings[before:]):
+            self.report.ok(f"{len(flows)} target tables take the rows")
+
+    def _check_table(self, schema: str, table: str, flows: Sequence[Flow], place: Report) -> None:
+        described = read_table(self.target.connection, schema, table)
+        if described is None:
+            self._report_missing(schema, table, flows, place)
+            return
+        column = described.columns[0].name
+        self._lacking.add(schema, table, denied(self.target, schema, table, WRITING, column))
+        facts = read_columns(self.target, schema, table)
+        filled: set[str] = set()
+        for flow in flows:
+            self._check_flow(flow, described, facts, place)
+            filled |= {t.lower() for _, t in passing_columns(flow.route, flow.source.names)}
+            filled |= {t.lower() for t in flow.route.expressions}
+            if flow.route.processor:
+                filled |= set(facts)  # which columns it adds is only known from its rows
+        if flows:
+            self._check_unfilled(schema, table, facts, filled, place)
+        elif not described.key:
+            place.error("the target table has no primary key, so rows cannot be found in it")
+        self._check_engine(schema, table, place)
+        self._check_triggers(schema, table, place)
+
+    def _check_engine(self, schema: str, table: str, place: Report) -> None:
+        for *_, engine in self.target.rows(WITHOUT_TRANSACTIONS, (schema, table)):
+            place.error(
+                f"the target is a {engine} table, which has no transactions: {WHY_TRANSACTIONS}",
+                f"ALTER TABLE {qualified(schema, table)} ENGINE = InnoDB;",
+            )
+
+    def _report_missing(
+        self, schema: str, table: str, flows: Sequence[Flow], place: Report
+    ) -> None:
+        name = qualified(schema, table)
+        if self.target.attempt(f"SELECT 1 FROM {name} LIMIT 0") is Outcome.DENIED:
+            # Whether it is there is not told to an account that may not see it.
+            self._lacking.add(schema, table, WRITING)
+            if not flows:
+                return
+        fix: list[str] = []
+        if len(flows) == 1 and flows[0].route.plain and self.source is not None:
+            flow = flows[0].source
+            if not self._has_schema(schema):
+                fix.append(f"CREATE DATABASE IF NOT EXISTS {quote(schema)};")
+            text = TableText.read(self.source, flow.schema, flow.table)
+            fix.append(text.elsewhere(schema, table) + ";")
+        elif flows:
+            names = [t for _, t in passing_columns(flows[0].route, flows[0].source.names)]
+            columns = ", ".join([*names, *flows[0].route.expressions])
+            fix.append(f"Create it with the columns {columns} and the same primary key")
+        place.error("the target table does not exist, or the account may not see it", *fix)
+
+    def _has_schema(self, schema: str) -> bool:
+        return any(str(row[0]) == schema for row in self.target.rows("SHOW DATABASES"))
+
+    def _check_flow(
+        self, flow: Flow, described: RowSchema, facts: dict[str, ColumnFacts], place: Report
+    ) -> None:
+        passing = passing_columns(flow.route, flow.source.names)
+        name = qualified(described.schema, described.table)
+        given: dict[str, ColumnFacts] = {}
+        text: TableText | None = None
+        if self.source is not None:
+            given = read_columns(self.source, flow.source.schema, flow.source.table)
+            text = TableText.read(self.source, flow.source.schema, flow.source.table)
+        for i, target in passing:
+            source = given.get(flow.source.names[i].lower())
+            there = facts.get(target.lower())
+            definition = text.definition(flow.source.names[i], target) if text else ""
+            if there is None:
+                fix = [f"ALTER TABLE {name} ADD COLUMN {definition};"] if definition else []
+                place.error(f"the target table has no column {target}", *fix)
+            elif source is not None and not there.generated:
+                _check_column(source, there, name, definition, place)
+        for target in flow.route.expressions:
+            if target.lower() not in facts:
+                place.error(
+                    f"the target table has no column {target}",
+                    f"Add it, with a type for: {flow.route.expressions[target]}",
+                )
+        before = len(place.findings)
+        _check_key(flow, passing, described, place)
+        if self.source is not None and len(place.findings) == before:
+            check_unique_keys(
+                UniqueKeys.read(self.source, flow.source),
+                UniqueKeys.read(self.target, described),
+                flow.route,
+                text,
+                place,
+            )
+
+    def _check_unfilled(
+        self,
+        schema: str,
+        table: str,
+        facts: dict[str, ColumnFacts],
+        filled: set[str],
+        place: Report,
+    ) -> None:
+        for lowered, column in facts.items():
+            if lowered not in filled and column.required:
+                place.error(
+                    f"the column {column.name} gets no value, takes no NULL and has no default",
+                    f"ALTER TABLE {qualified(schema, table)} MODIFY COLUMN {quote(column.name)}"
+                    f" {column.column_type} NULL;",
+                )
+
+    def _check_triggers(self, schema: str, table: str, place: Report) -> None:
+        # Only shown to accounts with the TRIGGER privilege.
+        names = self.target.rows(
+            "SELECT TRIGGER_NAME FROM information_schema.TRIGGERS"
+            " WHERE EVENT_OBJECT_SCHEMA = %s AND EVENT_OBJECT_TABLE = %s ORDER BY 1",
+            (schema, table),
+        )
+        if names:
+            place.warning(
+                f"the target table has triggers ({', '.join(str(n[0]) for n in names)}), which run"
+                " for rows that setl writes, and again when it writes a row again",
+                "Drop them, or be sure that running twice does no harm",
+            )
+
+
+def _check_column(
+    source: ColumnFacts, target: ColumnFacts, table: str, definition: str, place: Report
+) -> None:
+    fix = [f"ALTER TABLE {table} MODIFY COLUMN {definition};"] if definition else []
+    if reason := misfit(source, target):
+        place.error(f"the column {target.name} {reason}", *fix)
+    elif source.nullable and not target.nullable:
+        place.error(
+            f"the column {target.name} takes no NULL, the source's {source.name} does", *fix
+        )
+
+
+def _check_key(
+    flow: Flow, passing: Sequence[tuple[int, str]], described: RowSchema, place: Report
+) -> None:
+    by_source = {i: target.lower() for i, target in reversed(passing)}
+    wanted = {by_source[i] for i in source_key(flow.source, flow.route) if i in by_source}
+    keys = [
+        {described.columns[i].name.lower() for i in key}
+        for key in (described.key, *described.unique)
+        if key
+    ]
+    if not wanted or wanted in keys:
+        return
+    names = ", ".join(quote(n) for n in dict.fromkeys(by_source.values()) if n in wanted)
+    shown = names.replace("`", "")
+    table = qualified(described.schema, described.table)
+    own = {described.columns[i].name.lower() for i in described.key}
+    if flow.route.key and not own & {target.lower() for _, target in passing}:
+        place.warning(
+            f"no unique key of the target table has just {shown}, by which its rows are found: each"
+            " row is deleted and written anew, and without an index the whole table is read for it",
+            f"ALTER TABLE {table} ADD UNIQUE KEY ({names});",
+        )
+        return
+    if not described.key:
+        place.error(
+            f"the target table has no key over {shown}, by which rows are found",
+            f"ALTER TABLE {table} ADD PRIMARY KEY ({names});",
+        )
+        return
+    there = ", ".join(described.columns[i].name for i in described.key)
+    place.error(
+        f"the target table's key is ({there}), the source's is ({shown})",
+        f"ALTER TABLE {table} DROP PRIMARY KEY, ADD PRIMARY KEY ({names});",
+    )

@@ -1,0 +1,188 @@
+"""Whether unique keys of a target take rows for one that are two at the source (I21).
+
+A load never merges such rows; the first pair of them is an error that stops the pipeline. Here
+it is told before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from setl.channel.routing import Route, passing_columns
+from setl.model.schema import Column, Kind, RowSchema
+from setl.systems.finding import Report
+from setl.systems.mysql.catalog import KeyPart, read_key_parts
+from setl.systems.mysql.identifiers import qualified, quote
+from setl.systems.mysql.preflight.server import Server
+from setl.systems.mysql.preflight.table_facts import TableText
+
+_COLLATIONS: Final = (
+    "SELECT COLUMN_NAME, COLLATION_NAME FROM information_schema.COLUMNS"
+    " WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s AND COLLATION_NAME IS NOT NULL"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class UniqueKeys:
+    """The unique keys of a table.
+
+    Attributes:
+        table: its columns.
+        keys: the parts of each key, by its name.
+        collations: of columns of text, by their names in lower case.
+    """
+
+    table: RowSchema
+    keys: Mapping[str, Sequence[KeyPart]]
+    collations: Mapping[str, str]
+
+    @classmethod
+    def read(cls, server: Server, table: RowSchema) -> UniqueKeys:
+        """Ask the server. Raises SetlError."""
+        keys: dict[str, list[KeyPart]] = {}
+        for part in read_key_parts(server.connection, table.schema, table.table):
+            keys.setdefault(part.key, []).append(part)
+        rows = server.rows(_COLLATIONS, (table.schema, table.table))
+        return cls(table, keys, {str(name).lower(): str(text) for name, text in rows})
+
+    def column(self, name: str) -> Column | None:
+        """A column by its name, whatever its case."""
+        place = self.table.folded.get(name.lower(), -1)
+        return None if place < 0 else self.table.columns[place]
+
+
+def check_unique_keys(
+    source: UniqueKeys, target: UniqueKeys, route: Route, text: TableText | None, place: Report
+) -> None:
+    """Report the keys of the target that the source's do not imply.
+
+    A key of the source implies one of the target if rows that are equal in the target's are equal
+    in the source's: each part of it is a part of the target's, which compares no more coarsely.
+
+    Args:
+        source: the keys of the source's table.
+        target: those of the target's.
+        route: how rows go from one to the other.
+        text: the source's table, for the way out; None if it is not known.
+        place: where to report.
+    """
+    came = {t.lower(): source.table.names[i] for i, t in passing_columns(route, source.table.names)}
+    candidates = list(source.keys.values())
+    if route.key:
+        candidates.append([KeyPart("", (name,)) for name in route.key])
+    computed = {name.lower() for name in route.expressions}
+    for name, parts in target.keys.items():
+        if any(_implied(key, parts, source, target, came) for key in candidates):
+            continue
+        used = {column.lower() for part in parts for column in part.columns}
+        if used & computed or route.processor or _is_numbered(used - came.keys(), used, target):
+            continue  # nobody knows what an expression gives; numbers of its own are all different
+        _report(name, parts, _Ends(source, target, came, text), place)
+
+
+def _implied(
+    key: Sequence[KeyPart],
+    parts: Sequence[KeyPart],
+    source: UniqueKeys,
+    target: UniqueKeys,
+    came: Mapping[str, str],
+) -> bool:
+    return all(any(_is_as_fine(part, own, source, target, came) for own in parts) for part in key)
+
+
+def _is_as_fine(
+    part: KeyPart, own: KeyPart, source: UniqueKeys, target: UniqueKeys, came: Mapping[str, str]
+) -> bool:
+    """Whether values equal in the target's part `own` are equal in the source's `part`."""
+    if part.expression or own.expression:
+        return part.expression == own.expression
+    (name,), (theirs,) = own.columns, part.columns
+    if came.get(name.lower(), "").lower() != theirs.lower():
+        return False
+    if own.length and not 0 < part.length <= own.length:
+        return False
+    return _compares_alike(source, theirs, target, name)
+
+
+def _compares_alike(source: UniqueKeys, theirs: str, target: UniqueKeys, name: str) -> bool:
+    """Whether values of a column that are equal at the target are equal at the source."""
+    here = target.collations.get(name.lower(), "")
+    there = source.collations.get(theirs.lower(), "")
+    column = source.column(theirs)
+    if column is None:
+        return False
+    if not here:
+        return column.kind is not Kind.TEXT
+    if here == there:
+        return True
+    # 'a' and 'a ' are one to a collation that pads, also to one that compares bytes.
+    return here.endswith("_bin") and (_pads(there) or not _pads(here))
+
+
+def _pads(collation: str) -> bool:
+    return "nopad" not in collation and "_0900_" not in collation
+
+
+def _is_numbered(own: set[str], used: set[str], target: UniqueKeys) -> bool:
+    """Whether a key has a column that the target fills with numbers of its own."""
+    columns = [c for c in map(target.column, own & used) if c is not None]
+    return any(
+        c.kind is Kind.INTEGER and c.capacity is not None and c.capacity.fills_null for c in columns
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Ends:
+    source: UniqueKeys
+    target: UniqueKeys
+    came: Mapping[str, str]
+    text: TableText | None
+
+
+def _report(name: str, parts: Sequence[KeyPart], ends: _Ends, place: Report) -> None:
+    table = qualified(ends.target.table.schema, ends.target.table.table)
+    shown = ", ".join(_shown(part) for part in parts)
+    alone = [p for part in parts for p in part.columns if p.lower() not in ends.came]
+    own = [column for part in parts for column in part.columns if column not in alone]
+    loose = [
+        (column, came)
+        for column, came in ((name, ends.came[name.lower()]) for name in own)
+        if not _compares_alike(ends.source, came, ends.target, column)
+    ]
+    drop = f"ALTER TABLE {table} DROP KEY {quote(name)};"
+    coarser = [
+        column
+        for column, came in loose
+        if ends.source.collations.get(came.lower(), "_bin").endswith("_bin")
+    ]
+    if loose:
+        columns = ", ".join(column for column, _ in loose)
+        what = f"the target's unique key ({shown}) compares {columns} in another way"
+        fix = [_modify(table, column, came, ends.text) for column, came in loose]
+        if not all(fix):
+            fix = ["Give both columns the same collation"]
+    else:
+        what = f"the target's unique key ({shown}) is not one of the source"
+        if alone:
+            what += f", which does not fill {', '.join(alone)}"
+        fix = [drop if name != "PRIMARY" else "Give both tables the same primary key"]
+    what += ": two rows of the source may be one to it, and the first such pair is an error"
+    # Two collations of text that do not tell case apart agree about nearly all rows.
+    if loose and not coarser:
+        place.warning(what, *fix)
+    else:
+        place.error(what, *fix)
+
+
+def _modify(table: str, column: str, came: str, text: TableText | None) -> str:
+    definition = text.definition(came, column) if text is not None else ""
+    return f"ALTER TABLE {table} MODIFY COLUMN {definition};" if definition else ""
+
+
+def _shown(part: KeyPart) -> str:
+    if part.expression:
+        return f"({part.expression})"
+    length = f"({part.length})" if part.length else ""
+    return f"{part.columns[0]}{length}"

@@ -1,0 +1,113 @@
+"""A server's answers turned into the values that rows have everywhere else.
+
+Values arrive as the server's text (pymysql decodes nothing), which loses nothing, and become
+what a codec makes of the same row in the binlog, as `setl.model.schema.Kind` says.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from pymysql.converters import conversions
+
+from setl.codec.binlog.value_number import shortest_float
+from setl.model.change import Row, Value
+from setl.model.schema import Column, Kind
+from setl.systems.mysql.identifiers import identifier
+
+RAW_VALUES: dict[Any, Any] = {
+    key: convert for key, convert in conversions.items() if not isinstance(key, int)
+}
+"""For `conv` of pymysql: parameters are escaped as usual, results are left as they came."""
+
+Decode = Callable[[Any], Value]
+
+
+def select_list(columns: Sequence[Column]) -> str:
+    """The columns as they have to be selected for `decoders` to understand them.
+
+    For a statement with placeholders.
+    """
+    return ", ".join(_selected(column) for column in columns)
+
+
+def decoders(columns: Sequence[Column]) -> tuple[Decode | None, ...]:
+    """For each column, what makes a value of its text; None if the text is the value.
+
+    NULL must not be passed to them: `decoded` takes care of that.
+    """
+    return tuple(_DECODERS.get(column.kind) for column in columns)
+
+
+def decoded(decode: Sequence[Decode | None], raw: Sequence[Any]) -> Row:
+    """A row of a server's answer, given the `decoders` of its columns."""
+    return tuple(
+        value if value is None or convert is None else convert(value)
+        for convert, value in zip(decode, raw, strict=True)
+    )
+
+
+def _selected(column: Column) -> str:
+    name = identifier(column.name)
+    # Both ways to print it, see `floating`.
+    return f"CONCAT({name}, ' ', {name} * 1e0)" if column.kind is Kind.FLOAT else name
+
+
+def floating(text: str) -> float:
+    """A FLOAT or DOUBLE, printed by the server as it is and once more as a double.
+
+    A FLOAT (4 bytes) is printed with six digits, which may be too few, and as a double with all
+    the digits that widening adds to it. Where the two differ it is one, and gets the value that
+    codecs give it. A DOUBLE reads the same both ways.
+    """
+    narrow, _, wide = text.partition(" ")
+    value = float(wide)
+    if float(narrow) == value or not is_float(value):
+        return value
+    return shortest_float(value)
+
+
+def is_float(value: float) -> bool:
+    """Whether four bytes hold this number exactly."""
+    try:
+        return struct.unpack("<f", struct.pack("<f", value))[0] == value
+    except OverflowError:
+        return False
+
+
+def decimal(text: str) -> str:
+    """A DECIMAL's text without the zeros that ZEROFILL puts before it."""
+    if text[0] == "0" and len(text) > 1 and text[1] != ".":
+        stripped = text.lstrip("0")
+        return stripped if stripped and stripped[0] != "." else f"0{stripped}"
+    return text
+
+
+def datetime(text: str) -> str:
+    """DATETIME or TIMESTAMP with six digits after the point, however many the column has."""
+    return f"{text}.000000" if len(text) == 19 else text.ljust(26, "0")
+
+
+def time(text: str) -> str:
+    """TIME with six digits after the point; it may have a sign and three digits of hours."""
+    whole, point, fraction = text.partition(".")
+    return f"{whole}.{fraction:0<6}" if point else f"{text}.000000"
+
+
+def bit(raw: bytes) -> int:
+    """A BIT column's bytes as a number."""
+    return int.from_bytes(raw, "big")
+
+
+_DECODERS: dict[Kind, Decode] = {
+    Kind.INTEGER: int,
+    Kind.YEAR: int,
+    Kind.FLOAT: floating,
+    Kind.DECIMAL: decimal,
+    Kind.DATETIME: datetime,
+    Kind.TIMESTAMP: datetime,
+    Kind.TIME: time,
+    Kind.BIT: bit,
+}

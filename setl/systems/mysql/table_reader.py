@@ -1,0 +1,139 @@
+"""Reads whole tables, in parts, as values that rows have everywhere else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any
+
+from pymysql.connections import Connection
+from pymysql.cursors import Cursor, SSCursor
+
+from setl.bulk.chunks import (
+    WHOLE_TABLE,
+    Chunk,
+    chunk_columns,
+    chunk_condition,
+    chunks_between,
+    integer_chunks,
+    is_sparse,
+)
+from setl.model.change import Row
+from setl.model.schema import Column, Kind, RowSchema
+from setl.systems.mysql.conditions import Condition, keyed_conditions
+from setl.systems.mysql.connection import MysqlEndpoint, connect, translating
+from setl.systems.mysql.identifiers import identifier
+from setl.systems.mysql.row_values import RAW_VALUES, decoded, decoders, select_list
+
+_FETCH_ROWS = 2_000
+# Seconds for which the server waits for a reader that is busy with what it has read.
+_PATIENCE = 600
+
+
+@dataclass(frozen=True, slots=True)
+class TableReader:
+    """One table of one server. Picklable: tasks read with it.
+
+    Attributes:
+        endpoint: the server.
+        schema: the table as the server describes it.
+    """
+
+    endpoint: MysqlEndpoint
+    schema: RowSchema
+
+    @property
+    def name(self) -> str:
+        """``schema.table``, for messages."""
+        return self.schema.name
+
+    def parts(self, rows_per_part: int) -> list[Condition]:
+        """Conditions that cut the table into parts of about so many rows, each row in one.
+
+        A table without a key that sorts as it compares is one part.
+
+        Raises:
+            SetlError: of the kind that `setl.systems.mysql.connection.translate` gives.
+        """
+        columns = chunk_columns(self.schema)
+        if not columns:
+            return [chunk_condition((), WHOLE_TABLE)]
+        with closing(self._connect()) as connection, translating(self.endpoint):
+            chunks = self._chunks(connection, columns, rows_per_part)
+        return [chunk_condition(columns, chunk) for chunk in chunks]
+
+    def parts_of_keys(self, key: Sequence[Column], keys: Sequence[Row]) -> list[Condition]:
+        """Conditions that select the rows with these values in the columns `key`."""
+        return list(keyed_conditions(key, keys))
+
+    def read(self, columns: Sequence[Column], part: Condition) -> Iterator[list[Row]]:
+        """The rows of a part, some thousand at a time, with the values of `columns`.
+
+        Rows are streamed: the server's answer is never held in memory as a whole. One call
+        sees the table as it is when the call begins.
+
+        Raises:
+            SetlError: of the kind that `setl.systems.mysql.connection.translate` gives.
+        """
+        decode = decoders(columns)
+        sql = f"SELECT {select_list(columns)} FROM {self._qualified} WHERE {part.sql}"
+        with (
+            closing(self._connect(cursorclass=SSCursor)) as connection,
+            translating(self.endpoint),
+            connection.cursor() as cursor,
+        ):
+            cursor.execute(f"SET SESSION net_write_timeout={_PATIENCE}")
+            cursor.execute(sql, part.values)
+            while raw := cursor.fetchmany(_FETCH_ROWS):
+                yield [decoded(decode, row) for row in raw]
+
+    @property
+    def _qualified(self) -> str:
+        return f"{identifier(self.schema.schema)}.{identifier(self.schema.table)}"
+
+    def _connect(self, **options: Any) -> Connection[Any]:
+        return connect(self.endpoint, conv=RAW_VALUES, **options)
+
+    def _chunks(
+        self, connection: Connection[Any], columns: Sequence[Column], rows_per_part: int
+    ) -> list[Chunk]:
+        with connection.cursor(Cursor) as cursor:
+            first = columns[0]
+            if len(self.schema.key) == 1 and first.kind is Kind.INTEGER:
+                name = identifier(first.name)
+                cursor.execute(f"SELECT MIN({name}), MAX({name}) FROM {self._qualified}", ())
+                lowest, highest = cursor.fetchone() or (None, None)
+                if lowest is None or highest is None:
+                    return [WHOLE_TABLE]
+                rows = self._estimated_rows(cursor)
+                if not is_sparse(int(lowest), int(highest), rows):
+                    parts = (int(highest) - int(lowest)) // rows_per_part + 1
+                    return integer_chunks(int(lowest), int(highest), parts)
+            return chunks_between(self._limits(cursor, columns, rows_per_part))
+
+    def _estimated_rows(self, cursor: Cursor) -> int:
+        cursor.execute(
+            "SELECT TABLE_ROWS FROM information_schema.TABLES"
+            " WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s",
+            (self.schema.schema, self.schema.table),
+        )
+        row = cursor.fetchone()
+        return int(row[0]) if row and row[0] is not None else 0
+
+    def _limits(self, cursor: Cursor, columns: Sequence[Column], rows_per_part: int) -> list[Row]:
+        """Every so many rows the key, found by walking along the index from limit to limit."""
+        decode = decoders(columns)
+        order = ", ".join(identifier(column.name) for column in columns)
+        limits: list[Row] = []
+        while True:
+            above = chunk_condition(columns, Chunk(limits[-1] if limits else None))
+            cursor.execute(
+                f"SELECT {select_list(columns)} FROM {self._qualified} WHERE {above.sql}"
+                f" ORDER BY {order} LIMIT 1 OFFSET {max(1, rows_per_part) - 1}",
+                above.values,
+            )
+            row = cursor.fetchone()
+            if row is None:
+                return limits
+            limits.append(decoded(decode, row))

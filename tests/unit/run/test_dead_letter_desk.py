@@ -1,0 +1,151 @@
+"""When a leader looks at dead letters, and what it does with those it is asked to load."""
+
+from contextlib import contextmanager
+
+import pytest
+
+from setl.errors import FatalError, FencedError, TransientError
+from setl.load.deadletters.letter import State
+from setl.run.dead_letters import DeadLetterDesk
+from setl.run.job import LoadReport
+from setl.run.leading import Leading
+from setl.run.progress import Progress
+from setl.run.spark_session import spark_gone
+from tests.letters import MemoryDeadLetters, letter
+from tests.loading import ticket_for
+
+PIPELINE = "shop/p"
+
+
+class Clock:
+    seconds = 100.0
+
+    def monotonic(self):
+        return self.seconds
+
+    def now(self):
+        return 1_000.0 + self.seconds
+
+
+class Job:
+    """Loads what is not in `bad`; of `poison` not even the load works."""
+
+    def __init__(self, store):
+        self.store = store
+        self.bad = set()
+        self.poison = {}
+        self.loads = []
+
+    def reload(self, letters, ticket):
+        self.loads.append([x.version for x in letters])
+        assert set(ticket.settles) == {x.id for x in letters}
+        for each in letters:
+            if each.version in self.poison:
+                raise self.poison[each.version]
+        self.store.remove([x.id for x in letters if x.version not in self.bad])
+        again = [x for x in letters if x.version in self.bad]
+        self.store.keep([letter(PIPELINE, x.version - 1000, error="again") for x in again])
+        return LoadReport(dead_letters=len(again))
+
+
+class Scene:
+    def __init__(self):
+        self.store, self.clock, self.opened = MemoryDeadLetters(), Clock(), 0
+        self.progress = Progress(self.clock)
+        self.job = Job(self.store)
+        leading = Leading("shop", "p", "n1", 7)
+        self.desk = DeadLetterDesk(self.open, self.job, leading, self.progress, self.clock)
+
+    @contextmanager
+    def open(self):
+        self.opened += 1
+        yield self.store
+
+    def look(self, allowed=True):
+        self.desk.look(lambda: ticket_for("p"), lambda: allowed)
+
+    @property
+    def states(self):
+        return {x.version - 1000: x.state.value for x in self.store.letters.values()}
+
+
+@pytest.fixture
+def scene():
+    return Scene()
+
+
+def test_letters_of_earlier_leaderships_are_known_at_once(scene):
+    scene.store.keep([letter(PIPELINE, 1), letter(PIPELINE, 2, state=State.SUPERSEDED, target="x")])
+    scene.desk.begin()
+    assert scene.desk.lettered == {"shop.orders"}
+    assert scene.progress.figures().dead_letters == 1
+
+
+def test_without_letters_nobody_is_asked_but_once_a_minute(scene):
+    scene.desk.begin()
+    for _ in range(100):
+        scene.look()
+    assert scene.opened == 1
+    scene.clock.seconds += 60
+    scene.look()
+    assert scene.opened == 2
+
+
+def test_what_a_load_puts_aside_is_known_before_the_next_load(scene):
+    scene.desk.begin()
+    scene.desk.loaded(LoadReport(dead_letters=2, lettered=frozenset({"shop.items"})), "b:1")
+    assert scene.desk.lettered == {"shop.items"}
+    assert scene.progress.figures().dead_lettered == 2
+    scene.store.keep([letter(PIPELINE, 1, target="shop.items")])
+    scene.look()
+    assert scene.progress.figures().dead_letters == 1
+
+
+def test_letters_are_loaded_in_the_order_of_the_stream_and_only_if_asked_for(scene):
+    scene.store.keep([letter(PIPELINE, n, state=State.RETRY) for n in (3, 1)])
+    scene.store.keep([letter(PIPELINE, 2), letter(PIPELINE, 4, state=State.SUPERSEDED)])
+    scene.desk.begin()
+    scene.clock.seconds += 2
+    scene.look(allowed=False)
+    assert scene.job.loads == []
+    scene.clock.seconds += 2
+    scene.look()
+    assert scene.job.loads == [[1001, 1003]]
+    assert scene.states == {2: "open", 4: "superseded"}
+    assert scene.progress.figures().dead_letters == 1
+
+
+def test_a_letter_that_is_refused_again_is_open_again(scene):
+    scene.store.keep([letter(PIPELINE, n, state=State.RETRY) for n in (1, 2)])
+    scene.job.bad = {1002}
+    scene.look()
+    (left,) = scene.store.letters.values()
+    assert (left.state, left.error, left.attempts) == (State.OPEN, "again", 2)
+    scene.clock.seconds += 100
+    scene.look()
+    assert len(scene.job.loads) == 1
+
+
+def test_a_letter_with_which_no_load_works_stops_no_other(scene):
+    scene.store.keep([letter(PIPELINE, n, state=State.RETRY) for n in range(8)])
+    scene.job.poison = {1005: FatalError("no such table", hint="make it")}
+    scene.look()
+    (left,) = scene.store.letters.values()
+    assert (left.version, left.state, left.error) == (1005, State.OPEN, "no such table")
+    assert (left.attempts, left.epoch, left.at) == (2, 7, 1100.0)
+    assert len(scene.job.loads) == 7
+
+
+@pytest.mark.parametrize(
+    "error", [TransientError("gone"), FencedError("newer"), spark_gone(-9)], ids=str
+)
+def test_an_error_that_is_about_no_letter_ends_the_look(scene, error):
+    scene.store.keep([letter(PIPELINE, n, state=State.RETRY) for n in range(4)])
+    scene.job.poison = {1002: error}
+    with pytest.raises(type(error)):
+        scene.look()
+    assert set(scene.states.values()) == {"retry"}
+    scene.job.poison = {}
+    scene.clock.seconds += 2
+    scene.look()
+    assert scene.states == {}

@@ -1,0 +1,191 @@
+from setl.run.pace import Stage
+from setl.run.progress import Progress, RunState, Settled, percentile
+from setl.run.stalls.stall import Reason, Stall
+
+
+class Clock:
+    def __init__(self):
+        self.time = 1000.0
+
+    def monotonic(self):
+        return self.time
+
+    def now(self):
+        return self.time + 500
+
+
+def test_counters_add_up_and_the_first_load_with_rows_is_timed():
+    clock = Clock()
+    progress = Progress(clock)
+    progress.resumed("binlog.000001:4", rows_total=70)
+    progress.applied(0, "binlog.000001:90", pending=0)
+    assert progress.figures().first_applied_at is None
+    clock.time += 3
+    progress.applied(20, "binlog.000001:200", pending=1)
+    clock.time += 3
+    progress.applied(10, "binlog.000001:300", pending=0)
+    figures = progress.figures()
+    assert figures.first_applied_at == 1503.0
+    assert figures.rows_total == 100
+    assert figures.position == "binlog.000001:300"
+    assert figures.rows_per_second == 3.0
+
+
+def test_the_rate_forgets_what_is_long_past():
+    clock = Clock()
+    progress = Progress(clock)
+    progress.applied(100, "x", pending=0)
+    clock.time += 60
+    assert progress.figures().rows_per_second == 0
+
+
+def test_lag_is_never_negative_when_clocks_disagree():
+    progress = Progress(Clock())
+    progress.sample_lag(-0.3)
+    progress.sample_lag(0.2)
+    figures = progress.figures()
+    assert (figures.lag, figures.lag_p50, figures.lag_p99) == (0.2, 0.2, 0.2)
+
+
+def test_going_on_clears_the_error_only_from_the_named_state():
+    progress = Progress(Clock())
+    progress.enter(RunState.FAILED, "why")
+    progress.enter_if(RunState.RETRYING, RunState.RUNNING)
+    assert progress.figures().error == "why"
+    progress.enter(RunState.RETRYING, "why")
+    progress.enter_if(RunState.RETRYING, RunState.RUNNING)
+    assert (progress.figures().state, progress.figures().error) == (RunState.RUNNING, "")
+
+
+def test_percentiles_of_few_samples():
+    assert percentile([], 0.5) is None
+    assert percentile([1.0], 0.99) == 1.0
+    assert percentile([float(i) for i in range(100)], 0.99) == 99.0
+
+
+def test_the_stage_and_a_stall_are_among_the_figures():
+    clock = Clock()
+    progress = Progress(clock)
+    assert (progress.figures().stage, progress.figures().stage_seconds) == (Stage.NONE, 0)
+    progress.at_stage(Stage.LOAD)
+    clock.time += 70
+    progress.stalls(Stall(Stage.TRANSFORM, 65, Reason.TASK_SLOW, "1 of 1 tasks run"))
+    figures = progress.figures()
+    assert (figures.stage, figures.stage_seconds) == (Stage.LOAD, 70)
+    assert (figures.stalled_stage, figures.stalled_reason) == ("transform", "task slow")
+    assert figures.stalled_seconds == 65
+    assert figures.stalled == ("transform: no progress for 65 s, task slow: 1 of 1 tasks run")
+    progress.stalls(None)
+    figures = progress.figures()
+    assert (figures.stalled, figures.stalled_stage, figures.stalled_reason) == ("", "", "")
+
+
+def acknowledge(progress, passed, rows=0, redelivered=0):
+    progress.applied(rows, f"binlog.000001:{passed}", pending=0)
+    progress.add(rows_redelivered=redelivered)
+    progress.acknowledged(passed)
+
+
+def test_redelivered_rows_are_final_once_everything_has_passed_that_was_there_before():
+    clock = Clock()
+    progress = Progress(clock)
+    progress.took_over(through=300, passed=100, counted=True)
+    assert progress.settled() is None
+    clock.time += 2
+    acknowledge(progress, 200, rows=10, redelivered=10)
+    assert progress.settled() is None
+    clock.time += 2
+    acknowledge(progress, 320, rows=10, redelivered=8)
+    settled = Settled(working_at=1502.0, first_applied_at=1502.0, redelivered=18)
+    assert progress.settled() == settled
+    clock.time += 2
+    acknowledge(progress, 400, rows=10, redelivered=5)
+    assert progress.settled() == settled
+
+
+def test_after_a_hand_over_in_order_the_first_batch_settles_it():
+    clock = Clock()
+    progress = Progress(clock)
+    progress.took_over(through=300, passed=300, counted=True)
+    clock.time += 2
+    acknowledge(progress, 310)
+    assert progress.settled() == Settled(1502.0, None, 0)
+
+
+def test_a_target_that_cannot_tell_leaves_the_redelivered_rows_unknown():
+    progress = Progress(Clock())
+    progress.took_over(through=0, passed=300, counted=False)
+    acknowledge(progress, 310, rows=3)
+    settled = progress.settled()
+    assert settled is not None
+    assert settled.redelivered is None
+
+
+def test_a_rollback_does_not_make_own_rows_those_of_the_leadership_before():
+    progress = Progress(Clock())
+    progress.took_over(through=300, passed=100, counted=True)
+    acknowledge(progress, 200, rows=10, redelivered=10)
+    progress.took_over(through=900, passed=200, counted=True)
+    acknowledge(progress, 300, rows=1, redelivered=1)
+    settled = progress.settled()
+    assert settled is not None
+    assert settled.redelivered == 11
+
+
+def leading(clock):
+    progress = Progress(clock)
+    progress.enter(RunState.TAKING)
+    progress.heartbeats_every(2.0)
+    progress.enter(RunState.RUNNING)
+    progress.sample_lag(0.5)
+    return progress
+
+
+def test_lag_grows_in_every_state_once_a_heartbeat_is_overdue():
+    for state in RunState:
+        clock = Clock()
+        progress = leading(clock)
+        clock.time += 2
+        assert progress.figures().lag == 0.5, "the next heartbeat is not due before"
+        progress.enter(state, "why")
+        clock.time += 100
+        expected = None if state is RunState.STANDBY else 100.5
+        assert progress.figures().lag == expected, state
+
+
+def test_lag_goes_on_under_the_next_epoch_and_is_measured_anew():
+    clock = Clock()
+    progress = leading(clock)
+    progress.failed("the target went away")
+    progress.enter(RunState.RETRYING, "the target went away")
+    clock.time += 50
+    following = Progress(clock, progress)
+    clock.time += 52
+    assert following.figures().lag == 100.5
+    following.sample_lag(0.25)
+    assert following.figures().lag == 0.25
+
+
+def test_a_leadership_that_has_applied_nothing_is_behind_since_its_checkpoint():
+    clock = Clock()
+    progress = Progress(clock)
+    assert progress.figures().lag is None
+    progress.enter(RunState.TAKING)
+    clock.time += 31
+    assert progress.figures().lag == 30.0
+    progress.resumed("b.000001:4", 0, committed_at=clock.now() - 600)
+    assert progress.figures().lag == 600.0
+
+
+def test_without_heartbeats_nothing_grows_while_nothing_waits():
+    clock = Clock()
+    progress = Progress(clock)
+    progress.enter(RunState.RUNNING)
+    for _ in range(10):
+        clock.time += 1
+        progress.caught_up()
+    assert progress.figures().lag == 0.0
+    progress.enter(RunState.PAUSED)
+    progress.caught_up()
+    clock.time += 11
+    assert progress.figures().lag == 10.0

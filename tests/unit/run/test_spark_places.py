@@ -1,0 +1,95 @@
+"""Where tasks find Python, and what is said when Spark loses one of them."""
+
+import sys
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from setl.errors import DataError, FencedError, TransientError
+from setl.load.sink import LoadTicket
+from setl.run import job as job_module
+from setl.run.job import LoadJob
+from setl.run.spark_errors import spark_error
+from setl.run.spark_session import SparkSettings, worker_python
+from setl.run.tasks import TaskReport
+
+ARCHIVES = ("/data/rules.zip", "hdfs://n/env.tar.gz#environment", "/data/more.tgz#more")
+
+
+@pytest.mark.parametrize(
+    ("settings", "preset", "python"),
+    [
+        (SparkSettings(), "", sys.executable),
+        (SparkSettings(), "/opt/python", "/opt/python"),
+        (SparkSettings("spark://m:7077"), "", sys.executable),
+        (SparkSettings("yarn", archives=ARCHIVES), "", "./environment/bin/python"),
+        (SparkSettings("yarn", archives=ARCHIVES), "/opt/python", "/opt/python"),
+        (SparkSettings("yarn", archives=ARCHIVES, python="python3"), "/opt/python", "python3"),
+        (SparkSettings("yarn", archives=ARCHIVES[:1]), "", sys.executable),
+        (SparkSettings("local[2]", archives=ARCHIVES), "", sys.executable),
+    ],
+)
+def test_the_python_of_tasks(settings, preset, python):
+    assert worker_python(settings, preset) == python
+
+
+# As Spark 4.3 says it, but for the addresses.
+LOST = """An error occurred while calling z:org.apache.spark.api.python.PythonRDD.collectAndServe.
+: org.apache.spark.SparkException: Job aborted due to stage failure: Task 1 in stage 21.0 failed 1 \
+times, most recent failure: Lost task 1.0 in stage 21.0 (TID 30) (10.0.0.7 executor 3): \
+ExecutorLostFailure (executor 3 exited caused by one of the running tasks) Reason: Executor \
+heartbeat timed out after 31400 ms
+Driver stacktrace:
+"""
+
+
+def test_an_executor_that_is_lost_is_named():
+    error = spark_error(RuntimeError(LOST), cancelled=False)
+    assert isinstance(error, TransientError)
+    assert error.message == "Spark lost executor 3 on 10.0.0.7 in the middle of a load"
+    assert "log" in error.hint
+
+
+class Context:
+    defaultParallelism = 2  # noqa: N815 - as Spark spells it
+
+    def __getattr__(self, name):
+        return lambda *_args, **_options: None
+
+
+def job_whose_tasks_report(monkeypatch, *reports) -> LoadJob:
+    conf = SimpleNamespace(get=lambda _name, default: default)
+    spark: Any = SimpleNamespace(sparkContext=Context(), conf=conf)
+    nothing: Any = None
+    plan: Any = SimpleNamespace(codec="binlog", router=SimpleNamespace(decides=False))
+    monkeypatch.setattr(job_module, "replace", lambda value, **_: value)
+    job = LoadJob(spark, name="shop/orders", plan=plan, sink=nothing, rows_per_task=10)
+    monkeypatch.setattr(job, "_run_alone", lambda *_: list(reports))
+    return job
+
+
+TICKET = LoadTicket("shop", "orders", "n1", 7, 1, 0)
+DONE = TaskReport(rows=3)
+
+
+def test_a_load_is_abandoned_when_one_of_its_tasks_ran_twice(monkeypatch):
+    job = job_whose_tasks_report(monkeypatch, DONE, replace(DONE, repeated=True))
+    with pytest.raises(TransientError, match="a second time"):
+        job.run([], TICKET, 0)
+    assert job.abandoned
+
+
+@pytest.mark.parametrize("error", [FencedError("fenced"), DataError("too long")])
+def test_what_such_a_task_fails_with_is_told_all_the_same(monkeypatch, error):
+    job = job_whose_tasks_report(monkeypatch, TaskReport(error=error, repeated=True))
+    with pytest.raises(type(error)):
+        job.run([], TICKET, 0)
+    assert job.abandoned
+
+
+def test_a_load_whose_tasks_ran_once_is_not_abandoned(monkeypatch):
+    job = job_whose_tasks_report(monkeypatch, DONE, DONE)
+    assert job.run([], TICKET, 0).rows == 6
+    assert not job.abandoned

@@ -1,0 +1,80 @@
+"""Answers of a stub server that are larger than they may be, plain and compressed."""
+
+import gzip
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from setl.errors import TransientError
+from setl.systems.elasticsearch import bounded
+from setl.systems.elasticsearch.client import ElasticEndpoint, make_client, translating
+
+MOST = 100_000
+
+
+class Answering(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self):
+        size = int(self.path.rpartition("/")[2])
+        body = b'{"n": "' + b"x" * (size - 9) + b'"}'
+        self.send_response(200)
+        if "packed" in self.path:
+            body = gzip.compress(body)
+            self.send_header("content-encoding", "gzip")
+        self.send_header("content-type", "application/json")
+        self.send_header("x-elastic-product", "Elasticsearch")
+        if "chunked" in self.path:
+            self.send_header("transfer-encoding", "chunked")
+            body = b"%x\r\n%s\r\n0\r\n\r\n" % (len(body), body)
+        else:
+            self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.server.sent.append(len(body))  # pyright: ignore[reportAttributeAccessIssue]
+        self.wfile.write(body)
+
+    def log_message(self, format, *args):  # noqa: A002
+        pass
+
+
+@pytest.fixture
+def answering(monkeypatch):
+    monkeypatch.setattr(bounded, "LARGEST", MOST)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Answering)
+    server.sent = []  # pyright: ignore[reportAttributeAccessIssue]
+    thread = threading.Thread(target=server.serve_forever, args=(0.05,))
+    thread.start()
+    endpoint = ElasticEndpoint((f"http://127.0.0.1:{server.server_port}",))
+    client = make_client(endpoint)
+
+    def get(path):
+        with translating(endpoint):
+            return client.perform_request("GET", path, headers={"accept": "application/json"})
+
+    yield server, get
+    client.close()
+    server.shutdown()
+    thread.join(10)
+    server.server_close()
+
+
+@pytest.mark.parametrize("how", ["plain", "packed", "chunked", "packed-chunked"])
+def test_an_answer_is_read_up_to_a_size(answering, how):
+    server, get = answering
+    assert len(get(f"/{how}/{MOST}").body["n"]) == MOST - 9
+    with pytest.raises(TransientError, match=f"has more than {MOST} bytes"):
+        get(f"/{how}/{MOST * 100}")
+    if "packed" in how:
+        assert server.sent[-1] < MOST, "a few kilobytes that would have become much"
+    assert len(get(f"/{how}/50").body["n"]) == 41, "the next answer is a new one"
+
+
+def test_connections_are_kept(answering):
+    server, get = answering
+    taken = []
+    accept = server.get_request
+    server.get_request = lambda: taken.append(1) or accept()
+    for _ in range(3):
+        get("/plain/50")
+    assert len(taken) == 1

@@ -1,0 +1,184 @@
+"""Two sites that write one row end as the model says, whatever they write and whenever it is read.
+
+SETL_TEST_CONFLICT_RUNS says how many random histories are run, SETL_TEST_SEED which.
+"""
+
+import itertools
+import os
+import random
+from collections import Counter
+
+import pytest
+
+from tests.unit.systems.mysql.conflicts.model import outcome
+from tests.unit.systems.mysql.conflicts.two_sites import (
+    Policy,
+    Site,
+    loaded,
+    settled,
+    unread,
+    written,
+)
+
+POLICIES = [Policy(newest, home) for newest in (False, True) for home in (0, 1)]
+RUNS = int(os.environ.get("SETL_TEST_CONFLICT_RUNS", "10000"))
+SEED = int(os.environ.get("SETL_TEST_SEED", "14"))
+
+
+def ids(policy):
+    return f"{'newest' if policy.newest else 'home'}, home {policy.home}"
+
+
+def age(row):
+    return row[1] is not None, row[1] or 0
+
+
+def expected(policy, first, sites):
+    writes = [site.writes for site in sites]
+    return outcome(first, writes, policy.home, age if policy.newest else None)
+
+
+def checked(policy, first, sites, told: object = ""):
+    """Let the sites read all there is: both end as the model says, and keep nothing."""
+    waiting = sum(unread(sites))
+    ends, messages = settled(policy, sites)
+    wanted = expected(policy, first, ends)
+    assert [site.row for site in ends] == [wanted, wanted], told
+    assert [site.memory for site in ends] == [None, None], told
+    assert messages <= 2 * waiting + 4, told
+    return wanted
+
+
+def at(sites, number, row):
+    return tuple(written(s, row) if n == number else s for n, s in enumerate(sites))
+
+
+def read(policy, sites, number, count, redelivered=0):
+    one = loaded(policy, number, sites[number], sites[1 - number], count, redelivered)
+    return (one, sites[1]) if number == 0 else (sites[0], one)
+
+
+def test_random_histories():
+    ends = Counter()
+    for number in range(RUNS):
+        chance = random.Random(SEED * 1_000_000 + number)
+        policy = chance.choice(POLICIES)
+        first = chance.choice([None, (0, chance.randint(0, 3))])
+        sites, writes, busy = (Site(first), Site(first)), chance.randint(1, 8), chance.random()
+        while writes:
+            site = chance.randrange(2)
+            if chance.random() < busy * 0.6:
+                row = (chance.randint(1, 2), chance.choice([None, 0, 1, 2, 3]))
+                row = chance.choice([None, None, row, row, row])
+                writes -= row != sites[site].row
+                sites = at(sites, site, row)
+            else:
+                again = chance.choice([0, 0, 3])
+                sites = read(policy, sites, site, chance.randint(1, 4), again)
+            busy += 0.01
+        ends[checked(policy, first, sites, f"run {number}") is None] += 1
+    assert min(ends.values()) > RUNS / 10
+
+
+@pytest.mark.parametrize("policy", POLICIES, ids=ids)
+def test_every_order_of_a_few_writes_and_loads(policy):
+    """Two writes at one site and one at the other, a delete and a clock that goes back included."""
+    rows, first = (None, (1, 1), (3, 2)), (0, 1)
+    count, ends = 0, set()
+    for plan in set(itertools.permutations(["w0", "w0", "w1", "l0", "l0", "l1", "l1"])):
+        for values in itertools.product(rows, repeat=3):
+            sites, following = (Site(first), Site(first)), iter(values)
+            for what, site in plan:
+                number = int(site)
+                if what == "w":
+                    sites = at(sites, number, next(following))
+                else:
+                    sites = read(policy, sites, number, 1)
+            count += 1
+            ends.add(checked(policy, first, sites, (plan, values)))
+    assert ends >= {*rows}
+    assert count > 5_000
+
+
+@pytest.mark.parametrize("policy", POLICIES, ids=ids)
+def test_writes_that_saw_each_other_end_with_the_last(policy):
+    """Also of an older clock, also a row that was deleted before."""
+    for rows in itertools.permutations([(1, 3), (2, 1), None, (3, None), (1, 1)]):
+        sites = (Site((0, 2)), Site((0, 2)))
+        for number, row in enumerate(rows):
+            sites = at(sites, number % 2, row)
+            sites, _ = settled(policy, sites)
+            assert [site.row for site in sites] == [row, row]
+
+
+@pytest.mark.parametrize("home", [0, 1])
+@pytest.mark.parametrize("age_of", [4, 5, 6])
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_a_delete_counts_with_the_age_of_its_row_and_wins_over_one_as_new(home, age_of, order):
+    policy, first = Policy(True, home), (1, 5)
+    deleting, updating = order
+    sites = at((Site(first), Site(first)), deleting, None)
+    sites = at(sites, updating, (2, age_of))
+    assert checked(policy, first, sites) == ((2, 6) if age_of == 6 else None)
+
+
+@pytest.mark.parametrize("writes", [((1, 30), None), ((1, 10), (1, 30), None)])
+@pytest.mark.parametrize("home", [0, 1])
+def test_an_older_change_under_way_does_not_bring_a_deleted_row_back(writes, home):
+    policy, first = Policy(True, home), (0, 1)
+    for loads in itertools.chain.from_iterable(itertools.product("ab", repeat=n) for n in range(4)):
+        for plan in set(itertools.permutations(["0"] * len(writes) + ["1", *loads])):
+            other = plan.index("1")
+            last = max(i for i, one in enumerate(plan) if one == "0")
+            if "b" in plan[:other] or "a" in plan[:last]:
+                continue  # one has seen the other
+            sites, following = (Site(first), Site(first)), iter(writes)
+            for one in plan:
+                if one in "01":
+                    row = next(following) if one == "0" else (2, 20)
+                    sites = at(sites, int(one), row)
+                else:
+                    sites = read(policy, sites, "ab".index(one), 1)
+            assert checked(policy, first, sites, plan) is None
+
+
+@pytest.mark.parametrize("home", [0, 1])
+@pytest.mark.parametrize("states", [(None, (2, 9)), ((2, 9), None), ((2, 9), (3, 1))])
+def test_the_home_site_wins(home, states):
+    policy, first = Policy(False, home), (1, 1)
+    sites = tuple(written(Site(first), state) for state in states)
+    assert checked(policy, first, sites) == states[home]
+
+
+@pytest.mark.parametrize("home", [0, 1])
+def test_of_two_rows_as_new_as_each_other_the_home_sites_stays(home):
+    policy, first, rows = Policy(True, home), (1, 1), ((2, 5), (3, 5))
+    sites = tuple(written(Site(first), row) for row in rows)
+    assert checked(policy, first, sites) == rows[home]
+
+
+@pytest.mark.parametrize("policy", POLICIES, ids=ids)
+def test_a_change_both_made_and_one_took_back(policy):
+    """Comparing rows alone would take both for applied, and they would change places."""
+    first = (5, 5)
+    sites = at(at((Site(first), Site(first)), 0, (7, 7)), 0, first)
+    sites = at(sites, 1, (7, 7))
+    checked(policy, first, read(policy, read(policy, sites, 1, 1), 0, 1))
+
+
+def test_a_row_that_nobody_wrote_differently_becomes_that_of_the_next_write():
+    for policy in POLICIES:
+        sites = at((Site((1, 1)), Site((2, 9))), 0, (3, 3))
+        ends, _ = settled(policy, sites)
+        assert [site.row for site in ends] == [(3, 3), (3, 3)]
+
+
+def test_the_memory_of_a_busy_row_is_bounded():
+    policy, first = Policy(True, 0), (0, 999)
+    sites = (Site(first), Site(first))
+    for number in range(100):
+        sites = at(sites, 0, (number, 500 - number))
+        sites = read(policy, sites, 1, 1)
+    assert sites[1].memory is not None
+    assert len(sites[1].memory.theirs.news) <= 32
+    checked(policy, first, sites)

@@ -1,0 +1,124 @@
+"""Two sites that write one row, with the real functions that decide about it.
+
+Each site has a log, as its binlog: what its clients write, and what its loads tell. The logs are
+read in order, in loads of any length, with what was delivered before delivered again. A row is
+(value, age); the key is left out, there is one. Beside each site stands the list of its clients'
+writes, with what each had seen, for the model.
+"""
+
+from typing import NamedTuple
+
+from setl.model.conflict import Heard, Mark, Said, Step
+from setl.systems.mysql.conflicts.agreement import Memory, News, heard_of, met, said_by
+from setl.systems.mysql.conflicts.resolve import Rules
+from tests.unit.systems.mysql.conflicts.model import Write
+
+KEY = (1,)
+
+
+class Told(NamedTuple):
+    """What a load wrote down for the other site."""
+
+    said: Said | None
+    through: int
+    passed: int
+
+
+class Site(NamedTuple):
+    row: tuple | None = None
+    memory: Memory | None = None
+    memory_id: int = 0
+    log: tuple = ()
+    read: int = 0  # of the other site's log: how far it is applied, stored with the rows
+    seen: int = 0  # how far the other site had come with this log
+    told: int = 0  # how often this site told something
+    writes: tuple = ()
+
+
+class Policy(NamedTuple):
+    newest: bool
+    home: int
+
+    def rules(self, target):
+        if not self.newest:
+            return Rules(self.home != target)
+        return Rules(self.home != target, lambda v: (v is not None, v or 0), 1)
+
+
+def written(site, row, other=0):
+    """A write of a client; None deletes. A write that changes nothing is none."""
+    before = site.row
+    if row == before:
+        return site
+    write = Write(before, row, site.read)
+    log = (*site.log, Step(len(site.log) + 1, KEY, before, row))
+    return site._replace(row=row, log=log, writes=(*site.writes, (len(log), write)))
+
+
+def loaded(policy, number, site, other, count, redelivered=0):
+    """The next `count` entries of the other site's log, in one load.
+
+    Of what is delivered again, a version tells that it was applied.
+    """
+    first = max(0, site.read - redelivered)
+    entries = [
+        (version, one)
+        for version, one in enumerate(other.log[first : site.read + count], first + 1)
+        if version > site.read
+    ]
+    if not entries:
+        return site
+    rules, through = policy.rules(number), entries[-1][0]
+    steps = [one for _, one in entries if isinstance(one, Step)]
+    told = [(version, one) for version, one in entries if isinstance(one, Told)]
+    ids = [sum(isinstance(e, Told) for e in other.log[:version]) for version, _ in told]
+    marks = [
+        Mark(version, i, one.through, one.passed)
+        for (version, one), i in zip(told, ids, strict=True)
+    ]
+    heard = [Heard(version, KEY, one.said) for version, one in told if one.said]
+    passed = max((mark.passed for mark in marks), default=0)
+    news = News(
+        said_by(rules, steps, marks, site.seen).get(KEY),
+        steps[0].before if steps else None,
+        heard_of(rules, heard).get(KEY),
+        bool(site.memory) and site.memory_id <= passed,
+        through,
+    )
+    after = met(rules, site.row, site.memory, news)
+    log, count_told, memory_id = site.log, site.told, site.memory_id
+    # A mark with nothing but `passed` is answered by nothing, else the two would go on for ever.
+    answers = any(one.said or one.through for _, one in told)
+    if after.tells or answers:
+        count_told += 1
+        log = (*log, Told(news.said, through if after.tells else 0, ids[-1] if ids else 0))
+    if after.tells:
+        memory_id = count_told
+    return Site(
+        after.row,
+        after.memory,
+        memory_id if after.memory else 0,
+        log,
+        through,
+        max([site.seen, *(mark.through for mark in marks)]),
+        count_told,
+        site.writes,
+    )
+
+
+def unread(sites):
+    a, b = sites
+    return len(a.log) - b.read, len(b.log) - a.read
+
+
+def settled(policy, sites, limit=200):
+    """Load all that is left, turn by turn; returns the sites and the messages that it took."""
+    sites = list(sites)
+    before = sum(len(s.log) for s in sites)
+    for _ in range(limit):
+        left = unread(sites)
+        if left == (0, 0):
+            return tuple(sites), sum(len(s.log) for s in sites) - before
+        for number, count in ((1, left[0]), (0, left[1])):
+            sites[number] = loaded(policy, number, sites[number], sites[1 - number], count)
+    raise AssertionError(f"the exchange does not end: {sites}")

@@ -1,0 +1,197 @@
+import pytest
+from mysql_event_stream import MesConnectionError, MesError, MesErrorCode
+
+from setl.errors import ConfigurationError, FatalError, SetlError, TransientError
+from setl.model.position import BinlogOrigin, BinlogPosition
+from setl.systems.mysql.binlog import server as binlog_server
+from setl.systems.mysql.binlog.errors import is_lost, translate
+from setl.systems.mysql.binlog.server import BinlogServer, PlaceReport
+from setl.systems.mysql.connection import MysqlEndpoint
+
+
+class FakeConnection:
+    """Answers statements from a dictionary; anything else is a failure of the test."""
+
+    def __init__(self, answers):
+        self.answers = answers
+        self.asked = []
+        self.found = []
+
+    def cursor(self):
+        return self
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+    def execute(self, statement, values=None):
+        self.asked.append(statement)
+        self.found = self.answers[statement]
+
+    def fetchall(self):
+        return self.found
+
+    def close(self):
+        pass
+
+
+STATUS = ("mysql-bin.000007", 1234, "", "", "8a-1:1-5,\n8a-2:1-3")
+FILES = [("mysql-bin.000006", 5000, "No"), ("mysql-bin.000007", 1234, "No")]
+
+
+@pytest.fixture
+def answering(monkeypatch):
+    def install(version, **answers):
+        connection = FakeConnection(
+            {
+                "SELECT VERSION()": [(version,)],
+                "SHOW BINARY LOGS": FILES,
+                "SELECT @@server_uuid": [("8a-1",)],
+                "SELECT @@GLOBAL.server_id": [(101,)],
+                **answers,
+            }
+        )
+        monkeypatch.setattr(binlog_server, "connect", lambda *_, **__: connection)
+        return BinlogServer(MysqlEndpoint("db1", 3306, "u", "p")), connection
+
+    return install
+
+
+@pytest.mark.parametrize("version", ["8.4.2", "9.7.0-commercial", "8.2.0"])
+def test_mysql_since_8_2_is_asked_by_the_new_name(answering, version):
+    server, _ = answering(version, **{"SHOW BINARY LOG STATUS": [STATUS]})
+    assert server.latest() == BinlogPosition(
+        "mysql-bin.000007", 1234, "8a-1:1-5,8a-2:1-3", BinlogOrigin("8a-1")
+    )
+
+
+@pytest.mark.parametrize("version", ["8.0.36", "5.7.44-log"])
+def test_older_mysql_is_asked_by_the_old_name(answering, version):
+    server, _ = answering(version, **{"SHOW MASTER STATUS": [STATUS]})
+    assert server.latest().offset == 1234
+
+
+def test_mariadb_is_asked_by_the_old_name_and_for_the_gtids_of_the_place(answering):
+    server, _ = answering(
+        "10.11.6-MariaDB-log",
+        **{
+            "SHOW MASTER STATUS": [("b.000007", 1234, "", "")],
+            "SELECT BINLOG_GTID_POS(%s, %s)": [("0-1-9",)],
+        },
+    )
+    assert server.latest() == BinlogPosition("b.000007", 1234, "0-1-9", BinlogOrigin("101"))
+
+
+MISSING = "SELECT GTID_SUBTRACT(%s, @@GLOBAL.gtid_executed)"
+
+
+@pytest.mark.parametrize("missing", ["", "8a-1:4-5,\n8a-2:1"])
+def test_mysql_compares_gtids_itself(answering, missing):
+    server, _ = answering("8.4.2", **{MISSING: [(missing,)]})
+    text = missing.replace("\n", "")
+    assert server.missing("8a-1:1-5,8a-2:1") == text
+    report = server.examine(BinlogPosition("mysql-bin.000006", 300, "8a-1:1-5,8a-2:1"))
+    says = f"the server has not executed {text}" if text else ""
+    assert report == PlaceReport("8a-1", disagreement=says)
+
+
+@pytest.mark.parametrize(
+    ("there", "disagreement"),
+    [
+        ("0-1-5,1-1-2", ""),
+        ("1-1-2,0-1-5", ""),
+        ("0-1-6,1-1-2", "GTID 0-1-6,1-1-2 ends there, and not 0-1-5,1-1-2"),
+        ("", "GTID nothing ends there, and not 0-1-5,1-1-2"),
+        (None, "no event begins there"),
+    ],
+)
+def test_mariadb_tells_the_gtids_of_the_place(answering, there, disagreement):
+    server, _ = answering("10.11.6-MariaDB", **{"SELECT BINLOG_GTID_POS(%s, %s)": [(there,)]})
+    report = server.examine(BinlogPosition("mysql-bin.000006", 300, "0-1-5,1-1-2"))
+    assert report == PlaceReport("101", disagreement=disagreement, proved=not disagreement)
+
+
+def test_what_is_no_gtid_is_a_matter_of_configuration(answering):
+    server, _ = answering("10.11-MariaDB", **{"SELECT @@GLOBAL.gtid_binlog_state": [("0-1-5",)]})
+    with pytest.raises(ConfigurationError, match="not GTIDs of a MariaDB server"):
+        server.missing("3E11FA47-71CA-11E1-9E33-C80AA9429562:1-5")
+
+
+def test_without_gtids_a_place_that_exists_may_be_right(answering):
+    server, _ = answering("8.4.2")
+    assert server.examine(BinlogPosition("mysql-bin.000006", 300)) == PlaceReport("8a-1")
+    gone = server.examine(BinlogPosition("mysql-bin.000006", 5001, "8a-1:1-5"))
+    assert "ends at 5000" in gone.absence
+
+
+def test_a_server_without_binlog(answering):
+    server, _ = answering("8.4.2", **{"SHOW BINARY LOG STATUS": [], "SHOW BINARY LOGS": []})
+    for ask in (server.latest, server.files, server.earliest):
+        with pytest.raises(ConfigurationError, match="writes no binlog"):
+            ask()
+
+
+@pytest.mark.parametrize(
+    ("position", "says"),
+    [
+        (BinlogPosition("mysql-bin.000005", 4), "was purged; it keeps mysql-bin.000006 to"),
+        (BinlogPosition("mysql-bin.000008", 4), "were reset, or this is another server"),
+        (BinlogPosition("binlog.000006", 4), "another name"),
+        (BinlogPosition("nonsense", 4), "not the name of a binlog"),
+        (BinlogPosition("mysql-bin.000006", 5001), "ends at 5000"),
+    ],
+)
+def test_why_a_position_is_gone(answering, position, says):
+    server, _ = answering("8.4.2")
+    with pytest.raises(SetlError, match=says):
+        server.check(position)
+
+
+def test_a_position_at_the_very_end_is_there(answering):
+    server, _ = answering("8.4.2")
+    assert server.check(BinlogPosition("mysql-bin.000007", 1234)) == "8a-1"
+    server.check(BinlogPosition("mysql-bin.000006", 4))
+
+
+STREAM = MesErrorCode.STREAM
+CASES = [
+    (MesError("stream error: Failed to read binlog stream packet", STREAM), TransientError),
+    (MesError("disconnected", MesErrorCode.DISCONNECTED), TransientError),
+    (MesConnectionError("Failed to connect", MesErrorCode.CONNECT), TransientError),
+    (MesConnectionError("Access denied", MesErrorCode.AUTH), ConfigurationError),
+    (MesError("MySQL server error 1227: Access denied", STREAM), ConfigurationError),
+    (MesError("binlog_format must be ROW, got MIXED", MesErrorCode.VALIDATION), ConfigurationError),
+    (MesError("Failed to query gtid_mode", MesErrorCode.VALIDATION), TransientError),
+    (MesError("crc", MesErrorCode.CHECKSUM), FatalError),
+    (MesError("Invalid MariaDB GTID format", MesErrorCode.INVALID_ARG), ConfigurationError),
+    (MesError("MySQL server error 1236: Binary log is not open", STREAM), FatalError),
+    (
+        MesError(
+            "MySQL server error 1236: A replica with the same server_uuid/server_id as this "
+            "replica has connected to the source",
+            STREAM,
+        ),
+        FatalError,
+    ),
+]
+
+
+@pytest.mark.parametrize(("error", "kind"), CASES)
+def test_the_kind_of_an_error(error, kind):
+    assert type(translate(error, 7)) is kind
+    assert not is_lost(error)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        MesError("1236: Could not find first log file name in binary log index file", STREAM),
+        MesError("Client requested master to start replication from impossible position", STREAM),
+        MesError("the master has purged required binary logs", STREAM),
+        MesError("whatever", MesErrorCode.GTID_PURGED),
+    ],
+)
+def test_a_lost_position_is_recognised(error):
+    assert is_lost(error)

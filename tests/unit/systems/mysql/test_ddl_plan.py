@@ -1,0 +1,340 @@
+"""What schema changes become on a target, by the text alone."""
+
+import pytest
+
+from setl.channel.reading import parse_channel
+from setl.channel.routing import Router
+from setl.codec.sql.table_ddl import parse_table_ddl
+from setl.codec.sql.tokens import Quoting
+from setl.errors import FatalError
+from setl.systems.mysql.ddl.plan import Swap, plan_ddl
+
+
+def router(*tables):
+    ends = {
+        "source": {"type": "mysql", "host": "a", "user": "u"},
+        "target": {"type": "mysql", "host": "b", "user": "u"},
+    }
+    pipeline = {"name": "p", **ends, "tables": [dict(t) for t in tables]}
+    return Router(parse_channel({"channel": "c", "pipelines": [pipeline]}).pipelines[0])
+
+
+ALL = router({"from": "shop.*", "to": "copy.*"})
+EXACT = router(
+    {"from": "shop.a", "to": "copy.a2"},
+    {"from": "shop.b"},
+    {"from": "shop.two", "to": "x.one"},
+    {"from": "shop.two", "to": "y.one"},
+)
+
+
+def plan(text, routing=ALL, schema="shop", *, marked=False, quoting=Quoting()):  # noqa: B008
+    ddl = parse_table_ddl(text, schema, quoting)
+    assert ddl is not None, f"not taken for DDL of tables: {text}"
+    return plan_ddl(ddl, routing, marked_drops=marked)
+
+
+def statements(text, routing=ALL, **options):
+    return [step.statement for step in plan(text, routing, **options).steps]
+
+
+@pytest.mark.parametrize(
+    ("text", "becomes"),
+    [
+        ("ALTER TABLE t ADD c INT", "ALTER TABLE `copy`.`t` ADD c INT"),
+        ("alter table shop.t add c int", "alter table `copy`.`t` add c int"),
+        ("ALTER TABLE `shop` . `t` DROP c", "ALTER TABLE `copy`.`t` DROP c"),
+        ("ALTER TABLE/**/t/* t */ADD t INT", "ALTER TABLE/**/`copy`.`t`/* t */ADD t INT"),
+        ("ALTER TABLE t -- t\n ADD c INT # t", "ALTER TABLE `copy`.`t` -- t\n ADD c INT # t"),
+        (
+            "ALTER TABLE t ADD c CHAR(9) DEFAULT 'it''s \\' t' COMMENT \"REFERENCES t\"",
+            "ALTER TABLE `copy`.`t` ADD c CHAR(9) DEFAULT 'it''s \\' t' COMMENT \"REFERENCES t\"",
+        ),
+        ("ALTER ONLINE IGNORE TABLE t ADD c INT", "ALTER ONLINE IGNORE TABLE `copy`.`t` ADD c INT"),
+        ("ALTER TABLE IF EXISTS t WAIT 5 FORCE", "ALTER TABLE IF EXISTS `copy`.`t` WAIT 5 FORCE"),
+        (
+            "ALTER TABLE t ADD CONSTRAINT f FOREIGN KEY (a) REFERENCES other.p (id)".replace(
+                "other.", ""
+            ),
+            "ALTER TABLE `copy`.`t` ADD CONSTRAINT f FOREIGN KEY (a) REFERENCES `copy`.`p` (id)",
+        ),
+        (
+            "ALTER TABLE t ADD c INT, RENAME COLUMN a TO b, RENAME TO `u`, RENAME KEY i TO j",
+            (
+                "ALTER TABLE `copy`.`t` ADD c INT, RENAME COLUMN a TO b, RENAME TO `copy`.`u`,"
+                " RENAME KEY i TO j"
+            ),
+        ),
+        ("ALTER TABLE t RENAME u", "ALTER TABLE `copy`.`t` RENAME `copy`.`u`"),
+        (
+            "ALTER TABLE t ADD `rename` INT AFTER `to`, ALGORITHM=INSTANT",
+            "ALTER TABLE `copy`.`t` ADD `rename` INT AFTER `to`, ALGORITHM=INSTANT",
+        ),
+        ("ALTER TABLE t TRUNCATE PARTITION p0", "ALTER TABLE `copy`.`t` TRUNCATE PARTITION p0"),
+        (
+            "ALTER TABLE t ALTER INDEX i INVISIBLE, ALTER c SET DEFAULT (uuid())",
+            "ALTER TABLE `copy`.`t` ALTER INDEX i INVISIBLE, ALTER c SET DEFAULT (uuid())",
+        ),
+        (
+            "CREATE TABLE IF NOT EXISTS t (id INT, p INT REFERENCES p(id), CHECK (id > 0))",
+            (
+                "CREATE TABLE IF NOT EXISTS `copy`.`t`"
+                " (id INT, p INT REFERENCES `copy`.`p`(id), CHECK (id > 0))"
+            ),
+        ),
+        ("CREATE TABLE t LIKE u", "CREATE TABLE `copy`.`t` LIKE `copy`.`u`"),
+        ("CREATE TABLE t (LIKE u)", "CREATE TABLE `copy`.`t` (LIKE `copy`.`u`)"),
+        ("CREATE OR REPLACE TABLE t (a INT)", "CREATE OR REPLACE TABLE `copy`.`t` (a INT)"),
+        (
+            "CREATE TABLE `t` (\n  `a` int NOT NULL\n) ENGINE=InnoDB START TRANSACTION",
+            "CREATE TABLE `copy`.`t` (\n  `a` int NOT NULL\n) ENGINE=InnoDB",
+        ),
+        (
+            "CREATE /*!50003 TABLE */ t (a INT) /*!40100 DEFAULT CHARSET=utf8mb4 */",
+            "CREATE          TABLE    `copy`.`t` (a INT)          DEFAULT CHARSET=utf8mb4   ",
+        ),
+        (
+            "CREATE TABLE t (a INT) PARTITION BY RANGE (a) (PARTITION p VALUES LESS THAN (10))",
+            (
+                "CREATE TABLE `copy`.`t` (a INT) PARTITION BY RANGE (a)"
+                " (PARTITION p VALUES LESS THAN (10))"
+            ),
+        ),
+        (
+            "CREATE UNIQUE INDEX `on` USING BTREE ON shop.t (a(10) DESC, (a + 1))",
+            "CREATE UNIQUE INDEX `on` USING BTREE ON `copy`.`t` (a(10) DESC, (a + 1))",
+        ),
+        ("DROP INDEX i ON t ALGORITHM=INPLACE", "DROP INDEX i ON `copy`.`t` ALGORITHM=INPLACE"),
+        ("TRUNCATE t", "TRUNCATE `copy`.`t`"),
+        ("TRUNCATE TABLE shop.t", "TRUNCATE TABLE `copy`.`t`"),
+        ("DROP TABLE IF EXISTS t RESTRICT", "DROP TABLE IF EXISTS `copy`.`t`"),
+        ("RENAME TABLE t TO u", "RENAME TABLE `copy`.`t` TO `copy`.`u`"),
+        (
+            "RENAME TABLES t TO x, u TO t, x TO u",
+            (
+                "RENAME TABLE `copy`.`t` TO `copy`.`x`, `copy`.`u` TO `copy`.`t`,"
+                " `copy`.`x` TO `copy`.`u`"
+            ),
+        ),
+        (
+            "SET STATEMENT max_statement_time=1 FOR ALTER TABLE t ADD c INT",
+            "ALTER TABLE `copy`.`t` ADD c INT",
+        ),
+        ("ALTER TABLE größe ADD `naïve``x` INT", "ALTER TABLE `copy`.`größe` ADD `naïve``x` INT"),
+        ("ALTER TABLE t ADD v VECTOR(3)", "ALTER TABLE `copy`.`t` ADD v VECTOR(3)"),
+    ],
+)
+def test_names_are_replaced_and_nothing_else(text, becomes):
+    assert statements(text) == [becomes]
+
+
+def test_quotes_mean_what_they_meant_in_the_session():
+    text = """ALTER TABLE "t" ADD c CHAR(3) DEFAULT 'x\\'"""
+    becomes = """ALTER TABLE `copy`.`t` ADD c CHAR(3) DEFAULT 'x\\'"""
+    assert statements(text, quoting=Quoting(ansi=True, no_backslash=True)) == [becomes]
+
+
+def test_names_without_a_schema_are_of_the_session():
+    assert statements("ALTER TABLE t ADD c INT", schema="elsewhere") == []
+    assert statements("RENAME TABLE shop.t TO shop.u", schema="elsewhere") == [
+        "RENAME TABLE `copy`.`t` TO `copy`.`u`"
+    ]
+    # A foreign key without a schema means the one of its own table.
+    text = "ALTER TABLE shop.t ADD FOREIGN KEY (a) REFERENCES p (id)"
+    assert "REFERENCES `copy`.`p`" in statements(text, schema="elsewhere")[0]
+
+
+def test_each_target_gets_its_statement():
+    assert statements("ALTER TABLE two ADD c INT", EXACT) == [
+        "ALTER TABLE `x`.`one` ADD c INT",
+        "ALTER TABLE `y`.`one` ADD c INT",
+    ]
+
+
+def test_what_is_not_mapped_is_left_out():
+    assert statements("DROP TABLE a, other, x.y, b", EXACT) == [
+        "DROP TABLE `copy`.`a2`",
+        "DROP TABLE `shop`.`b`",
+    ]
+    assert statements("RENAME TABLE a TO b, other TO another", EXACT) == [
+        "RENAME TABLE `copy`.`a2` TO `shop`.`b`"
+    ]
+    assert plan("ALTER TABLE other ADD c INT", EXACT).empty
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "RENAME TABLE a TO other",
+        "RENAME TABLE other TO a",
+        "ALTER TABLE a RENAME other",
+        "ALTER TABLE other RENAME a",
+        "ALTER TABLE a ADD FOREIGN KEY (x) REFERENCES other (id)",
+        "CREATE TABLE a LIKE other",
+        "CREATE TABLE a AS SELECT 1",
+        "CREATE TABLE a (id INT) SELECT 1 AS id",
+        "ALTER TABLE a EXCHANGE PARTITION p WITH TABLE other",
+        "ALTER TABLE other EXCHANGE PARTITION p WITH TABLE a",
+        "ALTER TABLE a CONVERT PARTITION p TO TABLE other",
+        "ALTER TABLE a UNION = (b, other)",
+        "RENAME TABLE two TO a",
+        "RENAME TABLE a TO _b_old",
+        "RENAME TABLE _a_old TO a",
+    ],
+)
+def test_what_cannot_be_passed_on_is_refused(text):
+    with pytest.raises(FatalError, match="cannot be passed on"):
+        plan(text, EXACT)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ALTER TABLE s ADD secret INT",
+        "ALTER TABLE s MODIFY `Secret` BIGINT",
+        "ALTER TABLE s ADD INDEX i (secret)",
+        "ALTER TABLE s CHANGE old other INT",
+        "ALTER TABLE s RENAME COLUMN x TO new",
+        "ALTER TABLE s DROP total",
+        "CREATE INDEX i ON s (old)",
+        "CREATE TABLE s (id INT)",
+        "ALTER TABLE only ADD c INT",
+        "ALTER TABLE only DROP COLUMN c",
+        "ALTER TABLE only ADD COLUMN IF NOT EXISTS c INT",
+    ],
+)
+def test_columns_that_the_mapping_changes_are_refused(text):
+    with pytest.raises(FatalError, match=r"mapping|include"):
+        plan(text, COLUMNS)
+
+
+COLUMNS = router(
+    {
+        "from": "shop.s",
+        "exclude": ["secret"],
+        "columns": {"new": "old", "total": "price * quantity"},
+        "where": "id > 0",
+    },
+    {"from": "shop.only", "include": ["id", "a"]},
+)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ALTER TABLE s ADD another INT COMMENT 'secret'",
+        "TRUNCATE s",
+        "ALTER TABLE only MODIFY a BIGINT",
+        "ALTER TABLE only ADD PRIMARY KEY (id), ENGINE=InnoDB",
+        "DROP TABLE only",
+    ],
+)
+def test_other_columns_of_such_tables_pass(text):
+    assert len(plan(text, COLUMNS).steps) == 1
+
+
+def test_drops_that_have_to_be_recognised_go_by_way_of_a_rename():
+    rename, drop = plan("DROP TABLE t", marked=True).steps
+    assert rename.statement.startswith("RENAME TABLE `copy`.`t` TO `copy`.`_setl_dropped_")
+    assert drop.statement.startswith("DROP TABLE IF EXISTS `copy`.`_setl_dropped_")
+    assert not rename.may_lack
+    assert plan("DROP TABLE IF EXISTS t", marked=True).steps[0].may_lack
+    # What another channel has dropped so.
+    (drop,) = plan("RENAME TABLE t TO _setl_dropped_01").steps
+    assert drop.statement == "DROP TABLE IF EXISTS `copy`.`t`"
+    assert plan("DROP TABLE _setl_dropped_01").empty
+
+
+SHADOW, TABLE = ("shop", "_t_gho"), ("shop", "t")
+
+
+@pytest.mark.parametrize(
+    ("text", "keep", "created"),
+    [
+        ("create /* gh-ost */ table `shop`.`_t_gho` like `shop`.`t`", SHADOW, True),
+        ("alter /* gh-ost */ table `shop`.`_t_gho` ADD c INT", SHADOW, False),
+        ("CREATE TABLE `shop`.`_t_new` (\n id int\n)", ("shop", "_t_new"), True),
+        ("ALTER TABLE `shop`.`__t_new` ADD c INT", ("shop", "__t_new"), False),
+        ("CREATE INDEX i ON _t_new (a)", ("shop", "_t_new"), False),
+        ("create table _t_ghc (id bigint)", None, False),
+        ("create table _t_20260101120000_del (id int)", None, False),
+        ("TRUNCATE _t_gho", None, False),
+    ],
+)
+def test_what_is_done_to_a_shadow_is_kept(text, keep, created):
+    made = plan(text)
+    assert (made.steps, made.keep, made.created) == ((), keep, created)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "rename /* gh-ost */ table `shop`.`t` to `shop`.`_t_del`, `shop`.`_t_gho` to `shop`.`t`",
+        "RENAME TABLE `t` TO `_t_20260101120000_del`, `_t_gho` TO `t`",
+        "alter /* gh-ost */ table `shop`.`_t_gho` rename `t`",
+    ],
+)
+def test_a_shadow_takes_the_place_of_its_table(text):
+    made = plan(text)
+    assert (made.steps, made.swaps) == ((), (Swap(SHADOW, TABLE),))
+
+
+def test_a_table_makes_room_for_its_shadow():
+    assert plan("alter /* gh-ost */ table `shop`.`t` rename `_t_del`").empty
+    assert plan("DROP TABLE IF EXISTS `shop`.`_t_old`").forget == (("shop", "_t_old"),)
+
+
+def test_rows_of_shadows_go_nowhere_unless_they_are_named():
+    assert ALL.route("shop", "_t_gho") == ()
+    assert ALL.route("shop", "_t") != ()
+    named = router({"from": "shop.*"}, {"from": "shop._t_new"})
+    assert named.route("shop", "_t_new") != ()
+    assert named.shadow("shop", "_t_new") is None
+    # Only shadows of mapped tables are shadows.
+    assert router({"from": "shop._*"}).route("shop", "_t_new") != ()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "CREATE VIEW v AS SELECT * FROM t",
+        "CREATE DEFINER=`a`@`b` TRIGGER x AFTER INSERT ON t FOR EACH ROW SET @a = 1",
+        "CREATE DATABASE shop",
+        "DROP DATABASE shop",
+        "ALTER DATABASE shop CHARACTER SET utf8mb4",
+        "CREATE TEMPORARY TABLE t (a INT)",
+        "CREATE SEQUENCE t",
+        "DROP PROCEDURE p",
+        "CREATE USER u",
+        "",
+    ],
+)
+def test_other_statements_are_not_about_tables(text):
+    assert parse_table_ddl(text, "shop") is None
+
+
+def test_a_table_is_never_dropped_under_its_own_name_where_marks_matter():
+    steps = plan("CREATE OR REPLACE TABLE t (a INT, KEY (a))", marked=True).steps
+    aside, created, dropped = (step.statement for step in steps)
+    gone = aside.rpartition(" TO ")[2]
+    assert aside.startswith("RENAME TABLE `copy`.`t` TO `copy`.`_setl_dropped_")
+    assert created == "CREATE TABLE `copy`.`t` (a INT, KEY (a))"
+    assert dropped == f"DROP TABLE IF EXISTS {gone}"
+    assert steps[0].may_lack
+    text = "/* OR */ create  or /* x */ replace table t LIKE u"
+    assert plan(text, marked=True).steps[1].statement.split() == (
+        ["/*", "OR", "*/", "create", "table", "`copy`.`t`", "LIKE", "`copy`.`u`"]
+    )
+    assert statements("CREATE OR REPLACE TABLE t (a INT)") == [
+        "CREATE OR REPLACE TABLE `copy`.`t` (a INT)"
+    ]
+
+
+def test_tables_that_are_left_out_of_the_mapping():
+    some = router({"from": "shop.*", "except": ["shop.copy_*"]})
+    assert statements("ALTER TABLE copy_t ADD c INT", some) == []
+    assert statements("CREATE TABLE copy_t (a INT)", some) == []
+    assert statements("RENAME TABLE copy_t TO copy_u", some) == []
+    for text in ("RENAME TABLE copy_t TO t", "RENAME TABLE t TO copy_t"):
+        with pytest.raises(FatalError):
+            plan(text, some)

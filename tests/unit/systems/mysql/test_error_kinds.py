@@ -1,0 +1,51 @@
+"""Which errors of a server pass, and which are somebody's to mend."""
+
+import pymysql
+import pytest
+
+from setl.errors import ConfigurationError, DataError, TransientError
+from setl.systems.mysql.connection import translate
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [
+        (1004, "Can't create file './x' (Errcode: 28)"),
+        (1020, "Record has changed since last read in table 't'"),
+        (1021, "Disk full (/tmp)"),
+        (1026, "Error writing file (Errcode: 28)"),
+        (1030, "Got error 28 from storage engine"),
+        (1114, "The table 't' is full"),
+        (1129, "Host is blocked because of many connection errors"),
+        (1135, "Can't create a new thread"),
+        (1180, "Got error 28 during COMMIT"),
+        (1205, "Lock wait timeout exceeded"),
+        (1213, "Deadlock found"),
+        (1226, "User 'u' has exceeded the 'max_questions' resource"),
+        (1412, "Table definition has changed, please retry transaction"),
+        (1615, "Prepared statement needs to be re-prepared"),
+        (1792, "Cannot execute statement in a READ ONLY transaction"),
+        (3032, "The server is currently in offline mode"),
+        (9001, "Max connect timeout reached while reaching hostgroup 0 after 10000ms"),
+        (9501, "Timed-out waiting to acquire database connection"),
+    ],
+)
+def test_what_passes(number, text):
+    error = translate(pymysql.err.OperationalError(number, text))
+    assert isinstance(error, TransientError)
+    assert error.message == f"MySQL: {text} [{number}]"
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        (pymysql.err.OperationalError(1045, "Access denied"), ConfigurationError),
+        (pymysql.err.ProgrammingError(1146, "Table doesn't exist"), ConfigurationError),
+        (pymysql.err.IntegrityError(1062, "Duplicate entry"), DataError),
+        (pymysql.err.DataError(1406, "Data too long"), DataError),
+        (pymysql.err.OperationalError(4025, "CONSTRAINT `c` failed"), DataError),
+        (pymysql.err.OperationalError(1194, "Table is marked as crashed"), DataError),
+    ],
+)
+def test_what_does_not(error, kind):
+    assert isinstance(translate(error), kind)

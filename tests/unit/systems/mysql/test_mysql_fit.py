@@ -1,0 +1,113 @@
+"""Values that a column would change in silence are found before they are written."""
+
+import struct
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from setl.codec.binlog.value_number import shortest_float
+from setl.model.schema import Capacity, Column, Kind
+from setl.systems.mysql.load.fit import blank_places, guards_for, is_watched
+from setl.systems.mysql.load.literals import render_rows
+
+DAY = "2026-01-02 "
+SINGLE = Column("f", Kind.FLOAT, capacity=Capacity("float"))
+
+
+def column(kind, type_, scale=None, **more):
+    return Column("c", kind, capacity=Capacity(type_, scale=scale, **more))
+
+
+def changed(column, value):
+    return any(guard.finds([value]) for guard in guards_for([column]))
+
+
+@pytest.mark.parametrize(
+    ("kind", "capacity", "kept", "lost"),
+    [
+        (Kind.DATETIME, Capacity("datetime", scale=3), DAY + "03:04:05.678000",
+         DAY + "03:04:05.678900"),
+        (Kind.TIME, Capacity("time", scale=0), "-00:00:01.000000", "-00:00:00.000001"),
+        (Kind.TIMESTAMP, Capacity("date"), DAY + "00:00:00.000000", DAY + "00:00:00.000001"),
+        (Kind.DECIMAL, Capacity("decimal", scale=2), "-1.500", "1.501"),
+        (Kind.DECIMAL, Capacity("decimal", scale=0), "7.00", "7.5"),
+        (Kind.FLOAT, Capacity("float"), 0.1, 0.123456789),
+        (Kind.FLOAT, Capacity("float", scale=2), 12345.67, 0.125),
+        (Kind.FLOAT, Capacity("double", scale=2), 0.25, 0.125),
+        (Kind.FLOAT, Capacity("bigint", scale=0), 2.0, 2.5),
+        (Kind.BINARY, Capacity("binary", length=3), b"a\0\0", b"a"),
+        (Kind.TEXT, Capacity("char", length=3), "a", "a "),
+        (Kind.TEXT, Capacity("varchar", length=3), "aé ", "abc "),
+        (Kind.TEXT, Capacity("tinytext", length=3), "é ", "éa "),
+        (Kind.ENUM, Capacity("enum", labels=("a", "b")), "a", "A"),
+        (Kind.TEXT, Capacity("enum", labels=("a", "b")), "a", "A"),
+        (Kind.SET, Capacity("set", labels=("a", "b")), "a,b", "a,B"),
+        (Kind.TIMESTAMP, Capacity("timestamp", scale=6, fills_null=True), DAY + "00:00:00.000001",
+         None),
+    ],
+)  # fmt: skip
+def test_values_that_would_be_changed(kind, capacity, kept, lost):
+    into = Column("c", kind, capacity=capacity)
+    assert not changed(into, kept)
+    assert changed(into, lost)
+
+
+@given(st.floats(width=32, allow_nan=False, allow_infinity=False))
+def test_a_float_of_four_bytes_comes_back_from_the_fewest_digits(number):
+    written = shortest_float(number)
+    assert not changed(SINGLE, written)
+    ((literal,),) = [
+        row.strip("()").split(",") for row in render_rows([SINGLE], [(written,)], for_key=True)
+    ]
+    assert struct.pack("<f", float(literal)) == struct.pack("<f", number)
+
+
+def test_a_column_whose_values_all_fit_costs_nothing():
+    fitting = [
+        column(Kind.DATETIME, "datetime", 6),
+        column(Kind.INTEGER, "bigint", 0),
+        column(Kind.BINARY, "varbinary", length=9),
+        Column("c", Kind.DECIMAL, 9, 2, capacity=Capacity("decimal", scale=2)),
+        Column("c", Kind.DATETIME),
+    ]
+    assert guards_for(fitting) == ()
+
+
+def test_what_only_the_server_can_tell():
+    assert is_watched(column(Kind.TEXT, ""), column(Kind.DECIMAL, ""))
+    assert is_watched(column(Kind.INTEGER, ""), column(Kind.TEXT, ""))
+    assert not is_watched(column(Kind.ENUM, ""), column(Kind.TEXT, ""))
+    assert not is_watched(column(Kind.BIT, ""), column(Kind.INTEGER, ""))
+
+
+def test_empty_text_is_a_label_or_none():
+    columns = [
+        column(Kind.ENUM, "enum", labels=("a",)),
+        column(Kind.ENUM, "enum", labels=("a", "")),
+        column(Kind.ENUM, "varchar"),
+    ]
+    assert blank_places(columns) == (0,)
+
+
+TEXTS = st.text(alphabet=" aé\U0001f600", max_size=6)
+CLOCKS = st.integers(0, 3).map(lambda n: f"{DAY}00:00:0{n // 2}.{n % 2 * 500:06d}")
+
+
+@given(
+    st.sampled_from([
+        (column(Kind.TEXT, "varchar", length=3), TEXTS),
+        (column(Kind.TEXT, "tinytext", length=8), TEXTS),
+        (column(Kind.TEXT, "char", length=8), TEXTS),
+        (column(Kind.DATETIME, "datetime", scale=3), CLOCKS),
+        (column(Kind.DATETIME, "date"), CLOCKS),
+        (column(Kind.FLOAT, "bigint"), st.floats(0, 2)),
+    ]),
+    st.data(),
+)  # fmt: skip
+def test_a_look_at_a_column_finds_what_a_look_at_each_value_finds(of, data):
+    into, values = of
+    rows = data.draw(st.lists(st.none() | values, max_size=5))
+    for guard in guards_for([into]):
+        each = any(v is not None and guard.changes(v) for v in rows)
+        assert guard.finds(tuple(rows)) is each

@@ -1,0 +1,344 @@
+"""Parts of the preflight checks that need no server, and MySQL's side of those that do."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from setl.channel.endpoints import MysqlSource
+from setl.channel.reading import parse_channel
+from setl.channel.routing import Route, passing_columns
+from setl.errors import DataError, TransientError
+from setl.model.schema import Column, Kind, RowSchema
+from setl.operate.check import is_two_way
+from setl.systems.finding import Finding, Report
+from setl.systems.mysql.preflight.binlog_settings import check_binlog, check_version
+from setl.systems.mysql.preflight.column_fit import misfit
+from setl.systems.mysql.preflight.privileges import MissingPrivileges
+from setl.systems.mysql.preflight.server import Outcome, Server
+from setl.systems.mysql.preflight.system_tables import create_statements
+from setl.systems.mysql.preflight.table_facts import ColumnFacts, TableText
+from setl.transform.columns import ColumnPlan
+from tests.unit.channel.channels import DTS, SEARCH, changed
+
+
+class PretendedServer(Server):
+    """A server whose answers are given beforehand."""
+
+    def __init__(self, *, mariadb=False, version=(8, 4, 3), denied=(), grants=(), **variables):
+        self.mariadb = mariadb
+        self.version = version
+        self.product = f"{'MariaDB' if mariadb else 'MySQL'} {'.'.join(map(str, version))}"
+        self.account = "'u'@'%'"
+        self.denied = denied
+        self.grants = grants
+        self.asked = []
+        self.variables = {
+            "log_bin": "ON", "binlog_format": "ROW", "binlog_row_image": "FULL",
+            "binlog_row_metadata": "FULL", "server_id": "1", **variables,
+        }  # fmt: skip
+
+    def rows(self, sql, args=()):
+        self.asked.append(sql)
+        return [(grant,) for grant in self.grants] if sql == "SHOW GRANTS" else []
+
+    def records(self, sql, args=()):
+        self.asked.append(sql)
+        return [{"binlog_do_db": "", "binlog_ignore_db": ""}]
+
+    def attempt(self, sql):
+        self.asked.append(sql)
+        return Outcome.DENIED if sql in self.denied else Outcome.DONE
+
+
+def source(**changes):
+    return MysqlSource.model_validate({"type": "mysql", "host": "h", "user": "u", **changes})
+
+
+def binlog_faults(server, **changes):
+    report = Report("here")
+    check_binlog(server, source(**changes), ["s", "retl"], report)
+    return [f for f in report.findings if f.level != "ok"]
+
+
+def test_mysql_is_asked_in_its_own_words():
+    server = PretendedServer(gtid_mode="ON")
+    assert binlog_faults(server) == []
+    assert "SHOW BINARY LOG STATUS" in server.asked
+    assert "SHOW REPLICAS" in server.asked
+    old = PretendedServer(version=(8, 0, 40), gtid_mode="ON")
+    assert binlog_faults(old) == []
+    assert "SHOW MASTER STATUS" in old.asked
+
+
+def test_privileges_on_mysql():
+    server = PretendedServer(denied=["SHOW REPLICAS", "SHOW BINARY LOG STATUS"], gtid_mode="ON")
+    assert [f.fix for f in binlog_faults(server)] == [
+        ("GRANT REPLICATION CLIENT ON *.* TO 'u'@'%';",),
+        ("GRANT REPLICATION SLAVE ON *.* TO 'u'@'%';",),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "fix"),
+    [
+        ("binlog_format", "MIXED", "SET PERSIST binlog_format = 'ROW';"),
+        ("binlog_row_image", "NOBLOB", "SET PERSIST binlog_row_image = 'FULL';"),
+        ("binlog_row_metadata", "MINIMAL", "SET PERSIST binlog_row_metadata = 'FULL';"),
+        ("server_id", "0", "SET PERSIST server_id = 1;"),
+    ],
+)
+def test_settings_of_mysql(name, value, fix):
+    (fault,) = binlog_faults(PretendedServer(gtid_mode="ON", **{name: value}))
+    assert (fault.level, fault.fix[0]) == ("error", fix)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("binlog_transaction_compression", "ON"),
+        ("binlog_row_value_options", "PARTIAL_JSON"),
+        ("binlog_checksum", "NONE"),
+    ],
+)
+def test_settings_of_mysql_that_do_not_matter(name, value):
+    assert binlog_faults(PretendedServer(gtid_mode="ON", **{name: value})) == []
+
+
+def test_gtids_on_mysql():
+    server = PretendedServer(gtid_mode="OFF")
+    (fault,) = binlog_faults(server)
+    assert fault.level == "warning"
+    assert fault.statements == (
+        "SET PERSIST enforce_gtid_consistency = ON",
+        "SET GLOBAL gtid_mode = OFF_PERMISSIVE",
+        "SET GLOBAL gtid_mode = ON_PERMISSIVE",
+        "SET PERSIST gtid_mode = ON",
+    )
+    (fault,) = binlog_faults(server, start={"gtid": "3e11fa47-71ca-11e1-9e33-c80aa9429562:1-5"})
+    assert fault.level == "error"
+
+
+def test_servers_that_are_too_old():
+    for mariadb, version, level in [
+        (False, (8, 0, 40), "warning"),
+        (False, (8, 4, 0), "ok"),
+        (False, (9, 1, 0), "ok"),
+        (True, (10, 6, 1), "warning"),
+        (True, (10, 11, 2), "ok"),
+        (True, (11, 4, 2), "ok"),
+    ]:
+        report = Report("here")
+        check_version(PretendedServer(mariadb=mariadb, version=version), report)
+        assert [f.level for f in report.findings] == [level]
+
+
+@pytest.mark.parametrize(
+    ("grants", "scope"),
+    [
+        ([], "`my_shop`.*"),
+        (
+            ["GRANT USAGE ON *.* TO `u`@`%`", "GRANT SELECT ON `my_shop`.* TO `u`@`%`"],
+            "`my_shop`.*",
+        ),
+        ([r"GRANT SELECT ON `my\_shop`.* TO `u`@`%`"], r"`my\_shop`.*"),
+        (["GRANT SELECT ON `my%`.* TO `u`@`%`"], "`my%`.*"),
+        (["GRANT SELECT ON `m%`.* TO `u`@`%`", "GRANT DELETE ON `my%`.* TO `u`@`%`"], "`my%`.*"),
+        (["GRANT SELECT ON `other`.* TO `u`@`%`"], "`my_shop`.*"),
+        (["GRANT SELECT ON `my_shop`.`t` TO `u`@`%`"], "`my_shop`.*"),
+        ([r"GRANT SELECT ON `my\_shop`.* TO `role`"], "`my_shop`.*"),
+        ([r"GRANT SELECT ON `my\_shop_`.* TO `u`@`%`"], "`my_shop`.*"),
+    ],
+)
+def test_privileges_are_added_where_the_account_has_some(grants, scope):
+    assert PretendedServer(grants=grants).scope_of("my_shop") == scope
+
+
+def test_missing_privileges_are_one_finding_for_a_schema():
+    missing = MissingPrivileges(PretendedServer())
+    for table in "abcde":
+        missing.add("s", table, ["INSERT"])
+    missing.add("s", "a", ["DELETE"])
+    missing.add("t", "x", [])
+    report = Report("here")
+    missing.report(report)
+    assert report.findings == [
+        Finding(
+            "error",
+            "the account 'u'@'%' lacks INSERT, DELETE on s.a, s.b, s.c and 2 more",
+            "here",
+            ("GRANT INSERT, DELETE ON `s`.* TO 'u'@'%';",),
+        )
+    ]
+
+
+def test_errors_become_findings():
+    report = Report("p, source h:1")
+    with report.at("s.t").failing():
+        raise TransientError("no answer", hint="wait", server="h:1", table="s.t", key=5)
+    with report.failing():
+        raise DataError("odd")
+    assert report.findings == [
+        Finding("error", "no answer (key 5)", "p, source h:1, s.t", ("wait",), unseen=True),
+        Finding("error", "odd", "p, source h:1"),
+    ]
+
+
+def test_only_what_is_missing_is_created():
+    statements = create_statements(["xdual", "setl_fence"])
+    assert [s.partition(" (")[0].split()[-1] for s in statements[1:]] == [
+        "retl.xdual",
+        "retl.setl_fence",
+    ]
+    assert statements[0].startswith("CREATE DATABASE IF NOT EXISTS retl")
+
+
+def test_two_way():
+    two = changed("pipelines[1]", {
+        "name": "back",
+        "source": {"type": "mysql", "host": "b", "user": "u"},
+        "target": {"type": "mysql", "host": "c", "user": "u"},
+        "tables": [{"from": "a.b"}],
+    })  # fmt: skip
+    file = parse_channel(two)
+    assert [is_two_way(file, p) for p in file.pipelines] == [True, False]
+    file = parse_channel(changed("pipelines[1].source", DTS, two))
+    assert [is_two_way(file, p) for p in file.pipelines] == [True, False]
+    file = parse_channel(changed("pipelines[0].target", SEARCH, two))
+    assert [is_two_way(file, p) for p in file.pipelines] == [False, False]
+
+
+# -- columns ---------------------------------------------------------------------------------
+
+
+def column(column_type, **facts):
+    return ColumnFacts("c", column_type.partition("(")[0].split()[0], column_type, **facts)
+
+
+INT, UINT, BIG = column("int(11)"), column("int(10) unsigned"), column("bigint(20)")
+TEXT = column("text", length=65535, charset="utf8mb4")
+SHORT = column("varchar(10)", length=10, charset="utf8mb4")
+CHAR = column("char(10)", length=10, charset="utf8mb4")
+LATIN = column("varchar(10)", length=10, charset="latin1")
+ASCII = column("varchar(10)", length=10, charset="ascii")
+BINARY, VARBINARY = column("binary(4)", length=4), column("varbinary(4)", length=4)
+NEW = column("enum('new','it''s')", length=4, charset="utf8mb4")
+MORE = column("enum('it''s','paid','new')", length=4, charset="utf8mb4")
+DECIMAL, WIDE = (
+    column("decimal(10,2)", precision=10, scale=2),
+    column("decimal(12,4)", precision=12, scale=4),
+)
+SECONDS, MICROS = column("datetime"), column("datetime(6)", fraction=6)
+JSON, LONGTEXT = column("json"), column("longtext", length=1 << 32, charset="utf8mb4")
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "reason"),
+    [
+        (INT, INT, ""),
+        (INT, BIG, ""),
+        (BIG, INT, "is int(11), too small for the source's bigint(20)"),
+        (UINT, INT, "is int(11), too small for the source's int(10) unsigned"),
+        (UINT, BIG, ""),
+        (INT, UINT, "is int(10) unsigned, which takes no negative numbers"),
+        (INT, SHORT, "is varchar(10), the source's is int(11)"),
+        (SHORT, TEXT, ""),
+        (TEXT, SHORT, "is varchar(10), too small for the source's text"),
+        (CHAR, SHORT, ""),
+        (SHORT, CHAR, "is char(10), which cuts spaces at the end of values off"),
+        (NEW, column("enum('NEW','it''s')"), "lacks the labels new"),
+        (column("float"), column("float(7,2)"), "is float(7,2), too small for the source's float"),
+        (SHORT, LATIN, "is in latin1, which does not hold all of the source's utf8mb4"),
+        (LATIN, SHORT, ""),
+        (ASCII, LATIN, ""),
+        (SHORT, VARBINARY, "is varbinary(4), the source's is varchar(10)"),
+        (BINARY, VARBINARY, ""),
+        (VARBINARY, BINARY, "is binary(4), which would fill values up with zero bytes"),
+        (BINARY, BINARY, ""),
+        (NEW, MORE, ""),
+        (MORE, NEW, "lacks the labels paid"),
+        (NEW, SHORT, ""),
+        (DECIMAL, WIDE, ""),
+        (WIDE, DECIMAL, "is decimal(10,2), too small for the source's decimal(12,4)"),
+        (DECIMAL, column("decimal(10,3)", precision=10, scale=3),
+         "is decimal(10,3), too small for the source's decimal(10,2)"),
+        (DECIMAL, column("double"), "is double, the source's is decimal(10,2)"),
+        (column("float"), column("double"), ""),
+        (column("double"), column("float"), "is float, the source's is double"),
+        (SECONDS, MICROS, ""),
+        (MICROS, SECONDS, "is datetime, too small for the source's datetime(6)"),
+        (SECONDS, column("timestamp"), "is timestamp, the source's is datetime"),
+        (JSON, LONGTEXT, ""),
+        (LONGTEXT, JSON, ""),
+        (TEXT, JSON, "is json, the source's is text"),
+        (column("bit(4)", precision=4), column("bit(3)", precision=3),
+         "is bit(3), too small for the source's bit(4)"),
+        (column("point"), column("geometry"), ""),
+        (column("geometry"), column("point"), "is point, the source's is geometry"),
+        (column("year(4)"), column("year(4)"), ""),
+        (column("inet6"), SHORT, "is varchar(10), the source's is inet6"),
+    ],
+)  # fmt: skip
+def test_whether_values_fit(source, target, reason):
+    assert misfit(source, target) == reason
+
+
+CREATED = """CREATE TABLE `or``ders` (
+  `id` bigint(20) NOT NULL AUTO_INCREMENT,
+  `a,b` varchar(20) DEFAULT 'x,\\n  `id`',
+  `own` int(11) DEFAULT NULL,
+  PRIMARY KEY (`id`),
+  KEY `own` (`own`),
+  CONSTRAINT `fk` FOREIGN KEY (`own`) REFERENCES `owners` (`id`) ON DELETE CASCADE,
+  CONSTRAINT `c` CHECK (`own` > 0)
+) ENGINE=InnoDB AUTO_INCREMENT=77 DEFAULT CHARSET=utf8mb4"""
+
+
+def test_a_table_made_elsewhere():
+    text = TableText(CREATED).elsewhere("d", r"a`\1")
+    assert text.startswith("CREATE TABLE IF NOT EXISTS `d`.`a``\\1` (\n  `id` bigint(20)")
+    assert "FOREIGN KEY" not in text
+    assert "  CONSTRAINT `c` CHECK (`own` > 0)\n) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4" in text
+
+
+@pytest.mark.parametrize(
+    ("name", "definition"),
+    [
+        ("id", "`new` bigint(20) NOT NULL"),
+        ("ID", "`new` bigint(20) NOT NULL"),
+        ("a,b", "`new` varchar(20) DEFAULT 'x,\\n  `id`'"),
+        ("gone", ""),
+    ],
+)
+def test_the_definition_of_a_column(name, definition):
+    assert TableText(CREATED).definition(name, "new") == definition
+
+
+NAMES = st.sampled_from(["a", "b", "c", "d", "A"])
+
+
+@given(
+    st.lists(st.sampled_from(["a", "b", "c"]), min_size=1, max_size=3, unique=True),
+    st.none() | st.lists(NAMES, max_size=3),
+    st.lists(NAMES, max_size=2),
+    st.dictionaries(NAMES, NAMES, max_size=3),
+    st.dictionaries(NAMES, st.just("1 + 1"), max_size=2),
+)
+def test_columns_pass_here_as_they_do_in_transform(names, include, exclude, renames, expressions):
+    route = Route(
+        index=0,
+        target=("s", "t"),
+        include=None if include is None else tuple(include),
+        exclude=tuple(exclude),
+        renames=renames,
+        expressions={n: e for n, e in expressions.items() if n not in renames},
+    )
+    # The plan wants a key that passes.
+    columns = (*(Column(name, Kind.INTEGER) for name in names), Column("k", Kind.TEXT))
+    schema = RowSchema("s", "t", columns, key=(len(names),))
+    if include is not None:
+        route = replace(route, include=(*include, "k"))
+    plan = ColumnPlan.build(schema, route, incomplete=True)
+    expected = list(zip(plan.sources, (c.name for c in plan.columns), strict=True))
+    assert passing_columns(route, schema.names) == expected

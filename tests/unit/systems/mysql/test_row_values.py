@@ -1,0 +1,64 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from setl.model.schema import Column, Kind
+from setl.systems.mysql.row_values import decoders, select_list
+
+
+def decoded(kind, raw):
+    (decode,) = decoders([Column("c", kind)])
+    return raw if decode is None else decode(raw)
+
+
+@pytest.mark.parametrize(
+    ("kind", "raw", "value"),
+    [
+        (Kind.INTEGER, "-5", -5),
+        (Kind.INTEGER, "18446744073709551615", 2**64 - 1),
+        (Kind.INTEGER, "00042", 42),
+        (Kind.DECIMAL, "12.50", "12.50"),
+        (Kind.DECIMAL, "-0.05", "-0.05"),
+        (Kind.DECIMAL, "0.00", "0.00"),
+        (Kind.DECIMAL, "0", "0"),
+        (Kind.DECIMAL, "0000012.50", "12.50"),
+        (Kind.DECIMAL, "0000000.50", "0.50"),
+        (Kind.DECIMAL, "00000", "0"),
+        (Kind.FLOAT, "1.1 1.100000023841858", 1.1),
+        (Kind.FLOAT, "1.100 1.100000023841858", 1.1),
+        (Kind.FLOAT, "1.23457 1.2345677614212036", 1.2345678),
+        (Kind.FLOAT, "16777200 16777216", 16777216.0),
+        (Kind.FLOAT, "3e38 3.0000000054977558e38", 3e38),
+        (Kind.FLOAT, "1.100000023841858 1.100000023841858", 1.100000023841858),
+        (Kind.FLOAT, "1234567890.12 1234567890.12", 1234567890.12),
+        (Kind.FLOAT, "1000000000.00 1000000000", 1e9),
+        (Kind.FLOAT, "1e300 1e300", 1e300),
+        (Kind.FLOAT, "-0 -0", -0.0),
+        (Kind.DATETIME, "2026-01-02 03:04:05", "2026-01-02 03:04:05.000000"),
+        (Kind.DATETIME, "2026-01-02 03:04:05.12", "2026-01-02 03:04:05.120000"),
+        (Kind.TIMESTAMP, "0000-00-00 00:00:00", "0000-00-00 00:00:00.000000"),
+        (Kind.TIME, "-100:11:12.34", "-100:11:12.340000"),
+        (Kind.TIME, "838:59:59", "838:59:59.000000"),
+        (Kind.DATE, "0000-00-00", "0000-00-00"),
+        (Kind.YEAR, "0000", 0),
+        (Kind.BIT, b"\x01\x00", 256),
+        (Kind.BINARY, b"a\x00", b"a\x00"),
+        (Kind.TEXT, "é ", "é "),
+        (Kind.ENUM, "", ""),
+    ],
+)
+def test_values_in_the_form_of_rows(kind, raw, value):
+    found = decoded(kind, raw)
+    assert repr(found) == repr(value)
+
+
+@given(st.integers(0, 6), st.datetimes())
+def test_every_number_of_fractional_digits(digits, moment):
+    text = moment.isoformat(sep=" ", timespec="microseconds")
+    cut = text[: 20 + digits] if digits else text[:19]
+    assert decoded(Kind.DATETIME, cut) == cut.ljust(20, ".").ljust(26, "0")
+
+
+def test_floats_are_selected_in_full():
+    columns = [Column("f`%", Kind.FLOAT), Column("i", Kind.INTEGER)]
+    assert select_list(columns) == "CONCAT(`f``%%`, ' ', `f``%%` * 1e0), `i`"
