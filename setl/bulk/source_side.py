@@ -13,12 +13,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import BinaryType, StructField, StructType
 
 from setl.bulk.pairs import FRAME, Pair, Reading, Shape, Side, packed
+from setl.bulk.source_reader import SourceReader
 from setl.channel.routing import Route
 from setl.errors import SetlError
 from setl.model.change import DecodedRows, Op, Row
 from setl.model.schema import Column, RowSchema
-from setl.systems.mysql.conditions import Condition
-from setl.systems.mysql.table_reader import TableReader
 from setl.transform.columns import ColumnPlan, key_indexes
 from setl.transform.expressions import Evaluation, analyse, select_evaluated
 from setl.transform.processing import processed
@@ -40,13 +39,13 @@ class MappedTable:
         evaluation: its expressions over this table; None if the route has none.
     """
 
-    reader: TableReader
+    reader: SourceReader
     route: Route
     columns: ColumnPlan
     evaluation: Evaluation | None
 
     @classmethod
-    def build(cls, spark: SparkSession, reader: TableReader, route: Route) -> MappedTable:
+    def build(cls, spark: SparkSession, reader: SourceReader, route: Route) -> MappedTable:
         """Plan for one table.
 
         Raises:
@@ -74,7 +73,7 @@ class MappedTable:
         return tuple(schema.columns[i] for i in key_indexes(schema, self.route.key))
 
     def frame(
-        self, spark: SparkSession, parts: Sequence[Condition], shape: Shape, reading: Reading
+        self, spark: SparkSession, parts: Sequence[Any], shape: Shape, reading: Reading
     ) -> DataFrame:
         """The rows of some parts of the table as pairs, read by a task for each part."""
         places = {column.name.lower(): i for i, column in enumerate(self.target_columns)}
@@ -130,7 +129,7 @@ def processing(route: Route, schema: RowSchema) -> Callable[[list[Row]], list[Ro
 
 def _plain_reader(
     table: MappedTable,
-    parts: list[Condition],
+    parts: list[Any],
     pick: Callable[[Row], Row],
     shape: Shape,
     reading: Reading,
@@ -139,7 +138,7 @@ def _plain_reader(
     source_columns = reader.schema.columns
     process = processing(table.route, reader.schema)
 
-    def pairs(part: Condition) -> Iterator[list[Pair]]:
+    def pairs(part: Any) -> Iterator[list[Pair]]:
         for rows in map(process, reader.read(source_columns, part)):
             yield shape.pairs(list(map(pick, columns.rows(rows))))
 
@@ -157,7 +156,7 @@ def numbers_in(batches: Batches) -> Iterator[int]:
 
 
 def _typed_reader(
-    reader: TableReader, evaluation: Evaluation, parts: list[Condition]
+    reader: SourceReader, evaluation: Evaluation, parts: list[Any]
 ) -> Callable[[Batches], Batches]:
     schema = reader.schema
     inputs, columns = evaluation.inputs, evaluation.columns

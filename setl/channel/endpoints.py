@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Annotated, Literal
+from importlib.metadata import entry_points
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Union, get_args
 
 from pydantic import Discriminator, Field, Tag
 
 from setl.channel.checks import BinlogFile, Host, Port, Seconds, Text, Url
+from setl.channel.endpoint import Database, Site, SourceConfig, TargetConfig
 from setl.channel.kafka_ends import DtsSource, DtsTarget
 from setl.channel.mapping_rules import Raw
 from setl.channel.problems import Path
@@ -43,8 +45,11 @@ _BinlogPlace = Annotated[
 ]
 
 
-class MysqlSource(StrictModel):
+class MysqlSource(SourceConfig):
     """A MySQL or MariaDB server whose binlog is read."""
+
+    system: ClassVar[str] = "setl.systems.mysql.source_system:MysqlSourceSystem"
+    reads_origin: ClassVar[bool] = True
 
     type: Literal["mysql"] = Field(description="A MySQL or MariaDB server, read by its binlog.")
     host: Host = Field(description="Host name or address.")
@@ -72,9 +77,37 @@ class MysqlSource(StrictModel):
         " the binlog, or after a set of GTIDs.",
     )
 
+    @property
+    def address(self) -> str:
+        """See `SourceConfig.address`."""
+        return f"{self.host}:{self.port}"
 
-class MysqlTarget(StrictModel):
+    @property
+    def codec(self) -> str:
+        """See `SourceConfig.codec`."""
+        return "binlog"
+
+    @property
+    def origin(self) -> Database:
+        """See `SourceConfig.origin`: this server itself."""
+        return Database(
+            host=self.host,
+            port=self.port,
+            user=self.user,
+            password=self.password,
+            ssl_ca=self.ssl_ca,
+        )
+
+    def from_anywhere(self) -> MysqlSource:
+        """See `SourceConfig.from_anywhere`: servers purge the files that `start` may name."""
+        return self.model_copy(update={"start": "latest"})
+
+
+class MysqlTarget(TargetConfig):
     """A MySQL or MariaDB server that is written to."""
+
+    system: ClassVar[str] = "setl.systems.mysql.target_system:MysqlTargetSystem"
+    keeps_checkpoints: ClassVar[bool] = True
 
     type: Literal["mysql"] = Field(description="A MySQL or MariaDB server.")
     host: Host = Field(description="Host name or address.")
@@ -88,9 +121,22 @@ class MysqlTarget(StrictModel):
         " its connection is killed.",
     )
 
+    @property
+    def address(self) -> str:
+        """See `TargetConfig.address`."""
+        return f"{self.host}:{self.port}"
 
-class ElasticsearchTarget(StrictModel):
+    @property
+    def site(self) -> Site:
+        """See `TargetConfig.site`."""
+        return self.host, self.port
+
+
+class ElasticsearchTarget(TargetConfig):
     """An Elasticsearch cluster that is written to."""
+
+    system: ClassVar[str] = "setl.systems.elasticsearch.target_system:ElasticsearchTargetSystem"
+    holds_documents: ClassVar[bool] = True
 
     type: Literal["elasticsearch"] = Field(description="An Elasticsearch cluster.")
     hosts: list[Url] = Field(min_length=1, description="URLs of its nodes, http or https.")
@@ -108,6 +154,11 @@ class ElasticsearchTarget(StrictModel):
         default=30.0, description="Seconds to wait for an answer before a request counts as lost."
     )
 
+    @property
+    def address(self) -> str:
+        """See `TargetConfig.address`."""
+        return ",".join(self.hosts)
+
     @classmethod
     def rules(cls, raw: Raw) -> Iterable[tuple[Path, str]]:
         """One way to log in, complete."""
@@ -117,5 +168,22 @@ class ElasticsearchTarget(StrictModel):
             yield ("user",), "is required where there is a password"
 
 
-Source = Annotated[MysqlSource | DtsSource, Field(discriminator="type")]
-Target = Annotated[MysqlTarget | ElasticsearchTarget | DtsTarget, Field(discriminator="type")]
+ENTRY_POINTS = "setl.targets"
+"""Group of the entry points by which other packages bring targets of their own."""
+
+SOURCES: tuple[type[SourceConfig], ...] = (MysqlSource, DtsSource)
+BUILT_IN_TARGETS: tuple[type[TargetConfig], ...] = (MysqlTarget, ElasticsearchTarget, DtsTarget)
+# Each is a class with a `type` that no other has.
+TARGETS = (*BUILT_IN_TARGETS, *(point.load() for point in entry_points(group=ENTRY_POINTS)))
+
+TYPES = frozenset(
+    get_args(form.model_fields["type"].annotation)[0] for form in (*SOURCES, *TARGETS)
+)
+"""What stands as `type` of a source or a target."""
+
+if TYPE_CHECKING:
+    Source = SourceConfig
+    Target = TargetConfig
+else:
+    Source = Annotated[Union[SOURCES], Field(discriminator="type")]  # noqa: UP007
+    Target = Annotated[Union[TARGETS], Field(discriminator="type")]  # noqa: UP007

@@ -9,6 +9,7 @@ from pydantic import ConfigDict, Field
 
 from setl.channel.checks import Name, Text
 from setl.channel.conflict_rules import wrong_pair, wrong_policies
+from setl.channel.endpoint import Database
 from setl.channel.endpoints import (
     BinlogStart,
     ElasticsearchTarget,
@@ -19,7 +20,7 @@ from setl.channel.endpoints import (
     Target,
 )
 from setl.channel.groups import wrong_groups
-from setl.channel.kafka_ends import Database, DtsSource, DtsTarget, OffsetStart, TimestampStart
+from setl.channel.kafka_ends import DtsSource, DtsTarget, OffsetStart, TimestampStart
 from setl.channel.mapping_rules import (
     Raw,
     items,
@@ -54,13 +55,7 @@ __all__ = [
     "TableMapping",
     "Target",
     "TimestampStart",
-    "database_of",
 ]
-
-
-def database_of(source: MysqlSource | DtsSource) -> MysqlSource | Database | None:
-    """The database whose changes a source delivers, None if the channel file does not say."""
-    return source if isinstance(source, MysqlSource) else source.database
 
 
 class Pipeline(StrictModel):

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Discriminator, Field, Tag
 
-from setl.channel.checks import Broker, Host, KafkaSetting, Port, Text, UnixTime
+from setl.channel.checks import Broker, KafkaSetting, Text, UnixTime
+from setl.channel.endpoint import Database, SourceConfig, TargetConfig
 from setl.channel.mapping_rules import Raw, part
 from setl.channel.problems import Path
 from setl.channel.start_place import Word, start_error, start_kind
@@ -59,18 +60,11 @@ _KafkaPlace = Annotated[
 ]
 
 
-class Database(StrictModel):
-    """The database that a subscription is of."""
-
-    host: Host = Field(description="Host name or address.")
-    port: Port = Field(default=3306, description="TCP port.")
-    user: Text = Field(description=USER)
-    password: str = Field(default="", repr=False, description=CREDENTIAL)
-    ssl_ca: str = Field(default="", description=KAFKA_SSL_CA)
-
-
-class DtsSource(StrictModel):
+class DtsSource(SourceConfig):
     """A DTS subscription: records on one partition of a Kafka topic."""
+
+    system: ClassVar[str] = "setl.systems.kafka.source_system:KafkaSource"
+    tells_signs: ClassVar[bool] = False
 
     type: Literal["dts"] = Field(description="A DTS subscription, read from Kafka.")
     brokers: list[Broker] = Field(min_length=1, description="Kafka brokers, each host:port.")
@@ -121,6 +115,34 @@ class DtsSource(StrictModel):
         description="Further settings of kafka-python's KafkaConsumer, under its own names.",
     )
 
+    @property
+    def address(self) -> str:
+        """See `SourceConfig.address`."""
+        return f"{self.topic}@{','.join(self.brokers)}"
+
+    @property
+    def codec(self) -> str:
+        """See `SourceConfig.codec`."""
+        return "dts" if self.logical_names else "dts-physical"
+
+    @property
+    def origin(self) -> Database | None:
+        """See `SourceConfig.origin`."""
+        return self.database
+
+    @property
+    def partition_count(self) -> int:
+        """See `SourceConfig.partition_count`."""
+        return self.partitions or 0
+
+    @property
+    def partition_numbers(self) -> tuple[int, ...]:
+        """See `SourceConfig.partition_numbers`; a group may get any of them."""
+        if self.mode == "subscribe":
+            return ()
+        count = self.partitions
+        return (self.partition,) if count is None else tuple(range(count))
+
     @classmethod
     def rules(cls, raw: Raw) -> Iterable[tuple[Path, str]]:
         """A password is of somebody, and the place in the topic is setl's to keep."""
@@ -139,8 +161,11 @@ class DtsSource(StrictModel):
                 yield (place,), _DEALT_OUT
 
 
-class DtsTarget(StrictModel):
+class DtsTarget(TargetConfig):
     """A Kafka topic that a relay fills with DTS records, for any number of subscribers."""
+
+    system: ClassVar[str] = "setl.systems.kafka.target_system:KafkaTarget"
+    is_log: ClassVar[bool] = True
 
     type: Literal["dts"] = Field(description="A Kafka topic, written as DTS records by a relay.")
     brokers: list[Broker] = Field(min_length=1, description="Kafka brokers, each host:port.")
@@ -181,6 +206,11 @@ class DtsTarget(StrictModel):
         repr=False,
         description="Further settings of librdkafka's producer, under its own names.",
     )
+
+    @property
+    def address(self) -> str:
+        """See `TargetConfig.address`."""
+        return f"{self.topic}@{','.join(self.brokers)}"
 
     def as_source(self) -> DtsSource:
         """The topic as one to read; what stands under `kafka` is of another client."""

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from setl.channel.document import ChannelDefinition
-from setl.channel.file import ChannelFile, DtsSource, Pipeline
+from setl.channel.file import ChannelFile, Pipeline
 from setl.channel.mapping_rules import items
 from setl.channel.reading import resolve_and_parse
 
@@ -48,8 +48,7 @@ def read_expanded(
 
 
 def _count(pipeline: Pipeline) -> int:
-    source = pipeline.source
-    return source.partitions or 0 if isinstance(source, DtsSource) else 0
+    return pipeline.source.partition_count
 
 
 def _dealt(raw: Mapping[str, Any], count: int) -> list[Mapping[str, Any]]:

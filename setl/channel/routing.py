@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from setl.channel.document_ids import IdTemplate, IdTemplateError, document_form, parse_id
-from setl.channel.file import ElasticsearchTarget, Pipeline, TableMapping
+from setl.channel.file import Pipeline, TableMapping
 from setl.channel.nested_rows import nested_table
 from setl.channel.patterns import (
     PatternError,
@@ -149,7 +149,7 @@ class Router:
         Raises:
             ConfigurationError: a pattern is malformed, which a checked channel file rules out.
         """
-        self._into_index = isinstance(pipeline.target, ElasticsearchTarget)
+        self._into_index = pipeline.target.holds_documents
         self._from_home = from_home
         self.entries = tuple(
             _compiled(i, mapping, into_index=self._into_index)

@@ -8,13 +8,13 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from setl.channel.endpoints import TYPES
 from setl.channel.problems import Path, Problem, written
 from setl.channel.references import has_reference, is_secret
 from setl.channel.strict_model import RULE, closest
 
 _SHOWN = 60  # characters of a value that a message repeats
 _ENDS = {"source", "target"}
-_FORMS = {"mysql", "dts", "elasticsearch"}
 _MISSING = "is required"
 _ACCOUNT = re.compile(r"//[^/@]*@")  # as in https://user:password@host
 
@@ -53,7 +53,7 @@ def path_of(loc: Path) -> Path:
     steps = list(loc)
     if len(steps) > 3 and steps[0] == "pipelines" and steps[2] in _ENDS:
         # What a rule of the whole file found has no form in its place.
-        if steps[3] in _FORMS:
+        if steps[3] in TYPES:
             del steps[3]
         if len(steps) > 4 and steps[3] == "start":
             del steps[4]

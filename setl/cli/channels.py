@@ -25,7 +25,6 @@ from setl.cli.user_code import make_importable, py_files_option
 from setl.model.schema import Column, RowSchema
 from setl.operate.check import check_channel
 from setl.operate.positions.used_starts import without_used_starts
-from setl.systems.elasticsearch.mapping import mapping_lines
 from setl.systems.finding import Finding
 from setl.transform.processing import processor_named
 
@@ -135,8 +134,7 @@ def _print_findings(findings: list[Finding], *, offline: bool, name: str) -> Non
     for finding in findings:
         # What was found may hold brackets, which would be taken for markup.
         out.print(f"{signs[finding.level]} {escape(f'{finding.where}: {finding.what}')}")
-        shown = mapping_lines(finding.mapping) if finding.mapping is not None else []
-        for line in (*finding.fix, *shown):
+        for line in (*finding.fix, *finding.mapping_lines):
             out.print(f"          {line}", markup=False)
     errors = sum(f.level == "error" for f in findings)
     if errors:

@@ -10,7 +10,6 @@ import click
 
 from arbiter.port import Arbiter
 from arbiter.values import PipelineId
-from setl.channel.file import MysqlTarget
 from setl.channel.routing import Router
 from setl.cli.cluster import cluster_options, joined, output_option, pipeline_named
 from setl.cli.cluster_view import moment
@@ -18,10 +17,8 @@ from setl.cli.consent import confirm, yes_option
 from setl.cli.output import console, print_rows, print_value
 from setl.cli.stored_channels import pipeline_config
 from setl.node.stored import pipelines_of
-from setl.systems.mysql.conflicts.listing import Conflict, list_conflicts, trim_listed
-from setl.systems.mysql.conflicts.tables import KEPT
-from setl.systems.mysql.connection import MysqlEndpoint
-from setl.systems.mysql.endpoint import mysql_endpoint
+from setl.systems.conflicts import KEPT, Conflict, ConflictList
+from setl.systems.registry import system_of
 
 _COLUMNS = ("pipeline", "found_at", "table", "key", "winner", "incoming", "held", "result")
 
@@ -49,8 +46,8 @@ def list_(  # noqa: PLR0917 - click passes options by name
     """
     rows: list[dict[str, Any]] = []
     with joined(zookeeper, root) as arbiter:
-        for ident, target in _deciding(arbiter, name):
-            found = list_conflicts(target, str(ident), table=table, limit=number)
+        for ident, listed in _deciding(arbiter, name):
+            found = listed.newest(str(ident), table=table, limit=number)
             rows += [_values(ident, conflict) for conflict in found]
     if output == "table":
         rows = [{**row, **{n: _words(row[n]) for n in ("key", *_COLUMNS[5:])}} for row in rows]
@@ -77,7 +74,7 @@ def trim(  # noqa: PLR0917 - click passes options by name
         deciding = _deciding(arbiter, name)
         names = ", ".join(str(ident) for ident, _ in deciding)
         confirm(f"Delete all but the newest {keep} conflicts of {names}?", yes=yes)
-        deleted = {str(i): trim_listed(target, str(i), keep) for i, target in deciding}
+        deleted = {str(i): listed.trim(str(i), keep) for i, listed in deciding}
     if output != "table":
         print_value(deleted, output)
         return
@@ -85,16 +82,17 @@ def trim(  # noqa: PLR0917 - click passes options by name
         console().print(f"{pipeline}: {count} deleted", markup=False)
 
 
-def _deciding(arbiter: Arbiter, name: str) -> list[tuple[PipelineId, MysqlEndpoint]]:
+def _deciding(arbiter: Arbiter, name: str) -> list[tuple[PipelineId, ConflictList]]:
     """The pipelines that are meant and have conflict policies, with their targets."""
     facts = arbiter.facts()
     channel = facts.channels.get(name)
     meant = [pipeline_named(facts, name)] if channel is None else pipelines_of(channel)
-    found: list[tuple[PipelineId, MysqlEndpoint]] = []
+    found: list[tuple[PipelineId, ConflictList]] = []
     for ident in meant:
         config = pipeline_config(facts.channels[ident.channel], ident)
-        if isinstance(config.target, MysqlTarget) and Router(config).decides:
-            found.append((ident, mysql_endpoint(config.target)))
+        listed = system_of(config.target).conflicts() if Router(config).decides else None
+        if listed is not None:
+            found.append((ident, listed))
     if not found:
         raise click.UsageError(f"no table of {name} has a conflict policy")
     return found

@@ -25,7 +25,7 @@ from setl.cli.output import console, print_rows, print_value
 from setl.cli.stored_channels import pipeline_config
 from setl.load.deadletters.letter import DeadLetter, State
 from setl.node.stored import pipelines_of
-from setl.run.dead_letter_store import dead_letters_of
+from setl.systems.registry import system_of
 
 _COLUMNS = (
     "id", "pipeline", "state", "at", "target", "key", "operation", "position", "attempts", "error",
@@ -64,7 +64,7 @@ def list_(  # noqa: PLR0917 - click passes options by name
     states = () if everything else _WAITING
     rows: list[dict[str, Any]] = []
     for ident, config in _pipelines(name, zookeeper, root):
-        with dead_letters_of(config) as store:
+        with system_of(config.target).dead_letters() as store:
             found = store.find(str(ident), target=table, states=states, limit=limit, newest=True)
         rows += [_row(letter) for letter in reversed(found)]
     print_rows(rows, _COLUMNS, output)
@@ -77,7 +77,7 @@ def list_(  # noqa: PLR0917 - click passes options by name
 def show(letter: str, zookeeper: str, root: str, output: str) -> None:
     """Show everything about one dead letter, its row included."""
     for ident, config in _pipelines(None, zookeeper, root):
-        with dead_letters_of(config) as store:
+        with system_of(config.target).dead_letters() as store:
             for found in store.find(str(ident), ids=[letter]):
                 _show(found, output)
                 return
@@ -113,7 +113,7 @@ def retry(  # noqa: PLR0917 - click passes options by name
     --force loads it all the same, which may bring old values back (`setl verify` finds them).
     """
     ident, config, runs = _pipeline(pipeline, zookeeper, root)
-    with dead_letters_of(config) as store:
+    with system_of(config.target).dead_letters() as store:
         chosen = _chosen(store.find(str(ident), ids=ids), ids, everything=everything)
         wanted = _loadable(chosen, force=force, everything=everything)
         marked = {letter.id for letter in wanted}
@@ -158,7 +158,7 @@ def drop(  # noqa: PLR0917 - click passes options by name
     """
     ident, config, _ = _pipeline(pipeline, zookeeper, root)
     states = (State.SUPERSEDED,) if superseded else ()
-    with dead_letters_of(config) as store:
+    with system_of(config.target).dead_letters() as store:
         found = store.find(str(ident), ids=ids, states=states)
         chosen = _chosen(found, ids, everything=everything or superseded)
         waiting = sum(letter.state in _WAITING for letter in chosen)

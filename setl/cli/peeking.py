@@ -23,16 +23,10 @@ from setl.errors import ConfigurationError
 from setl.operate.peek.as_json import json_line
 from setl.operate.peek.as_text import text_lines
 from setl.operate.peek.look import look
-from setl.operate.peek.record import SeenRecord, Wanted
-from setl.operate.peek.subject import (
-    Binlog,
-    Subject,
-    Topic,
-    source_subject,
-    subject_at,
-    target_subject,
-)
-from setl.operate.positions.place import Place, parse_place
+from setl.operate.peek.subject import Subject, source_subject, subject_at, target_subject
+from setl.select.place import Place
+from setl.systems.registry import system_of
+from setl.systems.seen_record import SeenRecord, Wanted
 
 _PASSWORD: Final = "SETL_PEEK_PASSWORD"  # noqa: S105 - the variable's name
 _LAST = 10
@@ -89,10 +83,11 @@ def peek(  # noqa: PLR0917 - click passes options by name
     subject = _subject(source, zookeeper, root, target=target)
     wanted = Wanted(tuple(_pattern(table) for table in tables), everything)
     place = None if start is None else _place(start, subject)
-    if start is None and isinstance(subject, Binlog) and sys.stderr.isatty():
+    backwards = system_of(subject.config).reads_backwards
+    if start is None and not backwards and sys.stderr.isatty():
         click.echo("waiting for what comes; --from shows what is there", err=True)
     records = look(subject, place, wanted, last=count or _LAST, follow=follow)
-    if place is None and follow and isinstance(subject, Topic):
+    if place is None and follow and backwards:
         count = None  # it says how many of the last ones come first
     try:
         with closing(records):
@@ -168,7 +163,7 @@ def _in_file(source: str) -> Pipeline | None:
 
 def _place(text: str, subject: Subject) -> Place:
     try:
-        return parse_place(text, subject.config)
+        return system_of(subject.config).parse_place(text)
     except ConfigurationError as error:
         raise click.UsageError(str(error)) from None
 

@@ -21,10 +21,10 @@ from setl.cli.stored_channels import pipeline_config
 from setl.errors import ConfigurationError
 from setl.model.checkpoint import Checkpoint
 from setl.node.stored import pipelines_of
-from setl.operate.positions.place import find_place, parse_place
 from setl.operate.positions.position import Standing, look_at_position, position_text
 from setl.operate.positions.reposition import move, moved_checkpoint, objection_to_move
 from setl.operate.positions.stored import read_stored
+from setl.systems.registry import system_of
 
 _COLUMNS = (
     "pipeline", "kept_in", "found_in", "resume", "applied", "generation", "rows", "stored_at",
@@ -131,10 +131,10 @@ def reset(  # noqa: PLR0917 - click passes options by name
         config = pipeline_config(facts.channels[ident.channel], ident)
         nid = _nid("position-reset")
         try:
-            place = parse_place(to, config.source)
+            place = system_of(config.source).parse_place(to)
         except ConfigurationError as error:
             raise click.UsageError(str(error)) from None
-        found = find_place(config, ident.channel, nid, place)
+        found = system_of(config.source).find_place(config, ident.channel, nid, place)
         before = read_stored(config, ident.channel, arbiter)
         after = moved_checkpoint(
             before.checkpoint, found, config.generation, used=before.generation

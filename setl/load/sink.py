@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
+from setl.clock import Clock
 from setl.model.change import TargetChanges
+from setl.model.conflict import History
 from setl.model.faulty import FaultyRow
 from setl.model.position import Position
 from setl.model.session import StatementSession
@@ -117,6 +119,75 @@ class Sink(Protocol):
 
     def close(self) -> None:
         """Drop the connection. Safe to call twice."""
+        ...
+
+
+@runtime_checkable
+class ConflictSink(Sink, Protocol):
+    """A sink that can decide what becomes of rows that both sites write (I17)."""
+
+    def settle(self, ticket: LoadTicket, histories: Sequence[History]) -> Loaded:
+        """Apply what the source says of such rows, all of it in one transaction.
+
+        What was applied before, by version, is passed over. Raises what `apply` raises.
+        """
+        ...
+
+
+class UndividedTables(Protocol):
+    """Which tables one task writes alone. Used by one thread at a time."""
+
+    def add(self, table: tuple[str, str]) -> None:
+        """Count a table among them, because a sink has found it to be one."""
+        ...
+
+    def among(self, tables: Iterable[tuple[str, str]]) -> frozenset[tuple[str, str]]:
+        """Which of these tables, (schema, table), one task has to write alone.
+
+        Raises:
+            SetlError: the target does not answer.
+        """
+        ...
+
+
+class NoUndividedTables:
+    """The `UndividedTables` of a target in which rows are never in each other's way."""
+
+    def add(self, table: tuple[str, str]) -> None:
+        """See `UndividedTables.add`."""
+
+    def among(self, tables: Iterable[tuple[str, str]]) -> frozenset[tuple[str, str]]:  # noqa: ARG002
+        """See `UndividedTables.among`."""
+        return frozenset()
+
+
+class SinkSettings(Hashable, Protocol):
+    """What a sink is made from. Picklable and hashable: it travels with the tasks."""
+
+    def make_sink(self) -> Sink:
+        """A new sink, connected to nothing yet."""
+        ...
+
+    def applied_through(self, ticket: LoadTicket) -> int:
+        """Up to which version the pipeline's rows may be in the target already; 0 if unknown.
+
+        Raises:
+            SetlError: the target does not answer.
+        """
+        ...
+
+    def forget_loaded(self, ticket: LoadTicket) -> None:
+        """Forget how far tables of the target have come, where it keeps that with their rows.
+
+        For a pipeline that begins as if it never ran: places of a stream say nothing about another.
+
+        Raises:
+            SetlError: the target does not answer.
+        """
+        ...
+
+    def undivided_tables(self, clock: Clock) -> UndividedTables:
+        """Tells which tables of the target one task writes alone."""
         ...
 
 

@@ -7,34 +7,16 @@ as long as it lives. A task comes with settings and gets the sink for them.
 from __future__ import annotations
 
 import os
-import secrets
 from collections import OrderedDict
 from collections.abc import Sequence
 from threading import Lock
 
-import pymysql
-
 from setl.errors import ConfigurationError
-from setl.load.sink import Loaded, LoadTicket, Sink
+from setl.load.sink import ConflictSink, Loaded, LoadTicket, Sink, SinkSettings
 from setl.model.conflict import History
-from setl.systems.elasticsearch.load.sink import ElasticsearchSink, ElasticsearchSinkSettings
-from setl.systems.mysql import marks
-from setl.systems.mysql.connection import connect, translate
-from setl.systems.mysql.load import loaded
-from setl.systems.mysql.load.sink import MysqlSink, MysqlSinkSettings
-
-SinkSettings = MysqlSinkSettings | ElasticsearchSinkSettings
-"""What a sink is made from; says by its type which one."""
 
 MAX_SINKS = 16
 """Sinks of one process; beyond, the one that was not used for longest is closed."""
-
-
-def make_sink(settings: SinkSettings) -> Sink:
-    """A new sink, connected to nothing yet."""
-    if isinstance(settings, MysqlSinkSettings):
-        return MysqlSink(settings, lambda: secrets.token_hex(8))
-    return ElasticsearchSink(settings)
 
 
 class SinkCache:
@@ -53,7 +35,7 @@ class SinkCache:
                 # A fork has copied the sinks, but their connections are the other process's.
                 self._sinks = OrderedDict()
                 self._process = os.getpid()
-            sink = self._sinks.pop(settings, None) or make_sink(settings)
+            sink = self._sinks.pop(settings, None) or settings.make_sink()
             self._sinks[settings] = sink
             while len(self._sinks) > self._limit:
                 self._sinks.popitem(last=False)[1].close()
@@ -79,51 +61,13 @@ def sink_for(settings: SinkSettings) -> Sink:
 
 
 def settle(settings: SinkSettings, ticket: LoadTicket, histories: Sequence[History]) -> Loaded:
-    """Apply what the source says of rows that both sites write; see `MysqlSink.settle`.
+    """Apply what the source says of rows that both sites write; see `ConflictSink.settle`.
 
     Raises:
         SetlError: as `setl.load.sink.Sink.apply`.
         ConfigurationError: the target is none in which conflicts can be found.
     """
     sink = sink_for(settings)
-    if not isinstance(sink, MysqlSink):
+    if not isinstance(sink, ConflictSink):
         raise ConfigurationError("a conflict policy needs a MySQL target")
     return sink.settle(ticket, histories)
-
-
-def applied_through(settings: SinkSettings, ticket: LoadTicket) -> int:
-    """Up to which version the pipeline's rows may be in the target already; 0 if unknown.
-
-    See `setl.systems.mysql.marks.applied_through`; Elasticsearch keeps no such record.
-
-    Raises:
-        SetlError: of the kind that `setl.systems.mysql.connection.translate` gives.
-    """
-    if not isinstance(settings, MysqlSinkSettings):
-        return 0
-    connection = connect(settings.endpoint)
-    try:
-        return marks.applied_through(connection, ticket.pipeline_key)
-    except (pymysql.MySQLError, OSError) as error:
-        raise translate(error).at(server=settings.endpoint) from error
-    finally:
-        connection.close()
-
-
-def forget_loaded(settings: SinkSettings, ticket: LoadTicket) -> None:
-    """Forget how far tables of the target have come, see `setl.systems.mysql.load.loaded`.
-
-    For a pipeline that begins as if it never ran: places of a stream say nothing about another.
-
-    Raises:
-        SetlError: of the kind that `setl.systems.mysql.connection.translate` gives.
-    """
-    if not isinstance(settings, MysqlSinkSettings):
-        return
-    connection = connect(settings.endpoint)
-    try:
-        loaded.forget_loaded(connection, ticket.pipeline_key)
-    except (pymysql.MySQLError, OSError) as error:
-        raise translate(error).at(server=settings.endpoint) from error
-    finally:
-        connection.close()

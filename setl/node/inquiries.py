@@ -11,9 +11,10 @@ from dataclasses import dataclass
 
 from setl.clock import Clock
 from setl.errors import SetlError
+from setl.load.target_view import TargetView
 from setl.log import fields
 from setl.run.stalls.observer import Answer, Question
-from setl.run.stalls.stall import JobView, TargetView
+from setl.run.stalls.stall import JobView
 
 _log = logging.getLogger(__name__)
 

@@ -8,7 +8,7 @@ A from site B, and nothing would fail.
 
 from __future__ import annotations
 
-from setl.channel.file import ChannelFile, DtsTarget, MysqlTarget, Pipeline, database_of
+from setl.channel.file import ChannelFile, Pipeline
 
 
 def swallowed_by(file: ChannelFile, pipeline: Pipeline) -> list[str]:
@@ -16,22 +16,18 @@ def swallowed_by(file: ChannelFile, pipeline: Pipeline) -> list[str]:
 
     Servers are compared as they are written; of what database a DTS source is, it may not say.
     """
-    database = database_of(pipeline.source)
-    if database is None or isinstance(pipeline.target, DtsTarget):
+    origin, site = pipeline.source.origin, pipeline.target.site
+    if origin is None or pipeline.target.is_log:
         return []  # a relay drops nothing
-    source = (database.host, database.port)
-    target = pipeline.target
-    there = (target.host, target.port) if isinstance(target, MysqlTarget) else None
+    source = (origin.host, origin.port)
     names: list[str] = []
     for other in file.pipelines:
-        if other is pipeline or not isinstance(other.target, MysqlTarget):
+        if other is pipeline or other.target.site != source:
             continue
-        if (other.target.host, other.target.port) != source:
-            continue
-        origin = database_of(other.source)
+        origin = other.source.origin
         # Of a database that is not named, it may well be the target's subscription.
-        place = there if origin is None else (origin.host, origin.port)
-        comes_back = there is not None and place == there
+        place = site if origin is None else (origin.host, origin.port)
+        comes_back = site is not None and place == site
         if not comes_back:
             names.append(other.name)
     return names

@@ -4,40 +4,27 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from contextlib import closing
 from dataclasses import replace
 
 from pyspark.sql import SparkSession
 
 from setl.bulk.row_counter import Progress
+from setl.bulk.source_reader import SourceReader
 from setl.bulk.source_side import MappedTable
 from setl.bulk.target_reader import TargetReader
 from setl.bulk.verdict import TableVerdict
 from setl.bulk.verify_target import VerifySettings, verify_target
-from setl.channel.endpoints import ElasticsearchTarget, MysqlTarget
-from setl.channel.file import Pipeline, database_of
-from setl.channel.kafka_ends import DtsTarget
+from setl.channel.file import Pipeline
 from setl.channel.routing import Route, Router
 from setl.errors import ConfigurationError
-from setl.model.document import DocumentForm
-from setl.model.schema import RowSchema
-from setl.systems.elasticsearch.endpoint import elastic_endpoint
-from setl.systems.elasticsearch.index_target import DocumentShape, IndexTarget
-from setl.systems.mysql.catalog import list_tables, read_table
-from setl.systems.mysql.connection import MysqlEndpoint, connect
-from setl.systems.mysql.document_reader import DocumentReader
-from setl.systems.mysql.documents import MysqlDocuments
-from setl.systems.mysql.endpoint import mysql_endpoint
-from setl.systems.mysql.table_reader import TableReader
-from setl.systems.mysql.table_target import TableShape, TableTarget
-from setl.transform.work import document_form
+from setl.systems.registry import system_of
 
-Sources = list[tuple[TableReader, Route]]
+Sources = list[tuple[SourceReader, Route]]
 
 
 def verify_route(
     spark: SparkSession,
-    source: TableReader,
+    source: SourceReader,
     target: TargetReader,
     route: Route,
     settings: VerifySettings | None = None,
@@ -109,41 +96,32 @@ def mapped_targets(
         ConfigurationError: see `verify_pipeline`.
         SetlError: of the kind that `setl.systems.mysql.connection.translate` gives.
     """
-    database = database_of(pipeline.source)
-    if database is None:
+    opened = system_of(pipeline.source).tables()
+    if opened is None:
         raise ConfigurationError(
             "a subscription has no tables to compare with",
             hint="Name the database it is of: `database:` in the source of the channel file",
             pipeline=pipeline.name,
         )
-    endpoint = mysql_endpoint(database)
     router = Router(pipeline)
     targets: dict[tuple[str, ...], Sources] = {}
     wanted: set[tuple[str, ...]] = set()
-    with closing(connect(endpoint)) as connection:
-        existing = list_tables(connection)
+    with opened as there:
+        existing = there.names()
         _check_names(router, existing, tables)
-        for schema, table in existing:
-            routes = router.route(schema, table)
-            described = read_table(connection, schema, table) if routes else None
-            if described is None:
-                continue
+        mapped = [(name, routes) for name in existing if (routes := router.route(*name))]
+        readers = there.readers([name for name, _ in mapped])
+        for (name, routes), plain in zip(mapped, readers, strict=True):
             for route in routes:
-                if route.nests(schema, table):
+                if plain is None or route.nests(*name):
                     continue  # its rows are seen in the documents of the table they belong to
-                source = (_reader(endpoint, described, route), route)
+                documents = route.documents
+                reader = plain if documents is None else there.documents(documents)
                 target = (*route.target, *(route.id.texts if route.id else ()))
-                targets.setdefault(target, []).append(source)
-                if tables is None or f"{schema}.{table}" in tables:
+                targets.setdefault(target, []).append((reader, route))
+                if tables is None or ".".join(name) in tables:
                     wanted.add(target)
     return {target: sources for target, sources in targets.items() if target in wanted}
-
-
-def _reader(endpoint: MysqlEndpoint, described: RowSchema, route: Route) -> TableReader:
-    if route.documents is None:
-        return TableReader(endpoint, described)
-    lookup = MysqlDocuments(endpoint)
-    return DocumentReader(endpoint, lookup.schema(route.documents), route.documents, lookup)
 
 
 def target_reader(
@@ -165,16 +143,7 @@ def target_reader(
             table=".".join(part for part in target[:2] if part),
         )
     names = common_columns(sources)
-    if isinstance(pipeline.target, ElasticsearchTarget):
-        return _index_target(pipeline.target, target[1], sources[0], names)
-    if isinstance(pipeline.target, DtsTarget):
-        raise ConfigurationError(
-            "a topic holds changes and no rows to compare",
-            hint="Verify the pipelines that read it",
-            pipeline=pipeline.name,
-        )
-    name = (target[0], target[1])
-    return _table_target(pipeline.target, name, sources[0].key_names, names)
+    return system_of(pipeline.target).reader((target[0], target[1]), sources, names)
 
 
 def common_columns(sources: Sequence[MappedTable]) -> tuple[str, ...]:
@@ -182,33 +151,6 @@ def common_columns(sources: Sequence[MappedTable]) -> tuple[str, ...]:
     filled = [{column.name.lower() for column in s.target_columns} for s in sources]
     shared = set[str].intersection(*filled)
     return tuple(c.name for c in sources[0].target_columns if c.name.lower() in shared)
-
-
-def _table_target(
-    target: MysqlTarget, name: tuple[str, str], key: Sequence[str], names: Sequence[str]
-) -> TableTarget:
-    endpoint = mysql_endpoint(target)
-    with closing(connect(endpoint)) as connection:
-        described: RowSchema | None = read_table(connection, *name)
-    if described is None:
-        raise ConfigurationError(
-            "the target table does not exist, or the account may not see it",
-            hint="Create it on the target, or leave it out of the mapping",
-            table=".".join(name),
-            server=endpoint,
-        )
-    return TableTarget(TableReader(endpoint, described), TableShape.build(described, names, key))
-
-
-def _index_target(
-    target: ElasticsearchTarget, index: str, source: MappedTable, names: Sequence[str]
-) -> IndexTarget:
-    columns = {column.name: column for column in source.target_columns}
-    plan = source.columns
-    key = tuple(names.index(plan.columns[i].name) for i in plan.key)
-    form = document_form(source.reader.schema, source.route) or DocumentForm.of_key(len(key))
-    shape = DocumentShape(tuple(columns[name] for name in names), key, form)
-    return IndexTarget(elastic_endpoint(target), index, shape)
 
 
 def _check_names(

@@ -2,34 +2,18 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from pyspark.sql import SparkSession
 
 from arbiter.port import Arbiter
-from setl.channel.file import (
-    ChannelFile,
-    ElasticsearchTarget,
-    MysqlTarget,
-    Pipeline,
-    database_of,
-)
+from setl.channel.directions import is_two_way
+from setl.channel.file import ChannelFile, Pipeline
 from setl.channel.mark_ids import channel_mark_id, channel_writers
 from setl.channel.routing import Router
 from setl.clock import Clock
-from setl.errors import ConfigurationError
 from setl.extract.extractor import Extractor
 from setl.extract.loopback import MarkIdentity
-from setl.load.worker import SinkSettings
-from setl.run.dead_letter_store import dead_letters_of
+from setl.run.checkpoints import store_for_run, store_interval
 from setl.run.dead_letters import DeadLetterDesk
-from setl.run.ends import (
-    fence_of,
-    schema_changes_of,
-    source_of,
-    store_for_run,
-    store_interval,
-)
 from setl.run.etl_work import EtlParts, EtlWork
 from setl.run.job import LoadJob
 from setl.run.leading import Leading
@@ -37,18 +21,13 @@ from setl.run.parts import RunParts
 from setl.run.progress import Progress
 from setl.run.run import PipelineRun
 from setl.run.schema_changes import SchemaChangePolicy
-from setl.run.selecting import heartbeat_of, select_settings
+from setl.run.selecting import select_settings
 from setl.run.stalls.observer import Sights
-from setl.run.stalls.target_sight import target_sight
 from setl.select.identity import heartbeat_id
 from setl.select.reader import SelectLoop
-from setl.systems.elasticsearch.endpoint import elastic_endpoint
-from setl.systems.elasticsearch.load.sink import ElasticsearchSinkSettings
-from setl.systems.mysql.documents import MysqlDocuments
-from setl.systems.mysql.endpoint import mysql_endpoint
-from setl.systems.mysql.load.sink import MysqlSinkSettings
-from setl.transform.documents import DocumentSource
-from setl.transform.work import TransformPlan, codec_for, codec_named
+from setl.systems.port import Passing
+from setl.systems.registry import system_of
+from setl.transform.work import TransformPlan, codec_named
 
 _LOADS_IN_A_ROW = 4
 """Batches of full size that one Spark job may load when the pipeline is behind."""
@@ -68,14 +47,18 @@ def build_run(
     """A run of one pipeline of a channel, under one epoch; nothing is connected yet.
 
     Raises:
-        ConfigurationError: the channel has no such pipeline.
+        ConfigurationError: the channel has no such pipeline, or it is a relay.
     """
     pipeline = file.pipeline(name)
     key = f"{file.channel}/{name}"
-    codec = codec_for(pipeline.source)
+    codec = pipeline.source.codec
+    origin, target = system_of(pipeline.source), system_of(pipeline.target)
     router = Router(pipeline, from_home=file.from_home(name))
-    source = source_of(pipeline, file.channel, nid)
-    sink = _sink(file, pipeline)
+    source = origin.stream(pipeline, file.channel, nid)
+    mark = channel_mark_id(file)
+    limit = pipeline.dead_letter_limit if pipeline.keeps_dead_letters else 0
+    sink = target.sink(mark, dead_letter_limit=limit)
+    nested = any(table.nested for table in pipeline.tables)
     job = LoadJob(
         spark,
         name=key,
@@ -83,30 +66,30 @@ def build_run(
             codec,
             router,
             isolates=pipeline.keeps_dead_letters,
-            documents=_document_source(pipeline),
+            documents=origin.documents() if nested else None,
         ),
         sink=sink,
         rows_per_task=pipeline.rows_per_task,
     )
+    passing = Passing(mark, router, is_two_way(file, pipeline), pipeline.source)
+    changes = target.schema_changes(passing) if pipeline.ddl == "pass" else None
     leading = Leading(file.channel, name, nid, epoch)
-    heartbeat = heartbeat_of(pipeline, file.channel)
+    heartbeat = origin.heartbeat(file.channel, name)
     work = EtlParts(
         extractor=Extractor(
             router,
-            MarkIdentity(channel_mark_id(file), file.otter_info or "", channel_writers(file)),
+            MarkIdentity(mark, file.otter_info or "", channel_writers(file)),
             codec_named(codec),
             shadow_ddl=pipeline.ddl == "pass",
             agrees=router.decides,
         ),
         job=job,
-        fence=fence_of(pipeline, file.channel),
+        fence=target.fence(key),
         heartbeat_id=heartbeat_id(file.channel, name) if heartbeat else None,
-        ddl=SchemaChangePolicy(
-            pipeline.ddl, schema_changes_of(file, pipeline, router), leading, progress
-        ),
+        ddl=SchemaChangePolicy(pipeline.ddl, changes, leading, progress),
         rows_per_load=pipeline.batch_rows * _LOADS_IN_A_ROW,
         letters=_letters(pipeline, job, leading, progress, clock),
-        tells_applied=isinstance(pipeline.target, MysqlTarget),
+        tells_applied=target.tells_applied,
     )
     parts = RunParts(
         channel=file.channel,
@@ -118,7 +101,7 @@ def build_run(
         select=SelectLoop(source, select_settings(pipeline), epoch=epoch, name=key, clock=clock),
         generation=pipeline.generation,
         store_every=store_interval(pipeline),
-        sights=Sights(job.activity, target_sight(sink, key)),
+        sights=Sights(job.activity, target.view(key)),
     )
     return PipelineRun(parts, leading, progress, clock)
 
@@ -128,28 +111,4 @@ def _letters(
 ) -> DeadLetterDesk | None:
     if not pipeline.keeps_dead_letters:
         return None
-    return DeadLetterDesk(partial(dead_letters_of, pipeline), job, leading, progress, clock)
-
-
-def _document_source(pipeline: Pipeline) -> DocumentSource | None:
-    """Where documents with nested rows are looked up; None if there are none."""
-    database = database_of(pipeline.source)
-    if database is None or not any(table.nested for table in pipeline.tables):
-        return None
-    return MysqlDocuments(mysql_endpoint(database))
-
-
-def _sink(file: ChannelFile, pipeline: Pipeline) -> SinkSettings:
-    target = pipeline.target
-    limit = pipeline.dead_letter_limit if pipeline.keeps_dead_letters else 0
-    if isinstance(target, MysqlTarget):
-        return MysqlSinkSettings(
-            mysql_endpoint(target), channel_mark_id(file), dead_letter_limit=limit
-        )
-    if isinstance(target, ElasticsearchTarget):
-        return ElasticsearchSinkSettings(elastic_endpoint(target), dead_letter_limit=limit)
-    raise ConfigurationError(
-        f"nothing is loaded into Kafka: {pipeline.name} is a relay",
-        hint="`setl relay` runs it",
-        pipeline=f"{file.channel}/{pipeline.name}",
-    )
+    return DeadLetterDesk(system_of(pipeline.target).dead_letters, job, leading, progress, clock)

@@ -21,8 +21,7 @@ from setl.clock import SystemClock
 from setl.errors import DataError, FencedError, SetlError, SharedTableError, TransientError
 from setl.extract.extractor import RoutedRows
 from setl.load.deadletters.letter import DeadLetter
-from setl.load.sink import LoadTicket
-from setl.load.worker import SinkSettings, applied_through, forget_loaded
+from setl.load.sink import LoadTicket, SinkSettings
 from setl.log import fields
 from setl.model.change import Row
 from setl.model.position import version_generation
@@ -35,7 +34,6 @@ from setl.run.stalls.spark_jobs import look_at_group
 from setl.run.stalls.stall import JobView
 from setl.run.standing_jobs import StandingJobs
 from setl.run.tasks import TaskReport, deal_stretch, load
-from setl.systems.mysql.load.undivided import UndividedTables
 from setl.transform.expression_faults import MOST_FAULTY, faulty_rows
 from setl.transform.expressions import ExpressionBranch
 from setl.transform.share import Dealt, deal
@@ -107,7 +105,7 @@ class LoadJob:
         self._branches: dict[TableRoute, ExpressionBranch] = {}
         self._sorting = Sorting(plan, self._branch)
         self._standing = StandingJobs(spark, plan, sink)
-        self._undivided = UndividedTables(sink, SystemClock())
+        self._undivided = sink.undivided_tables(SystemClock())
 
     def applied_through(self, ticket: LoadTicket) -> int:
         """Version up to which the target may hold this pipeline's changes already; 0 if unknown.
@@ -115,11 +113,11 @@ class LoadJob:
         Raises:
             SetlError: the target cannot be asked.
         """
-        return applied_through(self._sink, ticket)
+        return self._sink.applied_through(ticket)
 
     def forget_loaded(self, ticket: LoadTicket) -> None:
         """Forget how far the target's tables have come; raises SetlError."""
-        forget_loaded(self._sink, ticket)
+        self._sink.forget_loaded(ticket)
 
     def run(
         self, rows: Sequence[RoutedRows], ticket: LoadTicket, redelivered_through: int

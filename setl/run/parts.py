@@ -9,9 +9,9 @@ from typing import NamedTuple, Protocol
 from setl.model.batch import Batch
 from setl.model.checkpoint import Checkpoint
 from setl.run.stalls.observer import Sights
+from setl.select.heartbeat import Heartbeat
 from setl.select.reader import SelectLoop
 from setl.select.source import CheckpointStore, Source
-from setl.systems.mysql.heartbeat import Heartbeat
 
 
 class Applied(NamedTuple):

@@ -3,40 +3,36 @@
 from __future__ import annotations
 
 from arbiter.port import Arbiter
-from setl.channel.file import ChannelFile, DtsTarget, MysqlSource, Pipeline
+from setl.channel.file import ChannelFile, Pipeline
 from setl.channel.routing import Router
 from setl.clock import Clock
 from setl.codec.binlog.rows import BinlogRowCodec
 from setl.codec.dts.record_writer import DtsRecordWriter
 from setl.codec.dts.table_form import DtsTableForms
-from setl.errors import ConfigurationError
 from setl.model.checkpoint import Checkpoint
 from setl.relay.interceptor import Interceptor
 from setl.relay.partitioning import Partitioner
 from setl.relay.resume import Tails
 from setl.relay.sequence import Sequencer
 from setl.relay.serializer import DtsSerializer
-from setl.relay.source_tables import SourceTables
-from setl.run.ends import source_of, store_of
+from setl.relay.tables import RelayedTables
+from setl.run.checkpoints import store_of
 from setl.run.leading import Leading
 from setl.run.parts import RunParts
 from setl.run.progress import Progress
 from setl.run.relay_work import RelayParts, RelayWork, SequencerFactory
 from setl.run.run import PipelineRun
-from setl.run.selecting import heartbeat_of, select_settings
+from setl.run.selecting import select_settings
 from setl.run.stalls.observer import Sights
 from setl.select.identity import heartbeat_id
 from setl.select.reader import SelectLoop
-from setl.systems.kafka.relay.log import KafkaRelayLog
-from setl.systems.mysql.endpoint import mysql_endpoint
+from setl.systems.port import Relaying
+from setl.systems.refusals import no_log
+from setl.systems.registry import system_of
 
 _STORE_SECONDS = 5.0
 """Between two checkpoints. What is in the topic decides what is written, so a checkpoint only
 saves reading; ZooKeeper need not hear of every batch."""
-
-
-_KAFKA_SECONDS = 15.0
-"""For any answer of Kafka. A process that is told to end waits for it, and for 30 s at most."""
 
 
 def build_relay_run(
@@ -57,20 +53,17 @@ def build_relay_run(
     """
     pipeline = file.pipeline(name)
     key = f"{file.channel}/{name}"
-    target, origin = pipeline.target, pipeline.source
-    if not isinstance(target, DtsTarget) or not isinstance(origin, MysqlSource):
-        raise ConfigurationError(
-            "not a relay: it does not write a binlog to Kafka",
-            hint="`setl node` runs it",
-            pipeline=key,
-        )
-    source = source_of(pipeline, file.channel, nid)
+    origin, relaying = system_of(pipeline.source), system_of(pipeline.target).relaying(key)
+    tables = origin.relayed_tables()
+    if tables is None:
+        raise no_log(key)
+    source = origin.stream(pipeline, file.channel, nid)
     leading = Leading(file.channel, name, nid, epoch)
     work = RelayParts(
-        log=KafkaRelayLog(target, f"setl/{key}", limit=_KAFKA_SECONDS),
-        sequencer=_sequencers(pipeline, target, SourceTables(mysql_endpoint(origin)), clock),
-        exact=target.delivery == "transactional",
-        heartbeat=target.heartbeat,
+        log=relaying.log,
+        sequencer=_sequencers(pipeline, relaying, tables, clock),
+        exact=relaying.exact,
+        heartbeat=relaying.heartbeat,
         rows=pipeline.batch_rows,
         codec=BinlogRowCodec(),
         heartbeat_id=heartbeat_id(file.channel, name),
@@ -81,7 +74,7 @@ def build_relay_run(
         source=source,
         work=RelayWork(work, leading, progress, clock),
         store=store_of(pipeline, file.channel, arbiter, nid),
-        heartbeat=heartbeat_of(pipeline, file.channel),
+        heartbeat=origin.heartbeat(file.channel, name),
         select=SelectLoop(source, select_settings(pipeline), epoch=epoch, name=key, clock=clock),
         generation=pipeline.generation,
         store_every=_STORE_SECONDS,
@@ -91,7 +84,7 @@ def build_relay_run(
 
 
 def _sequencers(
-    pipeline: Pipeline, target: DtsTarget, tables: SourceTables, clock: Clock
+    pipeline: Pipeline, relaying: Relaying, tables: RelayedTables, clock: Clock
 ) -> SequencerFactory:
     interceptor = Interceptor(Router(pipeline))
 
@@ -103,7 +96,7 @@ def _sequencers(
             checkpoint,
             tails,
             interceptor=interceptor,
-            partitioner=Partitioner(target.partition_by, len(tails)),
+            partitioner=Partitioner(relaying.partition_by, len(tails)),
             codec=BinlogRowCodec(),
             serializer=DtsSerializer(writer, forms, clock),
         )

@@ -22,8 +22,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from setl.channel.routing import Route, Router
 from setl.errors import DataError
-from setl.load.sink import LoadTicket
-from setl.load.worker import SinkSettings
+from setl.load.sink import LoadTicket, SinkSettings
 from setl.model.change import DecodedRows, Op, Row
 from setl.model.schema import Column, Kind, RowSchema
 from setl.run.load_work import LoadWork, TableRoute

@@ -16,8 +16,8 @@ from pyspark import TaskContext
 from setl import failpoints
 from setl.errors import SetlError
 from setl.garbage_collection import keep_what_is_loaded
-from setl.load.sink import LoadTicket
-from setl.load.worker import SinkSettings, settle, sink_for
+from setl.load.sink import LoadTicket, SinkSettings
+from setl.load.worker import settle, sink_for
 from setl.model.change import TargetChanges
 from setl.model.conflict import History
 from setl.model.faulty import FaultyRow

@@ -134,3 +134,11 @@ class CheckpointStore(Protocol):
     def close(self) -> None:
         """Drop connections; the next call opens others. Safe to call twice."""
         ...
+
+
+class ReplaceableStore(CheckpointStore, Protocol):
+    """A store whose content can be replaced, whatever state it is in."""
+
+    def replace(self, checkpoint: Checkpoint, epoch: int) -> None:
+        """Store over whatever is there, which may not be readable; raises what `store` raises."""
+        ...

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -23,6 +23,7 @@ class Finding:
         fix: what mends it. SQL statements end with a semicolon and can be run as they are, in
             this order; anything else is an instruction.
         mapping: the mapping that an index will get or be given, as Elasticsearch writes it.
+        mapping_lines: the same for people.
         unseen: whether a server did not answer, so that nothing is known of what it has.
     """
 
@@ -32,6 +33,7 @@ class Finding:
     fix: tuple[str, ...] = ()
     mapping: dict[str, Any] | None = None
     unseen: bool = False
+    mapping_lines: tuple[str, ...] = ()
 
     @property
     def statements(self) -> tuple[str, ...]:
@@ -66,9 +68,12 @@ class Report:
         """Add what may hurt one day."""
         self.add("warning", what, *fix)
 
-    def ok(self, what: str, *, mapping: dict[str, Any] | None = None) -> None:
-        """Add what is as it should be, or will be; see `Finding` for `mapping`."""
-        self.findings.append(Finding("ok", what, self.where, mapping=mapping))
+    def ok(
+        self, what: str, *, mapping: dict[str, Any] | None = None, lines: Iterable[str] = ()
+    ) -> None:
+        """Add what is as it should be, or will be; see `Finding` for a mapping and its lines."""
+        finding = Finding("ok", what, self.where, mapping=mapping, mapping_lines=tuple(lines))
+        self.findings.append(finding)
 
     @contextmanager
     def failing(self) -> Generator[None]:

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple
 
-from setl.channel.file import DtsSource, Source
 from setl.channel.routing import Route, Router
 from setl.codec.binlog.rows import BinlogRowCodec
 from setl.codec.dts.rows import DtsRowCodec
@@ -59,7 +58,7 @@ class TransformPlan:
     """What tasks need to know of a pipeline; picklable.
 
     Attributes:
-        codec: see `codec_for`.
+        codec: see `codec_named`.
         router: the pipeline's routes, by table.
         applied_through: changes up to this version were applied by an earlier leadership.
         undivided: targets whose unique values can move between rows, see `spreads`.
@@ -97,15 +96,12 @@ _PHYSICAL = "dts-physical"  # DTS rows under the names of the parts that their t
 _codecs: dict[str, RowCodec] = {}
 
 
-def codec_for(source: Source) -> str:
-    """The codec that a source's rows need, by the name that `codec_named` takes."""
-    if isinstance(source, DtsSource):
-        return "dts" if source.logical_names else _PHYSICAL
-    return "binlog"
-
-
 def codec_named(name: str) -> RowCodec:
-    """The codec of this process; codecs keep caches, so there is one of each."""
+    """The codec of this process; codecs keep caches, so there is one of each.
+
+    Args:
+        name: see `setl.channel.endpoint.SourceConfig.codec`.
+    """
     codec = _codecs.get(name)
     if codec is None:
         if name == "binlog":

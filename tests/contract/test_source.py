@@ -47,7 +47,7 @@ from setl.systems.mysql.binlog.server import BinlogServer
 from setl.systems.mysql.binlog.source import MysqlBinlogSource
 from setl.systems.mysql.binlog.stream import StreamLimits
 from setl.systems.mysql.connection import MysqlEndpoint
-from setl.systems.mysql.heartbeat import Heartbeat
+from setl.systems.mysql.heartbeat import MysqlHeartbeat
 from setl_embedded import Kafka
 from tests.databases import EACH, new_server
 from tests.families import Pair
@@ -637,7 +637,8 @@ def test_binlog_heartbeats_come_back_through_the_stream(binlog):
     source = binlog.source()
     source.open(source.latest())
     one, two = (
-        Heartbeat(endpoint(binlog.server), number, interval=0.2, name="p") for number in (11, 12)
+        MysqlHeartbeat(endpoint(binlog.server), number, interval=0.2, name="p")
+        for number in (11, 12)
     )
     one.start()
     two.start()

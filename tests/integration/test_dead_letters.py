@@ -11,7 +11,7 @@ from setl.load.deadletters.letter import State, key_hash, letter_of
 from setl.model.change import Row, TargetChanges
 from setl.model.faulty import FaultyRow, RawRecord
 from setl.model.schema import Column, Kind
-from setl.run.dead_letter_store import dead_letters_of
+from setl.systems.registry import system_of
 from setl.transform.processing import processor_named
 from tests.integration.pipelines import (
     binlog_end,
@@ -54,12 +54,12 @@ def into_mysql(servers, db, **options):
 
 
 def letters(file, **query):
-    with dead_letters_of(file.pipelines[0]) as store:
+    with system_of(file.pipelines[0].target).dead_letters() as store:
         return store.find(f"{file.channel}/p", **query)
 
 
 def mark(file, *found, state=State.RETRY):
-    with dead_letters_of(file.pipelines[0]) as store:
+    with system_of(file.pipelines[0].target).dead_letters() as store:
         store.mark([letter.id for letter in found], state)
 
 
@@ -294,7 +294,7 @@ def test_a_record_that_can_be_decoded_by_now(servers, items, place):
         FaultyRow((items, "items"), f"{items}.items", version, content, DataError("not yet"))
         for version, content in ((5, record), (6, broken))
     ]
-    with dead_letters_of(file.pipelines[0]) as store:
+    with system_of(file.pipelines[0].target).dead_letters() as store:
         store.keep([letter_of(row, ticket, 1.0) for row in kept])
     mark(file, *letters(file))
     place.lead(file)

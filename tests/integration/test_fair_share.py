@@ -17,7 +17,7 @@ from setl.model.position import BinlogPosition
 from setl.run.job import LoadJob
 from setl.run.spark_session import parallelism
 from setl.systems.elasticsearch.client import ElasticEndpoint
-from setl.systems.elasticsearch.load.settings import ElasticsearchSinkSettings
+from setl.systems.elasticsearch.load.sink import ElasticsearchSinkSettings
 from setl.transform.work import TransformPlan
 from tests.integration.pipelines import execute, fresh_name, mysql, one_way, rows
 from tests.waiting import eventually

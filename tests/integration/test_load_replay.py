@@ -20,13 +20,12 @@ from setl.clock import SystemClock
 from setl.errors import SetlError, SharedTableError
 from setl.model.entry import EntryKind
 from setl.model.position import document_version
-from setl.systems.mysql.load.sink import MysqlSinkSettings
-from setl.systems.mysql.load.undivided import UndividedTables
+from setl.systems.mysql.load.undivided import MysqlUndividedTables
 from setl.transform.merging import merge
 from setl.transform.share import deal
 from setl.transform.work import TransformPlan, WorkItem
 from tests.integration.pipelines import execute, install_system_tables, mysql
-from tests.loading import MARK, endpoint_of, fence_for, sink_on, ticket_for, unique
+from tests.loading import endpoint_of, fence_for, sink_on, ticket_for, unique
 from tests.unit.codec.binlog_server import end_of, entries_between
 
 TASKS = 4
@@ -203,7 +202,7 @@ def plan_for(source, target, table, kept):
     mapping = {"from": table, "key": kept.key}
     ends = {"source": {**mysql(source), "start": "latest"}, "target": mysql(target)}
     pipeline = Pipeline.model_validate({"name": "p", **ends, "tables": [mapping]})
-    tables = UndividedTables(MysqlSinkSettings(endpoint_of(target), MARK), SystemClock())
+    tables = MysqlUndividedTables(endpoint_of(target), SystemClock())
     undivided = tables.among({tuple(table.split("."))})
     assert bool(undivided) == kept.undivided
     return TransformPlan("binlog", Router(pipeline), undivided=undivided)

@@ -18,7 +18,6 @@ from setl.errors import (
     TransientError,
 )
 from setl.load.worker import SinkCache, sink_for
-from setl.load.worker import applied_through as worker_applied_through
 from setl.model.change import ABSENT, TargetChanges
 from setl.model.schema import Column, Kind
 from setl.systems.mysql.connection import MysqlEndpoint
@@ -151,7 +150,7 @@ def test_each_slot_has_a_mark_of_its_own_that_names_the_channel(place):
         assert applied_through(connection, key) == 80
         assert applied_through(connection, "shop/none") == 0
     settings = MysqlSinkSettings(endpoint_of(place.server), MARK)
-    assert worker_applied_through(settings, place.ticket) == 80
+    assert settings.applied_through(place.ticket) == 80
 
 
 # -- fence ---------------------------------------------------------------------------------

@@ -24,11 +24,11 @@ from setl.channel.reading import read_channel_file
 from setl.cli.main import run
 from setl.model.checkpoint import Checkpoint
 from setl.model.position import BinlogPosition
-from setl.run.ends import source_of
 from setl.select.checkpoints.arbiter import ArbiterNotes
 from setl.select.checkpoints.owner import Owner
 from setl.systems.mysql.checkpoints import MysqlCheckpointStore
 from setl.systems.mysql.load.fence import MysqlFence
+from setl.systems.registry import system_of
 from tests.integration.pipelines import (
     binlog_end,
     execute,
@@ -419,7 +419,8 @@ def test_a_pipelines_reader_and_checkpoint_stay_as_they_are(
     """Two readers of one id end each other, so the one of the pipeline has to live on."""
     channel = read_channel_file(two_pipelines, os.environ)
     pipeline, key = channel.pipelines[0], f"{channel.channel}/one"
-    start: Any = pipeline.source.start
+    source: Any = pipeline.source
+    start = source.start
     place = BinlogPosition(start.file, start.offset)
     MysqlFence(endpoint_of(site_b), key, 1.0).raise_to(5, "n1")
     arbiter = MemoryArbiter(MemoryCluster())
@@ -428,7 +429,7 @@ def test_a_pipelines_reader_and_checkpoint_stay_as_they_are(
     store = MysqlCheckpointStore(endpoint_of(site_b), Owner(key, "n1", "host"), notes)
     store.store(Checkpoint(place, timestamp=12.0, rows=3), 5)
     before = system_rows(site_b), store.load()
-    with closing(source_of(pipeline, channel.channel, "n1")) as reader:
+    with closing(system_of(pipeline.source).stream(pipeline, channel.channel, "n1")) as reader:
         reader.open(place)
         read = []
 

@@ -3,6 +3,7 @@
 import pytest
 
 from setl.operate.check import check_pipeline
+from setl.systems.pipeline_check import PipelineCheck
 from tests.integration.pipelines import execute, fresh_name, install_system_tables, mysql, one_way
 
 
@@ -23,7 +24,7 @@ def sites(site_a, site_b):
 def said(sites, more=()):
     a, b, one, two, both = sites
     tables = [{"from": f"{name}.t", "to": f"{both}.t", **dict(more)} for name in (one, two)]
-    found = check_pipeline(one_way(a, mysql(b), tables).pipelines[0])
+    found = check_pipeline(PipelineCheck(one_way(a, mysql(b), tables).pipelines[0]))
     return [(f.level, f.what) for f in found if f.where.endswith(f"{both}.t") and f.level != "ok"]
 
 
@@ -52,4 +53,4 @@ def test_one_table_alone_is_no_matter(sites):
     a, b, one, _, both = sites
     execute(b, f"CREATE TABLE {both}.t (id INT PRIMARY KEY, v INT)")
     file = one_way(a, mysql(b), [{"from": f"{one}.t", "to": f"{both}.t"}])
-    assert "one unseen" not in str(check_pipeline(file.pipelines[0]))
+    assert "one unseen" not in str(check_pipeline(PipelineCheck(file.pipelines[0])))

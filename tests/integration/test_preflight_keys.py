@@ -3,6 +3,7 @@
 import pytest
 
 from setl.operate.check import check_pipeline
+from setl.systems.pipeline_check import PipelineCheck
 from tests.integration.pipelines import execute, fresh_name, install_system_tables, mysql, one_way
 
 BIN = "VARCHAR(20) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin"
@@ -28,7 +29,7 @@ def said(sites, there, here, **mapping):
         execute(server, f"CREATE TABLE {db}.t ({columns})")
     try:
         file = one_way(servers[0], mysql(servers[1]), [{"from": f"{db}.t", **mapping}])
-        found = check_pipeline(file.pipelines[0])
+        found = check_pipeline(PipelineCheck(file.pipelines[0]))
         return [f for f in found if "unique key (" in f.what and "target's" in f.what]
     finally:
         for server in servers:
@@ -95,7 +96,9 @@ def test_the_way_out_is_a_way_out(sites):
     file = one_way(servers[0], mysql(servers[1]), [{"from": f"{db}.t"}])
 
     def found():
-        return [f for f in check_pipeline(file.pipelines[0]) if "unique key (" in f.what]
+        return [
+            f for f in check_pipeline(PipelineCheck(file.pipelines[0])) if "unique key (" in f.what
+        ]
 
     assert len(found()) == 2
     for finding in found():

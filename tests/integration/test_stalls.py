@@ -112,7 +112,7 @@ def test_a_lock_on_a_row_is_named_with_who_holds_it(servers, db, watched, caplog
 def test_attempts_that_give_up_on_a_lock_do_not_hide_it(servers, db, watched, monkeypatch):
     a, b = servers
     hasty = functools.partial(MysqlSinkSettings, lock_wait=1)
-    monkeypatch.setattr("setl.run.assembly.MysqlSinkSettings", hasty)
+    monkeypatch.setattr("setl.systems.mysql.target_system.MysqlSinkSettings", hasty)
     # An attempt that reads for as long as this counts as one that got through: on a busy machine
     # it takes a while until the row is read again.
     running = watched(one_way(a, mysql(b), [{"from": f"{db}.orders"}]), limit=3 * LIMIT)

@@ -13,7 +13,7 @@ from setl.run import standing_jobs
 from setl.run.load_work import LoadWork
 from setl.run.standing_jobs import StandingJobs
 from setl.systems.elasticsearch.client import ElasticEndpoint
-from setl.systems.elasticsearch.load.settings import ElasticsearchSinkSettings
+from setl.systems.elasticsearch.load.sink import ElasticsearchSinkSettings
 from setl.transform.expressions import ExpressionBranch
 from setl.transform.work import TransformPlan, WorkItem
 from tests.loading import ticket_for, unique

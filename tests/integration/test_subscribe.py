@@ -23,17 +23,18 @@ from setl.clock import SystemClock
 from setl.errors import ConfigurationError, SetlError, TransientError
 from setl.model.entry import EntryKind
 from setl.operate.check import check_channel
-from setl.operate.positions.place import Place, find_place
 from setl.operate.positions.position import look_at_position
 from setl.operate.positions.reposition import move
-from setl.run.ends import source_of, store_for_run, store_interval
+from setl.run.checkpoints import store_for_run, store_interval
 from setl.run.leading import Leading
 from setl.run.parts import Applied, RunParts
 from setl.run.progress import Progress
 from setl.run.run import PipelineRun
 from setl.select.batching import BatchSettings
+from setl.select.place import Place
 from setl.select.reader import SelectLoop
 from setl.select.reading import SelectSettings
+from setl.systems.registry import system_of
 from setl_embedded import Kafka
 from tests.unit.codec.dts_records import record
 from tests.waiting import eventually
@@ -159,7 +160,7 @@ class Running:
     def __init__(self, shared, epoch=1, **options):
         pipeline = shared.pipeline(**{"checkpoint": "kafka", **options})
         leading = Leading("shop", "p", "n1", epoch)
-        self.source: Any = source_of(pipeline, "shop", "n1")
+        self.source: Any = system_of(pipeline.source).stream(pipeline, "shop", "n1")
         self.work: Any = Collecting()
         self.select = SelectLoop(
             self.source,
@@ -376,7 +377,8 @@ def test_a_stopped_pipeline_is_moved_in_the_group_s_commit(shared):
     pipeline = shared.pipeline(checkpoint="kafka")
     seen = look_at_position(pipeline, "shop", shared.arbiter, "show")
     assert (seen.stored.kept_in, seen.stored.found_in, seen.behind) == ("kafka", "kafka", 0)
-    there = find_place(pipeline, "shop", "reset", Place(OffsetStart(offset=3)))
+    place = Place(OffsetStart(offset=3))
+    there = system_of(pipeline.source).find_place(pipeline, "shop", "reset", place)
     ident = PipelineId("shop", "p")
     done = move(pipeline, ident, there, arbiter=shared.arbiter, nid="reset")
     assert done.after.generation == 2

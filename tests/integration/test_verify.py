@@ -416,13 +416,13 @@ def test_an_error_in_a_task_keeps_its_kind(pair):
     gone = pair.pipeline({"from": "orders"})
     sources = mapped_targets(gone)[pair.schema, "orders"]
     pair.run(pair.source, "RENAME TABLE orders TO elsewhere", ORDERS.format(name="orders"))
-    reader, route = sources[0]
+    reader: Any = sources[0][0]
     broken = TableReader(reader.endpoint, described(pair.source, pair.schema, "elsewhere"))
     pair.run(pair.source, "ALTER TABLE elsewhere DROP note")
-    target = next(iter(mapped_targets(gone).values()))[0][0]
+    target: Any = next(iter(mapped_targets(gone).values()))[0][0]
     shape = TableShape.build(target.schema, target.schema.names, ["id"])
     with pytest.raises(ConfigurationError, match="note"):
-        verify_route(pair.spark, broken, TableTarget(target, shape), route, AT_ONCE)
+        verify_route(pair.spark, broken, TableTarget(target, shape), sources[0][1], AT_ONCE)
 
 
 def test_rows_that_arrive_while_it_looks_are_settled(pair):

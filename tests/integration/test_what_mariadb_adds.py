@@ -3,6 +3,7 @@
 import pytest
 
 from setl.operate.check import check_pipeline
+from setl.systems.pipeline_check import PipelineCheck
 from tests.integration.pipelines import execute, fresh_name, install_system_tables, mysql, one_way
 
 pytestmark = pytest.mark.family("mariadb", why="MySQL has neither")
@@ -32,7 +33,7 @@ def test_unique_keys_over_long_values(servers, db, place):
         f"CREATE TABLE {db}.u (b TEXT NOT NULL UNIQUE, c INT UNIQUE NOT NULL, d VARCHAR(9))",
     )
     file = one_way(a, mysql(b), [{"from": f"{db}.*"}])
-    assert [f for f in check_pipeline(file.pipelines[0]) if f.level == "error"] == []
+    assert [f for f in check_pipeline(PipelineCheck(file.pipelines[0])) if f.level == "error"] == []
     running = place.lead(file)
     execute(
         a,
@@ -58,7 +59,7 @@ def test_unique_keys_over_long_values(servers, db, place):
 def test_a_column_that_somebody_calls_so(servers, db):
     a, b = servers
     both(servers, f"CREATE TABLE {db}.t (id INT PRIMARY KEY, DB_ROW_HASH_1 BIGINT)")
-    found = check_pipeline(one_way(a, mysql(b), [{"from": f"{db}.*"}]).pipelines[0])
+    found = check_pipeline(PipelineCheck(one_way(a, mysql(b), [{"from": f"{db}.*"}]).pipelines[0]))
     assert [f.what for f in found if f.level == "error"] == [
         "a column has the name DB_ROW_HASH_1, which MariaDB gives to columns that it hides"
     ]
@@ -76,7 +77,7 @@ def test_sequences_under_a_wildcard(servers, db, place):
         " cache_size BIGINT, cycle_option TINYINT, cycle_count BIGINT)",
     )
     file = one_way(a, mysql(b), [{"from": f"{db}.*"}])
-    assert [f for f in check_pipeline(file.pipelines[0]) if f.level == "error"] == []
+    assert [f for f in check_pipeline(PipelineCheck(file.pipelines[0])) if f.level == "error"] == []
     running = place.lead(file)
     execute(
         a,

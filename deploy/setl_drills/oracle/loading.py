@@ -23,7 +23,7 @@ from setl.model.position import BinlogPosition, document_version
 from setl.systems.mysql.connection import MysqlEndpoint
 from setl.systems.mysql.load.fence import MysqlFence
 from setl.systems.mysql.load.sink import MysqlSink, MysqlSinkSettings
-from setl.systems.mysql.load.undivided import UndividedTables
+from setl.systems.mysql.load.undivided import MysqlUndividedTables
 from setl.transform.merging import merge
 from setl.transform.share import Share, deal
 from setl.transform.work import TransformPlan, WorkItem
@@ -96,7 +96,7 @@ class Loading:
             "tables": [{"from": tables[0], "to": tables[1]}],
         }
         pipeline = Pipeline.model_validate({"name": "p", **ends})
-        keys = UndividedTables(settings, SystemClock())
+        keys = MysqlUndividedTables(endpoint, SystemClock())
         self._plan = TransformPlan("binlog", Router(pipeline), undivided=keys.among([self._target]))
         MysqlFence(endpoint, self._ticket(0, 0).pipeline_key, 1.0).raise_to(1, "oracle")
         numbers = itertools.count(1)

@@ -36,7 +36,7 @@ from setl.model.position import BinlogPosition
 from setl.model.typed import TypedChange, TypedRow
 from setl.operate.peek.discretion import discreet
 from setl.operate.peek.moments import iso_time
-from setl.operate.peek.record import SeenRecord
+from setl.systems.seen_record import SeenRecord
 
 
 def json_line(record: SeenRecord) -> str:

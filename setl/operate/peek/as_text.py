@@ -23,7 +23,7 @@ from setl.model.schema import Kind
 from setl.model.typed import TypedChange
 from setl.operate.peek.discretion import discreet
 from setl.operate.peek.moments import iso_time
-from setl.operate.peek.record import SeenRecord
+from setl.systems.seen_record import SeenRecord
 
 _TEXT_SHOWN = 160  # characters of a value
 _BYTES_SHOWN = 32

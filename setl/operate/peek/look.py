@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import secrets
-import socket
 from collections.abc import Generator
 from dataclasses import replace
 
-from setl.channel.file import TimestampStart
-from setl.operate.peek.binlog import BinlogPeek, peek_id
-from setl.operate.peek.record import SeenRecord, Wanted
-from setl.operate.peek.subject import Binlog, Subject
-from setl.operate.peek.topic import TopicPeek
-from setl.operate.positions.place import Place
+from setl.operate.peek.subject import Subject
+from setl.select.place import Place
+from setl.systems.registry import system_of
+from setl.systems.seen_record import SeenRecord, Wanted
 
 
 def look(
@@ -39,37 +34,12 @@ def look(
         TransientError: a server does not answer, or the connection was lost.
         FatalError: a binlog holds something other than rows.
     """
-    if isinstance(subject, Binlog):
-        place = place or Place("latest")
+    system = system_of(subject.config)
+    if place is None and not system.reads_backwards:
+        place = Place("latest")
     if place is not None:
-        wanted = replace(wanted, since=max(wanted.since, _since(place)))
+        wanted = replace(wanted, since=max(wanted.since, place.since))
         follow = follow or place.start == "latest"
-    for record in _records(subject, place, wanted, last=last, follow=follow):
+    for record in system.records(subject.partitions, place, wanted, last=last, follow=follow):
         if record is None or wanted.shows(record):
             yield record
-
-
-def _records(
-    subject: Subject, place: Place | None, wanted: Wanted, *, last: int, follow: bool
-) -> Generator[SeenRecord | None]:
-    if isinstance(subject, Binlog):
-        who = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(8)}"
-        with BinlogPeek(subject, peek_id(subject.config, who)) as binlog:
-            yield from binlog.read_from(place or Place("latest"), follow=follow)
-        return
-    with TopicPeek(subject) as topic:
-        if place is None:
-            yield from topic.last(last, wanted, follow=follow)
-        else:
-            yield from topic.read_from(place, follow=follow)
-
-
-def _since(place: Place) -> float:
-    """The time that a place is, seconds since 1970 UTC; 0 if it is none.
-
-    What is found for a time may lie some way before it: files of a binlog are dated, not what is
-    in them, and Kafka dates records when they arrive.
-    """
-    if isinstance(place.start, TimestampStart):
-        return float(place.start.timestamp)
-    return place.time or 0.0

@@ -9,8 +9,8 @@ from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
 from pydantic import ValidationError
 
+from setl.channel.endpoint import SourceConfig
 from setl.channel.file import DtsSource, MysqlSource, Pipeline
-from setl.channel.kafka_ends import DtsTarget
 from setl.errors import ConfigurationError
 
 _FORMS = (
@@ -23,37 +23,21 @@ _MYSQL_HOST = re.compile(r"(?P<host>\[[^\]]+\]|[^:]+)(?::(?P<port>[0-9]+))?")
 
 
 @dataclass(frozen=True, slots=True)
-class Topic:
-    """A topic of Kafka.
+class Subject:
+    """A binlog or a topic.
 
     Attributes:
-        config: brokers, topic and account.
-        partitions: which of its partitions; empty for all.
+        config: where it is.
+        partitions: which partitions of a topic; empty for all.
     """
 
-    config: DtsSource
+    config: SourceConfig
     partitions: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Binlog:
-    """The binlog of a server."""
-
-    config: MysqlSource
-
-
-Subject = Topic | Binlog
 
 
 def source_subject(pipeline: Pipeline) -> Subject:
     """What a pipeline reads."""
-    config = pipeline.source
-    if isinstance(config, MysqlSource):
-        return Binlog(config)
-    if config.mode == "subscribe":
-        return Topic(config)
-    count = config.partitions
-    return Topic(config, (config.partition,) if count is None else tuple(range(count)))
+    return Subject(pipeline.source, pipeline.source.partition_numbers)
 
 
 def target_subject(pipeline: Pipeline) -> Subject:
@@ -62,13 +46,13 @@ def target_subject(pipeline: Pipeline) -> Subject:
     Raises:
         ConfigurationError: the pipeline writes none.
     """
-    target = pipeline.target
-    if not isinstance(target, DtsTarget):
+    topic = pipeline.target.as_source()
+    if topic is None:
         raise ConfigurationError(
             f"the pipeline {pipeline.name} writes no records",
             hint="Only the target of a relay (type: dts) can be looked at",
         )
-    return Topic(target.as_source())
+    return Subject(topic)
 
 
 def subject_at(address: str, password: str) -> Subject:
@@ -108,7 +92,7 @@ def subject_at(address: str, password: str) -> Subject:
         ) from None
 
 
-def _topic(address: str, brokers: str, path: str, given: dict[str, Any]) -> Topic:
+def _topic(address: str, brokers: str, path: str, given: dict[str, Any]) -> Subject:
     found = _KAFKA_PATH.fullmatch(path)
     if found is None or not brokers:
         raise _not_an_address(address)
@@ -120,15 +104,15 @@ def _topic(address: str, brokers: str, path: str, given: dict[str, Any]) -> Topi
         partition=int(partition or 0),
         **given,
     )
-    return Topic(config, () if partition is None else (int(partition),))
+    return Subject(config, () if partition is None else (int(partition),))
 
 
-def _binlog(address: str, server: str, path: str, given: dict[str, Any]) -> Binlog:
+def _binlog(address: str, server: str, path: str, given: dict[str, Any]) -> Subject:
     found = _MYSQL_HOST.fullmatch(server)
     if found is None or path not in ("", "/") or "user" not in given:
         raise _not_an_address(address)
     port = int(found["port"] or 3306)
-    return Binlog(MysqlSource(type="mysql", host=found["host"].strip("[]"), port=port, **given))
+    return Subject(MysqlSource(type="mysql", host=found["host"].strip("[]"), port=port, **given))
 
 
 def _split(address: str) -> SplitResult:

@@ -5,23 +5,17 @@ from __future__ import annotations
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import cast
 
 from arbiter.port import Arbiter, NotFound
 from arbiter.requests import Refused
 from arbiter.values import ChannelState, Facts, Mainstem, PipelineId
-from setl.channel.file import MysqlTarget, Pipeline
+from setl.channel.file import Pipeline
 from setl.errors import ConfigurationError
 from setl.model.checkpoint import Checkpoint
 from setl.model.position import GENERATION_BITS, Position
 from setl.operate.positions.stored import read_stored
-from setl.run.ends import fence_of, store_of
-from setl.select.checkpoints.file import FileCheckpointStore
-from setl.select.source import CheckpointStore
-from setl.systems.kafka.checkpoints import KafkaCheckpointStore
-from setl.systems.mysql.checkpoints import MysqlCheckpointStore
-from setl.systems.mysql.endpoint import mysql_endpoint
-from setl.systems.mysql.kept import forget_checkpoint
+from setl.run.checkpoints import store_of
+from setl.systems.registry import system_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +58,7 @@ def move(
     Args:
         pipeline: from a channel file with its references resolved.
         ident: its full name.
-        position: where it is to go on, see `setl.operate.positions.place.find_place`.
+        position: where it is to go on, see `SourceSystem.find_place`.
         arbiter: a session.
         nid: as whom to lead.
 
@@ -74,7 +68,7 @@ def move(
         SetlError: the target does not answer, or refuses.
     """
     with _leading(arbiter, ident, nid) as mainstem:
-        fence_of(pipeline, ident.channel).raise_to(mainstem.epoch, nid)
+        system_of(pipeline.target).fence(str(ident)).raise_to(mainstem.epoch, nid)
         stored = read_stored(pipeline, ident.channel, arbiter)
         after = moved_checkpoint(
             stored.checkpoint, position, pipeline.generation, used=stored.generation
@@ -82,9 +76,7 @@ def move(
         store = store_of(pipeline, ident.channel, arbiter, nid)
         try:
             if stored.damage:
-                _replace_damaged(
-                    store, pipeline, ident, after, arbiter=arbiter, epoch=mainstem.epoch
-                )
+                store.replace(after, mainstem.epoch)
             else:
                 store.load()
                 store.store(after, mainstem.epoch)
@@ -142,23 +134,3 @@ def _leading(arbiter: Arbiter, ident: PipelineId, nid: str) -> Generator[Mainste
         yield mainstem
     finally:
         arbiter.resign(ident, mainstem)
-
-
-def _replace_damaged(
-    store: CheckpointStore,
-    pipeline: Pipeline,
-    ident: PipelineId,
-    after: Checkpoint,
-    *,
-    arbiter: Arbiter,
-    epoch: int,
-) -> None:
-    """Store over something that a store refuses to read, or says that it is lost."""
-    if isinstance(store, KafkaCheckpointStore | FileCheckpointStore):
-        store.replace(after, epoch)
-    elif isinstance(store, MysqlCheckpointStore):
-        forget_checkpoint(mysql_endpoint(cast("MysqlTarget", pipeline.target)), str(ident))
-        store.store(after, epoch)
-    else:
-        value = {"version": 1, "epoch": epoch, "checkpoint": after.to_json()}
-        arbiter.replace_position(ident, value)

@@ -9,15 +9,15 @@ from typing import Any
 
 from arbiter.port import Arbiter, Invalid
 from arbiter.values import PipelineId
-from setl.channel.file import MysqlTarget, Pipeline
+from setl.channel.file import Pipeline
 from setl.errors import FatalError
 from setl.model.checkpoint import Checkpoint
-from setl.run.ends import kept_in, other_stores, store_of
+from setl.run.checkpoints import kept_in, other_stores, store_of
 from setl.select.checkpoints.arbiter import ArbiterNotes
 from setl.select.checkpoints.lookup import Found, choose, look_into
 from setl.select.checkpoints.note import epoch_of, read_note
-from setl.systems.mysql.endpoint import mysql_endpoint
-from setl.systems.mysql.kept import Kept, read_kept
+from setl.systems.kept import Kept
+from setl.systems.registry import system_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +61,7 @@ def read_stored(pipeline: Pipeline, channel: str, arbiter: Arbiter) -> Stored:
         ConfigurationError: a store refuses the account, or lacks a table.
     """
     ident = PipelineId(channel, pipeline.name)
-    kept = Kept()
-    if isinstance(pipeline.target, MysqlTarget):
-        kept = read_kept(mysql_endpoint(pipeline.target), str(ident))
+    kept = system_of(pipeline.target).kept(str(ident))
     name = kept_in(pipeline)
     stored = Stored(name, fence=kept.fence, fenced_by=kept.fenced_by)
     if kept.checkpoint is not None and name == "target":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from arbiter.port import Arbiter
-from setl.channel.file import ChannelFile, MysqlSource, Pipeline
+from setl.channel.file import ChannelFile, Pipeline
 from setl.errors import SetlError
 from setl.operate.positions.stored import read_stored
 
@@ -23,14 +23,12 @@ def without_used_starts(file: ChannelFile, arbiter: Arbiter) -> ChannelFile:
 
 
 def _without(pipeline: Pipeline, channel: str, arbiter: Arbiter) -> Pipeline:
-    source = pipeline.source
-    if not isinstance(source, MysqlSource):
+    anywhere = pipeline.source.from_anywhere()
+    if anywhere == pipeline.source:
         return pipeline
     try:
         if read_stored(pipeline, channel, arbiter).checkpoint is None:
             return pipeline
     except SetlError:  # the check itself says what is wrong with the target
         return pipeline
-    # Any place that is always there.
-    without = source.model_copy(update={"start": "latest"})
-    return pipeline.model_copy(update={"source": without})
+    return pipeline.model_copy(update={"source": anywhere})

@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from setl.clock import Clock
+from setl.load.target_view import TargetView
 from setl.run.pace import Pace, Stage
 from setl.run.progress import Progress, RunState
-from setl.run.stalls.stall import JobView, QueueView, Situation, Stall, TargetView, diagnose
+from setl.run.stalls.stall import JobView, QueueView, Situation, Stall, diagnose
+from setl.select.heartbeat import Heartbeat
 from setl.select.reader import SelectLoop
-from setl.systems.mysql.heartbeat import Heartbeat
 
 _SPARK_AFTER = 5.0  # seconds in which nothing advanced, before Spark is asked about tasks
 _WRITING = frozenset({Stage.TAKE_OVER, Stage.LOAD, Stage.CHECKPOINT})

@@ -10,8 +10,8 @@ from collections.abc import Hashable
 from dataclasses import dataclass, field
 from enum import Enum
 
+from setl.load.target_view import LockWait, Statement, TargetView
 from setl.run.pace import Pace, Retrying, Stage
-from setl.systems.mysql.lock_waits import LockWait, Statement
 
 LIMIT = 60.0
 """Seconds without an advance after which a pipeline counts as stalled."""
@@ -102,33 +102,6 @@ class JobView:
     def movement(self) -> Hashable:
         """Differs between two looks if the job advanced."""
         return (self.tasks, self.finished, self.failed, self.active > 0)
-
-
-@dataclass(frozen=True, slots=True)
-class TargetView:
-    """The target, as a look at it found it.
-
-    Attributes:
-        name: what it is and where.
-        error: why it does not answer, "" if it does.
-        waits: connections of this leadership that wait for a lock, and for whom.
-        statements: their statements that run.
-        open: how many have a transaction open and run nothing.
-        gone: connections that this leadership recorded and the target does not have.
-        rejecting: how it says that it is too busy, "" if it does not.
-        blind: what could not be seen, and why.
-        movement: differs between two looks if something advanced there.
-    """
-
-    name: str = "the target"
-    error: str = ""
-    waits: tuple[LockWait, ...] = ()
-    statements: tuple[Statement, ...] = ()
-    open: int = 0
-    gone: tuple[int, ...] = ()
-    rejecting: str = ""
-    blind: str = ""
-    movement: Hashable = None
 
 
 @dataclass(frozen=True, slots=True)

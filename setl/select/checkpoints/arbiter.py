@@ -97,6 +97,14 @@ class ArbiterCheckpointStore:
             return
         raise _changed_by_others(self._pipeline)
 
+    def replace(self, checkpoint: Checkpoint, epoch: int) -> None:
+        """See `ReplaceableStore.replace`."""
+        value = {"version": 1, "epoch": epoch, "checkpoint": checkpoint.to_json()}
+        try:
+            self._arbiter.replace_position(self._pipeline, value)
+        except ArbiterError as error:
+            raise _translate(error, self._pipeline) from error
+
     def close(self) -> None:
         """See `CheckpointStore.close`; the arbiter belongs to the caller."""
 

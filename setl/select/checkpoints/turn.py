@@ -2,10 +2,37 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 from setl.errors import TransientError
 from setl.model.checkpoint import Checkpoint
 from setl.select.source import CheckpointStore
-from setl.systems.kafka.source.group import GroupMembership
+
+
+class Turns(Protocol):
+    """Membership of a group that deals turns out: who may read the source now."""
+
+    def join(self) -> None:
+        """Become a member, if this process is none. Raises SetlError."""
+        ...
+
+    def wait(self, timeout: float) -> object:
+        """Wait for a turn, `timeout` seconds at most; None if none has come."""
+        ...
+
+    def note(self) -> None:
+        """Remember the present turn, if there is one."""
+        ...
+
+    @property
+    def noted(self) -> object:
+        """The turn that was remembered, None if there was none."""
+        ...
+
+    @property
+    def in_noted_turn(self) -> bool:
+        """Whether that turn still lasts."""
+        ...
 
 
 class TurnStore:
@@ -15,7 +42,7 @@ class TurnStore:
     looked for again when the turn comes.
     """
 
-    def __init__(self, store: CheckpointStore, group: GroupMembership, timeout: float) -> None:
+    def __init__(self, store: CheckpointStore, group: Turns, timeout: float) -> None:
         """Nothing is asked yet.
 
         Args:

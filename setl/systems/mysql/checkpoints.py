@@ -19,6 +19,7 @@ from setl.select.checkpoints.owner import Owner
 from setl.systems.mysql import writers
 from setl.systems.mysql.connection import MysqlEndpoint, connect, translating
 from setl.systems.mysql.fence_errors import fence_error
+from setl.systems.mysql.kept import forget_checkpoint
 
 _LOG = logging.getLogger(__name__)
 
@@ -133,6 +134,11 @@ class MysqlCheckpointStore:
         self._run(run)
         note = CheckpointNote.of(self._owner, epoch, "target", str(self._endpoint))
         self._notes.keep(checkpoint, note)
+
+    def replace(self, checkpoint: Checkpoint, epoch: int) -> None:
+        """See `ReplaceableStore.replace`."""
+        forget_checkpoint(self._endpoint, self._pipeline)
+        self.store(checkpoint, epoch)
 
     def close(self) -> None:
         """Drop the connection. Safe to call twice; the next call opens another."""

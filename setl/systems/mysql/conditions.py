@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
+from setl.bulk.chunks import Chunk
 from setl.model.change import Row, Value
 from setl.model.schema import Column, Kind
 from setl.systems.mysql.identifiers import identifier
@@ -45,3 +46,31 @@ def literal(column: Column, value: Value) -> Any:
     if column.kind is Kind.DECIMAL and isinstance(value, str):
         return Decimal(value)
     return value
+
+
+def chunk_condition(columns: Sequence[Column], chunk: Chunk) -> Condition:
+    """The rows of a chunk as a condition on the key columns."""
+    parts: list[Condition] = []
+    if chunk.low is not None:
+        parts.append(_beyond(columns, chunk.low))
+    if chunk.high is not None:
+        beyond = _beyond(columns, chunk.high)
+        first = identifier(columns[0].name)
+        # The plain upper limit of the first column says nothing new, but an index can use it.
+        bound = Condition(f"{first} <= %s", (literal(columns[0], chunk.high[0]),))
+        parts += [bound, Condition(f"NOT ({beyond.sql})", beyond.values)]
+    if not parts:
+        return Condition("TRUE", ())
+    sql = " AND ".join(f"({part.sql})" for part in parts)
+    return Condition(sql, tuple(value for part in parts for value in part.values))
+
+
+def _beyond(columns: Sequence[Column], limit: Row) -> Condition:
+    """Keys greater than `limit`, column by column: servers use no index for row constructors."""
+    first, value = identifier(columns[0].name), literal(columns[0], limit[0])
+    if len(limit) == 1:
+        return Condition(f"{first} > %s", (value,))
+    rest = _beyond(columns[1:], limit[1:])
+    return Condition(
+        f"{first} >= %s AND ({first} > %s OR ({rest.sql}))", (value, value, *rest.values)
+    )

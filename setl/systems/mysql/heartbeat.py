@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import logging
 import threading
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from pymysql.connections import Connection
 
 from setl.clock import Clock, SystemClock
 from setl.errors import SetlError
+from setl.select.heartbeat import HeartbeatStatus
 from setl.systems.mysql.connection import MysqlEndpoint, connect, translating
 
 _LOG = logging.getLogger(__name__)
@@ -23,24 +24,7 @@ _BEAT = "INSERT INTO retl.xdual (id, x) VALUES (%s, NOW(6)) ON DUPLICATE KEY UPD
 _STOP_LIMIT = 5.0  # seconds that `stop` waits for a write under way
 
 
-@dataclass(frozen=True, slots=True)
-class HeartbeatStatus:
-    """What a `Heartbeat` did.
-
-    Attributes:
-        written: heartbeats written since the start.
-        errors: attempts that failed.
-        last_at: when the last one was written, seconds since 1970 UTC; 0 for never.
-        error: why the last attempt failed, "" if it did not.
-    """
-
-    written: int = 0
-    errors: int = 0
-    last_at: float = 0.0
-    error: str = ""
-
-
-class Heartbeat:
+class MysqlHeartbeat:
     """Writes to ``retl.xdual`` of a source every few seconds, from a thread of its own.
 
     A failure is counted, and logged when it begins, when it becomes another one, and when it

@@ -2,34 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
+from setl.systems.kept import Kept
 from setl.systems.mysql.connection import MysqlEndpoint, connect, translating
 
 _FENCE = "SELECT epoch, nid FROM retl.setl_fence WHERE pipeline = %s"
 _CHECKPOINT = "SELECT epoch, checkpoint, updated_at FROM retl.setl_checkpoint WHERE pipeline = %s"
 _FORGET = "DELETE FROM retl.setl_checkpoint WHERE pipeline = %s"
-
-
-@dataclass(frozen=True, slots=True)
-class Kept:
-    """The rows of one pipeline.
-
-    Attributes:
-        fence: epoch in the fence, None if it was never raised.
-        fenced_by: node that raised it, "" if it was never raised.
-        checkpoint: the stored checkpoint as it was written, JSON; None if there is none.
-        stored_by: epoch that stored it.
-        stored_at: when, seconds since 1970 UTC by the target's clock.
-    """
-
-    fence: int | None = None
-    fenced_by: str = ""
-    checkpoint: str | None = None
-    stored_by: int | None = None
-    stored_at: float | None = None
 
 
 def read_kept(endpoint: MysqlEndpoint, pipeline: str) -> Kept:

@@ -13,6 +13,7 @@ from typing import Any
 import pymysql
 from pymysql.connections import Connection
 
+from setl.load.target_view import LockWait, Statement
 from setl.systems.mysql.connection import MysqlEndpoint, connect, error_number, translating
 from setl.systems.mysql.lock_lists import (
     UNREADABLE,
@@ -38,44 +39,6 @@ _LACKS_PRIVILEGES = (
 _PAUSES = (0.0, 0.12, 0.15, 0.3, 0.5)
 """Seconds before each attempt to see InnoDB's lists up to date. All but the first are longer than
 InnoDB wants to be left alone, and they grow, so that several who look at once get out of step."""
-
-
-@dataclass(frozen=True, slots=True)
-class LockWait:
-    """One of our connections waits for a lock.
-
-    Attributes:
-        waiting: our connection.
-        seconds: how long it has waited.
-        table: ``schema.table`` of the lock, "" if not known.
-        holder: the connection in its way, 0 if that cannot be seen.
-        who: ``user@host`` of the holder, or the leadership for which it writes; "" if unknown.
-        held: seconds since the holder's transaction began.
-        doing: what the holder does: its command and state.
-    """
-
-    waiting: int
-    seconds: float = 0.0
-    table: str = ""
-    holder: int = 0
-    who: str = ""
-    held: float = 0.0
-    doing: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Statement:
-    """A statement of one of our connections that runs.
-
-    Attributes:
-        connection: its id.
-        seconds: how long it has run.
-        state: what the server says that it is doing.
-    """
-
-    connection: int
-    seconds: float
-    state: str
 
 
 @dataclass(frozen=True, slots=True)

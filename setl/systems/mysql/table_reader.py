@@ -14,14 +14,13 @@ from setl.bulk.chunks import (
     WHOLE_TABLE,
     Chunk,
     chunk_columns,
-    chunk_condition,
     chunks_between,
     integer_chunks,
     is_sparse,
 )
 from setl.model.change import Row
 from setl.model.schema import Column, Kind, RowSchema
-from setl.systems.mysql.conditions import Condition, keyed_conditions
+from setl.systems.mysql.conditions import Condition, chunk_condition, keyed_conditions
 from setl.systems.mysql.connection import MysqlEndpoint, connect, translating
 from setl.systems.mysql.identifiers import identifier
 from setl.systems.mysql.row_values import RAW_VALUES, decoded, decoders, select_list

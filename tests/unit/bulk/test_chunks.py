@@ -10,12 +10,12 @@ from setl.bulk.chunks import (
     WHOLE_TABLE,
     Chunk,
     chunk_columns,
-    chunk_condition,
     chunks_between,
     integer_chunks,
     is_sparse,
 )
 from setl.model.schema import Column, Kind, RowSchema
+from setl.systems.mysql.conditions import chunk_condition
 
 A = Column("a", Kind.INTEGER)
 B = Column("b", Kind.TEXT)

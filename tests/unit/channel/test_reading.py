@@ -2,6 +2,7 @@
 
 import pickle
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -119,12 +120,14 @@ def test_passwords_are_not_shown():
 )
 def test_start_of_a_binlog(start, expected):
     file = parse_channel(changed("pipelines[0].source.start", start))
-    assert file.pipelines[0].source.start == expected
+    source: Any = file.pipelines[0].source
+    assert source.start == expected
 
 
 def test_start_of_a_topic():
     file = parse_channel(changed("pipelines[0].source", {**DTS, "start": {"offset": 5}}))
-    assert file.pipelines[0].source.start == OffsetStart(offset=5)
+    source: Any = file.pipelines[0].source
+    assert source.start == OffsetStart(offset=5)
 
 
 P, S, T, M = "pipelines[0]", "pipelines[0].source", "pipelines[0].target", "pipelines[0].tables[0]"

@@ -6,6 +6,7 @@ import pytest
 from arbiter.values import ChannelState
 from setl.cli import consent, deadletter
 from setl.load.deadletters.letter import State
+from setl.systems.mysql.target_system import MysqlTargetSystem
 from tests.letters import MemoryDeadLetters, letter
 from tests.unit.cli.cluster_in_memory import AB
 
@@ -20,10 +21,10 @@ def store(shop, monkeypatch):
     store = MemoryDeadLetters()
 
     @contextmanager
-    def opened(config):
+    def opened(_):
         yield store
 
-    monkeypatch.setattr(deadletter, "dead_letters_of", opened)
+    monkeypatch.setattr(MysqlTargetSystem, "dead_letters", opened)
     monkeypatch.setattr(deadletter, "_POLL_SECONDS", 0.01)
     store.keep([letter(PIPELINE, n, payload='{"form": "row"}') for n in (1, 2)])
     store.keep([letter(PIPELINE, 3, state=State.SUPERSEDED, target="shop.items")])

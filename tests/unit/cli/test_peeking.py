@@ -7,8 +7,8 @@ from setl.model.change import Op
 from setl.model.position import KafkaPosition
 from setl.model.schema import Column, Kind, RowSchema
 from setl.model.typed import TypedChange
-from setl.operate.peek.record import SeenRecord
-from setl.operate.positions.place import Place
+from setl.select.place import Place
+from setl.systems.seen_record import SeenRecord
 from tests.unit.cli.cluster_in_memory import definition
 
 RELAY = {"type": "dts", "brokers": ["b1:9092"], "topic": "orders"}

@@ -3,10 +3,11 @@ import json
 import pytest
 
 from arbiter.values import ChannelState, PipelineId
-from setl.cli import consent, positions
+from setl.cli import consent
 from setl.model.checkpoint import Checkpoint
 from setl.model.position import BinlogPosition
 from setl.select.checkpoints.arbiter import ArbiterCheckpointStore
+from setl.systems.mysql.source_system import MysqlSourceSystem
 from tests.unit.cli.cluster_in_memory import FakeNode
 
 ID = PipelineId("search", "p")
@@ -21,7 +22,7 @@ def search(shop, monkeypatch):
     shop.put("search", ChannelState.STOP, pipelines=["p"], target=SEARCH, tables=tables)
     checkpoint = Checkpoint(BinlogPosition("b.000007", 4), rows=5)
     ArbiterCheckpointStore(shop.arbiter, ID).store(checkpoint, 3)
-    monkeypatch.setattr(positions, "find_place", lambda *_: THERE)
+    monkeypatch.setattr(MysqlSourceSystem, "find_place", lambda *_: THERE)
     return shop
 
 

@@ -1,6 +1,6 @@
 import pickle
 
-from setl.load.worker import SinkCache, applied_through, make_sink
+from setl.load.worker import SinkCache
 from setl.systems.elasticsearch.client import ElasticEndpoint
 from setl.systems.elasticsearch.load.sink import ElasticsearchSink, ElasticsearchSinkSettings
 from setl.systems.mysql.connection import MysqlEndpoint
@@ -14,8 +14,8 @@ SEARCH = ElasticsearchSinkSettings(
 
 
 def test_the_settings_say_which_sink_it_is():
-    assert isinstance(make_sink(MYSQL), MysqlSink)
-    assert isinstance(make_sink(SEARCH), ElasticsearchSink)
+    assert isinstance(MYSQL.make_sink(), MysqlSink)
+    assert isinstance(SEARCH.make_sink(), ElasticsearchSink)
 
 
 def test_settings_travel_and_find_the_same_sink_and_show_no_secret():
@@ -39,4 +39,4 @@ def test_a_fork_does_not_use_the_connections_of_its_parent(monkeypatch):
 
 
 def test_elasticsearch_keeps_no_record_of_how_far_it_is():
-    assert applied_through(SEARCH, ticket_for("p")) == 0
+    assert SEARCH.applied_through(ticket_for("p")) == 0

@@ -3,8 +3,9 @@ import threading
 import pytest
 
 from setl.errors import TransientError
+from setl.load.target_view import TargetView
 from setl.node.inquiries import Inquiries
-from setl.run.stalls.stall import JobView, TargetView
+from setl.run.stalls.stall import JobView
 from tests.waiting import eventually
 
 

@@ -1,9 +1,10 @@
 from collections import deque
 
+from setl.channel.file import MysqlSource
 from setl.model.entry import Entry, EntryKind
 from setl.model.position import BinlogPosition
-from setl.operate.peek.binlog import BinlogPeek
-from setl.operate.peek.subject import Binlog, subject_at
+from setl.operate.peek.subject import subject_at
+from setl.systems.mysql.peek import BinlogPeek
 
 
 def at(offset):
@@ -27,10 +28,10 @@ class Stream:
 
 
 def seen(end, *answers):
-    subject = subject_at("mysql://u@db1", "")
-    assert isinstance(subject, Binlog)
+    config = subject_at("mysql://u@db1", "").config
+    assert isinstance(config, MysqlSource)
     stream = Stream(*answers)
-    found = BinlogPeek(subject, 1)._read(stream, end)  # pyright: ignore[reportArgumentType]
+    found = BinlogPeek(config, 1)._read(stream, end)  # pyright: ignore[reportArgumentType]
     return [record and record.position.order[1] for record in found], stream.answers
 
 

@@ -13,7 +13,7 @@ from setl.model.typed import TypedChange
 from setl.operate.peek.as_json import json_line
 from setl.operate.peek.as_text import text_lines
 from setl.operate.peek.discretion import discreet
-from setl.operate.peek.record import UNREADABLE, SeenRecord, Wanted
+from setl.systems.seen_record import UNREADABLE, SeenRecord, Wanted
 from tests.unit.codec.dts_records import fixture_records, record
 
 AT = BinlogPosition("b.000001", 77)

@@ -1,10 +1,11 @@
 import pytest
 
+from setl.channel.file import DtsSource, MysqlSource
 from setl.channel.reading import parse_channel
 from setl.errors import ConfigurationError
-from setl.operate.peek.binlog import peek_id
-from setl.operate.peek.subject import Binlog, Topic, source_subject, subject_at, target_subject
+from setl.operate.peek.subject import source_subject, subject_at, target_subject
 from setl.select.identity import replica_id
+from setl.systems.mysql.peek import peek_id
 
 MYSQL = {"type": "mysql", "host": "db1", "user": "u"}
 DTS = {"type": "dts", "brokers": ["b1:9092"], "topic": "orders"}
@@ -27,7 +28,7 @@ def pipeline(source, target):
 )
 def test_addresses_of_topics(address, partitions, values):
     found = subject_at(address, "pw")
-    assert isinstance(found, Topic)
+    assert isinstance(found.config, DtsSource)
     assert found.partitions == partitions
     assert {name: getattr(found.config, name) for name in values} == values
 
@@ -45,7 +46,7 @@ def test_addresses_of_topics(address, partitions, values):
 )
 def test_addresses_of_binlogs(address, values):
     found = subject_at(address, "pw")
-    assert isinstance(found, Binlog)
+    assert isinstance(found.config, MysqlSource)
     assert {name: getattr(found.config, name) for name in values} == values
 
 
@@ -80,11 +81,11 @@ def test_a_password_in_an_address_is_refused_and_not_repeated(address):
 
 def test_the_two_ends_of_pipelines():
     binlog = source_subject(pipeline(MYSQL, {**DTS, "partitions": 1}))
-    assert isinstance(binlog, Binlog)
+    assert isinstance(binlog.config, MysqlSource)
     assert binlog.config.host == "db1"
     relay = pipeline(MYSQL, {**DTS, "user": "me", "password": "pw"})
     topic = target_subject(relay)
-    assert isinstance(topic, Topic)
+    assert isinstance(topic.config, DtsSource)
     assert (topic.config.brokers, topic.config.topic) == (["b1:9092"], "orders")
     assert (topic.config.user, topic.config.password, topic.partitions) == ("me", "pw", ())
     with pytest.raises(ConfigurationError, match="the pipeline p writes no records"):
@@ -102,14 +103,13 @@ def test_the_two_ends_of_pipelines():
 )
 def test_which_partitions_a_subscription_has(options, partitions):
     found = source_subject(pipeline({**DTS, **options}, MYSQL))
-    assert isinstance(found, Topic)
+    assert isinstance(found.config, DtsSource)
     assert found.partitions == partitions
 
 
 def test_the_id_of_a_look_is_no_pipelines_and_no_other_looks():
-    subject = subject_at("mysql://u@db1", "")
-    assert isinstance(subject, Binlog)
-    config = subject.config
+    config = subject_at("mysql://u@db1", "").config
+    assert isinstance(config, MysqlSource)
     found = {peek_id(config, f"host:1:{i}") for i in range(1000)}
     assert len(found) > 990
     made = {replica_id("c", f"p{i}", "n1") for i in range(1000)}

@@ -10,14 +10,18 @@ from setl.channel.reading import parse_channel
 from setl.errors import ConfigurationError, FencedError
 from setl.model.checkpoint import Checkpoint
 from setl.model.position import BinlogOrigin, BinlogPosition, KafkaOrigin, KafkaPosition
-from setl.operate.positions import stored as stored_module
 from setl.operate.positions.epochs import KnownEpoch, known_epoch, verdict
-from setl.operate.positions.place import Place, parse_place
-from setl.operate.positions.position import distance, look_at_position
+from setl.operate.positions.position import look_at_position
 from setl.operate.positions.reposition import move, moved_checkpoint
 from setl.operate.positions.stored import read_stored
 from setl.select.checkpoints.arbiter import ArbiterCheckpointStore
+from setl.select.place import Place
+from setl.systems.kafka.source.places import topic_distance
+from setl.systems.kept import Kept
+from setl.systems.mysql.binlog.places import binlog_distance
 from setl.systems.mysql.binlog.server import BinlogFile
+from setl.systems.mysql.target_system import MysqlTargetSystem
+from setl.systems.registry import system_of
 
 ID = PipelineId("shop", "p")
 MYSQL = {"type": "mysql", "host": "127.0.0.1", "port": 1, "user": "u"}
@@ -172,7 +176,7 @@ def test_generations_end():
     ],
 )
 def test_places_in_a_binlog(text, place):
-    assert parse_place(text, pipeline().source) == place
+    assert system_of(pipeline().source).parse_place(text) == place
 
 
 @pytest.mark.parametrize(
@@ -184,7 +188,7 @@ def test_places_in_a_binlog(text, place):
     ],
 )
 def test_places_in_a_topic(text, place):
-    assert parse_place(text, pipeline(DTS).source) == place
+    assert system_of(pipeline(DTS).source).parse_place(text) == place
 
 
 @pytest.mark.parametrize(
@@ -193,7 +197,7 @@ def test_places_in_a_topic(text, place):
 )
 def test_what_is_no_place(text, source):
     with pytest.raises(ConfigurationError, match="not a place in the source"):
-        parse_place(text, pipeline(source).source)
+        system_of(pipeline(source).source).parse_place(text)
 
 
 FILES = [BinlogFile("b.000003", 1000), BinlogFile("b.000004", 500), BinlogFile("b.000005", 90)]
@@ -222,7 +226,8 @@ FILES = [BinlogFile("b.000003", 1000), BinlogFile("b.000004", 500), BinlogFile("
     ],
 )
 def test_distances(place, latest, behind):
-    assert distance(place, latest, FILES) == behind
+    found = binlog_distance(place, latest, FILES)
+    assert (topic_distance(place, latest) if found is None else found) == behind
 
 
 def test_ends_that_do_not_answer_are_findings(arbiter, monkeypatch):
@@ -235,8 +240,8 @@ def test_ends_that_do_not_answer_are_findings(arbiter, monkeypatch):
 
 
 def test_what_the_target_keeps_is_read(arbiter, monkeypatch):
-    kept = stored_module.Kept(9, "n1", json.dumps(Checkpoint(THERE).to_json()), 8, 100.0)
-    monkeypatch.setattr(stored_module, "read_kept", lambda *_: kept)
+    kept = Kept(9, "n1", json.dumps(Checkpoint(THERE).to_json()), 8, 100.0)
+    monkeypatch.setattr(MysqlTargetSystem, "kept", lambda *_: kept)
     seen = read_stored(pipeline(target=MYSQL), "shop", arbiter)
     assert (seen.kept_in, seen.checkpoint, seen.by, seen.at, seen.fence) == (
         "target", Checkpoint(THERE), 8, 100.0, 9,

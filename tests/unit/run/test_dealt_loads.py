@@ -14,6 +14,8 @@ from setl.run import job as job_module
 from setl.run.job import LoadJob
 from setl.run.stalls.stall import JobView
 from setl.run.tasks import TaskReport
+from setl.systems.elasticsearch.client import ElasticEndpoint
+from setl.systems.elasticsearch.load.sink import ElasticsearchSinkSettings
 from setl.transform.work import TransformPlan
 
 TICKET = LoadTicket("shop", "orders", "n1", 7, 1, 0)
@@ -77,7 +79,7 @@ def job(context, monkeypatch):
     conf = SimpleNamespace(get=lambda _name, default=None: default)
     spark: Any = SimpleNamespace(sparkContext=context, conf=conf)
     router: Any = SimpleNamespace(decides=False)
-    sink: Any = None
+    sink = ElasticsearchSinkSettings(ElasticEndpoint(("http://127.0.0.1:1",)))
     job = LoadJob(
         spark,
         name="shop/orders",

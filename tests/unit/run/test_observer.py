@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
+from setl.load.target_view import LockWait, TargetView
 from setl.run.pace import Stage
 from setl.run.progress import Progress, RunState
 from setl.run.stalls.observer import Answer, Observed, Observer, Sights
-from setl.run.stalls.stall import JobView, Reason, TargetView
-from setl.systems.mysql.lock_waits import LockWait
+from setl.run.stalls.stall import JobView, Reason
 from tests.unit.select.fakes import reads
 
 LIMIT = 60.0

@@ -19,6 +19,8 @@ from setl.run import spark_errors
 from setl.run.job import LoadJob
 from setl.run.spark_errors import start_error
 from setl.run.spark_session import JvmWatch, SparkGone, jvm_exit
+from setl.systems.elasticsearch.client import ElasticEndpoint
+from setl.systems.elasticsearch.load.sink import ElasticsearchSinkSettings
 from tests.waiting import eventually
 
 TICKET = LoadTicket("shop", "orders", "n1", 7, 1, 0)
@@ -51,7 +53,7 @@ def refuse(*_args, **_options):
 def load_job(call) -> LoadJob:
     spark: Any = SimpleNamespace(sparkContext=Context(call), conf={})
     plan: Any = SimpleNamespace(codec="binlog", router=SimpleNamespace(decides=False))
-    sink: Any = None
+    sink = ElasticsearchSinkSettings(ElasticEndpoint(("http://127.0.0.1:1",)))
     return LoadJob(spark, name="shop/orders", plan=plan, sink=sink, rows_per_task=10)
 
 

@@ -14,6 +14,8 @@ from setl.run.job import LoadJob
 from setl.run.spark_errors import spark_error
 from setl.run.spark_session import SparkSettings, worker_python
 from setl.run.tasks import TaskReport
+from setl.systems.elasticsearch.client import ElasticEndpoint
+from setl.systems.elasticsearch.load.sink import ElasticsearchSinkSettings
 
 ARCHIVES = ("/data/rules.zip", "hdfs://n/env.tar.gz#environment", "/data/more.tgz#more")
 
@@ -62,10 +64,10 @@ class Context:
 def job_whose_tasks_report(monkeypatch, *reports) -> LoadJob:
     conf = SimpleNamespace(get=lambda _name, default: default)
     spark: Any = SimpleNamespace(sparkContext=Context(), conf=conf)
-    nothing: Any = None
     plan: Any = SimpleNamespace(codec="binlog", router=SimpleNamespace(decides=False))
     monkeypatch.setattr(job_module, "replace", lambda value, **_: value)
-    job = LoadJob(spark, name="shop/orders", plan=plan, sink=nothing, rows_per_task=10)
+    sink = ElasticsearchSinkSettings(ElasticEndpoint(("http://127.0.0.1:1",)))
+    job = LoadJob(spark, name="shop/orders", plan=plan, sink=sink, rows_per_task=10)
     monkeypatch.setattr(job, "_run_alone", lambda *_: list(reports))
     return job
 

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from setl.load.target_view import LockWait, Statement, TargetView
 from setl.run.pace import Pace, Retrying, Stage
 from setl.run.stalls.stall import (
     JobView,
@@ -11,10 +12,8 @@ from setl.run.stalls.stall import (
     Reason,
     Situation,
     Stall,
-    TargetView,
     diagnose,
 )
-from setl.systems.mysql.lock_waits import LockWait, Statement
 
 LOADING = Pace(stage=Stage.LOAD, in_stage=70, still=70, attempt=500)
 ANSWERS = TargetView(name="MySQL db:3306")

@@ -15,7 +15,7 @@ from setl.errors import ConfigurationError, DataError, SetlError, TransientError
 from setl.systems.elasticsearch.client import translating
 from setl.systems.elasticsearch.load.answers import ALL_DONE, FILTER
 from setl.systems.elasticsearch.load.outcomes import Outcome, outcome_of, reason_of
-from setl.systems.elasticsearch.load.settings import ElasticsearchSinkSettings
+from setl.systems.elasticsearch.load.settings import BulkSettings
 
 _TOO_LARGE = 413
 _NAMED = 3  # refused documents that an error names; the others are counted
@@ -57,7 +57,7 @@ class BulkLoad:
     def __init__(
         self,
         client: Elasticsearch,
-        settings: ElasticsearchSinkSettings,
+        settings: BulkSettings,
         actions: Sequence[bytes],
         *,
         check_age: Callable[[], None],
@@ -205,7 +205,7 @@ class BulkLoad:
         return {"index": header["_index"], "id": header["_id"]}
 
 
-def _requests(actions: Sequence[bytes], settings: ElasticsearchSinkSettings) -> Iterator[list[int]]:
+def _requests(actions: Sequence[bytes], settings: BulkSettings) -> Iterator[list[int]]:
     """Indexes of the actions of each request."""
     request: list[int] = []
     size = 0

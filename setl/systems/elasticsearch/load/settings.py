@@ -1,4 +1,4 @@
-"""What an Elasticsearch sink is made from."""
+"""How bulk requests are sent to a cluster."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from setl.systems.elasticsearch.mapping import GC_DELETES_SECONDS
 
 
 @dataclass(frozen=True, slots=True)
-class ElasticsearchSinkSettings:
+class BulkSettings:
     """Where and how to write. Picklable and hashable: it travels with the tasks.
 
     Attributes:

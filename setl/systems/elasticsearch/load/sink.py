@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_exponential
 
@@ -13,7 +14,7 @@ from setl.clock import Clock, SystemClock
 from setl.errors import SetlError, TransientError
 from setl.load.deadletters.keeping import Faults, loaded_with, settle
 from setl.load.deadletters.letter import DeadLetter
-from setl.load.sink import Loaded, LoadTicket
+from setl.load.sink import Loaded, LoadTicket, NoUndividedTables
 from setl.model.change import TargetChanges
 from setl.model.document import Geometry
 from setl.model.faulty import FaultyRow
@@ -24,7 +25,27 @@ from setl.systems.elasticsearch.load.answers import BulkAnswers
 from setl.systems.elasticsearch.load.bulk_load import BulkLoad
 from setl.systems.elasticsearch.load.faults import put_aside, render
 from setl.systems.elasticsearch.load.index import ensure_index
-from setl.systems.elasticsearch.load.settings import ElasticsearchSinkSettings
+from setl.systems.elasticsearch.load.settings import BulkSettings
+
+
+@dataclass(frozen=True, slots=True)
+class ElasticsearchSinkSettings(BulkSettings):
+    """What an Elasticsearch sink is made from; see `setl.load.sink.SinkSettings`."""
+
+    def make_sink(self) -> ElasticsearchSink:
+        """See `SinkSettings.make_sink`."""
+        return ElasticsearchSink(self)
+
+    def applied_through(self, ticket: LoadTicket) -> int:  # noqa: ARG002
+        """See `SinkSettings.applied_through`; a cluster keeps no such record."""
+        return 0
+
+    def forget_loaded(self, ticket: LoadTicket) -> None:
+        """See `SinkSettings.forget_loaded`; there is nothing to forget."""
+
+    def undivided_tables(self, clock: Clock) -> NoUndividedTables:  # noqa: ARG002
+        """See `SinkSettings.undivided_tables`; documents know nothing of each other."""
+        return NoUndividedTables()
 
 
 class ElasticsearchSink:

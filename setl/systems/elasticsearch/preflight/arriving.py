@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from setl.channel.file import DtsSource, Source
+from setl.channel.file import Source
 from setl.channel.routing import Route, passing_columns
 from setl.model.schema import Column, Kind, RowSchema
 from setl.systems.elasticsearch.field_fit import Extent, whole_numbers
 from setl.systems.mysql.preflight.server import Server
-from setl.systems.mysql.preflight.source_tables import SourceTable
 from setl.systems.mysql.preflight.table_facts import ColumnFacts, read_columns
+from setl.systems.pipeline_check import SourceTable
 
 _BITS = {"tinyint": 8, "smallint": 16, "mediumint": 24, "int": 32, "bigint": 64}
 _BYTES_OF_A_CHARACTER = 4
@@ -81,7 +81,7 @@ def _field(column: Column, name: str, facts: dict[str, ColumnFacts], source: Sou
     seen = replace(column, name=name)
     if told is not None and told.data_type in _LOGGED_AS_BYTES:
         seen = replace(seen, kind=Kind.BINARY)
-    unknown = isinstance(source, DtsSource) and column.unsigned
+    unknown = not source.tells_signs and column.unsigned
     if unknown:
         # Records of a subscription give a column's numbers, but not whether it has a sign.
         seen = replace(seen, unsigned=False)

@@ -16,6 +16,7 @@ from setl.systems.elasticsearch.mapping import (
     GC_DELETES_SECONDS,
     field_of,
     mapped_field,
+    mapping_lines,
     takes_new_fields,
 )
 from setl.systems.elasticsearch.preflight.arriving import Arriving, Field
@@ -66,7 +67,7 @@ def check_index(
         mapping: dict[str, Any] = described.get("mappings", {})
         added = _check_mapping(name, mapping, settings, arriving, place)
         if added:
-            place.ok(f"setl will add fields for {', '.join(added)}", mapping={"properties": added})
+            _ok(place, f"setl will add fields for {', '.join(added)}", {"properties": added})
 
 
 def _check_missing(
@@ -85,7 +86,10 @@ def _check_missing(
     what = f"setl will create the index{by} ({told}), with this mapping"
     if not arriving:
         what = f"setl will create the index{by}, with a field for each column"
-    place.ok(what + unseen, mapping=mapping if arriving else None)
+    if arriving:
+        _ok(place, what + unseen, mapping)
+    else:
+        place.ok(what + unseen)
 
 
 def _template(client: Elasticsearch, index: str) -> tuple[dict[str, Any], str]:
@@ -257,3 +261,7 @@ def seconds(written: str) -> float | None:
         return None
     unit = _UNITS.get(found.group(2).lower() or "ms")
     return None if unit is None else int(found.group(1)) * unit
+
+
+def _ok(place: Report, what: str, mapping: dict[str, Any]) -> None:
+    place.ok(what, mapping=mapping, lines=mapping_lines(mapping))

@@ -16,8 +16,8 @@ from typing import Any, Final
 from kafka.errors import KafkaError
 from kafka.structs import TopicPartition
 
-from setl.channel.file import ChannelFile, MysqlTarget, Pipeline
-from setl.channel.kafka_ends import Database, DtsSource
+from setl.channel.endpoint import Database
+from setl.channel.kafka_ends import DtsSource
 from setl.codec.dts.header import read_header
 from setl.codec.dts.relayed import place_of
 from setl.errors import SetlError
@@ -41,20 +41,14 @@ _WRITE = (
 )
 
 
-def check_marks_arrive(
-    file: ChannelFile, pipeline: Pipeline, report: Report, *, probe: bool
-) -> None:
+def check_marks_arrive(source: DtsSource, report: Report, *, probe: bool) -> None:
     """Report whether marks reach a pipeline that needs them from a DTS subscription.
 
     Args:
-        file: the channel.
-        pipeline: one of its pipelines; nothing is reported of those that need no marks.
+        source: the subscription.
         report: where to put it.
         probe: whether a row may be written at the source to find out.
     """
-    source = pipeline.source
-    if not isinstance(source, DtsSource) or not _comes_back(file, pipeline, source.database):
-        return
     if source.database is None:
         report.warning(
             "whether the subscription delivers retl.retl_mark cannot be found out; without it"
@@ -69,16 +63,6 @@ def check_marks_arrive(
             " changes of this channel come back as changes of users",
             "Run `setl check --probe`, which writes a row there and waits for it",
         )
-
-
-def _comes_back(file: ChannelFile, pipeline: Pipeline, database: Database | None) -> bool:
-    """Whether another pipeline of the channel writes what this one reads, as far as is known."""
-    targets = [p.target for p in file.pipelines if p is not pipeline]
-    places = [(t.host, t.port) for t in targets if isinstance(t, MysqlTarget)]
-    writes = isinstance(pipeline.target, MysqlTarget)
-    return (
-        writes and bool(places) and (database is None or (database.host, database.port) in places)
-    )
 
 
 def probe_marks(

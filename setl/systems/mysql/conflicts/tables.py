@@ -14,10 +14,8 @@ from pymysql.cursors import Cursor
 
 from setl.model.change import ABSENT, Row
 from setl.model.conflict import Values, values_text
+from setl.systems.conflicts import KEPT
 from setl.systems.mysql.conflicts.resolve import Winner
-
-KEPT: Final = 10_000
-"""Decisions of a pipeline that stay listed, the newest."""
 
 TRIM_EVERY: Final = 1_000
 """Decisions after which a load looks whether there are too many."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import secrets
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -30,16 +31,24 @@ from setl.model.faulty import FaultyRow
 from setl.systems.mysql.conflicts.contested_rows import RowAppearedError
 from setl.systems.mysql.conflicts.settling import Settled, settle_histories, unsettled_tables
 from setl.systems.mysql.conflicts.tables import TRIM_EVERY, trim_conflicts
-from setl.systems.mysql.connection import MysqlEndpoint, error_number, translate
+from setl.systems.mysql.connection import (
+    MysqlEndpoint,
+    connect,
+    error_number,
+    translate,
+    translating,
+)
 from setl.systems.mysql.deadletters import MysqlDeadLetters
 from setl.systems.mysql.engines import WHY_TRANSACTIONS, without_transactions
 from setl.systems.mysql.identifiers import qualified
 from setl.systems.mysql.load.exact import ExactLoad
-from setl.systems.mysql.load.loaded import not_loaded_yet
+from setl.systems.mysql.load.loaded import forget_loaded, not_loaded_yet
 from setl.systems.mysql.load.rows import Refuse, write_rows
 from setl.systems.mysql.load.statements import Limits, Strategy, TableWrites
 from setl.systems.mysql.load.targets import Targets
+from setl.systems.mysql.load.undivided import MysqlUndividedTables
 from setl.systems.mysql.load.writer import Writer
+from setl.systems.mysql.marks import applied_through
 
 _Done = TypeVar("_Done")
 
@@ -77,6 +86,24 @@ class MysqlSinkSettings:
     statement_size: int = 1 << 20
     deadlock_attempts: int = 5
     dead_letter_limit: int = 0
+
+    def make_sink(self) -> MysqlSink:
+        """See `setl.load.sink.SinkSettings.make_sink`."""
+        return MysqlSink(self, lambda: secrets.token_hex(8))
+
+    def applied_through(self, ticket: LoadTicket) -> int:
+        """See `SinkSettings.applied_through`; the marks of the pipeline tell."""
+        with closing(connect(self.endpoint)) as connection, translating(self.endpoint):
+            return applied_through(connection, ticket.pipeline_key)
+
+    def forget_loaded(self, ticket: LoadTicket) -> None:
+        """See `SinkSettings.forget_loaded`, and `setl.systems.mysql.load.loaded`."""
+        with closing(connect(self.endpoint)) as connection, translating(self.endpoint):
+            forget_loaded(connection, ticket.pipeline_key)
+
+    def undivided_tables(self, clock: Clock) -> MysqlUndividedTables:
+        """See `SinkSettings.undivided_tables`."""
+        return MysqlUndividedTables(self.endpoint, clock)
 
 
 class MysqlSink:

@@ -10,11 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from setl.clock import Clock
-from setl.load.worker import SinkSettings
 from setl.model.schema import Kind, RowSchema
 from setl.systems.mysql.catalog import read_table
-from setl.systems.mysql.connection import connect
-from setl.systems.mysql.load.sink import MysqlSinkSettings
+from setl.systems.mysql.connection import MysqlEndpoint, connect
 
 _SECONDS = 60.0
 """How long an answer counts; a table may get a unique key at any time."""
@@ -23,12 +21,12 @@ Name = tuple[str, str]
 """Schema and table."""
 
 
-class UndividedTables:
+class MysqlUndividedTables:
     """Asks the target, and remembers for a minute. Used by one thread at a time."""
 
-    def __init__(self, settings: SinkSettings, clock: Clock) -> None:
-        """Ask nobody yet; only a MySQL target has such tables."""
-        self._endpoint = settings.endpoint if isinstance(settings, MysqlSinkSettings) else None
+    def __init__(self, endpoint: MysqlEndpoint, clock: Clock) -> None:
+        """Ask nobody yet."""
+        self._endpoint = endpoint
         self._clock = clock
         self._known: dict[Name, bool] = {}
         self._told: set[Name] = set()
@@ -44,8 +42,6 @@ class UndividedTables:
         Raises:
             SetlError: the target does not answer.
         """
-        if self._endpoint is None:
-            return frozenset()
         if self._clock.monotonic() >= self._until:
             self._known.clear()
             self._until = self._clock.monotonic() + _SECONDS

@@ -12,10 +12,10 @@ from setl.systems.mysql.preflight.joined_tables import check_joined_tables
 from setl.systems.mysql.preflight.mark_logging import check_mark_triggers, check_replica
 from setl.systems.mysql.preflight.schema_changes import LEDGER, check_passed_ddl
 from setl.systems.mysql.preflight.server import Server
-from setl.systems.mysql.preflight.source_tables import SourceTable
 from setl.systems.mysql.preflight.system_tables import SCHEMA, SystemTable, check_system_tables
 from setl.systems.mysql.preflight.target_tables import WRITING, TargetTables
-from setl.systems.transport import check_transport
+from setl.systems.mysql.preflight.transport import check_transport
+from setl.systems.pipeline_check import SourceTable
 
 _MARK = SystemTable("retl_mark", ("SELECT",), "marks what other channels wrote", required=False)
 _BUFFER = SystemTable("retl_buffer", ("SELECT",), "is the free gate", required=False)

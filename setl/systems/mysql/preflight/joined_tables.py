@@ -16,7 +16,7 @@ from setl.systems.finding import Report
 from setl.systems.mysql.catalog import read_table
 from setl.systems.mysql.identifiers import qualified, quote
 from setl.systems.mysql.preflight.server import Server
-from setl.systems.mysql.preflight.source_tables import SourceTable
+from setl.systems.pipeline_check import SourceTable
 
 _PATIENCE = 5.0
 """Seconds that the server may look for keys that two tables have in common."""

@@ -10,9 +10,9 @@ from setl.systems.finding import Report
 from setl.systems.mysql.catalog import list_tables
 from setl.systems.mysql.identifiers import qualified
 from setl.systems.mysql.preflight.server import Outcome, Server
-from setl.systems.mysql.preflight.source_tables import SourceTable
 from setl.systems.mysql.preflight.system_tables import SystemTable
 from setl.systems.mysql.preflight.target_tables import WRITING
+from setl.systems.pipeline_check import SourceTable
 
 LEDGER = SystemTable("setl_ddl", WRITING, "keeps what became of schema changes")
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
 
 from setl.channel.routing import Route, RoutedTable, Router, passing_columns
 from setl.codec.binlog.hidden import looks_hidden
@@ -17,29 +16,7 @@ from setl.systems.mysql.nested_tables import describe_documents
 from setl.systems.mysql.preflight.foreign_keys import check_cascades
 from setl.systems.mysql.preflight.privileges import MissingPrivileges, denied
 from setl.systems.mysql.preflight.server import Outcome, Server
-
-ExpressionCheck = Callable[[Route, RowSchema], Sequence[Column] | None]
-"""Looks at `where`, `columns` and `processor` of a route over a table; raises SetlError if they
-are wrong, else gives the columns that expressions fill, if it knows them."""
-
-
-@dataclass(frozen=True, slots=True)
-class SourceTable:
-    """A mapped table of the source.
-
-    Attributes:
-        schema: its columns and keys.
-        routes: where its rows go; only those that fit its columns.
-        computed: for a route's index, the columns that its expressions fill.
-    """
-
-    schema: RowSchema
-    routes: tuple[Route, ...]
-    computed: Mapping[int, Sequence[Column]] = field(default_factory=dict[int, Sequence[Column]])
-
-    def computed_by(self, route: Route) -> Sequence[Column]:
-        """The columns that a route's expressions fill, as far as they are known."""
-        return self.computed.get(route.index, ())
+from setl.systems.pipeline_check import ExpressionCheck, SourceTable
 
 
 def check_source_tables(

@@ -14,9 +14,10 @@ from setl.systems.mysql.identifiers import qualified, quote
 from setl.systems.mysql.preflight.column_fit import misfit
 from setl.systems.mysql.preflight.privileges import MissingPrivileges, denied
 from setl.systems.mysql.preflight.server import Outcome, Server
-from setl.systems.mysql.preflight.source_tables import SourceTable, source_key
+from setl.systems.mysql.preflight.source_tables import source_key
 from setl.systems.mysql.preflight.table_facts import ColumnFacts, TableText, read_columns
 from setl.systems.mysql.preflight.unique_keys import UniqueKeys, check_unique_keys
+from setl.systems.pipeline_check import SourceTable
 
 WRITING: tuple[str, ...] = ("SELECT", "INSERT", "UPDATE", "DELETE")
 

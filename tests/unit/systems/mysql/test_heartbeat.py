@@ -4,9 +4,10 @@ import pymysql
 import pytest
 
 from setl.errors import TransientError
+from setl.select.heartbeat import HeartbeatStatus
 from setl.systems.mysql import heartbeat
 from setl.systems.mysql.connection import MysqlEndpoint
-from setl.systems.mysql.heartbeat import Heartbeat, HeartbeatStatus
+from setl.systems.mysql.heartbeat import MysqlHeartbeat
 from tests.waiting import eventually
 
 DOWN = pymysql.err.OperationalError(2013, "Lost connection")
@@ -57,7 +58,7 @@ def server(monkeypatch):
 
 @pytest.fixture
 def beating(server):
-    made = Heartbeat(
+    made = MysqlHeartbeat(
         MysqlEndpoint("db1", 3306, "u", "s3cret"), 42, interval=0.01, name="shop/orders"
     )
     yield made
@@ -114,7 +115,7 @@ def test_a_server_that_refuses_connections_is_trouble_too(server, beating):
 
 
 def test_an_interval_of_zero_writes_none(server):
-    quiet = Heartbeat(MysqlEndpoint("db1"), 1, interval=0, name="p")
+    quiet = MysqlHeartbeat(MysqlEndpoint("db1"), 1, interval=0, name="p")
     quiet.start()
     quiet.stop()
     assert server.connected == 0

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from setl.channel.directions import is_two_way
 from setl.channel.endpoints import MysqlSource
 from setl.channel.reading import parse_channel
 from setl.channel.routing import Route, passing_columns
 from setl.errors import DataError, TransientError
 from setl.model.schema import Column, Kind, RowSchema
-from setl.operate.check import is_two_way
 from setl.systems.finding import Finding, Report
 from setl.systems.mysql.preflight.binlog_settings import check_binlog, check_version
 from setl.systems.mysql.preflight.column_fit import misfit

@@ -16,16 +16,17 @@ from setl.model.position import BinlogPosition
 from setl.operate.positions.reposition import move
 from setl.operate.positions.stored import read_stored
 from setl.operate.positions.used_starts import without_used_starts
-from setl.run import ends
-from setl.run.ends import kept_in, other_stores, store_for_run, store_interval, store_of
+from setl.run import checkpoints
+from setl.run.checkpoints import kept_in, other_stores, store_for_run, store_interval, store_of
 from setl.run.leading import Leading
 from setl.select.checkpoints.arbiter import ArbiterCheckpointStore
+from setl.systems.registry import system_of
 
 ID = PipelineId("shop", "p")
 MYSQL = {"type": "mysql", "host": "127.0.0.1", "port": 1, "user": "u"}
 DTS = {"type": "dts", "brokers": ["127.0.0.1:1"], "topic": "t"}
 SEARCH = {"type": "elasticsearch", "hosts": ["http://127.0.0.1:1"]}
-BEGIN = BinlogStart(file="b.000001")
+BEGIN = BinlogStart(file="b.000001").model_dump()
 HERE, THERE = BinlogPosition("b.000003", 400), BinlogPosition("b.000003", 900)
 
 
@@ -48,7 +49,7 @@ def filed(tmp_path):
 
 
 def run_store(config, arbiter, epoch=5):
-    source = ends.source_of(config, "shop", "n")
+    source = system_of(config.source).stream(config, "shop", "n")
     return store_for_run(config, Leading("shop", "p", "n", epoch), arbiter, source)
 
 
@@ -84,9 +85,9 @@ def test_a_changed_store_takes_over(arbiter, filed, caplog):
 
 
 def test_a_file_left_on_another_machine_is_not_passed_over(arbiter, filed, monkeypatch):
-    monkeypatch.setattr(ends.socket, "gethostname", lambda: "first")
+    monkeypatch.setattr(checkpoints.socket, "gethostname", lambda: "first")
     run_store(pipeline(**filed), arbiter).store(Checkpoint(HERE), 5)
-    monkeypatch.setattr(ends.socket, "gethostname", lambda: "second")
+    monkeypatch.setattr(checkpoints.socket, "gethostname", lambda: "second")
     other = pipeline(**{**filed, "checkpoint_file": filed["checkpoint_file"] + ".other"})
     with pytest.raises(FatalError, match=r"on node n \(first\), since epoch 5"):
         run_store(other, arbiter, epoch=6).load()
@@ -97,7 +98,7 @@ def test_a_file_left_on_another_machine_is_not_passed_over(arbiter, filed, monke
 
 
 def test_a_container_is_warned_of(arbiter, filed, monkeypatch, caplog):
-    monkeypatch.setattr(ends, "container_sign", lambda: "/.dockerenv")
+    monkeypatch.setattr(checkpoints, "container_sign", lambda: "/.dockerenv")
     run_store(pipeline(**filed), arbiter)
     assert "this is a container (/.dockerenv)" in caplog.text
     caplog.clear()
@@ -131,7 +132,7 @@ def test_a_reset_helps_where_the_file_is_lost_and_goes_above_its_generation(
     arbiter, filed, monkeypatch
 ):
     run_store(pipeline(**filed), arbiter).store(Checkpoint(HERE, generation=6), 1)
-    monkeypatch.setattr(ends.socket, "gethostname", lambda: "second")
+    monkeypatch.setattr(checkpoints.socket, "gethostname", lambda: "second")
     config = pipeline(**{**filed, "checkpoint_file": filed["checkpoint_file"] + ".other"})
     seen = read_stored(config, "shop", arbiter)
     assert "on node n" in seen.damage
@@ -145,12 +146,12 @@ def test_a_reset_helps_where_the_file_is_lost_and_goes_above_its_generation(
 def test_a_start_that_a_checkpoint_has_replaced_is_not_asked_for(arbiter):
     config = pipeline({**MYSQL, "start": {"file": "b.000001"}})
     file = parse_channel({"channel": "shop", "pipelines": [config.model_dump(by_alias=True)]})
-    assert without_used_starts(file, arbiter).pipelines[0].source.start == BEGIN
+    assert without_used_starts(file, arbiter).pipelines[0].source.model_dump()["start"] == BEGIN
     ArbiterCheckpointStore(arbiter, ID).store(Checkpoint(HERE), 5)
-    assert without_used_starts(file, arbiter).pipelines[0].source.start == "latest"
+    assert without_used_starts(file, arbiter).pipelines[0].source.model_dump()["start"] == "latest"
 
 
 def test_a_start_stays_where_the_checkpoint_cannot_be_seen(arbiter):
     config = pipeline({**MYSQL, "start": {"file": "b.000001"}}, MYSQL)
     file = parse_channel({"channel": "shop", "pipelines": [config.model_dump(by_alias=True)]})
-    assert without_used_starts(file, arbiter).pipelines[0].source.start == BEGIN
+    assert without_used_starts(file, arbiter).pipelines[0].source.model_dump()["start"] == BEGIN

@@ -22,13 +22,12 @@ from setl.codec.dts.rows import DtsRowCodec
 from setl.errors import ConfigurationError, DataError, TransientError
 from setl.model.position import KafkaPosition
 from setl.model.typed import TypedChange, typed_changes
-from setl.operate.peek.record import UNREADABLE, SeenRecord, Wanted
-from setl.operate.peek.subject import Topic
-from setl.operate.positions.place import Place
+from setl.select.place import Place
 from setl.systems.kafka.by_time import SEARCH_SECONDS, first_since
 from setl.systems.kafka.client import connect, translate
 from setl.systems.kafka.partition import Bounds, PartitionView
 from setl.systems.kafka.settings import kafka_settings
+from setl.systems.seen_record import UNREADABLE, SeenRecord, Wanted
 
 _SLICE = 0.5  # seconds that one poll may take
 _SILENCE = 3.0  # seconds without records after which the brokers are asked for a sign of life
@@ -40,16 +39,24 @@ _MOST_BACK = 20_000  # records of each partition that are read to find the last 
 class TopicPeek:
     """Reads one topic, for one thread; a context manager that closes its connections."""
 
-    def __init__(self, topic: Topic, *, timeout: float = 5.0, clock: Clock | None = None) -> None:
+    def __init__(
+        self,
+        config: DtsSource,
+        partitions: Sequence[int] = (),
+        *,
+        timeout: float = 5.0,
+        clock: Clock | None = None,
+    ) -> None:
         """Nothing is connected yet.
 
         Args:
-            topic: which, and how to reach it.
+            config: which topic, and how to reach it.
+            partitions: which of its partitions; empty for all.
             timeout: seconds to wait for any answer of a broker.
             clock: for the signs of life.
         """
-        self._config = topic.config
-        self._asked = topic.partitions
+        self._config = config
+        self._asked = partitions
         self._timeout = timeout
         self._clock = clock or SystemClock()
         self._consumer: Any = None

@@ -13,12 +13,12 @@ from setl.errors import ConfigurationError, DataError
 from setl.model.entry import Entry, EntryKind
 from setl.model.position import BinlogPosition
 from setl.model.typed import typed_changes
-from setl.operate.peek.record import UNREADABLE, SeenRecord
-from setl.operate.peek.subject import Binlog
-from setl.operate.positions.place import Place, find_binlog_place
+from setl.select.place import Place
+from setl.systems.mysql.binlog.places import find_binlog_place
 from setl.systems.mysql.binlog.server import BinlogServer
 from setl.systems.mysql.binlog.stream import BinlogStream, StreamLimits
 from setl.systems.mysql.endpoint import mysql_endpoint
+from setl.systems.seen_record import UNREADABLE, SeenRecord
 
 _SLICE = 0.5  # seconds that one read may take
 _ENTRIES = 512
@@ -47,7 +47,7 @@ class BinlogPeek:
 
     def __init__(
         self,
-        binlog: Binlog,
+        config: MysqlSource,
         server_id: int,
         *,
         limits: StreamLimits | None = None,
@@ -55,11 +55,11 @@ class BinlogPeek:
         """Nothing is connected yet.
 
         Args:
-            binlog: of which server.
+            config: of which server.
             server_id: see `peek_id`.
             limits: bounds of time and memory.
         """
-        self._config = binlog.config
+        self._config = config
         self._server_id = server_id
         self._limits = limits or StreamLimits()
         self._stream: BinlogStream | None = None

@@ -14,15 +14,15 @@ from setl.systems.mysql.connection import MysqlEndpoint, connect, translating
 _T = TypeVar("_T")
 
 
-class SourceTables:
-    """What the source server says about itself and its tables, asked for each time."""
+class MysqlRelayedTables:
+    """The `setl.relay.tables.RelayedTables` of a MySQL server, asked for each time."""
 
     def __init__(self, endpoint: MysqlEndpoint) -> None:
         """Nothing is asked yet."""
         self._endpoint = endpoint
 
     def server_version(self) -> str:
-        """The version as the server tells it. Raises SetlError."""
+        """See `RelayedTables.server_version`."""
 
         def ask(connection: Connection[Any]) -> str:
             with translating(self._endpoint), connection.cursor() as cursor:
@@ -33,15 +33,7 @@ class SourceTables:
         return self._asked(ask)
 
     def unique_keys(self, schema: str, table: str) -> Mapping[str, tuple[str, ...]]:
-        """Columns of each unique key but the primary one, by its name.
-
-        They are those of today, and the rows may be of yesterday; whoever writes them into
-        records leaves out what does not fit.
-
-        Raises:
-            TransientError: the source does not answer.
-            ConfigurationError: it refuses the account.
-        """
+        """See `RelayedTables.unique_keys`."""
         found = self._asked(lambda connection: read_unique_keys(connection, schema, table))
         return {name: names for name, names in found.items() if name != "PRIMARY"}
 

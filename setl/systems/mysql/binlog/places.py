@@ -1,31 +1,22 @@
-"""Finding a place in a source's stream that a person has named."""
+"""Places in a binlog that a person has named: understanding them, and finding them."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 from pydantic import ValidationError
 from pymysql.err import MySQLError
 
-from setl.channel.file import (
-    BinlogStart,
-    DtsSource,
-    GtidStart,
-    MysqlSource,
-    OffsetStart,
-    Pipeline,
-    TimestampStart,
-)
+from setl.channel.file import BinlogStart, GtidStart, MysqlSource
 from setl.clock import SystemClock
 from setl.errors import ConfigurationError, PositionLostError
 from setl.model.position import BinlogPosition, Position
-from setl.run.ends import source_of
-from setl.select.identity import replica_id
+from setl.select.place import Place, seconds_of
 from setl.systems.mysql.binlog.search import BinlogSearch
-from setl.systems.mysql.binlog.server import FIRST_OFFSET, BinlogServer
+from setl.systems.mysql.binlog.server import FIRST_OFFSET, BinlogFile, BinlogServer
 from setl.systems.mysql.binlog.source import MysqlBinlogSource
 from setl.systems.mysql.binlog.stream import StreamLimits
 from setl.systems.mysql.connection import MysqlEndpoint, connect
@@ -44,41 +35,25 @@ _INSIDE = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """A place in a stream, as a person names it.
-
-    Attributes:
-        start: in the words of the channel file's `start`; None if it is a time in a binlog.
-        time: seconds since 1970 UTC, for a binlog.
-    """
-
-    start: Literal["latest", "earliest"] | BinlogStart | GtidStart | OffsetStart | TimestampStart
-    time: float | None = None
-
-
-def parse_place(text: str, source: MysqlSource | DtsSource) -> Place:
-    """Understand a place: latest, earliest, FILE:OFFSET, GTIDs, a Kafka offset, or a time.
+def parse_binlog_place(text: str) -> Place:
+    """Understand a place: latest, earliest, FILE:OFFSET, GTIDs, or a time.
 
     Args:
         text: what was written. A time is ISO 8601 with hours and minutes, local unless it
             names a zone.
-        source: which of them it can be.
 
     Raises:
-        ConfigurationError: it is none of those that the source takes.
+        ConfigurationError: it is none of those.
     """
     text = text.strip()
     if text in ("latest", "earliest"):
         return Place(text)
     try:
-        if isinstance(source, DtsSource):
-            return _kafka_place(text)
         found = _FILE_OFFSET.fullmatch(text)
         if found:
             return Place(BinlogStart(file=found["file"], offset=int(found["offset"])))
         if _TIME.fullmatch(text):
-            return Place("earliest", time=_seconds(text))
+            return Place("earliest", time=seconds_of(text))
         if _GTIDS.fullmatch(text) and "-" in text:
             return Place(GtidStart(gtid=text))
     except (ValidationError, ValueError, OverflowError) as error:
@@ -87,44 +62,6 @@ def parse_place(text: str, source: MysqlSource | DtsSource) -> Place:
         f"not a place in the source: {text!r}",
         hint="Write latest, earliest, FILE:OFFSET, GTIDs, or a time such as 2026-11-21T22:00",
     )
-
-
-def _kafka_place(text: str) -> Place:
-    if text.isdigit():
-        return Place(OffsetStart(offset=int(text)))
-    if _TIME.fullmatch(text):
-        return Place(TimestampStart(timestamp=int(_seconds(text))))
-    raise ConfigurationError(
-        f"not a place in the source: {text!r}",
-        hint="Write latest, earliest, an offset, or a time such as 2026-11-21T22:00",
-    )
-
-
-def _seconds(text: str) -> float:
-    return datetime.fromisoformat(text).astimezone().timestamp()
-
-
-def find_place(pipeline: Pipeline, channel: str, nid: str, place: Place) -> Position:
-    """Where a place is, at the source as it is now: a boundary between two transactions.
-
-    A time in a binlog is the beginning of the file that was being written then, since files
-    are all that is dated cheaply; what was committed in it before that time is read as well.
-
-    Raises:
-        PositionLostError: the place does not exist; says what does.
-        ConfigurationError: the place is inside a transaction, or the source refuses the account.
-        TransientError: the source cannot be reached.
-    """
-    config = pipeline.source
-    if isinstance(config, MysqlSource):
-        server_id = config.server_id or replica_id(channel, pipeline.name, nid)
-        return find_binlog_place(config, server_id, place)
-    asked = config.model_copy(update={"start": place.start})
-    source = source_of(pipeline.model_copy(update={"source": asked}), channel, nid)
-    try:
-        return source.initial()
-    finally:
-        source.close()
 
 
 def find_binlog_place(config: MysqlSource, server_id: int, place: Place) -> BinlogPosition:
@@ -201,3 +138,23 @@ def _binlog_at_time(endpoint: MysqlEndpoint, time: float) -> BinlogPosition:
         hint="Load the tables again and start at latest, or take earliest and verify afterwards",
         server=endpoint,
     )
+
+
+def binlog_distance(place: Position, latest: Position, files: Sequence[BinlogFile]) -> int | None:
+    """Bytes from a place to the end of a binlog; None if they are not of one.
+
+    Args:
+        place: where somebody stands.
+        latest: the end of the stream.
+        files: the server's binlog files, oldest first.
+    """
+    if not (isinstance(place, BinlogPosition) and isinstance(latest, BinlogPosition)):
+        return None
+    if place.origin and latest.origin and place.origin.server != latest.origin.server:
+        return None  # names of files are alike on many servers
+    names = [file.name for file in files]
+    if place.file not in names or latest.file not in names:
+        return None
+    first, last = names.index(place.file), names.index(latest.file)
+    # The stream may have moved on after its end was asked for.
+    return max(0, sum(f.size for f in files[first:last]) + latest.offset - place.offset)

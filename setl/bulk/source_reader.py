@@ -1,0 +1,67 @@
+"""The ports to the tables of a source that are read as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Protocol
+
+from setl.model.change import Row
+from setl.model.nesting import Documents
+from setl.model.schema import Column, RowSchema
+
+
+class SourceReader(Protocol):
+    """Reads one table. Picklable: tasks call `read`, the driver all else."""
+
+    @property
+    def schema(self) -> RowSchema:
+        """The table as its server describes it."""
+        ...
+
+    @property
+    def name(self) -> str:
+        """``schema.table``, for messages."""
+        ...
+
+    def parts(self, rows_per_part: int) -> Sequence[Any]:
+        """Picklable parts of about so many rows; together they hold each row once.
+
+        Raises:
+            SetlError: the server cannot be asked.
+        """
+        ...
+
+    def parts_of_keys(self, key: Sequence[Column], keys: Sequence[Row]) -> Sequence[Any]:
+        """Parts that hold the rows with these values in the columns `key`."""
+        ...
+
+    def read(self, columns: Sequence[Column], part: Any) -> Iterator[list[Row]]:
+        """The rows of a part, some thousand at a time, with the values of `columns`.
+
+        One call sees the table as it is when the call begins.
+
+        Raises:
+            SetlError: the server cannot be asked.
+        """
+        ...
+
+
+class SourceTables(Protocol):
+    """The tables of a source, as the account of its database sees them."""
+
+    def names(self) -> Sequence[tuple[str, str]]:
+        """(schema, table) of all tables but the server's own. Raises SetlError."""
+        ...
+
+    def readers(self, wanted: Sequence[tuple[str, str]], /) -> Sequence[SourceReader | None]:
+        """What reads each of these tables, None for one that is not there. Raises SetlError."""
+        ...
+
+    def documents(self, documents: Documents) -> SourceReader:
+        """What reads documents that are made of several tables' rows, as one table.
+
+        Raises:
+            ConfigurationError: a table lacks a column that the documents name.
+            SetlError: the server cannot be asked.
+        """
+        ...

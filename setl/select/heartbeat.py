@@ -1,0 +1,47 @@
+"""The port to whatever writes signs of life to a source, which come back through its stream."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class HeartbeatStatus:
+    """What a `Heartbeat` did.
+
+    Attributes:
+        written: heartbeats written since the start.
+        errors: attempts that failed.
+        last_at: when the last one was written, seconds since 1970 UTC; 0 for never.
+        error: why the last attempt failed, "" if it did not.
+    """
+
+    written: int = 0
+    errors: int = 0
+    last_at: float = 0.0
+    error: str = ""
+
+
+class Heartbeat(Protocol):
+    """Writes to a source every few seconds, from a thread of its own.
+
+    A failure is counted and logged; it never stops the pipeline, since reading may well go on.
+    """
+
+    @property
+    def interval(self) -> float:
+        """Seconds from one write to the next."""
+        ...
+
+    def start(self) -> None:
+        """Begin to write. May be called twice."""
+        ...
+
+    def stop(self) -> None:
+        """Write no more. Waits for a write under way, but not for ever. May be called twice."""
+        ...
+
+    def status(self) -> HeartbeatStatus:
+        """What was done so far."""
+        ...

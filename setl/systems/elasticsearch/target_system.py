@@ -1,0 +1,112 @@
+"""Elasticsearch as a target: see `setl.systems.port.TargetSystem`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from functools import partial
+
+from setl.bulk.source_side import MappedTable
+from setl.channel.file import ElasticsearchTarget, Pipeline
+from setl.channel.routing import Router
+from setl.load.deadletters.store import DeadLetterStore
+from setl.load.sink import Fence, SchemaChanges
+from setl.load.target_view import LookAtTarget
+from setl.model.document import DocumentForm
+from setl.select.checkpoints.note import Notes
+from setl.select.checkpoints.owner import Owner
+from setl.select.source import ReplaceableStore
+from setl.systems.conflicts import ConflictList
+from setl.systems.elasticsearch.ddl import ElasticsearchDdl
+from setl.systems.elasticsearch.deadletters import opened_index
+from setl.systems.elasticsearch.endpoint import elastic_endpoint
+from setl.systems.elasticsearch.index_target import DocumentShape, IndexTarget
+from setl.systems.elasticsearch.load.fence import VersionFence
+from setl.systems.elasticsearch.load.sink import ElasticsearchSinkSettings
+from setl.systems.elasticsearch.preflight.arriving import Arriving, arriving
+from setl.systems.elasticsearch.preflight.dead_letter_index import check_dead_letter_index
+from setl.systems.elasticsearch.preflight.target import check_elasticsearch_target
+from setl.systems.elasticsearch.target_view import ClusterView
+from setl.systems.elasticsearch.write_load import look_at_writes
+from setl.systems.finding import Report
+from setl.systems.kept import Kept
+from setl.systems.pipeline_check import PipelineCheck
+from setl.systems.port import Passing, Relaying
+from setl.systems.refusals import no_log
+from setl.transform.work import document_form
+
+
+class ElasticsearchTargetSystem:
+    """The `TargetSystem` of a cluster that is written to."""
+
+    tells_applied = False
+
+    def __init__(self, config: ElasticsearchTarget) -> None:
+        """Nothing is connected yet."""
+        self._config = config
+        self._endpoint = elastic_endpoint(config)
+
+    def sink(self, mark: int, *, dead_letter_limit: int) -> ElasticsearchSinkSettings:  # noqa: ARG002
+        """See `TargetSystem.sink`; documents carry no mark, since nobody reads them back."""
+        return ElasticsearchSinkSettings(self._endpoint, dead_letter_limit=dead_letter_limit)
+
+    def fence(self, pipeline: str) -> Fence:  # noqa: ARG002
+        """See `TargetSystem.fence`."""
+        return VersionFence()
+
+    def checkpoints(self, owner: Owner, notes: Notes) -> ReplaceableStore | None:  # noqa: ARG002
+        """See `TargetSystem.checkpoints`; a cluster cannot keep one under a fence."""
+        return None
+
+    def kept(self, pipeline: str) -> Kept:  # noqa: ARG002
+        """See `TargetSystem.kept`."""
+        return Kept()
+
+    def schema_changes(self, passing: Passing) -> SchemaChanges:
+        """See `TargetSystem.schema_changes`."""
+        return ElasticsearchDdl(self._endpoint, passing.router)
+
+    def dead_letters(self) -> AbstractContextManager[DeadLetterStore]:
+        """See `TargetSystem.dead_letters`."""
+        return opened_index(self._endpoint)
+
+    def reader(
+        self, name: tuple[str, str], sources: Sequence[MappedTable], columns: Sequence[str]
+    ) -> IndexTarget:
+        """See `TargetSystem.reader`."""
+        source = sources[0]
+        filled = {column.name: column for column in source.target_columns}
+        plan = source.columns
+        key = tuple(columns.index(plan.columns[i].name) for i in plan.key)
+        form = document_form(source.reader.schema, source.route) or DocumentForm.of_key(len(key))
+        shape = DocumentShape(tuple(filled[column] for column in columns), key, form)
+        return IndexTarget(self._endpoint, name[1], shape)
+
+    def view(self, pipeline: str) -> LookAtTarget:  # noqa: ARG002
+        """See `TargetSystem.view`."""
+        return ClusterView(str(self._endpoint), partial(look_at_writes, self._endpoint))
+
+    def conflicts(self) -> ConflictList | None:
+        """See `TargetSystem.conflicts`; nobody else writes documents."""
+        return None
+
+    def relaying(self, pipeline: str) -> Relaying:
+        """See `TargetSystem.relaying`; there is no log to write."""
+        raise no_log(pipeline)
+
+    def preflight(self, check: PipelineCheck, report: Report) -> None:
+        """See `TargetSystem.preflight`."""
+        pipeline = check.pipeline
+        with report.failing():
+            indexes = arriving(check.tables, pipeline.source, check.origin)
+            check_elasticsearch_target(self._config, indexes or _exact_indexes(pipeline), report)
+            if pipeline.keeps_dead_letters:
+                check_dead_letter_index(self._config, report)
+
+
+def _exact_indexes(pipeline: Pipeline) -> dict[str, list[Arriving]]:
+    """Indexes that are known without asking the source."""
+    router = Router(pipeline)
+    names = [entry.pattern.exact for entry in router.entries]
+    routes = [route for name in names if name for route in router.route(*name)]
+    return {route.target[1]: [] for route in routes}

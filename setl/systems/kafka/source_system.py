@@ -1,0 +1,139 @@
+"""A DTS subscription as a source: see `setl.systems.port.SourceSystem`."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from contextlib import AbstractContextManager
+from typing import Literal
+
+from setl.bulk.source_reader import SourceTables
+from setl.channel.file import DtsSource, Pipeline
+from setl.errors import ConfigurationError
+from setl.model.position import Position
+from setl.relay.tables import RelayedTables
+from setl.select.checkpoints.note import Notes
+from setl.select.checkpoints.owner import Owner
+from setl.select.checkpoints.turn import Turns
+from setl.select.heartbeat import Heartbeat
+from setl.select.place import Place
+from setl.select.source import ReplaceableStore, Source
+from setl.systems.finding import Report
+from setl.systems.kafka.checkpoints import KafkaCheckpointStore
+from setl.systems.kafka.peek import TopicPeek
+from setl.systems.kafka.preflight.commits import check_commits
+from setl.systems.kafka.preflight.mark_probe import check_marks_arrive
+from setl.systems.kafka.preflight.source import check_dts_source
+from setl.systems.kafka.source.group import GroupMembership
+from setl.systems.kafka.source.places import parse_topic_place, topic_distance
+from setl.systems.kafka.source.subscription import DtsKafkaSource
+from setl.systems.mysql.documents import MysqlDocuments
+from setl.systems.mysql.endpoint import mysql_endpoint
+from setl.systems.mysql.preflight.origin import check_tables, open_origin
+from setl.systems.mysql.tables import opened_tables
+from setl.systems.pipeline_check import PipelineCheck
+from setl.systems.seen_record import SeenRecord, Wanted
+from setl.transform.documents import DocumentSource
+
+
+class KafkaSource:
+    """The `SourceSystem` of a subscription; its `database` is asked what no record says."""
+
+    unit: Literal["bytes", "records"] = "records"
+    reads_backwards = True
+
+    def __init__(self, config: DtsSource) -> None:
+        """Nothing is connected yet."""
+        self._config = config
+
+    def stream(self, pipeline: Pipeline, channel: str, nid: str) -> Source:  # noqa: ARG002
+        """See `SourceSystem.stream`."""
+        config = self._config
+        if config.partitions is not None:
+            raise ConfigurationError(
+                f"the pipeline stands for {config.partitions}, one for each partition",
+                hint="`setl apply` its channel file again, which deals it out",
+                pipeline=f"{channel}/{pipeline.name}",
+            )
+        return DtsKafkaSource(config)
+
+    def turns(self, source: Source) -> Turns | None:
+        """See `SourceSystem.turns`."""
+        return source.group if isinstance(source, DtsKafkaSource) else None
+
+    def heartbeat(self, channel: str, pipeline: str) -> Heartbeat | None:  # noqa: ARG002
+        """See `SourceSystem.heartbeat`; DTS sends its own."""
+        return None
+
+    def checkpoints(
+        self, pipeline: Pipeline, owner: Owner, notes: Notes, turns: Turns | None = None
+    ) -> ReplaceableStore | None:
+        """See `SourceSystem.checkpoints`: commits of the group `sid`."""
+        if not self._config.sid:
+            return None
+        return KafkaCheckpointStore(
+            self._config,
+            notes,
+            owner,
+            generation=pipeline.generation,
+            member=turns if isinstance(turns, GroupMembership) else None,
+        )
+
+    def tables(self) -> AbstractContextManager[SourceTables] | None:
+        """See `SourceSystem.tables`."""
+        database = self._config.database
+        return None if database is None else opened_tables(mysql_endpoint(database))
+
+    def documents(self) -> DocumentSource | None:
+        """See `SourceSystem.documents`."""
+        database = self._config.database
+        return None if database is None else MysqlDocuments(mysql_endpoint(database))
+
+    def relayed_tables(self) -> RelayedTables | None:
+        """See `SourceSystem.relayed_tables`; a relay reads a binlog."""
+        return None
+
+    def parse_place(self, text: str) -> Place:
+        """See `SourceSystem.parse_place`."""
+        return parse_topic_place(text)
+
+    def find_place(self, pipeline: Pipeline, channel: str, nid: str, place: Place) -> Position:
+        """See `SourceSystem.find_place`."""
+        asked = KafkaSource(self._config.model_copy(update={"start": place.start}))
+        source = asked.stream(pipeline, channel, nid)
+        try:
+            return source.initial()
+        finally:
+            source.close()
+
+    def distance(self, place: Position, latest: Position) -> int | None:
+        """See `SourceSystem.distance`."""
+        return topic_distance(place, latest)
+
+    def records(
+        self,
+        partitions: Sequence[int],
+        place: Place | None,
+        wanted: Wanted,
+        *,
+        last: int,
+        follow: bool,
+    ) -> Generator[SeenRecord | None]:
+        """See `SourceSystem.records`."""
+        with TopicPeek(self._config, partitions) as topic:
+            if place is None:
+                yield from topic.last(last, wanted, follow=follow)
+            else:
+                yield from topic.read_from(place, follow=follow)
+
+    def preflight(self, check: PipelineCheck, report: Report) -> None:
+        """See `SourceSystem.preflight`."""
+        check_dts_source(self._config, report)
+        if check.pipeline.checkpoint == "kafka":
+            check_commits(self._config, report)
+        database = self._config.database
+        server = None if database is None else open_origin(check, database, report)
+        if server is not None:
+            with report.failing():
+                check_tables(check, server, report)
+        if check.comes_back:
+            check_marks_arrive(self._config, report, probe=check.probe)

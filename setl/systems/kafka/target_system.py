@@ -1,0 +1,104 @@
+"""The topic of a relay as a target: see `setl.systems.port.TargetSystem`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING
+
+from setl.channel.file import DtsTarget
+from setl.errors import ConfigurationError
+from setl.load.deadletters.store import DeadLetterStore
+from setl.load.sink import Fence, SchemaChanges, SinkSettings
+from setl.load.target_view import LookAtTarget
+from setl.select.checkpoints.note import Notes
+from setl.select.checkpoints.owner import Owner
+from setl.select.source import ReplaceableStore
+from setl.systems.conflicts import ConflictList
+from setl.systems.finding import Report
+from setl.systems.kafka.preflight.topic import check_dts_target
+from setl.systems.kafka.relay.log import KafkaRelayLog
+from setl.systems.kept import Kept
+from setl.systems.pipeline_check import PipelineCheck
+from setl.systems.port import Passing, Relaying
+
+if TYPE_CHECKING:
+    # Relays run without Spark, which these need.
+    from setl.bulk.source_side import MappedTable
+    from setl.bulk.target_reader import TargetReader
+
+_SECONDS = 15.0
+"""For any answer of Kafka. A process that is told to end waits for it, and for 30 s at most."""
+
+
+class KafkaTarget:
+    """The `TargetSystem` of a topic that a relay fills; no rows are loaded into it."""
+
+    tells_applied = False
+
+    def __init__(self, config: DtsTarget) -> None:
+        """Nothing is connected yet."""
+        self._config = config
+
+    def sink(self, mark: int, *, dead_letter_limit: int) -> SinkSettings:  # noqa: ARG002
+        """See `TargetSystem.sink`."""
+        raise ConfigurationError(
+            f"nothing is loaded into Kafka: {self._config.address} is the topic of a relay",
+            hint="`setl relay` runs it",
+        )
+
+    def fence(self, pipeline: str) -> Fence:
+        """See `TargetSystem.fence`; the log itself keeps former leaders out."""
+        raise ConfigurationError(f"{pipeline} is a relay, whose log keeps former leaders out")
+
+    def checkpoints(self, owner: Owner, notes: Notes) -> ReplaceableStore | None:  # noqa: ARG002
+        """See `TargetSystem.checkpoints`."""
+        return None
+
+    def kept(self, pipeline: str) -> Kept:  # noqa: ARG002
+        """See `TargetSystem.kept`."""
+        return Kept()
+
+    def schema_changes(self, passing: Passing) -> SchemaChanges | None:  # noqa: ARG002
+        """See `TargetSystem.schema_changes`; they are records like others."""
+        return None
+
+    def dead_letters(self) -> AbstractContextManager[DeadLetterStore]:
+        """See `TargetSystem.dead_letters`."""
+        raise ConfigurationError(
+            f"{self._config.address} is the topic of a relay, which has no dead letters"
+        )
+
+    def reader(
+        self,
+        name: tuple[str, str],  # noqa: ARG002
+        sources: Sequence[MappedTable],  # noqa: ARG002
+        columns: Sequence[str],  # noqa: ARG002
+    ) -> TargetReader:
+        """See `TargetSystem.reader`."""
+        raise ConfigurationError(
+            "a topic holds changes and no rows to compare",
+            hint="Verify the pipelines that read it",
+        )
+
+    def view(self, pipeline: str) -> LookAtTarget:
+        """See `TargetSystem.view`."""
+        raise ConfigurationError(f"{pipeline} is a relay, which waits for no rows of a target")
+
+    def conflicts(self) -> ConflictList | None:
+        """See `TargetSystem.conflicts`."""
+        return None
+
+    def relaying(self, pipeline: str) -> Relaying:
+        """See `TargetSystem.relaying`."""
+        config = self._config
+        return Relaying(
+            log=KafkaRelayLog(config, f"setl/{pipeline}", limit=_SECONDS),
+            exact=config.delivery == "transactional",
+            heartbeat=config.heartbeat,
+            partition_by=config.partition_by,
+        )
+
+    def preflight(self, check: PipelineCheck, report: Report) -> None:  # noqa: ARG002
+        """See `TargetSystem.preflight`."""
+        check_dts_target(self._config, report)

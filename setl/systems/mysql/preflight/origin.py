@@ -1,0 +1,50 @@
+"""The checks of the server that changes come from, however they come."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+
+from setl.channel.endpoint import Database
+from setl.channel.endpoints import MysqlTarget
+from setl.channel.routing import Router
+from setl.errors import SetlError, TransientError
+from setl.systems.finding import Report
+from setl.systems.mysql.endpoint import mysql_endpoint
+from setl.systems.mysql.preflight.schema_changes import check_shadows
+from setl.systems.mysql.preflight.server import Server
+from setl.systems.mysql.preflight.source_tables import check_source_tables
+from setl.systems.pipeline_check import PipelineCheck
+
+
+def open_origin(check: PipelineCheck, database: Database, report: Report) -> Server | None:
+    """The server, kept in `check`; None after a finding."""
+    check.origin = connected(database, check.open, report)
+    return check.origin
+
+
+def check_tables(check: PipelineCheck, server: Server, report: Report) -> None:
+    """Report what is wrong with the mapped tables, and keep those that are right in `check`.
+
+    Raises:
+        SetlError: the server stopped answering.
+    """
+    router = Router(check.pipeline)
+    check.tables = check_source_tables(server, router, report, check.expressions)
+    check_shadows(server, check.pipeline, report)
+
+
+def connected(end: MysqlTarget | Database, opened: ExitStack, report: Report) -> Server | None:
+    """A server, open as long as `opened`; None after a finding."""
+    try:
+        return opened.enter_context(Server.opened(mysql_endpoint(end)))
+    except TransientError as error:
+        report.unseen(
+            f"no connection: {error.message}",
+            "Check `host` and `port`, and that the server runs and can be reached from here",
+        )
+    except SetlError as error:
+        report.error(
+            f"the server refuses the account: {error.message}",
+            f"Check `user` ({end.user}) and `password`; the account must be allowed from here",
+        )
+    return None

@@ -1,0 +1,148 @@
+"""MySQL and MariaDB as a source: see `setl.systems.port.SourceSystem`."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import socket
+from collections.abc import Generator, Sequence
+from contextlib import AbstractContextManager
+from typing import Literal
+
+from setl.bulk.source_reader import SourceTables
+from setl.channel.file import MysqlSource, Pipeline
+from setl.channel.routing import Router
+from setl.codec.binlog.runs import MOST_BYTES, MOST_EVENTS
+from setl.model.position import BinlogPosition, Position
+from setl.relay.tables import RelayedTables
+from setl.select.checkpoints.note import Notes
+from setl.select.checkpoints.owner import Owner
+from setl.select.checkpoints.turn import Turns
+from setl.select.heartbeat import Heartbeat
+from setl.select.identity import heartbeat_id, replica_id
+from setl.select.place import Place
+from setl.select.source import ReplaceableStore, Source
+from setl.systems.finding import Report
+from setl.systems.mysql.binlog.places import (
+    binlog_distance,
+    find_binlog_place,
+    parse_binlog_place,
+)
+from setl.systems.mysql.binlog.server import BinlogServer
+from setl.systems.mysql.binlog.source import MysqlBinlogSource
+from setl.systems.mysql.binlog.stream import StreamLimits
+from setl.systems.mysql.documents import MysqlDocuments
+from setl.systems.mysql.endpoint import mysql_endpoint
+from setl.systems.mysql.heartbeat import MysqlHeartbeat
+from setl.systems.mysql.peek import BinlogPeek, peek_id
+from setl.systems.mysql.preflight.endpoints import check_mysql_source
+from setl.systems.mysql.preflight.origin import check_tables, open_origin
+from setl.systems.mysql.relayed_tables import MysqlRelayedTables
+from setl.systems.mysql.tables import opened_tables
+from setl.systems.pipeline_check import PipelineCheck
+from setl.systems.seen_record import SeenRecord, Wanted
+from setl.transform.documents import DocumentSource
+
+_SMALL_ROW = 64  # bytes, so that a run holds hardly more rows than a batch is to have
+
+
+class MysqlSourceSystem:
+    """The `SourceSystem` of a server whose binlog is read."""
+
+    unit: Literal["bytes", "records"] = "bytes"
+    reads_backwards = False
+
+    def __init__(self, config: MysqlSource) -> None:
+        """Nothing is connected yet."""
+        self._config = config
+        self._endpoint = mysql_endpoint(config)
+
+    def stream(self, pipeline: Pipeline, channel: str, nid: str) -> Source:
+        """See `SourceSystem.stream`."""
+        # A run of row events goes into one batch whole, and to one task.
+        limits = StreamLimits(
+            run_events=min(MOST_EVENTS, pipeline.batch_rows),
+            run_bytes=min(MOST_BYTES, pipeline.batch_bytes, pipeline.batch_rows * _SMALL_ROW),
+        )
+        server_id = self._server_id(pipeline, channel, nid)
+        return MysqlBinlogSource(self._endpoint, server_id, self._config.start, limits)
+
+    def turns(self, source: Source) -> Turns | None:  # noqa: ARG002
+        """See `SourceSystem.turns`; a server serves every replica."""
+        return None
+
+    def heartbeat(self, channel: str, pipeline: str) -> Heartbeat | None:
+        """See `SourceSystem.heartbeat`: rows of ``retl.xdual``."""
+        if not self._config.heartbeat:
+            return None
+        return MysqlHeartbeat(
+            self._endpoint,
+            heartbeat_id(channel, pipeline),
+            interval=self._config.heartbeat,
+            name=f"{channel}/{pipeline}",
+        )
+
+    def checkpoints(
+        self,
+        pipeline: Pipeline,  # noqa: ARG002
+        owner: Owner,  # noqa: ARG002
+        notes: Notes,  # noqa: ARG002
+        turns: Turns | None = None,  # noqa: ARG002
+    ) -> ReplaceableStore | None:
+        """See `SourceSystem.checkpoints`; a server keeps nothing of its replicas."""
+        return None
+
+    def tables(self) -> AbstractContextManager[SourceTables]:
+        """See `SourceSystem.tables`."""
+        return opened_tables(self._endpoint)
+
+    def documents(self) -> DocumentSource:
+        """See `SourceSystem.documents`."""
+        return MysqlDocuments(self._endpoint)
+
+    def relayed_tables(self) -> RelayedTables:
+        """See `SourceSystem.relayed_tables`."""
+        return MysqlRelayedTables(self._endpoint)
+
+    def parse_place(self, text: str) -> Place:
+        """See `SourceSystem.parse_place`."""
+        return parse_binlog_place(text)
+
+    def find_place(
+        self, pipeline: Pipeline, channel: str, nid: str, place: Place
+    ) -> BinlogPosition:
+        """See `SourceSystem.find_place`.
+
+        A time is the beginning of the file that was being written then, since files are all
+        that is dated cheaply; what was committed in it before that time is read as well.
+        """
+        return find_binlog_place(self._config, self._server_id(pipeline, channel, nid), place)
+
+    def distance(self, place: Position, latest: Position) -> int | None:
+        """See `SourceSystem.distance`."""
+        return binlog_distance(place, latest, BinlogServer(self._endpoint).files())
+
+    def records(
+        self,
+        partitions: Sequence[int],  # noqa: ARG002
+        place: Place | None,
+        wanted: Wanted,  # noqa: ARG002
+        *,
+        last: int,  # noqa: ARG002
+        follow: bool,
+    ) -> Generator[SeenRecord | None]:
+        """See `SourceSystem.records`; what comes from now on, if no place is named."""
+        who = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(8)}"
+        with BinlogPeek(self._config, peek_id(self._config, who)) as binlog:
+            yield from binlog.read_from(place or Place("latest"), follow=follow)
+
+    def preflight(self, check: PipelineCheck, report: Report) -> None:
+        """See `SourceSystem.preflight`."""
+        server = open_origin(check, self._config.origin, report)
+        if server is not None:
+            with report.failing():
+                check_mysql_source(server, self._config, Router(check.pipeline), report)
+                check_tables(check, server, report)
+
+    def _server_id(self, pipeline: Pipeline, channel: str, nid: str) -> int:
+        return self._config.server_id or replica_id(channel, pipeline.name, nid)

@@ -1,0 +1,125 @@
+"""MySQL and MariaDB as a target: see `setl.systems.port.TargetSystem`."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, closing
+from functools import partial
+
+from setl.bulk.source_side import MappedTable
+from setl.channel.file import MysqlTarget
+from setl.errors import ConfigurationError
+from setl.load.deadletters.store import DeadLetterStore
+from setl.load.sink import Fence, SchemaChanges
+from setl.load.target_view import LookAtTarget
+from setl.select.checkpoints.note import Notes
+from setl.select.checkpoints.owner import Owner
+from setl.select.source import ReplaceableStore
+from setl.systems.conflicts import ConflictList
+from setl.systems.finding import Report
+from setl.systems.kept import Kept
+from setl.systems.mysql.catalog import read_table
+from setl.systems.mysql.checkpoints import MysqlCheckpointStore
+from setl.systems.mysql.conflicts.listing import MysqlConflicts
+from setl.systems.mysql.connection import connect
+from setl.systems.mysql.ddl.passing import MysqlDdl
+from setl.systems.mysql.deadletters import opened_table
+from setl.systems.mysql.endpoint import mysql_endpoint
+from setl.systems.mysql.kept import read_kept
+from setl.systems.mysql.load.fence import MysqlFence
+from setl.systems.mysql.load.sink import MysqlSinkSettings
+from setl.systems.mysql.preflight.contested_tables import check_contested_tables
+from setl.systems.mysql.preflight.endpoints import check_mysql_target
+from setl.systems.mysql.preflight.origin import connected
+from setl.systems.mysql.table_reader import TableReader
+from setl.systems.mysql.table_target import TableShape, TableTarget
+from setl.systems.mysql.target_view import look_at_target
+from setl.systems.pipeline_check import PipelineCheck
+from setl.systems.port import Passing, Relaying
+from setl.systems.refusals import no_log
+
+
+class MysqlTargetSystem:
+    """The `TargetSystem` of a server that is written to."""
+
+    tells_applied = True
+
+    def __init__(self, config: MysqlTarget) -> None:
+        """Nothing is connected yet."""
+        self._config = config
+        self._endpoint = mysql_endpoint(config)
+
+    def sink(self, mark: int, *, dead_letter_limit: int) -> MysqlSinkSettings:
+        """See `TargetSystem.sink`."""
+        return MysqlSinkSettings(self._endpoint, mark, dead_letter_limit=dead_letter_limit)
+
+    def fence(self, pipeline: str) -> Fence:
+        """See `TargetSystem.fence`."""
+        return MysqlFence(self._endpoint, pipeline, self._config.fence_timeout)
+
+    def checkpoints(self, owner: Owner, notes: Notes) -> ReplaceableStore:
+        """See `TargetSystem.checkpoints`."""
+        return MysqlCheckpointStore(self._endpoint, owner, notes)
+
+    def kept(self, pipeline: str) -> Kept:
+        """See `TargetSystem.kept`."""
+        return read_kept(self._endpoint, pipeline)
+
+    def schema_changes(self, passing: Passing) -> SchemaChanges:
+        """See `TargetSystem.schema_changes`."""
+        origin = passing.source.origin if passing.source.reads_origin else None
+        return MysqlDdl(
+            self._endpoint,
+            passing.mark,
+            passing.router,
+            lambda: secrets.token_hex(8),
+            marked_drops=passing.marked,
+            source=None if origin is None else mysql_endpoint(origin),
+        )
+
+    def dead_letters(self) -> AbstractContextManager[DeadLetterStore]:
+        """See `TargetSystem.dead_letters`."""
+        return opened_table(self._endpoint)
+
+    def reader(
+        self, name: tuple[str, str], sources: Sequence[MappedTable], columns: Sequence[str]
+    ) -> TableTarget:
+        """See `TargetSystem.reader`."""
+        with closing(connect(self._endpoint)) as connection:
+            described = read_table(connection, *name)
+        if described is None:
+            raise ConfigurationError(
+                "the target table does not exist, or the account may not see it",
+                hint="Create it on the target, or leave it out of the mapping",
+                table=".".join(name),
+                server=self._endpoint,
+            )
+        shape = TableShape.build(described, columns, sources[0].key_names)
+        return TableTarget(TableReader(self._endpoint, described), shape)
+
+    def view(self, pipeline: str) -> LookAtTarget:
+        """See `TargetSystem.view`."""
+        return partial(look_at_target, self._endpoint, pipeline)
+
+    def conflicts(self) -> ConflictList:
+        """See `TargetSystem.conflicts`."""
+        return MysqlConflicts(self._endpoint)
+
+    def relaying(self, pipeline: str) -> Relaying:
+        """See `TargetSystem.relaying`; there is no log to write."""
+        raise no_log(pipeline)
+
+    def preflight(self, check: PipelineCheck, report: Report) -> None:
+        """See `TargetSystem.preflight`."""
+        server = connected(self._config, check.open, report)
+        if server is None:
+            return
+        with report.failing():
+            origin, tables = check.origin, check.tables
+            check_mysql_target(
+                server, check.pipeline, origin, tables, report, two_way=check.two_way
+            )
+            check_contested_tables(
+                origin, server, check.pipeline, check.back, tables=tables, report=report
+            )

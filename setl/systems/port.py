@@ -1,0 +1,270 @@
+"""What a system can offer: the ports by which the rest of setl reaches any source or target.
+
+`setl.systems.registry.system_of` gives the system of a part of a channel file. Nothing is
+connected by that, nor by any call here that only makes something; what connects says so by the
+errors that it raises.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, Protocol
+
+from setl.bulk.source_reader import SourceTables
+from setl.channel.endpoint import SourceConfig
+from setl.channel.file import Pipeline
+from setl.channel.routing import Router
+from setl.load.deadletters.store import DeadLetterStore
+from setl.load.sink import Fence, SchemaChanges, SinkSettings
+from setl.load.target_view import LookAtTarget
+from setl.model.position import Position
+from setl.relay.log import RelayLog
+from setl.relay.tables import RelayedTables
+from setl.select.checkpoints.note import Notes
+from setl.select.checkpoints.owner import Owner
+from setl.select.checkpoints.turn import Turns
+from setl.select.heartbeat import Heartbeat
+from setl.select.place import Place
+from setl.select.source import ReplaceableStore, Source
+from setl.systems.conflicts import ConflictList
+from setl.systems.finding import Report
+from setl.systems.kept import Kept
+from setl.systems.pipeline_check import PipelineCheck
+from setl.systems.seen_record import SeenRecord, Wanted
+from setl.transform.documents import DocumentSource
+
+if TYPE_CHECKING:
+    # Relays run without Spark, which these need.
+    from setl.bulk.source_side import MappedTable
+    from setl.bulk.target_reader import TargetReader
+
+
+class SourceSystem(Protocol):
+    """The source of a pipeline, and everything that is known about its system."""
+
+    @property
+    def unit(self) -> Literal["bytes", "records"]:
+        """What `distance` counts."""
+        ...
+
+    @property
+    def reads_backwards(self) -> bool:
+        """Whether the last records can be had without reading all before them."""
+        ...
+
+    def stream(self, pipeline: Pipeline, channel: str, nid: str) -> Source:
+        """What node `nid` reads for a pipeline.
+
+        Raises:
+            ConfigurationError: the pipeline stands for several.
+        """
+        ...
+
+    def turns(self, source: Source) -> Turns | None:
+        """The group that `source` has to share what it reads with, None if it need not."""
+        ...
+
+    def heartbeat(self, channel: str, pipeline: str) -> Heartbeat | None:
+        """What writes signs of life to the source, None if nothing does."""
+        ...
+
+    def checkpoints(
+        self, pipeline: Pipeline, owner: Owner, notes: Notes, turns: Turns | None = None
+    ) -> ReplaceableStore | None:
+        """The checkpoints that the source itself keeps for its readers, None if it keeps none.
+
+        With `turns`, they are stored as a member of that group.
+        """
+        ...
+
+    def tables(self) -> AbstractContextManager[SourceTables] | None:
+        """The tables that changes come from, to be read as a whole; None if nobody can.
+
+        Raises on entering:
+            SetlError: the database does not answer.
+        """
+        ...
+
+    def documents(self) -> DocumentSource | None:
+        """What looks up documents of several tables' rows, None if nothing can."""
+        ...
+
+    def relayed_tables(self) -> RelayedTables | None:
+        """What a relay asks its source beside the stream; None if it is none for a relay."""
+        ...
+
+    def parse_place(self, text: str) -> Place:
+        """Understand a place as a person writes it.
+
+        Raises:
+            ConfigurationError: it is none of those that the source has.
+        """
+        ...
+
+    def find_place(self, pipeline: Pipeline, channel: str, nid: str, place: Place) -> Position:
+        """Where a place is, at the source as it is now: a boundary between two transactions.
+
+        Raises:
+            PositionLostError: the place does not exist; says what does.
+            ConfigurationError: the place is inside a transaction, or the account is refused.
+            TransientError: the source cannot be reached.
+        """
+        ...
+
+    def distance(self, place: Position, latest: Position) -> int | None:
+        """How far a place is from the end of the stream, None if they are not of one stream.
+
+        Raises:
+            SetlError: the source does not answer.
+        """
+        ...
+
+    def records(
+        self,
+        partitions: Sequence[int],
+        place: Place | None,
+        wanted: Wanted,
+        *,
+        last: int,
+        follow: bool,
+    ) -> Generator[SeenRecord | None]:
+        """Records of the stream for people; closing the generator closes the connections.
+
+        Args:
+            partitions: which partitions; empty for all.
+            place: where to begin; None for the `last` ones that are there.
+            wanted: which records count towards `last`.
+            last: how many of the last ones, where `place` is None.
+            follow: whether to wait for more at the end of what is there now.
+
+        Yields:
+            A record, or None about twice a second while none comes.
+
+        Raises:
+            SetlError: see `setl.operate.peek.look.look`.
+        """
+        ...
+
+    def preflight(self, check: PipelineCheck, report: Report) -> None:
+        """Report what is wrong with the source; fills in `origin` and `tables` of `check`."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Relaying:
+    """How a relay writes into a target.
+
+    Attributes:
+        log: where the records go.
+        exact: whether readers see each record once.
+        heartbeat: seconds after which every partition gets a heartbeat record.
+        partition_by: see `setl.relay.partitioning.Partitioner`.
+    """
+
+    log: RelayLog
+    exact: bool
+    heartbeat: float
+    partition_by: Literal["order", "table", "key"]
+
+
+@dataclass(frozen=True, slots=True)
+class Passing:
+    """For whom schema changes are passed on.
+
+    Attributes:
+        mark: the channel's number, see `setl.channel.mark_ids.channel_mark_id`.
+        router: the pipeline's routes.
+        marked: whether the change comes back to this channel, and so has to carry its mark.
+        source: where the changes come from.
+    """
+
+    mark: int
+    router: Router
+    marked: bool
+    source: SourceConfig
+
+
+class TargetSystem(Protocol):
+    """The target of a pipeline, and everything that is known about its system.
+
+    Rows are loaded into a target by `sink`, under its `fence`; changes are written into a log by
+    `relaying`. A system that cannot do one of them raises ConfigurationError there.
+    """
+
+    @property
+    def tells_applied(self) -> bool:
+        """Whether it keeps with the rows how far the stream is applied."""
+        ...
+
+    def sink(self, mark: int, *, dead_letter_limit: int) -> SinkSettings:
+        """What writes rows.
+
+        Args:
+            mark: the channel's number, see `setl.channel.mark_ids.channel_mark_id`.
+            dead_letter_limit: open dead letters above which the pipeline stops; 0 stops it at
+                the first faulty row.
+        """
+        ...
+
+    def fence(self, pipeline: str) -> Fence:
+        """What keeps stale leaders of a pipeline, ``channel/pipeline``, from writing (I2)."""
+        ...
+
+    def checkpoints(self, owner: Owner, notes: Notes) -> ReplaceableStore | None:
+        """The checkpoints that it keeps beside the rows, None if it keeps none."""
+        ...
+
+    def kept(self, pipeline: str) -> Kept:
+        """What it keeps about a pipeline, ``channel/pipeline``.
+
+        Raises:
+            SetlError: it does not answer, or refuses.
+        """
+        ...
+
+    def schema_changes(self, passing: Passing) -> SchemaChanges | None:
+        """What passes schema changes on, None if it has no schema."""
+        ...
+
+    def dead_letters(self) -> AbstractContextManager[DeadLetterStore]:
+        """Opens the dead letters that are kept beside the rows.
+
+        Raises:
+            ConfigurationError: it keeps none, or the account is refused.
+            TransientError: it cannot be reached.
+        """
+        ...
+
+    def reader(
+        self, name: tuple[str, str], sources: Sequence[MappedTable], columns: Sequence[str]
+    ) -> TargetReader:
+        """What reads a table or index as a whole, for comparison with what goes into it.
+
+        Args:
+            name: (schema, table), or ("", index).
+            sources: the source tables that go into it; they agree in what identifies a row.
+            columns: the columns to compare.
+
+        Raises:
+            ConfigurationError: it does not exist or lacks columns, or is none to be compared.
+            SetlError: it cannot be read.
+        """
+        ...
+
+    def view(self, pipeline: str) -> LookAtTarget:
+        """How to look at it while a pipeline, ``channel/pipeline``, may be waiting for it."""
+        ...
+
+    def conflicts(self) -> ConflictList | None:
+        """The decisions about rows that both sites write, None if it is no such site."""
+        ...
+
+    def relaying(self, pipeline: str) -> Relaying:
+        """How a relay, ``channel/pipeline``, writes into it."""
+        ...
+
+    def preflight(self, check: PipelineCheck, report: Report) -> None:
+        """Report what is wrong with the target."""
+        ...

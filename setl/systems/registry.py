@@ -1,0 +1,23 @@
+"""From a part of a channel file to its system: the only place that tells systems apart."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import overload
+
+from setl.channel.endpoint import SourceConfig, TargetConfig
+from setl.systems.port import SourceSystem, TargetSystem
+
+
+@overload
+def system_of(config: SourceConfig) -> SourceSystem: ...
+@overload
+def system_of(config: TargetConfig) -> TargetSystem: ...
+def system_of(config: SourceConfig | TargetConfig) -> SourceSystem | TargetSystem:
+    """The system of a source or a target, as its class names it; connected to nothing yet.
+
+    A system is imported when a channel file asks for it, so that the client libraries of the
+    others are not needed.
+    """
+    module, _, name = config.system.partition(":")
+    return getattr(import_module(module), name)(config)
