@@ -1,6 +1,8 @@
 """Servers for the tests of one run, each started when the first test asks for it."""
 
+import os
 from functools import partial
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -14,6 +16,10 @@ from tests.families import Pair, pair_of, pairs_of, suits
 settings.register_profile("setl", derandomize=True, deadline=None)
 settings.load_profile("setl")
 
+
+# Python workers of Spark, and commands, find the target of another package as this process does.
+_PLUGINS = str(Path(__file__).parent / "plugins")
+os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (os.getenv("PYTHONPATH"), _PLUGINS)))
 
 _SERVERS = {"databases", "zookeeper", "kafka", "elasticsearch", "spark"}
 

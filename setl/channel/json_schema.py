@@ -10,6 +10,7 @@ import json
 from pathlib import Path
 from typing import Any, cast
 
+from setl.channel.endpoints import BUILT_IN_TARGETS, TARGETS
 from setl.channel.file import ChannelFile
 
 Json = dict[str, Any]
@@ -33,7 +34,7 @@ _OUTSIDE = ("description", "default")
 
 def channel_schema() -> Json:
     """The schema; a value that may be a reference (``${NAME}``) is also allowed to be one."""
-    made = ChannelFile.model_json_schema()
+    made = _built_in(ChannelFile.model_json_schema())
     schema = cast("Json", _with_references(made))
     definitions = {**cast("Json", schema.pop("$defs")), **_FORMS}
     return {
@@ -48,6 +49,17 @@ def channel_schema() -> Json:
 def channel_schema_text() -> str:
     """The text of ``schemas/channel.schema.json``."""
     return json.dumps(channel_schema(), indent=2, ensure_ascii=False) + "\n"
+
+
+def _built_in(made: Json) -> Json:
+    """The schema without the targets of other packages, which the file's reader may not have."""
+    foreign = {target.__name__ for target in TARGETS} - {t.__name__ for t in BUILT_IN_TARGETS}
+    target = made["$defs"]["Pipeline"]["properties"]["target"]
+    refs = {f"#/$defs/{name}" for name in foreign}
+    target["oneOf"] = [kind for kind in target["oneOf"] if kind["$ref"] not in refs]
+    for name in foreign:
+        del made["$defs"][name]
+    return made
 
 
 def _with_references(node: Any) -> Any:

@@ -9,6 +9,8 @@ from setl.model.schema import Column, Kind
 from setl.systems.elasticsearch.client import ElasticEndpoint
 from setl.systems.elasticsearch.load.ids import document_id
 from setl.systems.elasticsearch.load.sink import ElasticsearchSink, ElasticsearchSinkSettings
+from setl_jsonlines.lines import file_of, original, rows_in
+from setl_jsonlines.sink import JsonLinesSinkSettings
 from tests.databases import EACH
 from tests.families import Pair
 from tests.loading import (
@@ -86,10 +88,28 @@ class ElasticsearchTarget:
         return {tuple(hit["_source"][c.name] for c in columns) for hit in hits}
 
 
-@pytest.fixture(params=[*EACH, "elasticsearch"])
-def target(request):
+class JsonLinesTarget:
+    """A folder: the target of another package, see `tests/plugins`."""
+
+    def __init__(self, folder):
+        self._folder = folder
+        self.ticket = ticket_for("lines")
+        self.sink = JsonLinesSinkSettings(str(folder)).make_sink()
+
+    def target(self, table):
+        return "shop", table
+
+    def rows(self, table, columns):
+        found = rows_in(file_of(str(self._folder), "shop", table)).values()
+        return {original(row, [column.name for column in columns]) for row in found}
+
+
+@pytest.fixture(params=[*EACH, "elasticsearch", "jsonlines"])
+def target(request, tmp_path):
     if isinstance(request.param, Pair):
         made = MysqlTarget(request.getfixturevalue("databases").site(request.param, 0))
+    elif request.param == "jsonlines":
+        made = JsonLinesTarget(tmp_path)
     else:
         made = ElasticsearchTarget(request.getfixturevalue("elasticsearch"))
     yield made

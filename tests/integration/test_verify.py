@@ -8,6 +8,7 @@ from elasticsearch import Elasticsearch
 from elasticsearch.helpers import bulk
 
 from setl.bulk.comparison import What
+from setl.bulk.table_shape import TableShape
 from setl.bulk.verify_target import VerifySettings
 from setl.channel.file import Pipeline
 from setl.codec.binlog.rows import BinlogRowCodec
@@ -20,7 +21,7 @@ from setl.systems.mysql.binlog.source import MysqlBinlogSource
 from setl.systems.mysql.catalog import read_table
 from setl.systems.mysql.connection import MysqlEndpoint, connect
 from setl.systems.mysql.table_reader import TableReader
-from setl.systems.mysql.table_target import TableShape, TableTarget
+from setl.systems.mysql.table_target import TableTarget
 from tests.mysql_servers import binlog_status
 
 AT_ONCE = VerifySettings(rechecks=0, rows_per_part=3)

@@ -5,71 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from setl.bulk.comparing import Form, forms, key_text, key_values
+from setl.bulk.comparing import key_values
 from setl.bulk.pairs import Pair
-from setl.errors import ConfigurationError
-from setl.model.change import Row
-from setl.model.schema import Column, RowSchema
+from setl.bulk.table_shape import TableShape
 from setl.systems.mysql.conditions import Condition
 from setl.systems.mysql.table_reader import TableReader
-
-
-@dataclass(frozen=True, slots=True)
-class TableShape:
-    """How rows of a MySQL target are compared; see `setl.bulk.pairs.Shape`.
-
-    Attributes:
-        columns: the target table's own columns, of those that are compared.
-        key: indexes of the key columns in `columns`.
-        into: see `setl.bulk.comparing.forms`.
-    """
-
-    columns: tuple[Column, ...]
-    key: tuple[int, ...]
-    into: tuple[Form, ...]
-
-    @classmethod
-    def build(cls, table: RowSchema, names: Sequence[str], key: Sequence[str]) -> TableShape:
-        """The shape for the named columns of a target table.
-
-        Raises:
-            ConfigurationError: the table lacks some of them; says which.
-        """
-        places = {name.lower(): i for i, name in enumerate(table.names)}
-        missing = [name for name in names if name.lower() not in places]
-        if missing:
-            raise ConfigurationError(
-                f"the target table has no column {', '.join(missing)}",
-                hint=f"Add what is missing; its columns are {', '.join(table.names)}",
-                table=table.name,
-            )
-        columns = tuple(table.columns[places[name.lower()]] for name in names)
-        return cls(columns, tuple(names.index(name) for name in key), forms(columns))
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """See `Shape.names`."""
-        return tuple(column.name for column in self.columns)
-
-    def pairs(self, rows: Sequence[Row]) -> list[Pair]:
-        """See `Shape.pairs`."""
-        into, key = self.into, self.key
-        found: list[Pair] = []
-        for row in rows:
-            compared = [
-                None if value is None else form(value)
-                for form, value in zip(into, row, strict=True)
-            ]
-            found.append(Pair(key_text(tuple(compared[i] for i in key)), None, compared))
-        return found
-
-    def of_source(self, columns: Sequence[Column]) -> TableShape:  # noqa: ARG002
-        """See `Shape.of_source`; values are compared in the form of the target's columns."""
-        return self
-
-    def source_key(self, key: str, lookup: str | None) -> Row | None:  # noqa: ARG002
-        """See `Shape.source_key`; key values pass from source to target as they are."""
-        return key_values(key)
 
 
 @dataclass(frozen=True, slots=True)

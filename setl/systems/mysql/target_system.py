@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager, closing
 from functools import partial
 
 from setl.bulk.source_side import MappedTable
+from setl.bulk.table_shape import TableShape
 from setl.channel.file import MysqlTarget
 from setl.errors import ConfigurationError
 from setl.load.deadletters.store import DeadLetterStore
@@ -33,7 +34,7 @@ from setl.systems.mysql.preflight.contested_tables import check_contested_tables
 from setl.systems.mysql.preflight.endpoints import check_mysql_target
 from setl.systems.mysql.preflight.origin import connected
 from setl.systems.mysql.table_reader import TableReader
-from setl.systems.mysql.table_target import TableShape, TableTarget
+from setl.systems.mysql.table_target import TableTarget
 from setl.systems.mysql.target_view import look_at_target
 from setl.systems.pipeline_check import PipelineCheck
 from setl.systems.port import Passing, Relaying

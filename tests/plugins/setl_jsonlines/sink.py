@@ -1,0 +1,74 @@
+"""Writes changes into the files of a folder."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from setl.clock import Clock
+from setl.errors import ConfigurationError, TransientError
+from setl.load.sink import Loaded, LoadTicket, NoUndividedTables, Sink
+from setl.model.change import TargetChanges
+from setl.model.faulty import FaultyRow
+from setl_jsonlines.lines import append, file_of, lines_of
+
+
+class JsonLinesSink:
+    """The `setl.load.sink.Sink` for a folder."""
+
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+
+    def apply(
+        self,
+        ticket: LoadTicket,
+        changes: Sequence[TargetChanges],
+        faulty: Sequence[FaultyRow] = (),
+    ) -> Loaded:
+        """See `Sink.apply`."""
+        if faulty:
+            raise ConfigurationError("a folder keeps no dead letters").at(
+                pipeline=ticket.pipeline_key
+            )
+        changes = [change for change in changes if change.upserts or change.deletes]
+        if not changes:
+            return Loaded()
+        started = time.monotonic()
+        try:
+            for change in changes:
+                append(file_of(self._folder, *change.target), lines_of(change))
+        except FileNotFoundError as error:
+            raise ConfigurationError(f"there is no folder {self._folder}") from error
+        except OSError as error:
+            raise TransientError(f"{self._folder}: {error}") from error
+        return Loaded(
+            upserts=sum(len(change.upserts) for change in changes),
+            deletes=sum(len(change.deletes) for change in changes),
+            seconds=time.monotonic() - started,
+        )
+
+    def close(self) -> None:
+        """See `Sink.close`; nothing is kept open."""
+
+
+@dataclass(frozen=True, slots=True)
+class JsonLinesSinkSettings:
+    """See `setl.load.sink.SinkSettings`."""
+
+    folder: str
+
+    def make_sink(self) -> Sink:
+        """See `SinkSettings.make_sink`."""
+        return JsonLinesSink(self.folder)
+
+    def applied_through(self, ticket: LoadTicket) -> int:
+        """See `SinkSettings.applied_through`; nobody knows."""
+        return 0
+
+    def forget_loaded(self, ticket: LoadTicket) -> None:
+        """See `SinkSettings.forget_loaded`; there is nothing to forget."""
+
+    def undivided_tables(self, clock: Clock) -> NoUndividedTables:
+        """See `SinkSettings.undivided_tables`; lines are never in each other's way."""
+        return NoUndividedTables()
