@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass, replace
 
+from arbiter.arbiter import Arbiter, Conflict, Contact, NotFound, Unreachable
 from arbiter.clock import Clock
 from arbiter.election import (
     Action,
@@ -19,7 +20,6 @@ from arbiter.election import (
     vacant_from,
 )
 from arbiter.handover import answers, handover_due, handover_in_vacancy
-from arbiter.port import Arbiter, Conflict, Contact, NotFound, Unreachable
 from arbiter.snapshot import Snapshot
 from arbiter.turns import ANY, Preference
 from arbiter.values import (

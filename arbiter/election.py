@@ -10,7 +10,7 @@ from collections.abc import Container
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
-from arbiter.port import Contact
+from arbiter.arbiter import Contact
 from arbiter.values import ChannelState, Mainstem, Signal, SignalKind
 
 

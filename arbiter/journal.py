@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
+from arbiter.arbiter import Conflict, NotFound
 from arbiter.payloads import history_payload, read_history, read_signal, signal_payload
-from arbiter.port import Conflict, NotFound
 from arbiter.tree import Tree
 from arbiter.values import HistoryItem, PipelineId, Signal, SignalState
 from arbiter.znodes import Changed, Missing, Znode
@@ -20,7 +20,7 @@ SIGNALS_KEPT = 20
 
 
 class Journal:
-    """History and signals, as `arbiter.port.Arbiter` describes them."""
+    """History and signals, as `arbiter.arbiter.Arbiter` describes them."""
 
     def __init__(self, tree: Tree, history_limit: int) -> None:
         self._tree = tree
@@ -29,7 +29,7 @@ class Journal:
         self._history_limit = history_limit
 
     def add_history(self, pipeline: PipelineId, item: HistoryItem) -> None:
-        """See `arbiter.port.Arbiter.add_history`."""
+        """See `arbiter.arbiter.Arbiter.add_history`."""
         folder, data = self._paths.history(pipeline), history_payload(item)
         names = self._znodes.children(folder)
         if names:
@@ -44,7 +44,7 @@ class Journal:
         self._trim(folder, names[: max(0, len(names) + 1 - self._history_limit)])
 
     def history(self, pipeline: PipelineId) -> Sequence[HistoryItem]:
-        """See `arbiter.port.Arbiter.history`."""
+        """See `arbiter.arbiter.Arbiter.history`."""
         folder = self._paths.history(pipeline)
         items: list[HistoryItem] = []
         for name, znode in self._tree.read_folder(folder):
@@ -57,7 +57,7 @@ class Journal:
         return items
 
     def send_signal(self, pipeline: PipelineId, signal: Signal) -> Signal:
-        """See `arbiter.port.Arbiter.send_signal`."""
+        """See `arbiter.arbiter.Arbiter.send_signal`."""
         folder = self._paths.signals(pipeline)
         answered = [s for s in self.signals(pipeline) if s.state is not SignalState.PENDING]
         ident = self._tree.append(pipeline, folder, "signal-", signal_payload(signal))
@@ -65,13 +65,13 @@ class Journal:
         return replace(signal, id=ident)
 
     def signals(self, pipeline: PipelineId) -> Sequence[Signal]:
-        """See `arbiter.port.Arbiter.signals`."""
+        """See `arbiter.arbiter.Arbiter.signals`."""
         return signals_of(self._tree.read_folder(self._paths.signals(pipeline)))
 
     def answer_signal(
         self, pipeline: PipelineId, signal: Signal, state: SignalState, answer: str
     ) -> Signal:
-        """See `arbiter.port.Arbiter.answer_signal`."""
+        """See `arbiter.arbiter.Arbiter.answer_signal`."""
         answered = replace(signal, state=state, answer=answer)
         path = f"{self._paths.signals(pipeline)}/{signal.id}"
         try:

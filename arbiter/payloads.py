@@ -11,9 +11,9 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from arbiter.arbiter import Invalid
 from arbiter.fields import Fields
 from arbiter.paths import is_name
-from arbiter.port import Invalid
 from arbiter.values import (
     EVERYTHING,
     Channel,

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from arbiter.arbiter import Invalid
 from arbiter.paths import Paths, is_name
 from arbiter.payloads import read_channel, read_epoch, read_mainstem, read_node, read_signal
-from arbiter.port import Invalid
 from arbiter.values import Channel, Facts, Mainstem, NodeInfo, PipelineId, Signal
 from arbiter.znodes import Znodes
 
 
 def read_facts(znodes: Znodes, paths: Paths) -> Facts:
-    """See `arbiter.port.Arbiter.facts`."""
+    """See `arbiter.arbiter.Arbiter.facts`."""
     damaged: dict[str, str] = {}
     nids, names = (
         _names(folder, found, damaged)

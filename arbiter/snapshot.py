@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from arbiter.arbiter import Arbiter, Contact, Unreachable
 from arbiter.clock import Clock
-from arbiter.port import Arbiter, Contact, Unreachable
 from arbiter.values import Facts
 
 

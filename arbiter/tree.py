@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from arbiter.arbiter import NotFound, Unreachable
 from arbiter.paths import Paths, ancestors
-from arbiter.port import NotFound, Unreachable
 from arbiter.values import PipelineId
 from arbiter.znodes import Exists, Missing, Znode, Znodes
 

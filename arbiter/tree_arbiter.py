@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
+from arbiter.arbiter import Conflict, Contact, Invalid, NotFound
 from arbiter.journal import Journal
 from arbiter.paths import Paths
 from arbiter.payloads import (
@@ -21,7 +22,6 @@ from arbiter.payloads import (
     read_node,
     read_position,
 )
-from arbiter.port import Conflict, Contact, Invalid, NotFound
 from arbiter.reading import read_facts
 from arbiter.tree import ATTEMPTS, Tree
 from arbiter.values import (
@@ -40,7 +40,7 @@ from arbiter.znodes import Changed, Exists, Missing, SessionOver, Znode, Znodes
 
 
 class TreeArbiter:
-    """Implements `arbiter.port.Arbiter`, whose method descriptions hold here."""
+    """Implements `arbiter.arbiter.Arbiter`, whose method descriptions hold here."""
 
     def __init__(self, znodes: Znodes, *, root: str = "/setl", history_limit: int = 100) -> None:
         """Work under `root`, and keep `history_limit` history items of each pipeline."""
@@ -55,33 +55,33 @@ class TreeArbiter:
 
     @property
     def session_timeout(self) -> float:
-        """See `arbiter.port.Arbiter.session_timeout`."""
+        """See `arbiter.arbiter.Arbiter.session_timeout`."""
         return self._znodes.session_timeout
 
     def contact(self) -> Contact:
-        """See `arbiter.port.Arbiter.contact`."""
+        """See `arbiter.arbiter.Arbiter.contact`."""
         return self._znodes.contact()
 
     def last_contact(self) -> float:
-        """See `arbiter.port.Arbiter.last_contact`."""
+        """See `arbiter.arbiter.Arbiter.last_contact`."""
         return self._znodes.last_contact()
 
     def session_id(self) -> int:
-        """See `arbiter.port.Arbiter.session_id`."""
+        """See `arbiter.arbiter.Arbiter.session_id`."""
         return self._znodes.session_id()
 
     def watch(self, wake: Callable[[], None]) -> None:
-        """See `arbiter.port.Arbiter.watch`."""
+        """See `arbiter.arbiter.Arbiter.watch`."""
         self._znodes.watch(wake)
 
     def close(self) -> None:
-        """See `arbiter.port.Arbiter.close`."""
+        """See `arbiter.arbiter.Arbiter.close`."""
         self._znodes.close()
 
     # -- nodes ----------------------------------------------------------------------------
 
     def announce(self, node: NodeInfo) -> None:
-        """See `arbiter.port.Arbiter.announce`.
+        """See `arbiter.arbiter.Arbiter.announce`.
 
         Only the owner tells a node's own znode from another's of the same name. One that an
         earlier process left behind looks just like a living rival, and stays until that
@@ -109,7 +109,7 @@ class TreeArbiter:
         raise Conflict(f"the node {node.nid!r} keeps being changed by somebody else")
 
     def nodes(self) -> Sequence[NodeInfo]:
-        """See `arbiter.port.Arbiter.nodes`."""
+        """See `arbiter.arbiter.Arbiter.nodes`."""
         nids = self._znodes.children(self._paths.nodes)
         found = self._znodes.read_all([f"{self._paths.nodes}/{nid}" for nid in nids])
         return [
@@ -119,13 +119,13 @@ class TreeArbiter:
         ]
 
     def facts(self) -> Facts:
-        """See `arbiter.port.Arbiter.facts`."""
+        """See `arbiter.arbiter.Arbiter.facts`."""
         return read_facts(self._znodes, self._paths)
 
     # -- channels -------------------------------------------------------------------------
 
     def put_channel(self, name: str, definition: Mapping[str, Any]) -> Channel:
-        """See `arbiter.port.Arbiter.put_channel`."""
+        """See `arbiter.arbiter.Arbiter.put_channel`."""
         path = self._paths.channel(name)
         for _ in range(ATTEMPTS):
             found = self._znodes.read(path)
@@ -141,7 +141,7 @@ class TreeArbiter:
         raise Conflict(f"the channel {name!r} keeps being changed by somebody else")
 
     def channels(self) -> Sequence[Channel]:
-        """See `arbiter.port.Arbiter.channels`."""
+        """See `arbiter.arbiter.Arbiter.channels`."""
         names = self._znodes.children(self._paths.channels)
         found = self._znodes.read_all([f"{self._paths.channels}/{name}" for name in names])
         return [
@@ -151,14 +151,14 @@ class TreeArbiter:
         ]
 
     def channel(self, name: str) -> Channel:
-        """See `arbiter.port.Arbiter.channel`."""
+        """See `arbiter.arbiter.Arbiter.channel`."""
         found = self._znodes.read(self._paths.channel(name))
         if found is None:
             raise NotFound(f"there is no channel {name!r}")
         return read_channel(name, found.data, found.version)
 
     def set_state(self, channel: Channel, state: ChannelState) -> Channel:
-        """See `arbiter.port.Arbiter.set_state`.
+        """See `arbiter.arbiter.Arbiter.set_state`.
 
         Writes even if the state is the same: a new revision tells nodes that a pipeline which
         failed for good is to be tried again.
@@ -179,7 +179,7 @@ class TreeArbiter:
         return read_channel(channel.name, data, revision)
 
     def remove_channel(self, channel: Channel) -> None:
-        """See `arbiter.port.Arbiter.remove_channel`."""
+        """See `arbiter.arbiter.Arbiter.remove_channel`."""
         if channel.state is not ChannelState.STOP:
             raise Invalid(f"the channel {channel.name!r} is not stopped")
         path = self._paths.channel(channel.name)
@@ -204,7 +204,7 @@ class TreeArbiter:
     # -- mainstems ------------------------------------------------------------------------
 
     def campaign(self, pipeline: PipelineId, nid: str) -> Mainstem:
-        """See `arbiter.port.Arbiter.campaign`."""
+        """See `arbiter.arbiter.Arbiter.campaign`."""
         path, session = self._paths.mainstem(pipeline), self._tree.session()
         self._paths.node(nid)  # refuses a name that could never be announced
         for _ in range(ATTEMPTS):
@@ -227,7 +227,7 @@ class TreeArbiter:
         raise Conflict(f"the mainstem of {pipeline} keeps coming and going")
 
     def mainstem(self, pipeline: PipelineId) -> Mainstem | None:
-        """See `arbiter.port.Arbiter.mainstem`."""
+        """See `arbiter.arbiter.Arbiter.mainstem`."""
         found = self._znodes.read(self._paths.mainstem(pipeline))
         if found is None:
             return None
@@ -236,7 +236,7 @@ class TreeArbiter:
     def set_mainstem_status(
         self, pipeline: PipelineId, held: Mainstem, status: MainstemStatus
     ) -> Mainstem:
-        """See `arbiter.port.Arbiter.set_mainstem_status`."""
+        """See `arbiter.arbiter.Arbiter.set_mainstem_status`."""
         path = self._paths.mainstem(pipeline)
         for _ in range(ATTEMPTS):
             found = self._held(path, held)
@@ -252,7 +252,7 @@ class TreeArbiter:
         raise Conflict(f"the mainstem of {pipeline} keeps being changed by somebody else")
 
     def resign(self, pipeline: PipelineId, held: Mainstem) -> None:
-        """See `arbiter.port.Arbiter.resign`."""
+        """See `arbiter.arbiter.Arbiter.resign`."""
         path = self._paths.mainstem(pipeline)
         for _ in range(ATTEMPTS):
             found = self._held(path, held)
@@ -268,7 +268,7 @@ class TreeArbiter:
         raise Conflict(f"the mainstem of {pipeline} keeps being changed by somebody else")
 
     def depose(self, pipeline: PipelineId, seen: Mainstem) -> None:
-        """See `arbiter.port.Arbiter.depose`."""
+        """See `arbiter.arbiter.Arbiter.depose`."""
         path = self._paths.mainstem(pipeline)
         for _ in range(ATTEMPTS):
             found = self._znodes.read(path)
@@ -286,12 +286,12 @@ class TreeArbiter:
     # -- epochs ---------------------------------------------------------------------------
 
     def epoch_base(self) -> int:
-        """See `arbiter.port.Arbiter.epoch_base`; raises Invalid if it cannot be read."""
+        """See `arbiter.arbiter.Arbiter.epoch_base`; raises Invalid if it cannot be read."""
         found = self._znodes.read(self._paths.epoch)
         return 0 if found is None else read_epoch(found.data)
 
     def raise_epoch_base(self, base: int) -> int:
-        """See `arbiter.port.Arbiter.raise_epoch_base`."""
+        """See `arbiter.arbiter.Arbiter.raise_epoch_base`."""
         if not 0 <= base <= MAX_BASE:
             raise Invalid(f"not a base for epochs: {base}; it lies between 0 and {MAX_BASE}")
         path, data = self._paths.epoch, epoch_payload(base)
@@ -311,7 +311,7 @@ class TreeArbiter:
         raise Conflict("the epoch's base keeps being changed by somebody else")
 
     def next_epoch(self) -> int:
-        """See `arbiter.port.Arbiter.next_epoch`."""
+        """See `arbiter.arbiter.Arbiter.next_epoch`."""
         session = self._tree.session()
         path = self._paths.probe(session)
         for _ in range(ATTEMPTS):
@@ -331,7 +331,7 @@ class TreeArbiter:
     # -- positions ------------------------------------------------------------
 
     def stored_position(self, pipeline: PipelineId) -> tuple[dict[str, Any], int] | None:
-        """See `arbiter.port.Arbiter.stored_position`; raises Invalid if it cannot be read."""
+        """See `arbiter.arbiter.Arbiter.stored_position`; raises Invalid if it cannot be read."""
         found = self._znodes.read(self._paths.position(pipeline))
         if found is None:
             return None
@@ -340,7 +340,7 @@ class TreeArbiter:
     def store_position(
         self, pipeline: PipelineId, value: Mapping[str, Any], revision: int | None
     ) -> int:
-        """See `arbiter.port.Arbiter.store_position`."""
+        """See `arbiter.arbiter.Arbiter.store_position`."""
         path = self._paths.position(pipeline)
         data = position_payload(str(pipeline), value)
         try:
@@ -351,32 +351,32 @@ class TreeArbiter:
             raise Conflict(f"the position of {pipeline} was changed meanwhile") from None
 
     def replace_position(self, pipeline: PipelineId, value: Mapping[str, Any]) -> None:
-        """See `arbiter.port.Arbiter.replace_position`."""
+        """See `arbiter.arbiter.Arbiter.replace_position`."""
         found = self._znodes.read(self._paths.position(pipeline))
         self.store_position(pipeline, value, found.version if found else None)
 
     # -- signals and history --------------------------------------------------------------
 
     def send_signal(self, pipeline: PipelineId, signal: Signal) -> Signal:
-        """See `arbiter.port.Arbiter.send_signal`."""
+        """See `arbiter.arbiter.Arbiter.send_signal`."""
         return self._journal.send_signal(pipeline, signal)
 
     def signals(self, pipeline: PipelineId) -> Sequence[Signal]:
-        """See `arbiter.port.Arbiter.signals`."""
+        """See `arbiter.arbiter.Arbiter.signals`."""
         return self._journal.signals(pipeline)
 
     def answer_signal(
         self, pipeline: PipelineId, signal: Signal, state: SignalState, answer: str
     ) -> Signal:
-        """See `arbiter.port.Arbiter.answer_signal`."""
+        """See `arbiter.arbiter.Arbiter.answer_signal`."""
         return self._journal.answer_signal(pipeline, signal, state, answer)
 
     def add_history(self, pipeline: PipelineId, item: HistoryItem) -> None:
-        """See `arbiter.port.Arbiter.add_history`."""
+        """See `arbiter.arbiter.Arbiter.add_history`."""
         self._journal.add_history(pipeline, item)
 
     def history(self, pipeline: PipelineId) -> Sequence[HistoryItem]:
-        """See `arbiter.port.Arbiter.history`."""
+        """See `arbiter.arbiter.Arbiter.history`."""
         return self._journal.history(pipeline)
 
     # -- how ------------------------------------------------------------------------------

@@ -10,10 +10,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from arbiter.port import ArbiterError, Contact, Unreachable
+from arbiter.arbiter import ArbiterError, Contact, Unreachable
 
 
-class Exists(ArbiterError):  # noqa: N818 - as in arbiter.port
+class Exists(ArbiterError):  # noqa: N818 - as in arbiter.arbiter
     """There is such a znode already."""
 
 
@@ -62,23 +62,23 @@ class Znodes(Protocol):
 
     @property
     def session_timeout(self) -> float:
-        """See `arbiter.port.Arbiter.session_timeout`."""
+        """See `arbiter.arbiter.Arbiter.session_timeout`."""
         ...
 
     def contact(self) -> Contact:
-        """See `arbiter.port.Arbiter.contact`."""
+        """See `arbiter.arbiter.Arbiter.contact`."""
         ...
 
     def last_contact(self) -> float:
-        """See `arbiter.port.Arbiter.last_contact`."""
+        """See `arbiter.arbiter.Arbiter.last_contact`."""
         ...
 
     def session_id(self) -> int:
-        """See `arbiter.port.Arbiter.session_id`."""
+        """See `arbiter.arbiter.Arbiter.session_id`."""
         ...
 
     def watch(self, wake: Callable[[], None]) -> None:
-        """See `arbiter.port.Arbiter.watch`."""
+        """See `arbiter.arbiter.Arbiter.watch`."""
         ...
 
     def rejoined(self, session: int) -> None:

@@ -21,7 +21,7 @@ from typing import Any
 from kazoo.handlers.threading import SequentialThreadingHandler
 
 from arbiter.access import Tls
-from arbiter.port import Invalid
+from arbiter.arbiter import Invalid
 from arbiter.session.tls import client_context
 
 # The server's first message on a connection: length, protocol version, granted timeout in

@@ -15,8 +15,8 @@ from kazoo.handlers.threading import AsyncResult, KazooTimeoutError
 from kazoo.protocol.states import KazooState, KeeperState
 
 from arbiter.access import Access
+from arbiter.arbiter import ArbiterError, Contact, Denied, Invalid, Unreachable
 from arbiter.paths import Paths
-from arbiter.port import ArbiterError, Contact, Denied, Invalid, Unreachable
 from arbiter.session.acls import open_to_all, own_acls, way_out
 from arbiter.session.kazoo_client import new_client, refusal, translate, unanswered
 from arbiter.session.kazoo_link import LinkHandler

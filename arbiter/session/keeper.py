@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from typing import Protocol
 
-from arbiter.port import ArbiterError
+from arbiter.arbiter import ArbiterError
 from arbiter.session.lifeline import Lifeline
 from arbiter.znodes import Silent
 

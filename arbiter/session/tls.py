@@ -5,7 +5,7 @@ from __future__ import annotations
 import ssl
 
 from arbiter.access import Tls
-from arbiter.port import Invalid
+from arbiter.arbiter import Invalid
 
 
 def client_context(tls: Tls) -> ssl.SSLContext:

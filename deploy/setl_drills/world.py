@@ -15,7 +15,7 @@ from typing import Final, Self
 
 from kazoo.client import KazooClient
 
-from arbiter.port import Conflict
+from arbiter.arbiter import Conflict
 from arbiter.values import ChannelState, PipelineId
 from arbiter.zookeeper import ZooKeeperArbiter
 from setl.systems.mysql.sql_files import system_table_statements

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from rich.markup import escape
 
-from arbiter.port import ArbiterError
+from arbiter.arbiter import ArbiterError
 from arbiter.values import ChannelState
 from setl.channel.file import ChannelFile
 from setl.channel.partitions import read_expanded

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import click
 
-from arbiter.port import Arbiter, Invalid, NotFound
+from arbiter.arbiter import Arbiter, Invalid, NotFound
 from arbiter.requests import Asker
 from arbiter.values import Channel, Facts, PipelineId
 from arbiter.zookeeper import ZooKeeperArbiter

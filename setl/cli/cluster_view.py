@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from arbiter.arbiter import Arbiter
 from arbiter.handover import open_handovers
-from arbiter.port import Arbiter
 from arbiter.turns import Preference, queues
 from arbiter.values import (
     ChannelState,

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from arbiter.port import Arbiter
+from arbiter.arbiter import Arbiter
 from arbiter.values import PipelineId
 from setl.channel.routing import Router
 from setl.cli.cluster import cluster_options, joined, output_option, pipeline_named

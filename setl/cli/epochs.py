@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from arbiter.port import Arbiter
+from arbiter.arbiter import Arbiter
 from arbiter.values import Facts, Mainstem, PipelineId
 from setl.cli.cluster import (
     AnswerNo,

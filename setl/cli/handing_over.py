@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 import click
 
 from arbiter import requests
-from arbiter.port import Arbiter, Unreachable
+from arbiter.arbiter import Arbiter, Unreachable
 from arbiter.requests import Refused
 from arbiter.values import PipelineId, Signal, SignalKind, SignalState
 from setl.cli.cluster import (

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import click
 
-from arbiter.port import ArbiterError, Invalid, NotFound, Unreachable
+from arbiter.arbiter import ArbiterError, Invalid, NotFound, Unreachable
 from arbiter.requests import Refused
 from setl import __version__
 from setl.cli.channels import apply, check

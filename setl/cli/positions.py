@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from arbiter.port import Arbiter
+from arbiter.arbiter import Arbiter
 from arbiter.requests import Refused
 from arbiter.values import Facts, PipelineId
 from setl.cli.cluster import AnswerNo, cluster_options, joined, output_option, pipeline_named

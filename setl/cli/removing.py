@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import click
 
-from arbiter.port import Conflict
+from arbiter.arbiter import Conflict
 from arbiter.values import Channel, ChannelState
 from setl.cli.cluster import AnswerNo, channel_named, cluster_options, joined, output_option
 from setl.cli.consent import confirm, yes_option

@@ -8,7 +8,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from arbiter.port import Arbiter
+from arbiter.arbiter import Arbiter
 from setl.channel.rings import of_unknown_database, ring_through
 from setl.systems.finding import Finding
 

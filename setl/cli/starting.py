@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import click
 
-from arbiter.port import Arbiter
+from arbiter.arbiter import Arbiter
 from arbiter.values import Channel
 from setl.channel.problems import ChannelFileError
 from setl.channel.reading import resolve_and_parse

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from arbiter import requests
-from arbiter.port import Arbiter, Unreachable
+from arbiter.arbiter import Arbiter, Unreachable
 from arbiter.values import Channel, ChannelState
 from setl.cli.cluster import (
     AnswerNo,

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from arbiter.access import Access, Tls
-from arbiter.port import Invalid
+from arbiter.arbiter import Invalid
 from arbiter.session.tls import client_context
 from setl.errors import ConfigurationError
 

@@ -12,7 +12,7 @@ from typing import Protocol
 
 from prometheus_client import CollectorRegistry
 
-from arbiter.port import Arbiter, ArbiterError, Conflict, Contact, Unreachable
+from arbiter.arbiter import Arbiter, ArbiterError, Conflict, Contact, Unreachable
 from arbiter.snapshot import Snapshot, look
 from arbiter.values import Channel, NodeInfo
 from arbiter.zookeeper import ZooKeeperArbiter

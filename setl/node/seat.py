@@ -7,9 +7,9 @@ import random
 import threading
 from collections.abc import Callable
 
+from arbiter.arbiter import Arbiter, ArbiterError, Contact
 from arbiter.campaign import Campaign, Standing
 from arbiter.election import Action
-from arbiter.port import Arbiter, ArbiterError, Contact
 from arbiter.snapshot import Snapshot
 from arbiter.values import Channel, HistoryItem, Mainstem, MainstemStatus, PipelineId
 from setl.clock import Clock

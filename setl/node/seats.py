@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 
+from arbiter.arbiter import Arbiter, ArbiterError, Contact
 from arbiter.campaign import Campaign
 from arbiter.election import ElectionSettings
-from arbiter.port import Arbiter, ArbiterError, Contact
 from arbiter.snapshot import Snapshot
 from arbiter.turns import Preference, queues
 from arbiter.values import Channel, ChannelState, Facts, PipelineId

@@ -11,8 +11,8 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
+from arbiter.arbiter import Contact
 from arbiter.election import allowed_silence
-from arbiter.port import Contact
 from setl.clock import Clock
 
 _log = logging.getLogger(__name__)
@@ -21,7 +21,7 @@ _LOOK_SECONDS = 0.1
 
 
 class SignsOfLife(Protocol):
-    """What the watchdog knows of the session; a part of `arbiter.port.Arbiter`."""
+    """What the watchdog knows of the session; a part of `arbiter.arbiter.Arbiter`."""
 
     @property
     def session_timeout(self) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pyspark.sql import SparkSession
 
-from arbiter.port import Arbiter
+from arbiter.arbiter import Arbiter
 from setl.channel.directions import is_two_way
 from setl.channel.file import ChannelFile, Pipeline
 from setl.channel.mark_ids import channel_mark_id, channel_writers

@@ -6,7 +6,7 @@ import logging
 import socket
 from contextlib import closing
 
-from arbiter.port import Arbiter
+from arbiter.arbiter import Arbiter
 from arbiter.values import PipelineId
 from setl.channel.file import Pipeline
 from setl.errors import ConfigurationError

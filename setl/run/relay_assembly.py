@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from arbiter.port import Arbiter
+from arbiter.arbiter import Arbiter
 from setl.channel.file import ChannelFile, Pipeline
 from setl.channel.routing import Router
 from setl.clock import Clock

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from typing import Protocol
 
-from arbiter.port import Arbiter
+from arbiter.arbiter import Arbiter
 from setl.channel.file import ChannelFile
 from setl.clock import Clock
 from setl.run.progress import Progress

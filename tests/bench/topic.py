@@ -6,12 +6,12 @@ import threading
 import time
 from uuid import uuid4
 
-from arbiter.memory import MemoryArbiter, MemoryCluster
 from setl.channel.reading import parse_channel
 from setl.clock import SystemClock
 from setl.run.progress import Progress
 from setl.run.relay_assembly import build_relay_run
 from setl_embedded import Kafka, MariaDb
+from tests.arbiter_in_memory import MemoryArbiter, MemoryCluster
 from tests.bench.servers import mysql_settings
 from tests.bench.waiting import wait_for
 from tests.bench.workloads import SCHEMA, Written

@@ -7,9 +7,8 @@ from dataclasses import replace
 import pytest
 
 from arbiter.access import Access, Tls
+from arbiter.arbiter import Conflict, Contact, Invalid, NotFound, Unreachable
 from arbiter.journal import SIGNALS_KEPT
-from arbiter.memory import MemoryArbiter, MemoryCluster
-from arbiter.port import Conflict, Contact, Invalid, NotFound, Unreachable
 from arbiter.values import (
     EVERYTHING,
     ChannelState,
@@ -26,6 +25,7 @@ from arbiter.values import (
 from arbiter.zookeeper import ZooKeeperArbiter
 from setl_embedded.zookeeper import ZooKeeperEnsemble
 from setl_embedded.zookeeper_security import ZooKeeperSecurity
+from tests.arbiter_in_memory import MemoryArbiter, MemoryCluster
 from tests.waiting import eventually
 
 PIPELINE = PipelineId("shop", "there")

@@ -16,7 +16,6 @@ from kafka.errors import (
 )
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
-from arbiter.memory import MemoryArbiter, MemoryCluster
 from arbiter.values import PipelineId
 from arbiter.zookeeper import ZooKeeperArbiter
 from setl.channel.file import DtsSource
@@ -38,6 +37,7 @@ from setl.systems.mysql.checkpoints import MysqlCheckpointStore
 from setl.systems.mysql.connection import MysqlEndpoint
 from setl.systems.mysql.sql_files import system_table_statements
 from setl_embedded import Kafka
+from tests.arbiter_in_memory import MemoryArbiter, MemoryCluster
 from tests.databases import EACH
 from tests.families import Pair
 

@@ -6,7 +6,6 @@ import uuid
 from contextlib import contextmanager
 from functools import partial
 
-from arbiter.memory import MemoryArbiter, MemoryCluster
 from setl.channel.file import DtsTarget
 from setl.channel.reading import parse_channel
 from setl.clock import SystemClock
@@ -15,6 +14,7 @@ from setl.run.assembly import build_run
 from setl.run.progress import Progress
 from setl.run.relay_assembly import build_relay_run
 from setl.systems.mysql.sql_files import system_table_statements
+from tests.arbiter_in_memory import MemoryArbiter, MemoryCluster
 from tests.mysql_servers import binlog_status
 from tests.waiting import eventually
 

@@ -7,7 +7,7 @@ import uuid
 import pytest
 
 from arbiter.access import Access, Tls
-from arbiter.port import Conflict, Contact, Unreachable
+from arbiter.arbiter import Conflict, Contact, Unreachable
 from arbiter.values import ChannelState, MainstemStatus, NodeInfo, PipelineId
 from arbiter.zookeeper import ZooKeeperArbiter
 from setl_embedded.zookeeper import ZooKeeperEnsemble

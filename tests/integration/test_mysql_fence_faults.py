@@ -9,7 +9,6 @@ import pymysql
 import pytest
 from pymysql.constants import COMMAND
 
-from arbiter.memory import MemoryArbiter, MemoryCluster
 from arbiter.values import PipelineId
 from setl.errors import FencedError, TransientError
 from setl.select.checkpoints.arbiter import ArbiterNotes
@@ -17,6 +16,7 @@ from setl.select.checkpoints.owner import Owner
 from setl.systems.mysql import writers
 from setl.systems.mysql.checkpoints import MysqlCheckpointStore
 from setl.systems.mysql.load.fence import MysqlFence
+from tests.arbiter_in_memory import MemoryArbiter, MemoryCluster
 from tests.integration.test_mysql_fence import ALIVE, Site, in_background
 from tests.loading import execute, rows_of
 from tests.waiting import eventually

@@ -18,7 +18,6 @@ from kafka import KafkaConsumer, KafkaProducer
 from kafka.admin import KafkaAdminClient, NewTopic
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
-from arbiter.memory import MemoryArbiter, MemoryCluster
 from arbiter.values import PipelineId
 from setl.channel.reading import read_channel_file
 from setl.cli.main import run
@@ -29,6 +28,7 @@ from setl.select.checkpoints.owner import Owner
 from setl.systems.mysql.checkpoints import MysqlCheckpointStore
 from setl.systems.mysql.load.fence import MysqlFence
 from setl.systems.registry import system_of
+from tests.arbiter_in_memory import MemoryArbiter, MemoryCluster
 from tests.integration.pipelines import (
     binlog_end,
     execute,

@@ -5,12 +5,12 @@ from contextlib import contextmanager
 
 import pytest
 
-from arbiter.memory import MemoryArbiter, MemoryCluster
 from setl.cli.main import run
 from setl.operate.check import check_channel
 from setl.systems.mysql.conflicts.tables import trim_conflicts
 from setl.systems.mysql.connection import connect
 from setl.systems.mysql.endpoint import mysql_endpoint
+from tests.arbiter_in_memory import MemoryArbiter, MemoryCluster
 from tests.integration.pipelines import execute
 from tests.integration.same_rows import SameRows
 

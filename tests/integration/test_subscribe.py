@@ -15,7 +15,6 @@ from kafka.admin import NewTopic
 from kafka.errors import KafkaError
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
-from arbiter.memory import MemoryArbiter, MemoryCluster
 from arbiter.values import PipelineId
 from setl.channel.file import OffsetStart
 from setl.channel.reading import parse_channel
@@ -36,6 +35,7 @@ from setl.select.reader import SelectLoop
 from setl.select.reading import SelectSettings
 from setl.systems.registry import system_of
 from setl_embedded import Kafka
+from tests.arbiter_in_memory import MemoryArbiter, MemoryCluster
 from tests.unit.codec.dts_records import record
 from tests.waiting import eventually
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-from arbiter.port import Unreachable
+from arbiter.arbiter import Unreachable
 
 _T = TypeVar("_T")
 

@@ -18,7 +18,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from arbiter import requests
-from arbiter.port import Arbiter, ArbiterError, Conflict, Invalid, NotFound, Unreachable
+from arbiter.arbiter import Arbiter, ArbiterError, Conflict, Invalid, NotFound, Unreachable
 from arbiter.requests import Asker, Refused
 from arbiter.values import Signal, SignalState
 from setl.clock import Clock

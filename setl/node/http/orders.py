@@ -10,7 +10,7 @@ from typing import NamedTuple
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
 from arbiter import requests
-from arbiter.port import Arbiter
+from arbiter.arbiter import Arbiter
 from arbiter.requests import Asker
 from arbiter.turns import Preference
 from arbiter.values import ChannelState, Facts, PipelineId, Signal

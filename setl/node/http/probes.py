@@ -10,8 +10,8 @@ import math
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
+from arbiter.arbiter import Contact
 from arbiter.election import allowed_silence
-from arbiter.port import Contact
 from arbiter.snapshot import Snapshot
 from arbiter.values import Facts, PipelineId
 from setl.node.naming import known_pipelines, meant_by
@@ -41,7 +41,7 @@ NOT_LOOKED = Reply(NO, {"error": "this node has not looked at the cluster yet"})
 
 
 class Session(Protocol):
-    """What can be known of the session without asking; a part of `arbiter.port.Arbiter`."""
+    """What can be known of the session without asking; a part of `arbiter.arbiter.Arbiter`."""
 
     @property
     def session_timeout(self) -> float:

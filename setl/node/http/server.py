@@ -20,7 +20,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from arbiter.port import Arbiter, ArbiterError
+from arbiter.arbiter import Arbiter, ArbiterError
 from arbiter.snapshot import Snapshot
 from arbiter.values import HistoryItem, PipelineId
 from setl.clock import Clock

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from arbiter.port import Arbiter
+from arbiter.arbiter import Arbiter
 from arbiter.values import Mainstem
 from setl.channel.file import Pipeline
 from setl.errors import SetlError

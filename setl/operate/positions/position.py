@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from arbiter.port import Arbiter
+from arbiter.arbiter import Arbiter
 from setl.channel.file import Pipeline
 from setl.errors import SetlError
 from setl.model.position import BinlogPosition, Position

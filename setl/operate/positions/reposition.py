@@ -6,7 +6,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from arbiter.port import Arbiter, NotFound
+from arbiter.arbiter import Arbiter, NotFound
 from arbiter.requests import Refused
 from arbiter.values import ChannelState, Facts, Mainstem, PipelineId
 from setl.channel.file import Pipeline

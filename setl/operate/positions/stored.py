@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from arbiter.port import Arbiter, Invalid
+from arbiter.arbiter import Arbiter, Invalid
 from arbiter.values import PipelineId
 from setl.channel.file import Pipeline
 from setl.errors import FatalError

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from arbiter.port import Arbiter, ArbiterError, Conflict, Invalid, NotFound
+from arbiter.arbiter import Arbiter, ArbiterError, Conflict, Invalid, NotFound
 from arbiter.values import PipelineId
 from setl.errors import FatalError, FencedError, SetlError, TransientError
 from setl.model.checkpoint import Checkpoint

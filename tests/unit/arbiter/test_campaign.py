@@ -5,10 +5,9 @@ import logging
 import pytest
 
 from arbiter import requests
+from arbiter.arbiter import Conflict, Contact, Unreachable
 from arbiter.campaign import Campaign
 from arbiter.election import MAX_TURN, Action, ElectionSettings
-from arbiter.memory import MemoryArbiter, MemoryCluster
-from arbiter.port import Conflict, Contact, Unreachable
 from arbiter.requests import Asker
 from arbiter.snapshot import look
 from arbiter.turns import ANY, Preference
@@ -20,6 +19,7 @@ from arbiter.values import (
     PipelineId,
     SignalState,
 )
+from tests.arbiter_in_memory import MemoryArbiter, MemoryCluster
 
 PIPELINE = PipelineId("shop", "there")
 RULES = ElectionSettings(takeover_delay=0.5, hold_off=5.0, margin=0.2)

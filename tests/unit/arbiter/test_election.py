@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from arbiter.arbiter import Contact
 from arbiter.election import (
     Action,
     ElectionSettings,
@@ -17,7 +18,6 @@ from arbiter.election import (
     deadline,
     decide,
 )
-from arbiter.port import Contact
 from arbiter.values import ChannelState, Mainstem, MainstemStatus
 
 RULES = ElectionSettings(takeover_delay=0.5, hold_off=5.0, margin=0.2)

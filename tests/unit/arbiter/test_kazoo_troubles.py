@@ -9,7 +9,7 @@ import time
 import pytest
 
 from arbiter.access import Access, Tls
-from arbiter.port import Contact, Denied, Invalid, Unreachable
+from arbiter.arbiter import Contact, Denied, Invalid, Unreachable
 from arbiter.session import kazoo_client
 from arbiter.session.kazoo_link import LinkHandler
 from arbiter.zookeeper import ZooKeeperArbiter

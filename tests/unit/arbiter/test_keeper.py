@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from arbiter.port import Contact, Unreachable
+from arbiter.arbiter import Contact, Unreachable
 from arbiter.session.keeper import Keeper
 from arbiter.session.lifeline import Lifeline
 from arbiter.znodes import Silent

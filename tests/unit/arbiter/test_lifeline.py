@@ -3,7 +3,7 @@ import threading
 
 import pytest
 
-from arbiter.port import Contact, Unreachable
+from arbiter.arbiter import Contact, Unreachable
 from arbiter.session.lifeline import Lifeline
 from arbiter.znodes import SessionOver
 

@@ -1,7 +1,7 @@
 import pytest
 
+from arbiter.arbiter import Invalid
 from arbiter.paths import Paths, ancestors, checked_name
-from arbiter.port import Invalid
 from arbiter.values import PipelineId
 
 PIPELINE = PipelineId("shop", "orders-to.search_1")

@@ -3,7 +3,6 @@
 import pytest
 
 from arbiter import requests
-from arbiter.memory import MemoryArbiter, MemoryCluster
 from arbiter.requests import Asker, Refused
 from arbiter.turns import ANY, Preference
 from arbiter.values import (
@@ -13,6 +12,7 @@ from arbiter.values import (
     SignalKind,
     SignalState,
 )
+from tests.arbiter_in_memory import MemoryArbiter, MemoryCluster
 
 PIPELINE = PipelineId("shop", "there")
 ROOT = Asker("root", 100.0)

@@ -2,9 +2,9 @@
 
 import pytest
 
-from arbiter.memory import ManualClock, MemoryArbiter, MemoryCluster
-from arbiter.port import Conflict, Contact, Invalid, Unreachable
+from arbiter.arbiter import Conflict, Contact, Invalid, Unreachable
 from arbiter.values import ChannelState, HistoryItem, MainstemStatus, NodeInfo, PipelineId
+from tests.arbiter_in_memory import ManualClock, MemoryArbiter, MemoryCluster
 
 PIPELINE = PipelineId("shop", "there")
 MAINSTEM = "/setl/channels/shop/there/mainstem"

@@ -2,8 +2,8 @@ from collections import defaultdict
 
 import pytest
 
+from arbiter.arbiter import Unreachable
 from arbiter.paths import Paths
-from arbiter.port import Unreachable
 from arbiter.session.watching import TreeWatch
 
 

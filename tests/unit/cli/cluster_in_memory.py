@@ -5,9 +5,9 @@ import threading
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-from arbiter.memory import MemoryArbiter, MemoryCluster
 from arbiter.values import EVERYTHING, ChannelState, NodeInfo, PipelineId
 from setl.cli.main import run
+from tests.arbiter_in_memory import MemoryArbiter, MemoryCluster
 
 AB = PipelineId("shop", "ab")
 

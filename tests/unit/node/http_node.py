@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 
 from prometheus_client import CollectorRegistry
 
-from arbiter.memory import MemoryArbiter, MemoryCluster
 from arbiter.snapshot import look
 from arbiter.values import EVERYTHING, ChannelState, Facts, NodeInfo, PipelineId
 from setl.node.http.server import Inside, NodeHttp
@@ -15,6 +14,7 @@ from setl.node.metrics import NodeCollector
 from setl.node.status import NodeStatus, PipelineStatus
 from setl.node.stored import preference_of
 from setl.run.progress import Figures, RunState
+from tests.arbiter_in_memory import MemoryArbiter, MemoryCluster
 
 TOKEN = "open-sesame-4711"
 THERE = PipelineId("shop", "there")

@@ -1,8 +1,8 @@
 """What a node sees that it lacks, before it takes the lead."""
 
-from arbiter.memory import ManualClock
 from arbiter.values import Channel, ChannelState
 from setl.node.fitness import Fitness
+from tests.arbiter_in_memory import ManualClock
 
 
 def channel(password="${DB1}", ca="", other_ca=""):

@@ -8,15 +8,15 @@ from datetime import UTC, datetime
 
 import pytest
 
+from arbiter.arbiter import Unreachable
 from arbiter.campaign import Campaign
 from arbiter.election import ElectionSettings
-from arbiter.memory import MemoryArbiter
-from arbiter.port import Unreachable
 from arbiter.snapshot import look
 from arbiter.values import ChannelState, NodeInfo, SignalKind, SignalState
 from setl.log import TextFormatter
 from setl.node.http import operations
 from setl.node.settings import NodeSettings
+from tests.arbiter_in_memory import MemoryArbiter
 
 from .http_node import BACK, THERE, TOKEN, WRITING, Node, eventually
 

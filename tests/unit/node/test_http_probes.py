@@ -6,7 +6,7 @@ import socket
 
 import pytest
 
-from arbiter.port import Contact
+from arbiter.arbiter import Contact
 from arbiter.values import ChannelState, HistoryItem, NodeInfo
 from setl.node.http import probes
 from setl.node.http.server import INDEX, NodeHttp

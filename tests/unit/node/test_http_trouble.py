@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from arbiter.port import Conflict, Denied, Unreachable
+from arbiter.arbiter import Conflict, Denied, Unreachable
 from setl.node.http import operations
 
 from .http_node import THERE, TOKEN, WRITING, Node, eventually

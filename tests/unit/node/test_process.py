@@ -13,7 +13,6 @@ from dataclasses import replace
 import pytest
 
 from arbiter.election import ElectionSettings
-from arbiter.memory import ManualClock, MemoryArbiter, MemoryCluster
 from arbiter.requests import change_state
 from arbiter.values import ChannelState, NodeInfo, PipelineId
 from setl.errors import FatalError
@@ -22,6 +21,7 @@ from setl.node.relay_engine import RelayEngine
 from setl.node.roles import LOAD, RELAY
 from setl.node.settings import NodeSettings
 from setl.run.progress import RunState
+from tests.arbiter_in_memory import ManualClock, MemoryArbiter, MemoryCluster
 from tests.unit.node.noted_run import NotedRun
 from tests.waiting import eventually
 

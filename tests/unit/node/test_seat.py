@@ -7,7 +7,6 @@ import pytest
 from arbiter import requests
 from arbiter.campaign import Campaign
 from arbiter.election import ElectionSettings
-from arbiter.memory import MemoryArbiter, MemoryCluster
 from arbiter.requests import Asker
 from arbiter.snapshot import look
 from arbiter.values import ChannelState, NodeInfo, PipelineId, SignalKind, SignalState
@@ -20,6 +19,7 @@ from setl.errors import (
 )
 from setl.node.seat import Seat
 from setl.run.progress import RunState
+from tests.arbiter_in_memory import MemoryArbiter, MemoryCluster
 from tests.unit.node.noted_run import NotedRun
 from tests.waiting import eventually
 

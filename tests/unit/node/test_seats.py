@@ -5,12 +5,12 @@ import logging
 import pytest
 
 from arbiter.election import ElectionSettings
-from arbiter.memory import MemoryArbiter, MemoryCluster
 from arbiter.requests import change_state
 from arbiter.snapshot import look
 from arbiter.values import ChannelState, NodeInfo, PipelineId
 from setl.node.roles import LOAD, RELAY
 from setl.node.seats import Seats
+from tests.arbiter_in_memory import MemoryArbiter, MemoryCluster
 from tests.unit.node.noted_run import NotedRun
 from tests.waiting import eventually
 

@@ -1,7 +1,7 @@
 import pytest
 
+from arbiter.arbiter import Contact
 from arbiter.election import MARGIN
-from arbiter.port import Contact
 from setl.node.watchdog import Watchdog
 
 

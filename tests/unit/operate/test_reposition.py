@@ -2,7 +2,6 @@ import json
 
 import pytest
 
-from arbiter.memory import MemoryArbiter, MemoryCluster
 from arbiter.requests import Refused
 from arbiter.values import ChannelState, Mainstem, MainstemStatus, PipelineId
 from setl.channel.file import BinlogStart, GtidStart, OffsetStart, TimestampStart
@@ -22,6 +21,7 @@ from setl.systems.mysql.binlog.places import binlog_distance
 from setl.systems.mysql.binlog.server import BinlogFile
 from setl.systems.mysql.target_system import MysqlTargetSystem
 from setl.systems.registry import system_of
+from tests.arbiter_in_memory import MemoryArbiter, MemoryCluster
 
 ID = PipelineId("shop", "p")
 MYSQL = {"type": "mysql", "host": "127.0.0.1", "port": 1, "user": "u"}

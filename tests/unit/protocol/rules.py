@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from functools import cache
 
+from arbiter.arbiter import Contact
 from arbiter.election import Action, ElectionSettings, Past, View, after_look, decide
-from arbiter.port import Contact
 from arbiter.values import ChannelState, Mainstem, MainstemStatus
 
 _SETTINGS = ElectionSettings()

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from arbiter.memory import MemoryArbiter, MemoryCluster
 from arbiter.values import PipelineId
 from setl.channel.endpoints import BinlogStart
 from setl.channel.reading import parse_channel
@@ -21,6 +20,7 @@ from setl.run.checkpoints import kept_in, other_stores, store_for_run, store_int
 from setl.run.leading import Leading
 from setl.select.checkpoints.arbiter import ArbiterCheckpointStore
 from setl.systems.registry import system_of
+from tests.arbiter_in_memory import MemoryArbiter, MemoryCluster
 
 ID = PipelineId("shop", "p")
 MYSQL = {"type": "mysql", "host": "127.0.0.1", "port": 1, "user": "u"}

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from arbiter.memory import MemoryArbiter, MemoryCluster
 from arbiter.values import PipelineId
 from setl.errors import ConfigurationError, FatalError, FencedError, TransientError
 from setl.model.checkpoint import Checkpoint
@@ -16,6 +15,7 @@ from setl.select.checkpoints import file as checkpoint_file
 from setl.select.checkpoints.arbiter import ArbiterCheckpointStore, ArbiterNotes
 from setl.select.checkpoints.file import FileCheckpointStore
 from setl.select.checkpoints.owner import Owner
+from tests.arbiter_in_memory import MemoryArbiter, MemoryCluster
 
 ID = PipelineId("shop", "p")
 
