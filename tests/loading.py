@@ -5,6 +5,7 @@ import uuid
 from contextlib import closing
 
 from setl.load.sink import LoadTicket
+from setl.model.leadership import Leadership
 from setl.systems.mysql.connection import MysqlEndpoint
 from setl.systems.mysql.load.fence import MysqlFence
 from setl.systems.mysql.load.sink import MysqlSink, MysqlSinkSettings
@@ -28,7 +29,7 @@ def endpoint_of(server, **options):
 
 
 def ticket_for(pipeline, *, epoch=1, batch_id=1, slot=0, channel="shop", nid="n1", through=0):
-    return LoadTicket(channel, pipeline, nid, epoch, batch_id, slot, through)
+    return LoadTicket(Leadership(channel, pipeline, nid, epoch), batch_id, slot, through)
 
 
 def create_system_tables(server):

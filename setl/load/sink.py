@@ -10,19 +10,17 @@ from setl.clock import Clock
 from setl.model.change import TargetChanges
 from setl.model.conflict import History
 from setl.model.faulty import FaultyRow
+from setl.model.leadership import Leadership
 from setl.model.position import Position
 from setl.model.session import StatementSession
 
 
 @dataclass(frozen=True, slots=True)
 class LoadTicket:
-    """On whose behalf a task writes. Travels with the data, never in a global.
+    """What a task writes for. Travels with the data, never in a global.
 
     Attributes:
-        channel: the channel's name.
-        pipeline: the pipeline's name.
-        nid: the node.
-        epoch: its leadership of the pipeline.
+        leadership: on whose behalf.
         batch_id: the batch.
         slot: number of this task among those that write the batch at the same time, from 0.
         at: the place of the stream that `through` was made from; None if nobody asks for it.
@@ -38,10 +36,7 @@ class LoadTicket:
             knows of them is forgotten then.
     """
 
-    channel: str
-    pipeline: str
-    nid: str
-    epoch: int
+    leadership: Leadership
     batch_id: int
     slot: int
     through: int = 0
@@ -54,7 +49,12 @@ class LoadTicket:
     @property
     def pipeline_key(self) -> str:
         """``channel/pipeline``, what the tables of ``retl`` call a pipeline."""
-        return f"{self.channel}/{self.pipeline}"
+        return self.leadership.key
+
+    @property
+    def epoch(self) -> int:
+        """The leadership's number."""
+        return self.leadership.epoch
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ from setl.channel.reading import resolve_and_parse
 from setl.clock import SystemClock
 from setl.errors import SetlError
 from setl.log import fields
+from setl.model.leadership import Leadership
 from setl.node.engine import Engine
 from setl.node.fitness import Fitness
 from setl.node.http.server import Inside, NodeHttp
@@ -192,9 +193,7 @@ class NodeProcess:
     def _build(self, channel: Channel, pipeline: str, epoch: int, progress: Progress) -> Running:
         run = self._engine.build_run(
             resolve_and_parse(channel.definition, self._settings.environment),
-            pipeline,
-            nid=self._settings.nid,
-            epoch=epoch,
+            Leadership(channel.name, pipeline, self._settings.nid, epoch),
             arbiter=self._arbiter,
             progress=progress,
             clock=self._clock,

@@ -54,7 +54,8 @@ class StallWatch:
     def follow(self, run: Observed) -> None:
         """Watch a run until it has ended, instead of the one before it of the same pipeline."""
         with self._lock:
-            self._observers[run.channel, run.pipeline] = Observer(run, self._clock, self._limit)
+            of = run.leadership.channel, run.leadership.pipeline
+            self._observers[of] = Observer(run, self._clock, self._limit)
 
     def look(self) -> None:
         """One look at every run."""
@@ -100,10 +101,7 @@ class StallWatch:
 
 def _fields(run: Observed, stall: Stall, **more: object) -> dict[str, object]:
     return fields(
-        channel=run.channel,
-        pipeline=run.pipeline,
-        nid=run.nid,
-        epoch=run.epoch,
+        **run.leadership.fields,
         stage=stall.stage.value,
         reason=stall.reason.value,
         seconds=round(stall.seconds, 1),

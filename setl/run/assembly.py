@@ -12,11 +12,11 @@ from setl.channel.routing import Router
 from setl.clock import Clock
 from setl.extract.extractor import Extractor
 from setl.extract.loopback import MarkIdentity
+from setl.model.leadership import Leadership
 from setl.run.checkpoints import store_for_run, store_interval
 from setl.run.dead_letters import DeadLetterDesk
 from setl.run.etl_work import EtlParts, EtlWork
 from setl.run.job import LoadJob
-from setl.run.leading import Leading
 from setl.run.parts import RunParts
 from setl.run.progress import Progress
 from setl.run.run import PipelineRun
@@ -35,10 +35,8 @@ _LOADS_IN_A_ROW = 4
 
 def build_run(
     file: ChannelFile,
-    name: str,
+    leadership: Leadership,
     *,
-    nid: str,
-    epoch: int,
     arbiter: Arbiter,
     spark: SparkSession,
     progress: Progress,
@@ -49,12 +47,12 @@ def build_run(
     Raises:
         ConfigurationError: the channel has no such pipeline, or it is a relay.
     """
+    name, key = leadership.pipeline, leadership.key
     pipeline = file.pipeline(name)
-    key = f"{file.channel}/{name}"
     codec = pipeline.source.codec
     origin, target = system_of(pipeline.source), system_of(pipeline.target)
     router = Router(pipeline, from_home=file.from_home(name))
-    source = origin.stream(pipeline, file.channel, nid)
+    source = origin.stream(pipeline, file.channel, leadership.nid)
     mark = channel_mark_id(file)
     limit = pipeline.dead_letter_limit if pipeline.keeps_dead_letters else 0
     sink = target.sink(mark, dead_letter_limit=limit)
@@ -73,7 +71,6 @@ def build_run(
     )
     passing = Passing(mark, router, is_two_way(file, pipeline), pipeline.source)
     changes = target.schema_changes(passing) if pipeline.ddl == "pass" else None
-    leading = Leading(file.channel, name, nid, epoch)
     heartbeat = origin.heartbeat(file.channel, name)
     work = EtlParts(
         extractor=Extractor(
@@ -86,29 +83,29 @@ def build_run(
         job=job,
         fence=target.fence(key),
         heartbeat_id=heartbeat_id(file.channel, name) if heartbeat else None,
-        ddl=SchemaChangePolicy(pipeline.ddl, changes, leading, progress),
+        ddl=SchemaChangePolicy(pipeline.ddl, changes, leadership, progress),
         rows_per_load=pipeline.batch_rows * _LOADS_IN_A_ROW,
-        letters=_letters(pipeline, job, leading, progress, clock),
+        letters=_letters(pipeline, job, leadership, progress, clock),
         tells_applied=target.tells_applied,
     )
     parts = RunParts(
-        channel=file.channel,
-        pipeline=name,
         source=source,
-        work=EtlWork(work, leading, progress, clock),
-        store=store_for_run(pipeline, leading, arbiter, source),
+        work=EtlWork(work, leadership, progress, clock),
+        store=store_for_run(pipeline, leadership, arbiter, source),
         heartbeat=heartbeat,
-        select=SelectLoop(source, select_settings(pipeline), epoch=epoch, name=key, clock=clock),
+        select=SelectLoop(
+            source, select_settings(pipeline), epoch=leadership.epoch, name=key, clock=clock
+        ),
         generation=pipeline.generation,
         store_every=store_interval(pipeline),
         sights=Sights(job.activity, target.view(key)),
     )
-    return PipelineRun(parts, leading, progress, clock)
+    return PipelineRun(parts, leadership, progress, clock)
 
 
 def _letters(
-    pipeline: Pipeline, job: LoadJob, leading: Leading, progress: Progress, clock: Clock
+    pipeline: Pipeline, job: LoadJob, leadership: Leadership, progress: Progress, clock: Clock
 ) -> DeadLetterDesk | None:
     if not pipeline.keeps_dead_letters:
         return None
-    return DeadLetterDesk(system_of(pipeline.target).dead_letters, job, leading, progress, clock)
+    return DeadLetterDesk(system_of(pipeline.target).dead_letters, job, leadership, progress, clock)

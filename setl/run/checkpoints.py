@@ -11,7 +11,7 @@ from arbiter.values import PipelineId
 from setl.channel.file import Pipeline
 from setl.errors import ConfigurationError
 from setl.model.checkpoint import Checkpoint
-from setl.run.leading import Leading
+from setl.model.leadership import Leadership
 from setl.select.checkpoints.arbiter import ArbiterCheckpointStore, ArbiterNotes
 from setl.select.checkpoints.container import container_sign, lost_with_container
 from setl.select.checkpoints.file import FileCheckpointStore
@@ -69,30 +69,32 @@ def store_of(
 
 
 def store_for_run(
-    pipeline: Pipeline, leading: Leading, arbiter: Arbiter, source: Source
+    pipeline: Pipeline, leadership: Leadership, arbiter: Arbiter, source: Source
 ) -> CheckpointStore:
     """The store with which a leadership of a pipeline works; it looks into the others too.
 
     Args:
         pipeline: from a channel file with its references resolved.
-        leading: the leadership.
+        leadership: on whose behalf.
         arbiter: its session.
         source: what the run reads.
     """
     turns = system_of(pipeline.source).turns(source)
-    store: CheckpointStore = store_of(pipeline, leading.channel, arbiter, leading.nid, turns=turns)
+    store: CheckpointStore = store_of(
+        pipeline, leadership.channel, arbiter, leadership.nid, turns=turns
+    )
     if turns is not None:
         store = TurnStore(store, turns, _TURN_SECONDS)
     if kept_in(pipeline) == "file":
         sign = container_sign()
         if sign:
-            _LOG.warning("%s: %s", leading.name, lost_with_container(sign))
+            _LOG.warning("%s: %s", leadership.key, lost_with_container(sign))
     return LookupStore(
         kept_in(pipeline),
         store,
-        other_stores(pipeline, leading.channel, arbiter, leading.nid),
-        pipeline=leading.name,
-        epoch=leading.epoch,
+        other_stores(pipeline, leadership.channel, arbiter, leadership.nid),
+        pipeline=leadership.key,
+        epoch=leadership.epoch,
     )
 
 

@@ -14,8 +14,8 @@ from setl.load.deadletters.letter import DeadLetter, State
 from setl.load.deadletters.store import DeadLetterStore, Tally
 from setl.load.sink import LoadTicket
 from setl.log import fields
+from setl.model.leadership import Leadership
 from setl.run.job import LoadReport
-from setl.run.leading import Leading
 from setl.run.progress import Progress
 from setl.run.spark_session import SparkGone
 
@@ -46,7 +46,7 @@ class DeadLetterDesk:
         self,
         opened: Callable[[], AbstractContextManager[DeadLetterStore]],
         job: Reloading,
-        leading: Leading,
+        leadership: Leadership,
         progress: Progress,
         clock: Clock,
     ) -> None:
@@ -55,13 +55,13 @@ class DeadLetterDesk:
         Args:
             opened: opens where the letters are kept.
             job: loads them again.
-            leading: on whose behalf.
+            leadership: on whose behalf.
             progress: takes their number.
             clock: when to look.
         """
         self._opened = opened
         self._job = job
-        self._leading = leading
+        self._leadership = leadership
         self._progress = progress
         self._clock = clock
         self._lettered: frozenset[str] = frozenset()
@@ -92,7 +92,7 @@ class DeadLetterDesk:
         _log.warning(
             "faulty rows became dead letters",
             extra=fields(
-                **self._leading.fields,
+                **self._leadership.fields,
                 count=report.dead_letters,
                 targets=", ".join(sorted(report.lettered)),
                 through=position,
@@ -118,7 +118,7 @@ class DeadLetterDesk:
             tally = self._count(store)
             if not tally.retry:
                 return
-            waiting = store.find(self._leading.name, states=(State.RETRY,), limit=_AT_ONCE)
+            waiting = store.find(self._leadership.key, states=(State.RETRY,), limit=_AT_ONCE)
             if not waiting or not allowed():
                 return
             self._load(store, waiting, ticket())
@@ -126,7 +126,7 @@ class DeadLetterDesk:
         self._next_look = 0.0
 
     def _count(self, store: DeadLetterStore) -> Tally:
-        tally = store.tally(self._leading.name)
+        tally = store.tally(self._leadership.key)
         self._lettered = frozenset(tally.targets)
         self._progress.has_dead_letters(tally.open)
         interval = _LOOK_SECONDS if tally.open else _COUNT_SECONDS
@@ -153,7 +153,7 @@ class DeadLetterDesk:
         _log.info(
             "dead letters were loaded again",
             extra=fields(
-                **self._leading.fields,
+                **self._leadership.fields,
                 count=len(letters),
                 refused=report.dead_letters or None,
                 error=report.fault or None,
@@ -168,11 +168,11 @@ class DeadLetterDesk:
             error=error.message,
             hint=error.hint,
             at=self._clock.now(),
-            epoch=self._leading.epoch,
-            nid=self._leading.nid,
+            epoch=self._leadership.epoch,
+            nid=self._leadership.nid,
         )
         store.keep([again])
         _log.warning(
             "a dead letter cannot be loaded again",
-            extra=fields(**self._leading.fields, letter=letter.id, error=str(error)),
+            extra=fields(**self._leadership.fields, letter=letter.id, error=str(error)),
         )

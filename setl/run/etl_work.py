@@ -13,11 +13,11 @@ from setl.extract.extractor import Extracted, Extractor, RoutedRows
 from setl.load.sink import Fence, LoadTicket
 from setl.model.batch import Batch
 from setl.model.checkpoint import Checkpoint
+from setl.model.leadership import Leadership
 from setl.model.position import document_version
 from setl.run.accounting import account
 from setl.run.dead_letters import DeadLetterDesk
 from setl.run.job import LoadReport
-from setl.run.leading import Leading
 from setl.run.load_size import LoadSize
 from setl.run.pace import Stage
 from setl.run.parts import Applied
@@ -80,9 +80,11 @@ class EtlParts:
 class EtlWork:
     """Extract, Transform and Load as `setl.run.parts.Work`."""
 
-    def __init__(self, parts: EtlParts, leading: Leading, progress: Progress, clock: Clock) -> None:
+    def __init__(
+        self, parts: EtlParts, leadership: Leadership, progress: Progress, clock: Clock
+    ) -> None:
         self._parts = parts
-        self._leading = leading
+        self._leadership = leadership
         self._progress = progress
         self._clock = clock
         self._size = LoadSize(parts.rows_per_load)
@@ -94,7 +96,7 @@ class EtlWork:
 
     def take_over(self) -> None:
         """See `Work.take_over`."""
-        self._parts.fence.raise_to(self._leading.epoch, self._leading.nid)
+        self._parts.fence.raise_to(self._leadership.epoch, self._leadership.nid)
 
     def begin(self, checkpoint: Checkpoint) -> Checkpoint:
         """See `Work.begin`."""
@@ -199,7 +201,7 @@ class EtlWork:
 
     def end_writers(self) -> None:
         """See `Work.end_writers`."""
-        self._parts.fence.end_writers(self._leading.epoch)
+        self._parts.fence.end_writers(self._leadership.epoch)
 
     def close(self) -> None:
         """See `Work.close`: connections belong to Spark's workers."""
@@ -217,10 +219,7 @@ class EtlWork:
     def _ticket(self, batch_id: int, checkpoint: Checkpoint) -> LoadTicket:
         through = document_version(checkpoint.generation, checkpoint.applied or checkpoint.resume)
         return LoadTicket(
-            channel=self._leading.channel,
-            pipeline=self._leading.pipeline,
-            nid=self._leading.nid,
-            epoch=self._leading.epoch,
+            self._leadership,
             batch_id=batch_id,
             slot=0,
             through=through,

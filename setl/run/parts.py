@@ -123,8 +123,6 @@ class RunParts:
     """What a run is made of; built from a channel file.
 
     Attributes:
-        channel: the channel.
-        pipeline: the pipeline.
         source: where its changes come from; read by `select`, asked for places by the run.
         work: what is done with them.
         store: keeps its checkpoint.
@@ -135,8 +133,6 @@ class RunParts:
         sights: what can be looked at from outside.
     """
 
-    channel: str
-    pipeline: str
     source: Source
     work: Work
     store: CheckpointStore

@@ -10,6 +10,7 @@ from setl.codec.binlog.rows import BinlogRowCodec
 from setl.codec.dts.record_writer import DtsRecordWriter
 from setl.codec.dts.table_form import DtsTableForms
 from setl.model.checkpoint import Checkpoint
+from setl.model.leadership import Leadership
 from setl.relay.interceptor import Interceptor
 from setl.relay.partitioning import Partitioner
 from setl.relay.resume import Tails
@@ -17,7 +18,6 @@ from setl.relay.sequence import Sequencer
 from setl.relay.serializer import DtsSerializer
 from setl.relay.tables import RelayedTables
 from setl.run.checkpoints import store_of
-from setl.run.leading import Leading
 from setl.run.parts import RunParts
 from setl.run.progress import Progress
 from setl.run.relay_work import RelayParts, RelayWork, SequencerFactory
@@ -37,11 +37,9 @@ saves reading; ZooKeeper need not hear of every batch."""
 
 def build_relay_run(
     file: ChannelFile,
-    name: str,
+    leadership: Leadership,
     /,
     *,
-    nid: str,
-    epoch: int,
     arbiter: Arbiter,
     progress: Progress,
     clock: Clock,
@@ -51,14 +49,13 @@ def build_relay_run(
     Raises:
         ConfigurationError: the channel has no such pipeline, or it is no relay.
     """
+    name, key = leadership.pipeline, leadership.key
     pipeline = file.pipeline(name)
-    key = f"{file.channel}/{name}"
     origin, relaying = system_of(pipeline.source), system_of(pipeline.target).relaying(key)
     tables = origin.relayed_tables()
     if tables is None:
         raise no_log(key)
-    source = origin.stream(pipeline, file.channel, nid)
-    leading = Leading(file.channel, name, nid, epoch)
+    source = origin.stream(pipeline, file.channel, leadership.nid)
     work = RelayParts(
         log=relaying.log,
         sequencer=_sequencers(pipeline, relaying, tables, clock),
@@ -69,18 +66,18 @@ def build_relay_run(
         heartbeat_id=heartbeat_id(file.channel, name),
     )
     parts = RunParts(
-        channel=file.channel,
-        pipeline=name,
         source=source,
-        work=RelayWork(work, leading, progress, clock),
-        store=store_of(pipeline, file.channel, arbiter, nid),
+        work=RelayWork(work, leadership, progress, clock),
+        store=store_of(pipeline, file.channel, arbiter, leadership.nid),
         heartbeat=origin.heartbeat(file.channel, name),
-        select=SelectLoop(source, select_settings(pipeline), epoch=epoch, name=key, clock=clock),
+        select=SelectLoop(
+            source, select_settings(pipeline), epoch=leadership.epoch, name=key, clock=clock
+        ),
         generation=pipeline.generation,
         store_every=_STORE_SECONDS,
         sights=Sights(),
     )
-    return PipelineRun(parts, leading, progress, clock)
+    return PipelineRun(parts, leadership, progress, clock)
 
 
 def _sequencers(

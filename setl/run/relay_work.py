@@ -15,11 +15,11 @@ from setl.log import fields
 from setl.model.batch import Batch
 from setl.model.checkpoint import Checkpoint
 from setl.model.entry import Entry
+from setl.model.leadership import Leadership
 from setl.relay.log import RelayLog
 from setl.relay.resume import Tails, resumption
 from setl.relay.sequence import Sequencer
 from setl.relay.transaction import Outgoing
-from setl.run.leading import Leading
 from setl.run.pace import Stage
 from setl.run.parts import Applied
 from setl.run.progress import Progress
@@ -57,10 +57,10 @@ class RelayWork:
     """A relay as `setl.run.parts.Work`."""
 
     def __init__(
-        self, parts: RelayParts, leading: Leading, progress: Progress, clock: Clock
+        self, parts: RelayParts, leadership: Leadership, progress: Progress, clock: Clock
     ) -> None:
         self._parts = parts
-        self._leading = leading
+        self._leadership = leadership
         self._progress = progress
         self._clock = clock
         self._tails: Tails = ()
@@ -80,7 +80,7 @@ class RelayWork:
             _log.warning(
                 "relay goes on from the topic's last records",
                 extra=fields(
-                    **self._leading.fields,
+                    **self._leadership.fields,
                     reason=found.reason,
                     position=str(found.checkpoint),
                     checkpoint=str(checkpoint),

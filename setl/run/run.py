@@ -21,9 +21,9 @@ from setl.log import fields
 from setl.model.batch import Batch
 from setl.model.checkpoint import Checkpoint
 from setl.model.entry import EntryKind
+from setl.model.leadership import Leadership
 from setl.run.backoff import Backoff
 from setl.run.beginning import place_to_begin
-from setl.run.leading import Leading
 from setl.run.pace import Stage
 from setl.run.parts import RunParts
 from setl.run.progress import Progress, RunState
@@ -48,10 +48,11 @@ class PipelineRun:
     all other methods may be called from any thread.
     """
 
-    def __init__(self, parts: RunParts, leading: Leading, progress: Progress, clock: Clock) -> None:
+    def __init__(
+        self, parts: RunParts, leadership: Leadership, progress: Progress, clock: Clock
+    ) -> None:
         self._parts = parts
-        self._leading = leading
-        self._epoch = leading.epoch
+        self._leadership = leadership
         self._progress = progress
         self._clock = clock
         self._stopping = threading.Event()
@@ -140,10 +141,7 @@ class PipelineRun:
         """The run as whoever watches for stalls needs it."""
         parts = self._parts
         return Observed(
-            channel=parts.channel,
-            pipeline=parts.pipeline,
-            nid=self._leading.nid,
-            epoch=self._epoch,
+            self._leadership,
             progress=self._progress,
             select=parts.select,
             heartbeat=parts.heartbeat,
@@ -202,7 +200,7 @@ class PipelineRun:
         if checkpoint != stored:
             # Kept before anything is applied: a start at "latest" that is lost in a crash
             # would become a later "latest", and what lies between would never be applied.
-            parts.store.store(checkpoint, self._epoch)
+            parts.store.store(checkpoint, self._leadership.epoch)
         self._stored = self._reached = checkpoint
         self._stored_at = self._clock.monotonic()
         self._progress.resumed(str(checkpoint.resume), checkpoint.rows, checkpoint.timestamp)
@@ -338,7 +336,7 @@ class PipelineRun:
     def _store(self, checkpoint: Checkpoint) -> None:
         started = self._clock.monotonic()
         self._progress.at_stage(Stage.CHECKPOINT)
-        self._parts.store.store(checkpoint, self._epoch)
+        self._parts.store.store(checkpoint, self._leadership.epoch)
         self._stored, self._stored_at = checkpoint, self._clock.monotonic()
         self._progress.spent("checkpoint", self._stored_at - started)
 
@@ -382,10 +380,10 @@ class PipelineRun:
         parts.work.close()
 
     def _place(self) -> dict[str, str]:
-        return {"pipeline": self._leading.name}
+        return {"pipeline": self._leadership.key}
 
     def _fields(self, **values: object) -> dict[str, object]:
-        return fields(**self._leading.fields, **values)
+        return fields(**self._leadership.fields, **values)
 
 
 def has_ddl(batch: Batch) -> bool:

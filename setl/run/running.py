@@ -8,6 +8,7 @@ from typing import Protocol
 from arbiter.arbiter import Arbiter
 from setl.channel.file import ChannelFile
 from setl.clock import Clock
+from setl.model.leadership import Leadership
 from setl.run.progress import Progress
 from setl.run.stalls.observer import Observed
 
@@ -69,16 +70,14 @@ class RunBuilder(Protocol):
     def __call__(
         self,
         file: ChannelFile,
-        name: str,
+        leadership: Leadership,
         /,
         *,
-        nid: str,
-        epoch: int,
         arbiter: Arbiter,
         progress: Progress,
         clock: Clock,
     ) -> Running:
-        """A run of the pipeline `name` of a channel, under one epoch.
+        """A run of the pipeline of a channel that is led.
 
         Raises:
             ConfigurationError: the channel has no such pipeline, or not of this kind.

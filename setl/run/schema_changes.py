@@ -13,8 +13,8 @@ from setl.extract.extractor import RoutedRows
 from setl.load.sink import LoadTicket, SchemaChange, SchemaChanges
 from setl.log import fields
 from setl.model.entry import Entry
+from setl.model.leadership import Leadership
 from setl.model.session import StatementSession
-from setl.run.leading import Leading
 from setl.run.progress import Progress
 
 _log = logging.getLogger(__name__)
@@ -34,13 +34,13 @@ class SchemaChangePolicy:
         self,
         choice: Literal["ignore", "stop", "pass"],
         target: SchemaChanges | None,
-        leading: Leading,
+        leadership: Leadership,
         progress: Progress,
     ) -> None:
         """Act as `choice` says; `target` is where ``pass`` passes them to."""
         self._choice = choice
         self._target = target
-        self._leading = leading
+        self._leadership = leadership
         self._progress = progress
 
     def act_on(self, entries: Sequence[Entry], ticket: LoadTicket, generation: int) -> bool:
@@ -61,7 +61,7 @@ class SchemaChangePolicy:
                     f"schema change at the source: {entry.statement[:_SHOWN]}",
                     hint="Apply it to the target, then `setl start` the channel again with"
                     " `ddl: ignore`",
-                    pipeline=self._leading.name,
+                    pipeline=self._leadership.key,
                     position=entry.position,
                 )
             done = self._act_on(entry, ticket, generation) or done
@@ -114,7 +114,7 @@ class SchemaChangePolicy:
 
     def _report(self, level: int, message: str, entry: Entry, **more: str) -> None:
         place = fields(
-            **self._leading.fields,
+            **self._leadership.fields,
             position=str(entry.position),
             statement=entry.statement[:_SHOWN],
             **more,

@@ -24,6 +24,7 @@ from setl.channel.routing import Route, Router
 from setl.errors import DataError
 from setl.load.sink import LoadTicket, SinkSettings
 from setl.model.change import DecodedRows, Op, Row
+from setl.model.leadership import Leadership
 from setl.model.schema import Column, Kind, RowSchema
 from setl.run.load_work import LoadWork, TableRoute
 from setl.run.tasks import TaskReport, load
@@ -162,7 +163,7 @@ class Rehearsal:
         row = DecodedRows(schema, Op.INSERT, [(None, (1, "a", "1.50"))])
         stretch = [WorkItem((0,), 1, (), b"", ("", "rehearsal"), row)]
         told = pickle.dumps(stretch, protocol=5)
-        ticket = LoadTicket("", "rehearsal", "", 0, 0, 0)
+        ticket = LoadTicket(Leadership("", "rehearsal", "", 0), 0, 0)
         self._errand = _Errand(0, {}, ticket, [told] * len(evaluations), b"", [])
 
     def run(self) -> None:

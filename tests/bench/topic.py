@@ -8,6 +8,7 @@ from uuid import uuid4
 
 from setl.channel.reading import parse_channel
 from setl.clock import SystemClock
+from setl.model.leadership import Leadership
 from setl.run.progress import Progress
 from setl.run.relay_assembly import build_relay_run
 from setl_embedded import Kafka, MariaDb
@@ -44,7 +45,7 @@ def relay(source: MariaDb, written: Written, kafka: Kafka, topic: str) -> float:
     arbiter.put_channel(topic, {})
     progress = Progress(clock)
     run = build_relay_run(
-        file, "r", nid="n1", epoch=1, arbiter=arbiter, progress=progress, clock=clock
+        file, Leadership(topic, "r", "n1", 1), arbiter=arbiter, progress=progress, clock=clock
     )
     thread = threading.Thread(target=run.run, daemon=True)
     began = time.perf_counter()

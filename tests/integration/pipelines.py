@@ -10,6 +10,7 @@ from setl.channel.file import DtsTarget
 from setl.channel.reading import parse_channel
 from setl.clock import SystemClock
 from setl.errors import SetlError
+from setl.model.leadership import Leadership
 from setl.run.assembly import build_run
 from setl.run.progress import Progress
 from setl.run.relay_assembly import build_relay_run
@@ -148,9 +149,7 @@ class Site:
         build = build_relay_run if isinstance(target, DtsTarget) else self.build_run
         run = build(
             file,
-            pipeline,
-            nid=nid,
-            epoch=epoch or self.epoch,
+            Leadership(file.channel, pipeline, nid, epoch or self.epoch),
             arbiter=self.arbiter,
             progress=progress,
             clock=clock,

@@ -13,6 +13,7 @@ from setl.errors import SetlError
 from setl.extract.extractor import RoutedRows
 from setl.load.sink import LoadTicket
 from setl.model.entry import Entry, EntryKind
+from setl.model.leadership import Leadership
 from setl.model.position import BinlogPosition
 from setl.run.job import LoadJob
 from setl.run.spark_session import parallelism
@@ -134,7 +135,7 @@ def cancelled_load(spark, number, after):
 
     def run():
         with suppress(SetlError):
-            job.run(work, LoadTicket("cancelled", str(number), "n1", 1, 1, 0), 0)
+            job.run(work, LoadTicket(Leadership("cancelled", str(number), "n1", 1), 1, 0), 0)
 
     thread = threading.Thread(target=run)
     thread.start()

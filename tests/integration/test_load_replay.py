@@ -155,7 +155,7 @@ class Target:
         def write(slot):
             self.chance.shuffle(shares[slot])
             changes = merge([part for share in shares[slot] for part in share.changes])
-            ticket = ticket_for(self.ticket.pipeline, slot=slot, through=through)
+            ticket = ticket_for(self.ticket.leadership.pipeline, slot=slot, through=through)
             try:
                 self.sinks[slot].apply(ticket, changes)
             except SetlError as error:

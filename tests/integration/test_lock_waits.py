@@ -6,6 +6,7 @@ from contextlib import contextmanager
 import pytest
 
 from setl.errors import TransientError
+from setl.select.checkpoints.owner import Owner
 from setl.systems.elasticsearch.client import ElasticEndpoint
 from setl.systems.elasticsearch.write_load import look_at_writes
 from setl.systems.mysql import writers
@@ -70,7 +71,7 @@ def opened():
         connection = connect(endpoint, autocommit=False, lock_wait=60)
         connections.append(connection)
         if key:
-            writers.register(connection, key, epoch, nid)
+            writers.register(connection, Owner(key, nid, "host").under(epoch))
         connection.begin()
         return connection
 

@@ -122,7 +122,7 @@ def test_a_checkpoint_store_whose_connection_was_ended_opens_another(site):
     with closing(store):
         assert store.load() is None
         connection = store._live()
-        writers.register(connection, site.key, 1, "n1")
+        writers.register(connection, Owner(site.key, "n1", "host").under(1))
         frozen = site.open_transaction(1, 10)
         site.fence(1).raise_to(1, "n1")
         own = rows_of(site.server, "SELECT conn_id FROM retl.setl_writer WHERE epoch = 1 AND "

@@ -9,6 +9,7 @@ from setl import failpoints
 from setl.channel.routing import Router
 from setl.errors import FatalError, FencedError, SetlError, TransientError
 from setl.load.sink import LoadTicket, SchemaChange
+from setl.model.leadership import Leadership
 from setl.model.session import MODES, StatementSession
 from setl.systems.mysql.connection import MysqlEndpoint
 from setl.systems.mysql.ddl.ledger import DONE_KEPT
@@ -29,7 +30,7 @@ class Target:
     fence: MysqlFence
 
     def change(self, epoch, statement, *, ident="1-1-1", generation=1, session=None):
-        ticket = LoadTicket("c", self.pipeline, "n", epoch, 1, 0, through=5)
+        ticket = LoadTicket(Leadership("c", self.pipeline, "n", epoch), 1, 0, through=5)
         session = session or StatementSession(self.db)
         return self.ddl.apply(ticket, SchemaChange(ident, statement, session, generation, 5))
 
@@ -174,7 +175,7 @@ def test_old_changes_are_forgotten(target):
             " epoch) VALUES (%s, %s, 0, 1, %s, 'done', '', 1)",
             [(key, f"old-{n}", n) for n in range(DONE_KEPT + 5)],
         )
-    ticket = LoadTicket("c", target.pipeline, "n", 5, 1, 0)
+    ticket = LoadTicket(Leadership("c", target.pipeline, "n", 5), 1, 0)
     change = SchemaChange("new", "ALTER TABLE t ADD b INT", StatementSession(target.db), 1, 9999)
     target.ddl.apply(ticket, change)
     assert len(target.states()) == DONE_KEPT

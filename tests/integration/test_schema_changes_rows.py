@@ -11,6 +11,7 @@ from setl.load.sink import LoadTicket, SchemaChange
 from setl.model.batch import Batch
 from setl.model.checkpoint import Checkpoint
 from setl.model.entry import EntryKind
+from setl.model.leadership import Leadership
 from setl.model.session import StatementSession
 from setl.systems.mysql.connection import MysqlEndpoint
 from setl.systems.mysql.ddl.passing import MysqlDdl
@@ -67,7 +68,7 @@ class TwoSites:
 
     def apply(self, entry, ddl=None, session=None):
         self.number += 1
-        ticket = LoadTicket("c", self.key, "n", 5, 1, 0, through=5)
+        ticket = LoadTicket(Leadership("c", self.key, "n", 5), 1, 0, through=5)
         change = SchemaChange(
             f"{self.number}", entry.statement, session or entry.session, 1, self.number
         )

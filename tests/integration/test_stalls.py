@@ -106,7 +106,7 @@ def test_a_lock_on_a_row_is_named_with_who_holds_it(servers, db, watched, caplog
         "pipeline goes on after a stall",
     ]
     assert said[0].setl["reason"] == said[1].setl["reason"] == "waiting for lock"
-    assert said[0].setl["epoch"] == running.run.observed.epoch
+    assert said[0].setl["epoch"] == running.run.observed.leadership.epoch
 
 
 def test_attempts_that_give_up_on_a_lock_do_not_hide_it(servers, db, watched, monkeypatch):

@@ -21,11 +21,11 @@ from setl.channel.reading import parse_channel
 from setl.clock import SystemClock
 from setl.errors import ConfigurationError, SetlError, TransientError
 from setl.model.entry import EntryKind
+from setl.model.leadership import Leadership
 from setl.operate.check import check_channel
 from setl.operate.positions.position import look_at_position
 from setl.operate.positions.reposition import move
 from setl.run.checkpoints import store_for_run, store_interval
-from setl.run.leading import Leading
 from setl.run.parts import Applied, RunParts
 from setl.run.progress import Progress
 from setl.run.run import PipelineRun
@@ -159,7 +159,7 @@ class Running:
 
     def __init__(self, shared, epoch=1, **options):
         pipeline = shared.pipeline(**{"checkpoint": "kafka", **options})
-        leading = Leading("shop", "p", "n1", epoch)
+        leading = Leadership("shop", "p", "n1", epoch)
         self.source: Any = system_of(pipeline.source).stream(pipeline, "shop", "n1")
         self.work: Any = Collecting()
         self.select = SelectLoop(
@@ -169,8 +169,6 @@ class Running:
             name="shop/p",
         )
         self.parts = RunParts(
-            channel="shop",
-            pipeline="p",
             source=self.source,
             work=self.work,
             store=store_for_run(pipeline, leading, shared.arbiter, self.source),

@@ -35,9 +35,10 @@ _GUEST = """
 import gc
 from setl import garbage_collection
 from setl.load.sink import LoadTicket
+from setl.model.leadership import Leadership
 from setl.run.tasks import load
 
-load(None, LoadTicket("shop", "orders", "n1", 7, 1, 0), 0, [])
+load(None, LoadTicket(Leadership("shop", "orders", "n1", 7), 1, 0), 0, [])
 assert garbage_collection._kept == []
 usual = gc.get_threshold()
 garbage_collection.keep_what_is_loaded()

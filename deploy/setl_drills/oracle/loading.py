@@ -19,6 +19,7 @@ from setl.codec.binlog.header import BinlogHeaderReader
 from setl.errors import SetlError, SharedTableError
 from setl.load.sink import LoadTicket
 from setl.model.entry import Entry, EntryKind
+from setl.model.leadership import Leadership
 from setl.model.position import BinlogPosition, document_version
 from setl.systems.mysql.connection import MysqlEndpoint
 from setl.systems.mysql.load.fence import MysqlFence
@@ -160,7 +161,7 @@ class Loading:
         return shares
 
     def _ticket(self, slot: int, through: int) -> LoadTicket:
-        return LoadTicket("oracle", self._name, "oracle", 1, 1, slot, through)
+        return LoadTicket(Leadership("oracle", self._name, "oracle", 1), 1, slot, through)
 
 
 def _end(server: DatabaseServer) -> dict[str, object]:

@@ -102,7 +102,7 @@ def letter_of(row: FaultyRow, ticket: LoadTicket, at: float) -> DeadLetter:
         at=at,
         batch=ticket.batch_id,
         epoch=ticket.epoch,
-        nid=ticket.nid,
+        nid=ticket.leadership.nid,
     )
 
 

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from setl.clock import Clock
 from setl.load.target_view import TargetView
+from setl.model.leadership import Leadership
 from setl.run.pace import Pace, Stage
 from setl.run.progress import Progress, RunState
 from setl.run.stalls.stall import JobView, QueueView, Situation, Stall, diagnose
@@ -67,10 +68,7 @@ class Observed:
     """A run as an observer needs it.
 
     Attributes:
-        channel: its channel.
-        pipeline: its pipeline.
-        nid: the node.
-        epoch: the leadership.
+        leadership: which one it is.
         progress: how it moves.
         select: its reading.
         heartbeat: writes to its source, None if nothing does.
@@ -78,10 +76,7 @@ class Observed:
         sights: what else can be looked at.
     """
 
-    channel: str
-    pipeline: str
-    nid: str
-    epoch: int
+    leadership: Leadership
     progress: Progress
     select: SelectLoop
     heartbeat: Heartbeat | None
@@ -175,7 +170,7 @@ class Observer:
         if look is None or not (writing or failing):
             self._moves.pop("target", None)
             return None
-        epoch = self.run.epoch
+        epoch = self.run.leadership.epoch
         answer = asking.ask("target", self._key("target"), lambda: look(epoch))
         since = pace.attempt if failing else pace.in_stage
         fresh = answer.age < min(since, self._limit)
@@ -195,4 +190,4 @@ class Observer:
             self._moves[name] = entered, movement
 
     def _key(self, what: str) -> Hashable:
-        return what, self.run.channel, self.run.pipeline, self.run.epoch
+        return what, self.run.leadership

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from setl.model.leadership import Leadership
+
 
 @dataclass(frozen=True, slots=True)
 class Owner:
@@ -18,3 +20,8 @@ class Owner:
     pipeline: str
     nid: str
     host: str
+
+    def under(self, epoch: int) -> Leadership:
+        """The leadership of an epoch."""
+        channel, _, pipeline = self.pipeline.partition("/")
+        return Leadership(channel, pipeline, self.nid, epoch)

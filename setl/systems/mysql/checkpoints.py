@@ -113,7 +113,7 @@ class MysqlCheckpointStore:
         def run(connection: Connection[Any]) -> None:
             if self._registered != epoch:
                 # It will lock the fence, so a later leader must be able to end it (I2).
-                writers.register(connection, self._pipeline, epoch, self._owner.nid)
+                writers.register(connection, self._owner.under(epoch))
                 self._registered = epoch
             connection.begin()
             try:

@@ -16,6 +16,8 @@ from typing import Any
 import pymysql
 from pymysql.connections import Connection
 
+from setl.model.leadership import Leadership
+
 _NO_SUCH_THREAD = 1094
 
 
@@ -30,7 +32,7 @@ def connection_id(connection: Connection[Any]) -> int:
     return _value(connection, "SELECT CONNECTION_ID()")
 
 
-def register(connection: Connection[Any], pipeline_key: str, epoch: int, nid: str) -> int:
+def register(connection: Connection[Any], leadership: Leadership) -> int:
     """Record a connection as a writer of a leadership; returns its id.
 
     To be called outside a transaction, before the connection locks the pipeline's fence.
@@ -41,13 +43,13 @@ def register(connection: Connection[Any], pipeline_key: str, epoch: int, nid: st
     with connection.cursor() as cursor:
         # The lock first: from the moment the record can be read it must be provable.
         cursor.execute("SELECT RELEASE_ALL_LOCKS()")
-        cursor.execute("SELECT GET_LOCK(%s, 0)", (lock_name(pipeline_key, own),))
+        cursor.execute("SELECT GET_LOCK(%s, 0)", (lock_name(leadership.key, own),))
         connection.begin()
         # Rows under this id that are not of this connection are from before a restart.
         cursor.execute("DELETE FROM retl.setl_writer WHERE conn_id = %s", (own,))
         cursor.execute(
             "INSERT INTO retl.setl_writer (conn_id, pipeline, epoch, nid) VALUES (%s, %s, %s, %s)",
-            (own, pipeline_key, epoch, nid),
+            (own, leadership.key, leadership.epoch, leadership.nid),
         )
         connection.commit()
     return own

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from setl.errors import TransientError
+from setl.model.leadership import Leadership
 from setl.run.progress import RunState
 from setl.run.stalls.observer import Observed, Sights
 from tests.unit.select.fakes import reads
@@ -31,7 +32,7 @@ class NotedRun:
         select: Any = SimpleNamespace(status=reads)
         channel, pipeline = self.ident
         return Observed(
-            channel, pipeline, "n1", self.epoch, self.progress, select, None,
+            Leadership(channel, pipeline, "n1", self.epoch), self.progress, select, None,
             self.ends.is_set, Sights(),
         )  # fmt: skip
 

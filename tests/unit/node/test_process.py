@@ -69,8 +69,9 @@ class Engine:
         self.said.append("start")
         self.lost = lost
 
-    def build_run(self, file, name, /, *, nid, epoch, arbiter, progress, clock):
-        self.runs.append(NotedRun(epoch, progress, (file.channel, name)))
+    def build_run(self, file, leadership, /, *, arbiter, progress, clock):
+        ident = (leadership.channel, leadership.pipeline)
+        self.runs.append(NotedRun(leadership.epoch, progress, ident))
         return self.runs[-1]
 
     def stop(self):

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from setl.model.leadership import Leadership
 from setl.node.stall_watch import StallWatch
 from setl.run.pace import Stage
 from setl.run.progress import Progress
@@ -31,7 +32,7 @@ class Run:
         self.status: Any = reads()
         select: Any = SimpleNamespace(status=lambda: self.status)
         self.observed = Observed(
-            "shop", name, "n1", 7, self.progress, select, None,
+            Leadership("shop", name, "n1", 7), self.progress, select, None,
             lambda: self.over, Sights(),
         )  # fmt: skip
 

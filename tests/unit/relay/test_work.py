@@ -7,10 +7,10 @@ import pytest
 
 from setl.errors import TransientError
 from setl.model.batch import Batch
+from setl.model.leadership import Leadership
 from setl.relay.interceptor import Interceptor
 from setl.relay.partitioning import Partitioner
 from setl.relay.sequence import Sequencer
-from setl.run.leading import Leading
 from setl.run.progress import Progress
 from setl.run.relay_work import RelayParts, RelayWork
 from tests.memory_log import MemoryRelayLog, MemoryTopic
@@ -42,7 +42,7 @@ class Place:
         parts = RelayParts(
             self.log, sequencer, exact=exact, heartbeat=10.0, rows=100, codec=binlog, heartbeat_id=1
         )
-        self.work: Any = RelayWork(parts, Leading("c", "r", "n1", 5), self.progress, clock)
+        self.work: Any = RelayWork(parts, Leadership("c", "r", "n1", 5), self.progress, clock)
         self.work.take_over()
         self.read_from = self.work.begin(stored)
 

@@ -11,13 +11,13 @@ from setl.channel.endpoints import BinlogStart
 from setl.channel.reading import parse_channel
 from setl.errors import FatalError
 from setl.model.checkpoint import Checkpoint
+from setl.model.leadership import Leadership
 from setl.model.position import BinlogPosition
 from setl.operate.positions.reposition import move
 from setl.operate.positions.stored import read_stored
 from setl.operate.positions.used_starts import without_used_starts
 from setl.run import checkpoints
 from setl.run.checkpoints import kept_in, other_stores, store_for_run, store_interval, store_of
-from setl.run.leading import Leading
 from setl.select.checkpoints.arbiter import ArbiterCheckpointStore
 from setl.systems.registry import system_of
 from tests.arbiter_in_memory import MemoryArbiter, MemoryCluster
@@ -50,7 +50,7 @@ def filed(tmp_path):
 
 def run_store(config, arbiter, epoch=5):
     source = system_of(config.source).stream(config, "shop", "n")
-    return store_for_run(config, Leading("shop", "p", "n", epoch), arbiter, source)
+    return store_for_run(config, Leadership("shop", "p", "n", epoch), arbiter, source)
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ import pytest
 
 from setl.errors import FatalError, FencedError, TransientError
 from setl.load.deadletters.letter import State
+from setl.model.leadership import Leadership
 from setl.run.dead_letters import DeadLetterDesk
 from setl.run.job import LoadReport
-from setl.run.leading import Leading
 from setl.run.progress import Progress
 from setl.run.spark_session import spark_gone
 from tests.letters import MemoryDeadLetters, letter
@@ -53,7 +53,7 @@ class Scene:
         self.store, self.clock, self.opened = MemoryDeadLetters(), Clock(), 0
         self.progress = Progress(self.clock)
         self.job = Job(self.store)
-        leading = Leading("shop", "p", "n1", 7)
+        leading = Leadership("shop", "p", "n1", 7)
         self.desk = DeadLetterDesk(self.open, self.job, leading, self.progress, self.clock)
 
     @contextmanager

@@ -9,6 +9,7 @@ from setl.errors import SetlError, TransientError
 from setl.extract.extractor import RoutedRows
 from setl.load.sink import LoadTicket
 from setl.model.entry import Entry, EntryKind
+from setl.model.leadership import Leadership
 from setl.model.position import BinlogPosition
 from setl.run import job as job_module
 from setl.run.job import LoadJob
@@ -18,7 +19,7 @@ from setl.systems.elasticsearch.client import ElasticEndpoint
 from setl.systems.elasticsearch.load.sink import ElasticsearchSinkSettings
 from setl.transform.work import TransformPlan
 
-TICKET = LoadTicket("shop", "orders", "n1", 7, 1, 0)
+TICKET = LoadTicket(Leadership("shop", "orders", "n1", 7), 1, 0)
 ROUTE: Any = SimpleNamespace(index=0, target=("shop", "orders"), expressions={}, where=None)
 
 

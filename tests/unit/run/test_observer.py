@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from setl.load.target_view import LockWait, TargetView
+from setl.model.leadership import Leadership
 from setl.run.pace import Stage
 from setl.run.progress import Progress, RunState
 from setl.run.stalls.observer import Answer, Observed, Observer, Sights
@@ -51,7 +52,7 @@ class Bench:
         select: Any = SimpleNamespace(status=lambda: self.select)
         heartbeat: Any = SimpleNamespace(status=lambda: self.beats)
         run = Observed(
-            "shop", "orders", "n1", 7, self.progress, select, heartbeat, lambda: False,
+            Leadership("shop", "orders", "n1", 7), self.progress, select, heartbeat, lambda: False,
             Sights(job=lambda: None, target=lambda epoch: TargetView()),
         )  # fmt: skip
         self.observer = Observer(run, self.clock, LIMIT)

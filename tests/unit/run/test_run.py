@@ -25,11 +25,11 @@ from setl.extract.loopback import MarkIdentity
 from setl.model.batch import Batch
 from setl.model.checkpoint import Checkpoint
 from setl.model.entry import Entry, EntryKind
+from setl.model.leadership import Leadership
 from setl.model.position import BinlogPosition, document_version, version_generation
 from setl.model.session import StatementSession
 from setl.run.etl_work import EtlParts, EtlWork
 from setl.run.job import LoadReport
-from setl.run.leading import Leading
 from setl.run.progress import Progress, RunState
 from setl.run.run import PipelineRun, RunParts
 from setl.run.schema_changes import SchemaChangePolicy
@@ -200,7 +200,7 @@ class Bench:
         codec = DtsRowCodec()  # to which any bytes are one record
         self.progress = Progress(clock)
         settings = SelectSettings(batch=BatchSettings(rows=changes.pop("batch_rows", 3), wait=0.01))
-        leading = Leading("shop", "orders", "n1", 5)
+        leading = Leadership("shop", "orders", "n1", 5)
         ddl = changes.pop("ddl", "ignore")
         self.ddl = RecordingDdl(self.log) if ddl == "pass" else None
         work = EtlParts(
@@ -212,8 +212,6 @@ class Bench:
             rows_per_load=changes.pop("rows_per_load", 100),
         )
         parts = RunParts(
-            channel="shop",
-            pipeline="orders",
             source=self.source,
             work=EtlWork(work, leading, self.progress, clock),
             store=self.store,

@@ -14,6 +14,7 @@ from pyspark.errors import PySparkRuntimeError
 
 from setl.errors import FatalError, TransientError
 from setl.load.sink import LoadTicket
+from setl.model.leadership import Leadership
 from setl.run import job as job_module
 from setl.run import spark_errors
 from setl.run.job import LoadJob
@@ -23,7 +24,7 @@ from setl.systems.elasticsearch.client import ElasticEndpoint
 from setl.systems.elasticsearch.load.sink import ElasticsearchSinkSettings
 from tests.waiting import eventually
 
-TICKET = LoadTicket("shop", "orders", "n1", 7, 1, 0)
+TICKET = LoadTicket(Leadership("shop", "orders", "n1", 7), 1, 0)
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ import pytest
 
 from setl.errors import DataError, FencedError, TransientError
 from setl.load.sink import LoadTicket
+from setl.model.leadership import Leadership
 from setl.run import job as job_module
 from setl.run.job import LoadJob
 from setl.run.spark_errors import spark_error
@@ -72,7 +73,7 @@ def job_whose_tasks_report(monkeypatch, *reports) -> LoadJob:
     return job
 
 
-TICKET = LoadTicket("shop", "orders", "n1", 7, 1, 0)
+TICKET = LoadTicket(Leadership("shop", "orders", "n1", 7), 1, 0)
 DONE = TaskReport(rows=3)
 
 

@@ -54,7 +54,7 @@ class DdlRunner:
         connection = connect(patient, database=self._schema)
         self._connection, self._ticket = connection, ticket
         # Recorded, so that a leader that is about to lose its session can end it (I3).
-        self._own_id = writers.register(connection, ticket.pipeline_key, ticket.epoch, ticket.nid)
+        self._own_id = writers.register(connection, ticket.leadership)
         if not ddl_lock.take(connection, ticket.pipeline_key, _LOCK_SECONDS):
             raise TransientError("another schema change of the pipeline still runs on the target")
 

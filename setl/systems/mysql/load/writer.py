@@ -84,7 +84,7 @@ class Writer:
             # noticed and keep its locks, which the same rows would now wait for.
             writers.end_writer(connection, record.pipeline_key, record.id)
             writers.forget_writer(connection, record.pipeline_key, record.id)
-        own = writers.register(connection, ticket.pipeline_key, ticket.epoch, ticket.nid)
+        own = writers.register(connection, ticket.leadership)
         self._record = _Record(connection, ticket.pipeline_key, ticket.epoch, own)
 
     def begin(self, ticket: LoadTicket, mark: int, nonce: str) -> None:

@@ -1,18 +1,18 @@
-"""On whose behalf a run works."""
+"""On whose behalf something is done: one leadership of one pipeline."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 
-class Leading(NamedTuple):
+class Leadership(NamedTuple):
     """One leadership of one pipeline.
 
     Attributes:
         channel: the channel.
         pipeline: the pipeline.
         nid: the node that leads.
-        epoch: the leadership.
+        epoch: the number of the leadership; grows for ever.
     """
 
     channel: str
@@ -21,8 +21,8 @@ class Leading(NamedTuple):
     epoch: int
 
     @property
-    def name(self) -> str:
-        """``channel/pipeline``, for messages."""
+    def key(self) -> str:
+        """``channel/pipeline``: what messages and the tables of ``retl`` call the pipeline."""
         return f"{self.channel}/{self.pipeline}"
 
     @property
