@@ -102,9 +102,10 @@ def _write_known(
         texts = list(counts.divided(keys[start:stop], limits))
         if len(texts) > 1:
             return False
-        raw = cast("Any", connection)
-        raw.query(texts[0][0] + b" FOR UPDATE")
-        if int(raw._result.rows[0][0]) != stop - start:  # noqa: SLF001
+        with connection.cursor() as cursor:
+            cursor.execute(texts[0][0] + b" FOR UPDATE")
+            [(found,)] = cursor.fetchall()
+        if int(found) != stop - start:
             raise DataError(
                 "the target lacks this row, and the record of its update does not say all columns",
                 hint=_HALF_A_ROW,

@@ -31,9 +31,11 @@ def run_watched(connection: Connection[Any], text: bytes, *, blanks: int = 0) ->
         DataError: it changed a value.
     """
     _query(connection, f"SAVEPOINT {_UNDO}".encode())
-    _query(connection, text)
-    # Of the answer to the statement; asking for it by SQL would cost each statement a round trip.
-    if not cast("Any", connection)._result.warning_count:  # noqa: SLF001
+    with connection.cursor() as cursor:
+        cursor.execute(text)
+        # Of the answer to it; asking for it by SQL would cost each statement a round trip.
+        warned = bool(cursor.warning_count)
+    if not warned:
         notes = []
     else:
         with connection.cursor() as cursor:
