@@ -137,7 +137,9 @@ def _topic(brokers: str, site: str) -> dict[str, Any]:
 
 def _subscription(brokers: str, site: str, database: dict[str, Any]) -> dict[str, Any]:
     known = {key: value for key, value in database.items() if key != "type"}
-    return {**_topic(brokers, site), "start": "earliest", "database": known}
+    # See `setl_drills.tables.whole_topic`.
+    every_record = {"isolation.level": "read_uncommitted"}
+    return {**_topic(brokers, site), "start": "earliest", "database": known, "kafka": every_record}
 
 
 def _shop_tables(probe: str) -> list[dict[str, Any]]:

@@ -17,7 +17,6 @@ from setl.codec.dts.relayed import LAST, RelayPlace, place_of
 from setl.codec.dts.rows import DtsRowCodec
 from setl.model.entry import EntryKind
 from setl.model.position import BinlogPosition, KafkaPosition
-from setl.systems.kafka.aborted import heed_ends
 from setl_drills.binlog import KeyChange, key_changes
 from setl_drills.checkers import Advance
 from setl_drills.waiting import wait_for
@@ -89,7 +88,7 @@ def _record(record: Any) -> Record:
 
 
 class TopicWatch(Watch):
-    """Sees rows arrive in topics, when their readers may see them.
+    """Sees rows arrive in topics.
 
     Attributes:
         advances: by pipeline key of the relay, in order of time. The epoch is always 0: a record
@@ -112,7 +111,8 @@ class TopicWatch(Watch):
     def watch(self) -> None:
         """See `Watch`."""
         where = [TopicPartition(topic, 0) for topic in self._keys]
-        with _consumer(self._brokers, "read_committed", *where) as consumer:
+        # Not only committed ones: see `setl_drills.tables.whole_topic`.
+        with _consumer(self._brokers, "read_uncommitted", *where) as consumer:
             while not self._stopping.is_set():
                 try:
                     self._note(_polled(consumer))
@@ -150,7 +150,6 @@ def _consumer(brokers: str, isolation: Isolation, *where: TopicPartition) -> Ite
         check_crcs=False,
     )
     try:
-        heed_ends(consumer)
         consumer.assign(list(where))
         consumer.seek_to_beginning(*where)
         yield consumer

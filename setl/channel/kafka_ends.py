@@ -16,11 +16,15 @@ from setl.channel.strict_model import StrictModel
 from setl.channel.wording_of_fields import CREDENTIAL, KAFKA_SSL_CA, USER
 
 OWN_KAFKA_SETTINGS = frozenset({
-    "auto_offset_reset", "bootstrap_servers", "enable_auto_commit", "group_id",
-    "group_instance_id", "key_deserializer", "max_poll_records", "partition_assignment_strategy",
-    "value_deserializer",
+    "auto_offset_reset", "bootstrap_servers", "enable_auto_commit", "enable_auto_offset_store",
+    "enable_partition_eof", "group_id", "group_instance_id", "group_protocol", "key_deserializer",
+    "log_connection_close", "log_level", "max_poll_records", "metadata_broker_list",
+    "partition_assignment_strategy", "value_deserializer",
 })  # fmt: skip
-"""What may not be passed to KafkaConsumer: it has fields of its own, or would lose the place."""
+"""What may not be passed to the consumer: it has fields of its own, or would lose the place.
+
+The client's log tells of a lost connection.
+"""
 
 OWN_PRODUCER_SETTINGS = frozenset({
     "acks", "bootstrap_servers", "delivery_timeout_ms", "enable_gapless_guarantee",
@@ -112,7 +116,9 @@ class DtsSource(SourceConfig):
     kafka: dict[str, KafkaSetting] = Field(
         default_factory=dict[str, KafkaSetting],
         repr=False,
-        description="Further settings of kafka-python's KafkaConsumer, under its own names.",
+        description="Further settings of librdkafka's consumer, under its own names; names of"
+        " kafka-python, as earlier channel files have them, count where librdkafka has the same"
+        " setting.",
     )
 
     @property
@@ -213,7 +219,7 @@ class DtsTarget(TargetConfig):
         return f"{self.topic}@{','.join(self.brokers)}"
 
     def as_source(self) -> DtsSource:
-        """The topic as one to read; what stands under `kafka` is of another client."""
+        """The topic as one to read; what stands under `kafka` is a producer's."""
         return DtsSource(
             type="dts",
             brokers=self.brokers,

@@ -18,8 +18,12 @@ _REFERENCE = re.compile(
     r"(?P<escaped>\$\$\{)|\$\{(?:(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?P<or>:-(?P<default>[^}]*))?\})?"
 )
 
-# Keys whose values are secrets, wherever they stand; the last two are kafka-python's.
-SECRET_KEYS = frozenset({"password", "api_key", "sasl_plain_password", "ssl_password"})
+# Keys whose values are secrets, wherever they stand; all but the first two are of Kafka's clients.
+SECRET_KEYS = frozenset({
+    "password", "api_key", "sasl_plain_password", "ssl_password",
+    "sasl.password", "sasl_password", "ssl.key.password", "ssl_key_password",
+    "ssl.keystore.password", "ssl_keystore_password", "ssl.key.pem", "ssl_key_pem",
+})  # fmt: skip
 
 
 def has_reference(text: object) -> bool:

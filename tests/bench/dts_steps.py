@@ -1,7 +1,7 @@
 """``python -m tests.bench.dts_steps``: what a DTS record costs on its way, step by step.
 
 The records are those that a relay writes of the workloads W1 (inserts), W2 (updates, both images)
-and W3 (small transactions over three tables), packed as a broker stores them; no server runs.
+and W3 (small transactions over three tables), as librdkafka gives them out; no server runs.
 Figures are CPU-µs for one row change, and are for comparing within one run: the best of several
 rounds. `sort` makes work items of entries; `compact` is what a task does; `decode` is no step of
 its own, but what it costs to decode every image.
@@ -13,16 +13,9 @@ import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from random import Random
-from types import SimpleNamespace
 from typing import Any, Final, NamedTuple
 
 import click
-from kafka.consumer.fetcher import Fetcher  # pyright: ignore[reportMissingTypeStubs]
-from kafka.record.memory_records import (  # pyright: ignore[reportMissingTypeStubs]
-    MemoryRecords,
-    MemoryRecordsBuilder,
-)
-from kafka.structs import TopicPartition
 from rich.console import Console
 from rich.table import Table
 
@@ -38,21 +31,18 @@ from setl.extract.extractor import RoutedRows
 from setl.model.change import DecodedRows, Op, Row
 from setl.model.checkpoint import Checkpoint
 from setl.model.entry import Entry, EntryKind
-from setl.model.position import BinlogPosition, KafkaPosition
+from setl.model.position import BinlogPosition, KafkaOrigin, KafkaPosition
 from setl.model.schema import Column, Kind, RowSchema
 from setl.run.sorting import Sorting
 from setl.select.batching import BatchAssembler, BatchSettings
-from setl.systems.kafka.aborted import heed_ends
+from setl.systems.kafka.reader import Bounds
 from setl.systems.kafka.source.subscription import DtsKafkaSource
-from setl.systems.kafka.unpacking import unpack_fast
 from setl.transform.work import TransformPlan, WorkItem, compact
 
-_PARTITION: Final = TopicPartition("bench", 0)
 _TABLES: Final = 3  # of W3
 _TIME: Final = "%Y-%m-%d %H:%M:%S.%f"
 _LOAD: Final = 10_000  # rows that one task has of a load
 _READ: Final = 4096  # records of one read, as Select asks for them
-_BATCH_BYTES: Final = 16 * 1024  # of a producer's batch, kafka's default
 _WORDS: Final = ("blue", "größe", "käse", "紙", "paper", "🧀 cheese", "rope", "𝄞 music", "salt")
 _COLUMNS: Final = (
     (Column("id", Kind.INTEGER), WireColumn(ColumnType.LONGLONG)),
@@ -66,6 +56,22 @@ _COLUMNS: Final = (
 )
 
 
+class _Message:
+    """A record as librdkafka has it."""
+
+    def __init__(self, offset: int, value: bytes, headers: list[tuple[str, bytes]]) -> None:
+        self._offset, self._value, self._headers = offset, value, headers
+
+    def offset(self) -> int:
+        return self._offset
+
+    def value(self) -> bytes:
+        return self._value
+
+    def headers(self) -> list[tuple[str, bytes]]:
+        return self._headers
+
+
 class _Change(NamedTuple):
     """A change of one row; `table` is a number below `_TABLES`."""
 
@@ -76,7 +82,7 @@ class _Change(NamedTuple):
 
 
 class _Stream:
-    """Records as a relay writes them, in batches as a broker stores them."""
+    """Records as a relay writes them."""
 
     def __init__(self, transaction_rows: int) -> None:
         columns, wires = tuple(c for c, _ in _COLUMNS), [wire for _, wire in _COLUMNS]
@@ -85,14 +91,11 @@ class _Stream:
         ]
         self._writer = DtsRecordWriter("10.11.6-MariaDB")
         self._size = transaction_rows
-        self.batches: list[bytes] = []
-        self._offset = 0
-        self._builder: Any = None
+        self.records: list[_Message] = []
 
     def write(self, changes: list[_Change]) -> None:
         for number, first in enumerate(range(0, len(changes), self._size), 1):
             self._transaction(number, changes[first : first + self._size])
-        self._close()
 
     def _transaction(self, number: int, changes: list[_Change]) -> None:
         begin = BinlogPosition("mariadb-bin.000001", number * 100_000)
@@ -113,22 +116,8 @@ class _Stream:
 
     def _append(self, value: bytes, transaction: RelayTransaction, ordinal: int) -> None:
         headers = [(HEADER, RelayPlace(transaction, ordinal).encoded())]
-        for _ in range(2):
-            if self._builder is None:
-                make: Any = MemoryRecordsBuilder
-                self._builder = make(2, 0, _BATCH_BYTES)
-            if self._builder.append(1_790_000_000_000, None, value, headers) is not None:
-                return
-            self._close()
-
-    def _close(self) -> None:
-        if self._builder is not None:
-            self._builder.close()
-            batch = bytearray(self._builder.buffer())
-            batch[:8] = self._offset.to_bytes(8)
-            self._offset += self._builder.next_offset()
-            self.batches.append(bytes(batch))
-            self._builder = None
+        offset = len(self.records)
+        self.records.append(_Message(offset, value, headers))
 
 
 def _row(random: Random, number: int) -> Row:
@@ -162,8 +151,8 @@ def _mixed(random: Random, tables: list[list[Row]], number: int) -> _Change:
     return _Change(Op.DELETE, rows.pop(random.randrange(len(rows))), None, table)
 
 
-def _written(workload: str, count: int) -> list[bytes]:
-    """Record batches of the workload, as the answers of a broker that have them."""
+def _written(workload: str, count: int) -> list[list[_Message]]:
+    """Records of the workload, in lists of one read."""
     random = Random(1)
     if workload == "w1":
         stream = _Stream(1_000)
@@ -176,65 +165,38 @@ def _written(workload: str, count: int) -> list[bytes]:
         stream = _Stream(20)
         tables = [[_row(random, n) for n in range(2_000)] for _ in range(_TABLES)]
         stream.write([_mixed(random, tables, n) for n in range(2_000, 2_000 + count)])
-    answers, size = [b""], 1024 * 1024
-    for batch in stream.batches:
-        if len(answers[-1]) > size:
-            answers.append(b"")
-        answers[-1] += batch
-    return answers
+    records = stream.records
+    return [records[at : at + _READ] for at in range(0, len(records), _READ)]
 
 
-def _unpacked(answers: list[bytes]) -> Iterator[list[Any]]:
-    """What `poll` of the consumer gives of each answer, in lists of one read."""
-    fetcher = SimpleNamespace(PartitionRecords=Fetcher.PartitionRecords)
-    for change in (unpack_fast, heed_ends):
-        change(SimpleNamespace(_fetcher=fetcher))
-    offset = 0
-    for answer in answers:
-        make: Any = fetcher.PartitionRecords
-        records = make(offset, _PARTITION, MemoryRecords(answer), check_crcs=False)
-        while records and (part := records.take(_READ)):
-            offset = part[-1].offset + 1
-            yield part
+class _Reader:
+    """In place of a `TopicReader`: gives out what was made before."""
 
+    lost_connection = False
+    origin = KafkaOrigin("c", "t")
 
-class _Consumer:
-    """In place of a KafkaConsumer: gives out what was unpacked before."""
-
-    def __init__(self, reads: list[list[Any]]) -> None:
+    def __init__(self, reads: list[list[_Message]]) -> None:
         self.reads = iter(reads)
-        self._cluster = SimpleNamespace(cluster_id="c", _topic_ids={"bench": "t"})
-        self._manager = SimpleNamespace(
-            cluster=SimpleNamespace(leader_for_partition=lambda _: 1), _conns={1: self}
-        )
 
-    def poll(self, **_: Any) -> dict[TopicPartition, list[Any]]:
-        part = next(self.reads, None)
-        return {} if part is None else {_PARTITION: part}
+    def take(self, *_: Any) -> list[_Message]:
+        return next(self.reads, [])
 
-    def highwater(self, _: TopicPartition) -> None:
+    def highwater(self, _: int) -> None:
         return None
 
-    def beginning_offsets(self, *_: Any, **__: Any) -> dict[TopicPartition, int]:
-        return {_PARTITION: 0}
+    def bounds(self, _: int) -> Bounds:
+        return Bounds(0, 1 << 40)
 
-    def end_offsets(self, *_: Any, **__: Any) -> dict[TopicPartition, int]:
-        return {_PARTITION: 1 << 40}
-
-    def partitions_for_topic(self, _: str) -> set[int]:
-        return {0}
-
-    def assign(self, _: Any) -> None: ...
-    def seek(self, *_: Any) -> None: ...
-    def close(self, **_: Any) -> None: ...
+    def seek(self, _: Any) -> None: ...
+    def close(self) -> None: ...
 
 
-def _entries(reads: list[list[Any]]) -> Iterator[list[Entry]]:
+def _entries(reads: list[list[_Message]]) -> Iterator[list[Entry]]:
     """What the source makes of the records, for each read."""
     config = DtsSource.model_validate({"type": "dts", "brokers": ["b:1"], "topic": "bench"})
     source = DtsKafkaSource(config)
-    consumer: Any = _Consumer(reads)
-    source._access.connect = lambda **_: consumer  # type: ignore[method-assign]
+    reader: Any = _Reader(reads)
+    source._access.connect = lambda **_: reader  # type: ignore[method-assign]
     source.open(KafkaPosition("bench", 0, 0))
     while found := source.read(_READ, 0.0):
         yield list(found)
@@ -278,9 +240,8 @@ def _loads(entries: list[Entry], size: int) -> Iterator[list[Entry]]:
 
 def steps(workload: str, count: int, rounds: int) -> dict[str, float]:
     """CPU-µs for a row change, by step."""
-    answers = _written(workload, count)
-    unpacked = list(_unpacked(answers))
-    entries = list(_entries(unpacked))
+    reads = _written(workload, count)
+    entries = list(_entries(reads))
     records = [e for part in entries for e in part if e.kind is EntryKind.ROWS]
     codec = DtsRowCodec()
 
@@ -307,8 +268,7 @@ def steps(workload: str, count: int, rounds: int) -> dict[str, float]:
     items = sort()
     decode()
     spent = {
-        "unpack": _measured(rounds, lambda: sum(map(len, _unpacked(answers)))),
-        "entries": _measured(rounds, lambda: sum(map(len, _entries(unpacked)))),
+        "entries": _measured(rounds, lambda: sum(map(len, _entries(reads)))),
         "batches": _measured(rounds, lambda: _assemble(entries)),
         "sort": _measured(rounds, sort),
         "compact": _measured(rounds, transform),

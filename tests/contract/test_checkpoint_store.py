@@ -6,14 +6,8 @@ from contextlib import closing
 from dataclasses import replace
 
 import pytest
+from confluent_kafka import KafkaError
 from kafka import KafkaConsumer, KafkaProducer
-from kafka.errors import (
-    CommitFailedError,
-    GroupAuthorizationFailedError,
-    KafkaConnectionError,
-    OffsetMetadataTooLargeError,
-    TopicAuthorizationFailedError,
-)
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
 from arbiter.values import PipelineId
@@ -32,7 +26,8 @@ from setl.select.checkpoints.arbiter import ArbiterCheckpointStore, ArbiterNotes
 from setl.select.checkpoints.file import FileCheckpointStore
 from setl.select.checkpoints.note import CheckpointNote
 from setl.select.checkpoints.owner import Owner
-from setl.systems.kafka.checkpoints import KafkaCheckpointStore, commit_error
+from setl.systems.kafka.checkpoints import KafkaCheckpointStore
+from setl.systems.kafka.errors import commit_error
 from setl.systems.mysql.checkpoints import MysqlCheckpointStore
 from setl.systems.mysql.connection import MysqlEndpoint
 from setl.systems.mysql.sql_files import system_table_statements
@@ -655,15 +650,16 @@ def test_kafka_members_of_the_group_keep_others_from_committing(commits):
 @pytest.mark.parametrize(
     ("error", "kind"),
     [
-        (GroupAuthorizationFailedError("g"), ConfigurationError),
-        (TopicAuthorizationFailedError({"t"}), ConfigurationError),
-        (OffsetMetadataTooLargeError(), FatalError),
-        (CommitFailedError("rebalanced"), TransientError),
-        (KafkaConnectionError("gone"), TransientError),
+        (KafkaError.GROUP_AUTHORIZATION_FAILED, ConfigurationError),
+        (KafkaError.TOPIC_AUTHORIZATION_FAILED, ConfigurationError),
+        (KafkaError.OFFSET_METADATA_TOO_LARGE, FatalError),
+        (KafkaError.ILLEGAL_GENERATION, TransientError),
+        (KafkaError.UNKNOWN_MEMBER_ID, TransientError),
+        (KafkaError.REQUEST_TIMED_OUT, TransientError),
     ],
 )
 def test_kafka_refusals_have_their_kinds(error, kind):
-    assert type(commit_error(error, "g")) is kind
+    assert type(commit_error(KafkaError(error), "g")) is kind
 
 
 def test_kafka_out_of_reach_is_transient(tmp_path):

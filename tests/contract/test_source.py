@@ -1,5 +1,6 @@
 """What every source promises (setl.select.source.Source)."""
 
+import itertools
 import json
 import re
 import struct
@@ -749,13 +750,17 @@ def test_dts_a_start_at_a_time_that_is_not_there_names_the_nearest(dts):
 
 @pytest.fixture
 def in_transactions(dts):
-    """Appends records in one transaction of Kafka's, which leaves a record nobody is shown."""
-    producer = Producer(
-        {"bootstrap.servers": dts.server.brokers, "transactional.id": f"t-{dts.topic}"}
-    )
-    producer.init_transactions(20)
+    """Appends records in one transaction of Kafka's, which leaves a record nobody is shown.
+
+    A producer for each: the embedded broker names the transactions that were given up to readers
+    that are past their end, too, and a reader takes what the same producer wrote since for theirs.
+    """
+    numbers = itertools.count()
 
     def send(*values, places=None, commit=True):
+        ident = f"t-{dts.topic}-{next(numbers)}"
+        producer = Producer({"bootstrap.servers": dts.server.brokers, "transactional.id": ident})
+        producer.init_transactions(20)
         producer.begin_transaction()
         for number, value in enumerate(values):
             headers = places and [(HEADER, places[number].encoded())]

@@ -148,10 +148,10 @@ def test_a_wrong_password_is_said_to_be_one(guarded, source, mechanism, caplog):
     ("verdict", "says"),
     [
         # RFC 5802 has a message of its own for a refusal; a broker may send it without an error.
-        (lambda message: message or b"e=invalid-proof", "answers 'invalid-proof'"),
-        (lambda message: message or b"e=other-error,x=y", "answers 'other-error'"),
-        (lambda message: message or b"x=y", "has no 'v'"),
-        (lambda message: message or b"gibberish", "proves nothing"),
+        (lambda message: message or b"e=invalid-proof", "broker responded with invalid-proof"),
+        (lambda message: message or b"e=other-error,x=y", "broker responded with other-error"),
+        (lambda message: message or b"x=y", "no verifier or server-error returned"),
+        (lambda message: message or b"gibberish", "no verifier or server-error returned"),
     ],
 )
 def test_a_refusal_in_the_words_of_scram(door, source, mechanism, verdict, says):
@@ -168,7 +168,7 @@ def test_a_broker_that_does_not_know_the_password_is_not_believed(door, source):
         verdict=lambda _: b"v=" + base64.b64encode(bytes(32)),
     )
     error = refused(source(guarded, mechanism="SCRAM-SHA-256", **ACCOUNT))
-    assert "proves nothing: Server sent wrong signature" in error.message
+    assert "ServerSignature mismatch" in error.message
 
 
 @pytest.mark.parametrize("name", ["a,b", "a=b", "=2C,", "ü"])
@@ -217,7 +217,8 @@ def test_a_certificate_of_somebody_else(door, source, certificate, tmp_path):
 def test_a_certificate_for_another_host(door, source, authority):
     elsewhere = authority.issue("elsewhere", hosts=["db.example"])
     error = refused(source(door(certificate=elsewhere), ssl_ca=str(authority.certificate)))
-    assert "not valid for '127.0.0.1'" in error.message
+    assert error.message.startswith("the broker's certificate is not trusted: ")
+    assert "names the broker's address" in error.hint
 
 
 @pytest.mark.parametrize("content", [None, b"", b"no certificate"])

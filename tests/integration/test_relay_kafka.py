@@ -148,7 +148,7 @@ def test_no_broker_answers(caplog, capfd):
     with pytest.raises(TransientError, match="refused"):
         RelayTopic("127.0.0.1:1").log(limit=1.0).take_over()
     assert capfd.readouterr().err == ""  # clients log, and never print
-    assert any(record.name == "setl.relay.librdkafka" for record in caplog.records)
+    assert any(record.name == "setl.systems.kafka.librdkafka" for record in caplog.records)
 
 
 def test_an_unknown_setting(topic):

@@ -5,6 +5,7 @@ from typing import Any, Final
 OFFSET_BEGINNING: Final[int]
 
 class KafkaError:
+    ILLEGAL_GENERATION: Final[int]
     ILLEGAL_SASL_STATE: Final[int]
     CLUSTER_AUTHORIZATION_FAILED: Final[int]
     GROUP_AUTHORIZATION_FAILED: Final[int]
@@ -19,21 +20,26 @@ class KafkaError:
     INVALID_TRANSACTION_TIMEOUT: Final[int]
     MSG_SIZE_TOO_LARGE: Final[int]
     NOT_ENOUGH_REPLICAS: Final[int]
+    OFFSET_METADATA_TOO_LARGE: Final[int]
     POLICY_VIOLATION: Final[int]
     PRODUCER_FENCED: Final[int]
     RECORD_LIST_TOO_LARGE: Final[int]
+    REQUEST_TIMED_OUT: Final[int]
     SASL_AUTHENTICATION_FAILED: Final[int]
     TOPIC_ALREADY_EXISTS: Final[int]
     TOPIC_AUTHORIZATION_FAILED: Final[int]
     TOPIC_EXCEPTION: Final[int]
     TRANSACTIONAL_ID_AUTHORIZATION_FAILED: Final[int]
     UNKNOWN: Final[int]
+    UNKNOWN_MEMBER_ID: Final[int]
     UNKNOWN_TOPIC_OR_PART: Final[int]
     UNSUPPORTED_COMPRESSION_TYPE: Final[int]
     UNSUPPORTED_FOR_MESSAGE_FORMAT: Final[int]
     UNSUPPORTED_SASL_MECHANISM: Final[int]
     UNSUPPORTED_VERSION: Final[int]
     _AUTHENTICATION: Final[int]
+    _AUTO_OFFSET_RESET: Final[int]
+    _BAD_MSG: Final[int]
     _FATAL: Final[int]
     _GAPLESS_GUARANTEE: Final[int]
     _PURGE_INFLIGHT: Final[int]
@@ -66,14 +72,29 @@ class KafkaException(Exception): ...
 
 class Message:
     def error(self) -> KafkaError | None: ...
+    def key(self) -> bytes | None: ...
+    def timestamp(self) -> tuple[int, int]: ...
     def headers(self) -> list[tuple[str, bytes | None]] | None: ...
     def offset(self) -> int: ...
     def partition(self) -> int: ...
     def value(self) -> bytes | None: ...
 
 class TopicPartition:
+    topic: str
+    partition: int
     offset: int
-    def __init__(self, topic: str, partition: int = -1, offset: int = -1001) -> None: ...
+    metadata: str | None
+    error: KafkaError | None
+    def __init__(
+        self, topic: str, partition: int = -1, offset: int = -1001, metadata: str | None = None
+    ) -> None: ...
+
+class TopicCollection:
+    def __init__(self, topic_names: list[str]) -> None: ...
+
+class Uuid:
+    def get_most_significant_bits(self) -> int: ...
+    def get_least_significant_bits(self) -> int: ...
 
 class PartitionMetadata: ...
 
@@ -82,6 +103,7 @@ class TopicMetadata:
     partitions: dict[int, PartitionMetadata]
 
 class ClusterMetadata:
+    cluster_id: str | None
     topics: dict[str, TopicMetadata]
 
 class Producer:
@@ -112,6 +134,21 @@ class Producer:
 class Consumer:
     def __init__(self, config: Mapping[str, Any], /, *, logger: Logger = ...) -> None: ...
     def assign(self, partitions: list[TopicPartition]) -> None: ...
+    def unassign(self) -> None: ...
+    def pause(self, partitions: list[TopicPartition]) -> None: ...
+    def subscribe(
+        self,
+        topics: list[str],
+        *,
+        on_assign: Callable[[Consumer, list[TopicPartition]], None] = ...,
+        on_revoke: Callable[[Consumer, list[TopicPartition]], None] = ...,
+        on_lost: Callable[[Consumer, list[TopicPartition]], None] = ...,
+    ) -> None: ...
+    def consume(self, num_messages: int = 1, timeout: float = -1) -> list[Message]: ...
+    def commit(self, *, offsets: list[TopicPartition], asynchronous: bool) -> None: ...
+    def committed(
+        self, partitions: list[TopicPartition], timeout: float = -1
+    ) -> list[TopicPartition]: ...
     def poll(self, timeout: float = -1) -> Message | None: ...
     def get_watermark_offsets(
         self, partition: TopicPartition, timeout: float = -1, cached: bool = False

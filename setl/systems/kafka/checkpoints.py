@@ -5,18 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Generator
 from contextlib import contextmanager
-from typing import Any, Protocol
-
-from kafka.errors import (
-    CommitFailedError,
-    IllegalGenerationError,
-    InvalidCommitOffsetSizeError,
-    KafkaError,
-    OffsetMetadataTooLargeError,
-    RebalanceInProgressError,
-    UnknownMemberIdError,
-)
-from kafka.structs import OffsetAndMetadata, TopicPartition
+from typing import Protocol
 
 from setl.channel.file import DtsSource
 from setl.errors import ConfigurationError, FatalError, FencedError, SetlError, TransientError
@@ -31,23 +20,18 @@ from setl.systems.kafka.commit import (
     metadata_of,
     read_commit,
 )
-from setl.systems.kafka.source.reader_client import connect, translate
+from setl.systems.kafka.reader import TopicReader, open_reader
+from setl.systems.kafka.record import TopicPartition
 
 _LOG = logging.getLogger(__name__)
 
 _RESET = "Reset the position: it was kept for another source"
-_MEMBERS = (
-    CommitFailedError,
-    IllegalGenerationError,
-    RebalanceInProgressError,
-    UnknownMemberIdError,
-)
 
 
 class Committing(Protocol):
     """A membership of the group, which alone may commit while the group has members."""
 
-    def commit(self, offsets: dict[TopicPartition, OffsetAndMetadata]) -> None:
+    def commit(self, offset: int, metadata: str) -> None:
         """Commit as a member. Raises TransientError if it is none any more."""
         ...
 
@@ -103,7 +87,7 @@ class KafkaCheckpointStore:
         self._notes = notes
         self._succession = Succession()
         self._known = False
-        self._consumer: Any = None
+        self._reader: TopicReader | None = None
 
     def load(self) -> Checkpoint | None:
         """See `CheckpointStore.load`.
@@ -168,7 +152,7 @@ class KafkaCheckpointStore:
         ):
             raise FatalError(f"{checkpoint} is no place in {self._place}", hint=_RESET)
         text = metadata_of(checkpoint, self._owner.pipeline, epoch)
-        self._commit({self._partition: OffsetAndMetadata(resume.offset, text, -1)})
+        self._commit(resume.offset, text)
         self._succession.loaded(Kept(checkpoint, epoch))
         self._generation = checkpoint.generation
         self._requested = checkpoint.requested or checkpoint.generation
@@ -177,9 +161,9 @@ class KafkaCheckpointStore:
 
     def close(self) -> None:
         """See `CheckpointStore.close`."""
-        consumer, self._consumer = self._consumer, None
-        if consumer is not None:
-            consumer.close(autocommit=False, timeout_ms=1000)
+        reader, self._reader = self._reader, None
+        if reader is not None:
+            reader.close()
 
     def _kept(self, commit: Commit | None) -> Kept | None:
         if commit is None:
@@ -198,37 +182,32 @@ class KafkaCheckpointStore:
         return Kept(found, 0)
 
     def _committed(self) -> Commit | None:
-        with self._asking() as consumer:
-            found = consumer.committed(
-                self._partition, metadata=True, timeout_ms=int(self._timeout * 1000)
-            )
+        with self._asking() as reader:
+            found = reader.committed(self._partition.partition)
         if found is None:
             return None
-        topic, partition = self._partition
         try:
-            return read_commit(topic, partition, found.offset, found.metadata or "")
+            return read_commit(*self._partition, *found)
         except FatalError as error:
             raise error.at(pipeline=self._owner.pipeline, **self._where()) from None
 
-    def _commit(self, offsets: dict[TopicPartition, OffsetAndMetadata]) -> None:
-        with self._asking() as consumer:
+    def _commit(self, offset: int, metadata: str) -> None:
+        with self._asking() as reader:
             if self._member is not None:
-                self._member.commit(offsets)
+                self._member.commit(offset, metadata)
             else:
-                consumer.commit(offsets, timeout_ms=int(self._timeout * 1000))
+                reader.commit(self._partition.partition, offset, metadata)
 
     @contextmanager
-    def _asking(self) -> Generator[Any]:
+    def _asking(self) -> Generator[TopicReader]:
         """The connection; dropped after an error, since the next broker may answer."""
-        if self._consumer is None:
-            self._consumer = connect(self._source, self._timeout, few=True)
+        if self._reader is None:
+            self._reader = open_reader(self._source, self._timeout, few=True)
         try:
-            yield self._consumer
-        except KafkaError as error:
-            self.close()
-            raise commit_error(error, self._source.sid).at(**self._where()) from error
+            yield self._reader
         except SetlError as error:
-            raise error.at(**self._where()) from None
+            self.close()
+            raise error.at(**self._where()) from error.__cause__
 
     def _overtaken(self, kept: Kept) -> TransientError:
         return TransientError(
@@ -243,19 +222,3 @@ class KafkaCheckpointStore:
             "partition": self._source.partition,
             "group": self._source.sid,
         }
-
-
-def commit_error(error: KafkaError, group: str) -> SetlError:
-    """The kind of setl error that a refused commit is."""
-    if isinstance(error, _MEMBERS):
-        return TransientError(
-            f"Kafka takes commits for the group {group} from its present members only: {error}",
-            hint="End the other clients of the group, or choose `mode: subscribe`; a client that"
-            " was killed counts as a member until its session ends",
-        )
-    if isinstance(error, (OffsetMetadataTooLargeError, InvalidCommitOffsetSizeError)):
-        return FatalError(
-            f"the broker refuses the size of a checkpoint: {error}",
-            hint="Raise offset.metadata.max.bytes there, or choose another `checkpoint`",
-        )
-    return translate(error)

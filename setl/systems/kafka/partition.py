@@ -9,20 +9,19 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Generator
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from zlib import crc32
-
-from kafka.structs import TopicPartition
 
 from setl.clock import Clock
 from setl.codec.dts.header import FULL_LOAD, read_header
 from setl.errors import DataError, PositionLostError, TransientError
 from setl.model.entry import EntryKind
 from setl.model.position import KafkaOrigin, KafkaPosition
-from setl.systems.kafka.client import origin_of
+from setl.systems.kafka.reader import Bounds, TopicReader
+from setl.systems.kafka.record import Record, TopicPartition
 
-_SLICE_MS = 500  # that a poll may take
+_SLICE = 0.5  # seconds that a poll may take
+_AT_ONCE = 500  # records that it gives
 _FURTHEST_BACK = 1 << 16  # offsets that are looked through for the record before a place
 
 
@@ -44,34 +43,21 @@ class SeenRecord(NamedTuple):
     full_load: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Bounds:
-    """What a partition holds.
-
-    Attributes:
-        first: the first offset that is kept.
-        end: the offset of the next record to come, or of the first that is not committed.
-    """
-
-    first: int
-    end: int
-
-
 class PartitionView:
-    """Reads here and there in one partition, with a consumer that is used for nothing else."""
+    """Reads here and there in one partition, with a reader that is used for nothing else."""
 
     def __init__(
-        self, consumer: Any, partition: TopicPartition, *, timeout: float, clock: Clock
+        self, reader: TopicReader, partition: TopicPartition, *, timeout: float, clock: Clock
     ) -> None:
         """Nothing is asked yet.
 
         Args:
-            consumer: connected, without an assignment.
+            reader: a `TopicReader` of the partition's topic.
             partition: the partition, which exists.
             timeout: seconds to wait for any one answer.
             clock: for the limits of waiting.
         """
-        self._consumer = consumer
+        self._reader = reader
         self._partition = partition
         self._timeout = timeout
         self._clock = clock
@@ -79,15 +65,11 @@ class PartitionView:
     @property
     def origin(self) -> KafkaOrigin:
         """The topic and the cluster that answer."""
-        return origin_of(self._consumer, self._partition.topic)
+        return self._reader.origin
 
     def bounds(self) -> Bounds:
         """What the partition holds now."""
-        wanted, limit = [self._partition], self._timeout * 1000
-        return Bounds(
-            self._consumer.beginning_offsets(wanted, timeout_ms=limit)[self._partition],
-            self._consumer.end_offsets(wanted, timeout_ms=limit)[self._partition],
-        )
+        return self._reader.bounds(self._partition.partition)
 
     def place(self, offset: int, seconds: int = 0, crc: int = 0) -> KafkaPosition:
         """A position in this partition of the cluster that answers."""
@@ -136,19 +118,18 @@ class PartitionView:
         Raises:
             TransientError: they are not delivered by then.
         """
-        self._consumer.assign([self._partition])
-        self._consumer.seek(self._partition, start)
+        number = self._partition.partition
+        self._reader.seek({number: start})
         offset = start
         while offset < end:
             if self._clock.monotonic() > deadline:
                 raise TransientError(f"the records from offset {offset} on do not come in time")
-            found = self._consumer.poll(timeout_ms=_SLICE_MS)
-            for record in found.get(self._partition, ()):
+            for record in self._reader.poll(_AT_ONCE, _SLICE):
                 if record.offset >= end:
                     return
                 yield _seen(record)
             # Goes beyond what nobody is shown as well.
-            offset = self._consumer.position(self._partition, timeout_ms=self._timeout * 1000)
+            offset = self._reader.position(number)
 
 
 def expired(offset: int, bounds: Bounds) -> PositionLostError:
@@ -180,7 +161,7 @@ def ways_out(bounds: Bounds) -> str:
     )
 
 
-def _seen(record: Any) -> SeenRecord:
+def _seen(record: Record) -> SeenRecord:
     value: bytes = record.value or b""
     try:
         entry = read_header(value, KafkaPosition("", 0, record.offset + 1))

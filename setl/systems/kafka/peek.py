@@ -8,10 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
-
-from kafka.errors import KafkaError
-from kafka.structs import TopicPartition
 
 from setl.channel.file import DtsSource, OffsetStart, TimestampStart
 from setl.clock import Clock, SystemClock
@@ -19,17 +15,18 @@ from setl.codec.dts.envelope import Envelope, read_envelope
 from setl.codec.dts.header import row_name
 from setl.codec.dts.relayed import HEADER, place_of
 from setl.codec.dts.rows import DtsRowCodec
-from setl.errors import ConfigurationError, DataError, TransientError
+from setl.errors import ConfigurationError, DataError, SetlError, TransientError
 from setl.model.position import KafkaPosition
 from setl.model.typed import TypedChange, typed_changes
 from setl.select.place import Place
 from setl.systems.kafka.by_time import SEARCH_SECONDS, first_since
-from setl.systems.kafka.client import connect, translate
-from setl.systems.kafka.partition import Bounds, PartitionView
-from setl.systems.kafka.settings import kafka_settings
+from setl.systems.kafka.partition import PartitionView
+from setl.systems.kafka.reader import Bounds, TopicReader, open_reader
+from setl.systems.kafka.record import Record, TopicPartition
 from setl.systems.seen_record import UNREADABLE, SeenRecord, Wanted
 
 _SLICE = 0.5  # seconds that one poll may take
+_AT_ONCE = 500  # records that it gives
 _SILENCE = 3.0  # seconds without records after which the brokers are asked for a sign of life
 _PATIENCE = 15.0  # seconds without records, of those that the brokers say are there
 _ROWS = frozenset(("INSERT", "UPDATE", "DELETE", "INIT"))
@@ -59,8 +56,8 @@ class TopicPeek:
         self._asked = partitions
         self._timeout = timeout
         self._clock = clock or SystemClock()
-        self._consumer: Any = None
-        self._partitions: list[TopicPartition] = []
+        self._reader: TopicReader | None = None
+        self._partitions: list[int] = []
 
     def __enter__(self) -> TopicPeek:
         """Connect.
@@ -69,10 +66,10 @@ class TopicPeek:
             ConfigurationError: there is no such topic or partition, or the account is refused.
             TransientError: no broker answers.
         """
-        self._consumer = connect(kafka_settings(self._config), self._timeout)
+        self._reader = open_reader(self._config, self._timeout)
         try:
-            with self._translating():
-                there: set[int] = self._consumer.partitions_for_topic(self._config.topic) or set()
+            with self._placing():
+                there = self._reader.partitions()
             self._partitions = self._chosen(there)
         except BaseException:
             self.__exit__()
@@ -81,7 +78,9 @@ class TopicPeek:
 
     def __exit__(self, *_: object) -> None:
         """Close the connections, and commit nothing."""
-        self._consumer.close(autocommit=False, timeout_ms=1000)
+        reader, self._reader = self._reader, None
+        if reader is not None:
+            reader.close()
 
     def read_from(self, place: Place, *, follow: bool) -> Iterator[SeenRecord | None]:
         """Records from a place on, in the order of each partition.
@@ -97,7 +96,7 @@ class TopicPeek:
             ConfigurationError: the place is an offset that is not there, or of no one partition.
             TransientError: the brokers do not answer.
         """
-        with self._translating():
+        with self._placing():
             bounds = self._bounds()
             starts = {p: self._start(place, p, b) for p, b in bounds.items()}
         return self._read(starts, None if follow else {p: b.end for p, b in bounds.items()})
@@ -107,7 +106,7 @@ class TopicPeek:
 
         Looks back over at most 20,000 records of each partition. Yields and raises as `read_from`.
         """
-        with self._translating():
+        with self._placing():
             bounds = self._bounds()
         ends = {p: b.end for p, b in bounds.items()}
         found: list[SeenRecord] = []
@@ -125,16 +124,16 @@ class TopicPeek:
         if follow:
             yield from self._read(ends, None)
 
-    def _chosen(self, there: set[int]) -> list[TopicPartition]:
+    def _chosen(self, there: set[int]) -> list[int]:
         missing = sorted(set(self._asked) - there)
         if missing or not there:
             what = f"partition {missing[0]} in this topic" if there else "such topic"
             raise ConfigurationError(
                 f"the brokers have no {what}", hint="Check the topic's name and the account"
             ).at(**self._where())
-        return [TopicPartition(self._config.topic, p) for p in sorted(self._asked or there)]
+        return sorted(self._asked or there)
 
-    def _start(self, place: Place, partition: TopicPartition, bounds: Bounds) -> int:
+    def _start(self, place: Place, partition: int, bounds: Bounds) -> int:
         start = place.start
         if isinstance(start, OffsetStart):
             if len(self._partitions) > 1:
@@ -155,26 +154,22 @@ class TopicPeek:
         return bounds.first if start == "earliest" else bounds.end
 
     def _read(
-        self, starts: dict[TopicPartition, int], ends: dict[TopicPartition, int] | None
+        self, starts: dict[int, int], ends: dict[int, int] | None
     ) -> Iterator[SeenRecord | None]:
         """Records from `starts` on, up to `ends` or for ever."""
         describer = RecordDescriber(self._config)
-        consumer, clock = self._consumer, self._clock
-        consumer.assign(list(starts))
-        for partition, offset in starts.items():
-            consumer.seek(partition, offset)
+        reader, clock = self._open, self._clock
+        reader.seek(starts)
         silent = unasked = 0.0
         while ends is None or self._before(ends):
             began = clock.monotonic()
-            with self._translating():
-                found = consumer.poll(timeout_ms=int(_SLICE * 1000))
+            with self._placing():
+                found = reader.poll(_AT_ONCE, _SLICE)
             # Not counted: what whoever takes the records does in between.
             spent = clock.monotonic() - began
-            for partition, records in found.items():
-                end = None if ends is None else ends[partition]
-                for record in records:
-                    if end is None or record.offset < end:
-                        yield describer.describe(record)
+            for record in found:
+                if ends is None or record.offset < ends[record.partition]:
+                    yield describer.describe(record)
             if found:
                 silent = unasked = 0.0
                 continue
@@ -182,7 +177,7 @@ class TopicPeek:
             silent, unasked = silent + spent, unasked + spent
             if unasked > _SILENCE:
                 # A broker that is gone looks like an idle one to the client.
-                with self._translating():
+                with self._placing():
                     self._bounds()
                 unasked = 0.0
             if ends is not None and silent > _PATIENCE:
@@ -191,25 +186,28 @@ class TopicPeek:
                     hint="A transaction may be open that holds it back",
                 ).at(**self._where())
 
-    def _before(self, ends: dict[TopicPartition, int]) -> bool:
-        with self._translating():
-            return any(
-                self._consumer.position(partition, timeout_ms=self._timeout * 1000) < end
-                for partition, end in ends.items()
-            )
+    def _before(self, ends: dict[int, int]) -> bool:
+        return any(self._open.position(partition) < end for partition, end in ends.items())
 
-    def _bounds(self) -> dict[TopicPartition, Bounds]:
-        return {partition: self._view(partition).bounds() for partition in self._partitions}
+    def _bounds(self) -> dict[int, Bounds]:
+        return {partition: self._open.bounds(partition) for partition in self._partitions}
 
-    def _view(self, partition: TopicPartition) -> PartitionView:
-        return PartitionView(self._consumer, partition, timeout=self._timeout, clock=self._clock)
+    def _view(self, partition: int) -> PartitionView:
+        place = TopicPartition(self._config.topic, partition)
+        return PartitionView(self._open, place, timeout=self._timeout, clock=self._clock)
+
+    @property
+    def _open(self) -> TopicReader:
+        if self._reader is None:
+            raise ConfigurationError("the topic is not open")
+        return self._reader
 
     @contextmanager
-    def _translating(self) -> Generator[None]:
+    def _placing(self) -> Generator[None]:
         try:
             yield
-        except KafkaError as error:
-            raise translate(error).at(**self._where()) from error
+        except SetlError as error:
+            raise error.at(**self._where()) from error.__cause__
 
     def _where(self) -> dict[str, object]:
         return {"brokers": ",".join(self._config.brokers), "topic": self._config.topic}
@@ -224,10 +222,10 @@ class RecordDescriber:
         self._codec = DtsRowCodec(logical_names=config.logical_names)
         self._gtids: dict[int, str] = {}
 
-    def describe(self, record: Any) -> SeenRecord:
-        """One record of kafka-python's consumer. Never fails: what cannot be read is shown so."""
+    def describe(self, record: Record) -> SeenRecord:
+        """One record. Never fails: what cannot be read is shown so."""
         value: bytes = record.value or b""
-        headers: Sequence[tuple[str, bytes | None]] = record.headers
+        headers = record.headers
         envelope: Envelope | None = None
         change: TypedChange | None = None
         problem = ""
@@ -252,7 +250,7 @@ class RecordDescriber:
             payload=value if problem else b"",
             envelope=envelope,
             headers=tuple([(name, value or b"") for name, value in headers]),
-            written=max(record.timestamp or 0, 0) / 1000,
+            written=max(record.timestamp, 0) / 1000,
         )
 
     def _name(self, envelope: Envelope | None) -> tuple[str, str]:

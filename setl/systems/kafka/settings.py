@@ -2,60 +2,82 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from setl.channel.kafka_ends import DtsSource, DtsTarget
 
+# Names of kafka-python's, which sources used to be read with, that librdkafka has others for.
+# The rest differ in underscores and dots only.
+_RENAMED: Final = {
+    "fetch_max_wait_ms": "fetch.wait.max.ms",
+    "receive_buffer_bytes": "socket.receive.buffer.bytes",
+    "request_timeout_ms": "socket.timeout.ms",
+    "sasl_plain_password": "sasl.password",
+    "sasl_plain_username": "sasl.username",
+    "send_buffer_bytes": "socket.send.buffer.bytes",
+    "ssl_cafile": "ssl.ca.location",
+    "ssl_certfile": "ssl.certificate.location",
+    "ssl_ciphers": "ssl.cipher.suites",
+    "ssl_crlfile": "ssl.crl.location",
+    "ssl_keyfile": "ssl.key.location",
+    "ssl_password": "ssl.key.password",
+}
 
-def kafka_settings(source: DtsSource) -> dict[str, Any]:
-    """Settings of kafka-python's consumer for a DTS subscription.
+
+def source_settings(source: DtsSource) -> dict[str, Any]:
+    """Settings of librdkafka's consumer for a DTS subscription.
 
     DTS calls an account ``user-sid``; the sid alone is the consumer group. What stands under
-    `kafka` in the channel file wins; its names may be written with dots, as in Java.
+    `kafka` in the channel file wins; its names may be written with underscores, or be those of
+    kafka-python where it has the same setting.
     """
     settings: dict[str, Any] = {
-        "bootstrap_servers": list(source.brokers),
-        "enable_auto_commit": False,
-        "allow_auto_create_topics": False,
+        **_brokers(source),
+        # The client wants a group; without `sid` nothing is kept under it.
+        "group.id": source.sid or "setl",
+        "enable.auto.commit": False,
+        "enable.auto.offset.store": False,
+        "allow.auto.create.topics": False,
         # What a relay wrote in a transaction that was not committed is written again after it.
-        "isolation_level": "read_committed",
-        "security_protocol": _protocol(source),
+        "isolation.level": "read_committed",
     }
-    if source.ssl_ca:
-        settings["ssl_cafile"] = source.ssl_ca
-    if source.sid:
-        settings["group_id"] = source.sid
     if source.user:
         name = f"{source.user}-{source.sid}" if source.sid else source.user
-        settings |= {
-            "sasl_mechanism": source.mechanism,
-            "sasl_plain_username": name,
-            "sasl_plain_password": source.password,
-        }
-    return settings | {name.replace(".", "_"): value for name, value in source.kafka.items()}
+        settings |= _account(source, name)
+    for name, value in source.kafka.items():
+        plain = name.replace(".", "_")
+        if plain == "ssl_check_hostname":
+            settings["ssl.endpoint.identification.algorithm"] = "https" if value else "none"
+        else:
+            settings[_RENAMED.get(plain, plain.replace("_", "."))] = value
+    return settings
 
 
-def librdkafka_settings(target: DtsTarget) -> dict[str, Any]:
+def target_settings(target: DtsTarget) -> dict[str, Any]:
     """Settings by which librdkafka's clients reach the brokers of a relay's topic.
 
     What stands under `kafka` in the channel file wins; its names may be written with underscores.
     """
-    settings: dict[str, Any] = {
-        "bootstrap.servers": ",".join(target.brokers),
-        "security.protocol": _protocol(target),
-    }
-    if target.ssl_ca:
-        settings["ssl.ca.location"] = target.ssl_ca
+    settings = _brokers(target)
     if target.user:
-        settings |= {
-            "sasl.mechanism": target.mechanism,
-            "sasl.username": target.user,
-            "sasl.password": target.password,
-        }
+        settings |= _account(target, target.user)
     return settings | {name.replace("_", "."): value for name, value in target.kafka.items()}
 
 
-def _protocol(end: DtsSource | DtsTarget) -> str:
-    """Kafka's word for how a connection is secured."""
+def _brokers(end: DtsSource | DtsTarget) -> dict[str, Any]:
     transport = "SSL" if end.ssl_ca else "PLAINTEXT"
-    return f"SASL_{transport}" if end.user else transport
+    settings: dict[str, Any] = {
+        "bootstrap.servers": ",".join(end.brokers),
+        "security.protocol": f"SASL_{transport}" if end.user else transport,
+    }
+    if end.ssl_ca:
+        settings["ssl.ca.location"] = end.ssl_ca
+    return settings
+
+
+def _account(end: DtsSource | DtsTarget, name: str) -> dict[str, Any]:
+    return {
+        "sasl.mechanism": end.mechanism,
+        "sasl.username": name,
+        "sasl.password": end.password,
+    }

@@ -16,7 +16,6 @@ from setl.model.schema import Column, Kind, RowSchema
 from setl.relay.interceptor import Interceptor
 from setl.relay.partitioning import PartitionBy, Partitioner
 from setl.relay.sequence import Sequencer
-from setl.systems.kafka.record import Record, pack_headers
 from setl.systems.kafka.source.relay_repeats import RelayRepeats
 
 ORIGIN = BinlogOrigin("srv-1", 7, 1_700_000_000)
@@ -220,11 +219,7 @@ def ordinals(records):
 def as_read(records):
     """What a reader that drops by place keeps."""
     seen = RelayRepeats("t", 0)
-    return [r for i, r in enumerate(records) if not seen.is_repeat(_record(r, i))]
-
-
-def _record(sent, offset):
-    return Record(0, offset, 0, None, sent.value, pack_headers([(HEADER, sent.place)]))
+    return [r for i, r in enumerate(records) if not seen.is_repeat(i, [(HEADER, r.place)])]
 
 
 def without_heartbeats(records):

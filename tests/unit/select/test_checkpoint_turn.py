@@ -1,6 +1,8 @@
 """A checkpoint counts only for the turn in which it was loaded."""
 
 import threading
+from concurrent.futures import Future
+from typing import Any, cast
 
 import pytest
 
@@ -36,16 +38,12 @@ class Group(GroupMembership):
         source = {"type": "dts", "brokers": ["k:1"], "topic": "t", "mode": "subscribe", "sid": "g"}
         super().__init__(DtsSource.model_validate(source))
         self.joined = 0
-        self.paused = []
 
     def join(self):
         self.joined += 1
 
     def give(self):
-        self.assigned(self, {self._partition})
-
-    def pause(self, *partitions):
-        self.paused += partitions
+        self.assigned({self._partition})
 
 
 @pytest.fixture
@@ -107,22 +105,17 @@ def test_a_turn_that_comes_after_the_checkpoint_was_loaded_has_it_loaded_again(g
 
 def test_what_comes_while_the_turn_ends_is_not_delivered(group, store, monkeypatch):
     source = DtsKafkaSource(group._source)
-    source.group, source._consumer = group, object()
+    source.group, source._reader = group, cast("Any", object())
     group.give()
     store.load()
 
-    def poll(limit):
+    def poll(limit, timeout):
         group.revoked("the group deals anew")
         return ["a record"]
 
     monkeypatch.setattr(source, "_poll", poll)
     assert source.read(10, 0.01) == ()
     assert source.waiting_for() == "another member of the group g has t[0]"
-
-
-def test_a_member_fetches_nothing(group):
-    group.give()
-    assert group.paused == [("t", 0)]
 
 
 def test_a_closed_source_does_not_wait(group):
@@ -134,4 +127,40 @@ def test_a_closed_source_does_not_wait(group):
 
 def test_nobody_commits_who_is_no_member(group):
     with pytest.raises(TransientError, match="no member"):
-        group.commit({})
+        group.commit(7, "")
+
+
+class Reader:
+    """Takes commits, and answers each with `error`."""
+
+    def __init__(self, error=None):
+        self.error = error
+        self.commits = []
+
+    def send_commit(self, partition, offset, metadata, done):
+        self.commits.append((partition, offset, metadata))
+        done(self.error)
+
+
+def committed(group, reader):
+    done = Future()
+    group._commits.put((7, "m", done))
+    group._send_commits(reader)
+    return done
+
+
+def test_a_member_that_has_lost_its_turn_does_not_commit(group):
+    group.give()
+    reader = Reader()
+    assert committed(group, reader).exception(0) is None
+    assert reader.commits == [(0, 7, "m")]
+    group.revoked("the group has excluded this node")
+    with pytest.raises(TransientError, match="no turn"):
+        committed(group, reader).result(0)
+    assert reader.commits == [(0, 7, "m")]
+
+
+def test_a_commit_that_the_brokers_refuse_says_so(group):
+    group.give()
+    refused = TransientError("refused")
+    assert committed(group, Reader(refused)).exception(0) is refused

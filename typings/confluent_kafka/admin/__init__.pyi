@@ -4,13 +4,16 @@ from enum import Enum
 from logging import Logger
 from typing import Any
 
-from confluent_kafka import ClusterMetadata, TopicPartition
+from confluent_kafka import ClusterMetadata, TopicCollection, TopicPartition, Uuid
 
 class ResourceType(Enum):
     TOPIC = 2
 
 class ConfigResource:
     def __init__(self, restype: ResourceType, name: str) -> None: ...
+
+class TopicDescription:
+    topic_id: Uuid
 
 class ConfigEntry:
     value: str | None
@@ -34,6 +37,9 @@ class AdminClient:
     def describe_configs(
         self, resources: list[ConfigResource], *, request_timeout: float = ...
     ) -> dict[ConfigResource, Future[dict[str, ConfigEntry]]]: ...
+    def describe_topics(
+        self, topics: TopicCollection, *, request_timeout: float = ...
+    ) -> dict[str, Future[TopicDescription]]: ...
     def delete_records(
         self, topic_partition_offsets: list[TopicPartition]
     ) -> dict[TopicPartition, Future[object]]: ...

@@ -11,10 +11,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from typing import Any, Final
-
-from kafka.errors import KafkaError
-from kafka.structs import TopicPartition
+from typing import Final
 
 from setl.channel.endpoint import Database
 from setl.channel.kafka_ends import DtsSource
@@ -23,8 +20,8 @@ from setl.codec.dts.relayed import place_of
 from setl.errors import SetlError
 from setl.model.position import KafkaPosition
 from setl.systems.finding import Report
-from setl.systems.kafka.client import FEW, connect, translate
-from setl.systems.kafka.settings import kafka_settings
+from setl.systems.kafka.reader import TopicReader, open_reader
+from setl.systems.kafka.record import Record
 from setl.systems.mysql.endpoint import mysql_endpoint
 from setl.systems.mysql.preflight.server import Server
 
@@ -73,32 +70,29 @@ def probe_marks(
     Any row of the table that comes meanwhile will do, and any record of a relay. The account of
     `database` must be allowed to write there.
     """
-    consumer: Any = None
+    reader: TopicReader | None = None
     try:
-        consumer = connect({**FEW, **kafka_settings(source)}, 5.0)
-        place = TopicPartition(source.topic, source.partition)
-        consumer.assign([place])
-        # Asked for at once: seek_to_end would look for the end only when the row is there.
-        consumer.seek(place, consumer.end_offsets([place])[place])
+        reader = open_reader(source, 5.0, few=True)
+        # From the end of now on, not of when the row is there.
+        reader.seek({source.partition: reader.bounds(source.partition).end})
         with Server.opened(mysql_endpoint(database)) as server:
             server.rows(_WRITE, (PROBE_ROW, f"check.{secrets.token_hex(8)}"))
-            arrived = _arrives(consumer, source, seconds)
+            arrived = _arrives(reader, source, seconds)
             server.rows("DELETE FROM retl.retl_mark WHERE ID = %s", (PROBE_ROW,))
         if arrived:
             report.ok(f"marks arrive in the topic {source.topic}")
         else:
             _report_missing(source, seconds, report)
-    except KafkaError as error:
-        failure = translate(error)
-        report.error(f"marks could not be looked for: {failure.message}", failure.hint)
     except SetlError as error:
         report.error(
             f"marks could not be looked for: {error.message}",
-            "The account of `database` needs INSERT, UPDATE and DELETE on retl.retl_mark for this",
+            error.hint
+            or "The account of `database` needs INSERT, UPDATE and DELETE on retl.retl_mark for"
+            " this",
         )
     finally:
-        if consumer is not None:
-            consumer.close(autocommit=False, timeout_ms=1000)
+        if reader is not None:
+            reader.close()
 
 
 def _report_missing(source: DtsSource, seconds: float, report: Report) -> None:
@@ -110,17 +104,15 @@ def _report_missing(source: DtsSource, seconds: float, report: Report) -> None:
     )
 
 
-def _arrives(consumer: Any, source: DtsSource, seconds: float) -> bool:
+def _arrives(reader: TopicReader, source: DtsSource, seconds: float) -> bool:
     deadline = time.monotonic() + seconds
     while (left := deadline - time.monotonic()) > 0:
-        polled = consumer.poll(timeout_ms=int(min(left, 1.0) * 1000))
-        for records in polled.values():
-            if any(_tells(record, source) for record in records):
-                return True
+        if any(_tells(record, source) for record in reader.poll(500, min(left, 1.0))):
+            return True
     return False
 
 
-def _tells(record: Any, source: DtsSource) -> bool:
+def _tells(record: Record, source: DtsSource) -> bool:
     """Whether a record shows that marks come."""
     position = KafkaPosition(source.topic, source.partition, record.offset + 1)
     try:

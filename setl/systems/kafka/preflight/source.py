@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from kafka.errors import KafkaError
-from kafka.structs import TopicPartition
-
 from setl.channel.kafka_ends import DtsSource, OffsetStart, TimestampStart
 from setl.clock import SystemClock
 from setl.errors import PositionLostError, SetlError, TransientError
 from setl.systems.finding import Report
 from setl.systems.kafka.by_time import SEARCH_SECONDS, place_at_time
-from setl.systems.kafka.client import FEW, connect, translate
 from setl.systems.kafka.partition import PartitionView
-from setl.systems.kafka.settings import kafka_settings
+from setl.systems.kafka.reader import TopicReader, open_reader
+from setl.systems.kafka.record import TopicPartition
 from setl.systems.kafka.single import check_single
 
 _TIMEOUT = 5.0
@@ -22,17 +17,14 @@ _TIMEOUT = 5.0
 
 def check_dts_source(source: DtsSource, report: Report) -> None:
     """Report everything about a DTS source."""
-    consumer: Any = None
     try:
-        consumer = connect({**FEW, **kafka_settings(source)}, _TIMEOUT)
-        _check_topic(consumer, source, report)
-    except KafkaError as error:
-        _report(translate(error), report)
+        reader = open_reader(source, _TIMEOUT, few=True)
+        try:
+            _check_topic(reader, source, report)
+        finally:
+            reader.close()
     except SetlError as error:
         _report(error, report)
-    finally:
-        if consumer is not None:
-            consumer.close(autocommit=False, timeout_ms=1000)
 
 
 def _report(error: SetlError, report: Report) -> None:
@@ -43,8 +35,8 @@ def _report(error: SetlError, report: Report) -> None:
         report.error(error.message, way_out)
 
 
-def _check_topic(consumer: Any, source: DtsSource, report: Report) -> None:
-    partitions = consumer.partitions_for_topic(source.topic)
+def _check_topic(reader: TopicReader, source: DtsSource, report: Report) -> None:
+    partitions = reader.partitions()
     if not partitions:
         report.error(
             f"there is no topic {source.topic}, or the account may not read it",
@@ -61,7 +53,7 @@ def _check_topic(consumer: Any, source: DtsSource, report: Report) -> None:
         check_single(partitions)
     clock = SystemClock()
     place = TopicPartition(source.topic, source.partition)
-    view = PartitionView(consumer, place, timeout=_TIMEOUT, clock=clock)
+    view = PartitionView(reader, place, timeout=_TIMEOUT, clock=clock)
     bounds = view.bounds()
     if isinstance(source.start, OffsetStart):
         if not bounds.first <= source.start.offset <= bounds.end:

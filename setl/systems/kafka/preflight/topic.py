@@ -11,7 +11,7 @@ from confluent_kafka.admin import AdminClient, ConfigEntry, ConfigResource, Reso
 
 from setl.channel.kafka_ends import DtsTarget
 from setl.systems.finding import Report
-from setl.systems.kafka.settings import librdkafka_settings
+from setl.systems.kafka.settings import target_settings
 
 _T = TypeVar("_T")
 _TIMEOUT: Final = 5.0
@@ -29,7 +29,7 @@ def check_dts_target(target: DtsTarget, report: Report) -> None:
     complaints: list[KafkaError] = []
     settings: dict[str, Any] = {
         "compression.type": target.compression,
-        **librdkafka_settings(target),
+        **target_settings(target),
         "error_cb": complaints.append,
     }
     try:
@@ -61,15 +61,15 @@ def _partitions(settings: Mapping[str, Any], topic: str) -> int:
         raise
     finally:
         consumer.close()
-    unknown = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC)  # noqa: SLF001
-    if metadata.error is not None and metadata.error.code() not in unknown:
+    unknown = ("UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC")
+    if metadata.error is not None and metadata.error.name() not in unknown:
         raise KafkaException(metadata.error)
     return len(metadata.partitions) if metadata.error is None else 0
 
 
 def _no_answer(error: KafkaException, complaints: list[KafkaError], report: Report) -> None:
     reason: KafkaError = complaints[-1] if complaints else error.args[0]
-    if error.args[0].code() == KafkaError._INVALID_ARG:  # noqa: SLF001
+    if error.args[0].name() == "_INVALID_ARG":
         report.error(
             f"librdkafka refuses its settings: {error.args[0].str()}",
             "Correct what stands under `kafka`: see CONFIGURATION.md in its documentation",

@@ -11,7 +11,7 @@ from setl.systems.kafka.relay.sender import IdempotentSender, OneInFlightSender,
 from setl.systems.kafka.relay.tail import inquirer, last_places
 from setl.systems.kafka.relay.topic import made_topic
 from setl.systems.kafka.relay.waiting import Waiting
-from setl.systems.kafka.settings import librdkafka_settings
+from setl.systems.kafka.settings import target_settings
 
 _SENDERS = {
     "transactional": TransactionalSender,
@@ -41,7 +41,7 @@ class KafkaRelayLog:
         self._transactional_id = transactional_id
         self._settings: dict[str, Any] = {
             "compression.type": target.compression,
-            **librdkafka_settings(target),
+            **target_settings(target),
         }
         self._waiting = Waiting(limit)
         self._sender: IdempotentSender | None = None

@@ -18,7 +18,7 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from setl.codec.dts.relayed import HEADER
 from setl.errors import SetlError, TransientError
-from setl.systems.kafka.relay.errors import LOGGER, error_of, translate
+from setl.systems.kafka.errors import LOGGER, error_of, translate
 from setl.systems.kafka.relay.topic import MAX_RECORD
 from setl.systems.kafka.relay.waiting import Waiting
 
@@ -30,13 +30,9 @@ _BATCH_RECORDS: Final = 5_000
 _OVERHEAD: Final = 200  # bytes beside value and key: header, lengths, timestamp
 
 # What only says that something else failed before.
-_CONSEQUENCE = frozenset({
-    KafkaError._FATAL,  # noqa: SLF001
-    KafkaError._GAPLESS_GUARANTEE,  # noqa: SLF001
-    KafkaError._PURGE_INFLIGHT,  # noqa: SLF001
-    KafkaError._PURGE_QUEUE,  # noqa: SLF001
-    KafkaError._STATE,  # noqa: SLF001
-})  # fmt: skip
+_CONSEQUENCE = frozenset(
+    ("_FATAL", "_GAPLESS_GUARANTEE", "_PURGE_INFLIGHT", "_PURGE_QUEUE", "_STATE")
+)
 
 
 class IdempotentSender:
@@ -156,13 +152,13 @@ class IdempotentSender:
     def _on_delivery(self, error: KafkaError | None, _: Message) -> None:
         if error is None:
             self._delivered += 1
-        elif self._refused is None or self._refused.code() in _CONSEQUENCE:
+        elif self._refused is None or self._refused.name() in _CONSEQUENCE:
             self._refused = error
 
     def _cause(self, error: KafkaError) -> SetlError:
         """The error to raise for one that may only follow from another, still to be reported."""
         self._waiting.check()  # what `abandon` dropped failed because of that
-        while error.code() in _CONSEQUENCE and len(self._producer):
+        while error.name() in _CONSEQUENCE and len(self._producer):
             try:
                 if not self._producer.poll(_GOODBYE):
                     break

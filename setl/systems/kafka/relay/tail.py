@@ -1,8 +1,6 @@
 """Finding the last record of each partition, and the place in its header.
 
-Where a partition ends, librdkafka's consumer tells, which has the producer's settings; records
-are read with kafka-python's, which can be watched: reading begins in the middle of transactions,
-and what became of one, only its own end tells for sure.
+Where a partition ends, a consumer of all records tells; what is in it, one of committed records.
 
 The last offsets need not be records: each transaction takes one for its end, and one that was
 aborted leaves all its records behind, unseen.
@@ -14,24 +12,20 @@ from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from confluent_kafka import Consumer, KafkaException
-from confluent_kafka import TopicPartition as Watched
-from kafka.errors import KafkaError
-from kafka.structs import TopicPartition
+from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 from setl.channel.kafka_ends import DtsTarget
 from setl.codec.dts.relayed import RelayPlace, place_of
 from setl.errors import ConfigurationError, DataError
-from setl.systems.kafka.client import FEW, connect
-from setl.systems.kafka.client import translate as translate_read
-from setl.systems.kafka.outcomes import Outcomes
-from setl.systems.kafka.relay.errors import LOGGER, error_of, translate
+from setl.systems.kafka.errors import LOGGER, error_of, translate
+from setl.systems.kafka.reader import FEW, TopicReader
+from setl.systems.kafka.record import Record
 from setl.systems.kafka.relay.waiting import Waiting
-from setl.systems.kafka.settings import kafka_settings
+from setl.systems.kafka.settings import target_settings
 
 _STEP = 64
 _GROWTH = 8
-_FURTHEST = 1 << 18  # offsets back, beyond which no transaction can still be open
+_AT_ONCE = 1000  # records that one poll gives
 _ANSWER = 5.0  # seconds to wait for any one answer
 _SETTINGS: Mapping[str, Any] = {
     "group.id": "setl-relay",  # the client wants one; nothing is kept under it
@@ -80,89 +74,76 @@ def last_places(
         DataError: a place cannot be understood.
         TransientError: no answer within the limit, or another producer keeps a transaction open.
     """
-    settings = {**kafka_settings(target.as_source()), **FEW}
-    reading = connect(settings, min(waiting.limit, _ANSWER))
+    settings = {**FEW, **target_settings(target), **_SETTINGS, "isolation.level": "read_committed"}
+    reading = TopicReader(settings, target.topic, min(waiting.limit, _ANSWER))
     try:
         tail = _Tail(consumer, reading, target.topic, waiting, end_hanging)
         return tuple([_place(target.topic, tail.last(partition)) for partition in partitions])
-    except KafkaError as error:
-        raise translate_read(error) from error
     finally:
-        reading.close(autocommit=False, timeout_ms=1000)
+        reading.close()
 
 
 class _Tail:
     def __init__(
         self,
         consumer: Consumer,
-        reading: Any,
+        reading: TopicReader,
         topic: str,
         waiting: Waiting,
         end_hanging: Callable[[int], None],
     ) -> None:
         self._consumer = consumer
         self._reading = reading
-        self._outcomes = Outcomes(reading)
         self._topic = topic
         self._waiting = waiting
         self._end_hanging = end_hanging
         self._ended: set[int] = set()  # partitions in which that was done
 
-    def last(self, partition: int) -> Any:
+    def last(self, partition: int) -> Record | None:
         """Search backwards, in steps that grow, for the last record that readers see."""
-        where = Watched(self._topic, partition)
+        where = TopicPartition(self._topic, partition)
         begin, end = self._waiting.asked(
             f"tell the offsets of {self._topic} [{partition}]",
             lambda limit: self._consumer.get_watermark_offsets(where, timeout=limit),
             lambda: self._consumer.poll(0),
         )
-        place = TopicPartition(self._topic, partition)
         start, step = end, _STEP
         while start > begin:
             start = max(begin, start - step)
             step *= _GROWTH
-            found = self._last_from(place, start, end, sure=begin < start > end - _FURTHEST)
+            found = self._last_from(partition, start, end)
             if found is not None:
                 return found
         return None
 
-    def _last_from(self, place: TopicPartition, start: int, end: int, *, sure: bool) -> Any:
+    def _last_from(self, partition: int, start: int, end: int) -> Record | None:
         """The last committed record at or after an offset; None if there is none.
 
         Records behind an open transaction are not shown before it ends. Taking over ended the
         relay's own, unless it hangs; that of another producer is waited for.
-
-        With `sure` also None if one would have to begin further back to tell which it is.
         """
-        self._reading.assign([place])
-        self._reading.seek(place, start)
-        self._outcomes.begin(start)
-        found: list[Any] = []
-        for pause in self._pauses(place):
-            came = self._reading.poll(timeout_ms=int(pause * 1000)).get(place, ())
-            found += came
+        self._reading.seek({partition: start})
+        last: Record | None = None
+        for pause in self._pauses(partition):
+            came = self._reading.poll(_AT_ONCE, pause)
+            if came:
+                last = came[-1]
             # It goes beyond what nobody is shown as well.
-            if self._reading.position(place, timeout_ms=_ANSWER * 1000) >= end:
+            if self._reading.position(partition) >= end:
                 break
-            if not came and place.partition not in self._ended:
-                self._end_hanging(place.partition)
-                self._ended.add(place.partition)
-        for record in reversed(found):
-            committed = self._outcomes.committed(record.offset)
-            if committed is None and sure:
-                return None
-            if committed is not False:
-                return record
-        return None
+            if not came and partition not in self._ended:
+                self._end_hanging(partition)
+                self._ended.add(partition)
+        return last
 
-    def _pauses(self, place: TopicPartition) -> Iterable[float]:
+    def _pauses(self, partition: int) -> Iterable[float]:
         return self._waiting.slices(
-            f"show the end of {self._topic} [{place.partition}], where a transaction of another"
+            f"show the end of {self._topic} [{partition}], where a transaction of another"
             " producer may be open,"
         )
 
 
-def _place(topic: str, record: Any) -> RelayPlace | None:
+def _place(topic: str, record: Record | None) -> RelayPlace | None:
     if record is None:
         return None
     where: dict[str, object] = {

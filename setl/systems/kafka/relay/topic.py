@@ -8,16 +8,13 @@ from typing import Any, Final
 from confluent_kafka import Consumer, KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from setl.systems.kafka.relay.errors import LOGGER, error_of
+from setl.systems.kafka.errors import LOGGER, error_of
 from setl.systems.kafka.relay.waiting import Waiting
 
 MAX_RECORD: Final = 16 * 1024 * 1024
 """Bytes of the largest record, of a topic that is made and for the producer."""
 
-_WHILE_NEW = frozenset({
-    KafkaError._UNKNOWN_TOPIC,  # noqa: SLF001
-    KafkaError.UNKNOWN_TOPIC_OR_PART,
-})  # fmt: skip
+_WHILE_NEW = frozenset(("_UNKNOWN_TOPIC", "UNKNOWN_TOPIC_OR_PART"))
 
 
 def made_topic(
@@ -38,7 +35,7 @@ def made_topic(
     def count(limit: float) -> int:
         # By the consumer: asked by another client, brokers may make it, and in their own way.
         metadata = consumer.list_topics(topic, timeout=limit).topics[topic]
-        if metadata.error is not None and metadata.error.code() not in _WHILE_NEW:
+        if metadata.error is not None and metadata.error.name() not in _WHILE_NEW:
             raise KafkaException(metadata.error)
         return 0 if metadata.error is not None else len(metadata.partitions)
 

@@ -10,7 +10,7 @@ from typing import TypeVar
 from confluent_kafka import KafkaException
 
 from setl.errors import FencedError, TransientError
-from setl.systems.kafka.relay.errors import Complaints, error_of, translate
+from setl.systems.kafka.errors import Complaints, error_of, translate
 
 _T = TypeVar("_T")
 _SLICE = 0.25

@@ -1,20 +1,16 @@
-"""How the source of a pipeline gets at its partition: consumers, questions, errors with a place."""
+"""How the source of a pipeline gets at its partition: readers, questions, errors with a place."""
 
 from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import contextmanager
-from typing import Any
-
-from kafka.errors import KafkaError
-from kafka.structs import TopicPartition
 
 from setl.channel.file import DtsSource
 from setl.clock import Clock
 from setl.errors import ConfigurationError, SetlError
-from setl.systems.kafka.client import translate
+from setl.systems.kafka.reader import TopicReader, open_reader
+from setl.systems.kafka.record import TopicPartition
 from setl.systems.kafka.single import check_single
-from setl.systems.kafka.source.reader_client import connect
 from setl.systems.kafka.source.search import TopicSearch
 
 
@@ -32,8 +28,8 @@ class PartitionAccess:
         self._clock = clock
         self.partition = TopicPartition(config.topic, config.partition)
 
-    def connect(self, *, few: bool = False) -> Any:
-        """A consumer without an assignment, of brokers that have the partition.
+    def connect(self, *, few: bool = False) -> TopicReader:
+        """A reader that reads nothing yet, of brokers that have the partition.
 
         Args:
             few: whether only single records will be read.
@@ -42,39 +38,37 @@ class PartitionAccess:
             ConfigurationError: they do not have it, or refuse the account.
             TransientError: they do not answer.
         """
-        consumer = connect(self._config, self._timeout, few=few)
+        reader = open_reader(self._config, self._timeout, few=few)
         try:
-            with self.translating():
-                partitions: set[int] = consumer.partitions_for_topic(self._config.topic) or set()
+            with self.placing():
+                partitions = reader.partitions()
             self._check_partition(partitions)
             if self._config.mode == "subscribe":
                 check_single(partitions)
         except BaseException:
-            consumer.close(autocommit=False, timeout_ms=1000)
+            reader.close()
             raise
-        return consumer
+        return reader
 
     @contextmanager
-    def asking(self) -> Generator[Any]:
-        """A consumer of its own for one question."""
-        consumer = self.connect(few=True)
+    def asking(self) -> Generator[TopicReader]:
+        """A reader of its own for one question."""
+        reader = self.connect(few=True)
         try:
-            with self.translating():
-                yield consumer
+            with self.placing():
+                yield reader
         finally:
-            consumer.close(autocommit=False, timeout_ms=1000)
+            reader.close()
 
-    def search(self, consumer: Any) -> TopicSearch:
-        """Looks places up with a consumer."""
-        return TopicSearch(consumer, self.partition, timeout=self._timeout, clock=self._clock)
+    def search(self, reader: TopicReader) -> TopicSearch:
+        """Looks places up with a reader."""
+        return TopicSearch(reader, self.partition, timeout=self._timeout, clock=self._clock)
 
     @contextmanager
-    def translating(self) -> Generator[None]:
-        """Errors of the client get their kind, and all get the place."""
+    def placing(self) -> Generator[None]:
+        """Errors get the place."""
         try:
             yield
-        except KafkaError as error:
-            raise translate(error).at(**self.where()) from error
         except SetlError as error:
             error.at(**self.where())
             raise

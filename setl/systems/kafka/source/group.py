@@ -1,6 +1,6 @@
 """Membership of a consumer group, which says who may read a topic's partition now.
 
-A thread with a consumer of its own does nothing but take part in the group: it subscribes, keeps
+A thread with a reader of its own does nothing but take part in the group: it subscribes, keeps
 every partition paused, and polls. So the membership outlives errors of reading and loading; if it
 ended with each of them, two members would take the partition from each other for ever, since
 each coming and going makes the group deal its partitions out anew.
@@ -10,22 +10,17 @@ from __future__ import annotations
 
 import logging
 import queue
-import struct
 import threading
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
-from typing import Any
-
-from kafka.consumer.subscription_state import ConsumerRebalanceListener
-from kafka.errors import KafkaError
-from kafka.structs import OffsetAndMetadata, TopicPartition
+from functools import partial
 
 from setl.channel.file import DtsSource
 from setl.clock import Clock, SystemClock
 from setl.errors import FatalError, SetlError, TransientError
 from setl.log import fields
-from setl.systems.kafka.client import connect, translate
-from setl.systems.kafka.settings import kafka_settings
+from setl.systems.kafka.reader import TopicReader, open_reader
+from setl.systems.kafka.record import TopicPartition
 from setl.systems.kafka.single import check_single
 
 _LOG = logging.getLogger(__name__)
@@ -33,17 +28,17 @@ _LOG = logging.getLogger(__name__)
 _SLICE = 0.2  # seconds of a poll, after which commits that wait are sent
 _DEFAULTS = {
     # A node that was killed is a member for so long, and keeps its successor waiting.
-    "session_timeout_ms": 10_000,
-    "heartbeat_interval_ms": 2_000,
+    "session.timeout.ms": 10_000,
+    "heartbeat.interval.ms": 2_000,
     # It does nothing between two polls, so silence means that it hangs; for that long the group
     # would wait for it before it gives the partition to another.
-    "max_poll_interval_ms": 30_000,
+    "max.poll.interval.ms": 30_000,
+    # It has to begin somewhere to be assigned anything; being paused, it reads nothing.
+    "auto.offset.reset": "latest",
 }
 _LEAVING = 5.0  # seconds that the thread may take to leave the group
 _SAY_FIRST = 1.0  # seconds of waiting after which it is said; less is any dealing out anew
 _SAY_AGAIN = 60.0  # seconds after which it is said again
-
-Offsets = dict[TopicPartition, OffsetAndMetadata]
 
 
 class GroupMembership:
@@ -78,12 +73,11 @@ class GroupMembership:
         self._changed = threading.Condition()
         self._turn: int | None = None
         self._turns = 0
-        self._silent = False  # the turn ended because the coordinator did not answer
         self._noted: int | None = None
         self._error: SetlError | None = None
         self._thread: threading.Thread | None = None
         self._leaving = threading.Event()
-        self._commits: queue.SimpleQueue[tuple[Offsets, Future[None]]] = queue.SimpleQueue()
+        self._commits: queue.SimpleQueue[tuple[int, str, Future[None]]] = queue.SimpleQueue()
 
     def join(self) -> None:
         """Become a member in the background; nothing happens if this is one, or becomes one."""
@@ -191,12 +185,12 @@ class GroupMembership:
             waited, where = now - self._waits_since, fields(**self._where())
             _LOG.info("waiting for %.0f s: %s", waited, reason, extra=where)
 
-    def commit(self, offsets: Offsets) -> None:
-        """Commit as a member.
+    def commit(self, offset: int, metadata: str) -> None:
+        """Commit an offset of the partition as a member.
 
         Raises:
-            TransientError: this is no member, or the brokers do not answer.
-            KafkaError: the brokers refuse it.
+            TransientError: this is no member, or has no turn, or the brokers do not answer.
+            SetlError: the brokers refuse it.
         """
         done: Future[None] = Future()
         with self._changed:
@@ -204,7 +198,7 @@ class GroupMembership:
                 raise TransientError(f"this node is no member of the group {self._source.sid}").at(
                     **self._where()
                 ) from self._error
-            self._commits.put((offsets, done))
+            self._commits.put((offset, metadata, done))
         try:
             done.result(2 * self._timeout)
         except FutureTimeoutError:
@@ -219,17 +213,8 @@ class GroupMembership:
         error: SetlError | None = None
         try:
             self._take_part(leaving)
-        except KafkaError as raised:
-            error = translate(raised).at(**self._where())
         except SetlError as raised:
             error = raised.at(**self._where())
-        except (struct.error, ValueError) as raised:
-            # How kafka-python fails of an assignment that it cannot read, such as the empty one
-            # of a member that the group's leader has overlooked. The next one may be better.
-            error = TransientError(f"the group's answer cannot be read: {raised}").at(
-                **self._where()
-            )
-            error.__cause__ = raised
         except Exception as raised:  # noqa: BLE001 - handed to whoever reads
             error = FatalError(f"taking part in the group failed unexpectedly: {raised!r}")
             error.__cause__ = raised
@@ -238,59 +223,48 @@ class GroupMembership:
             self._end_turn("this node has left the group")
             self._error = error
             while not self._commits.empty():
-                self._commits.get()[1].cancel()
+                self._commits.get()[2].cancel()
             self._changed.notify_all()
 
     def _take_part(self, leaving: threading.Event) -> None:
-        settings = {
-            **_DEFAULTS,
-            **kafka_settings(self._source),
-            # It has to begin somewhere to be assigned anything; being paused, it reads nothing.
-            "auto_offset_reset": "latest",
-        }
-        consumer = connect(settings, self._timeout)
+        reader = open_reader(self._source, self._timeout, more=_DEFAULTS)
         try:
-            partitions: set[int] = consumer.partitions_for_topic(self._source.topic) or set()
-            check_single(partitions)
-            consumer.subscribe([self._source.topic], listener=_Listener(self, consumer))
+            check_single(reader.partitions())
+            reader.subscribe(
+                self.assigned,
+                partial(self.revoked, "the group deals its partitions out anew"),
+                # Also when its coordinator is silent for the time of a session: it may have given
+                # the partition to another member, and nobody says so here.
+                partial(self.revoked, "the group has excluded this node"),
+            )
             while not leaving.is_set():
-                consumer.poll(timeout_ms=int(_SLICE * 1000), max_records=1)
-                self._look(consumer)
-                self._send_commits(consumer)
+                try:
+                    reader.poll(1, _SLICE)
+                except TransientError as error:
+                    _LOG.debug("%s", error)  # the client goes on trying by itself
+                self._send_commits(reader)
         finally:
-            consumer.close(autocommit=False, timeout_ms=int(self._timeout * 1000))
+            reader.close()
 
-    def _look(self, consumer: Any) -> None:
-        """See that the group still knows this member.
-
-        When the coordinator is silent for the time of a session, it may have given the partition
-        to another member, and nobody says so here.
-        """
-        heartbeat = consumer._coordinator.heartbeat  # noqa: SLF001 - there is no call for it
-        if heartbeat.session_timeout_expired():
-            if self._turn is not None:
-                self.revoked("the group's coordinator does not answer")
-                self._silent = True
-        elif self._silent:  # it answers again, and nothing was dealt out anew
-            self.assigned(consumer, consumer.assignment())
-
-    def _send_commits(self, consumer: Any) -> None:
+    def _send_commits(self, reader: TopicReader) -> None:
         while not self._commits.empty():
-            offsets, done = self._commits.get()
+            offset, metadata, done = self._commits.get()
             if not done.set_running_or_notify_cancel():
                 continue
-            try:
-                consumer.commit(offsets, timeout_ms=int(self._timeout * 1000))
-            except KafkaError as error:
-                done.set_exception(error)
-            else:
-                done.set_result(None)
+            if self._turn is None:
+                # The client would commit as one that is no member.
+                done.set_exception(self._no_member())
+                continue
+            reader.send_commit(self._partition.partition, offset, metadata, partial(_finish, done))
 
-    def assigned(self, consumer: Any, partitions: set[TopicPartition]) -> None:
+    def _no_member(self) -> TransientError:
+        return TransientError(f"this node has no turn in the group {self._source.sid}").at(
+            **self._where()
+        )
+
+    def assigned(self, partitions: set[TopicPartition]) -> None:
         """The group has dealt its partitions out; these are this member's."""
-        consumer.pause(*partitions)
         with self._changed:
-            self._silent = False
             self._dealt = True
             if self._partition not in partitions:
                 return
@@ -307,7 +281,6 @@ class GroupMembership:
     def revoked(self, reason: str) -> None:
         """This member has no partition any more."""
         with self._changed:
-            self._silent = False
             self._end_turn(reason)
 
     def _end_turn(self, reason: str) -> None:
@@ -324,18 +297,8 @@ class GroupMembership:
         }
 
 
-class _Listener(ConsumerRebalanceListener):
-    """Is told by kafka-python, in a thread of its own, what the group decides."""
-
-    def __init__(self, membership: GroupMembership, consumer: Any) -> None:
-        self._membership = membership
-        self._consumer = consumer
-
-    def on_partitions_revoked(self, revoked: set[TopicPartition]) -> None:  # noqa: ARG002
-        self._membership.revoked("the group deals its partitions out anew")
-
-    def on_partitions_lost(self, lost: set[TopicPartition]) -> None:  # noqa: ARG002
-        self._membership.revoked("the group has excluded this node")
-
-    def on_partitions_assigned(self, assigned: set[TopicPartition]) -> None:
-        self._membership.assigned(self._consumer, set(assigned))
+def _finish(done: Future[None], error: SetlError | None) -> None:
+    if error is None:
+        done.set_result(None)
+    else:
+        done.set_exception(error)

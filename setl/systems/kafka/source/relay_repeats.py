@@ -12,15 +12,11 @@ import logging
 from typing import Final
 
 from setl.codec.dts.relayed import HEADER, HEARTBEAT, place_of
-from setl.systems.kafka.record import Record, pack_headers
+from setl.systems.kafka.record import Headers
 
 _LOG = logging.getLogger(__name__)
 
 _UNKNOWN: Final = (-1, -1, -1, -1)
-# What a record's headers begin with if the place is the only one, up to the place's length; that
-# is of one byte or of two.
-_ALONE: Final = pack_headers([(HEADER, b"")])[:-1]
-_LENGTH: Final = len(_ALONE)
 
 
 class RelayRepeats:
@@ -39,33 +35,31 @@ class RelayRepeats:
         self._order: tuple[int, int, int, int] = _UNKNOWN
         self._stretch: tuple[int, int] | None = None  # offset of its first record, and how many
 
-    def is_repeat(self, record: Record) -> bool:
-        """Whether a record of a relay, not of another writer, has been there before.
+    def is_repeat(self, offset: int, headers: Headers) -> bool:
+        """Whether a record with headers is of a relay, and has been there before.
 
         Raises:
             DataError: the header is of another release, or the headers cannot be read.
         """
         # Nearly all records are of the same transaction as the one before, so only the ordinal
         # differs; understanding a whole place costs ten times as much.
-        packed = record.packed_headers
-        if packed.startswith(_ALONE):
-            at = _LENGTH + (1 if packed[_LENGTH : _LENGTH + 1] < b"\x80" else 2)
-            if packed.startswith(self._prefix, at):
-                ordinal = packed[at + len(self._prefix) :]
-                if ordinal.isdigit() and (number := int(ordinal)) > self._ordinal:
-                    self._ordinal = number
-                    if self._stretch:
-                        self._told()
-                    return False
-        if not self._known(record):
+        name, header = headers[0]
+        if name == HEADER and header is not None and header.startswith(self._prefix):
+            ordinal = header[len(self._prefix) :]
+            if ordinal.isdigit() and (number := int(ordinal)) > self._ordinal:
+                self._ordinal = number
+                if self._stretch:
+                    self._told()
+                return False
+        if not self._known(headers):
             return False
         self.dropped += 1
-        first, count = self._stretch or (record.offset, 0)
+        first, count = self._stretch or (offset, 0)
         self._stretch = first, count + 1
         return True
 
-    def _known(self, record: Record) -> bool:
-        place = place_of(record.headers)
+    def _known(self, headers: Headers) -> bool:
+        place = place_of(headers)
         if place is None:
             return False
         order = place.order

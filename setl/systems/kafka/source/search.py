@@ -10,10 +10,6 @@ place is lost (I8).
 
 from __future__ import annotations
 
-from typing import Any
-
-from kafka.structs import TopicPartition
-
 from setl.clock import Clock
 from setl.errors import PositionLostError
 from setl.model.entry import EntryKind
@@ -26,7 +22,9 @@ from setl.systems.kafka.by_time import (
     place_at_time,
     utc,
 )
-from setl.systems.kafka.partition import Bounds, PartitionView, SeenRecord, expired, ways_out
+from setl.systems.kafka.partition import PartitionView, SeenRecord, expired, ways_out
+from setl.systems.kafka.reader import Bounds, TopicReader
+from setl.systems.kafka.record import TopicPartition
 
 # Seconds to go back from the time of the last applied record. Clocks differ and a source may
 # deliver transactions a little out of order; and reading must begin between two transactions,
@@ -36,20 +34,20 @@ _BETWEEN = frozenset((EntryKind.COMMIT, EntryKind.DDL))
 
 
 class TopicSearch:
-    """Looks places up in one partition, with a consumer that is used for nothing else."""
+    """Looks places up in one partition, with a reader that is used for nothing else."""
 
     def __init__(
-        self, consumer: Any, partition: TopicPartition, *, timeout: float, clock: Clock
+        self, reader: TopicReader, partition: TopicPartition, *, timeout: float, clock: Clock
     ) -> None:
         """Nothing is asked yet.
 
         Args:
-            consumer: connected, without an assignment.
+            reader: of the partition's topic.
             partition: the partition, which exists.
             timeout: seconds to wait for any one answer.
             clock: for the limit of a search.
         """
-        self._view = PartitionView(consumer, partition, timeout=timeout, clock=clock)
+        self._view = PartitionView(reader, partition, timeout=timeout, clock=clock)
         self._clock = clock
 
     def bounds(self) -> Bounds:

@@ -12,10 +12,9 @@ import threading
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
 from zlib import crc32
 
-from kafka.errors import OffsetOutOfRangeError
+from confluent_kafka import Message
 
 from setl.channel.file import DtsSource, OffsetStart, TimestampStart
 from setl.clock import Clock, SystemClock
@@ -24,8 +23,8 @@ from setl.errors import DataError, FatalError, PositionLostError, SetlError, Tra
 from setl.model.checkpoint import Checkpoint
 from setl.model.entry import Entry, EntryKind
 from setl.model.position import KafkaOrigin, KafkaPosition, Position
-from setl.systems.kafka.client import connection_of, origin_of
-from setl.systems.kafka.partition import Bounds, expired, never_written
+from setl.systems.kafka.partition import expired, never_written
+from setl.systems.kafka.reader import Bounds, TopicReader
 from setl.systems.kafka.source.access import PartitionAccess
 from setl.systems.kafka.source.group import GroupMembership
 from setl.systems.kafka.source.relay_repeats import RelayRepeats
@@ -34,11 +33,9 @@ from setl.systems.kafka.source.search import moved_reason
 
 _LOG = logging.getLogger(__name__)
 
-# Seconds between two looks at an idle topic. The client would ask again at once, and a broker that
-# answers at once, having nothing, would keep a core busy.
-_PAUSE = 0.02
 _SLICE = 0.2  # seconds after which a waiting read looks whether it was closed
 _SILENCE = 3.0  # seconds without records after which the broker is asked for a sign of life
+_QUIET = 1.0  # seconds without records after which the topic may have been made anew
 
 
 class DtsKafkaSource:
@@ -46,9 +43,10 @@ class DtsKafkaSource:
 
     A broker that is gone looks like an idle one to the client, which tries for ever. So after
     3 s without records the broker is asked where the partition ends; no answer within
-    `timeout` is a lost connection. And a broker that comes back may be of another cluster, in
-    which the client would read on at the same offset; so a connection that was made anew is an
-    error of `read`, and the pipeline locates its checkpoint again.
+    `timeout` is a lost connection. And a broker that comes back may be of another cluster, or
+    have another topic by the same name, in which the client would read on at the same offset. So
+    a lost connection is an error of `read`, and the pipeline locates its checkpoint again; and
+    what comes after a time without records is looked at: which cluster and topic it is of.
 
     Records that a relay wrote twice are dropped without an entry, so that no checkpoint lies
     behind one: the record before a checkpoint, which is read again, tells the last place.
@@ -72,7 +70,7 @@ class DtsKafkaSource:
         self._clock = clock or SystemClock()
         self._access = PartitionAccess(config, timeout, self._clock)
         self._partition = self._access.partition
-        self._consumer: Any = None
+        self._reader: TopicReader | None = None
         self._headers = DtsHeaderReader()
         self._repeats = RelayRepeats(config.topic, config.partition)
         self._next = 0  # offset of the next record
@@ -82,7 +80,6 @@ class DtsKafkaSource:
         self._row_time = 0.0  # commit time of the last row
         self._time = 0  # commit time of the last record that had one
         self._origin = KafkaOrigin()
-        self._connection: object | None = None
         self._heard = 0.0
         self._held: SetlError | None = None
         self._waiting = False  # opened without a turn
@@ -95,8 +92,8 @@ class DtsKafkaSource:
     def initial(self) -> Position:
         """See `Source.initial`. A start by time is the source's commit time, in seconds."""
         start = self._config.start
-        with self._access.asking() as consumer:
-            search = self._access.search(consumer)
+        with self._access.asking() as reader:
+            search = self._access.search(reader)
             if isinstance(start, TimestampStart):
                 return search.at_time(start.timestamp)
             bounds = search.bounds()
@@ -108,8 +105,8 @@ class DtsKafkaSource:
     def locate(self, checkpoint: Checkpoint) -> Checkpoint:
         """See `Source.locate`."""
         position = self._own(checkpoint.resume)
-        with self._access.asking() as consumer:
-            place = self._access.search(consumer).resume(position)
+        with self._access.asking() as reader:
+            place = self._access.search(reader).resume(position)
         if place is position:
             return checkpoint
         moved = checkpoint.moved_to(place)
@@ -138,11 +135,10 @@ class DtsKafkaSource:
                     # The place may be another member's by now; nothing is read from it.
                     self._waiting = True
                     return
-            consumer = self._access.connect()
-            self._consumer = consumer
-            with self._access.translating():
-                bounds = self._access.search(consumer).bounds()
-                self._origin = origin_of(consumer, self._config.topic)
+            reader = self._reader = self._access.connect()
+            with self._access.placing():
+                bounds = reader.bounds(self._config.partition)
+                self._origin = reader.origin
                 moved = moved_reason(position.origin, self._origin)
                 if moved:
                     raise self._replaced(moved)
@@ -151,9 +147,7 @@ class DtsKafkaSource:
                 # where a relay stood. There may be none: offsets have gaps.
                 again = position.offset > bounds.first
                 self._before = position.record if again else 0
-                consumer.assign([self._partition])
-                consumer.seek(self._partition, position.offset - again)
-            self._connection = connection_of(consumer, self._partition)
+                reader.seek({self._config.partition: position.offset - again})
             self._headers = DtsHeaderReader(logical_names=self._config.logical_names)
             self._repeats = RelayRepeats(self._config.topic, self._config.partition)
             self._next = position.offset
@@ -166,7 +160,7 @@ class DtsKafkaSource:
     def read(self, limit: int, timeout: float) -> Sequence[Entry]:
         """See `Source.read`."""
         with self._used():
-            if self._consumer is None and not self._waiting:
+            if self._reader is None and not self._waiting:
                 raise TransientError("the source is not open").at(**self._access.where())
             if self.group is not None and not self.group.my_turn(timeout, self._closing):
                 return ()
@@ -175,21 +169,19 @@ class DtsKafkaSource:
             deadline = self._clock.monotonic() + timeout
             while not self._closing.is_set():
                 left = deadline - self._clock.monotonic()
-                records = self._poll(limit)
+                records = self._poll(limit, max(0.0, min(left, _SLICE)))
                 if records and (self.group is None or self.group.in_noted_turn):
                     entries = self._entries(records)
                     if entries:
                         return entries
                 if left <= 0:
                     return ()
-                if not records:
-                    self._closing.wait(min(left, _PAUSE))
             raise TransientError("the source was closed").at(**self._access.where())
 
     def latest(self) -> Position:
         """See `Source.latest`."""
-        with self._access.asking() as consumer:
-            end = self._access.search(consumer).bounds().end
+        with self._access.asking() as reader:
+            end = reader.bounds(self._config.partition).end
             return KafkaPosition(self._config.topic, self._config.partition, end)
 
     def behind(self) -> int | None:
@@ -199,7 +191,7 @@ class DtsKafkaSource:
     def close(self) -> None:
         """See `Source.close`."""
         self._closing.set()
-        # Whoever reads just now sees the flag within a slice, and drops the consumer itself:
+        # Whoever reads just now sees the flag within a slice, and drops the reader itself:
         # the client is not made for two threads.
         if self._using.acquire(timeout=2 * _SLICE):
             try:
@@ -217,59 +209,68 @@ class DtsKafkaSource:
         """See `Source.waiting_for`."""
         return "" if self.group is None else self.group.waiting_for
 
-    def _poll(self, limit: int) -> list[Any]:
-        with self._access.translating():
+    def _poll(self, limit: int, timeout: float) -> list[Message]:
+        reader = self._reader
+        if reader is None:  # the group gave the turn, and nothing was opened in it
+            raise TransientError("the source is not open").at(**self._access.where())
+        with self._access.placing():
             try:
-                found = self._consumer.poll(timeout_ms=0, max_records=limit)
-            except OffsetOutOfRangeError as error:
-                raise self._out_of_range() from error
-            now = self._clock.monotonic()
-            self._measure()
+                found = reader.take(limit, timeout)
+                self._check_connection(reader)
+            except PositionLostError:
+                raise self._out_of_range(reader) from None
+            self._measure(reader)
+            silent = self._clock.monotonic() - self._heard
             if found:
-                self._heard = now
-                self._check_source()
-                return self._after_place(found[self._partition])
-            if now - self._heard > _SILENCE:
-                self._access.search(self._consumer).bounds()
+                if silent > _QUIET and self._origin.topic:
+                    self._check_origin(reader)
+                self._heard = self._clock.monotonic()
+                return self._after_place(found)
+            if silent > _SILENCE:
+                self._check_origin(reader)
                 self._heard = self._clock.monotonic()
             return []
 
-    def _out_of_range(self) -> SetlError:
+    def _out_of_range(self, reader: TopicReader) -> SetlError:
         """The error that the broker does not have the next offset."""
-        self._check_source()
-        bounds = self._access.search(self._consumer).bounds()
+        self._check_connection(reader)
+        self._check_origin(reader)
+        bounds = reader.bounds(self._config.partition)
         if self._next > bounds.end:
             return self._replaced(f"the topic ends at {bounds.end}, so it was made anew")
         if self._next >= bounds.first:
             return self._replaced(f"the record before {self._next} has expired")
-        return expired(self._next, bounds).at(**self._access.where())
+        return expired(self._next, bounds)
 
-    def _check_source(self) -> None:
-        """See that what came is of the topic that was opened."""
-        moved = moved_reason(self._origin, origin_of(self._consumer, self._config.topic))
-        if moved:
-            raise self._replaced(moved)
-        if connection_of(self._consumer, self._partition) is not self._connection:
+    def _check_connection(self, reader: TopicReader) -> None:
+        """See that what came is of the brokers that were asked."""
+        if reader.lost_connection:
             raise self._replaced("the connection to the brokers was lost")
 
-    def _measure(self) -> None:
+    def _check_origin(self, reader: TopicReader) -> None:
+        """See that the topic that answers now is the one that was opened."""
+        moved = moved_reason(self._origin, reader.ask_origin())
+        if moved:
+            raise self._replaced(moved)
+
+    def _measure(self, reader: TopicReader) -> None:
         """How far the end is, as the last answer told; without asking again."""
-        end: int | None = self._consumer.highwater(self._partition)
+        end = reader.highwater(self._config.partition)
         if end is not None:
             # Not the last record's: behind it may be records that nobody is shown.
-            place = self._consumer.position(self._partition, timeout_ms=self._timeout * 1000)
-            self._behind = max(0, end - (self._next if place is None else place))
+            self._behind = max(0, end - reader.position(self._config.partition))
 
-    def _after_place(self, records: list[Any]) -> list[Any]:
+    def _after_place(self, records: list[Message]) -> list[Message]:
         """Records without the one before the place, which must be the one that was read."""
         first = records[0]
         expected, self._before = self._before, 0
-        if expected and (first.offset, crc32(first.value or b"")) != (self._next - 1, expected):
+        offset = first.offset()
+        if expected and (offset, crc32(first.value() or b"")) != (self._next - 1, expected):
             raise self._replaced(f"another record stands before {self._next}")
-        if first.offset >= self._next:
+        if offset >= self._next:
             return records
-        if first.packed_headers:
-            self._repeats.is_repeat(first)
+        if headers := first.headers():
+            self._repeats.is_repeat(offset, headers)
         return records[1:]
 
     def _replaced(self, reason: str) -> TransientError:
@@ -277,14 +278,14 @@ class DtsKafkaSource:
             **self._access.where()
         )
 
-    def _entries(self, records: list[Any]) -> list[Entry]:
+    def _entries(self, records: list[Message]) -> list[Entry]:
         is_repeat, table_of_row = self._repeats.is_repeat, self._headers.table_of_row
         entries = list[Entry]()
         run: Run | None = None
         try:
             for record in records:
-                offset, value = record.offset, record.value or b""
-                if record.packed_headers and is_repeat(record):
+                offset, value, headers = record.offset(), record.value() or b"", record.headers()
+                if headers and is_repeat(offset, headers):
                     continue
                 table = table_of_row(value)
                 if table is None:
@@ -296,7 +297,7 @@ class DtsKafkaSource:
                     self._end(run, entries)
                     run = Run(table, self._row_time)
                 run.add(offset, value)
-            self._next = records[-1].offset + 1
+            self._next = records[-1].offset() + 1
         except SetlError as error:
             failure = error
             if isinstance(error, DataError):
@@ -365,7 +366,7 @@ class DtsKafkaSource:
 
     @contextmanager
     def _used(self) -> Generator[None]:
-        """Hold the consumer; drop it at the end if it was closed meanwhile."""
+        """Hold the reader; drop it at the end if it was closed meanwhile."""
         with self._using:
             try:
                 yield
@@ -374,6 +375,6 @@ class DtsKafkaSource:
                     self._drop()
 
     def _drop(self) -> None:
-        consumer, self._consumer, self._waiting = self._consumer, None, False
-        if consumer is not None:
-            consumer.close(autocommit=False, timeout_ms=1000)
+        reader, self._reader, self._waiting = self._reader, None, False
+        if reader is not None:
+            reader.close()

@@ -1,11 +1,8 @@
-"""A consumer of one topic that is a list of values, as far as looking around in it needs one."""
-
-from types import SimpleNamespace
-
-from kafka.structs import TopicPartition
+"""A reader of one topic that is a list of values, as far as looking around in it needs one."""
 
 from setl.model.position import KafkaOrigin
-from setl.systems.kafka.record import Record
+from setl.systems.kafka.reader import Bounds
+from setl.systems.kafka.record import Record, TopicPartition
 from tests.unit.codec.dts_records import record, row_record
 
 PARTITION = TopicPartition("orders", 0)
@@ -27,31 +24,23 @@ class FakeTopic:
         self.clock = clock
         self.next = 0
         self.polls = 0
-        self._cluster = SimpleNamespace(
-            cluster_id=origin.cluster or None, _topic_ids={"orders": origin.topic}
-        )
+        self.origin = origin
 
-    def beginning_offsets(self, partitions, timeout_ms):
-        return {PARTITION: self.first}
+    def bounds(self, partition):
+        return Bounds(self.first, len(self.values))
 
-    def end_offsets(self, partitions, timeout_ms):
-        return {PARTITION: len(self.values)}
+    def seek(self, starts):
+        [self.next] = starts.values()
+        assert self.first <= self.next
 
-    def assign(self, partitions):
-        assert partitions == [PARTITION]
-
-    def seek(self, partition, offset):
-        assert self.first <= offset
-        self.next = offset
-
-    def position(self, partition, timeout_ms):
+    def position(self, partition):
         return self.next
 
-    def poll(self, timeout_ms):
+    def poll(self, limit, timeout):
         self.polls += 1
         if self.clock is not None:
-            self.clock.time += timeout_ms / 1000
-            return {}
+            self.clock.time += timeout
+            return []
         until = min(self.next + 3, len(self.values))
         found = [
             Record(0, o, 0, None, self.values[o])
@@ -59,7 +48,7 @@ class FakeTopic:
             if self.values[o] is not GAP
         ]
         self.next = until
-        return {PARTITION: found} if found else {}
+        return found
 
 
 def begin_and_commit(number, seconds):

@@ -6,7 +6,7 @@ import pytest
 from confluent_kafka import KafkaError
 
 from setl.errors import ConfigurationError, DataError, FencedError, TransientError
-from setl.systems.kafka.relay.errors import LOGGER, Complaints, translate
+from setl.systems.kafka.errors import LOGGER, Complaints, translate
 from setl.systems.kafka.relay.waiting import Waiting
 
 

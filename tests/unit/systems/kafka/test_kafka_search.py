@@ -72,9 +72,7 @@ def missing(found, topic, number):
 )
 def test_another_topic_is_searched_by_time(topic):
     found = search(topic).resume(left(50))
-    assert found.origin == KafkaOrigin(
-        topic._cluster.cluster_id, topic._cluster._topic_ids["orders"]
-    )
+    assert found.origin == topic.origin
     assert not missing(found, topic, 50)
     assert found.timestamp < BASE + 30 * 50
     # At a boundary: behind a COMMIT, or in front of a BEGIN.

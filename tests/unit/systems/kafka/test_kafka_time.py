@@ -1,6 +1,7 @@
 """The place of a commit time, by the records themselves."""
 
 import random
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
@@ -26,7 +27,7 @@ STREAM = stream(range(200))
 
 
 def place(topic, seconds):
-    view = PartitionView(topic, PARTITION, timeout=2.0, clock=ManualClock())
+    view = PartitionView(cast("Any", topic), PARTITION, timeout=2.0, clock=ManualClock())
     return place_at_time(view, view.bounds(), seconds, 10_000.0)
 
 
@@ -126,7 +127,7 @@ def test_nothing_committed_since_stands_before_the_place(seed, disorder, seconds
                 times.append(-1)
     topic = FakeTopic(values)
     since = [offset for offset, at in enumerate(times) if at >= seconds]
-    view = PartitionView(topic, PARTITION, timeout=2.0, clock=ManualClock())
+    view = PartitionView(cast("Any", topic), PARTITION, timeout=2.0, clock=ManualClock())
     found = first_since(view, view.bounds(), BASE + seconds, 10_000.0)
     if not since:
         assert found is None

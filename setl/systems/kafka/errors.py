@@ -7,47 +7,39 @@ from typing import Final
 
 from confluent_kafka import KafkaError, KafkaException
 
-from setl.errors import ConfigurationError, DataError, FencedError, SetlError, TransientError
+from setl.errors import (
+    ConfigurationError,
+    DataError,
+    FatalError,
+    FencedError,
+    SetlError,
+    TransientError,
+)
 
 LOGGER: Final = logging.getLogger(__name__.rpartition(".")[0] + ".librdkafka")
 """Where clients write what they would print otherwise. They leave passwords out."""
 
+# Errors go by their names here: the constants of librdkafka's own begin with an underscore.
 # A transaction that outlived its limit at the broker is answered in the same way as one of a
 # former leader. It cannot be told apart, and to try again might fence the leader that there is.
-_FENCED = frozenset({
-    KafkaError._FENCED,  # noqa: SLF001 - librdkafka's own errors are named so
-    KafkaError.PRODUCER_FENCED,
-    KafkaError.INVALID_PRODUCER_EPOCH,
-})  # fmt: skip
-_UNSUPPORTED = frozenset({
-    KafkaError._UNSUPPORTED_FEATURE,  # noqa: SLF001
-    KafkaError.UNSUPPORTED_FOR_MESSAGE_FORMAT,
-    KafkaError.UNSUPPORTED_VERSION,
-})  # fmt: skip
+_FENCED = frozenset(("_FENCED", "PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH"))
+_UNSUPPORTED = frozenset(
+    ("_UNSUPPORTED_FEATURE", "UNSUPPORTED_FOR_MESSAGE_FORMAT", "UNSUPPORTED_VERSION")
+)
 _CONFIGURATION = _UNSUPPORTED | {
-    KafkaError._AUTHENTICATION,  # noqa: SLF001
-    KafkaError._INVALID_ARG,  # noqa: SLF001
-    KafkaError._SSL,  # noqa: SLF001
-    KafkaError.CLUSTER_AUTHORIZATION_FAILED,
-    KafkaError.GROUP_AUTHORIZATION_FAILED,
-    KafkaError.ILLEGAL_SASL_STATE,
-    KafkaError.INVALID_CONFIG,
-    KafkaError.INVALID_PARTITIONS,
-    KafkaError.INVALID_REPLICATION_FACTOR,
-    KafkaError.INVALID_REQUIRED_ACKS,
-    KafkaError.INVALID_TRANSACTION_TIMEOUT,
-    KafkaError.POLICY_VIOLATION,
-    KafkaError.SASL_AUTHENTICATION_FAILED,
-    KafkaError.TOPIC_AUTHORIZATION_FAILED,
-    KafkaError.TOPIC_EXCEPTION,
-    KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
-    KafkaError.UNSUPPORTED_COMPRESSION_TYPE,
-    KafkaError.UNSUPPORTED_SASL_MECHANISM,
-}
-_TOO_LARGE = frozenset({KafkaError.MSG_SIZE_TOO_LARGE, KafkaError.RECORD_LIST_TOO_LARGE})
-_REFUSED = frozenset({
-    KafkaError.INVALID_MSG, KafkaError.INVALID_RECORD, KafkaError.INVALID_TIMESTAMP
-})  # fmt: skip
+    "_AUTHENTICATION", "_INVALID_ARG", "_SSL", "CLUSTER_AUTHORIZATION_FAILED",
+    "GROUP_AUTHORIZATION_FAILED", "ILLEGAL_SASL_STATE", "INVALID_CONFIG", "INVALID_PARTITIONS",
+    "INVALID_REPLICATION_FACTOR", "INVALID_REQUIRED_ACKS", "INVALID_TRANSACTION_TIMEOUT",
+    "POLICY_VIOLATION", "SASL_AUTHENTICATION_FAILED", "TOPIC_AUTHORIZATION_FAILED",
+    "TOPIC_EXCEPTION", "TRANSACTIONAL_ID_AUTHORIZATION_FAILED", "UNSUPPORTED_COMPRESSION_TYPE",
+    "UNSUPPORTED_SASL_MECHANISM",
+}  # fmt: skip
+_MEMBERS = (
+    "FENCED_INSTANCE_ID", "FENCED_MEMBER_EPOCH", "ILLEGAL_GENERATION", "REBALANCE_IN_PROGRESS",
+    "STALE_MEMBER_EPOCH", "UNKNOWN_MEMBER_ID",
+)  # fmt: skip
+_TOO_LARGE = frozenset(("MSG_SIZE_TOO_LARGE", "RECORD_LIST_TOO_LARGE"))
+_REFUSED = frozenset(("INVALID_MSG", "INVALID_RECORD", "INVALID_TIMESTAMP"))
 # Warnings at each start, about settings that are meant: that a guarantee is experimental, and
 # that the consumer, which is given the producer's settings too, has no use for them.
 _MEANT = ("enable.gapless.guarantee is experimental", "is a producer property")
@@ -66,9 +58,14 @@ def error_of(exception: KafkaException) -> KafkaError:
     return exception.args[0]
 
 
-def translate(error: KafkaError) -> SetlError:
-    """The kind of setl error that an error of librdkafka is."""
-    code, text = error.code(), f"{error.str()} [{error.name()}]"
+def translate(error: KafkaError, end: str = "target") -> SetlError:
+    """The kind of setl error that an error of librdkafka is.
+
+    Args:
+        error: the client's.
+        end: of which end of a pipeline, as hints call it.
+    """
+    code, text = error.name(), f"{error.str()} [{error.name()}]"
     if code in _FENCED:
         return FencedError(f"another relay writes to the topic now: {text}")
     if code in _UNSUPPORTED:
@@ -78,7 +75,7 @@ def translate(error: KafkaError) -> SetlError:
         )
     if code in _CONFIGURATION:
         return ConfigurationError(
-            f"Kafka refuses: {text}", hint="Check account, topic and settings of the target"
+            f"Kafka refuses: {text}", hint=f"Check account, topic and settings of the {end}"
         )
     if code in _TOO_LARGE:
         return DataError(
@@ -91,6 +88,24 @@ def translate(error: KafkaError) -> SetlError:
     # The rest is retriable, or an answer that no broker should give; a new producer, and
     # perhaps another broker, may do better.
     return TransientError(f"Kafka does not answer as it should: {text}")
+
+
+def commit_error(error: KafkaError, group: str) -> SetlError:
+    """The kind of setl error that a refused commit is."""
+    name = error.name()
+    if name in _MEMBERS:
+        return TransientError(
+            f"Kafka takes commits for the group {group} from its present members only:"
+            f" {error.str()}",
+            hint="End the other clients of the group, or choose `mode: subscribe`; a client that"
+            " was killed counts as a member until its session ends",
+        )
+    if name in ("OFFSET_METADATA_TOO_LARGE", "INVALID_COMMIT_OFFSET_SIZE"):
+        return FatalError(
+            f"the broker refuses the size of a checkpoint: {error.str()}",
+            hint="Raise offset.metadata.max.bytes there, or choose another `checkpoint`",
+        )
+    return translate(error, "source")
 
 
 class Complaints:
