@@ -18,7 +18,7 @@ from setl.errors import (
     TransientError,
 )
 from setl.log import fields
-from setl.model.batch import Batch
+from setl.model.batch import Batch, BatchTermin
 from setl.model.checkpoint import Checkpoint
 from setl.model.entry import EntryKind
 from setl.model.leadership import Leadership
@@ -69,6 +69,8 @@ class PipelineRun:
             failures=before.attempts if before else 0,
         )
         self._set_aside: Batch | None = None
+        self._applying = 0  # the first batch of those that are being applied
+        self._rolled_back_to: Checkpoint | None = None  # where Select reads again since a failure
         self._stored: Checkpoint | None = None
         self._reached: Checkpoint | None = None
         self._stored_at = 0.0
@@ -162,16 +164,9 @@ class PipelineRun:
         """
         try:
             while not self._stopping.is_set():
-                try:
-                    self._begin()
-                    self._apply_until_interrupted()
-                except TransientError as error:
-                    self._count(error)
-                    if isinstance(error, TargetWentBackError):
-                        self._refuse_to_jump(error)
-                    if self.abandoned or isinstance(error, TargetWentBackError):
-                        raise
-                    self._retry_later(error)
+                failure = self._attempt()
+                if failure:
+                    self._retry_later(failure)
         except FencedError as error:
             if not self._aborted:
                 raise
@@ -182,13 +177,30 @@ class PipelineRun:
             self._ended.set()
             self._end()
 
+    def _attempt(self) -> str:
+        """Apply until told to stop; returns what went wrong if it may go well when tried again.
+
+        The error itself holds on to all that was read, so it does not leave this method.
+        """
+        try:
+            self._begin()
+            self._apply_until_interrupted()
+        except TransientError as error:
+            self._count(error)
+            if isinstance(error, TargetWentBackError):
+                self._refuse_to_jump(error)
+            if self.abandoned or isinstance(error, TargetWentBackError):
+                raise
+            return str(error)
+        return ""
+
     def _begin(self) -> None:
         """Raise the fence before the first entry is selected (I2), then open the source."""
         # In this order, so that a request that comes meanwhile is at worst carried out twice.
         self._interrupted.clear()
         parts, asked = self._parts, self._rollbacks
         self._rollbacks = []
-        if asked or self._backoff.failures:
+        if asked:
             garbage_collection.collect()  # what was read ahead, before as much is read again
         self._progress.at_stage(Stage.TAKE_OVER)
         self._progress.begin_attempt()
@@ -196,16 +208,20 @@ class PipelineRun:
         parts.work.take_over()
         failpoints.reached("take.after_fence")
         stored = parts.store.load()
-        checkpoint = place_to_begin(parts.source, stored, parts.generation)
-        if checkpoint != stored:
-            # Kept before anything is applied: a start at "latest" that is lost in a crash
-            # would become a later "latest", and what lies between would never be applied.
-            parts.store.store(checkpoint, self._leadership.epoch)
-        self._stored = self._reached = checkpoint
-        self._stored_at = self._clock.monotonic()
+        acked, self._rolled_back_to = self._rolled_back_to, None
+        if acked is not None and (stored != self._stored or not self._is_reached(acked)):
+            # The target is not as this run left it, or its work went back further by itself.
+            parts.select.stop()
+            acked = None
+        if acked is None:
+            self._reached = self._located(stored)
+        checkpoint = self._reached
+        assert checkpoint is not None
         self._progress.resumed(str(checkpoint.resume), checkpoint.rows, checkpoint.timestamp)
         self._set_aside = None
-        parts.select.start(parts.work.begin(checkpoint))
+        first = parts.work.begin(checkpoint)
+        if acked is None:
+            parts.select.start(first)
         if parts.heartbeat is not None:
             self._progress.heartbeats_every(parts.heartbeat.interval)
             parts.heartbeat.start()
@@ -215,6 +231,20 @@ class PipelineRun:
         )
         for done in asked:
             done.set()
+
+    def _located(self, stored: Checkpoint | None) -> Checkpoint:
+        """Where to go on from what is stored, at the servers that answer now."""
+        checkpoint = place_to_begin(self._parts.source, stored, self._parts.generation)
+        if checkpoint != stored:
+            # Kept before anything is applied: a start at "latest" that is lost in a crash
+            # would become a later "latest", and what lies between would never be applied.
+            self._parts.store.store(checkpoint, self._leadership.epoch)
+        self._stored, self._stored_at = checkpoint, self._clock.monotonic()
+        return checkpoint
+
+    def _is_reached(self, acked: Checkpoint) -> bool:
+        """Whether all that was acknowledged is applied for good, as far as the work told."""
+        return self._reached is not None and self._reached.order == acked.order
 
     def _apply_until_interrupted(self) -> None:
         select = self._parts.select
@@ -287,8 +317,10 @@ class PipelineRun:
         if unstored is not None and self._allowed():
             # What comes before a schema change must not be applied again behind it.
             self._store(unstored)
+        self._applying = batches[0].id
         applied = self._parts.work.apply(batches, self._allowed)
         if applied is None:
+            self._applying = 0
             return
         total = (self._reached.rows if self._reached else 0) + applied.rows
         own = replace(batches[-1].checkpoint, rows=total)
@@ -296,6 +328,7 @@ class PipelineRun:
         if applied.wrote:
             self._store_if_due(0.0 if alone else self._parts.store_every)
             failpoints.reached("checkpoint.stored")
+        self._applying = 0
         for batch in batches:
             self._parts.select.ack(batch)
         if applied.wrote:
@@ -357,17 +390,32 @@ class PipelineRun:
         self._progress.enter(RunState.RETRYING, str(error))
         self._progress.add(retries=1)
 
-    def _retry_later(self, error: TransientError) -> None:
+    def _retry_later(self, failure: str) -> None:
         """Roll everything unacknowledged back (I6), then wait before beginning again."""
         wait = self._backoff.failed()
         _log.warning(
             "pipeline rolls back and tries again",
-            extra=self._fields(
-                error=str(error), attempt=self._backoff.failures, wait=round(wait, 2)
-            ),
+            extra=self._fields(error=failure, attempt=self._backoff.failures, wait=round(wait, 2)),
         )
-        self._parts.select.stop()
+        self._rolled_back_to = None
+        garbage_collection.collect()  # what was read ahead, before as much is read again
+        try:
+            self._rolled_back_to = self._roll_back(TransientError(failure))
+        except TransientError as error:
+            _log.info("reading begins anew", extra=self._fields(error=str(error)))
+            self._parts.select.stop()
         self._interrupted.wait(wait)
+
+    def _roll_back(self, error: TransientError) -> Checkpoint | None:
+        """Let Select read again from the last ack, and return that; None where it has to stop."""
+        select, batch, self._applying = self._parts.select, self._applying, 0
+        if select.status().state != "reading":
+            # The source itself has failed, and may be another one now: see `Source.locate`.
+            select.stop()
+            return None
+        if batch:
+            return select.finish(BatchTermin(batch, self._leadership.epoch, error))
+        return select.rollback()
 
     def _end(self) -> None:
         """Leave no thread and no connection behind."""

@@ -11,9 +11,9 @@ How a pipeline uses it::
         loop.ack(batch)
     loop.stop()
 
-After any error, from `next_batch` or from loading, either `rollback` or `rewind` and go on, or
-`stop`. Batches that were taken before and are still loading have to end first, or be
-cancelled: their acks are refused from then on.
+After an error of loading, `finish` the batch with it, or `rollback`, and go on. After one of
+`next_batch`, `stop`, look where to go on, and `start` again. Batches that were taken before and
+are still loading have to end first, or be cancelled: their acks are refused from then on.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import threading
 from dataclasses import dataclass
 
 from setl.clock import Clock, SystemClock
-from setl.errors import FatalError, SetlError, TransientError
+from setl.errors import FatalError, TransientError
 from setl.model.batch import Batch, BatchTermin
 from setl.model.checkpoint import Checkpoint
 from setl.select.batching import BatchAssembler
@@ -39,8 +39,8 @@ class SelectStatus:
     """What a `SelectLoop` has done, as one consistent picture.
 
     Attributes:
-        state: ``stopped``, ``reading``, ``paused``, or ``failed`` until the next rewind.
-        generation: how often reading began, counting the start and each rewind.
+        state: ``stopped``, ``reading``, or ``failed`` until `stop`.
+        generation: how often reading began, counting the start and each rollback.
         entries: entries read since `start`, those read again included.
         rows: row changes among them.
         bytes: bytes of their payloads.
@@ -81,7 +81,7 @@ class SelectStatus:
 class SelectLoop:
     """Reads a source in a thread of its own and hands out batches until their termin.
 
-    Every start and every rewind begins a generation with a thread, an assembler and a queue
+    Every start and every rollback begins a generation with a thread, an assembler and a queue
     of its own. A batch that an older generation read is in a queue that nobody looks at any
     more, so it cannot slip through afterwards. Batch ids go on counting.
 
@@ -114,8 +114,6 @@ class SelectLoop:
         self._lock = threading.RLock()
         self._counters = Counters()
         self._reading: Reading | None = None
-        self._running = threading.Event()
-        self._running.set()
         self._generation = 0
         self._next_id = 1
 
@@ -135,7 +133,7 @@ class SelectLoop:
 
         Raises:
             SetlError: reading failed, and all batches read before that were handed out. It is
-                raised again by every call until `rollback` or `rewind`.
+                raised again by every call until reading begins again.
         """
         reading = self._reading
         if reading is None:
@@ -143,36 +141,35 @@ class SelectLoop:
         return reading.batches.take(timeout)
 
     def ack(self, batch: Batch) -> Checkpoint:
-        """A batch was applied and its checkpoint stored; see `settle`."""
-        return self.settle(BatchTermin(batch.id, batch.epoch))
+        """A batch was applied and its checkpoint stored; see `finish`."""
+        return self.finish(BatchTermin(batch.id, batch.epoch))
 
-    def settle(self, termin: BatchTermin) -> Checkpoint:
-        """Take in the outcome of the oldest unacked batch; a rollback also reads again.
+    def finish(self, termin: BatchTermin) -> Checkpoint:
+        """Take in the outcome of the oldest unacked batch (I6).
+
+        A rollback gives up everything unacked and reads again from the last acked checkpoint.
 
         Returns:
             The last acked checkpoint.
 
         Raises:
-            FatalError: it is not the oldest batch, such as one read before a rewind.
+            FatalError: it is not the oldest batch, such as one read before a rollback.
             FencedError: it is of another epoch.
             TransientError: after a rollback, reading could not be begun again.
         """
         with self._lock:
             if self._reading is None:
                 raise FatalError("a termin came while nothing is read", pipeline=self._name)
-            acked = self._reading.batches.settle(termin)
+            acked = self._reading.batches.finish(termin)
             if termin.error is not None:
-                self._rewind(acked, termin.error)
+                self._read_again(acked)
             return acked
 
-    def rollback(self, error: SetlError) -> Checkpoint:
-        """Give up everything unacked and read again from the last acked checkpoint (I6).
-
-        Args:
-            error: why, for the log.
+    def rollback(self) -> Checkpoint:
+        """Give up everything unacked, whatever is loading, and read again from the last ack (I6).
 
         Returns:
-            Where reading begins again.
+            The last acked checkpoint, where reading begins again.
 
         Raises:
             TransientError: the reading thread did not end in time; try again.
@@ -181,32 +178,8 @@ class SelectLoop:
             if self._reading is None:
                 raise FatalError("a rollback came while nothing is read", pipeline=self._name)
             acked = self._reading.batches.close()
-            self._rewind(acked, error)
+            self._read_again(acked)
             return acked
-
-    def rewind(self, checkpoint: Checkpoint) -> None:
-        """Give up everything unacked and read again from a checkpoint of the caller's choice.
-
-        For a checkpoint store whose answer was lost (load it again and go there), and for an
-        operator who moves the position.
-
-        Raises:
-            TransientError: the reading thread did not end in time; try again.
-        """
-        with self._lock:
-            self._rewind(checkpoint, None)
-
-    def pause(self) -> None:
-        """Stop reading and keep the place. Batches already read can still be taken and acked.
-
-        A server may drop a connection that is paused for long; then `next_batch` raises a
-        TransientError after `resume`, and a rollback goes on from the last ack.
-        """
-        self._running.clear()
-
-    def resume(self) -> None:
-        """Go on after `pause`."""
-        self._running.set()
 
     def stop(self) -> None:
         """End reading, close the source, give everything unacked up. Safe to call twice."""
@@ -227,7 +200,7 @@ class SelectLoop:
         elif error is not None:
             state = "failed"
         else:
-            state = "reading" if self._running.is_set() else "paused"
+            state = "reading"
         return SelectStatus(
             state=state,
             generation=self._generation,
@@ -252,11 +225,8 @@ class SelectLoop:
         unread = self._source.behind()
         return None if unread is None or reading is None else unread + reading.batches.entries
 
-    def _rewind(self, checkpoint: Checkpoint, reason: SetlError | None) -> None:
+    def _read_again(self, checkpoint: Checkpoint) -> None:
         self._end()
-        _LOG.info(
-            "%s: reading again from %s%s", self._name, checkpoint, f": {reason}" if reason else ""
-        )
         self._begin(checkpoint)
 
     def _begin(self, checkpoint: Checkpoint) -> None:
@@ -271,7 +241,6 @@ class SelectLoop:
             ),
             settings=self._settings,
             counters=self._counters,
-            running=self._running,
             clock=self._clock,
         )
         self._reading.begin(checkpoint, f"select-{self._name}-{self._generation}")

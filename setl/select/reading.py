@@ -71,7 +71,6 @@ class Reading:
         *,
         settings: SelectSettings,
         counters: Counters,
-        running: threading.Event,
         clock: Clock,
     ) -> None:
         self.batches = batches
@@ -79,7 +78,6 @@ class Reading:
         self._source = source
         self._settings = settings
         self._counters = counters
-        self._running = running
         self._clock = clock
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
@@ -131,8 +129,6 @@ class Reading:
         limit, wait = self._settings.read_entries, self._settings.batch.wait
         source.open(checkpoint.resume)
         while not self._stop.is_set():
-            if not self._running.wait(_STEP):
-                continue
             remaining = assembler.remaining()
             # A batch whose time is up but which is held back must not make this loop spin.
             timeout = _IDLE if remaining is None else max(remaining or wait, _LEAST_WAIT)

@@ -123,7 +123,7 @@ class UnackedBatches:
                 raise self._error
             return None
 
-    def settle(self, termin: BatchTermin) -> Checkpoint:
+    def finish(self, termin: BatchTermin) -> Checkpoint:
         """Take in the outcome of the oldest batch.
 
         An ack releases it and makes its checkpoint the last acked one. A rollback gives up

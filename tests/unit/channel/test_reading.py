@@ -52,8 +52,9 @@ def test_ten_mistakes_give_ten_lines():
         ),
         "  pipelines[0].source.port: must be at most 65535, not 70000 (line 4)",
         (
-            "  pipelines[0].target.type: must be `mysql`, `elasticsearch` or `dts` (did you mean"
-            " `elasticsearch`?), not `elastic` (line 5)"
+            # The last one is the target of another package, which is installed for the tests.
+            "  pipelines[0].target.type: must be `mysql`, `elasticsearch`, `dts` or `jsonlines`"
+            " (did you mean `elasticsearch`?), not `elastic` (line 5)"
         ),
         (
             "  pipelines[0].tables[0].from: must be schema.table (write a dot inside a name as"

@@ -309,6 +309,34 @@ def test_a_transient_error_rolls_everything_unacked_back_and_loads_it_again(begu
     assert bench.progress.figures().retries == 1
 
 
+def test_what_is_acknowledged_is_not_loaded_again_though_it_is_not_stored_yet(begun):
+    bench = begun([*TWO, *transaction(44, 2)], batch_rows=2, store_every=3600)
+    bench.job.failures = [None, TransientError("the target went away")]
+    bench.start()
+    eventually(lambda: len(bench.job.applied) == 4, 10)
+    bench.finish()
+    assert bench.job.applied == [24, 34, 64, 74]
+    assert (bench.store.stored.resume.offset, bench.store.stored.rows) == (84, 4)
+
+
+def test_a_target_that_lost_what_it_had_acknowledged_gets_it_again(begun):
+    # A replica has taken its place, which had not got the last transactions.
+    bench = begun([*TWO, *transaction(44, 2)], batch_rows=2, stored=Checkpoint(at(4)))
+    loads = bench.job.run
+
+    def lost(rows, *args):
+        if not bench.progress.figures().retries and rows[0].entry.position.offset == 64:
+            bench.store.stored = Checkpoint(at(4))
+            raise TransientError("the connection was lost")
+        return loads(rows, *args)
+
+    bench.job.run = lost
+    bench.start()
+    eventually(lambda: bench.store.stored.resume.offset == 84, 10)
+    bench.finish()
+    assert bench.job.applied == [24, 34, 24, 34, 64, 74]
+
+
 def test_what_is_done_again_before_the_same_failure_is_no_success(begun):
     # Rows of another table are dropped, which is acknowledged, and stored only now and then.
     bench = begun([*transaction(4, 3, "other"), *transaction(54, 2)], store_every=3600)
@@ -322,7 +350,7 @@ def test_what_is_done_again_before_the_same_failure_is_no_success(begun):
     loads, bench.job.run = bench.job.run, fails
     bench.start()
     eventually(lambda: len(seen) >= 3, 20)
-    assert bench.source.opened[:3] == [4, 4, 4], "what was dropped before is read again"
+    assert bench.source.opened[:3] == [4, 54, 54], "what was acknowledged is not read again"
     assert seen[:3] == [
         (0, RunState.RUNNING, False),
         (1, RunState.RETRYING, True),

@@ -153,9 +153,8 @@ def test_an_error_comes_after_what_was_read_before_it(make):
     assert loop.status().state == "failed"
     assert "connection was lost" in loop.status().error
     loop.ack(batch)
-    assert loop.rollback(LOST) == batch.checkpoint
-    loop.pause()  # the new generation must not inherit the old error
-    assert loop.status().state == "paused"
+    assert loop.rollback() == batch.checkpoint
+    assert loop.status().error == "", "the new generation must not inherit the old error"
 
 
 @pytest.mark.parametrize(
@@ -169,7 +168,7 @@ def test_an_error_of_opening_is_handed_on(make, error):
     with pytest.raises(type(error)) as raised:
         loop.next_batch(5)
     assert raised.value is error
-    loop.rollback(error)
+    loop.rollback()
     assert take(loop, 1)[0].rows == 2
 
 
@@ -188,7 +187,7 @@ def test_a_rollback_reads_again_from_the_last_ack_with_new_ids(make):
     loop.start(START)
     (first,) = take(loop, 1)
     second, third = loop.next_batch(5), loop.next_batch(5)
-    assert loop.rollback(LOST) == first.checkpoint
+    assert loop.rollback() == first.checkpoint
     again = take(loop, 9)
     assert [e for b in (first, *again) for e in b.entries] == stream
     assert min(b.id for b in again) > third.id > second.id
@@ -201,7 +200,7 @@ def test_a_termin_with_an_error_is_a_rollback(make):
     loop.start(START)
     take(loop, 1)
     batch = loop.next_batch(5)
-    acked = loop.settle(BatchTermin(batch.id, batch.epoch, LOST))
+    acked = loop.finish(BatchTermin(batch.id, batch.epoch, LOST))
     assert acked.resume.offset == 4
     assert loop.next_batch(5).entries == batch.entries
 
@@ -210,7 +209,7 @@ def test_a_batch_of_before_the_rollback_cannot_be_acked_afterwards(make):
     loop = make(ScriptedSource(transactions(5)))
     loop.start(START)
     stale = loop.next_batch(5)
-    loop.rollback(LOST)
+    loop.rollback()
     fresh = loop.next_batch(5)
     with pytest.raises(FatalError, match="out of order"):
         loop.ack(stale)
@@ -222,38 +221,8 @@ def test_a_termin_of_another_epoch_is_refused(make):
     loop.start(START)
     batch = loop.next_batch(5)
     with pytest.raises(FencedError):
-        loop.settle(BatchTermin(batch.id, 7))
+        loop.finish(BatchTermin(batch.id, 7))
     loop.ack(batch)
-
-
-def test_rewind_goes_where_it_is_told(make):
-    stream = transactions(5)
-    loop = make(ScriptedSource(stream))
-    loop.start(START)
-    take(loop, 2)
-    loop.rewind(Checkpoint(stream[3].position))
-    assert loop.next_batch(5).entries == stream[4:8]
-
-
-def test_pause_keeps_the_place_even_inside_a_transaction(make):
-    stream = transactions(2, rows=8)
-    source = ScriptedSource(stream, chunk=2)
-    source.hold(6)
-    loop = make(source, rows=100)
-    loop.start(START)
-    eventually(lambda: loop.status().entries == 6, 5)
-    loop.pause()
-    source.release()
-    entries_read = loop.status().entries
-    assert loop.next_batch(0.1) is None
-    assert loop.status().entries <= entries_read + 2  # the read that was under way
-    assert loop.status().state == "paused"
-    loop.resume()
-    got = rows_of([loop.next_batch(5)])
-    while len(got) < 16:
-        got += rows_of([loop.next_batch(5)])
-    assert got == [e for e in stream if e.rows]
-    assert len(source.opened) == 1
 
 
 def test_stop_interrupts_reading_and_may_be_called_twice(make):
@@ -290,7 +259,7 @@ def test_whoever_waits_is_woken_by_a_rollback_from_another_thread(make):
     found = []
     waiting = threading.Thread(target=lambda: found.append(loop.next_batch(30)), daemon=True)
     waiting.start()
-    loop.rollback(LOST)
+    loop.rollback()
     waiting.join(5)
     assert found == [None]
 
@@ -313,12 +282,12 @@ def test_a_source_that_does_not_end_cannot_be_read_twice_at_once(make):
     loop.start(START)
     for _ in range(2):
         with pytest.raises(TransientError, match="does not end"):
-            loop.rollback(LOST)
+            loop.rollback()
         with pytest.raises(TransientError, match="does not end"):
             loop.next_batch(5)
     source.let_go.set()
     eventually(lambda: not any(t.name.startswith("select-") for t in threading.enumerate()), 5)
-    loop.rollback(LOST)
+    loop.rollback()
     assert take(loop, 1)[0].rows == 2
 
 
@@ -365,13 +334,13 @@ def test_whatever_fails_and_is_rolled_back_every_row_is_applied_once(data):
         while len(applied) < len(want):
             try:
                 batch = loop.next_batch(5)
-            except TransientError as error:
-                went_back_to.append((loop.rollback(error), floor))
+            except TransientError:
+                went_back_to.append((loop.rollback(), floor))
                 continue
             assert batch is not None
             taken += 1
             if taken in rolled_back:
-                loop.rollback(LOST)
+                loop.rollback()
                 continue
             applied += [e for e in batch.entries if e.rows and not floor.covers(e)]
             floor = loop.ack(batch)

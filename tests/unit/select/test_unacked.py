@@ -42,7 +42,7 @@ def test_batches_are_taken_in_order_and_kept_until_their_ack(three):
     assert [three.take(0).id for _ in range(3)] == [1, 2, 3]
     assert three.take(0) is None
     assert (len(three), three.waiting) == (3, 0)
-    assert three.settle(ack(1)) == batch(1).checkpoint
+    assert three.finish(ack(1)) == batch(1).checkpoint
     assert (len(three), three.acked) == (2, batch(1).checkpoint)
 
 
@@ -50,7 +50,7 @@ def test_no_more_than_window_batches_are_unacked(three):
     assert not three.offer(batch(4), 0)
     three.take(0)
     assert not three.offer(batch(4), 0.01)  # taken is not acked
-    three.settle(ack(1))
+    three.finish(ack(1))
     assert three.offer(batch(4), 0)
 
 
@@ -61,7 +61,7 @@ def test_unacked_batches_hold_no_more_bytes_than_they_may():
     assert batches.size == 1000
     assert not batches.offer(batch(3, 1), 0)
     batches.take(0)
-    batches.settle(ack(1))
+    batches.finish(ack(1))
     assert batches.size == 400
     assert batches.offer(batch(3, 1), 0)
     batches.close()
@@ -73,7 +73,7 @@ def test_a_batch_that_is_too_large_comes_in_alone():
     assert batches.offer(batch(1, 5000), 0)
     assert not batches.offer(batch(2, 1), 0)
     batches.take(0)
-    batches.settle(ack(1))
+    batches.finish(ack(1))
     assert batches.offer(batch(2, 1), 0)
     assert not batches.offer(batch(3, 5000), 0)
 
@@ -82,7 +82,7 @@ def test_an_ack_lets_a_blocked_offer_in(three):
     three.take(0)
     found, thread = in_thread(lambda: three.offer(batch(4), 30))
     assert not found
-    three.settle(ack(1))
+    three.finish(ack(1))
     thread.join(5)
     assert found == [True]
 
@@ -112,8 +112,8 @@ def test_an_offer_wakes_who_waits_for_a_batch():
 def test_a_rollback_gives_everything_up_and_says_where_to_go_on(three):
     three.take(0)
     three.take(0)
-    three.settle(ack(1))
-    assert three.settle(BatchTermin(2, EPOCH, ERROR)) == batch(1).checkpoint
+    three.finish(ack(1))
+    assert three.finish(BatchTermin(2, EPOCH, ERROR)) == batch(1).checkpoint
     assert (len(three), three.waiting) == (0, 0)
     assert three.take(0) is None
     assert not three.offer(batch(9), 0)
@@ -121,7 +121,7 @@ def test_a_rollback_gives_everything_up_and_says_where_to_go_on(three):
 
 def test_a_rollback_before_the_first_ack_goes_back_to_the_start(three):
     three.take(0)
-    assert three.settle(BatchTermin(1, EPOCH, ERROR)) == START
+    assert three.finish(BatchTermin(1, EPOCH, ERROR)) == START
 
 
 @pytest.mark.parametrize("number", [2, 3, 99])
@@ -129,30 +129,30 @@ def test_a_termin_out_of_order_is_refused(three, number):
     three.take(0)
     three.take(0)
     with pytest.raises(FatalError, match="out of order"):
-        three.settle(ack(number))
+        three.finish(ack(number))
     with pytest.raises(FatalError, match="out of order"):
-        three.settle(BatchTermin(number, EPOCH, ERROR))
+        three.finish(BatchTermin(number, EPOCH, ERROR))
     assert len(three) == 3
-    three.settle(ack(1))
+    three.finish(ack(1))
 
 
 def test_a_batch_that_nobody_took_cannot_have_ended(three):
     with pytest.raises(FatalError, match="none is loading"):
-        three.settle(ack(1))
+        three.finish(ack(1))
 
 
 def test_a_termin_twice_is_refused(three):
     three.take(0)
-    three.settle(ack(1))
+    three.finish(ack(1))
     with pytest.raises(FatalError):
-        three.settle(ack(1))
+        three.finish(ack(1))
 
 
 @pytest.mark.parametrize("epoch", [EPOCH - 1, EPOCH + 1])
 def test_a_termin_of_another_epoch_is_refused(three, epoch):
     three.take(0)
     with pytest.raises(FencedError):
-        three.settle(ack(1, epoch))
+        three.finish(ack(1, epoch))
     assert len(three) == 3
 
 
@@ -163,7 +163,7 @@ def test_an_error_comes_after_the_batches_before_it_and_again_and_again(three):
         with pytest.raises(TransientError) as raised:
             three.take(30)
         assert raised.value is ERROR
-    assert three.settle(ack(1)) == batch(1).checkpoint  # what was read is still good
+    assert three.finish(ack(1)) == batch(1).checkpoint  # what was read is still good
 
 
 def test_an_error_wakes_who_waits():
