@@ -4,6 +4,7 @@ import pytest
 
 from setl.errors import ConfigurationError, DataError
 from setl.operate.check import check_pipeline
+from setl.systems.pipeline_check import PipelineCheck
 from tests.integration.pipelines import execute, fresh_name, mysql, one_way, rows
 
 
@@ -29,7 +30,7 @@ def channel(servers, table, **mapping):
 
 
 def said(file, level):
-    found = check_pipeline(file.pipelines[0])
+    found = check_pipeline(PipelineCheck(file.pipelines[0]))
     return [f"{f.where}: {f.what}" for f in found if f.level == level and ".t" in f.where]
 
 
