@@ -7,6 +7,7 @@ from typing import Any, cast
 
 from setl.channel.mapping_rules import Raw, items, part
 from setl.channel.problems import Path
+from setl.channel.spark_sql import bare_column
 
 _NOT_WITH = ("where", "group", "key", "processor")
 
@@ -42,7 +43,7 @@ def _expressions(columns: object) -> Iterator[str]:
     """Target columns that are more than another name of a source column."""
     if isinstance(columns, Mapping):
         for name, text in cast("Mapping[str, Any]", columns).items():
-            if isinstance(text, str) and not _is_name(text):
+            if isinstance(text, str) and bare_column(text) is None:
                 yield name
 
 
@@ -78,8 +79,3 @@ def _policies(pipeline: Raw) -> dict[str, tuple[int, str | tuple[str] | None]]:
 def _differ(one: object, other: object) -> bool:
     """Whether two policies surely differ; a column may have another name at the other site."""
     return type(one) is not type(other)
-
-
-def _is_name(text: str) -> bool:
-    bare = text.strip()
-    return bare.startswith("`") or bare.isidentifier()

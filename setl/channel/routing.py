@@ -8,7 +8,6 @@ not match wildcards, see `setl.channel.shadow_tables`.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -27,6 +26,7 @@ from setl.channel.patterns import (
 )
 from setl.channel.shadow_tables import DROPPED_PREFIX, Shadow, possible_shadows
 from setl.channel.shared_indexes import SharedIndexes
+from setl.channel.spark_sql import bare_column
 from setl.channel.table_mapping import NewestRow
 from setl.errors import ConfigurationError
 from setl.model.conflict import ConflictPolicy
@@ -35,14 +35,6 @@ from setl.model.nesting import Documents
 
 # Tables come and go, and their names with them; the answers can always be found again.
 _ROUTES_KEPT = 10_000
-
-# Words that look like columns but mean something to Spark SQL without parentheses.
-_SPARK_WORDS = frozenset({
-    "null", "true", "false", "current_catalog", "current_database", "current_date",
-    "current_schema", "current_time", "current_timestamp", "current_user", "localtimestamp",
-})  # fmt: skip
-_BARE = re.compile(r"(?!\d)\w+")
-_IN_BACKTICKS = re.compile(r"`((?:[^`]|``)+)`")
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,19 +311,6 @@ def _documents(entry: RoutedTable) -> Documents | None:
     nested = tuple(nested_table(rows) for rows in entry.mapping.nested)
     name = entry.pattern.exact
     return Documents(*name, nested) if nested and name else None
-
-
-def bare_column(text: str) -> str | None:
-    """The column that an expression consists of, None if it is more than a column's name.
-
-    A word such as ``current_date``, which Spark SQL takes for a function, is an expression;
-    a column of that name is written in backticks.
-    """
-    word = text.strip()
-    quoted = _IN_BACKTICKS.fullmatch(word)
-    if quoted:
-        return quoted.group(1).replace("``", "`")
-    return word if _BARE.fullmatch(word) and word.lower() not in _SPARK_WORDS else None
 
 
 def passing_columns(route: Route, names: Sequence[str]) -> list[tuple[int, str]]:

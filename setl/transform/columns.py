@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from operator import itemgetter
@@ -178,50 +177,6 @@ def identity_indexes(
             table=schema.name,
         )
     return key if place in key else (*key, place)
-
-
-def referenced_columns(
-    expressions: Iterable[str], where: str | None, names: Sequence[str]
-) -> tuple[str, ...]:
-    """The source columns that Spark SQL texts may refer to, in the order of `names`.
-
-    By words alone, so a column that shares its name with a function or an alias counts as
-    referred to; too many columns cost time, one too few would fail. Text in single or double
-    quotes and comments hold no names; a star where a column may stand means all.
-
-    Args:
-        expressions: the texts.
-        where: one more text, or None.
-        names: names of the source's columns.
-    """
-    words: set[str] = set()
-
-    def blank(lexeme: re.Match[str]) -> str:
-        quoted = lexeme["quoted"]
-        if quoted is None:
-            return " "
-        words.add(quoted.replace("``", "`").lower())
-        return "``"  # something stands here, for what precedes a star
-
-    for text in (*expressions, where or ""):
-        bare = _LEXEMES.sub(blank, text)
-        if _STAR.search(bare):
-            return tuple(names)
-        words.update(word.lower() for word in _WORD.findall(bare))
-    return tuple(name for name in names if name.lower() in words)
-
-
-# https://spark.apache.org/docs/latest/sql-ref-literals.html#string-literal : a backslash escapes
-# in texts, but not after the prefix r.
-_LEXEMES = re.compile(
-    r"""`(?P<quoted>(?:[^`]|``)+)`
-      | \br'[^']*' | \br"[^"]*"
-      | '(?:[^'\\]|\\.)*' | "(?:[^"\\]|\\.)*"
-      | --[^\n]* | /\*.*?\*/""",
-    re.VERBOSE | re.DOTALL | re.IGNORECASE,
-)
-_WORD = re.compile(r"\w+")
-_STAR = re.compile(r"(?:^|[(,.])\s*\*")
 
 
 def _missing(names: Mapping[str, int], rules: ColumnRules) -> list[str]:

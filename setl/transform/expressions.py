@@ -23,12 +23,13 @@ from pyspark.sql.types import BinaryType, ByteType, LongType, StructField, Struc
 
 from setl.bisection import halved
 from setl.channel.routing import Route
+from setl.channel.spark_sql import referenced_columns
 from setl.errors import ConfigurationError, DataError, SetlError, TransientError
 from setl.model.change import Row, TargetChanges
 from setl.model.document import DocumentForm
 from setl.model.faulty import FaultyRow
 from setl.model.schema import Column, RowSchema
-from setl.transform.columns import ColumnPlan, referenced_columns
+from setl.transform.columns import ColumnPlan
 from setl.transform.isolating import Refused, take_out
 from setl.transform.share import Dealt, by_buckets, deal, faulty_by_buckets, packed, refused
 from setl.transform.typed_rows import (

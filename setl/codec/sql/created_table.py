@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
+from setl.codec.sql.names import listed, name_of, read_name
 from setl.codec.sql.tokens import Token, tokenize
 
 
@@ -34,6 +35,58 @@ class Definition(NamedTuple):
         """The name of the column that it defines, "" if it is something else."""
         # SHOW CREATE TABLE has each column's name in backticks, and no keyword.
         return "" if self.tokens[0].word else self.tokens[0].name
+
+
+class ForeignKey(NamedTuple):
+    """A foreign key as SHOW CREATE TABLE writes it.
+
+    Attributes:
+        name: of the constraint.
+        columns: of the child, in order.
+        schema: the parent's, "" if it is the child's own.
+        parent: the table that it refers to.
+        parent_columns: columns of the parent, in order.
+        actions: what it does by itself, such as ``ON DELETE SET NULL``; not RESTRICT or NO ACTION.
+    """
+
+    name: str
+    columns: tuple[str, ...]
+    schema: str
+    parent: str
+    parent_columns: tuple[str, ...]
+    actions: tuple[str, ...]
+
+
+_ACTIONS: Final = {"CASCADE": ("CASCADE",), "SET": ("SET NULL", "SET DEFAULT")}
+
+
+def foreign_key_of(definition: Definition) -> ForeignKey | None:
+    """The foreign key that a definition is; None if it is something else, or has no name."""
+    if not definition.is_foreign_key or definition.tokens[0].word != "CONSTRAINT":
+        return None
+    tokens = definition.tokens
+    words = [token.word for token in tokens]
+    columns, at = _names(tokens, words.index("("))
+    found = read_name(tokens, at + 1)  # behind REFERENCES
+    if found is None:
+        return None
+    parent, at = found
+    parent_columns, at = _names(tokens, at)
+    actions: list[str] = []
+    for here in range(at, len(words) - 2):
+        verb, event, first = words[here : here + 3]
+        if verb == "ON" and event in ("DELETE", "UPDATE"):
+            said = " ".join(words[here + 2 : here + 4]) if first == "SET" else first
+            if said in _ACTIONS.get(first, ()):
+                actions.append(f"ON {event} {said}")
+    name = name_of(tokens[1])
+    return ForeignKey(name, columns, parent.schema, parent.name, parent_columns, tuple(actions))
+
+
+def _names(tokens: Sequence[Token], at: int) -> tuple[tuple[str, ...], int]:
+    """The names in the parentheses that open at `at`, and the index behind them."""
+    close = next(i for i in range(at, len(tokens)) if tokens[i].word == ")")
+    return tuple(name_of(column[0]) for column in listed(tokens[at + 1 : close])), close + 1
 
 
 def definitions_of(text: str) -> Iterator[Definition]:
@@ -69,13 +122,17 @@ def made_elsewhere(text: str, name: str) -> str:
     """
     found = list(definitions_of(text))
     kept = [definition.text for definition in found if not definition.is_foreign_key]
-    rest = text[found[-1].end :]
-    rest_tokens = tokenize(rest)
-    for at, token in enumerate(rest_tokens[:-2]):
-        if token.word == "AUTO_INCREMENT" and rest_tokens[at + 1].word == "=":
-            rest = rest[: token.start] + rest[rest_tokens[at + 2].end :].lstrip(" ")
-            break
+    rest = without_next_number(text[found[-1].end :])
     return f"CREATE TABLE IF NOT EXISTS {name} (\n  " + ",\n  ".join(kept) + rest
+
+
+def without_next_number(text: str) -> str:
+    """A text of SHOW CREATE TABLE without the next value of AUTO_INCREMENT, which rows change."""
+    tokens = tokenize(text)
+    for at, token in enumerate(tokens[:-2]):
+        if token.word == "AUTO_INCREMENT" and tokens[at + 1].word == "=":
+            return text[: token.start] + text[tokens[at + 2].end :].lstrip(" ")
+    return text
 
 
 def without_counter(definition: Definition) -> str:

@@ -13,7 +13,9 @@ from enum import Enum
 from itertools import islice
 from typing import Final, NamedTuple
 
-from setl.codec.sql.table_ddl import TableDdl, behind_settings, name_of, read_table_ddl
+from setl.codec.sql.names import behind_condition, name_of
+from setl.codec.sql.objects import ACCOUNTS, BESIDE, SCHEMAS, TABLES, object_of
+from setl.codec.sql.table_ddl import TableDdl, behind_settings, read_table_ddl
 from setl.codec.sql.tokens import Quoting, Token, tokenize, tokens_of
 from setl.model.entry import Entry
 from setl.model.session import StatementSession
@@ -78,21 +80,6 @@ _XA: Final[dict[str, StatementKind]] = {
     "ROLLBACK": StatementKind.XA_ROLLBACK,
 }
 _DDL_VERBS: Final = frozenset({"CREATE", "ALTER", "DROP", "RENAME", "TRUNCATE"})
-_TABLES: Final = frozenset({"TABLE", "TABLES", "INDEX"})
-_SCHEMAS: Final = frozenset({"DATABASE", "SCHEMA"})
-_ACCOUNTS: Final = frozenset({"USER", "ROLE", "SERVER", "RESOURCE", "INSTANCE"})
-# Objects without rows, and sequences, whose values come as rows of their own.
-_BESIDE: Final = frozenset({
-    "VIEW", "TRIGGER", "PROCEDURE", "FUNCTION", "EVENT", "PACKAGE", "SEQUENCE", "TABLESPACE",
-    "LOGFILE", "REFERENCE", "LIBRARY",
-})  # fmt: skip
-_OBJECTS: Final = _TABLES | _SCHEMAS | _ACCOUNTS | _BESIDE | {"TEMPORARY"}
-# Words between the verb and the kind of object.
-_ADJECTIVES: Final = frozenset({
-    "OR", "REPLACE", "ONLINE", "OFFLINE", "IGNORE", "UNIQUE", "FULLTEXT", "SPATIAL", "VECTOR",
-    "UNDO", "AGGREGATE", "ALGORITHM", "=", "MERGE", "TEMPTABLE", "UNDEFINED", "SQL", "SECURITY",
-    "INVOKER", "IF", "NOT", "EXISTS", "JSON", "RELATIONAL", "DUALITY", "MATERIALIZED",
-})  # fmt: skip
 _DATABASE_OPTIONS: Final = frozenset({
     "", "DEFAULT", "CHARACTER", "CHARSET", "COLLATE", "ENCRYPTION", "READ", "COMMENT", "UPGRADE",
 })  # fmt: skip
@@ -186,20 +173,20 @@ def _control(front: list[Token], words: list[str]) -> Statement:
 
 def _ddl(text: str, tokens: list[Token], default_schema: str) -> Statement:
     verb = tokens[0].word
-    at = 1 if verb == "TRUNCATE" else _object(tokens)
+    at = object_of(tokens)
     kind = tokens[at].word if at < len(tokens) else ""
-    if verb == "TRUNCATE" or kind in _TABLES:
+    if verb == "TRUNCATE" or kind in TABLES:
         ddl = read_table_ddl(text, tokens, default_schema)
         return Statement(StatementKind.UNKNOWN) if ddl is None else _of_tables(ddl)
     if kind == "TEMPORARY":
         # One with rows is logged as a statement only, and what its functions write is in it.
         rows = verb == "CREATE" and any(t.word in ("SELECT", "VALUES") for t in tokens)
         return Statement(StatementKind.ROWS if rows else StatementKind.HARMLESS)
-    if kind in _ACCOUNTS:
+    if kind in ACCOUNTS:
         return Statement(StatementKind.HARMLESS)
-    if kind in _SCHEMAS:
+    if kind in SCHEMAS:
         return Statement(StatementKind.DDL, ((_schema(tokens, at + 1, default_schema), ""),))
-    return Statement(StatementKind.DDL if kind in _BESIDE else StatementKind.UNKNOWN)
+    return Statement(StatementKind.DDL if kind in BESIDE else StatementKind.UNKNOWN)
 
 
 def _of_tables(ddl: TableDdl) -> Statement:
@@ -208,23 +195,8 @@ def _of_tables(ddl: TableDdl) -> Statement:
     return Statement(kind, ddl.tables)
 
 
-def _object(tokens: list[Token]) -> int:
-    """Index of the word that says which kind of object DDL is about."""
-    at, definer = 1, False
-    while at < len(tokens):
-        word = tokens[at].word
-        definer = definer or word == "DEFINER"
-        if word in _OBJECTS and tokens[at - 1].word not in ("=", "@"):
-            return at
-        if word not in _ADJECTIVES and not definer:
-            break
-        at += 1
-    return len(tokens)
-
-
 def _schema(tokens: list[Token], at: int, default: str) -> str:
-    while at < len(tokens) and tokens[at].word in ("IF", "NOT", "EXISTS"):
-        at += 1
+    at = behind_condition(tokens, at)
     # ALTER DATABASE without a name means the default one.
     bare = at >= len(tokens) or tokens[at].word in _DATABASE_OPTIONS
     quoted = at < len(tokens) and not tokens[at].word and name_of(tokens[at])

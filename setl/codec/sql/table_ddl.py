@@ -8,11 +8,13 @@ https://mariadb.com/kb/en/data-definition/.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Final, NamedTuple
 
+from setl.codec.sql.names import behind_condition, listed, read_name
+from setl.codec.sql.objects import object_of
 from setl.codec.sql.tokens import Quoting, Token, TokenKind, said_outright, tokenize
 
 
@@ -66,6 +68,22 @@ class Clause(NamedTuple):
     words: tuple[str, ...]
     tokens: tuple[Token, ...]
 
+    @property
+    def columns(self) -> tuple[Sequence[Token], ...]:
+        """The columns that it adds, changes or drops, each from its name on; () for other things.
+
+        CHANGE names the old column first, and RENAME too.
+        """
+        said = self.words[1:2] == ("COLUMN",)
+        if self.words[0] not in _COLUMN_VERBS:
+            return ()
+        if not said and self.words[1:2] and self.words[1] in NOT_COLUMNS:
+            return ()
+        tokens = self.tokens[behind_condition(self.tokens, 2 if said else 1) :]
+        if not tokens or tokens[0].word != "(":
+            return (tokens,) if tokens else ()
+        return tuple(c for c in listed(tokens[1:-1]) if c[0].word not in NOT_COLUMNS)
+
 
 @dataclass(frozen=True, slots=True)
 class TableDdl:
@@ -103,22 +121,18 @@ class TableDdl:
 
     def clauses(self) -> Iterator[Clause]:
         """The clauses of an ALTER TABLE: what stands between commas outside parentheses."""
-        depth, first = 0, self.body
-        for at in range(self.body, len(self.tokens) + 1):
-            sign = self.tokens[at].text if at < len(self.tokens) else ","
-            depth += (sign == "(") - (sign == ")")
-            if at == len(self.tokens) or (sign == "," and not depth):
-                held = self.tokens[first:at]
-                if held:
-                    yield Clause(tuple(t.word for t in held[:_FRONT]), held)
-                first = at + 1
+        for held in listed(self.tokens[self.body :]):
+            yield Clause(tuple(t.word for t in held[:_FRONT]), tuple(held))
 
 
 _CHANGED: Final = frozenset({Role.SUBJECT, Role.NEW_NAME, Role.OTHER})
 _FRONT: Final = 6  # words of a clause that say what it does
-_ADJECTIVES: Final = frozenset(
-    {"OR", "REPLACE", "ONLINE", "OFFLINE", "IGNORE", "UNIQUE", "FULLTEXT", "SPATIAL", "VECTOR"}
-)
+NOT_COLUMNS: Final = frozenset({
+    "INDEX", "KEY", "CONSTRAINT", "PRIMARY", "FOREIGN", "UNIQUE", "FULLTEXT", "SPATIAL", "VECTOR",
+    "CHECK", "PARTITION", "PERIOD", "SYSTEM", "TO", "AS",
+})  # fmt: skip
+"""Words behind the verb of a clause of ALTER TABLE that is not about a column."""
+_COLUMN_VERBS: Final = frozenset({"ADD", "DROP", "MODIFY", "CHANGE", "ALTER", "RENAME"})
 _ACTIONS: Final = {
     "CREATE": Action.CREATE,
     "ALTER": Action.ALTER,
@@ -190,12 +204,11 @@ class _Reader:
         self._replaces = False
 
     def read(self) -> TableDdl | None:
-        action = _ACTIONS.get(self._next())
+        action = _ACTIONS.get(self._peek())
         if action is None:
             return None
-        while self._peek() in _ADJECTIVES and action is not Action.TRUNCATE:
-            self._replaces = self._replaces or self._peek() == "REPLACE"
-            self._at += 1
+        self._at = object_of(self._tokens)
+        self._replaces = "REPLACE" in (token.word for token in self._tokens[: self._at])
         kind = self._peek()
         if kind in ("TABLE", "TABLES"):
             self._at += 1
@@ -289,10 +302,9 @@ class _Reader:
                 self._name(Role.OTHER)
 
     def _condition(self) -> None:
-        if self._peek() == "IF":
-            self._conditional = True
-            while self._more() and self._next() != "EXISTS":
-                pass
+        behind = behind_condition(self._tokens, self._at)
+        self._conditional = behind > self._at
+        self._at = behind
 
     def _waits(self) -> None:
         """Pass over MariaDB's WAIT n and NOWAIT."""
@@ -302,15 +314,12 @@ class _Reader:
             self._at += 2
 
     def _name(self, role: Role, default: str | None = None) -> None:
-        if not self._more() or not name_of(self._tokens[self._at]):
+        found = read_name(self._tokens, self._at)
+        if found is None:
             return
-        first = last = self._tokens[self._at]
-        self._at += 1
-        schema = self._default if default is None else default
-        if self._peek() == "." and self._at + 1 < len(self._tokens):
-            schema, last = name_of(first), self._tokens[self._at + 1]
-            self._at += 2
-        self._names.append(TableName(role, schema, name_of(last), first.start, last.end))
+        name, self._at = found
+        schema = name.schema or (self._default if default is None else default)
+        self._names.append(TableName(role, schema, name.name, name.start, name.end))
 
     def _more(self) -> bool:
         return self._at < len(self._tokens)
@@ -322,16 +331,6 @@ class _Reader:
         token = self._tokens[self._at] if self._more() else None
         self._at += 1
         return token.word if token else ""
-
-
-def name_of(token: Token) -> str:
-    """The name that a token is, where only a name can stand; "" if it is none.
-
-    There double quotes are around a name also if nothing tells of ANSI_QUOTES.
-    """
-    if token.kind is TokenKind.TEXT and token.text[0] == '"':
-        return token.text[1:-1].replace('""', '"')
-    return token.name
 
 
 def column_words(tokens: tuple[Token, ...]) -> set[str]:

@@ -78,6 +78,36 @@ class Quoting(NamedTuple):
     mysql: bool = False
 
 
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "0": "\0", "Z": "\x1a"}
+
+
+def text_of(token: Token, *, no_backslash: bool = False) -> str:
+    """What a text token stands for, without quotes and escapes; "" for any other token.
+
+    Escapes: https://dev.mysql.com/doc/refman/9.7/en/string-literals.html.
+
+    Args:
+        token: the token.
+        no_backslash: see `Quoting`.
+    """
+    if token.kind is not TokenKind.TEXT:
+        return ""
+    inside, quote = token.text[1:-1], token.text[0]
+    if no_backslash or "\\" not in inside:
+        return inside.replace(quote * 2, quote)
+    pieces = re.split(rf"(\\.|{quote * 2})", inside, flags=re.DOTALL)
+    return "".join(_unescaped(piece, quote) for piece in pieces)
+
+
+def _unescaped(piece: str, quote: str) -> str:
+    if piece == quote * 2:
+        return quote
+    if not piece.startswith("\\"):
+        return piece
+    # Both stay as they are outside of LIKE too.
+    return piece if piece[1] in "%_" else _ESCAPES.get(piece[1], piece[1])
+
+
 @cache
 def _pattern(quoting: Quoting) -> re.Pattern[str]:
     # Possessive, so that megabytes of text take no memory to go back.

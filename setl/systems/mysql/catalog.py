@@ -11,6 +11,7 @@ import pymysql
 from pymysql.connections import Connection
 from pymysql.cursors import Cursor
 
+from setl.codec.sql.tokens import TokenKind, text_of, tokenize
 from setl.errors import ConfigurationError
 from setl.model.schema import Capacity, Column, Kind, RowSchema
 from setl.systems.mysql.connection import translate
@@ -75,11 +76,9 @@ _TABLES = """
 SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES
 WHERE TABLE_TYPE IN ('BASE TABLE', 'SYSTEM VERSIONED')"""
 
-# How the servers write labels of ENUM and SET inside quotes.
-_ESCAPED = re.compile(r"''|\\.", re.DOTALL)
-_ESCAPES = {"n": "\n", "r": "\r", "0": "\0", "Z": "\x1a"}
 
-_IN_BACKTICKS = re.compile(r"`((?:[^`]|``)+)`")
+# MySQL escapes an expression as if it were itself inside a text.
+_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 
 
 class ColumnRow(NamedTuple):
@@ -172,9 +171,15 @@ def read_key_parts(connection: Connection[Any], schema: str, table: str) -> list
     for part in _select_named(connection, _UNIQUE_KEYS, (schema, table)):
         column = part["COLUMN_NAME"]
         text = "" if column is not None else str(part["EXPRESSION"] or "?")
-        named = [column] if column is not None else _IN_BACKTICKS.findall(text)
+        named = [column] if column is not None else _columns_in(text)
         parts.append(KeyPart(part["INDEX_NAME"], tuple(named), int(part["SUB_PART"] or 0), text))
     return parts
+
+
+def _columns_in(expression: str) -> list[str]:
+    """The columns that an expression of a key names, always in backticks."""
+    tokens = tokenize(_ESCAPED.sub(r"\1", expression))
+    return [token.name for token in tokens if token.kind is TokenKind.NAME]
 
 
 def _keys(parts: Sequence[KeyPart]) -> dict[str, tuple[str, ...]]:
@@ -271,7 +276,7 @@ def _capacity(row: ColumnRow) -> Capacity:
         data_type,
         length=int(row.length or 0),
         scale=None if scale is None else int(scale),
-        labels=labels_of(row.column_type) if data_type in {"enum", "set"} else (),
+        labels=_sure_labels(row.column_type) if data_type in {"enum", "set"} else (),
         nullable=row.nullable != "NO",
         fills_null=row.nullable == "NO" and (counts or data_type == "timestamp"),
         charset=row.charset or "",
@@ -279,20 +284,18 @@ def _capacity(row: ColumnRow) -> Capacity:
 
 
 def labels_of(column_type: str) -> tuple[str, ...]:
-    """The labels of an ENUM or SET, from a type such as ``enum('a','it''s')``.
+    """The labels of an ENUM or SET, from a type such as ``enum('a','it''s')``; () for others."""
+    tokens = tokenize(column_type)
+    return tuple(text_of(token) for token in tokens if token.kind is TokenKind.TEXT)
 
-    None of them if one holds a question mark: information_schema puts that in the place of
-    characters beyond the Basic Multilingual Plane.
+
+def _sure_labels(column_type: str) -> tuple[str, ...]:
+    """The labels, or none of them if one holds a question mark.
+
+    information_schema puts that in the place of characters beyond the Basic Multilingual Plane.
     """
-    inside = column_type.partition("(")[2].rpartition(")")[0]
-    found = re.findall(r"'((?:[^'\\]|\\.|'')*)'", inside, re.DOTALL)
-    labels = tuple(_ESCAPED.sub(_unescaped, label) for label in found)
+    labels = labels_of(column_type)
     return () if any("?" in label for label in labels) else labels
-
-
-def _unescaped(found: re.Match[str]) -> str:
-    text = found.group()
-    return _ESCAPES.get(text[1], text[1])
 
 
 def _by_bytes(collation: str, data_type: str) -> bool:

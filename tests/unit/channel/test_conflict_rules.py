@@ -60,6 +60,7 @@ MISTAKES = [
     (f"{TABLE}.key", ["a"], "cannot be combined with `key`"),
     (f"{TABLE}.processor", "m:f", "cannot be combined with `processor`"),
     (f"{TABLE}.columns", {"b": "a + 1"}, "cannot be combined with the expression of `b`"),
+    (f"{TABLE}.columns", {"b": "`a` + 1"}, "cannot be combined with the expression of `b`"),
     ("pipelines[0].target", SEARCH, "needs a target of type mysql"),
     ("pipelines[0].source", {**DTS, "partitions": 4}, "needs the changes in one order"),
 ]

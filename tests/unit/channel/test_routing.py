@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from setl.channel.mark_ids import channel_mark_id
 from setl.channel.patterns import SYSTEM_SCHEMAS
 from setl.channel.reading import parse_channel
-from setl.channel.routing import Route, Router, bare_column
+from setl.channel.routing import Route, Router
+from setl.channel.spark_sql import bare_column
 from setl.errors import ConfigurationError
 
 from .channels import SEARCH, changed

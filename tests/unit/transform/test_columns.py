@@ -4,10 +4,11 @@ import re
 import pytest
 
 from setl.channel.routing import Route
+from setl.channel.spark_sql import referenced_columns
 from setl.errors import ConfigurationError
 from setl.model.change import ABSENT, Row
 from setl.model.schema import Column, Kind, RowSchema
-from setl.transform.columns import ColumnPlan, key_indexes, referenced_columns
+from setl.transform.columns import ColumnPlan, key_indexes
 
 USERS = RowSchema(
     "shop",

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from setl.codec.sql.names import name_of
 from setl.codec.sql.statement import quoting_of
-from setl.codec.sql.tokens import Token, TokenKind, tokenize
+from setl.codec.sql.tokens import Token, text_of, tokenize
 from setl.model.session import StatementSession
 
 _CHARSET: Final = "utf8mb4"
@@ -78,8 +79,7 @@ def _default_of(session: StatementSession) -> int:
 
 def _is_charset(tokens: Sequence[Token], at: int) -> bool:
     """Whether a token is a utf8mb4 behind CHARSET or CHARACTER SET."""
-    token = tokens[at]
-    said = token.text.strip("'\"`") if token.kind is not TokenKind.SIGN else ""
+    said = text_of(tokens[at]) or name_of(tokens[at])
     if said.lower() != _CHARSET:
         return False
     before = [t.word for t in tokens[max(0, at - 3) : at] if t.word != "="]

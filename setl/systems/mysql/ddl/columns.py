@@ -3,15 +3,9 @@
 from __future__ import annotations
 
 from setl.channel.routing import Route
-from setl.codec.sql.table_ddl import Action, Clause, TableDdl, column_words
+from setl.codec.sql.names import name_of
+from setl.codec.sql.table_ddl import Action, TableDdl, column_words
 from setl.errors import FatalError
-
-_COLUMN_CLAUSES = frozenset({"ADD", "DROP", "MODIFY", "CHANGE", "ALTER", "RENAME"})
-NOT_COLUMNS = frozenset({
-    "INDEX", "KEY", "CONSTRAINT", "PRIMARY", "FOREIGN", "UNIQUE", "FULLTEXT", "SPATIAL", "VECTOR",
-    "CHECK", "PARTITION", "PERIOD", "SYSTEM", "TO", "AS",
-})  # fmt: skip
-"""Words behind the verb of a clause of ALTER TABLE that is not about a column."""
 
 
 def refuse_columns(ddl: TableDdl, route: Route) -> None:
@@ -34,21 +28,9 @@ def refuse_columns(ddl: TableDdl, route: Route) -> None:
     if route.include is not None:
         passing = {c.lower() for c in route.include}
         for clause in ddl.clauses() if ddl.action is Action.ALTER else ():
-            column = _column_of(clause)
-            if column and column.lower() not in passing:
-                raise _refused(ddl, f"`include` does not pass {column}")
-
-
-def _column_of(clause: Clause) -> str:
-    """The column that a clause of ALTER TABLE is about, "" if it is about something else."""
-    if not clause.words or clause.words[0] not in _COLUMN_CLAUSES:
-        return ""
-    at = 2 if len(clause.words) > 1 and clause.words[1] == "COLUMN" else 1
-    if at == 1 and len(clause.words) > 1 and clause.words[1] in NOT_COLUMNS:
-        return ""
-    while at < len(clause.tokens) and clause.tokens[at].word in {"IF", "NOT", "EXISTS", "("}:
-        at += 1
-    return clause.tokens[at].name if at < len(clause.tokens) else ""
+            for column in (name_of(tokens[0]) for tokens in clause.columns):
+                if column and column.lower() not in passing:
+                    raise _refused(ddl, f"`include` does not pass {column}")
 
 
 def _refused(ddl: TableDdl, why: str) -> FatalError:

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
-from setl.codec.sql.table_ddl import Action, Clause, TableDdl, name_of
+from setl.codec.sql.names import name_of
+from setl.codec.sql.table_ddl import Action, TableDdl
 from setl.codec.sql.tokens import Token, TokenKind
-from setl.systems.mysql.ddl.columns import NOT_COLUMNS
 
 _CLOCK: Final = frozenset({
     "CURRENT_TIMESTAMP", "NOW", "LOCALTIME", "LOCALTIMESTAMP", "CURRENT_DATE", "CURDATE",
@@ -41,7 +41,6 @@ _SAME: Final = frozenset({
 _BARE_CALLS: Final = frozenset({"CURRENT_USER", "CURRENT_ROLE", "NEXT", "PREVIOUS", "@"})
 _TIMES: Final = frozenset({"TIMESTAMP", "DATETIME", "DATE", "TIME"})
 _REPLACING: Final = frozenset({"UNIQUE", "PRIMARY", "MODIFY", "CHANGE", "CONVERT"})
-_CONDITION: Final = frozenset({"IF", "NOT", "EXISTS"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,40 +105,15 @@ def effects_of(ddl: TableDdl) -> Effects:
 
 def _added(ddl: TableDdl) -> Iterator[Sequence[Token]]:
     """The columns that are added, each from its name on."""
-    for clause in ddl.clauses():
-        if clause.words[0] != "ADD":
-            continue
-        tokens = clause.tokens[_behind_verb(clause) :]
-        if tokens and tokens[0].text == "(":
-            yield from _listed(tokens[1:-1])
-        elif tokens and tokens[0].word not in NOT_COLUMNS:
-            yield tokens
+    return (column for c in ddl.clauses() if c.words[0] == "ADD" for column in c.columns)
 
 
 def _changed(ddl: TableDdl) -> Iterator[tuple[str, Sequence[Token]]]:
     """The columns that are defined anew: the old name, and the definition from its name on."""
     for clause in ddl.clauses():
         if clause.words[0] in ("MODIFY", "CHANGE"):
-            tokens = clause.tokens[_behind_verb(clause) :]
-            if tokens:
+            for tokens in clause.columns:
                 yield name_of(tokens[0]).lower(), tokens[clause.words[0] == "CHANGE" :]
-
-
-def _behind_verb(clause: Clause) -> int:
-    at = 2 if clause.words[1:2] == ("COLUMN",) else 1
-    while at < len(clause.tokens) and clause.tokens[at].word in _CONDITION:
-        at += 1
-    return at
-
-
-def _listed(tokens: Sequence[Token]) -> Iterator[Sequence[Token]]:
-    depth, first = 0, 0
-    for at, token in enumerate(tokens):
-        depth += (token.word == "(") - (token.word == ")")
-        if token.word == "," and not depth:
-            yield tokens[first:at]
-            first = at + 1
-    yield tokens[first:]
 
 
 def _counts(column: Sequence[Token]) -> bool:
@@ -176,15 +150,8 @@ def _unclear(ddl: TableDdl) -> str:
     words = [token.word for token in behind]
     for at, token in enumerate(behind):
         before = words[at - 1] if at else ""
-        if (
-            token.kind is TokenKind.TEXT
-            and before != "COMMENT"
-            and words[max(0, at - 2) : at]
-            != [
-                "COMMENT",
-                "=",
-            ]
-        ):
+        comment = "COMMENT" in (before, *(words[at - 2 : at - 1] if before == "=" else ()))
+        if token.kind is TokenKind.TEXT and not comment:
             if token.text[0] == '"':
                 return f"whether {token.text[:40]} is a name or a text"
             if "\\" in token.text:

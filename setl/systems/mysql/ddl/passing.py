@@ -12,7 +12,6 @@ which leaves a table looking the same, is repeated; no later row can be there ye
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
@@ -20,6 +19,7 @@ import pymysql
 from pymysql.connections import Connection
 
 from setl import failpoints
+from setl.codec.sql.created_table import without_next_number
 from setl.codec.sql.statement import parse_statement, quoting_of
 from setl.codec.sql.table_ddl import Action, TableDdl, parse_table_ddl
 from setl.codec.sql.tokens import tokenize
@@ -39,7 +39,6 @@ _MISSING_TABLE: Final = frozenset({1051, 1146})
 # What a server says to a change that was made before: table, column, key or constraint is there
 # already, or is not there any more.
 _ALREADY: Final = _MISSING_TABLE | {1050, 1054, 1060, 1061, 1068, 1091, 1826}
-_AUTO_INCREMENT: Final = re.compile(r" AUTO_INCREMENT=\d+")
 _LOCK_WAIT: Final = 10
 
 _Run = tuple[Step, StatementSession]
@@ -317,7 +316,7 @@ def _look(connection: Connection[Any], name: Name) -> str:
                 return f"{_dotted(name)} is missing"
             raise
         row = cursor.fetchone()
-    return _AUTO_INCREMENT.sub("", str(row[1])) if row else ""
+    return without_next_number(str(row[1])) if row else ""
 
 
 def _dotted(name: Name) -> str:

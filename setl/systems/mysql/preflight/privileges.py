@@ -7,10 +7,10 @@ it explains and changes nothing.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from setl.codec.sql.grants import read_grant
 from setl.systems.finding import Level, Report
 from setl.systems.mysql.identifiers import qualified, quote
 from setl.systems.mysql.preflight.server import Outcome, Server
@@ -21,7 +21,6 @@ _TRIALS = {
     "UPDATE": "EXPLAIN UPDATE {table} SET {column} = NULL WHERE 1 = 0",
     "DELETE": "EXPLAIN DELETE FROM {table} WHERE 1 = 0",
 }
-_GLOBAL_GRANT = re.compile(r"GRANT (?P<privileges>.*?) ON \*\.\* TO ")
 _NAMED = 3  # tables that a finding names; of more it gives the number
 
 
@@ -55,8 +54,8 @@ def may_read_binlog(server: Server) -> bool:
     # MariaDB has no harmless statement that needs just this privilege. Its SHOW GRANTS lists
     # the privileges of active roles as well.
     for (grant,) in server.rows("SHOW GRANTS"):
-        found = _GLOBAL_GRANT.match(str(grant))
-        held = {p.strip() for p in found.group("privileges").split(",")} if found else set[str]()
+        found = read_grant(str(grant))
+        held = found.privileges if found and not found.schema else frozenset[str]()
         if held & {"ALL PRIVILEGES", "REPLICATION SLAVE"}:
             return True
     return False

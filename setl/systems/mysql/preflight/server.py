@@ -13,6 +13,7 @@ import pymysql
 from pymysql.connections import Connection
 from pymysql.cursors import Cursor
 
+from setl.codec.sql.grants import read_grant
 from setl.systems.mysql.connection import MysqlEndpoint, connect, translate, translating
 from setl.systems.mysql.identifiers import quote
 
@@ -23,10 +24,6 @@ _DENIED = {1044, 1142, 1143, 1227, 1370}
 _MISSING = {1049, 1146}
 _SYNTAX = 1064
 _CLIENT_ERRORS = range(2000, 3000)
-
-
-# Grants to roles, whose names have no host, are not the account's to extend.
-_SCHEMA_GRANT = re.compile(r"GRANT .+ ON `(?P<name>(?:[^`]|``)+)`\.\* TO (?:`|').*@")
 
 
 class Outcome(Enum):
@@ -132,8 +129,9 @@ class Server:
         takes the privileges of one only, so a second name would hide those of the first: if
         the account has privileges under a name already, it is used again.
         """
-        own = (_SCHEMA_GRANT.match(str(grant)) for (grant,) in self.rows("SHOW GRANTS"))
-        names = [found.group("name").replace("``", "`") for found in own if found]
+        grants = (read_grant(str(grant)) for (grant,) in self.rows("SHOW GRANTS"))
+        # Grants to roles are not the account's to extend.
+        names = [grant.schema for grant in grants if grant and grant.schema and grant.to_account]
         matching = [name for name in names if _grant_pattern(name).fullmatch(schema)]
         # The server prefers the name that is literal for longest.
         matching.sort(key=_literal_length, reverse=True)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from setl.codec.sql.table_ddl import parse_table_ddl
 from setl.systems.finding import Level, Report
 from setl.systems.mysql.preflight.privileges import denied
 from setl.systems.mysql.preflight.server import Outcome, Server
@@ -13,7 +13,6 @@ from setl.systems.mysql.sql_files import system_table_statements
 
 SCHEMA = "retl"
 
-_CREATED = re.compile(r"CREATE TABLE IF NOT EXISTS retl\.(\w+)")
 _COLUMNS = {"retl_mark": "CHANNEL_ID", "retl_buffer": "TABLE_ID", "xdual": "X"}
 
 
@@ -39,8 +38,8 @@ def create_statements(names: Sequence[str]) -> list[str]:
     statements = system_table_statements()
     chosen = [s for s in statements if s.startswith("CREATE DATABASE")]
     for statement in statements:
-        found = _CREATED.match(statement)
-        if found and found.group(1) in names:
+        created = parse_table_ddl(statement, SCHEMA)
+        if created is not None and created.names[0].table in names:
             chosen.append(statement)
     return chosen
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 from setl.codec.sql.created_table import definitions_of, made_elsewhere, without_counter
+from setl.systems.mysql.catalog import labels_of
 from setl.systems.mysql.identifiers import qualified, quote
 from setl.systems.mysql.preflight.server import Server
 
@@ -55,8 +55,7 @@ class ColumnFacts:
     @property
     def labels(self) -> tuple[str, ...]:
         """Labels of an ENUM or SET."""
-        inside = self.column_type.partition("(")[2].rpartition(")")[0]
-        return tuple(re.findall(r"'((?:[^']|'')*)'", inside))
+        return labels_of(self.column_type)
 
 
 def read_columns(server: Server, schema: str, table: str) -> dict[str, ColumnFacts]:

@@ -201,6 +201,7 @@ def test_what_cannot_be_passed_on_is_refused(text):
         "ALTER TABLE only ADD c INT",
         "ALTER TABLE only DROP COLUMN c",
         "ALTER TABLE only ADD COLUMN IF NOT EXISTS c INT",
+        "ALTER TABLE only ADD (a INT, c INT)",
     ],
 )
 def test_columns_that_the_mapping_changes_are_refused(text):

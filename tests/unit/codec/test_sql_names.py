@@ -1,0 +1,154 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from setl.codec.sql.created_table import (
+    ForeignKey,
+    definitions_of,
+    foreign_key_of,
+    without_next_number,
+)
+from setl.codec.sql.grants import Grant, read_grant
+from setl.codec.sql.names import listed, name_of, read_name
+from setl.codec.sql.table_ddl import parse_table_ddl
+from setl.codec.sql.tokens import Quoting, text_of, tokenize
+from setl.systems.mysql.catalog import labels_of
+from setl.systems.mysql.identifiers import qualified
+
+ANSI = Quoting(ansi=True)
+PLAIN = Quoting()
+NAMES = st.text(st.characters(exclude_characters="\0", exclude_categories=("Cs",)), min_size=1)
+
+
+@pytest.mark.parametrize(
+    ("text", "quoting", "schema", "name"),
+    [
+        ("t", PLAIN, "", "t"),
+        ("shop.t x", PLAIN, "shop", "t"),
+        ("`a.b`.`c``d`", PLAIN, "a.b", "c`d"),
+        ("shop /* of */ . -- all\n `t`", PLAIN, "shop", "t"),
+        ("/*!50000 shop*/.t", PLAIN, "shop", "t"),
+        ('"sh""op"."t"', ANSI, 'sh"op', "t"),
+        ('"shop"."t"', PLAIN, "shop", "t"),  # only a name can stand there
+        ("`s`.2024_orders", PLAIN, "s", "2024_orders"),
+        ("größe.$t", PLAIN, "größe", "$t"),
+    ],
+)
+def test_names(text, quoting, schema, name):
+    found, _ = read_name(tokenize(text, quoting), 0) or pytest.fail("no name")
+    assert (found.schema, found.name) == (schema, name)
+
+
+@given(NAMES, NAMES)
+def test_what_is_quoted_is_read_again(schema, table):
+    tokens = tokenize(qualified(schema, table))
+    found, behind = read_name(tokens, 0) or pytest.fail("no name")
+    assert (found.schema, found.name, behind) == (schema, table, len(tokens))
+
+
+@pytest.mark.parametrize("text", ["", "'shop'", ", t", "(t)"])
+def test_no_name(text):
+    assert read_name(tokenize(text), 0) is None
+
+
+def test_lists_end_at_commas_outside_parentheses_and_texts():
+    held = listed(tokenize("a ENUM('x,y'), b DECIMAL(10, 2), `c,d` INT"))
+    assert [name_of(tokens[0]) for tokens in held] == ["a", "b", "c,d"]
+
+
+@pytest.mark.parametrize(
+    ("clause", "columns"),
+    [
+        ("ADD a INT", ["a"]),
+        ("ADD COLUMN IF NOT EXISTS `a` INT", ["a"]),
+        ("ADD (a INT, `b,` ENUM(',', '('), KEY (a))", ["a", "b,"]),
+        ("ADD COLUMN period INT", ["period"]),  # a word that also begins another clause
+        ("ADD PERIOD FOR SYSTEM_TIME (a, b)", []),
+        ("ADD UNIQUE (a)", []),
+        ("DROP COLUMN a", ["a"]),
+        ("DROP PRIMARY KEY", []),
+        ("CHANGE a b INT", ["a"]),
+        ("ENGINE = InnoDB", []),
+    ],
+)
+def test_columns_of_a_clause(clause, columns):
+    ddl = parse_table_ddl(f"ALTER TABLE t {clause}", "shop") or pytest.fail("no table")
+    assert [name_of(c[0]) for clause in ddl.clauses() for c in clause.columns] == columns
+
+
+@pytest.mark.parametrize(
+    ("written", "no_backslash", "text"),
+    [
+        ("'a'", False, "a"),
+        ("'it''s'", False, "it's"),
+        (r"'it\'s\n\\n\%\q'", False, "it's\n\\n\\%q"),
+        (r"'C:\temp'", True, r"C:\temp"),
+        ('"say ""x"" \'"', False, 'say "x" \''),
+    ],
+)
+def test_texts(written, no_backslash, text):
+    (token,) = tokenize(written, Quoting(no_backslash=no_backslash))
+    assert text_of(token, no_backslash=no_backslash) == text
+
+
+def test_labels():
+    written = r"""enum('it''s','b\\x','say "x"','n\nl','`q`','a,b)')"""
+    assert labels_of(written) == ("it's", "b\\x", 'say "x"', "n\nl", "`q`", "a,b)")
+    assert labels_of("varchar(20)") == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "grant"),
+    [
+        (
+            "GRANT SELECT, REPLICATION SLAVE ON *.* TO `u`@`%` IDENTIFIED BY PASSWORD '*0'",
+            Grant(frozenset({"SELECT", "REPLICATION SLAVE"}), "", to_account=True),
+        ),
+        (
+            "GRANT ALL PRIVILEGES ON `a``b\\_%`.* TO 'x y'@'%' WITH GRANT OPTION",
+            Grant(frozenset({"ALL PRIVILEGES"}), "a`b\\_%", to_account=True),
+        ),
+        (
+            'GRANT SELECT ("a ON b"), UPDATE ON "shop".* TO "u"@"%"',
+            Grant(frozenset({"SELECT", "UPDATE"}), "shop", to_account=True),
+        ),
+        (
+            "GRANT SELECT ON `mysql`.* TO `role`",
+            Grant(frozenset({"SELECT"}), "mysql", to_account=False),
+        ),
+        ("GRANT SELECT (`a`) ON `shop`.`t` TO `u`@`%`", None),
+        ("GRANT `role`@`%` TO `u`@`%`", None),
+        ("GRANT PROXY ON ''@'' TO 'root'@'localhost' WITH GRANT OPTION", None),
+    ],
+)
+def test_grants(text, grant):
+    assert read_grant(text) == grant
+
+
+MADE = """CREATE TABLE `c` (
+  `AUTO_INCREMENT=9` int(11) NOT NULL AUTO_INCREMENT COMMENT 'CONSTRAINT `x` FOREIGN KEY, AUTO_INCREMENT=3',
+  `x` int(11) DEFAULT NULL,
+  PRIMARY KEY (`AUTO_INCREMENT=9`),
+  CONSTRAINT `f``1,` FOREIGN KEY (`x`, `y)`) REFERENCES `other`.`p``q` (`ON DELETE CASCADE`, `b`) ON DELETE SET NULL ON UPDATE CASCADE,
+  CONSTRAINT `f2` FOREIGN KEY (`x`) REFERENCES `p` (`id`) ON DELETE NO ACTION,
+  CONSTRAINT `only` CHECK (`x` > 1)
+) ENGINE=InnoDB AUTO_INCREMENT=77 DEFAULT CHARSET=utf8mb4 COMMENT='AUTO_INCREMENT=5'"""  # noqa: E501
+
+
+def test_foreign_keys():
+    found = [key for d in definitions_of(MADE) if (key := foreign_key_of(d)) is not None]
+    assert found == [
+        ForeignKey(
+            "f`1,",
+            ("x", "y)"),
+            "other",
+            "p`q",
+            ("ON DELETE CASCADE", "b"),
+            ("ON DELETE SET NULL", "ON UPDATE CASCADE"),
+        ),
+        ForeignKey("f2", ("x",), "", "p", ("id",), ()),
+    ]
+
+
+def test_the_next_number_and_nothing_else_goes():
+    assert without_next_number(MADE) == MADE.replace("AUTO_INCREMENT=77 ", "")
