@@ -74,12 +74,12 @@ class Clause(NamedTuple):
 
         CHANGE names the old column first, and RENAME too.
         """
-        said = self.words[1:2] == ("COLUMN",)
         if self.words[0] not in _COLUMN_VERBS:
             return ()
-        if not said and self.words[1:2] and self.words[1] in NOT_COLUMNS:
+        if self.words[1:2] and self.words[1] in NOT_COLUMNS:
             return ()
-        tokens = self.tokens[behind_condition(self.tokens, 2 if said else 1) :]
+        first = 2 if self.words[1:2] == ("COLUMN",) else 1
+        tokens = self.tokens[behind_condition(self.tokens, first) :]
         if not tokens or tokens[0].word != "(":
             return (tokens,) if tokens else ()
         return tuple(c for c in listed(tokens[1:-1]) if c[0].word not in NOT_COLUMNS)
