@@ -23,15 +23,15 @@ from arbiter.requests import Asker, Refused
 from arbiter.values import Signal, SignalState
 from setl.clock import Clock
 from setl.log import fields
-from setl.node.http import orders
-from setl.node.http.errands import Errands
+from setl.node.http import operator_requests
+from setl.node.http.bounded_calls import BoundedCalls
 from setl.node.http.gate import UNAUTHORIZED, Gate
-from setl.node.http.orders import (
-    CancelOrder,
-    ChannelOrder,
-    FailoverOrder,
+from setl.node.http.operator_requests import (
+    CancelRequest,
+    ChannelRequest,
+    FailoverRequest,
     Sent,
-    SwitchoverOrder,
+    SwitchoverRequest,
 )
 from setl.node.http.probes import BAD_REQUEST, NO, NOT_FOUND, OK, TOO_MANY, Reply, seconds
 
@@ -54,7 +54,7 @@ MOST = 16
 _THREADS = 4
 _POLL_SECONDS = 0.2
 
-_Order = TypeVar("_Order", CancelOrder, FailoverOrder, SwitchoverOrder, ChannelOrder)
+_Body = TypeVar("_Body", CancelRequest, FailoverRequest, SwitchoverRequest, ChannelRequest)
 _Act = Callable[[Request], Awaitable[Reply]]
 
 
@@ -83,13 +83,13 @@ class Operations:
             clock: for the time at which somebody asks.
             nid: the node, which answers on the cluster's behalf.
             token: what a request must show; empty if nothing may be changed over HTTP.
-            call_seconds: limit of what an order needs from the arbiter.
+            call_seconds: limit of what a request needs from the arbiter.
         """
         self._arbiter = arbiter
         self._clock = clock
         self._nid = nid
         self._gate = Gate(token)
-        self._errands = Errands("http-order", threads=_THREADS, limit=call_seconds)
+        self._calls = BoundedCalls("http-request", threads=_THREADS, limit=call_seconds)
         self._under_way = 0
         self._leaving = False
 
@@ -106,7 +106,7 @@ class Operations:
     def stop(self) -> None:
         """Wait for no answer any more, so that the node can end."""
         self._leaving = True
-        self._errands.stop()
+        self._calls.stop()
 
     def _route(self, path: str, method: str, act: _Act) -> Route:
         async def endpoint(request: Request) -> Response:
@@ -145,35 +145,35 @@ class Operations:
             self._under_way -= 1
 
     async def _switchover(self, request: Request) -> Reply:
-        wait, order = _wait(request), await _order(request, SwitchoverOrder)
-        call = partial(orders.switchover, self._arbiter, order, self._asker(request))
-        return await self._follow(await self._errands.run(call), wait)
+        wait, wanted = _wait(request), await _body_of(request, SwitchoverRequest)
+        call = partial(operator_requests.switchover, self._arbiter, wanted, self._asker(request))
+        return await self._follow(await self._calls.run(call), wait)
 
     async def _failover(self, request: Request) -> Reply:
-        wait, order = _wait(request), await _order(request, FailoverOrder)
-        call = partial(orders.failover, self._arbiter, order, self._asker(request))
-        return await self._follow(await self._errands.run(call), wait)
+        wait, wanted = _wait(request), await _body_of(request, FailoverRequest)
+        call = partial(operator_requests.failover, self._arbiter, wanted, self._asker(request))
+        return await self._follow(await self._calls.run(call), wait)
 
     async def _cancel(self, request: Request) -> Reply:
         # Some clients and proxies let a DELETE have no body.
         named = request.query_params.get("pipeline")
         if named:
-            order = _parsed(CancelOrder, {"pipeline": named})
+            wanted = _parsed(CancelRequest, {"pipeline": named})
         else:
-            order = await _order(request, CancelOrder)
-        call = partial(orders.cancel, self._arbiter, order, self._asker(request))
+            wanted = await _body_of(request, CancelRequest)
+        call = partial(operator_requests.cancel, self._arbiter, wanted, self._asker(request))
         try:
-            return await self._errands.run(call)
+            return await self._calls.run(call)
         except Refused as nothing:
             return Reply(NOT_FOUND, {"error": str(nothing)})
 
     async def _pause(self, request: Request) -> Reply:
-        order = await _order(request, ChannelOrder)
-        return await self._errands.run(partial(orders.pause, self._arbiter, order))
+        wanted = await _body_of(request, ChannelRequest)
+        return await self._calls.run(partial(operator_requests.pause, self._arbiter, wanted))
 
     async def _resume(self, request: Request) -> Reply:
-        order = await _order(request, ChannelOrder)
-        return await self._errands.run(partial(orders.resume, self._arbiter, order))
+        wanted = await _body_of(request, ChannelRequest)
+        return await self._calls.run(partial(operator_requests.resume, self._arbiter, wanted))
 
     async def _follow(self, sent: Sent | Reply, wait: float) -> Reply:
         """Wait until a recorded request is answered, but for a scheduled one."""
@@ -181,23 +181,23 @@ class Operations:
             return sent
         pipeline, signal = sent
         if signal.at > self._clock.now():
-            return _told(sent, ACCEPTED, "scheduled", "it is done when its time comes")
+            return _outcome(sent, ACCEPTED, "scheduled", "it is done when its time comes")
         loop = asyncio.get_running_loop()
         deadline, trouble = loop.time() + wait, ""
         look = partial(requests.await_answer, self._arbiter, pipeline, signal, 0.0)
         while loop.time() < deadline and not self._leaving:
             try:
-                signal = await self._errands.run(look)
+                signal = await self._calls.run(look)
                 trouble = ""
             except Unreachable as error:
                 trouble = f"; {error}"
             if signal.state is SignalState.DONE:
-                return _told(Sent(pipeline, signal), OK, "done", signal.answer)
+                return _outcome(Sent(pipeline, signal), OK, "done", signal.answer)
             if signal.state is SignalState.REFUSED:
-                return _told(Sent(pipeline, signal), REFUSED, "refused", signal.answer)
+                return _outcome(Sent(pipeline, signal), REFUSED, "refused", signal.answer)
             await asyncio.sleep(_POLL_SECONDS)
         text = "this node is leaving" if self._leaving else "it is recorded and under way"
-        return _told(
+        return _outcome(
             sent, ACCEPTED, "pending", f"{text}{trouble}; GET /cluster shows it until then"
         )
 
@@ -205,7 +205,7 @@ class Operations:
         return Asker(by=f"{_client(request)} over HTTP at {self._nid}", now=self._clock.now())
 
 
-async def _order(request: Request, model: type[_Order]) -> _Order:
+async def _body_of(request: Request, model: type[_Body]) -> _Body:
     """The body of a request, within limits of size and time."""
     body = bytearray()
     try:
@@ -221,7 +221,7 @@ async def _order(request: Request, model: type[_Order]) -> _Order:
     return _parsed(model, bytes(body))
 
 
-def _parsed(model: type[_Order], body: bytes | dict[str, Any]) -> _Order:
+def _parsed(model: type[_Body], body: bytes | dict[str, Any]) -> _Body:
     try:
         if isinstance(body, bytes):
             return model.model_validate_json(body)
@@ -240,7 +240,7 @@ def _wait(request: Request) -> float:
     return WAIT_SECONDS if wait is None else wait
 
 
-def _told(sent: Sent, code: int, outcome: str, answer: str) -> Reply:
+def _outcome(sent: Sent, code: int, outcome: str, answer: str) -> Reply:
     signal: Signal = sent.signal
     body: dict[str, Any] = {
         "outcome": outcome,

@@ -26,7 +26,7 @@ from arbiter.values import HistoryItem, PipelineId
 from setl.clock import Clock
 from setl.log import fields
 from setl.node.http import overview, probes
-from setl.node.http.errands import Errands
+from setl.node.http.bounded_calls import BoundedCalls
 from setl.node.http.operations import Operations
 from setl.node.http.probes import NO, OK, TOO_MANY, Moment, Reply
 from setl.node.naming import known_pipelines
@@ -113,7 +113,7 @@ class NodeHttp:
         self._operations = Operations(
             inside.arbiter, inside.clock, nid=nid, token=token, call_seconds=call_seconds
         )
-        self._history = Errands("http-history", threads=2, limit=call_seconds)
+        self._history = BoundedCalls("http-history", threads=2, limit=call_seconds)
         self._reading = 0
         config = uvicorn.Config(
             self._application(),

@@ -1,4 +1,4 @@
-"""What operators may order over HTTP, and how each order reaches the arbiter.
+"""The requests that operators may make over HTTP, and how each reaches the arbiter.
 
 All functions here block for as long as the arbiter's calls do.
 """
@@ -20,29 +20,29 @@ from setl.node.stored import preference_of
 _LONGEST_NAME = 512
 
 
-class _Order(BaseModel):
+class _Request(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class CancelOrder(_Order):
+class CancelRequest(_Request):
     """Take a scheduled switchover of a pipeline back."""
 
     pipeline: str = Field(min_length=1, max_length=_LONGEST_NAME)
 
 
-class FailoverOrder(CancelOrder):
+class FailoverRequest(CancelRequest):
     """Make another node the leader; the one to be named is free to choose."""
 
     to: str = Field(default="", max_length=_LONGEST_NAME)
 
 
-class SwitchoverOrder(FailoverOrder):
+class SwitchoverRequest(FailoverRequest):
     """Let the leader drain and hand over, now or at a time that names its zone."""
 
     at: AwareDatetime | None = None
 
 
-class ChannelOrder(_Order):
+class ChannelRequest(_Request):
     """Pause or resume a channel."""
 
     channel: str = Field(min_length=1, max_length=_LONGEST_NAME)
@@ -55,30 +55,30 @@ class Sent(NamedTuple):
     signal: Signal
 
 
-def switchover(arbiter: Arbiter, order: SwitchoverOrder, asker: Asker) -> Sent | Reply:
+def switchover(arbiter: Arbiter, wanted: SwitchoverRequest, asker: Asker) -> Sent | Reply:
     """Record a switchover; raises what `arbiter.requests.switchover` does."""
-    found = _find(arbiter, order.pipeline)
+    found = _find(arbiter, wanted.pipeline)
     if isinstance(found, Reply):
         return found
     pipeline, preference = found
-    at = order.at.timestamp() if order.at else 0.0
-    signal = requests.switchover(arbiter, pipeline, preference, asker, to=order.to, at=at)
+    at = wanted.at.timestamp() if wanted.at else 0.0
+    signal = requests.switchover(arbiter, pipeline, preference, asker, to=wanted.to, at=at)
     return Sent(pipeline, signal)
 
 
-def failover(arbiter: Arbiter, order: FailoverOrder, asker: Asker) -> Sent | Reply:
+def failover(arbiter: Arbiter, wanted: FailoverRequest, asker: Asker) -> Sent | Reply:
     """Record a failover and depose the leader; raises what `arbiter.requests.failover` does."""
-    found = _find(arbiter, order.pipeline)
+    found = _find(arbiter, wanted.pipeline)
     if isinstance(found, Reply):
         return found
     pipeline, preference = found
-    signal = requests.failover(arbiter, pipeline, preference, asker, to=order.to)
+    signal = requests.failover(arbiter, pipeline, preference, asker, to=wanted.to)
     return Sent(pipeline, signal)
 
 
-def cancel(arbiter: Arbiter, order: CancelOrder, asker: Asker) -> Reply:
+def cancel(arbiter: Arbiter, wanted: CancelRequest, asker: Asker) -> Reply:
     """Take scheduled switchovers back; raises what `arbiter.requests.cancel` does."""
-    found = _find(arbiter, order.pipeline)
+    found = _find(arbiter, wanted.pipeline)
     if isinstance(found, Reply):
         return found
     pipeline, _ = found
@@ -95,20 +95,20 @@ def cancel(arbiter: Arbiter, order: CancelOrder, asker: Asker) -> Reply:
     )
 
 
-def pause(arbiter: Arbiter, order: ChannelOrder) -> Reply:
+def pause(arbiter: Arbiter, wanted: ChannelRequest) -> Reply:
     """Pause a channel that runs; raises what `arbiter.requests.pause_or_resume` does."""
-    requests.pause_or_resume(arbiter, order.channel, ChannelState.PAUSE)
-    return _changed(order, ChannelState.PAUSE, "its leaders finish what is loading, then rest")
+    requests.pause_or_resume(arbiter, wanted.channel, ChannelState.PAUSE)
+    return _changed(wanted, ChannelState.PAUSE, "its leaders finish what is loading, then rest")
 
 
-def resume(arbiter: Arbiter, order: ChannelOrder) -> Reply:
+def resume(arbiter: Arbiter, wanted: ChannelRequest) -> Reply:
     """Let a paused channel go on; raises what `arbiter.requests.pause_or_resume` does."""
-    requests.pause_or_resume(arbiter, order.channel, ChannelState.START)
-    return _changed(order, ChannelState.START, "its leaders go on within a cycle")
+    requests.pause_or_resume(arbiter, wanted.channel, ChannelState.START)
+    return _changed(wanted, ChannelState.START, "its leaders go on within a cycle")
 
 
-def _changed(order: ChannelOrder, state: ChannelState, text: str) -> Reply:
-    body = {"outcome": "done", "channel": order.channel, "state": state.value, "answer": text}
+def _changed(wanted: ChannelRequest, state: ChannelState, text: str) -> Reply:
+    body = {"outcome": "done", "channel": wanted.channel, "state": state.value, "answer": text}
     return Reply(OK, body)
 
 

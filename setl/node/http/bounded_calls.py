@@ -17,7 +17,7 @@ from arbiter.arbiter import Unreachable
 _T = TypeVar("_T")
 
 
-class Errands:
+class BoundedCalls:
     """Runs blocking calls in a few threads; to be used from one event loop."""
 
     def __init__(self, name: str, *, threads: int, limit: float) -> None:
