@@ -22,13 +22,13 @@ from setl.clock import SystemClock
 from setl.errors import SetlError
 from setl.log import fields
 from setl.model.leadership import Leadership
+from setl.node.candidacies import Candidacies
 from setl.node.engine import Engine
 from setl.node.fitness import Fitness
 from setl.node.http.server import Inside, NodeHttp
 from setl.node.memory import MemoryLook
 from setl.node.metrics import NodeCollector
 from setl.node.misfortune import Damage, Misfortune
-from setl.node.seats import Seats
 from setl.node.settings import NodeSettings
 from setl.node.stall_watch import StallWatch
 from setl.node.status import NodeStatus
@@ -83,7 +83,7 @@ class NodeProcess:
         self._snapshot: Snapshot | None = None
         self._announced: NodeInfo | None = None
         self._last_cycle: float | None = None  # none begun yet, or none any more
-        self._seats = Seats(
+        self._candidacies = Candidacies(
             settings.nid,
             self._arbiter,
             settings.election,
@@ -109,7 +109,7 @@ class NodeProcess:
             nid=settings.nid,
             token=settings.http_token,
         )
-        self._watchdog = Watchdog(self._arbiter, self._seats.current, self._clock)
+        self._watchdog = Watchdog(self._arbiter, self._candidacies.current, self._clock)
         self._stall_watch = StallWatch(self._clock)
         self._damage = Damage(settings.nid)
         self._misfortune = Misfortune(self._clock, settings.nid)
@@ -173,7 +173,7 @@ class NodeProcess:
             warm=self._warm,
             started=self._started,
             serves=self._engine.serves,
-            pipelines=tuple(seat.status() for seat in self._seats.current()),
+            pipelines=tuple(candidacy.status() for candidacy in self._candidacies.current()),
             memory=self._memory.seen(),
             trouble=self._misfortune.sentence,
         )
@@ -210,7 +210,7 @@ class NodeProcess:
             started=self._started,
             ready=self._warm,
             serves=self._engine.serves,
-            unable=self._seats.unable(),
+            unable=self._candidacies.unable(),
         )
 
     def _announce(self) -> None:
@@ -247,7 +247,7 @@ class NodeProcess:
             self._misfortune.passed()
             return pause
         if self._misfortune.lasts >= self._settings.session_timeout:
-            self._seats.give_up()
+            self._candidacies.give_up()
         return self._settings.cycle
 
     def _tick(self) -> float:
@@ -262,8 +262,8 @@ class NodeProcess:
         self._prepare(snapshot)
         if self._damage.seen(snapshot.facts.damaged, f"/nodes/{self._settings.nid}"):
             self._announced = None  # somebody has written over this node's own znode
-        due = self._seats.tick(snapshot, warm=self._warm)
-        told = self._announced is None or self._announced.unable == self._seats.unable()
+        due = self._candidacies.tick(snapshot, warm=self._warm)
+        told = self._announced is None or self._announced.unable == self._candidacies.unable()
         if not told and snapshot.contact is Contact.CONNECTED:
             return 0.0  # the others are to know soon that they need not wait for this node
         if due is None:
@@ -274,18 +274,18 @@ class NodeProcess:
     def _make_known(self) -> None:
         """Announce this node in a new session, and when it has become warm."""
         contact = self._arbiter.contact()
-        if contact is Contact.LOST and not self._seats.busy:
+        if contact is Contact.LOST and not self._candidacies.busy:
             self._announce()
             _log.info("node rejoins", extra=fields(nid=self._settings.nid))
         elif contact is Contact.CONNECTED and self._announced != self._info():
             self._announce()
 
     def _leave(self) -> None:
-        """Drain all seats, give the leaderships up, end the session, then the engine."""
+        """Drain all candidacies, give the leaderships up, end the session, then the engine."""
         self._last_cycle = None  # draining may take longer than a cycle, and is no hanging
         self._watchdog.stop()
         self._stall_watch.stop()
-        self._seats.close(_DRAIN_SECONDS if self._lost is None else _DRAIN_WITHOUT_ENGINE)
+        self._candidacies.close(_DRAIN_SECONDS if self._lost is None else _DRAIN_WITHOUT_ENGINE)
         self._arbiter.close()
         self._http.stop()
         self._engine.stop()

@@ -53,10 +53,10 @@ class Watchdog:
     """Suspends on SUSPENDED; aborts on LOST or when the deadline since last contact passes."""
 
     def __init__(
-        self, arbiter: SignsOfLife, seats: Callable[[], Sequence[Suspendable]], clock: Clock
+        self, arbiter: SignsOfLife, candidacies: Callable[[], Sequence[Suspendable]], clock: Clock
     ) -> None:
         self._arbiter = arbiter
-        self._seats = seats
+        self._candidacies = candidacies
         self._clock = clock
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="watchdog", daemon=True)
@@ -83,11 +83,11 @@ class Watchdog:
             )
             self._last = contact
         if contact is not Contact.CONNECTED:
-            for seat in self._seats():
+            for candidacy in self._candidacies():
                 if contact is Contact.LOST:
-                    seat.abort()
+                    candidacy.abort()
                 else:
-                    seat.suspend()
+                    candidacy.suspend()
         return contact
 
     def _watch(self) -> None:

@@ -43,37 +43,37 @@ class FakeClock:
 
 @pytest.fixture
 def parts():
-    arbiter, seat, clock = FakeArbiter(), FakeSeat(), FakeClock()
-    return arbiter, seat, clock, Watchdog(arbiter, lambda: [seat], clock)
+    arbiter, candidacy, clock = FakeArbiter(), FakeSeat(), FakeClock()
+    return arbiter, candidacy, clock, Watchdog(arbiter, lambda: [candidacy], clock)
 
 
 def test_it_leaves_a_connected_leader_alone(parts):
-    _, seat, _, watchdog = parts
+    _, candidacy, _, watchdog = parts
     assert watchdog.look() is Contact.CONNECTED
-    assert seat.calls == []
+    assert candidacy.calls == []
 
 
 def test_suspended_starts_no_new_load_but_lets_the_running_one_finish(parts):
-    arbiter, seat, _, watchdog = parts
+    arbiter, candidacy, _, watchdog = parts
     arbiter.state = Contact.SUSPENDED
     watchdog.look()
-    assert seat.calls == ["suspend"]
+    assert candidacy.calls == ["suspend"]
 
 
 def test_lost_cancels_what_runs(parts):
-    arbiter, seat, _, watchdog = parts
+    arbiter, candidacy, _, watchdog = parts
     arbiter.state = Contact.LOST
     watchdog.look()
-    assert seat.calls == ["abort"]
+    assert candidacy.calls == ["abort"]
 
 
 @pytest.mark.parametrize("state", list(Contact))
 def test_the_deadline_passes_without_any_word_from_the_arbiter(parts, state):
-    arbiter, seat, clock, watchdog = parts
+    arbiter, candidacy, clock, watchdog = parts
     arbiter.state = state
     clock.time = arbiter.last + arbiter.session_timeout * (1 - MARGIN) + 0.01
     assert watchdog.look() is Contact.LOST
-    assert seat.calls == ["abort"]
+    assert candidacy.calls == ["abort"]
 
 
 def test_the_deadline_lies_before_the_end_of_the_session(parts):

@@ -1,4 +1,4 @@
-"""A seat over an arbiter in memory, with a run that only notes what it is told."""
+"""A candidacy over an arbiter in memory, with a run that only notes what it is told."""
 
 import threading
 
@@ -17,7 +17,7 @@ from setl.errors import (
     NodeLacksError,
     TransientError,
 )
-from setl.node.seat import Seat
+from setl.node.candidacy import Candidacy
 from setl.run.progress import RunState
 from tests.arbiter_in_memory import MemoryArbiter, MemoryCluster
 from tests.unit.node.noted_run import NotedRun
@@ -38,7 +38,7 @@ class Node:
         self.may_build = threading.Event()
         self.may_build.set()
         self.snapshot = None
-        self.seat = Seat(
+        self.candidacy = Candidacy(
             PIPELINE,
             nid=nid,
             arbiter=self.arbiter,
@@ -58,14 +58,14 @@ class Node:
 
     def tick(self):
         self.snapshot = look(self.arbiter, self.clock, self.snapshot)
-        self.seat.tick(self.snapshot, warm=True, turn=0)
+        self.candidacy.tick(self.snapshot, warm=True, turn=0)
 
     def idle(self):
-        eventually(lambda: not self.seat.busy)
+        eventually(lambda: not self.candidacy.busy)
 
     @property
     def state(self):
-        return self.seat.status().figures.state
+        return self.candidacy.status().figures.state
 
 
 @pytest.fixture
@@ -110,7 +110,7 @@ def test_a_leader_runs_and_says_so(cluster, node, operator):
     eventually(lambda: list(operator.history(PIPELINE)))
     (item,) = operator.history(PIPELINE)
     assert (item.epoch, item.nid, item.outage) == (run.epoch, "n1", None)
-    assert node.seat.status().mine
+    assert node.candidacy.status().mine
 
 
 def test_a_rollback_is_answered_when_it_is_done(cluster, node, operator):
@@ -170,10 +170,10 @@ def test_what_is_told_while_the_run_is_built_is_not_lost(cluster, node):
     node.tick()
     cluster.advance(0.5)
     node.tick()
-    assert node.seat.busy
-    node.seat.suspend()
-    node.seat.suspend()
-    node.seat.abort()
+    assert node.candidacy.busy
+    node.candidacy.suspend()
+    node.candidacy.suspend()
+    node.candidacy.abort()
     node.may_build.set()
     node.idle()
     assert node.runs[0].told == ["suspend", "abort"]
@@ -181,7 +181,7 @@ def test_what_is_told_while_the_run_is_built_is_not_lost(cluster, node):
 
 def test_a_run_that_was_cancelled_is_followed_by_one_under_another_epoch(cluster, node):
     run = leading(cluster, node)
-    node.seat.abort()
+    node.candidacy.abort()
     node.idle()
     eventually(lambda: (node.tick(), len(node.runs) == 2)[1])
     assert node.runs[1].epoch > run.epoch
@@ -197,7 +197,7 @@ def test_a_run_that_failed_for_good_is_not_tried_again_under_another_epoch(clust
         node.tick()
         assert node.state is RunState.FAILED
     assert len(node.runs) == 1
-    assert node.seat.status().epoch > run.epoch
+    assert node.candidacy.status().epoch > run.epoch
     requests.change_state(node.arbiter, "shop", ChannelState.START)
     eventually(lambda: (node.tick(), len(node.runs) == 2)[1])
 
@@ -238,14 +238,14 @@ def test_failures_are_counted_on_under_the_next_epoch(cluster, node):
         run.failure = TransientError("a worker ended")
         run.ends.set()
         node.idle()
-        figures = node.seat.status().figures
+        figures = node.candidacy.status().figures
         assert (figures.attempts, figures.state) == (attempt, RunState.RETRYING)
         assert "a worker ended" in figures.error
         cluster.advance(0.1 * 2 ** (attempt - 1) - 0.01)  # the least that it waits
         for _ in range(3):
             node.tick()
         assert len(node.runs) == attempt
-        assert "a worker ended" in node.seat.status().figures.error
+        assert "a worker ended" in node.candidacy.status().figures.error
         cluster.advance(1)
         eventually(lambda runs=attempt + 1: (node.tick(), len(node.runs) == runs)[1])
 
@@ -258,7 +258,7 @@ def test_a_pipeline_that_cannot_be_built_has_failed(cluster, node):
     node.idle()
     node.tick()
     assert node.state is RunState.FAILED
-    assert "no such thing" in node.seat.status().figures.error
+    assert "no such thing" in node.candidacy.status().figures.error
 
 
 def test_a_node_that_lacks_something_leaves_the_lead_to_another(cluster, operator):
@@ -271,16 +271,16 @@ def test_a_node_that_lacks_something_leaves_the_lead_to_another(cluster, operato
     first.idle()
     first.tick()
     assert operator.mainstem(PIPELINE) is None
-    assert "cannot be imported" in first.seat.unable
+    assert "cannot be imported" in first.candidacy.unable
     assert first.state is RunState.FAILED
     second.tick()
     cluster.advance(0.5)
     eventually(lambda: (second.tick(), second.state is RunState.RUNNING)[1])
     first.tick()
-    figures = first.seat.status().figures
+    figures = first.candidacy.status().figures
     assert figures.state is RunState.STANDBY
     assert "cannot be imported" in figures.error
-    second.seat.close(5)
+    second.candidacy.close(5)
     for _ in range(5):
         cluster.advance(10)
         first.tick()
@@ -290,7 +290,7 @@ def test_a_node_that_lacks_something_leaves_the_lead_to_another(cluster, operato
     first.build_failure = None
     requests.change_state(operator, "shop", ChannelState.START)
     eventually(lambda: (cluster.advance(1), first.tick(), first.state is RunState.RUNNING)[2])
-    assert first.seat.unable == ""
+    assert first.candidacy.unable == ""
     first.runs[0].ends.set()
     first.idle()
 
@@ -303,8 +303,8 @@ def test_a_node_that_is_seen_to_lack_something_never_takes_the_lead(cluster, ope
         cluster.advance(10)
     assert operator.mainstem(PIPELINE) is None
     assert not node.runs
-    assert node.seat.status().unable == lacks[0]
-    assert "cannot lead this pipeline, and nobody does" in node.seat.status().decision
+    assert node.candidacy.status().unable == lacks[0]
+    assert "cannot lead this pipeline, and nobody does" in node.candidacy.status().decision
     lacks[0] = ""
     eventually(lambda: (cluster.advance(1), node.tick(), node.state is RunState.RUNNING)[2])
     lacks[0] = "the file is gone"
@@ -343,12 +343,12 @@ def test_nothing_is_resumed_on_the_word_of_an_old_look(cluster, node):
     run = leading(cluster, node)
     snapshot = look(node.arbiter, node.clock, node.snapshot)
     node.arbiter.link.suspend()
-    node.seat.tick(snapshot, warm=True, turn=0)
+    node.candidacy.tick(snapshot, warm=True, turn=0)
     assert "resume" not in run.told
 
 
 def test_closing_drains_and_resigns(cluster, node, operator):
     run = leading(cluster, node)
-    node.seat.close(5)
+    node.candidacy.close(5)
     assert run.told[-1] == "stop"
     assert operator.mainstem(PIPELINE) is None

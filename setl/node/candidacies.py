@@ -1,4 +1,4 @@
-"""The seats of a node: one in the election of every pipeline that it is able to lead."""
+"""The candidacies of a node: one in the election of every pipeline that it is able to lead."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from arbiter.turns import Preference, queues
 from arbiter.values import Channel, ChannelState, Facts, PipelineId
 from setl.clock import Clock
 from setl.log import fields
+from setl.node.candidacy import Candidacy
 from setl.node.misfortune import Misfortune
-from setl.node.seat import Seat
 from setl.node.stored import pipelines_of, preference_of
 from setl.run.progress import Progress
 from setl.run.running import Running
 
 _log = logging.getLogger(__name__)
 
-SeatBuilder = Callable[[Channel, str, int, Progress], Running]
+RunBuilder = Callable[[Channel, str, int, Progress], Running]
 """Builds a run from the stored channel, the pipeline's name, the epoch and its progress."""
 
 
@@ -33,10 +33,10 @@ def _nothing_lacks(_channel: Channel, _pipeline: str) -> str:
 
 @dataclass(slots=True)
 class _Taken:
-    """A seat, and what it was taken for.
+    """A candidacy, and what it was taken for.
 
     Attributes:
-        seat: the seat.
+        candidacy: the candidacy.
         definition: the channel's, as it was then.
         preference: which nodes the pipeline prefers.
         leaving: whether it is to be empty, since its channel changed or went away.
@@ -45,7 +45,7 @@ class _Taken:
         complaint: what the arbiter refused last, "" for nothing.
     """
 
-    seat: Seat
+    candidacy: Candidacy
     definition: object
     preference: Preference
     misfortune: Misfortune
@@ -54,8 +54,8 @@ class _Taken:
     complaint: str = ""
 
 
-class Seats:
-    """Takes seats and leaves them as channels come, change and go; used by one thread.
+class Candidacies:
+    """Takes candidacies and leaves them as channels come, change and go; used by one thread.
 
     `current` may be called from any thread.
     """
@@ -68,11 +68,11 @@ class Seats:
         clock: Clock,
         *,
         serves: tuple[str, ...],
-        build: SeatBuilder,
+        build: RunBuilder,
         wake: Callable[[], None],
         lacks: Callable[[Channel, str], str] = _nothing_lacks,
     ) -> None:
-        """No seat is taken yet.
+        """No candidacy is taken yet.
 
         Args:
             nid: the node.
@@ -94,17 +94,17 @@ class Seats:
         self._wake = wake
         self._taken: dict[PipelineId, _Taken] = {}
 
-    def current(self) -> list[Seat]:
-        """The seats that are taken."""
-        return [taken.seat for taken in list(self._taken.values())]
+    def current(self) -> list[Candidacy]:
+        """The candidacies that are taken."""
+        return [taken.candidacy for taken in list(self._taken.values())]
 
     @property
     def busy(self) -> bool:
         """Whether anything runs."""
-        return any(seat.busy for seat in self.current())
+        return any(candidacy.busy for candidacy in self.current())
 
     def tick(self, snapshot: Snapshot, *, warm: bool) -> float | None:
-        """Have the seats that are wanted, and let each decide and act on one look.
+        """Have the candidacies that are wanted, and let each decide and act on one look.
 
         Returns:
             Monotonic time at which one of them has to decide again although nothing changes;
@@ -115,29 +115,29 @@ class Seats:
             self._arrange(snapshot.facts.channels.values())
         turns = self._turns(snapshot.facts)
         for ident, taken in self._taken.items():
-            if taken.leaving and not taken.seat.busy:
+            if taken.leaving and not taken.candidacy.busy:
                 continue  # it must not begin anew what it was taken for
             if taken.giving_up and not self._given_up(ident, taken):
                 continue  # nor here
             try:
-                again = taken.seat.tick(snapshot, warm=warm, turn=turns.get(ident, 0))
+                again = taken.candidacy.tick(snapshot, warm=warm, turn=turns.get(ident, 0))
             except ArbiterError as error:
                 self._complain(ident, taken, error)
-                taken.seat.trouble = f"the arbiter refuses: {error}"
-            except Exception as error:  # noqa: BLE001 - a defect: the other seats go on
+                taken.candidacy.trouble = f"the arbiter refuses: {error}"
+            except Exception as error:  # noqa: BLE001 - a defect: the other candidacies go on
                 taken.misfortune.befell(error)
-                taken.seat.trouble = taken.misfortune.sentence
+                taken.candidacy.trouble = taken.misfortune.sentence
                 # A leadership that nobody looks after follows no operator: another may do better.
                 taken.giving_up = True
                 self._given_up(ident, taken)
             else:
                 taken.misfortune.passed()
-                taken.seat.trouble = ""
+                taken.candidacy.trouble = ""
                 due += [] if again is None else [again]
         return min(due, default=None)
 
     def give_up(self) -> None:
-        """Drain all seats without waiting, and give up the leaderships of those that are empty."""
+        """Drain all candidacies without waiting, and give up the leaderships of those that are empty."""
         for ident, taken in self._taken.items():
             taken.giving_up = True
             self._given_up(ident, taken)
@@ -145,31 +145,31 @@ class Seats:
     def _given_up(self, ident: PipelineId, taken: _Taken) -> bool:
         """Whether nothing runs any more, and the leadership is somebody else's to take."""
         try:
-            taken.seat.give_up()
+            taken.candidacy.give_up()
         except ArbiterError as error:
             self._complain(ident, taken, error)
             return False
-        taken.giving_up = taken.seat.busy
+        taken.giving_up = taken.candidacy.busy
         return not taken.giving_up
 
     def close(self, patience: float) -> None:
-        """Drain all seats side by side, and give the leaderships up.
+        """Drain all candidacies side by side, and give the leaderships up.
 
         Args:
             patience: seconds that each may take to finish what it is writing.
         """
-        seats = self.current()
-        for seat in seats:
-            seat.drain()
-        for seat in seats:
+        candidacies = self.current()
+        for candidacy in candidacies:
+            candidacy.drain()
+        for candidacy in candidacies:
             try:
-                seat.close(patience)
+                candidacy.close(patience)
             except Exception as error:  # noqa: BLE001 - the others have to be closed, too
                 # The session ends with the process, and every leadership with it.
                 _log.warning("leadership not given up", extra=fields(error=str(error)))
 
     def _arrange(self, channels: Iterable[Channel]) -> None:
-        """Take a seat for each pipeline; leave those whose channel changed or went away."""
+        """Take a candidacy for each pipeline; leave those whose channel changed or went away."""
         wanted = {ident: channel for channel in channels for ident in pipelines_of(channel)}
         for ident, taken in list(self._taken.items()):
             if ident not in wanted or taken.definition != wanted[ident].definition:
@@ -177,25 +177,25 @@ class Seats:
         for ident, channel in wanted.items():
             preference = preference_of(channel, ident.pipeline)
             if ident not in self._taken and preference.served_by(self._serves):
-                seat = self._take(ident, channel, preference)
+                candidacy = self._take(ident, channel, preference)
                 place = {"channel": ident.channel, "pipeline": ident.pipeline}
                 misfortune = Misfortune(self._clock, self._nid, **place)
-                self._taken[ident] = _Taken(seat, channel.definition, preference, misfortune)
+                self._taken[ident] = _Taken(candidacy, channel.definition, preference, misfortune)
 
     def _leave(self, ident: PipelineId, taken: _Taken) -> None:
-        """Drain a seat without waiting; it goes once it is empty and its leadership given up."""
+        """Drain a candidacy without waiting; it goes once it is empty and its leadership given up."""
         taken.leaving = True
-        if taken.seat.busy:
-            taken.seat.drain()
+        if taken.candidacy.busy:
+            taken.candidacy.drain()
             return
         try:
-            taken.seat.close(0)
+            taken.candidacy.close(0)
         except ArbiterError as error:
             self._complain(ident, taken, error)
         else:
             del self._taken[ident]
 
-    def _take(self, ident: PipelineId, channel: Channel, preference: Preference) -> Seat:
+    def _take(self, ident: PipelineId, channel: Channel, preference: Preference) -> Candidacy:
         campaign = Campaign(
             self._arbiter,
             ident,
@@ -205,7 +205,7 @@ class Seats:
             preference=preference,
             serves=self._serves,
         )
-        return Seat(
+        return Candidacy(
             ident,
             nid=self._nid,
             arbiter=self._arbiter,
@@ -218,7 +218,9 @@ class Seats:
 
     def unable(self) -> dict[PipelineId, str]:
         """The pipelines that this node cannot lead as it is, and what it lacks for them."""
-        return {seat.pipeline: seat.unable for seat in self.current() if seat.unable}
+        return {
+            candidacy.pipeline: candidacy.unable for candidacy in self.current() if candidacy.unable
+        }
 
     def _turns(self, facts: Facts) -> dict[PipelineId, int]:
         """This node's place in the queue for every pipeline that nobody leads.

@@ -27,8 +27,8 @@ RunFactory = Callable[[int, Progress], Running]
 """Builds a run for an epoch; raises SetlError if the pipeline cannot be built."""
 
 
-class Seat:
-    """A pipeline's seat on this node, taken or waited for.
+class Candidacy:
+    """A pipeline's candidacy on this node, taken or waited for.
 
     `tick` is called by the node's loop and never waits for the pipeline: a run has a thread of
     its own, and giving leadership up takes as many ticks as the run needs to drain.
@@ -49,7 +49,7 @@ class Seat:
         """Nothing runs yet.
 
         Args:
-            pipeline: whose seat it is.
+            pipeline: whose candidacy it is.
             nid: the node.
             arbiter: its session.
             campaign: its part in the election.
@@ -307,7 +307,7 @@ class Seat:
             self._wake()
 
     def _try_again(self, mainstem: Mainstem, error: TransientError, counted: int) -> None:
-        """What a run leaves to its seat to try again needs another epoch, and a pause before it."""
+        """What a run leaves to its candidacy to try again needs another epoch, and a pause before it."""
         self._spent = mainstem.epoch
         if self._progress.figures().retries == counted:
             self._progress.failed(error.message)  # it did not fail where it could be counted
@@ -379,7 +379,7 @@ class Seat:
         )
 
     def status(self) -> PipelineStatus:
-        """The seat as others see it."""
+        """The candidacy as others see it."""
         standing = self._standing
         mainstem = standing.mainstem if standing else None
         decision = standing.decision.sentence if standing else "not decided yet"

@@ -1,4 +1,4 @@
-"""The seats of two kinds of nodes in one cluster in memory."""
+"""The candidacies of two kinds of nodes in one cluster in memory."""
 
 import logging
 
@@ -8,8 +8,8 @@ from arbiter.election import ElectionSettings
 from arbiter.requests import change_state
 from arbiter.snapshot import look
 from arbiter.values import ChannelState, NodeInfo, PipelineId
+from setl.node.candidacies import Candidacies
 from setl.node.roles import LOAD, RELAY
-from setl.node.seats import Seats
 from tests.arbiter_in_memory import MemoryArbiter, MemoryCluster
 from tests.unit.node.noted_run import NotedRun
 from tests.waiting import eventually
@@ -33,7 +33,7 @@ class Node:
         self.arbiter.announce(NodeInfo(nid, ready=True, serves=(kind,)))
         self.runs = []
         self.snapshot = None
-        self.seats = Seats(
+        self.candidacies = Candidacies(
             nid,
             self.arbiter,
             RULES,
@@ -49,11 +49,11 @@ class Node:
 
     def tick(self):
         self.snapshot = look(self.arbiter, self.clock, self.snapshot)
-        self.seats.tick(self.snapshot, warm=True)
+        self.candidacies.tick(self.snapshot, warm=True)
 
     @property
     def taken(self):
-        return {seat.pipeline for seat in self.seats.current()}
+        return {candidacy.pipeline for candidacy in self.candidacies.current()}
 
 
 class World:
@@ -82,7 +82,7 @@ class World:
 
     def close(self):
         for node in self.nodes:
-            node.seats.close(10)
+            node.candidacies.close(10)
 
 
 @pytest.fixture
@@ -107,7 +107,7 @@ def test_a_pipeline_whose_only_relay_is_gone_waits_for_another_relay(world):
     relay = world.node("r1", RELAY)
     world.tick(4)
     world.nodes.remove(relay)
-    relay.seats.close(10)
+    relay.candidacies.close(10)
     relay.arbiter.close()
     world.tick(60)
     assert world.leaders() == {TO_SEARCH: "n1"}
@@ -135,16 +135,16 @@ def test_a_pipeline_that_becomes_one_of_another_kind_is_handed_over(world):
 
 
 def test_a_seat_that_cannot_be_given_up_is_tried_again_and_runs_nothing(world, caplog):
-    caplog.set_level(logging.WARNING, "setl.node.seats")
+    caplog.set_level(logging.WARNING, "setl.node.candidacies")
     loader = world.node("n1", LOAD)
     world.tick(4)
     eventually(lambda: loader.runs)
     world.operator.put_channel("shop", {"pipelines": []})
     world.tick()
-    eventually(lambda: not loader.seats.busy)
+    eventually(lambda: not loader.candidacies.busy)
     loader.snapshot = look(loader.arbiter, loader.clock)
     loader.arbiter.link.refuse(1)
-    loader.seats.tick(loader.snapshot, warm=True)
+    loader.candidacies.tick(loader.snapshot, warm=True)
     assert loader.taken == {TO_SEARCH}
     assert [record.getMessage() for record in caplog.records] == ["arbiter refuses"]
     loader.tick()
@@ -157,7 +157,7 @@ def test_a_seat_that_fails_unexpectedly_leaves_the_others_alone(world, monkeypat
     node = world.node("n1", LOAD)
     world.tick(4)
     eventually(lambda: len(node.runs) == 2)
-    broken, whole = node.seats.current()
+    broken, whole = node.candidacies.current()
     monkeypatch.setattr(broken, "_requests", None)
     world.tick(1)
     assert broken.status().decision.startswith("unexpected AttributeError: ")
