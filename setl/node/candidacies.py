@@ -16,7 +16,7 @@ from arbiter.values import Channel, ChannelState, Facts, PipelineId
 from setl.clock import Clock
 from setl.log import fields
 from setl.node.candidacy import Candidacy
-from setl.node.misfortune import Misfortune
+from setl.node.cycle_problems import CycleProblem
 from setl.node.stored import pipelines_of, preference_of
 from setl.run.progress import Progress
 from setl.run.running import Running
@@ -40,7 +40,7 @@ class _Taken:
         definition: the channel's, as it was then.
         preference: which nodes the pipeline prefers.
         leaving: whether it is to be empty, since its channel changed or went away.
-        misfortune: what went wrong with it unexpectedly.
+        problem: what went wrong with it unexpectedly.
         giving_up: whether its leadership is to be given up once nothing runs in it.
         complaint: what the arbiter refused last, "" for nothing.
     """
@@ -48,7 +48,7 @@ class _Taken:
     candidacy: Candidacy
     definition: object
     preference: Preference
-    misfortune: Misfortune
+    problem: CycleProblem
     leaving: bool = False
     giving_up: bool = False
     complaint: str = ""
@@ -125,13 +125,13 @@ class Candidacies:
                 self._complain(ident, taken, error)
                 taken.candidacy.trouble = f"the arbiter refuses: {error}"
             except Exception as error:  # noqa: BLE001 - a defect: the other candidacies go on
-                taken.misfortune.befell(error)
-                taken.candidacy.trouble = taken.misfortune.sentence
+                taken.problem.occurred(error)
+                taken.candidacy.trouble = taken.problem.sentence
                 # A leadership that nobody looks after follows no operator: another may do better.
                 taken.giving_up = True
                 self._given_up(ident, taken)
             else:
-                taken.misfortune.passed()
+                taken.problem.passed()
                 taken.candidacy.trouble = ""
                 due += [] if again is None else [again]
         return min(due, default=None)
@@ -179,8 +179,8 @@ class Candidacies:
             if ident not in self._taken and preference.served_by(self._serves):
                 candidacy = self._take(ident, channel, preference)
                 place = {"channel": ident.channel, "pipeline": ident.pipeline}
-                misfortune = Misfortune(self._clock, self._nid, **place)
-                self._taken[ident] = _Taken(candidacy, channel.definition, preference, misfortune)
+                problem = CycleProblem(self._clock, self._nid, **place)
+                self._taken[ident] = _Taken(candidacy, channel.definition, preference, problem)
 
     def _leave(self, ident: PipelineId, taken: _Taken) -> None:
         """Drain a candidacy without waiting; it goes once it is empty and its leadership given up."""

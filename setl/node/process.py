@@ -23,12 +23,12 @@ from setl.errors import SetlError
 from setl.log import fields
 from setl.model.leadership import Leadership
 from setl.node.candidacies import Candidacies
+from setl.node.cycle_problems import CycleProblem, DamagedZnodes
 from setl.node.engine import Engine
 from setl.node.fitness import Fitness
 from setl.node.http.server import Inside, NodeHttp
 from setl.node.memory import MemoryLook
 from setl.node.metrics import NodeCollector
-from setl.node.misfortune import Damage, Misfortune
 from setl.node.settings import NodeSettings
 from setl.node.stall_watch import StallWatch
 from setl.node.status import NodeStatus
@@ -111,8 +111,8 @@ class NodeProcess:
         )
         self._watchdog = Watchdog(self._arbiter, self._candidacies.current, self._clock)
         self._stall_watch = StallWatch(self._clock)
-        self._damage = Damage(settings.nid)
-        self._misfortune = Misfortune(self._clock, settings.nid)
+        self._damaged = DamagedZnodes(settings.nid)
+        self._problem = CycleProblem(self._clock, settings.nid)
         self._lost: SetlError | None = None
 
     def stop(self) -> None:
@@ -175,7 +175,7 @@ class NodeProcess:
             serves=self._engine.serves,
             pipelines=tuple(candidacy.status() for candidacy in self._candidacies.current()),
             memory=self._memory.seen(),
-            trouble=self._misfortune.sentence,
+            trouble=self._problem.sentence,
         )
 
     def _silent_seconds(self) -> float:
@@ -240,13 +240,13 @@ class NodeProcess:
         except ArbiterError as error:
             if self._snapshot is None:
                 raise  # its access rights, or its own name: nothing has ever worked here
-            self._misfortune.befell(error)
+            self._problem.occurred(error)
         except Exception as error:  # noqa: BLE001 - a defect; shown in status, and tried again
-            self._misfortune.befell(error)
+            self._problem.occurred(error)
         else:
-            self._misfortune.passed()
+            self._problem.passed()
             return pause
-        if self._misfortune.lasts >= self._settings.session_timeout:
+        if self._problem.lasts >= self._settings.session_timeout:
             self._candidacies.give_up()
         return self._settings.cycle
 
@@ -260,7 +260,7 @@ class NodeProcess:
             return cycle  # the watchdog suspends and aborts without any answer
         snapshot = self._snapshot = look(self._arbiter, self._clock, self._snapshot)
         self._prepare(snapshot)
-        if self._damage.seen(snapshot.facts.damaged, f"/nodes/{self._settings.nid}"):
+        if self._damaged.seen(snapshot.facts.damaged, f"/nodes/{self._settings.nid}"):
             self._announced = None  # somebody has written over this node's own znode
         due = self._candidacies.tick(snapshot, warm=self._warm)
         told = self._announced is None or self._announced.unable == self._candidacies.unable()

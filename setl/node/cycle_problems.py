@@ -11,7 +11,7 @@ from setl.log import fields
 _log = logging.getLogger(__name__)
 
 
-class Misfortune:
+class CycleProblem:
     """An exception that nobody expected, again and again or once. Used by one thread.
 
     Attributes:
@@ -30,7 +30,7 @@ class Misfortune:
         """Seconds for which nothing but this has happened."""
         return 0.0 if self._since is None else self._clock.monotonic() - self._since
 
-    def befell(self, error: Exception) -> None:
+    def occurred(self, error: Exception) -> None:
         """It has happened. With its traceback in the log, once for each text."""
         sentence = f"unexpected {type(error).__name__}: {str(error)[:500]}"
         if self._since is None:
@@ -48,7 +48,7 @@ class Misfortune:
         self.sentence, self._since = "", None
 
 
-class Damage:
+class DamagedZnodes:
     """The znodes that cannot be read, told when they come and go. Used by one thread."""
 
     def __init__(self, nid: str) -> None:
