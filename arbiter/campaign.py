@@ -35,7 +35,7 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class ElectionState:
     """Where a node stands with a pipeline after a cycle.
 
     Attributes:
@@ -98,7 +98,7 @@ class Campaign:
         spent: int = 0,
         turn: int | None = 0,
         unable: str = "",
-    ) -> Standing:
+    ) -> ElectionState:
         """Decide once, and campaign or resign if that was decided.
 
         Never waits longer than the arbiter's limit for a call; an arbiter that does not answer
@@ -133,8 +133,8 @@ class Campaign:
             view, decision = self._give_up(view, view.mainstem, ending, decision)
         self._say(decision)
         if not view.mine:
-            return Standing(decision, view.mainstem, mine=False)
-        return Standing(
+            return ElectionState(decision, view.mainstem, mine=False)
+        return ElectionState(
             decision,
             view.mainstem,
             mine=True,

@@ -67,7 +67,7 @@ def answers(
     found: list[Answer] = []
     for signal in open_handovers(signals):
         if signal.epoch < mainstem.epoch:
-            found.append(_in_hindsight(signal, mainstem, now))
+            found.append(_answer_afterwards(signal, mainstem, now))
             continue
         why = objection(
             signal,
@@ -82,7 +82,7 @@ def answers(
     return found
 
 
-def _in_hindsight(signal: Signal, mainstem: Mainstem, now: float) -> Answer:
+def _answer_afterwards(signal: Signal, mainstem: Mainstem, now: float) -> Answer:
     """The answer to a request that was meant for an earlier leadership."""
     leads = f"{mainstem.nid} leads, epoch {mainstem.epoch}"
     if signal.at > now + EARLY:

@@ -21,7 +21,7 @@ from setl.cli.stored_channels import pipeline_config
 from setl.errors import ConfigurationError
 from setl.model.checkpoint import Checkpoint
 from setl.node.stored import pipelines_of
-from setl.operate.positions.position import Standing, look_at_position, position_text
+from setl.operate.positions.position import PositionReport, look_at_position, position_text
 from setl.operate.positions.reposition import move, moved_checkpoint, objection_to_move
 from setl.operate.positions.stored import read_stored
 from setl.systems.registry import system_of
@@ -69,12 +69,12 @@ def _wanted(facts: Facts, names: Sequence[str]) -> list[PipelineId]:
 
 def _position_row(arbiter: Arbiter, facts: Facts, ident: PipelineId) -> dict[str, Any]:
     config = pipeline_config(facts.channels[ident.channel], ident)
-    standing = look_at_position(config, ident.channel, arbiter, _nid("position-show"))
-    return {"pipeline": str(ident), **_standing_values(standing)}
+    report = look_at_position(config, ident.channel, arbiter, _nid("position-show"))
+    return {"pipeline": str(ident), **_report_values(report)}
 
 
-def _standing_values(standing: Standing) -> dict[str, Any]:
-    stored = standing.stored
+def _report_values(report: PositionReport) -> dict[str, Any]:
+    stored = report.stored
     return {
         "kept_in": stored.kept_in,
         "found_in": stored.found_in,
@@ -82,11 +82,11 @@ def _standing_values(standing: Standing) -> dict[str, Any]:
         "stored_at": moment(stored.at),
         "stored_by_epoch": stored.by,
         "fence_epoch": stored.fence,
-        "earliest": position_text(standing.earliest),
-        "latest": position_text(standing.latest),
-        "behind": standing.behind,
-        "unit": standing.unit,
-        "problems": list(standing.problems),
+        "earliest": position_text(report.earliest),
+        "latest": position_text(report.latest),
+        "behind": report.behind,
+        "unit": report.unit,
+        "problems": list(report.problems),
     }
 
 

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable
 
 from arbiter.arbiter import Arbiter, ArbiterError, Contact
-from arbiter.campaign import Campaign, Standing
+from arbiter.campaign import Campaign, ElectionState
 from arbiter.election import Action
 from arbiter.snapshot import Snapshot
 from arbiter.values import Channel, HistoryItem, Mainstem, MainstemStatus, PipelineId
@@ -80,7 +80,7 @@ class Candidacy:
         self._held: Mainstem | None = None
         self._failed_at: int | None = None  # channel revision under which the run failed
         self._fenced: tuple[int, int] | None = None  # epoch, revision; another epoch may do
-        self._standing: Standing | None = None
+        self._election: ElectionState | None = None
         self.trouble = ""  # why the last tick failed, for people
         self._spent = 0  # last epoch under which a run left tasks behind
         self._random = random.Random()  # noqa: S311 - jitter is no secret
@@ -129,7 +129,7 @@ class Candidacy:
         """
         channel = snapshot.facts.channels.get(self.pipeline.channel)
         self._unable = self._found_lacking(channel)
-        standing = self._campaign.cycle(
+        election = self._campaign.cycle(
             snapshot,
             busy=self.busy,
             ready=warm,
@@ -137,13 +137,13 @@ class Candidacy:
             turn=turn,
             unable=self._unable,
         )
-        self._standing = standing
-        action = standing.decision.action
-        if action is Action.LEAD and standing.mainstem is not None:
-            self._lead(standing.mainstem, channel.revision if channel else -1)
+        self._election = election
+        action = election.decision.action
+        if action is Action.LEAD and election.mainstem is not None:
+            self._lead(election.mainstem, channel.revision if channel else -1)
             signals = snapshot.facts.signals.get(self.pipeline, ())
-            self._requests.attend(signals, standing.mainstem)
-            self._record_cost(standing, standing.mainstem)
+            self._requests.attend(signals, election.mainstem)
+            self._record_cost(election, election.mainstem)
         elif action is Action.SUSPEND:
             self.suspend()
         elif action is Action.ABORT:
@@ -152,7 +152,7 @@ class Candidacy:
             self._drain(RunState.PAUSED if action is Action.HOLD else RunState.STOPPED)
         elif not self.busy:
             self._stand_by(action)
-        return standing.decision.due
+        return election.decision.due
 
     @property
     def unable(self) -> str:
@@ -328,7 +328,7 @@ class Candidacy:
 
     def _say_overtaken(self, mainstem: Mainstem) -> None:
         """Tell the cluster; a refusal is not acted on here, the next tick will see why."""
-        reason = self._standing.reason if self._standing else ""
+        reason = self._election.reason if self._election else ""
         item = HistoryItem(mainstem.epoch, self._nid, reason, self._clock.now())
 
         def record() -> None:
@@ -337,19 +337,19 @@ class Candidacy:
 
         self._recording(record, mainstem)
 
-    def _record_cost(self, standing: Standing, mainstem: Mainstem) -> None:
+    def _record_cost(self, election: ElectionState, mainstem: Mainstem) -> None:
         """Amend the history once it is known how long nobody applied and what was redelivered."""
         settled = self._progress.settled()
         if settled is None or self._recorded == mainstem.epoch:
             return
         self._recorded = mainstem.epoch
         outage = None
-        if standing.vacant_from is not None:
-            outage = round(max(0.0, settled.working_at - standing.vacant_from), 3)
+        if election.vacant_from is not None:
+            outage = round(max(0.0, settled.working_at - election.vacant_from), 3)
         item = HistoryItem(
             mainstem.epoch,
             self._nid,
-            standing.reason,
+            election.reason,
             settled.working_at,
             outage,
             settled.redelivered,
@@ -380,15 +380,15 @@ class Candidacy:
 
     def status(self) -> PipelineStatus:
         """The candidacy as others see it."""
-        standing = self._standing
-        mainstem = standing.mainstem if standing else None
-        decision = standing.decision.sentence if standing else "not decided yet"
+        election = self._election
+        mainstem = election.mainstem if election else None
+        decision = election.decision.sentence if election else "not decided yet"
         return PipelineStatus(
             channel=self.pipeline.channel,
             pipeline=self.pipeline.pipeline,
             leader=mainstem.nid if mainstem else "",
             epoch=mainstem.epoch if mainstem else 0,
-            mine=bool(standing and standing.mine),
+            mine=bool(election and election.mine),
             decision=self.trouble or decision,
             figures=self._progress.figures(),
             unable=self._unable,

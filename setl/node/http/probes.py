@@ -180,7 +180,7 @@ def leader(now: Moment, name: str) -> Reply:
     found = find(name, now)
     if isinstance(found, Reply):
         return found
-    return _reply(_not_leading(now, found), _standing(now, found))
+    return _reply(_not_leading(now, found), _leadership_of(now, found))
 
 
 def standby(now: Moment, name: str) -> Reply:
@@ -194,7 +194,7 @@ def standby(now: Moment, name: str) -> Reply:
     elif channel := now.facts.channels.get(found.channel):
         never = preference_of(channel, found.pipeline).why_never(nid, now.status.serves)
         why = f"{nid} never leads {found}: {never}" if never else why or _unable(now, found)
-    return _reply(why, _standing(now, found))
+    return _reply(why, _leadership_of(now, found))
 
 
 def find(name: str, now: Moment) -> PipelineId | Reply:
@@ -289,7 +289,7 @@ def _not_leading(now: Moment, pipeline: PipelineId) -> str:
     return ""
 
 
-def _standing(now: Moment, pipeline: PipelineId) -> dict[str, Any]:
+def _leadership_of(now: Moment, pipeline: PipelineId) -> dict[str, Any]:
     line, channel = _line(now, pipeline), now.facts.channels.get(pipeline.channel)
     leads, epoch = _leader_of(now, pipeline)
     return {

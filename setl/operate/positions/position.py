@@ -19,7 +19,7 @@ _T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class PositionReport:
     """A pipeline's stored checkpoint beside its source.
 
     Attributes:
@@ -39,7 +39,9 @@ class Standing:
     problems: tuple[str, ...] = ()
 
 
-def look_at_position(pipeline: Pipeline, channel: str, arbiter: Arbiter, nid: str) -> Standing:
+def look_at_position(
+    pipeline: Pipeline, channel: str, arbiter: Arbiter, nid: str
+) -> PositionReport:
     """Where a pipeline stands; an end that does not answer is a finding, not an error.
 
     Args:
@@ -64,11 +66,11 @@ def look_at_position(pipeline: Pipeline, channel: str, arbiter: Arbiter, nid: st
     source = system_of(pipeline.source)
     latest = asked(lambda: source.stream(pipeline, channel, nid).latest())
     earliest = asked(lambda: source.find_place(pipeline, channel, nid, Place("earliest")))
-    standing = Standing(stored, earliest, latest, unit=source.unit)
+    report = PositionReport(stored, earliest, latest, unit=source.unit)
     if stored.checkpoint is not None and latest is not None:
         resume, end = stored.checkpoint.applied or stored.checkpoint.resume, latest
-        standing = replace(standing, behind=asked(lambda: source.distance(resume, end)))
-    return replace(standing, problems=tuple(problems))
+        report = replace(report, behind=asked(lambda: source.distance(resume, end)))
+    return replace(report, problems=tuple(problems))
 
 
 def position_text(position: Position | None) -> str:

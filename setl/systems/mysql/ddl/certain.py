@@ -14,7 +14,7 @@ from setl.systems.mysql.identifiers import qualified, quote
 _TIME_TYPES: Final = frozenset({"timestamp", "datetime", "date", "time"})
 
 
-class Standing(NamedTuple):
+class TableState(NamedTuple):
     """How a table of the target is before a statement runs on it.
 
     Attributes:
@@ -32,7 +32,7 @@ class Standing(NamedTuple):
     counter: str = ""
 
 
-def standing_of(connection: Connection[Any], name: tuple[str, str]) -> Standing:
+def state_of(connection: Connection[Any], name: tuple[str, str]) -> TableState:
     """Look at a table; pymysql's errors pass through."""
     with connection.cursor() as cursor:
         cursor.execute(
@@ -42,7 +42,7 @@ def standing_of(connection: Connection[Any], name: tuple[str, str]) -> Standing:
         )
         columns = [tuple(map(str, row)) for row in cursor.fetchall()]
         if not columns:
-            return Standing()
+            return TableState()
         cursor.execute(f"SELECT 1 FROM {qualified(*name)} LIMIT 1")
         rows = cursor.fetchone() is not None
         cursor.execute(
@@ -51,7 +51,7 @@ def standing_of(connection: Connection[Any], name: tuple[str, str]) -> Standing:
             name,
         )
         engine, options = (str(value).lower() for value in cursor.fetchone() or ("", ""))
-    return Standing(
+    return TableState(
         rows,
         key_of(connection, name),
         engine == "innodb" and "partitioned" not in options,
@@ -99,10 +99,10 @@ def doubt_without_rows(effects: Effects, session: StatementSession) -> str:
     return ""
 
 
-def doubt_with_rows(effects: Effects, session: StatementSession, standing: Standing) -> str:
+def doubt_with_rows(effects: Effects, session: StatementSession, state: TableState) -> str:
     """Why rows of the table may differ from the source's afterwards, or ""; not of numbers."""
     converts = effects.retyped and (
-        effects.times or any(standing.types.get(c) in _TIME_TYPES for c in effects.retyped)
+        effects.times or any(state.types.get(c) in _TIME_TYPES for c in effects.retyped)
     )
     if effects.unsure:
         return f"existing rows get values of {', '.join(effects.unsure)}, different at each site"
@@ -134,13 +134,13 @@ def doubt_of_copies(effects: Effects, session: StatementSession) -> str:
 
 
 def doubt_of_order(
-    effects: Effects, standing: Standing, *, whole: bool, source_key: tuple[str, ...]
+    effects: Effects, state: TableState, *, whole: bool, source_key: tuple[str, ...]
 ) -> str:
     """Why rows may be numbered in another order than at the source, or "".
 
     Args:
         effects: of a statement that numbers rows.
-        standing: of the target's table.
+        state: of the target's table.
         whole: whether the target has all rows of the source's table.
         source_key: the primary key at the source, () if there is none or it is not known.
     """
@@ -148,14 +148,14 @@ def doubt_of_order(
         return "it numbers rows, and not all of them are at the target"
     if effects.ordered:
         return "it numbers rows in an order of its own"
-    if not standing.key:
+    if not state.key:
         return "it numbers rows of a table without a primary key, so that their order is open"
-    if effects.rekeyed or not standing.plain:
+    if effects.rekeyed or not state.plain:
         return "it numbers rows in an order that need not be the target's"
-    if source_key != standing.key:
+    if source_key != state.key:
         return (
             "it numbers rows in the order of the primary key, which is"
             f" ({', '.join(source_key) or 'not known'}) at the source and"
-            f" ({', '.join(standing.key)}) at the target"
+            f" ({', '.join(state.key)}) at the target"
         )
     return ""

@@ -14,14 +14,14 @@ from setl.errors import FatalError, SetlError
 from setl.model.session import StatementSession
 from setl.systems.mysql.connection import MysqlEndpoint, connect, is_mariadb, translate
 from setl.systems.mysql.ddl.certain import (
-    Standing,
+    TableState,
     doubt_of_copies,
     doubt_of_order,
     doubt_with_rows,
     doubt_without_rows,
     has_unnumbered,
     key_of,
-    standing_of,
+    state_of,
     system_zone,
 )
 from setl.systems.mysql.ddl.collating import collated, with_default
@@ -70,14 +70,14 @@ class Certainty:
             self._refuse(self._doubt_of_zone(target), step)
         more: list[str] = []
         if ddl.action is Action.ALTER:
-            standing = standing_of(target, step.tables[0])
-            if standing.rows:
-                self._refuse(doubt_with_rows(effects, session, standing), step)
+            state = state_of(target, step.tables[0])
+            if state.rows:
+                self._refuse(doubt_with_rows(effects, session, state), step)
                 if step.copied:
                     self._refuse(doubt_of_copies(effects, session), step)
-                if self._numbers(target, effects, step.tables[0], standing):
+                if self._numbers(target, effects, step.tables[0], state):
                     key = self._key(step.source)
-                    doubt = doubt_of_order(effects, standing, whole=step.whole, source_key=key)
+                    doubt = doubt_of_order(effects, state, whole=step.whole, source_key=key)
                     self._refuse(doubt, step)
                     more += self._counting(target, session)
         more += self._timestamps(target, step, session)
@@ -109,11 +109,11 @@ class Certainty:
             )
 
     def _numbers(
-        self, target: Connection[Any], effects: Effects, name: Name, standing: Standing
+        self, target: Connection[Any], effects: Effects, name: Name, state: TableState
     ) -> bool:
         """Whether a counter gives numbers to rows that are there."""
         column = effects.numbered
-        if not column or column == standing.counter or column not in standing.types:
+        if not column or column == state.counter or column not in state.types:
             return effects.numbers
         return effects.numbers or has_unnumbered(target, name, column)
 
