@@ -7,7 +7,7 @@ import threading
 
 from setl.clock import Clock
 from setl.log import fields
-from setl.node.inquiries import Inquiries
+from setl.node.background_questions import BackgroundQuestions
 from setl.run.stalls.observer import Observed, Observer
 from setl.run.stalls.stall import LIMIT, Stall
 
@@ -35,7 +35,7 @@ class StallWatch:
         self._clock = clock
         self._limit = limit
         self._look = min(look, limit / 4)
-        self._inquiries = Inquiries(clock)
+        self._questions = BackgroundQuestions(clock)
         self._lock = threading.Lock()
         self._observers: dict[tuple[str, str], Observer] = {}
         self._stalls: dict[tuple[str, str], Stall] = {}
@@ -49,7 +49,7 @@ class StallWatch:
     def stop(self) -> None:
         """Stop watching; returns at once."""
         self._stopping.set()
-        self._inquiries.stop()
+        self._questions.stop()
 
     def follow(self, run: Observed) -> None:
         """Watch a run until it has ended, instead of the one before it of the same pipeline."""
@@ -72,7 +72,7 @@ class StallWatch:
     def _look_at(self, name: tuple[str, str], observer: Observer) -> None:
         # Between two runs of which the second tries again what the first could not, it lasts.
         over = observer.run.ended() and observer.run.progress.pace().retrying is None
-        stall = None if over else observer.look(self._inquiries)
+        stall = None if over else observer.look(self._questions)
         observer.run.progress.stalls(stall)
         self._tell(name, observer.run, stall)
         if over:

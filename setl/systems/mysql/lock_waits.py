@@ -81,7 +81,7 @@ class _Process:
 
 
 @dataclass(slots=True)
-class _Sight:
+class _Findings:
     """What was read before it is put together."""
 
     processes: dict[int, _Process] = field(default_factory=dict[int, _Process])
@@ -129,25 +129,25 @@ def _look(connection: Connection[Any], pipeline_key: str, epoch: int) -> Connect
         )
     )
     lists = lists_of(connection)
-    sight = _Sight(processes=_processes(connection, lists, recorded, pipeline_key))
-    present = sorted(sight.processes)
+    findings = _Findings(processes=_processes(connection, lists, recorded, pipeline_key))
+    present = sorted(findings.processes)
     if present:
-        _look_inside(connection, lists, present, sight)
-    waiting = {wait.waiting for wait in sight.waits}
+        _look_inside(connection, lists, present, findings)
+    waiting = {wait.waiting for wait in findings.waits}
     statements = tuple(
         Statement(p.id, p.seconds, p.state)
-        for p in sight.processes.values()
+        for p in findings.processes.values()
         if p.command not in {"Sleep", "Killed"} and p.id not in waiting
     )
     running = {statement.connection for statement in statements}
     return Connections(
         recorded=recorded,
-        waits=tuple(_told(connection, lists, sight.waits)),
+        waits=tuple(_with_holders(connection, lists, findings.waits)),
         statements=statements,
-        open=tuple(m[0] for m in sight.modified if m[0] not in running | waiting),
-        gone=tuple(sorted(set(recorded) - set(sight.processes))),
-        modified=tuple(sorted(sight.modified)),
-        blind=sight.blind,
+        open=tuple(m[0] for m in findings.modified if m[0] not in running | waiting),
+        gone=tuple(sorted(set(recorded) - set(findings.processes))),
+        modified=tuple(sorted(findings.modified)),
+        blind=findings.blind,
     )
 
 
@@ -181,23 +181,23 @@ def _process(row: Sequence[Any]) -> _Process:
 
 
 def _look_inside(
-    connection: Connection[Any], lists: LockLists, ids: Sequence[int], sight: _Sight
+    connection: Connection[Any], lists: LockLists, ids: Sequence[int], findings: _Findings
 ) -> None:
     """Transactions and lock waits, as far as the account may see them."""
-    for process in sight.processes.values():
+    for process in findings.processes.values():
         # Locks on tables as such, which InnoDB knows nothing of.
         if process.state.startswith("Waiting for") and "lock" in process.state:
-            sight.waits.append(LockWait(process.id, process.seconds, doing=process.state))
+            findings.waits.append(LockWait(process.id, process.seconds, doing=process.state))
     try:
         if not _up_to_date(connection):
             # A holder named from an old list may have ended long ago, and somebody may kill what
             # has its connection id by now.
-            sight.blind = (
+            findings.blind = (
                 "row locks cannot be seen, since others read the target's list of them so often"
                 " that it is not renewed"
             )
             return
-        sight.modified = [
+        findings.modified = [
             (int(thread), str(transaction), int(rows))
             for thread, transaction, rows in rows_of(
                 connection,
@@ -206,31 +206,31 @@ def _look_inside(
                 f" WHERE trx_mysql_thread_id IN ({_listed(ids)})",
             )
         ]
-        sight.waits += _waits(connection, lists.waits, ids)
+        findings.waits += _waits(connection, lists.waits, ids)
     except pymysql.MySQLError as error:
         if error_number(error) == UNREADABLE:
-            _look_without_transactions(connection, ids, sight)
+            _look_without_transactions(connection, ids, findings)
         elif error_number(error) in _CANNOT_BE_SEEN:
-            sight.blind = _LACKS_PRIVILEGES
+            findings.blind = _LACKS_PRIVILEGES
         else:
             raise
 
 
 def _look_without_transactions(
-    connection: Connection[Any], ids: Sequence[int], sight: _Sight
+    connection: Connection[Any], ids: Sequence[int], findings: _Findings
 ) -> None:
     """Lock waits of a MySQL server whose list of transactions cannot be read."""
-    sight.modified = []
-    sight.blind = (
+    findings.modified = []
+    findings.blind = (
         "open transactions cannot be seen, since MySQL does not list them while somebody runs a"
         " statement with characters beyond utf8mb3"
     )
     try:
-        sight.waits += _waits(connection, WAITS_PERFORMANCE_SCHEMA, ids)
+        findings.waits += _waits(connection, WAITS_PERFORMANCE_SCHEMA, ids)
     except pymysql.MySQLError as error:
         if error_number(error) not in _CANNOT_BE_SEEN:
             raise
-        sight.blind = _LACKS_PRIVILEGES
+        findings.blind = _LACKS_PRIVILEGES
 
 
 def _up_to_date(connection: Connection[Any]) -> bool:
@@ -276,7 +276,7 @@ def _waits(connection: Connection[Any], form: str, ids: Sequence[int]) -> list[L
     ]
 
 
-def _told(
+def _with_holders(
     connection: Connection[Any], lists: LockLists, waits: Sequence[LockWait]
 ) -> list[LockWait]:
     """The waits, with who the holders are and what they do."""
@@ -297,14 +297,14 @@ def _told(
             f" WHERE conn_id IN ({_listed(holders)})",
         )
     }
-    told: list[LockWait] = []
+    described: list[LockWait] = []
     for wait in waits:
         process = known.get(wait.holder)
         who = process.who if process else ""
         if process and wait.holder in writers:
             who = f"{who}, {writers[wait.holder]}"
-        told.append(replace(wait, who=who, doing=process.doing if process else wait.doing))
-    return told
+        described.append(replace(wait, who=who, doing=process.doing if process else wait.doing))
+    return described
 
 
 def _listed(ids: Sequence[int]) -> str:

@@ -87,7 +87,7 @@ class _Asker:
                 entry.value, entry.answered, entry.since = value, self._clock.monotonic(), None
 
 
-class Inquiries:
+class BackgroundQuestions:
     """See `setl.run.stalls.observer.Asking`. One thread for each kind of question."""
 
     def __init__(self, clock: Clock) -> None:
