@@ -10,7 +10,7 @@ from pydantic import Discriminator, Field, Tag
 
 from setl.channel.checks import BinlogFile, Host, Port, Seconds, Text, Url
 from setl.channel.endpoint import Database, Site, SourceConfig, TargetConfig
-from setl.channel.kafka_ends import DtsSource, DtsTarget
+from setl.channel.kafka_endpoints import DtsSource, DtsTarget
 from setl.channel.mapping_rules import Raw
 from setl.channel.problems import Path
 from setl.channel.start_place import Word, start_error, start_kind

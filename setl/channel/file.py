@@ -20,7 +20,7 @@ from setl.channel.endpoints import (
     Target,
 )
 from setl.channel.groups import wrong_groups
-from setl.channel.kafka_ends import DtsSource, DtsTarget, OffsetStart, TimestampStart
+from setl.channel.kafka_endpoints import DtsSource, DtsTarget, OffsetStart, TimestampStart
 from setl.channel.mapping_rules import (
     Raw,
     items,

@@ -20,7 +20,7 @@ from setl.cli.cluster import (
     timeout_option,
 )
 from setl.cli.cluster_view import moment
-from setl.cli.consent import confirm, yes_option
+from setl.cli.confirmation import confirm, yes_option
 from setl.cli.output import console, print_rows, print_value
 from setl.cli.stored_channels import pipeline_config
 from setl.load.deadletters.letter import DeadLetter, State

@@ -17,7 +17,7 @@ from setl.cli.cluster import (
     joined,
     output_option,
 )
-from setl.cli.consent import confirm, yes_option
+from setl.cli.confirmation import confirm, yes_option
 from setl.cli.output import console, print_rows, print_value
 from setl.cli.stored_channels import pipeline_config
 from setl.errors import ConfigurationError

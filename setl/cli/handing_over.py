@@ -22,7 +22,7 @@ from setl.cli.cluster import (
     timeout_option,
 )
 from setl.cli.cluster_view import PipelineView, look_at, moment
-from setl.cli.consent import confirm, yes_option
+from setl.cli.confirmation import confirm, yes_option
 from setl.cli.output import console, print_value
 from setl.cli.times import parse_time
 from setl.cli.views import topology_line

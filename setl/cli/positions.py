@@ -15,7 +15,7 @@ from arbiter.requests import Refused
 from arbiter.values import Facts, PipelineId
 from setl.cli.cluster import AnswerNo, cluster_options, joined, output_option, pipeline_named
 from setl.cli.cluster_view import moment
-from setl.cli.consent import confirm, yes_option
+from setl.cli.confirmation import confirm, yes_option
 from setl.cli.output import console, print_rows, print_value
 from setl.cli.stored_channels import pipeline_config
 from setl.errors import ConfigurationError

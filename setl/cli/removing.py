@@ -9,7 +9,7 @@ import click
 from arbiter.arbiter import Conflict
 from arbiter.values import Channel, ChannelState
 from setl.cli.cluster import AnswerNo, channel_named, cluster_options, joined, output_option
-from setl.cli.consent import confirm, yes_option
+from setl.cli.confirmation import confirm, yes_option
 from setl.cli.output import console, print_value
 from setl.node.stored import pipelines_of
 

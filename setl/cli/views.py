@@ -27,7 +27,7 @@ from setl.cli.cluster_view import (
     look_at,
     moment,
 )
-from setl.cli.ends import ends_of
+from setl.cli.endpoints import endpoints_of
 from setl.cli.output import console, print_rows, print_value
 from setl.node.stored import nameless, pipelines_of
 
@@ -199,7 +199,7 @@ def topology(channel: str | None, zookeeper: str, root: str, output: str) -> Non
         tree = Tree(f"{escape(name)}  {stored.state.value}")
         for pipeline in view.pipelines:
             if pipeline.ident.channel == name:
-                source, target = ends_of(stored, pipeline.ident.pipeline)
+                source, target = endpoints_of(stored, pipeline.ident.pipeline)
                 branch = tree.add(escape(f"{pipeline.ident.pipeline}: {source} → {target}"))
                 for line in _standing_lines(pipeline):
                     branch.add(escape(line))
@@ -237,7 +237,7 @@ def _topology_rows(view: ClusterView) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     for pipeline in view.pipelines:
         ident = pipeline.ident
-        source, target = ends_of(view.facts.channels[ident.channel], ident.pipeline)
+        source, target = endpoints_of(view.facts.channels[ident.channel], ident.pipeline)
         rows.append(
             {
                 "pipeline": str(ident),

@@ -22,7 +22,7 @@ from functools import partial
 
 from kafka import KafkaProducer
 
-from setl.channel.kafka_ends import DtsTarget
+from setl.channel.kafka_endpoints import DtsTarget
 from setl.codec.dts.relayed import HEADER, LAST, RelayPlace, RelayTransaction
 from setl.systems.kafka.relay.log import KafkaRelayLog
 from setl_embedded import Kafka

@@ -91,12 +91,12 @@ class Loading:
         self._target = (schema, table)
         endpoint = MysqlEndpoint(target.host, target.port, target.user, target.password)
         settings = MysqlSinkSettings(endpoint, _MARK)
-        ends = {
-            "source": {**_end(source), "start": "latest"},
-            "target": _end(target),
+        endpoints = {
+            "source": {**_endpoint(source), "start": "latest"},
+            "target": _endpoint(target),
             "tables": [{"from": tables[0], "to": tables[1]}],
         }
-        pipeline = Pipeline.model_validate({"name": "p", **ends})
+        pipeline = Pipeline.model_validate({"name": "p", **endpoints})
         keys = MysqlUndividedTables(endpoint, SystemClock())
         self._plan = TransformPlan("binlog", Router(pipeline), undivided=keys.among([self._target]))
         MysqlFence(endpoint, self._ticket(0, 0).pipeline_key, 1.0).raise_to(1, "oracle")
@@ -164,7 +164,7 @@ class Loading:
         return LoadTicket(Leadership("oracle", self._name, "oracle", 1), 1, slot, through)
 
 
-def _end(server: DatabaseServer) -> dict[str, object]:
+def _endpoint(server: DatabaseServer) -> dict[str, object]:
     return {
         "type": "mysql",
         "host": server.host,

@@ -17,7 +17,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Topic
 from confluent_kafka import TopicPartition as Place
 from confluent_kafka.admin import AdminClient
 
-from setl.channel.kafka_ends import DtsSource
+from setl.channel.kafka_endpoints import DtsSource
 from setl.errors import FatalError, PositionLostError, SetlError, TransientError
 from setl.model.position import KafkaOrigin
 from setl.systems.kafka.connections import Connections, wrong_setting

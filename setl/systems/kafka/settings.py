@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from setl.channel.kafka_ends import DtsSource, DtsTarget
+from setl.channel.kafka_endpoints import DtsSource, DtsTarget
 
 # Names of kafka-python's, which sources used to be read with, that librdkafka has others for.
 # The rest differ in underscores and dots only.

@@ -4,7 +4,7 @@ from contextlib import contextmanager
 import pytest
 
 from arbiter.values import ChannelState
-from setl.cli import consent, deadletter
+from setl.cli import confirmation, deadletter
 from setl.load.deadletters.letter import State
 from setl.systems.mysql.target_system import MysqlTargetSystem
 from tests.letters import MemoryDeadLetters, letter
@@ -138,8 +138,8 @@ def test_an_id_that_is_not_there_stops_everything(shop, store, capsys):
 
 
 def test_dropping_asks_and_drops(shop, store, capsys, monkeypatch):
-    monkeypatch.setattr(consent, "has_terminal", lambda: True)
-    monkeypatch.setattr(consent.click, "confirm", lambda *_, **__: False)
+    monkeypatch.setattr(confirmation, "has_terminal", lambda: True)
+    monkeypatch.setattr(confirmation.click, "confirm", lambda *_, **__: False)
     assert shop.run("deadletter", "drop", "ab", *ids(1)) == 1
     assert ids(1)[0] in store.letters
     assert shop.run("deadletter", "drop", "ab", "--superseded", "--yes") == 0

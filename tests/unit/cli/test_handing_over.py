@@ -5,7 +5,7 @@ import time
 import pytest
 
 from arbiter.values import ChannelState, HistoryItem, SignalKind, SignalState
-from setl.cli import consent, handing_over
+from setl.cli import confirmation, handing_over
 from tests.unit.cli.cluster_in_memory import AB
 from tests.waiting import eventually
 
@@ -156,8 +156,8 @@ def test_wrong_times_and_options(pair, arguments, status):
 
 def test_at_a_terminal_a_person_is_asked(pair, capsys, monkeypatch):
     asked = []
-    monkeypatch.setattr(consent, "has_terminal", lambda: True)
-    monkeypatch.setattr(consent.click, "confirm", lambda text, err: asked.append(text))
+    monkeypatch.setattr(confirmation, "has_terminal", lambda: True)
+    monkeypatch.setattr(confirmation.click, "confirm", lambda text, err: asked.append(text))
     assert pair.run("switchover", "ab", "--to", "n2") == 1
     assert "nothing was done" in capsys.readouterr().err
     assert "demoting current leader n1?" in asked[0]

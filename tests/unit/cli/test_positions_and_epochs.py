@@ -3,7 +3,7 @@ import json
 import pytest
 
 from arbiter.values import ChannelState, PipelineId
-from setl.cli import consent
+from setl.cli import confirmation
 from setl.model.checkpoint import Checkpoint
 from setl.model.position import BinlogPosition
 from setl.select.checkpoints.arbiter import ArbiterCheckpointStore
@@ -43,8 +43,8 @@ def test_a_reset_is_refused_while_the_channel_runs(search, capsys):
 
 
 def test_a_reset_asks_a_person(search, capsys, monkeypatch):
-    monkeypatch.setattr(consent, "has_terminal", lambda: True)
-    monkeypatch.setattr(consent.click, "confirm", lambda *_, **__: False)
+    monkeypatch.setattr(confirmation, "has_terminal", lambda: True)
+    monkeypatch.setattr(confirmation.click, "confirm", lambda *_, **__: False)
     assert search.run("position", "reset", "p", "--to", "earliest") == 1
     assert "nothing was done" in capsys.readouterr().err
     assert search.arbiter.stored_position(ID)[0]["epoch"] == 3

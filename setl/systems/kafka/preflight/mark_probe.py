@@ -14,7 +14,7 @@ import time
 from typing import Final
 
 from setl.channel.endpoint import Database
-from setl.channel.kafka_ends import DtsSource
+from setl.channel.kafka_endpoints import DtsSource
 from setl.codec.dts.header import read_header
 from setl.codec.dts.relayed import place_of
 from setl.errors import SetlError

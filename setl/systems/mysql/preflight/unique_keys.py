@@ -79,7 +79,7 @@ def check_unique_keys(
         used = {column.lower() for part in parts for column in part.columns}
         if used & computed or route.processor or _is_numbered(used - came.keys(), used, target):
             continue  # nobody knows what an expression gives; numbers of its own are all different
-        _report(name, parts, _Ends(source, target, came, text), place)
+        _report(name, parts, _Sides(source, target, came, text), place)
 
 
 def _implied(
@@ -134,33 +134,33 @@ def _is_numbered(own: set[str], used: set[str], target: UniqueKeys) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class _Ends:
+class _Sides:
     source: UniqueKeys
     target: UniqueKeys
     came: Mapping[str, str]
     text: TableText | None
 
 
-def _report(name: str, parts: Sequence[KeyPart], ends: _Ends, place: Report) -> None:
-    table = qualified(ends.target.table.schema, ends.target.table.table)
+def _report(name: str, parts: Sequence[KeyPart], sides: _Sides, place: Report) -> None:
+    table = qualified(sides.target.table.schema, sides.target.table.table)
     shown = ", ".join(_shown(part) for part in parts)
-    alone = [p for part in parts for p in part.columns if p.lower() not in ends.came]
+    alone = [p for part in parts for p in part.columns if p.lower() not in sides.came]
     own = [column for part in parts for column in part.columns if column not in alone]
     loose = [
         (column, came)
-        for column, came in ((name, ends.came[name.lower()]) for name in own)
-        if not _compares_alike(ends.source, came, ends.target, column)
+        for column, came in ((name, sides.came[name.lower()]) for name in own)
+        if not _compares_alike(sides.source, came, sides.target, column)
     ]
     drop = f"ALTER TABLE {table} DROP KEY {quote(name)};"
     coarser = [
         column
         for column, came in loose
-        if ends.source.collations.get(came.lower(), "_bin").endswith("_bin")
+        if sides.source.collations.get(came.lower(), "_bin").endswith("_bin")
     ]
     if loose:
         columns = ", ".join(column for column, _ in loose)
         what = f"the target's unique key ({shown}) compares {columns} in another way"
-        fix = [_modify(table, column, came, ends.text) for column, came in loose]
+        fix = [_modify(table, column, came, sides.text) for column, came in loose]
         if not all(fix):
             fix = ["Give both columns the same collation"]
     else:

@@ -8,7 +8,7 @@ from typing import Any, cast
 from arbiter.values import Channel
 
 
-def ends_of(channel: Channel, pipeline: str) -> tuple[str, str]:
+def endpoints_of(channel: Channel, pipeline: str) -> tuple[str, str]:
     """Where a pipeline reads and writes, as its file says; "?" for what it does not say.
 
     Read without checking the file, whose references may have no values here.
@@ -18,18 +18,18 @@ def ends_of(channel: Channel, pipeline: str) -> tuple[str, str]:
     for raw in cast("list[Any]", pipelines) if isinstance(pipelines, list) else []:
         if isinstance(raw, Mapping) and cast("Mapping[str, Any]", raw).get("name") == pipeline:
             found = cast("Mapping[str, Any]", raw)
-    return _end(found.get("source")), _end(found.get("target"))
+    return _endpoint(found.get("source")), _endpoint(found.get("target"))
 
 
-def _end(value: object) -> str:
+def _endpoint(value: object) -> str:
     if not isinstance(value, Mapping):
         return "?"
-    end = cast("Mapping[str, Any]", value)
-    if end.get("type") == "mysql":
-        return f"{end.get('host', '?')}:{end.get('port', 3306)}"
-    if end.get("type") == "dts":
-        return f"{_first(end.get('brokers'))}/{end.get('topic', '?')}"
-    return _first(end.get("hosts"))
+    endpoint = cast("Mapping[str, Any]", value)
+    if endpoint.get("type") == "mysql":
+        return f"{endpoint.get('host', '?')}:{endpoint.get('port', 3306)}"
+    if endpoint.get("type") == "dts":
+        return f"{_first(endpoint.get('brokers'))}/{endpoint.get('topic', '?')}"
+    return _first(endpoint.get("hosts"))
 
 
 def _first(value: object) -> str:
