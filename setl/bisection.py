@@ -20,7 +20,7 @@ Returns False, having done nothing, if there are too many of them for one attemp
 """
 
 
-def halved(
+def bisect_faults(
     count: int, attempt: Attempt, refuse: Callable[[int, DataError], None], *, together: int = 0
 ) -> None:
     """Do all of `count` things but the faulty ones, in order.

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import pyarrow as pa
 
-from setl.bisection import halved
+from setl.bisection import bisect_faults
 from setl.errors import DataError, FatalError, SetlError
 from setl.model.change import Row
 from setl.transform.expressions import CARRIED, UPSERT, ExpressionBranch, select_evaluated
@@ -68,7 +68,7 @@ def faulty_rows(
         key = tuple(passing[i] for i in evaluation.columns.key)
         found[evaluation.route.index, key, version] = error
 
-    halved(rows.num_rows, attempt, refuse)
+    bisect_faults(rows.num_rows, attempt, refuse)
     return found
 
 

@@ -21,7 +21,7 @@ from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import BinaryType, ByteType, LongType, StructField, StructType
 
-from setl.bisection import halved
+from setl.bisection import bisect_faults
 from setl.channel.routing import Route
 from setl.channel.spark_sql import referenced_columns
 from setl.errors import ConfigurationError, DataError, SetlError, TransientError
@@ -308,7 +308,7 @@ def _without_types(inputs: Sequence[Column], rows: list[Row]) -> list[Refused]:
         record_batch(inputs, rows[start:stop])
         return True
 
-    halved(len(rows), attempt, lambda number, error: refused.append((number, error)))
+    bisect_faults(len(rows), attempt, lambda number, error: refused.append((number, error)))
     return refused
 
 

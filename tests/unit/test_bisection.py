@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setl.bisection import halved
+from setl.bisection import bisect_faults
 from setl.errors import DataError, FatalError
 
 
@@ -40,7 +40,7 @@ def cases(draw):
 def test_all_but_the_faulty_ones_are_done_once_and_in_order(case):
     count, faulty, together = case
     statement, refused = Statement(faulty), []
-    halved(count, statement.attempt, lambda i, _: refused.append(i), together=together)
+    bisect_faults(count, statement.attempt, lambda i, _: refused.append(i), together=together)
     assert refused == sorted(faulty)
     assert statement.done == [i for i in range(count) if i not in faulty]
     step = min(together or count, count)
@@ -53,14 +53,14 @@ def test_all_but_the_faulty_ones_are_done_once_and_in_order(case):
 def test_what_is_too_much_for_one_attempt_is_divided(case, most):
     count, faulty, _ = case
     statement, refused = Statement(faulty, most), []
-    halved(count, statement.attempt, lambda i, _: refused.append(i))
+    bisect_faults(count, statement.attempt, lambda i, _: refused.append(i))
     assert refused == sorted(faulty)
     assert statement.done == [i for i in range(count) if i not in faulty]
 
 
 def test_a_thousand_rows_with_three_faulty_ones_take_no_hundred_statements():
     statement, refused = Statement({3, 500, 999}), []
-    halved(1000, statement.attempt, lambda i, _: refused.append(i))
+    bisect_faults(1000, statement.attempt, lambda i, _: refused.append(i))
     assert refused == [3, 500, 999]
     assert statement.attempts <= 61
 
@@ -72,7 +72,7 @@ def test_who_is_told_may_end_it():
         raise error
 
     with pytest.raises(DataError, match="one of 1 to 2"):
-        halved(8, statement.attempt, end)
+        bisect_faults(8, statement.attempt, end)
     assert 7 not in statement.done
 
 
@@ -81,4 +81,4 @@ def test_another_error_is_nobodys_fault():
         raise FatalError("no table")
 
     with pytest.raises(FatalError):
-        halved(8, attempt, lambda *_: pytest.fail("no row was refused"))
+        bisect_faults(8, attempt, lambda *_: pytest.fail("no row was refused"))

@@ -60,7 +60,7 @@ class Faults:
         self._take(change, values, versions[number] if versions else 0, error, delete=True)
 
     def upserts(self, change: TargetChanges) -> Callable[[int, DataError], None]:
-        """`upsert` for one change, as `setl.load.halving.halved` takes it."""
+        """`upsert` for one change, as `setl.load.halving.bisect_faults` takes it."""
         return lambda number, error: self.upsert(change, number, error)
 
     def deletes(self, change: TargetChanges) -> Callable[[int, DataError], None]:

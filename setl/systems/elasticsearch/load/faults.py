@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from setl.bisection import halved
+from setl.bisection import bisect_faults
 from setl.errors import DataError, FatalError
 from setl.load.deadletters.keeping import Faults
 from setl.model.change import TargetChanges
@@ -75,7 +75,7 @@ def _render_those_with_a_form(
         rendered.origins.extend(some)
         return True
 
-    halved(len(origins), attempt, lambda i, error: origins[i].refuse(faults, error))
+    bisect_faults(len(origins), attempt, lambda i, error: origins[i].refuse(faults, error))
 
 
 def _only(origins: Sequence[Origin]) -> TargetChanges:

@@ -10,7 +10,7 @@ from typing import Any, cast
 import pymysql
 from pymysql.connections import Connection
 
-from setl.bisection import halved
+from setl.bisection import bisect_faults
 from setl.errors import CollisionError, DataError, FatalError
 from setl.model.change import Row
 from setl.systems.mysql.connection import error_number, translate
@@ -116,7 +116,7 @@ def _write_known(
         unknown.add(number)
         refuse(number, error.at(table=statement.table, key=statement.key_text(rows[number])))
 
-    halved(len(keys), attempt, refused)
+    bisect_faults(len(keys), attempt, refused)
     known = [i for i in range(len(rows)) if i not in unknown]
     watched = replace(statement, watched=True, counts=None)
     with lenient(connection):
@@ -196,7 +196,7 @@ def _isolate(
     def refused(number: int, error: DataError) -> None:
         refuse(number, error.at(table=statement.table, key=statement.key_text(rows[number])))
 
-    halved(len(rows), attempt, refused)
+    bisect_faults(len(rows), attempt, refused)
 
 
 def _run(
