@@ -1,4 +1,4 @@
-"""One process of a rehearsal, node or relay: its links to the servers, and what is done to it."""
+"""One process of a run, node or relay: its links to the servers, and what is done to it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The setl nodes and commands of a rehearsal, as the processes a person would start."""
+"""The setl nodes and commands of a run, as the processes a person would start."""
 
 from __future__ import annotations
 

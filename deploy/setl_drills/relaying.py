@@ -1,4 +1,4 @@
-"""A rehearsal in which changes go by Kafka: relays fill a topic for each site, nodes read them."""
+"""A run in which changes go by Kafka: relays fill a topic for each site, nodes read them."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 from setl_drills.binlog import binlog_end, read_changes
 from setl_drills.checkers import Advance, check_places, check_stream, longest_silence
 from setl_drills.drill import DrillResult
+from setl_drills.drill_run import DrillRun
 from setl_drills.node import Node
-from setl_drills.rehearsal import Rehearsal
 from setl_drills.setting import FENCE_TIMEOUT
 from setl_drills.tables import RELAY, binlog_of, relay, topic_of, two_way, whole_topic
 from setl_drills.topic import TopicWatch, changes_in, read_topic
@@ -22,7 +22,7 @@ _ARRIVE_LIMIT = 60.0
 _SHOWN = 3
 
 
-class RelayRehearsal(Rehearsal):
+class RelayDrillRun(DrillRun):
     """Between the sites are two relays, each of a channel of its own, and two topics.
 
     The outage of a relay is what readers of committed records see of it: from the fault to the
@@ -101,7 +101,7 @@ class RelayRehearsal(Rehearsal):
     # -- the end --------------------------------------------------------------------------
 
     def finish(self) -> DrillResult:
-        """See `Rehearsal.finish`; what is in the topics is checked against the binlogs too."""
+        """See `DrillRun.finish`; what is in the topics is checked against the binlogs too."""
         result = super().finish()
         for site in self.world.sites:
             self._check_topic(site)

@@ -1,4 +1,4 @@
-"""The stage of a rehearsal: channels of its own, users on both sites, and watchers."""
+"""The stage of a run: channels of its own, users on both sites, and watchers."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ class Setting:
         self.begins[site] = binlog_end(follower)
 
     def log_of(self, node: Node) -> str:
-        """What a node logged since this rehearsal began."""
+        """What a node logged since this run began."""
         with node.log.open("rb") as file:
             file.seek(self._offsets.get(node.nid, 0))
             return file.read().decode(errors="replace")

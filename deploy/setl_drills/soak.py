@@ -15,10 +15,10 @@ from functools import partial
 
 from setl_drills.checkers import check_flat
 from setl_drills.drill import Drill, DrillResult
+from setl_drills.drill_run import DrillRun
 from setl_drills.node import ZOOKEEPER, Node
 from setl_drills.processes import Role, Usage, send, usage
 from setl_drills.proxy import Direction
-from setl_drills.rehearsal import Rehearsal
 from setl_drills.waiting import DidNotHappenError, wait_for
 from setl_drills.world import Needs, World
 
@@ -54,37 +54,37 @@ def soak_drill(minutes: float) -> Drill:
 
 def soak(minutes: float, world: World, seed: int) -> DrillResult:
     """Run faults drawn from the drills for so many minutes, with recovery after each."""
-    with Rehearsal(world, "soak", seed, calm=True) as rehearsal:
-        return _Soak(rehearsal, minutes).run()
+    with DrillRun(world, "soak", seed, calm=True) as run:
+        return _Soak(run, minutes).run()
 
 
 class _Soak:
-    def __init__(self, rehearsal: Rehearsal, minutes: float) -> None:
-        self._rehearsal = rehearsal
-        self._world = rehearsal.world
-        self._draw = rehearsal.random
+    def __init__(self, run: DrillRun, minutes: float) -> None:
+        self._run = run
+        self._world = run.world
+        self._draw = run.random
         self._end = time.monotonic() + minutes * 60
         # By node and by life of its process: a node that was started again begins anew.
         self._samples: dict[tuple[str, int], list[Usage]] = {}
 
     def run(self) -> DrillResult:
-        rehearsal = self._rehearsal
+        run = self._run
         counts: dict[str, int] = {}
         self._sample()
         while time.monotonic() < self._end:
-            rehearsal.play(self._draw.uniform(*_REST))
+            run.play(self._draw.uniform(*_REST))
             if self._draw.random() < 0.4:
                 site = self._draw.choice("ab")
-                rehearsal.writers[site].large(self._draw.randint(2_000, 8_000))
+                run.writers[site].large(self._draw.randint(2_000, 8_000))
             name, act = self._draw.choice(list(self._faults().items()))
             counts[name] = counts.get(name, 0) + 1
-            leader = rehearsal.leader(self._draw.choice(("ab", "ba")))
-            rehearsal.say(f"{name}: {leader.nid}")
+            leader = run.leader(self._draw.choice(("ab", "ba")))
+            run.say(f"{name}: {leader.nid}")
             act(leader)
             if not self._recover(name):
                 break
             self._sample()
-        rehearsal.result.evidence["soak"] = {
+        run.result.evidence["soak"] = {
             "faults": counts,
             "samples": {
                 f"{nid}, pid {pid}": [asdict(sample) for sample in samples]
@@ -92,7 +92,7 @@ class _Soak:
             },
         }
         self._check_flat()
-        return rehearsal.finish()
+        return run.finish()
 
     def _faults(self) -> dict[str, Callable[[Node], None]]:
         hold = self._draw.uniform(1.0, self._world.session_timeout + 4.0)
@@ -125,7 +125,7 @@ class _Soak:
 
     def _for(self, seconds: float, begin: Callable[[], object], end: Callable[[], object]) -> None:
         begin()
-        self._rehearsal.play(seconds)
+        self._run.play(seconds)
         end()
 
     @staticmethod
@@ -145,19 +145,19 @@ class _Soak:
 
     def _recover(self, fault: str) -> bool:
         """Wait until both directions apply again and all nodes are warm."""
-        rehearsal = self._rehearsal
+        run = self._run
         since = time.time()
         try:
             for pipeline in ("ab", "ba"):
-                key = rehearsal.key(pipeline)
+                key = run.key(pipeline)
                 wait_for(
                     f"{key} to go on after: {fault}",
-                    lambda key=key: len(rehearsal.marks.since(key, since)) > 1,
+                    lambda key=key: len(run.marks.since(key, since)) > 1,
                     _RECOVERY_LIMIT,
                 )
             self._world.mend(all_warm=True)
         except DidNotHappenError as error:
-            rehearsal.problem(f"it hangs: {error}")
+            run.problem(f"it hangs: {error}")
             return False
         return True
 
@@ -171,6 +171,6 @@ class _Soak:
             for figure, (factor, allowance) in _FLAT.items():
                 values = [float(getattr(sample, figure)) for sample in samples]
                 flat, first, last = check_flat(values, factor=factor, allowance=allowance)
-                self._rehearsal.require(
+                self._run.require(
                     flat, f"{figure} of {nid}, pid {pid}, grew from {first:,.0f} to {last:,.0f}"
                 )

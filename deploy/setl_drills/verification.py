@@ -26,7 +26,7 @@ _SHOWN = 5
 
 
 class Verification:
-    """The checks of one rehearsal."""
+    """The checks of one run."""
 
     def __init__(
         self,

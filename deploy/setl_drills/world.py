@@ -1,4 +1,4 @@
-"""The world of a rehearsal: servers, nodes, relays, and a link from each of these to each server.
+"""The world of a run: servers, nodes, relays, and a link from each of these to each server.
 
 It is started once and serves drill after drill; between them it is mended: links are healed,
 frozen nodes go on, dead ones are started again.

@@ -12,8 +12,8 @@ from functools import partial
 
 from setl_drills.connections import connections
 from setl_drills.drill import Drill, DrillResult
+from setl_drills.drill_run import DrillRun
 from setl_drills.processes import Role, send
-from setl_drills.rehearsal import Rehearsal
 from setl_drills.waiting import wait_for
 from setl_drills.world import World
 
@@ -22,18 +22,18 @@ _ENDED_LIMIT = 30.0
 
 def select_dies(world: World, seed: int) -> DrillResult:
     """The source ends the connection over which the leader reads its binlog, again and again."""
-    with Rehearsal(world, "matrix-stream-select", seed) as rehearsal:
-        draw = rehearsal.random
-        rehearsal.play(draw.uniform(0.5, 1.5))
-        leader = rehearsal.leader()
-        struck = [k for k in rehearsal.led_by(leader) if k in rehearsal.marks.advances]
+    with DrillRun(world, "matrix-stream-select", seed) as run:
+        draw = run.random
+        run.play(draw.uniform(0.5, 1.5))
+        leader = run.leader()
+        struck = [k for k in run.led_by(leader) if k in run.marks.advances]
         for _ in range(draw.randint(2, 4)):
-            fault = rehearsal.fault(
+            fault = run.fault(
                 "the sources end all binlog connections", partial(_end_dumps, world), struck
             )
-            rehearsal.expect_resumption(fault, fault.at)
-            rehearsal.play(draw.uniform(0.2, 1.0))
-        return rehearsal.finish()
+            run.expect_resumption(fault, fault.at)
+            run.play(draw.uniform(0.2, 1.0))
+        return run.finish()
 
 
 def _end_dumps(world: World) -> None:
@@ -50,57 +50,57 @@ def _end_dumps(world: World) -> None:
 
 def driver_dies(world: World, seed: int) -> DrillResult:
     """The driver dies inside a load that Spark has begun."""
-    with Rehearsal(world, "matrix-stream-driver", seed) as rehearsal:
-        leader = rehearsal.leader()
-        before, struck = leader.processes(), rehearsal.led_by(leader)
+    with DrillRun(world, "matrix-stream-driver", seed) as run:
+        leader = run.leader()
+        before, struck = leader.processes(), run.led_by(leader)
 
         def strike() -> None:
             # The task says when: the driver itself only waits for Spark then.
             leader.arm("task.before_load", "kill node")
             wait_for(f"{leader.nid} to die", lambda: not leader.running, _ENDED_LIMIT)
 
-        fault = rehearsal.fault(f"the driver of {leader.nid} is to die in a load", strike, struck)
-        rehearsal.expect_takeover(fault, None)
+        fault = run.fault(f"the driver of {leader.nid} is to die in a load", strike, struck)
+        run.expect_takeover(fault, None)
         leader.wait_gone(before)
         world.restart_dead()
-        return rehearsal.finish()
+        return run.finish()
 
 
 def executor_dies(world: World, seed: int) -> DrillResult:
     """The JVM dies under the driver: the node cannot load any more, so another must."""
-    with Rehearsal(world, "matrix-stream-executor", seed) as rehearsal:
-        rehearsal.play(rehearsal.random.uniform(0.5, 1.5))
-        leader = rehearsal.leader()
-        struck = rehearsal.led_by(leader)
+    with DrillRun(world, "matrix-stream-executor", seed) as run:
+        run.play(run.random.uniform(0.5, 1.5))
+        leader = run.leader()
+        struck = run.led_by(leader)
         (jvm,) = leader.processes(Role.JVM)
-        fault = rehearsal.fault(
+        fault = run.fault(
             f"SIGKILL to the JVM of {leader.nid}",
             lambda: os.kill(jvm.pid, signal.SIGKILL),
             struck,
         )
-        rehearsal.expect_resumption(fault, fault.at)
+        run.expect_resumption(fault, fault.at)
         world.restart_dead()
-        return rehearsal.finish()
+        return run.finish()
 
 
 def load_dies(world: World, seed: int) -> DrillResult:
     """All Python workers of the leader die at a seeded moment; Spark starts others."""
-    with Rehearsal(world, "matrix-stream-load", seed) as rehearsal:
-        draw = rehearsal.random
-        rehearsal.writers["a"].large(draw.randint(4_000, 8_000))
-        rehearsal.play(draw.uniform(0.5, 1.5))
-        leader = rehearsal.leader()
-        struck = [k for k in rehearsal.led_by(leader) if k in rehearsal.marks.advances]
+    with DrillRun(world, "matrix-stream-load", seed) as run:
+        draw = run.random
+        run.writers["a"].large(draw.randint(4_000, 8_000))
+        run.play(draw.uniform(0.5, 1.5))
+        leader = run.leader()
+        struck = [k for k in run.led_by(leader) if k in run.marks.advances]
         workers = leader.processes(Role.WORKER)
-        rehearsal.require(workers, f"{leader.nid} has no Python workers")
-        fault = rehearsal.fault(
+        run.require(workers, f"{leader.nid} has no Python workers")
+        fault = run.fault(
             f"SIGKILL to {len(workers)} Python workers of {leader.nid}",
             lambda: send(workers, signal.SIGKILL),
             struck,
         )
-        rehearsal.expect_resumption(fault, fault.at)
-        rehearsal.require(leader.running, f"{leader.nid} died with its workers")
-        return rehearsal.finish()
+        run.expect_resumption(fault, fault.at)
+        run.require(leader.running, f"{leader.nid} died with its workers")
+        return run.finish()
 
 
 DRILLS = (

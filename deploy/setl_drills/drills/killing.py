@@ -3,29 +3,29 @@
 from __future__ import annotations
 
 from setl_drills.drill import Drill, DrillResult
-from setl_drills.rehearsal import Rehearsal
+from setl_drills.drill_run import DrillRun
 from setl_drills.world import Needs, World
 
 
 def kill_active(world: World, seed: int) -> DrillResult:
     """Kill the leader at a seeded moment, now and then inside a large transaction."""
-    with Rehearsal(world, "kill-active", seed, search=True, calm=True) as rehearsal:
-        draw = rehearsal.random
-        rehearsal.play(draw.uniform(1.0, 3.0))
+    with DrillRun(world, "kill-active", seed, search=True, calm=True) as run:
+        draw = run.random
+        run.play(draw.uniform(1.0, 3.0))
         if draw.random() < 0.6:
             rows = draw.randint(4_000, 12_000)
-            rehearsal.say(f"site a writes a transaction of {rows:,} rows")
-            rehearsal.writers["a"].large(rows).join(30)
-            rehearsal.play(draw.uniform(0.0, 0.8))
-        leader = rehearsal.leader()
+            run.say(f"site a writes a transaction of {rows:,} rows")
+            run.writers["a"].large(rows).join(30)
+            run.play(draw.uniform(0.0, 0.8))
+        leader = run.leader()
         before = leader.processes()
-        struck = rehearsal.led_by(leader)
-        fault = rehearsal.fault(f"SIGKILL to {leader.nid}", leader.kill, struck)
-        rehearsal.expect_takeover(fault, rehearsal.takeover_bound)
+        struck = run.led_by(leader)
+        fault = run.fault(f"SIGKILL to {leader.nid}", leader.kill, struck)
+        run.expect_takeover(fault, run.takeover_bound)
         leader.wait_gone(before)
         world.restart_dead()
-        rehearsal.play(1.0)
-        return rehearsal.finish()
+        run.play(1.0)
+        return run.finish()
 
 
 DRILLS = (

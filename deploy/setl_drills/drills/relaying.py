@@ -8,11 +8,11 @@ from typing import Any
 
 from setl import failpoints
 from setl_drills.drill import Drill, DrillResult
+from setl_drills.drill_run import TAKEOVER_ALLOWANCE, Fault
 from setl_drills.drills.crashing import crash
 from setl_drills.drills.handing_over import run_command
 from setl_drills.node import ZOOKEEPER
-from setl_drills.rehearsal import TAKEOVER_ALLOWANCE, Fault
-from setl_drills.relaying import NEEDS, RelayRehearsal
+from setl_drills.relaying import NEEDS, RelayDrillRun
 from setl_drills.waiting import wait_for
 from setl_drills.world import World
 
@@ -33,26 +33,26 @@ _POINTS = (
 
 def kill_relay(world: World, seed: int) -> DrillResult:
     """Kill the active relay at a seeded moment, now and then inside a large transaction."""
-    with RelayRehearsal(world, "kill-relay", seed) as rehearsal:
-        draw = rehearsal.random
-        rehearsal.play(draw.uniform(0.5, 2.0))
-        _write_large(rehearsal)
-        leader = rehearsal.leader(rehearsal.relay("a"))
-        struck = rehearsal.led_by(leader)
-        fault = rehearsal.fault(f"SIGKILL to {leader.nid}", leader.kill, struck)
-        rehearsal.expect_takeover(fault, rehearsal.takeover_bound)
+    with RelayDrillRun(world, "kill-relay", seed) as run:
+        draw = run.random
+        run.play(draw.uniform(0.5, 2.0))
+        _write_large(run)
+        leader = run.leader(run.relay("a"))
+        struck = run.led_by(leader)
+        fault = run.fault(f"SIGKILL to {leader.nid}", leader.kill, struck)
+        run.expect_takeover(fault, run.takeover_bound)
         world.restart_dead()
-        rehearsal.play(0.5)
-        return rehearsal.finish()
+        run.play(0.5)
+        return run.finish()
 
 
-def _write_large(rehearsal: RelayRehearsal) -> None:
-    draw = rehearsal.random
+def _write_large(run: RelayDrillRun) -> None:
+    draw = run.random
     if draw.random() < 0.6:
         rows = draw.randint(4_000, 12_000)
-        rehearsal.say(f"site a writes a transaction of {rows:,} rows")
-        rehearsal.writers["a"].large(rows).join(_HANG_LIMIT)
-        rehearsal.play(draw.uniform(0.0, 0.3))
+        run.say(f"site a writes a transaction of {rows:,} rows")
+        run.writers["a"].large(rows).join(_HANG_LIMIT)
+        run.play(draw.uniform(0.0, 0.3))
 
 
 def freeze_relay(world: World, seed: int, **target: Any) -> DrillResult:
@@ -62,90 +62,88 @@ def freeze_relay(world: World, seed: int, **target: Any) -> DrillResult:
     when it goes on, before it has learned that it no longer leads.
     """
     target = {"kafka": {"linger.ms": int(_LINGER * 1000)}, **target}
-    with RelayRehearsal(world, "freeze-relay", seed, **target) as rehearsal:
-        draw = rehearsal.random
-        rehearsal.play(draw.uniform(0.5, 1.5))
+    with RelayDrillRun(world, "freeze-relay", seed, **target) as run:
+        draw = run.random
+        run.play(draw.uniform(0.5, 1.5))
         if draw.random() < 0.5:
-            rehearsal.writers["a"].large(draw.randint(3_000, 8_000)).join(_HANG_LIMIT)
-        leader = rehearsal.leader(rehearsal.relay("a"))
+            run.writers["a"].large(draw.randint(3_000, 8_000)).join(_HANG_LIMIT)
+        leader = run.leader(run.relay("a"))
         leader.arm("relay.appended", "hang 1")
         taken = leader.taken("relay.appended")
         wait_for(f"{leader.nid} to have records appended", taken.exists, _HANG_LIMIT, interval=0.01)
-        struck = rehearsal.led_by(leader)
-        fault = rehearsal.fault(f"SIGSTOP to {leader.nid}", leader.freeze, struck)
+        struck = run.led_by(leader)
+        fault = run.fault(f"SIGSTOP to {leader.nid}", leader.freeze, struck)
         # The new leader's client holds back a first heartbeat, then its first rows.
-        rehearsal.expect_takeover(fault, rehearsal.takeover_bound + 2 * _LINGER)
-        rehearsal.say(f"SIGCONT to {leader.nid}")
+        run.expect_takeover(fault, run.takeover_bound + 2 * _LINGER)
+        run.say(f"SIGCONT to {leader.nid}")
         leader.thaw()
         wait_for(f"{leader.nid} to be a standby", leader.warm, _STANDBY_LIMIT)
-        rehearsal.play(1.5)
-        return rehearsal.finish()
+        run.play(1.5)
+        return run.finish()
 
 
 def kill_relay_and_node(world: World, seed: int) -> DrillResult:
     """Kill the active relay and the node that reads its topic at once."""
-    with RelayRehearsal(world, "kill-relay-and-node", seed) as rehearsal:
-        rehearsal.play(rehearsal.random.uniform(0.5, 2.0))
-        leaders = rehearsal.leader(rehearsal.relay("a")), rehearsal.leader("ab")
-        struck = [rehearsal.led_by(leader) for leader in leaders]
+    with RelayDrillRun(world, "kill-relay-and-node", seed) as run:
+        run.play(run.random.uniform(0.5, 2.0))
+        leaders = run.leader(run.relay("a")), run.leader("ab")
+        struck = [run.led_by(leader) for leader in leaders]
 
         def kill() -> None:
             for leader in leaders:
                 leader.kill()
 
         names = " and ".join(leader.nid for leader in leaders)
-        fault = rehearsal.fault(f"SIGKILL to {names}", kill, [*struck[0], *struck[1]])
-        bound = rehearsal.takeover_bound
+        fault = run.fault(f"SIGKILL to {names}", kill, [*struck[0], *struck[1]])
+        bound = run.takeover_bound
         # A node that took over has to wait for what the other relay writes.
         for keys, limit in zip(struck, (bound, bound + TAKEOVER_ALLOWANCE), strict=True):
-            rehearsal.expect_takeover(Fault(fault.what, fault.at, fault.epochs, keys), limit)
+            run.expect_takeover(Fault(fault.what, fault.at, fault.epochs, keys), limit)
         world.restart_dead()
-        return rehearsal.finish()
+        return run.finish()
 
 
 def switchover_relay(world: World, seed: int) -> DrillResult:
     """Hand both relays over by command, under load; no record is written in vain."""
-    with RelayRehearsal(world, "switchover-relay", seed) as rehearsal:
-        draw = rehearsal.random
+    with RelayDrillRun(world, "switchover-relay", seed) as run:
+        draw = run.random
         for site in draw.sample("ab", 2):
-            rehearsal.play(draw.uniform(0.3, 1.0))
+            run.play(draw.uniform(0.3, 1.0))
             if draw.random() < 0.7:
-                rehearsal.writers[site].large(draw.randint(2_000, 6_000))
-            key = rehearsal.relay(site)
-            leader = rehearsal.leader(key)
+                run.writers[site].large(draw.randint(2_000, 6_000))
+            key = run.relay(site)
+            leader = run.leader(key)
             (follower,) = world.others(leader)
-            fault = rehearsal.fault(
+            fault = run.fault(
                 f"setl switchover of {key} from {leader.nid} to {follower.nid}",
-                partial(run_command, rehearsal, "switchover", key, "--to", follower.nid, "--yes"),
+                partial(run_command, run, "switchover", key, "--to", follower.nid, "--yes"),
                 [key],
             )
             # Shorter than if anybody had to wait for a session to end.
-            rehearsal.expect_takeover(fault, world.session_timeout + world.slack, planned=True)
-            now = rehearsal.leader(key)
-            rehearsal.require(now is follower, f"{now.nid} leads {key} instead of {follower.nid}")
-        result = rehearsal.finish()
-        rehearsal.require(
-            not result.redelivered, f"a switchover redelivered {result.redelivered} rows"
-        )
-        for key, count in rehearsal.redundant.items():
-            rehearsal.require(not count, f"{key} wrote {count} rows that nobody sees")
+            run.expect_takeover(fault, world.session_timeout + world.slack, planned=True)
+            now = run.leader(key)
+            run.require(now is follower, f"{now.nid} leads {key} instead of {follower.nid}")
+        result = run.finish()
+        run.require(not result.redelivered, f"a switchover redelivered {result.redelivered} rows")
+        for key, count in run.redundant.items():
+            run.require(not count, f"{key} wrote {count} rows that nobody sees")
         return result
 
 
 def restart_kafka(world: World, seed: int) -> DrillResult:
     """Stop Kafka while relays write and nodes read, and start it again."""
-    with RelayRehearsal(world, "kafka-restarted", seed) as rehearsal:
-        draw = rehearsal.random
-        rehearsal.play(draw.uniform(0.5, 2.0))
-        _write_large(rehearsal)
-        fault = rehearsal.fault("Kafka is stopped", world.kafka.stop, rehearsal.keys)
-        rehearsal.play(draw.uniform(0.5, 3.0))
-        rehearsal.say("Kafka is started")
+    with RelayDrillRun(world, "kafka-restarted", seed) as run:
+        draw = run.random
+        run.play(draw.uniform(0.5, 2.0))
+        _write_large(run)
+        fault = run.fault("Kafka is stopped", world.kafka.stop, run.keys)
+        run.play(draw.uniform(0.5, 3.0))
+        run.say("Kafka is started")
         world.kafka.start()
-        rehearsal.expect_resumption(fault, time.time())
+        run.expect_resumption(fault, time.time())
         for node in world.processes.values():
-            rehearsal.require(node.running, f"{node.nid} died with Kafka")
-        return rehearsal.finish()
+            run.require(node.running, f"{node.nid} died with Kafka")
+        return run.finish()
 
 
 def relay_alone(world: World, seed: int) -> DrillResult:
@@ -154,10 +152,10 @@ def relay_alone(world: World, seed: int) -> DrillResult:
     What it had under way was cancelled, and may be answered as if another had taken over. But it
     is its own successor, and must go on by itself.
     """
-    with RelayRehearsal(world, "relay-alone", seed) as rehearsal:
-        draw = rehearsal.random
-        rehearsal.play(draw.uniform(0.5, 1.5))
-        leader = rehearsal.leader(rehearsal.relay("a"))
+    with RelayDrillRun(world, "relay-alone", seed) as run:
+        draw = run.random
+        run.play(draw.uniform(0.5, 1.5))
+        leader = run.leader(run.relay("a"))
 
         leader.arm("relay.appended", f"hang {world.session_timeout + 1:.0f}")
         taken = leader.taken("relay.appended")
@@ -167,21 +165,21 @@ def relay_alone(world: World, seed: int) -> DrillResult:
             for node in world.relays.values():
                 node.cut(ZOOKEEPER)
 
-        fault = rehearsal.fault("no relay reaches ZooKeeper any more", cut, rehearsal.topics)
-        rehearsal.play(world.session_timeout + draw.uniform(1.5, 2.0))
-        rehearsal.say(f"{leader.nid} reaches it again")
+        fault = run.fault("no relay reaches ZooKeeper any more", cut, run.topics)
+        run.play(world.session_timeout + draw.uniform(1.5, 2.0))
+        run.say(f"{leader.nid} reaches it again")
         leader.heal()
-        rehearsal.expect_resumption(fault, time.time(), rehearsal.takeover_bound)
+        run.expect_resumption(fault, time.time(), run.takeover_bound)
         world.heal()
-        return rehearsal.finish()
+        return run.finish()
 
 
 def relay_crash_at(point: str, world: World, seed: int) -> DrillResult:
     """Kill the relay that passes a point, from inside, at the very instruction."""
-    with RelayRehearsal(world, f"relay-crash-at-{point}", seed) as rehearsal:
-        rehearsal.play(rehearsal.random.uniform(0.2, 1.0))
-        crash(rehearsal, rehearsal.leader(rehearsal.relay("a")), point)
-        return rehearsal.finish()
+    with RelayDrillRun(world, f"relay-crash-at-{point}", seed) as run:
+        run.play(run.random.uniform(0.2, 1.0))
+        crash(run, run.leader(run.relay("a")), point)
+        return run.finish()
 
 
 DRILLS = (

@@ -8,7 +8,7 @@ from functools import partial
 from setl_drills.binlog import binlog_begin, binlog_end
 from setl_drills.connections import open_transactions
 from setl_drills.drill import Drill, DrillResult
-from setl_drills.rehearsal import Rehearsal
+from setl_drills.drill_run import DrillRun
 from setl_drills.waiting import wait_for
 from setl_drills.world import Needs, World
 from setl_embedded import DatabaseServer
@@ -18,19 +18,17 @@ _FAILED_LIMIT = 60.0
 
 def rotate(world: World, seed: int) -> DrillResult:
     """Rotate both binlogs under load, also inside a large transaction."""
-    with Rehearsal(world, "rotate-binlog", seed) as rehearsal:
-        draw = rehearsal.random
-        struck = [rehearsal.key("ab"), rehearsal.key("ba")]
+    with DrillRun(world, "rotate-binlog", seed) as run:
+        draw = run.random
+        struck = [run.key("ab"), run.key("ba")]
         for _ in range(draw.randint(2, 4)):
-            rehearsal.writers["a"].large(draw.randint(1_000, 4_000))
-            rehearsal.play(draw.uniform(0.1, 0.8))
-            fault = rehearsal.fault(
-                "FLUSH BINARY LOGS on both sites", partial(_flush, world), struck
-            )
-            rehearsal.expect_resumption(fault, fault.at)
-        retries = {key: rehearsal.statuses.total(key, "retries") for key in struck}
-        rehearsal.require(not any(retries.values()), f"a rotation caused retries: {retries}")
-        return rehearsal.finish()
+            run.writers["a"].large(draw.randint(1_000, 4_000))
+            run.play(draw.uniform(0.1, 0.8))
+            fault = run.fault("FLUSH BINARY LOGS on both sites", partial(_flush, world), struck)
+            run.expect_resumption(fault, fault.at)
+        retries = {key: run.statuses.total(key, "retries") for key in struck}
+        run.require(not any(retries.values()), f"a rotation caused retries: {retries}")
+        return run.finish()
 
 
 def replace_source(world: World, seed: int) -> DrillResult:
@@ -39,30 +37,30 @@ def replace_source(world: World, seed: int) -> DrillResult:
     Site A is source of one direction and target of the other, so fence and checkpoint move with
     the replica too.
     """
-    with Rehearsal(world, "source-replaced", seed) as rehearsal:
-        draw = rehearsal.random
-        rehearsal.play(draw.uniform(1.0, 2.0))
-        struck = [rehearsal.key("ab"), rehearsal.key("ba")]
-        for writer in rehearsal.writers.values():
+    with DrillRun(world, "source-replaced", seed) as run:
+        draw = run.random
+        run.play(draw.uniform(1.0, 2.0))
+        struck = [run.key("ab"), run.key("ba")]
+        for writer in run.writers.values():
             writer.pause()
         former = world.sites["a"]
         if draw.random() < 0.5:
-            rehearsal.pause_users()  # else the replica takes over with changes still under way
+            run.pause_users()  # else the replica takes over with changes still under way
         for node in world.nodes.values():
             node.cut("a")
         # What was sent before the links were cut may still be committed.
         wait_for("site a to be quiet", partial(_quiet, former), 30, interval=0.3)
-        rehearsal.keep_audit("a")
-        fault = rehearsal.fault("site a is replaced by its replica", world.replace_site_a, struck)
+        run.keep_audit("a")
+        fault = run.fault("site a is replaced by its replica", world.replace_site_a, struck)
         follower = world.sites["a"]
-        rehearsal.replaced_site("a", former)
-        rehearsal.writers["a"].move_to(follower)
+        run.replaced_site("a", former)
+        run.writers["a"].move_to(follower)
         for node in world.nodes.values():
             node.heal()
-        rehearsal.resume_users()
-        rehearsal.expect_resumption(fault, time.time())
-        rehearsal.play(1.0)
-        result = rehearsal.finish()
+        run.resume_users()
+        run.expect_resumption(fault, time.time())
+        run.play(1.0)
+        result = run.finish()
         world.restore_replica()
         return result
 
@@ -86,28 +84,28 @@ def _execute(site: DatabaseServer, statement: str) -> None:
 
 def purge(world: World, seed: int) -> DrillResult:
     """Purge the binlog that a stopped pipeline needs: a final error, and a way out of it (I8)."""
-    with Rehearsal(world, "purge-binlog", seed) as rehearsal:
-        rehearsal.play(rehearsal.random.uniform(0.5, 1.5))
-        key = rehearsal.key("ab")
-        rehearsal.pause_users()
-        world.cluster.run("stop", rehearsal.channel)
+    with DrillRun(world, "purge-binlog", seed) as run:
+        run.play(run.random.uniform(0.5, 1.5))
+        key = run.key("ab")
+        run.pause_users()
+        world.cluster.run("stop", run.channel)
         # What is purged holds no row of the drill's, so that both sites can still be equal.
         begin = binlog_end(world.sites["a"])
         site = world.sites["a"]
-        rehearsal.say("the binlog of site a is purged past the checkpoint")
+        run.say("the binlog of site a is purged past the checkpoint")
         _execute(site, "FLUSH BINARY LOGS")
         _execute(site, "CREATE DATABASE IF NOT EXISTS drill_other")
         _execute(site, "FLUSH BINARY LOGS")
         last = binlog_end(site)
-        rehearsal.keep_audit("a")
+        run.keep_audit("a")
         # A server keeps what a connection still reads, and notices late that one is gone.
         wait_for("the purge", partial(_purged, site, last.file), 60, interval=0.5)
-        rehearsal.result.evidence["purged"] = {"checkpoint near": str(begin), "to": str(last)}
-        world.cluster.run("start", rehearsal.channel, "--no-wait")
-        _expect_final(rehearsal, key)
-        _mend(rehearsal, key)
-        rehearsal.resume_users()
-        return rehearsal.finish()
+        run.result.evidence["purged"] = {"checkpoint near": str(begin), "to": str(last)}
+        world.cluster.run("start", run.channel, "--no-wait")
+        _expect_final(run, key)
+        _mend(run, key)
+        run.resume_users()
+        return run.finish()
 
 
 def _purged(site: DatabaseServer, file: str) -> bool:
@@ -115,33 +113,31 @@ def _purged(site: DatabaseServer, file: str) -> bool:
     return binlog_begin(site).file == file
 
 
-def _expect_final(rehearsal: Rehearsal, key: str) -> None:
+def _expect_final(run: DrillRun, key: str) -> None:
     """The pipeline says that its position is lost, and does not try again and again."""
-    wait_for(
-        f"{key} to fail", lambda: rehearsal.statuses.latest(key).state == "failed", _FAILED_LIMIT
-    )
-    latest = rehearsal.statuses.latest(key)
-    rehearsal.say(f"{key} failed: {latest.error}")
-    rehearsal.result.evidence["error"] = latest.error
-    rehearsal.require(
+    wait_for(f"{key} to fail", lambda: run.statuses.latest(key).state == "failed", _FAILED_LIMIT)
+    latest = run.statuses.latest(key)
+    run.say(f"{key} failed: {latest.error}")
+    run.result.evidence["error"] = latest.error
+    run.require(
         "purged" in latest.error or "position" in latest.error,
         "the error does not name the position",
     )
-    retries = rehearsal.statuses.total(key, "retries")
+    retries = run.statuses.total(key, "retries")
     time.sleep(3)
-    rehearsal.statuses.look()
-    after = rehearsal.statuses.total(key, "retries")
-    rehearsal.require(after == retries, f"{key} tried again {after - retries} times in 3 s")
+    run.statuses.look()
+    after = run.statuses.total(key, "retries")
+    run.require(after == retries, f"{key} tried again {after - retries} times in 3 s")
 
 
-def _mend(rehearsal: Rehearsal, key: str) -> None:
+def _mend(run: DrillRun, key: str) -> None:
     """The operator's way out: stop, take a new position, start."""
-    cluster = rehearsal.world.cluster
-    cluster.run("stop", rehearsal.channel)
+    cluster = run.world.cluster
+    cluster.run("stop", run.channel)
     done = cluster.run("position", "reset", key, "--to", "earliest", "--yes", check=False)
     if done.returncode != 0:
-        rehearsal.problem(f"setl position reset: {done.stderr.strip() or done.stdout.strip()}")
-    cluster.run("start", rehearsal.channel)
+        run.problem(f"setl position reset: {done.stderr.strip() or done.stdout.strip()}")
+    cluster.run("start", run.channel)
 
 
 DRILLS = (

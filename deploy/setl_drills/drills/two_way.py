@@ -3,30 +3,30 @@
 from __future__ import annotations
 
 from setl_drills.drill import Drill, DrillResult
-from setl_drills.rehearsal import Rehearsal
+from setl_drills.drill_run import DrillRun
 from setl_drills.world import World
 
 
 def two_way_failover(world: World, seed: int) -> DrillResult:
     """Large transactions on both sites, then a failover of each direction's leader in turn."""
-    with Rehearsal(world, "two-way-failover", seed, pace=40.0, calm=True) as rehearsal:
-        draw = rehearsal.random
+    with DrillRun(world, "two-way-failover", seed, pace=40.0, calm=True) as run:
+        draw = run.random
         # The second time the first node may still be starting, which takes time from the others.
-        bounds = (rehearsal.takeover_bound, None)
+        bounds = (run.takeover_bound, None)
         for site, pipeline, bound in zip("ab", ("ab", "ba"), bounds, strict=True):
-            rehearsal.writers["a"].large(draw.randint(3_000, 9_000))
-            rehearsal.writers["b"].large(draw.randint(3_000, 9_000)).join(30)
-            rehearsal.play(draw.uniform(0.0, 1.0))
-            leader = rehearsal.leader(pipeline)
-            struck = rehearsal.led_by(leader)
-            fault = rehearsal.fault(
+            run.writers["a"].large(draw.randint(3_000, 9_000))
+            run.writers["b"].large(draw.randint(3_000, 9_000)).join(30)
+            run.play(draw.uniform(0.0, 1.0))
+            leader = run.leader(pipeline)
+            struck = run.led_by(leader)
+            fault = run.fault(
                 f"SIGKILL to {leader.nid}, which leads what site {site} writes", leader.kill, struck
             )
-            rehearsal.expect_takeover(fault, bound)
+            run.expect_takeover(fault, bound)
             world.restart_dead()
             if pipeline == "ab":
                 world.mend(all_warm=False)  # a standby is needed once more
-        return rehearsal.finish()
+        return run.finish()
 
 
 DRILLS = (

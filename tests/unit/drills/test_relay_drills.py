@@ -34,7 +34,7 @@ def test_relays_crash_at_all_points_that_they_pass():
     assert own <= points("relay-crash-at-")
 
 
-class Rehearsal(relaying.RelayRehearsal):
+class DrillRun(relaying.RelayDrillRun):
     """One in which nothing happens but what a test says."""
 
     def __init__(self, first_applied, arrivals):
@@ -63,4 +63,4 @@ class Rehearsal(relaying.RelayRehearsal):
     ],
 )
 def test_the_outage_ends_when_readers_see_rows_again(first_applied, arrivals, expected):
-    assert Rehearsal(first_applied, arrivals)._outage("c/relay", 10.0, 7) == expected
+    assert DrillRun(first_applied, arrivals)._outage("c/relay", 10.0, 7) == expected

@@ -38,7 +38,7 @@ class Fault:
     struck: list[str] = field(default_factory=list)
 
 
-class Rehearsal(Setting):
+class DrillRun(Setting):
     """A setting in which faults are made, waited out and judged.
 
     Attributes:
