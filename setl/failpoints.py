@@ -41,7 +41,7 @@ POINTS = {
     "ddl.begun": "a schema change is written down as begun, it is not run",
     "ddl.ran": "a schema change has run on the target, which is not written down",
     "ddl.done": "a schema change is written down as done, the checkpoint is before it",
-    "relay.appended": "records of a relay are appended, none of them is settled",
+    "relay.appended": "records of a relay are appended, none of them is flushed",
     "load.after_job": "the load is in the target, the checkpoint is not stored",
     "checkpoint.stored": "the checkpoint is stored if it was due, the batches are not acknowledged",
     "batch.acked": "the batches are acknowledged",

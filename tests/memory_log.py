@@ -30,16 +30,16 @@ class MemoryRelayLog:
     """One leader's log.
 
     Attributes:
-        queued: what was appended since the last settle, by partition.
-        faults: errors to raise by the next calls of append and settle, None for a call that works.
-        settles: how often `settle` returned.
+        queued: what was appended since the last flush, by partition.
+        faults: errors to raise by the next calls of append and flush, None for a call that works.
+        flushes: how often `flush` returned.
     """
 
     def __init__(self, topic):
         self.topic = topic
         self.queued: list[list[Stored]] = [[] for _ in topic.records]
         self.faults: list[Exception | None] = []
-        self.settles = 0
+        self.flushes = 0
         self.closed = False
         self._error: Exception | None = FencedError("not taken over")
         self._abandoned = False
@@ -58,13 +58,13 @@ class MemoryRelayLog:
         self._check()
         self.queued[partition].append(Stored(value, place, key, timestamp_ms))
 
-    def settle(self):
+    def flush(self):
         self._check()
         self.arrive(*map(len, self.queued))
-        self.settles += 1
+        self.flushes += 1
 
     def arrive(self, *counts):
-        """Let the first records of each partition be seen, as a crash before `settle` may."""
+        """Let the first records of each partition be seen, as a crash before `flush` may."""
         for seen, queued, count in zip(self.topic.records, self.queued, counts, strict=True):
             seen.extend(queued[:count])
             del queued[:count]

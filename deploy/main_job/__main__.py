@@ -67,7 +67,7 @@ class Job:
             try:
                 self._bring_up()
                 self._write_and_kill()
-                self._settle()
+                self._wait_until_applied()
                 self._compare()
                 self.result.seconds = time.monotonic() - self.started
                 show(self.console, self.result)
@@ -203,7 +203,7 @@ class Job:
         ]
         self.say(f"written: {written} | " + " | ".join(lines))
 
-    def _settle(self) -> None:
+    def _wait_until_applied(self) -> None:
         """Wait until every pipeline has applied everything that was written."""
         self.written = {w.site: w.written for w in self.writers}
         self.say("waiting for the lag to reach zero")

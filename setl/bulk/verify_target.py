@@ -18,8 +18,8 @@ from pyspark.sql import DataFrame, SparkSession
 from setl.bulk.comparing import digest
 from setl.bulk.comparison import Comparison, Difference, What, compare
 from setl.bulk.pairs import FRAME, Content, Reading, Side, packed, shown, shown_values
+from setl.bulk.rechecking import Rechecking
 from setl.bulk.row_counter import Progress, RowCounter
-from setl.bulk.settling import Settling
 from setl.bulk.source_side import MappedTable, numbers_in, one_task_each
 from setl.bulk.target_reader import TargetReader
 from setl.bulk.verdict import ColumnDifference, KeyDifference, TableVerdict, for_people
@@ -74,21 +74,21 @@ def verify_target(
         pair = _Pair(spark, sources, target, counter)
         first = pair.compare_all(settings)
         kept = sorted(first.differences, key=_order)[: settings.recheck_keys]
-        settling = Settling(kept)
+        rechecking = Rechecking(kept)
         # A processor may give rows other keys, by which they are not found at the source.
         processed = any(source.route.processor for source in sources)
         for _ in range(0 if processed else settings.rechecks):
-            if not settling.pending:
+            if not rechecking.pending:
                 break
             wait(settings.pause)
-            settling.look(pair.compare_keys(settling.pending, digest).differences)
-        unsettled = sorted(settling.unsettled(), key=_order)
+            rechecking.look(pair.compare_keys(rechecking.pending, digest).differences)
+        still_different = sorted(rechecking.still_different(), key=_order)
         counts = dict(first.counts)
         for difference in kept:
             counts[difference.what] -= 1
-        for difference in unsettled:
+        for difference in still_different:
             counts[difference.what] += 1
-        sample = pair.explain(unsettled[: settings.sample])
+        sample = pair.explain(still_different[: settings.sample])
     return TableVerdict(
         table=", ".join(source.reader.name for source in sources),
         target=target.name,
@@ -97,7 +97,7 @@ def verify_target(
         missing=counts[What.MISSING],
         extra=counts[What.EXTRA],
         different=counts[What.DIFFERENT],
-        settled=len(kept) - len(unsettled),
+        settled=len(kept) - len(still_different),
         sample_keys=tuple(sample),
     )
 

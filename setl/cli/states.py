@@ -118,14 +118,14 @@ def _follow(arbiter: Arbiter, channel: Channel, limit: float) -> Sequence[_Place
             if not told and waited >= _NOTICE_AFTER:
                 told = _told_what_is_missing(places)
             failed_again = waited >= _OLD_FAILURE
-            places = [_settled(place, running, time.monotonic()) for place in places]
+            places = [_once_steady(place, running, time.monotonic()) for place in places]
             ended = all(place.there or (place.failed and failed_again) for place in places)
             if ended or waited >= limit:
                 return places
         time.sleep(_POLL)
 
 
-def _settled(
+def _once_steady(
     place: _Place, running: dict[str, tuple[tuple[str, int | None], float]], now: float
 ) -> _Place:
     """A pipeline that runs is only there once it has for a while: it may fail at its first row.

@@ -26,7 +26,7 @@ class LoadTicket:
         at: the place of the stream that `through` was made from; None if nobody asks for it.
         lettered: ``schema.table`` or indexes for which dead letters are open; only for them a
             sink has to look whether a change that it writes supersedes one.
-        settles: ids of the dead letters that are loaded again; those whose rows are in when the
+        retried: ids of the dead letters that are loaded again; those whose rows are in when the
             call ends are gone.
         through: version (see `document_version`) of the end of what is loaded; a sink that can
             keeps it with the rows, so that a later leader can tell what it applies again.
@@ -43,7 +43,7 @@ class LoadTicket:
     begun: float = 0.0
     at: Position | None = None
     lettered: frozenset[str] = frozenset()
-    settles: tuple[str, ...] = ()
+    retried: tuple[str, ...] = ()
     schema_version: int = 0
 
     @property
@@ -126,7 +126,7 @@ class Sink(Protocol):
 class ConflictSink(Sink, Protocol):
     """A sink that can decide what becomes of rows that both sites write (I17)."""
 
-    def settle(self, ticket: LoadTicket, histories: Sequence[History]) -> Loaded:
+    def resolve_conflicts(self, ticket: LoadTicket, histories: Sequence[History]) -> Loaded:
         """Apply what the source says of such rows, all of it in one transaction.
 
         What was applied before, by version, is passed over. Raises what `apply` raises.

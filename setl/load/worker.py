@@ -60,8 +60,10 @@ def sink_for(settings: SinkSettings) -> Sink:
     return _sinks.get(settings)
 
 
-def settle(settings: SinkSettings, ticket: LoadTicket, histories: Sequence[History]) -> Loaded:
-    """Apply what the source says of rows that both sites write; see `ConflictSink.settle`.
+def resolve_conflicts(
+    settings: SinkSettings, ticket: LoadTicket, histories: Sequence[History]
+) -> Loaded:
+    """Apply what the source says of rows that both sites write; see `ConflictSink.resolve_conflicts`.
 
     Raises:
         SetlError: as `setl.load.sink.Sink.apply`.
@@ -70,4 +72,4 @@ def settle(settings: SinkSettings, ticket: LoadTicket, histories: Sequence[Histo
     sink = sink_for(settings)
     if not isinstance(sink, ConflictSink):
         raise ConfigurationError("a conflict policy needs a MySQL target")
-    return sink.settle(ticket, histories)
+    return sink.resolve_conflicts(ticket, histories)

@@ -221,14 +221,14 @@ class CheckpointTracker:
             self._repeated = 0.0
         newest = max(map(_timestamp, entries))
         self._timestamp = max(self._timestamp, newest)
-        settled = len(entries)
-        while settled and entries[settled - 1].kind not in _SETTLES:
-            settled -= 1
-        if settled:
-            self._settle(entries[settled - 1].position)
+        complete = len(entries)
+        while complete and entries[complete - 1].kind not in _BOUNDARIES:
+            complete -= 1
+        if complete:
+            self._advance(entries[complete - 1].position)
             self._last = self._resume
         # A slice is a copy; what follows the last commit is usually nothing or everything.
-        for entry in entries[settled:] if settled else entries:
+        for entry in entries[complete:] if complete else entries:
             self._follow(entry)
         return self.checkpoint
 
@@ -247,16 +247,16 @@ class CheckpointTracker:
                 self._applied = position
         elif kind is EntryKind.BEGIN:
             if self._inside:
-                self._settle(self._last)
+                self._advance(self._last)
             self._inside = True
         elif not (kind is EntryKind.HEARTBEAT and self._inside):
             # A heartbeat between two records of a transaction is no boundary.
-            self._settle(position)
+            self._advance(position)
         self._last = position
 
-    def _settle(self, boundary: Position) -> None:
+    def _advance(self, boundary: Position) -> None:
         self._resume, self._applied = boundary, None
         self._inside = self._again = False
 
 
-_SETTLES = frozenset((EntryKind.COMMIT, EntryKind.DDL))
+_BOUNDARIES = frozenset((EntryKind.COMMIT, EntryKind.DDL))

@@ -13,11 +13,11 @@ class RelayLog(Protocol):
     Order: the records of a partition are kept in the order in which they were appended, without
     a gap. Records that several partitions got have no order among each other.
 
-    Crash: what `settle` returned for is there. Of what was appended since, readers may see
+    Crash: what `flush` returned for is there. Of what was appended since, readers may see
     nothing, all, or a part, but from each partition always a first part: if a record is there,
     so is everything appended to that partition before it. `take_over` tells where each ends.
 
-    Errors: after any error of `append` or `settle` nothing more can be appended, and both keep
+    Errors: after any error of `append` or `flush` nothing more can be appended, and both keep
     raising it. `take_over` begins anew, with the same object or another one; the caller then
     reads its source again from the places that it returns. How a record is repeated after a lost
     answer is the log's business: with `delivery: transactional` or `idempotent` it is there once,
@@ -36,7 +36,7 @@ class RelayLog(Protocol):
         """Become the one who appends, then find out what is there.
 
         The log is made if it is missing. A crash in the middle leaves it without a writer, and
-        with everything that had been settled.
+        with everything that had been flushed.
 
         Returns:
             The place of the last record of each partition; None for one without records, whether
@@ -72,7 +72,7 @@ class RelayLog(Protocol):
         """
         ...
 
-    def settle(self) -> None:
+    def flush(self) -> None:
         """Wait until all that was appended is on all in-sync replicas, and readers see it.
 
         Readers may see none of it before: the caller decides how old a record may get. Brokers
@@ -93,5 +93,5 @@ class RelayLog(Protocol):
         ...
 
     def close(self) -> None:
-        """Drop what is not settled, and the connections. Safe to call twice."""
+        """Drop what is not flushed, and the connections. Safe to call twice."""
         ...

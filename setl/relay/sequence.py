@@ -80,7 +80,7 @@ class Sequencer:
         self._serializer = serializer
         self._present = Present(last)
         self._partitions = range(len(last))
-        self._rows = self._settled_rows = start.rows
+        self._rows = self._ended_rows = start.rows
         self._timestamp = start.timestamp
         self._opening: Entry | None = None  # the BEGIN of the open transaction, or its first rows
         self._newest: Entry | None = None  # the last entry of it so far
@@ -100,7 +100,7 @@ class Sequencer:
             self._boundary,
             timestamp=self._timestamp,
             generation=start.generation,
-            rows=self._settled_rows,
+            rows=self._ended_rows,
             requested=start.requested,
         )
 
@@ -164,7 +164,7 @@ class Sequencer:
         elif kind is EntryKind.COMMIT:
             if self._transaction is not None:
                 result.records.extend(self._transaction.commit(entry, self._ordinal(entry)))
-            self._settle(entry)
+            self._end_at(entry)
         else:
             self._ddl(entry, result)
 
@@ -196,7 +196,7 @@ class Sequencer:
         self._open(entry)
         if passes:
             result.records.extend(self._begun(entry).alone(entry, self._ordinal(entry)))
-        self._settle(entry)
+        self._end_at(entry)
 
     def _begun(self, entry: Entry) -> Transaction:
         """The open transaction, of which `entry` passes."""
@@ -228,12 +228,12 @@ class Sequencer:
             return
         if self._transaction is not None:
             result.records.extend(self._transaction.commit(newest, self._ordinals.last))
-        self._settle(newest)
+        self._end_at(newest)
 
-    def _settle(self, entry: Entry) -> None:
+    def _end_at(self, entry: Entry) -> None:
         self._boundary = binlog_position(entry.position)
         self._timestamp = max(self._timestamp, entry.timestamp)
-        self._settled_rows = self._rows
+        self._ended_rows = self._rows
         self._opening = self._newest = self._transaction = None
 
     def _idle(self, entry: Entry) -> None:

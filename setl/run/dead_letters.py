@@ -139,7 +139,7 @@ class DeadLetterDesk:
         """Load letters together; if they cannot be, in halves, so that one stops no other."""
         ids = tuple(letter.id for letter in letters)
         try:
-            report = self._job.reload(letters, replace(ticket, settles=ids))
+            report = self._job.reload(letters, replace(ticket, retried=ids))
         except (TransientError, FencedError, SparkGone):
             raise
         except SetlError as error:

@@ -152,7 +152,7 @@ class LoadJob:
 
         Args:
             letters: not too many, since they have to fit into one task.
-            ticket: on whose behalf; `LoadTicket.settles` names the letters.
+            ticket: on whose behalf; `LoadTicket.retried` names the letters.
 
         Raises:
             FatalError: one of them cannot be loaded any more.

@@ -39,7 +39,7 @@ class RelayParts:
         sequencer: makes what turns entries into records.
         exact: whether the log keeps former leaders out.
         heartbeat: seconds after which every partition gets a heartbeat.
-        rows: rows that are written before the log is settled.
+        rows: rows that are written before the log is flushed.
         codec: decodes rows of ``retl.xdual``.
         heartbeat_id: the row there that this pipeline's heartbeats write.
     """
@@ -115,7 +115,7 @@ class RelayWork:
         beating = self._beat() if self._due() else None
         failpoints.reached("relay.appended")
         appended = self._clock.monotonic()
-        self._parts.log.settle()
+        self._parts.log.flush()
         failpoints.reached("load.after_job")
         self._progress.spent("sequence", appended - started)
         self._progress.spent("settle", self._clock.monotonic() - appended)
@@ -142,7 +142,7 @@ class RelayWork:
         if not (self._due() and allowed()):
             return None
         beating = self._beat()
-        self._parts.log.settle()
+        self._parts.log.flush()
         self._sealed = beating or self._sealed
         return beating
 
@@ -174,7 +174,7 @@ class RelayWork:
         """Append heartbeats.
 
         Returns:
-            The checkpoint that may be kept once they are settled: every partition has come as
+            The checkpoint that may be kept once they are flushed: every partition has come as
             far then. None inside a transaction, where there are no heartbeats.
         """
         sequencer = self._sequenced()

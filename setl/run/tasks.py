@@ -17,7 +17,7 @@ from setl import failpoints
 from setl.errors import SetlError
 from setl.garbage_collection import keep_what_is_loaded
 from setl.load.sink import LoadTicket, SinkSettings
-from setl.load.worker import settle, sink_for
+from setl.load.worker import resolve_conflicts, sink_for
 from setl.model.change import TargetChanges
 from setl.model.conflict import History
 from setl.model.faulty import FaultyRow
@@ -93,10 +93,10 @@ def _load(
     ticket = replace(ticket, slot=slot)
     histories = [history for share in received for history in share.histories]
     if histories:
-        report = _settle(settings, ticket, histories, report)
+        report = _resolve_conflicts(settings, ticket, histories, report)
         if report.error is not None:
             return report
-    if not (faulty or ticket.settles or any(part.upserts or part.deletes for part in changes)):
+    if not (faulty or ticket.retried or any(part.upserts or part.deletes for part in changes)):
         return report
     return _write(settings, ticket, changes, faulty, report)
 
@@ -126,12 +126,12 @@ def _write(
     )
 
 
-def _settle(
+def _resolve_conflicts(
     settings: SinkSettings, ticket: LoadTicket, histories: Sequence[History], report: TaskReport
 ) -> TaskReport:
     try:
         failpoints.reached("task.before_load")
-        loaded = settle(settings, ticket, histories)
+        loaded = resolve_conflicts(settings, ticket, histories)
     except SetlError as error:
         return TaskReport(error=error)
     return replace(

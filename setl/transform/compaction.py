@@ -169,7 +169,7 @@ class Compactor:
                 del pending[key]
             pending[key] = (after, version, shape)
 
-    def settle(self, schema: RowSchema, states: Iterable[tuple[Any, Row | None, int]]) -> None:
+    def add_states(self, schema: RowSchema, states: Iterable[tuple[Any, Row | None, int]]) -> None:
         """Take changes in of which the keys are known, and that leave them as they are.
 
         Args:

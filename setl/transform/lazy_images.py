@@ -102,4 +102,4 @@ class LatestImages:
             ]
         except _DAMAGED as error:
             raise UndecodedRowError from error
-        self._compactor.settle(scanner.schema, states)
+        self._compactor.add_states(scanner.schema, states)

@@ -84,7 +84,7 @@ class FarBroker:
 
 
 def relay_rate(delivery: str, settle_every: int, brokers: str, records: int) -> float:
-    """Records per second through a `KafkaRelayLog`, all settled."""
+    """Records per second through a `KafkaRelayLog`, all flushed."""
     name = f"bench-{uuid.uuid4().hex[:8]}"
     settings = {"type": "dts", "brokers": [brokers], "topic": name, "delivery": delivery}
     log = KafkaRelayLog(DtsTarget.model_validate(settings), f"setl/{name}")
@@ -93,13 +93,13 @@ def relay_rate(delivery: str, settle_every: int, brokers: str, records: int) -> 
         now = int(time.time() * 1000)
         head = RelayPlace(RelayTransaction(1, "binlog.000001", 4), LAST).encoded()
         log.append(0, _VALUE, head, None, now)
-        log.settle()  # connections and the producer's id, which is got once
+        log.flush()  # connections and the producer's id, which is got once
         began = time.perf_counter()
         for number in range(1, records + 1):
             log.append(0, _VALUE, head, b"key-%d" % number, now)
             if not number % settle_every:
-                log.settle()
-        log.settle()
+                log.flush()
+        log.flush()
         return records / (time.perf_counter() - began)
     finally:
         log.close()
@@ -125,11 +125,11 @@ def kafka_python_rate(brokers: str, records: int) -> float:
 
 
 COMPETITORS: dict[str, Callable[[str, int], float]] = {
-    "one_in_flight, settled every 5,000": partial(relay_rate, "one_in_flight", 5_000),
-    "idempotent, settled every 5,000": partial(relay_rate, "idempotent", 5_000),
-    "idempotent, settled at the end": partial(relay_rate, "idempotent", 1 << 40),
-    "transactional, settled every 5,000": partial(relay_rate, "transactional", 5_000),
-    "transactional, settled every 50,000": partial(relay_rate, "transactional", 50_000),
+    "one_in_flight, flushed every 5,000": partial(relay_rate, "one_in_flight", 5_000),
+    "idempotent, flushed every 5,000": partial(relay_rate, "idempotent", 5_000),
+    "idempotent, flushed at the end": partial(relay_rate, "idempotent", 1 << 40),
+    "transactional, flushed every 5,000": partial(relay_rate, "transactional", 5_000),
+    "transactional, flushed every 50,000": partial(relay_rate, "transactional", 50_000),
     "kafka-python, flushed at the end": kafka_python_rate,
 }
 

@@ -660,7 +660,7 @@ def test_changes_wake_who_watches(a, b):
 
     def wakes(act):
         """Each change must wake; what was due before must have come first."""
-        settle(b, woken)
+        wait_for_quiet(b, woken)
         result = act()
         assert woken.wait(5), "nobody was woken"
         return result
@@ -687,7 +687,7 @@ def test_several_may_watch(a, b):
     assert second.wait(5)
 
 
-def settle(arbiter, woken):
+def wait_for_quiet(arbiter, woken):
     """Wait until the watches are armed and have been silent for a moment."""
 
     def silent():

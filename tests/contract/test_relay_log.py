@@ -50,11 +50,11 @@ def append(log, some):
 
 
 def append_slowly(log, some):
-    """Append and settle, in time for many small batches."""
+    """Append and flush, in time for many small batches."""
     for one in some:
         append(log, [one])
         time.sleep(0.001)
-    log.settle()
+    log.flush()
 
 
 def of(partition, some):
@@ -112,7 +112,7 @@ def test_records_are_seen_as_they_were_appended(side):
     log, some = side.log(), records(1, 3000)
     log.take_over()
     append(log, some)
-    log.settle()
+    log.flush()
     for partition in range(PARTITIONS):
         assert side.read(partition) == of(partition, some)
 
@@ -121,7 +121,7 @@ def test_a_record_without_a_key(side):
     log = side.log()
     log.take_over()
     log.append(1, b"v", place(1).encoded(), None, NOW)
-    log.settle()
+    log.flush()
     assert side.read(1) == [Stored(b"v", place(1).encoded(), None, NOW)]
 
 
@@ -129,7 +129,7 @@ def test_a_new_leader_is_told_the_last_place_of_each_partition(side):
     log = side.log()
     log.take_over()
     append(log, records(1, 2))  # partitions 1 and 2
-    log.settle()
+    log.flush()
     assert side.log().take_over() == (None, place(1), place(2))
 
 
@@ -137,18 +137,18 @@ def test_the_same_object_takes_over_again_and_goes_on(side):
     log, some = side.log(), records(1, 9)
     log.take_over()
     append(log, some[:6])
-    log.settle()
+    log.flush()
     assert log.take_over() == (place(6), place(4), place(5))
     append(log, some[6:])
-    log.settle()
+    log.flush()
     assert [side.read(n) for n in range(PARTITIONS)] == [of(n, some) for n in range(PARTITIONS)]
 
 
 def test_settling_nothing_is_nothing(side):
     log = side.log()
     log.take_over()
-    log.settle()
-    log.settle()
+    log.flush()
+    log.flush()
     assert side.read(0) == []
 
 
@@ -160,24 +160,24 @@ def test_nothing_is_written_without_taking_over(side):
     log.close()
 
 
-@pytest.mark.parametrize("settled", [0, 7, 500])
+@pytest.mark.parametrize("flushed", [0, 7, 500])
 @pytest.mark.parametrize("more", [0, 1, 400, 3000])
 @pytest.mark.parametrize("end", ["abandon", "close"])
-def test_what_is_left_behind_is_a_first_part_of_each_partition(side, settled, more, end):
-    log, some = side.log(), records(1, settled + more)
+def test_what_is_left_behind_is_a_first_part_of_each_partition(side, flushed, more, end):
+    log, some = side.log(), records(1, flushed + more)
     log.take_over()
-    append(log, some[:settled])
-    log.settle()
-    append(log, some[settled:])
+    append(log, some[:flushed])
+    log.flush()
+    append(log, some[flushed:])
     getattr(log, end)()
     log.close()
     places = side.log().take_over()
     for partition in range(PARTITIONS):
         found, meant = side.read(partition), of(partition, some)
         assert found == meant[: len(found)]
-        assert len(found) >= len(of(partition, some[:settled]))
+        assert len(found) >= len(of(partition, some[:flushed]))
         if side.delivery in ("transactional", "memory"):
-            assert len(found) == len(of(partition, some[:settled]))
+            assert len(found) == len(of(partition, some[:flushed]))
         last = found[-1].place if found else None
         assert (places[partition] and places[partition].encoded()) == last
 
@@ -191,7 +191,7 @@ def test_after_abandon_everything_is_refused(side):
         with pytest.raises(FencedError):
             log.append(0, b"v", place(11).encoded(), None, 1)
         with pytest.raises(FencedError):
-            log.settle()
+            log.flush()
     with pytest.raises(FencedError):
         log.take_over()
     log.close()
@@ -201,21 +201,21 @@ def test_a_former_leader_is_fenced(side):
     old, new = side.log(), side.log()
     old.take_over()
     append(old, records(1, 9))
-    old.settle()
+    old.flush()
     append(old, records(10, 9))
     assert len(new.take_over()) == PARTITIONS
     if side.delivery not in ("transactional", "memory"):
-        old.settle()  # nobody stops it; its records repeat what the new one writes
+        old.flush()  # nobody stops it; its records repeat what the new one writes
         append(new, records(10, 9))
-        new.settle()
+        new.flush()
         assert without_repeats(side.read(0)) == of(0, records(1, 18))
         return
     with pytest.raises(FencedError):
-        old.settle()
+        old.flush()
     with pytest.raises(FencedError):
         append(old, records(20, 1))
     append(new, records(30, 3))
-    new.settle()
+    new.flush()
     assert side.read(0) == of(0, records(1, 9)) + of(0, records(30, 3))
 
 
@@ -224,7 +224,7 @@ def test_a_large_record(topic):
     log.take_over()
     some = [*records(1, 3), *records(4, 3, size=2 << 20), *records(7, 3)]
     append(log, some)
-    log.settle()
+    log.flush()
     for partition in range(PARTITIONS):
         assert topic.read(partition) == of(partition, some)
     with pytest.raises(DataError, match="too large"):
@@ -237,12 +237,12 @@ def test_nothing_is_written_behind_a_record_that_is_refused(topic):
     log = topic.log(kafka={"linger.ms": 0})
     log.take_over()
     append(log, records(1, 30))
-    log.settle()
+    log.flush()
     some = [*records(31, 30), *records(61, 3, size=30_000), *records(64, 300)]
     with pytest.raises(DataError, match="too large"):
         append_slowly(log, some)
     with pytest.raises(DataError, match="too large"):
-        log.settle()
+        log.flush()
     with pytest.raises(DataError, match="too large"):
         append(log, records(1000, 1))
     log.close()
@@ -258,7 +258,7 @@ def test_a_full_queue_is_waited_for(topic):
     log, some = topic.log(kafka={"queue.buffering.max.messages": 10}), records(1, 300)
     log.take_over()
     append(log, some)
-    log.settle()
+    log.flush()
     assert [topic.read(n) for n in range(PARTITIONS)] == [of(n, some) for n in range(PARTITIONS)]
 
 
@@ -270,7 +270,7 @@ def test_a_full_queue_has_a_limit(own):
     with pytest.raises(TransientError) as told:
         append(log, records(1, 300))
     with pytest.raises(TransientError) as again:
-        log.settle()
+        log.flush()
     assert again.value is told.value
     broker.resume()
     places = topic.log().take_over()
@@ -288,13 +288,13 @@ def test_settling_has_a_limit(own):
     broker.pause()
     began = time.monotonic()
     with pytest.raises(TransientError):
-        log.settle()
+        log.flush()
     assert time.monotonic() - began < 10
     broker.resume()
     again = topic.log()
     again.take_over()
     append(again, records(31, 30))
-    again.settle()
+    again.flush()
     assert topic.read(0)[-1] == of(0, records(31, 30))[-1]
 
 
@@ -308,7 +308,7 @@ def test_abandon_ends_a_wait_of_another_thread(own):
 
     def wait():
         try:
-            log.settle()
+            log.flush()
         except SetlError as error:
             ended.append(error)
 
@@ -336,7 +336,7 @@ def test_a_broker_that_goes_and_comes_back(own):
     log, some = topic.log(limit=60.0), records(1, 900)
     log.take_over()
     append(log, some[:300])
-    log.settle()
+    log.flush()
     append(log, some[300:600])
     broker.stop()
     append(log, some[600:])
@@ -344,7 +344,7 @@ def test_a_broker_that_goes_and_comes_back(own):
     back.start()
     failed = False
     try:
-        log.settle()
+        log.flush()
     except TransientError:
         failed = True
         assert topic.delivery != "one_in_flight"
@@ -352,7 +352,7 @@ def test_a_broker_that_goes_and_comes_back(own):
         begins = [place.transaction.begin if place else 0 for place in places]
         assert min(begins) >= 298
         append(log, [(at, one) for at, one in some if one.timestamp_ms > NOW + begins[at]])
-        log.settle()
+        log.flush()
     finally:
         back.join()
     for partition in range(PARTITIONS):

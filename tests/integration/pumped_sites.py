@@ -81,7 +81,7 @@ class Direction:
         if not new:
             return
         histories = taken_apart(TransformPlan("binlog", self.router), batch).histories
-        loaded = self.sink.settle(self.ticket, histories)
+        loaded = self.sink.resolve_conflicts(self.ticket, histories)
         self.conflicts += loaded.conflicts_source + loaded.conflicts_target
         self.taken += len(new)
         self.writes += sum(item.table == self.table for item in new)
@@ -135,7 +135,7 @@ class PumpedSites:
     def rows(self, site):
         return rows_of(self.servers[site], f"SELECT * FROM {self.name} ORDER BY 1")
 
-    def settle(self, most=50):
+    def exchange(self, most=50):
         """Take in all there is, until there is nothing more."""
         for _ in range(most):
             for one in self.into:

@@ -91,7 +91,7 @@ class SameRows:
             for server in self.servers
         )
 
-    def settled(self, timeout=120):
+    def wait_until_equal(self, timeout=120):
         """Wait until the sites have nothing more to tell each other; returns the rows of both."""
         for _ in range(50):
             self._passed(timeout)

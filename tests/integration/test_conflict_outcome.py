@@ -151,7 +151,7 @@ def test_random_histories_end_as_the_model_says(servers, policy):
                 if chance.random() < 0.3:
                     one.restart()
                 one.take(chance.randint(1, 1 + one.left), again=chance.choice([0, 0, 5]))
-            sites.settle()
+            sites.exchange()
             ends = [[plain(row) for row in sites.rows(site)] for site in (0, 1)]
             wanted = clients.expected(home, policy == "newest")
             wrong = {row[0] for row in {*ends[0], *ends[1]} ^ {*wanted}} | {
@@ -190,7 +190,7 @@ def test_deletes_and_clocks_that_go_back(servers):
     with pumped(servers, "newest") as sites:
         first = [f"INSERT INTO {{t}} VALUES ({key}, 0, {at(3)})" for key in range(len(CASES))]
         sites.write(0, *first)
-        sites.settle()
+        sites.exchange()
         for key, (at_a, at_b, _) in enumerate(CASES):
             for site, statements in enumerate((at_a, at_b)):
                 for s in statements:
@@ -198,7 +198,7 @@ def test_deletes_and_clocks_that_go_back(servers):
                         "VALUES (1,", f"VALUES ({key},"
                     )
                     sites.write(site, of_key)
-        sites.settle()
+        sites.exchange()
         stays = {key: value for key, (_, _, value) in enumerate(CASES) if value is not None}
         for site in (0, 1):
             assert {row[0]: row[1] for row in sites.rows(site)} == stays
@@ -219,7 +219,7 @@ def test_a_row_that_both_sites_deleted_does_not_come_back(servers, policy):
         sites.write(1, changed(1, 3, 20), gone(1))
         to_a.read()
         to_a.take(to_a.left)
-        sites.settle()
+        sites.exchange()
         assert [sites.rows(0), sites.rows(1)] == [[], []]
         assert sites.kept() == 0
 
@@ -236,7 +236,7 @@ def test_a_write_that_has_seen_the_other_sites_stays(servers, policy):
             sites.write(1, last)
         to_a.read()
         to_a.take(to_a.left)
-        sites.settle()
+        sites.exchange()
         for site in (0, 1):
             assert [row[:2] for row in sites.rows(site)] == [(0, 2)]
         assert sites.kept() == 0
@@ -248,15 +248,15 @@ def test_rows_that_differ_without_a_write_become_equal_when_one_changes(servers)
             row = f"INSERT INTO {sites.name} VALUES (1, {site}, {at(site * 9)})"
             execute(server, "SET SESSION sql_log_bin = 0", row)
         sites.write(0, changed(1, 5, 3))
-        sites.settle()
+        sites.exchange()
         assert [row[1] for site in (0, 1) for row in sites.rows(site)] == [5, 5]
 
 
 def test_a_quiet_channel_says_nothing(servers):
     with pumped(servers, "newest") as sites:
         sites.write(0, "INSERT INTO {t} VALUES (1, 1, NULL)", gone(1))
-        sites.settle()
+        sites.exchange()
         read = [len(one.items) for one in sites.into]
-        sites.settle()
+        sites.exchange()
         assert [len(one.items) for one in sites.into] == read
         assert [one.conflicts for one in sites.into] == [0, 0]

@@ -44,14 +44,14 @@ class Place:
         drop = f"DROP TABLE IF EXISTS {self.schema}.t"
         execute(self.server, drop, f"CREATE TABLE {self.schema}.t ({definition})")
 
-    def settle(self, *steps, columns=("id", "name"), newest="", epoch=1, heard=(), marks=()):
+    def resolve(self, *steps, columns=("id", "name"), newest="", epoch=1, heard=(), marks=()):
         policy = ConflictPolicy(newest, from_home=True)
         history = History(
             (self.schema, "t"), policy, newest, columns, ("id",), list(steps), list(heard)
         )
         told = History(RECENT_TABLE, policy, "", (), (), marks=list(marks))
         ticket = ticket_for(self.schema, epoch=epoch)
-        return self.sink.settle(ticket, [history, told])
+        return self.sink.resolve_conflicts(ticket, [history, told])
 
     def rows(self):
         return rows_of(self.server, f"SELECT * FROM {self.schema}.t ORDER BY 1")
@@ -81,10 +81,10 @@ def step(version, before, after):
 
 def test_all_changes_of_a_key_are_one_write_and_each_is_taken_once(place):
     steps = [step(1, None, (1, "a")), step(2, (1, "a"), (1, "b")), step(3, None, (2, "x"))]
-    loaded = place.settle(*steps)
+    loaded = place.resolve(*steps)
     assert (loaded.upserts, loaded.deletes, place.rows()) == (2, 0, [(1, "b", 7), (2, "x", 7)])
     execute(place.server, f"DELETE FROM {place.schema}.t WHERE id = 1")
-    again = place.settle(*steps, step(4, (2, "x"), None))
+    again = place.resolve(*steps, step(4, (2, "x"), None))
     assert (again.upserts, again.deletes, place.rows(), place.told()) == (0, 1, [], [])
 
 
@@ -109,7 +109,7 @@ def test_a_row_that_appears_between_reading_and_writing_is_read_again(place, whi
     execute(place.server, f"INSERT INTO {place.schema}.t (id, name) VALUES (2, 'z')")
     own = f"INSERT INTO {place.schema}.t (id, name) VALUES (1, 'own')"
     while_it_decides(lambda: execute(place.server, own))
-    loaded = place.settle(step(1, None, (1, "a")), step(2, (2, "x"), (2, "y")))
+    loaded = place.resolve(step(1, None, (1, "a")), step(2, (2, "x"), (2, "y")))
     assert place.rows() == [(1, "a", 7), (2, "y", 7)]
     assert loaded.conflicts_source == 2
     assert len(place.told()) == len(place.kept()) == 2
@@ -129,74 +129,74 @@ def test_rows_that_are_decided_about_do_not_change_meanwhile(place, while_it_dec
         refused.append(caught.value.args[0])
 
     while_it_decides(change)
-    place.settle(step(1, (1, "a"), (1, "b")), step(2, (2, "x"), (2, "y")))
+    place.resolve(step(1, (1, "a"), (1, "b")), step(2, (2, "x"), (2, "y")))
     assert refused == [1205]
     assert place.rows() == [(1, "b", 7), (2, "y", 7)]
 
 
 def test_what_is_taken_in_is_kept_until_the_other_site_has_passed_it(place):
-    place.settle(step(1, None, (1, "a")), step(2, None, (2, "b")), step(3, (1, "a"), None))
+    place.resolve(step(1, None, (1, "a")), step(2, None, (2, "b")), step(3, (1, "a"), None))
     kept = "number, through, passed, row_key, said"
     assert place.kept(kept) == [
         (1, 3, 0, '{"id": 1}', '{"news": [[3, null]], "seen": 0, "row": null}'),
         (2, 3, 0, '{"id": 2}', '{"news": [[2, null]], "seen": 0, "row": {"id": 2, "name": "b"}}'),
     ]
-    place.settle(marks=[Mark(4, 50, 0, 1)])
+    place.resolve(marks=[Mark(4, 50, 0, 1)])
     assert place.kept("number") == [(2,)]
-    place.settle(step(6, (2, "b"), (2, "c")), marks=[Mark(5, 51, 77, 1)])
+    place.resolve(step(6, (2, "b"), (2, "c")), marks=[Mark(5, 51, 77, 1)])
     assert place.kept(kept) == [
         (3, 6, 51, '{"id": 2}', '{"news": [[6, null]], "seen": 77, "row": {"id": 2, "name": "c"}}')
     ]
-    place.settle(marks=[Mark(7, 52, 0, 3)])
+    place.resolve(marks=[Mark(7, 52, 0, 3)])
     assert place.kept() == []
 
 
 @pytest.mark.parametrize(("value", "stays"), [(4, [(1, "y", 5)]), (6, [])])
 def test_how_new_a_deleted_row_was_tells_the_other_site(place, value, stays):
     named = {"columns": ("id", "name", "more"), "newest": "more"}
-    place.settle(step(1, (1, "x", 1), (1, "y", 5)), **named)
+    place.resolve(step(1, (1, "x", 1), (1, "y", 5)), **named)
     assert place.rows() == []
     told = Heard(2, (1,), Said(((9, value),), 0, None))
-    place.settle(heard=[told], marks=[Mark(2, 20, 9, 1)], **named)
+    place.resolve(heard=[told], marks=[Mark(2, 20, 9, 1)], **named)
     assert place.rows() == stays
     # What was written then is to be passed, too.
     assert place.kept("number") == ([(2,)] if stays else [])
-    place.settle(marks=[Mark(3, 21, 0, 2)])
+    place.resolve(marks=[Mark(3, 21, 0, 2)])
     assert (place.rows(), place.kept()) == (stays, [])
 
 
 def test_a_table_that_is_not_written_any_more_is_looked_at_too(place):
-    place.settle(step(1, (1, "a"), (1, "b")), step(2, (1, "b"), (1, "c")))
+    place.resolve(step(1, (1, "a"), (1, "b")), step(2, (1, "b"), (1, "c")))
     execute(place.server, f"UPDATE {place.schema}.t SET name = 'own'")
-    place.settle(step(3, (1, "c"), (1, "d")))
+    place.resolve(step(3, (1, "c"), (1, "d")))
     assert place.rows() == [(1, "d", 7)]
     told = [Heard(4, (1,), Said(((9, None),), 2, (1, "own")))]
-    place.settle(heard=told, marks=[Mark(4, 20, 9, 0)])
+    place.resolve(heard=told, marks=[Mark(4, 20, 9, 0)])
     marks = History(RECENT_TABLE, ConflictPolicy("", from_home=False), "", (), ())
     marks.marks.append(Mark(5, 21, 0, 2))
-    place.sink.settle(place.ticket, [marks])
+    place.sink.resolve_conflicts(place.ticket, [marks])
     assert (place.rows(), place.kept()) == ([(1, "d", 7)], [])
 
 
 def test_a_table_that_is_gone_holds_nothing_up(place):
     execute(place.server, f"INSERT INTO {place.schema}.t VALUES (1, 'own', 7)")
-    place.settle(step(1, (1, "a"), (1, "b")))
+    place.resolve(step(1, (1, "a"), (1, "b")))
     execute(place.server, f"DROP TABLE {place.schema}.t")
     marks = History(RECENT_TABLE, ConflictPolicy("", from_home=False), "", (), ())
     marks.marks.append(Mark(2, 21, 0, 1))
-    assert place.sink.settle(place.ticket, [marks]).upserts == 0
+    assert place.sink.resolve_conflicts(place.ticket, [marks]).upserts == 0
 
 
 def test_a_load_that_brings_nothing_new_is_answered_once(place):
-    place.settle(step(1, None, (1, "a")))
+    place.resolve(step(1, None, (1, "a")))
     of_pipeline = f"pipeline = '{place.ticket.pipeline_key}' AND kept IS NULL"
     for version in (2, 3):
-        place.settle(marks=[Mark(version, version, version, 0)])
+        place.resolve(marks=[Mark(version, version, version, 0)])
         told = rows_of(
             place.server, f"SELECT through, passed FROM retl.setl_recent WHERE {of_pipeline}"
         )
         assert told == [(0, version)]
-    place.settle(marks=[Mark(4, 4, 0, 0)])
+    place.resolve(marks=[Mark(4, 4, 0, 0)])
     assert rows_of(place.server, f"SELECT passed FROM retl.setl_recent WHERE {of_pipeline}") == [
         (3,)
     ]
@@ -204,23 +204,23 @@ def test_a_load_that_brings_nothing_new_is_answered_once(place):
 
 def test_columns_that_the_source_does_not_have_keep_their_values(place):
     execute(place.server, f"INSERT INTO {place.schema}.t VALUES (1, 'a', 5)")
-    place.settle(step(1, (1, "a"), (1, "b")), step(2, None, (3, ABSENT)))
+    place.resolve(step(1, (1, "a"), (1, "b")), step(2, None, (3, ABSENT)))
     assert place.rows() == [(1, "b", 5), (3, None, 7)]
 
 
 def test_a_former_leader_writes_nothing(place):
     fence_for(place.server, place.ticket).raise_to(2, "n2")
     with pytest.raises(FencedError):
-        place.settle(step(1, None, (1, "a")))
+        place.resolve(step(1, None, (1, "a")))
     assert place.rows() == []
 
 
 def test_a_row_that_the_target_refuses_is_named_and_nothing_is_written(place):
     with pytest.raises(DataError) as caught:
-        place.settle(step(1, None, (1, "a")), step(2, None, (2, "x" * 30)))
+        place.resolve(step(1, None, (1, "a")), step(2, None, (2, "x" * 30)))
     assert caught.value.where["key"] == "2"
     assert place.rows() == []
-    assert place.settle(step(1, None, (1, "a"))).upserts == 1
+    assert place.resolve(step(1, None, (1, "a"))).upserts == 1
 
 
 @pytest.mark.parametrize(
@@ -234,20 +234,20 @@ def test_a_row_that_the_target_refuses_is_named_and_nothing_is_written(place):
 def test_tables_that_cannot_have_a_policy_are_refused(place, definition, message):
     place.table(definition)
     with pytest.raises(ConfigurationError, match=message):
-        place.settle(step(1, None, (1, "a")))
+        place.resolve(step(1, None, (1, "a")))
 
 
 def test_a_column_that_cannot_be_compared_is_refused(place):
     with pytest.raises(ConfigurationError, match="does not say which row is newer"):
-        place.settle(step(1, None, (1, "a")), newest="name")
+        place.resolve(step(1, None, (1, "a")), newest="name")
 
 
 def test_when_too_many_rows_wait_the_oldest_are_forgotten_with_a_word(place, monkeypatch):
     monkeypatch.setattr(recent, "COUNT_EVERY", 4)
     monkeypatch.setattr(recent.forget_old, "__defaults__", (3,))
-    place.settle(*(step(n, None, (n, "a")) for n in (1, 2, 3)))
+    place.resolve(*(step(n, None, (n, "a")) for n in (1, 2, 3)))
     assert (place.told(), len(place.kept())) == ([], 3)
-    place.settle(*(step(n, None, (n, "a")) for n in (4, 5)))
+    place.resolve(*(step(n, None, (n, "a")) for n in (4, 5)))
     assert place.kept("row_key") == [('{"id": 3}',), ('{"id": 4}',), ('{"id": 5}',)]
     assert place.told("winner, held") == [("forgot", '{"rows forgotten": 2}')]
 
@@ -256,7 +256,7 @@ def test_a_row_too_large_to_be_told_is_named(place):
     place.table("id INT PRIMARY KEY, name LONGTEXT")
     (packet,) = rows_of(place.server, "SELECT @@max_allowed_packet")[0]
     with pytest.raises(DataError, match="is too large") as caught:
-        place.settle(step(1, None, (1, "x" * (packet // 2))))
+        place.resolve(step(1, None, (1, "x" * (packet // 2))))
     assert caught.value.where["key"] == '{"id": 1}'
-    place.settle(step(1, None, (1, '"' * (packet // 8))))
+    place.resolve(step(1, None, (1, '"' * (packet // 8))))
     assert place.kept("row_key") == [('{"id": 1}',)]

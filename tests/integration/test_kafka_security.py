@@ -282,7 +282,7 @@ def test_a_relay_writes_over_tls_with_an_account(door, authority, certificate, m
     assert log.take_over() == (None,)
     at = RelayPlace(RelayTransaction(1, "binlog.000001", 4), LAST)
     log.append(0, b"value", at.encoded(), None, int(time.time() * 1000))
-    log.settle()
+    log.flush()
     assert log.take_over() == (at,)
     log.close()
     assert set(guarded.names) == {"writer"}

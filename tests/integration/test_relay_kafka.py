@@ -28,12 +28,12 @@ def append(log, first, count):
         log.append(0, b"%d" % n, place(n).encoded(), None, NOW + n)
 
 
-def relay(topic, settled):
-    """A leader that has settled some records."""
+def relay(topic, flushed):
+    """A leader that has flushed some records."""
     log = topic.log()
     log.take_over()
-    append(log, 1, settled)
-    log.settle()
+    append(log, 1, flushed)
+    log.flush()
     return log
 
 
@@ -61,7 +61,7 @@ def test_what_a_dead_leader_left_open_does_not_count(topic, left):
     arrived(old)
     assert topic.log().take_over() == (place(5),)
     with pytest.raises(FencedError):
-        old.settle()
+        old.flush()
     assert len(topic.read()) == 5
 
 
@@ -73,7 +73,7 @@ def test_aborted_stretches_are_searched_through(topic):
         log.close()
         assert log.take_over() == (place(5),)
     append(log, 6, 1)
-    log.settle()
+    log.flush()
     assert topic.log().take_over() == (place(6),)
 
 
@@ -93,11 +93,11 @@ def test_the_beginning_is_expired(topic):
     again = topic.log()
     assert again.take_over() == (None,)
     append(again, 101, 1)
-    again.settle()
+    again.flush()
     assert topic.log().take_over() == (place(101),)
     append(log, 102, 1)
     with pytest.raises(FencedError):
-        log.settle()
+        log.flush()
 
 
 def test_a_transaction_of_somebody_else_is_waited_for(topic):
@@ -185,7 +185,7 @@ def test_check_does_not_disturb_a_leader(topic):
     log = relay(topic, 5)
     append(log, 6, 5)
     assert told(checked(topic), "error") == ""
-    log.settle()
+    log.flush()
     assert len(topic.read()) == 10
 
 

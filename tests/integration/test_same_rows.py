@@ -65,13 +65,13 @@ def test_who_wins(both, case):
     sites = both(policy, home=home)
     sites.lead()
     sites.write(0, FIRST)
-    sites.settled()
+    sites.wait_until_equal()
     for run in sites.runs.values():
         run.stop()
     sites.write(0, at_a)
     sites.write(1, at_b)
     sites.lead()
-    a, b = sites.settled()
+    a, b = sites.wait_until_equal()
     assert a == b
     assert [row[1] for row in a] == ([] if stays == "none" else [stays])
     conflicts = sites.conflicts(0) + sites.conflicts(1)
@@ -85,7 +85,7 @@ def test_both_insert_a_row(both, policy):
     sites.write(0, inserted("a", 3))
     sites.write(1, inserted("b", 2))
     sites.lead()
-    a, b = sites.settled()
+    a, b = sites.wait_until_equal()
     assert a == b
     assert [row[1] for row in a] == ["a"]
 
@@ -95,13 +95,13 @@ def test_a_key_changes_to_one_that_the_other_site_gives_out(both, policy):
     sites = both(policy)
     sites.lead()
     sites.write(0, FIRST)
-    sites.settled()
+    sites.wait_until_equal()
     for run in sites.runs.values():
         run.stop()
     sites.write(0, "UPDATE {t} SET id = 2, name = 'moved', touched = 8 WHERE id = 1")
     sites.write(1, "INSERT INTO {t} (id, name, touched) VALUES (2, 'new', 7)")
     sites.lead()
-    a, b = sites.settled()
+    a, b = sites.wait_until_equal()
     assert a == b
     assert [row[:2] for row in a] == [(2, "moved")]
 
@@ -118,13 +118,13 @@ def test_values_of_all_kinds_compare_as_they_are(both):
         "SET sql_mode = ''",
         "INSERT INTO {t} VALUES (4, '', 0, 0, '', '0000-00-00', 0)",
     )
-    sites.settled()
+    sites.wait_until_equal()
     for _ in range(2):
         sites.write(0, "UPDATE {t} SET touched = touched + 1")
         sites.write(0, "UPDATE {t} SET rate = touched / 3")
-        sites.settled()
+        sites.wait_until_equal()
         sites.write(1, "UPDATE {t} SET touched = touched + 1, amount = amount + 0.125")
-        a, b = sites.settled()
+        a, b = sites.wait_until_equal()
         assert a == b
     assert sites.conflicts(0) == sites.conflicts(1) == ()
 
@@ -136,7 +136,7 @@ def test_bytes_and_text_of_a_conflict_arrive_as_they_are(both):
     sites.lead("ba")
     eventually(lambda: sites.conflicts(0), 60)
     sites.lead("ab")
-    a, b = sites.settled()
+    a, b = sites.wait_until_equal()
     assert a == b
     assert a[0][1:5] == ("ü🦊\\", Decimal("1.250"), 0.1, b"\xff\x00")
 
@@ -145,18 +145,18 @@ def test_what_is_delivered_again_does_not_undo_what_was_written_since(both):
     sites = both("newest")
     sites.lead()
     sites.write(0, FIRST)
-    sites.settled()
+    sites.wait_until_equal()
     of_ab = f"WHERE pipeline = '{sites.file.channel}/ab'"
     stored = execute(sites.servers[1], f"SELECT checkpoint FROM retl.setl_checkpoint {of_ab}")
     sites.write(0, changed("a", 6), "INSERT INTO {t} (id, name, touched) VALUES (2, 'a', 6)")
-    sites.settled()
+    sites.wait_until_equal()
     for run in sites.runs.values():
         run.stop()
     sites.write(1, "DELETE FROM {t} WHERE id = 2", changed("b", 1))
     with sites.servers[1].connect() as connection, connection.cursor() as cursor:
         cursor.execute(f"UPDATE retl.setl_checkpoint SET checkpoint = %s {of_ab}", stored[0])
     sites.lead()
-    a, b = sites.settled()
+    a, b = sites.wait_until_equal()
     assert a == b
     assert [row[:2] for row in a] == [(1, "b")]
     assert sites.runs["ab"].figures.rows_redelivered >= 2
@@ -177,7 +177,7 @@ def test_a_row_that_appears_while_a_load_runs_is_a_conflict(both):
         eventually(lambda: execute(sites.servers[1], waiting)[0][0], 60)
         user.commit()
     sites.lead("ba")
-    a, b = sites.settled()
+    a, b = sites.wait_until_equal()
     assert a == b
     assert [row[1] for row in a] == ["a"]
     assert sites.conflicts(1)[0][0] == "source"
@@ -248,7 +248,7 @@ def test_random_writes_with_a_failover_leave_both_sites_equal(both, policy):
             fallen += 1
     for one in users:
         one.stop()
-    a, b = sites.settled(timeout=300)
+    a, b = sites.wait_until_equal(timeout=300)
     assert a == b
     told = [sites.conflicts(site) for site in (0, 1)]
     assert fallen == 3
@@ -269,7 +269,7 @@ def test_what_the_sites_tell_each_other_travels_over_kafka(both, servers, kafka,
     sites.write(0, inserted("a", 3), "INSERT INTO {t} (id, raw, touched) VALUES (2, x'00ff', 1)")
     sites.write(1, inserted("b", 2), "INSERT INTO {t} (id, raw, touched) VALUES (2, x'ff', 1)")
     sites.lead()
-    a, b = sites.settled()
+    a, b = sites.wait_until_equal()
     assert a == b
     assert [(row[1], row[4]) for row in a] == [("a", None), (None, b"\x00\xff")]
     assert len(sites.conflicts(0)) + len(sites.conflicts(1)) >= 4

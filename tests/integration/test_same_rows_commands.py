@@ -100,7 +100,7 @@ def test_conflicts_are_listed_and_trimmed(sites, command):
         sites.write(0, f"INSERT INTO {{t}} (id, raw, touched) VALUES ({number}, x'ff', 1)")
         sites.write(1, f"INSERT INTO {{t}} (id, raw, touched) VALUES ({number}, x'00', 2)")
     sites.lead()
-    sites.settled()
+    sites.wait_until_equal()
     for running in sites.runs.values():
         running.stop()
     channel = sites.file.channel
@@ -121,7 +121,7 @@ def test_conflicts_are_listed_and_trimmed(sites, command):
     assert sites.conflicts(0) == sites.conflicts(1) == ()
     # What is deleted from the list travels nowhere.
     sites.lead()
-    a, b = sites.settled()
+    a, b = sites.wait_until_equal()
     assert a == b
 
 

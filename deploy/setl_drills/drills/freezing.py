@@ -15,7 +15,7 @@ from setl_drills.setting import FENCE_TIMEOUT
 from setl_drills.waiting import wait_for
 from setl_drills.world import World
 
-_SETTLED = 15.0
+_WARM_AGAIN = 15.0
 
 
 def freeze_active(world: World, seed: int) -> DrillResult:
@@ -89,7 +89,9 @@ def _expect_quiet(run: DrillRun, fault: Fault) -> None:
     """Watch the former leader come back: it must notice, and write nothing."""
     thawed = time.time()
     nodes = run.world.nodes.values()
-    wait_for("the thawed node to be a standby", lambda: all(n.warm() for n in nodes), _SETTLED * 2)
+    wait_for(
+        "the thawed node to be a standby", lambda: all(n.warm() for n in nodes), _WARM_AGAIN * 2
+    )
     run.play(1.0)
     for key in fault.struck:
         if key in run.marks.advances:

@@ -91,7 +91,7 @@ class Faults:
             raise too_many(len(self._rows), self._most, error)
 
 
-def settle(
+def update_letters(
     store: DeadLetterStore,
     ticket: LoadTicket,
     written: Sequence[TargetChanges],
@@ -120,7 +120,7 @@ def settle(
         FatalError: there are more open letters than that.
     """
     letters = [letter_of(row, ticket, now) for row in faulty]
-    if not (letters or ticket.lettered or ticket.settles):
+    if not (letters or ticket.lettered or ticket.retried):
         return []
     newest = _newest(written, letters, {letter.target for letter in letters} | ticket.lettered)
     for target in sorted({target for target, _ in newest} & ticket.lettered):
@@ -138,7 +138,7 @@ def settle(
         else letter
         for letter in letters
     ]
-    done = set(ticket.settles) - {letter.id for letter in letters}
+    done = set(ticket.retried) - {letter.id for letter in letters}
     if letters:
         _refuse_too_many(store, ticket, letters, most=most + len(done), error=faulty[-1].error)
         store.keep(letters)

@@ -1,4 +1,4 @@
-"""A relay's work on batches, with a log in memory: what is settled when, and what may be kept."""
+"""A relay's work on batches, with a log in memory: what is flushed when, and what may be kept."""
 
 from types import SimpleNamespace
 from typing import Any

@@ -38,7 +38,7 @@ class Job:
 
     def reload(self, letters, ticket):
         self.loads.append([x.version for x in letters])
-        assert set(ticket.settles) == {x.id for x in letters}
+        assert set(ticket.retried) == {x.id for x in letters}
         for each in letters:
             if each.version in self.poison:
                 raise self.poison[each.version]

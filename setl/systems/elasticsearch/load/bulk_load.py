@@ -130,7 +130,7 @@ class BulkLoad:
 
         def send(pending: list[int]) -> None:
             items = self._bulk(pending)
-            left = self._settled(pending, items, sent)
+            left = self._left_over(pending, items, sent)
             pending[:] = [i for i, _ in left]
             if left:
                 first, item = left[0]
@@ -142,7 +142,7 @@ class BulkLoad:
 
         return send
 
-    def _settled(
+    def _left_over(
         self, pending: Sequence[int], items: Sequence[Item], sent: Sent
     ) -> list[tuple[int, Item]]:
         """Note what became of actions; returns those to be sent again."""

@@ -12,7 +12,7 @@ from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait
 from setl import failpoints
 from setl.clock import Clock, SystemClock
 from setl.errors import SetlError, TransientError
-from setl.load.deadletters.keeping import Faults, loaded_with, settle
+from setl.load.deadletters.keeping import Faults, loaded_with, update_letters
 from setl.load.deadletters.letter import DeadLetter
 from setl.load.sink import Loaded, LoadTicket, NoUndividedTables
 from setl.model.change import TargetChanges
@@ -104,7 +104,7 @@ class ElasticsearchSink:
             DataError: documents were refused for good; all others of the call are written.
         """
         changes = [c for c in changes if c.upserts or c.deletes]
-        if not (changes or faulty or ticket.settles):
+        if not (changes or faulty or ticket.retried):
             return Loaded()
         started = self._clock.monotonic()
         faults = Faults(faulty, self._settings.dead_letter_limit)
@@ -127,7 +127,7 @@ class ElasticsearchSink:
                 put_aside(sent.refused, origins, faults)
             else:
                 load.raise_refused(sent.refused)
-            letters = self._settle(ticket, changes, faults.rows)
+            letters = self._update_letters(ticket, changes, faults.rows)
         except SetlError as error:
             # An index that was there may be gone.
             self._known.clear()
@@ -162,13 +162,13 @@ class ElasticsearchSink:
 
         return check
 
-    def _settle(
+    def _update_letters(
         self, ticket: LoadTicket, changes: Sequence[TargetChanges], faulty: Sequence[FaultyRow]
     ) -> list[DeadLetter]:
         store = ElasticsearchDeadLetters(self._client)
         most, now = self._settings.dead_letter_limit, self._clock.now()
         with translating(self._settings.endpoint):
-            return settle(store, ticket, changes, faulty, most=most, now=now)
+            return update_letters(store, ticket, changes, faulty, most=most, now=now)
 
     def _ensure(self, change: TargetChanges) -> None:
         index = change.target[1]

@@ -46,7 +46,7 @@ class KafkaRelayLog:
         self._waiting = Waiting(limit)
         self._sender: IdempotentSender | None = None
         self._error: SetlError | None = None
-        self._unsettled = False  # whether anything was appended since
+        self._unflushed = False  # whether anything was appended since
         self._quiet = 0  # complaints when all was well
         self._doubted = False  # whether a transaction was given up for that
 
@@ -72,7 +72,7 @@ class KafkaRelayLog:
             raise
         self.partitions = partitions
         self._error = None
-        self._unsettled = False
+        self._unflushed = False
         self._quiet = waiting.complaints.count
         return places
 
@@ -83,22 +83,22 @@ class KafkaRelayLog:
         sender = self._writing()
         try:
             sender.send(partition, value, place, key, timestamp_ms)
-            self._unsettled = True
+            self._unflushed = True
         except SetlError as error:
             self._end(error)
             raise
 
-    def settle(self) -> None:
-        """See `RelayLog.settle`."""
+    def flush(self) -> None:
+        """See `RelayLog.flush`."""
         sender = self._writing()
         try:
-            if not self._unsettled:
+            if not self._unflushed:
                 return
             self._doubted = not self._check_connection()
-            sender.settle()
+            sender.flush()
             # The client tells of a lost connection while it waits, so perhaps only now.
             self._check_connection()
-            self._unsettled = False
+            self._unflushed = False
             self._quiet = self._waiting.complaints.count
         except SetlError as error:
             self._end(error)

@@ -77,7 +77,7 @@ class IdempotentSender:
             "enable.idempotence": True,
             "enable.gapless.guarantee": True,
             # A batch that waited too long would be dropped in spite of it: none may. The limit
-            # is that of `settle`.
+            # is that of `flush`.
             "message.timeout.ms": 0,
         }
 
@@ -112,8 +112,8 @@ class IdempotentSender:
         if not self._sent % _POLL_EVERY:
             self._poll(0)
 
-    def settle(self) -> None:
-        """See `RelayLog.settle`; after an error only `close` may be called."""
+    def flush(self) -> None:
+        """See `RelayLog.flush`; after an error only `close` may be called."""
         for pause in self._waiting.slices(f"confirm {len(self._producer)} records"):
             if not len(self._producer):
                 break
@@ -126,7 +126,7 @@ class IdempotentSender:
         self._producer.purge(blocking=False)
 
     def close(self) -> None:
-        """Drop what was not settled."""
+        """Drop what was not flushed."""
         self.purge()
         # Each record in the queue holds its callback, and thereby this object.
         while len(self._producer):
@@ -170,7 +170,7 @@ class IdempotentSender:
 
 
 class TransactionalSender(IdempotentSender):
-    """For brokers with transactions: what is settled at once is seen at once, or never.
+    """For brokers with transactions: what is flushed at once is seen at once, or never.
 
     Brokers count the leaders that use a transactional id, and refuse all but the last.
     """
@@ -222,15 +222,15 @@ class TransactionalSender(IdempotentSender):
             self._open = True
         super().send(partition, value, place, key, timestamp_ms)
 
-    def settle(self) -> None:
-        """See `RelayLog.settle`; commits."""
-        super().settle()
+    def flush(self) -> None:
+        """See `RelayLog.flush`; commits."""
+        super().flush()
         if self._open:
             self._asked_again("commit", self._producer.commit_transaction)
             self._open = False
 
     def close(self) -> None:
-        """Drop what was not settled, and abort, so that readers need not wait for a successor.
+        """Drop what was not flushed, and abort, so that readers need not wait for a successor.
 
         After `abandon` too: a client that is let go while it still has a partition to add to its
         transaction ends the process (librdkafka 2.16, an assertion on `txn_req_cnt`). Once it
@@ -288,22 +288,22 @@ class OneInFlightSender(IdempotentSender):
         size = len(value) + len(key or b"") + _OVERHEAD
         full = self._bytes + size > _BATCH_BYTES or self._records == _BATCH_RECORDS
         if self._records and full:
-            self.settle()
+            self.flush()
         self._bytes += size
         self._records += 1
         super().send(partition, value, place, key, timestamp_ms)
 
-    def settle(self) -> None:
-        """See `RelayLog.settle`; sends the batches of all partitions."""
+    def flush(self) -> None:
+        """See `RelayLog.flush`; sends the batches of all partitions."""
         for pause in self._waiting.slices(f"confirm {len(self._producer)} records"):
             if not self._producer.flush(pause):
                 break
             self._poll(0)
         self._poll(0)
         self._bytes = self._records = 0
-        super().settle()
+        super().flush()
 
     def _make_room(self, pause: float) -> None:
         """Send what is queued; the client would wait for more."""
         del pause
-        self.settle()
+        self.flush()

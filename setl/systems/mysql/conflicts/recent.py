@@ -46,8 +46,8 @@ _OF_TABLE = (
     " WHERE pipeline = %s AND schema_name = %s AND table_name = %s"
 )
 _OF_KEYS = f"{_OF_TABLE} AND row_key IN ({{}})"
-_UNSETTLED = f"{_OF_TABLE} AND number <= %s AND plain = 0"
-_UNSETTLED_TABLES = (
+_UNDECIDED = f"{_OF_TABLE} AND number <= %s AND plain = 0"
+_UNDECIDED_TABLES = (
     "SELECT schema_name, table_name, column_names, policy, MIN(row_key) FROM retl.setl_recent"
     " WHERE pipeline = %s AND number <= %s AND plain = 0"
     " GROUP BY schema_name, table_name, column_names, policy"
@@ -137,9 +137,9 @@ def kept_of(cursor: Cursor, table: Table, keys: Sequence[Row]) -> dict[Row, Numb
     return found
 
 
-def unsettled(cursor: Cursor, table: Table, passed: int) -> dict[Row, Numbered]:
+def undecided(cursor: Cursor, table: Table, passed: int) -> dict[Row, Numbered]:
     """What is kept up to a number, of rows whose outcome is to be looked at once more."""
-    cursor.execute(_UNSETTLED, (table.pipeline, *table.name, passed))
+    cursor.execute(_UNDECIDED, (table.pipeline, *table.name, passed))
     found: dict[Row, Numbered] = {}
     for text, number, kept, said in cursor.fetchall():
         named = json.loads(text)
@@ -148,9 +148,9 @@ def unsettled(cursor: Cursor, table: Table, passed: int) -> dict[Row, Numbered]:
     return found
 
 
-def unsettled_tables(cursor: Cursor, pipeline: str, passed: int) -> list[History]:
-    """Histories without changes, of the tables that `unsettled` would find rows of."""
-    cursor.execute(_UNSETTLED_TABLES, (pipeline, passed))
+def undecided_tables(cursor: Cursor, pipeline: str, passed: int) -> list[History]:
+    """Histories without changes, of the tables that `undecided` would find rows of."""
+    cursor.execute(_UNDECIDED_TABLES, (pipeline, passed))
     found: list[History] = []
     for schema, table, columns, policy, key in cursor.fetchall():
         newest_of_source, from_home, newest = json.loads(policy)

@@ -154,7 +154,7 @@ class _Attempt:
             plan = self._target.plan(ddl)
             runs = self._runs(plan, ledger)
         except FatalError as error:
-            if self._settled(known.get(0)):
+            if self._is_done(known.get(0)):
                 return (f"done by hand: {self._change.statement}",)
             raise self._stopped(0, self._change.statement, error) from error
         if plan.empty:
@@ -205,7 +205,7 @@ class _Attempt:
         connection = self._writer.open()
         text = self._certainty.statement(connection, step, session)
         statement = self._target.marked(text)
-        if self._settled(known):
+        if self._is_done(known):
             return f"done before: {statement}"
         looks = self._looks(step.tables)
         if known is not None and known.state == BEGUN and known.looks != looks:
@@ -232,7 +232,7 @@ class _Attempt:
         failpoints.reached("ddl.done")
         return statement
 
-    def _settled(self, known: Recorded | None) -> bool:
+    def _is_done(self, known: Recorded | None) -> bool:
         if known is None or known.state != DONE:
             return False
         # By hand, see `_stopped`; or at this place of the stream before, after which the pipeline

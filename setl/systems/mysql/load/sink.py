@@ -21,7 +21,7 @@ from setl.errors import (
     SetlError,
     SharedTableError,
 )
-from setl.load.deadletters.keeping import Aside, Faults, loaded_with, settle
+from setl.load.deadletters.keeping import Aside, Faults, loaded_with, update_letters
 from setl.load.deadletters.letter import DeadLetter
 from setl.load.sink import Loaded, LoadTicket
 from setl.load.transactions import transactions
@@ -29,7 +29,7 @@ from setl.model.change import Row, TargetChanges
 from setl.model.conflict import RECENT_TABLE, History
 from setl.model.faulty import FaultyRow
 from setl.systems.mysql.conflicts.contested_rows import RowAppearedError
-from setl.systems.mysql.conflicts.settling import Settled, settle_histories, unsettled_tables
+from setl.systems.mysql.conflicts.resolving import Resolved, resolve_histories, undecided_tables
 from setl.systems.mysql.conflicts.tables import TRIM_EVERY, trim_conflicts
 from setl.systems.mysql.connection import (
     MysqlEndpoint,
@@ -145,18 +145,18 @@ class MysqlSink:
     ) -> Loaded:
         """See `setl.load.sink.Sink.apply`; in transactions as `transactions` deals them out."""
         changes = [c for c in changes if c.upserts or c.deletes]
-        if not (changes or faulty or ticket.settles):
+        if not (changes or faulty or ticket.retried):
             return Loaded()
         started = self._clock.monotonic()
         letters: list[DeadLetter] = []
-        again = bool(ticket.settles)
+        again = bool(ticket.retried)
         for part in transactions(changes):
-            letters += self._apply(replace(ticket, settles=()), part, Aside(part, again=again))
-        if faulty or ticket.settles:
+            letters += self._apply(replace(ticket, retried=()), part, Aside(part, again=again))
+        if faulty or ticket.retried:
             # Last, when it is known which of those that are loaded again are in.
-            left = set(ticket.settles) - {letter.id for letter in letters}
+            left = set(ticket.retried) - {letter.id for letter in letters}
             aside = Aside(changes, faulty)
-            letters += self._apply(replace(ticket, settles=tuple(left)), (), aside)
+            letters += self._apply(replace(ticket, retried=tuple(left)), (), aside)
         loaded = Loaded(
             upserts=sum(len(c.upserts) for c in changes),
             deletes=sum(len(c.deletes) for c in changes),
@@ -164,15 +164,15 @@ class MysqlSink:
         )
         return loaded_with(letters, loaded)
 
-    def settle(self, ticket: LoadTicket, histories: Sequence[History]) -> Loaded:
+    def resolve_conflicts(self, ticket: LoadTicket, histories: Sequence[History]) -> Loaded:
         """Apply what the source says of rows that both sites write, in one transaction.
 
         What was applied before, by version, is passed over. Raises what `apply` raises.
         """
         started = self._clock.monotonic()
-        settled = self._repeated(ticket, lambda: self._settlement(ticket, histories))
-        self._untrimmed += settled.told
-        return settled.loaded(self._clock.monotonic() - started)
+        resolved = self._repeated(ticket, lambda: self._resolution(ticket, histories))
+        self._untrimmed += resolved.told
+        return resolved.loaded(self._clock.monotonic() - started)
 
     def close(self) -> None:
         """See `setl.load.sink.Sink.close`."""
@@ -261,7 +261,7 @@ class MysqlSink:
             ExactLoad(connection, parts, limits, faults.upserts).run()
         store = MysqlDeadLetters(connection, self._writer.max_packet)
         most, now = self._settings.dead_letter_limit, self._clock.now()
-        letters = settle(store, ticket, aside.written, faults.rows, most=most, now=now)
+        letters = update_letters(store, ticket, aside.written, faults.rows, most=most, now=now)
         failpoints.reached("task.before_commit")
         connection.commit()
         failpoints.reached("task.after_commit")
@@ -296,20 +296,20 @@ class MysqlSink:
 
         return look_again
 
-    def _settlement(self, ticket: LoadTicket, histories: Sequence[History]) -> Settled:
+    def _resolution(self, ticket: LoadTicket, histories: Sequence[History]) -> Resolved:
         connection = self._writer.open()
         self._targets.as_of(ticket.schema_version)
         names = dict.fromkeys(h.target for h in histories if h.target != RECENT_TABLE)
         described = {name: self._targets.described(connection, name) for name in names}
-        unsettled = unsettled_tables(connection, ticket.pipeline_key, histories)
-        for name in {history.target for history in unsettled} - names.keys():
+        undecided = undecided_tables(connection, ticket.pipeline_key, histories)
+        for name in {history.target for history in undecided} - names.keys():
             with suppress(ConfigurationError):  # the table is gone, and so are its conflicts
                 described[name] = self._targets.described(connection, name)
-        histories = [*histories, *unsettled]
+        histories = [*histories, *undecided]
         self._writer.register(ticket)
         self._writer.begin(ticket, self._settings.mark, self._nonce())
         _refuse_without_transactions(connection, list(names))
-        settled = settle_histories(
+        resolved = resolve_histories(
             connection,
             ticket.pipeline_key,
             histories,
@@ -322,7 +322,7 @@ class MysqlSink:
         failpoints.reached("task.before_commit")
         connection.commit()
         failpoints.reached("task.after_commit")
-        return settled
+        return resolved
 
     def _limits(self) -> Limits:
         return Limits(

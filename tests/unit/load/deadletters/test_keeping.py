@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from setl.errors import DataError, FatalError
-from setl.load.deadletters.keeping import Faults, settle
+from setl.load.deadletters.keeping import Faults, update_letters
 from setl.load.deadletters.letter import State, letter_of
 from setl.model.change import Op, TargetChanges
 from setl.model.faulty import FaultyRow, SourceChange
@@ -44,8 +44,8 @@ class Kept:
     def __init__(self):
         self.store = MemoryDeadLetters()
 
-    def settle(self, written, faulty=(), ticket=LETTERED, most=100):
-        return settle(self.store, ticket, written, faulty, most=most, now=1.0)
+    def update_letters(self, written, faulty=(), ticket=LETTERED, most=100):
+        return update_letters(self.store, ticket, written, faulty, most=most, now=1.0)
 
     @property
     def states(self):
@@ -56,19 +56,19 @@ class Kept:
 def kept():
     kept = Kept()
     change = changes((5, (1, "a")), (5, (2, "b")))
-    kept.settle([change], refused(change, 0, 1))
+    kept.update_letters([change], refused(change, 0, 1))
     assert kept.states == [(5, State.OPEN)] * 2
     return kept
 
 
 def test_a_later_change_supersedes_the_letter_of_its_row_alone(kept):
-    kept.settle([changes((7, (1, "c")), (7, (3, "c")))])
+    kept.update_letters([changes((7, (1, "c")), (7, (3, "c")))])
     assert sorted(kept.states, key=str) == [(5, State.OPEN), (5, State.SUPERSEDED)]
 
 
 def test_so_does_a_delete_and_a_newer_letter(kept):
     change = changes((7, (1, "c")), deletes=[(6, (2,))])
-    kept.settle([change], refused(change, 0))
+    kept.update_letters([change], refused(change, 0))
     assert sorted(kept.states, key=str) == [
         (5, State.SUPERSEDED),
         (5, State.SUPERSEDED),
@@ -78,7 +78,7 @@ def test_so_does_a_delete_and_a_newer_letter(kept):
 
 def test_a_change_that_waits_for_its_retry_is_superseded_too(kept):
     kept.store.mark(kept.store.letters, State.RETRY)
-    kept.settle([changes((7, (1, "c")))])
+    kept.update_letters([changes((7, (1, "c")))])
     assert (5, State.SUPERSEDED) in kept.states
 
 
@@ -88,13 +88,13 @@ def test_a_change_that_waits_for_its_retry_is_superseded_too(kept):
     ids=["older, applied again", "the same record", "another table"],
 )
 def test_what_is_not_a_later_change_of_the_row_does_not(kept, written):
-    kept.settle([written], ticket=replace(TICKET, lettered=frozenset({"s.t", "s.u"})))
+    kept.update_letters([written], ticket=replace(TICKET, lettered=frozenset({"s.t", "s.u"})))
     assert kept.states == [(5, State.OPEN)] * 2
 
 
 def test_without_letters_nobody_is_asked():
     nobody: Any = None
-    assert settle(nobody, TICKET, [changes((7, (1, "c")))], [], most=1, now=1.0) == []
+    assert update_letters(nobody, TICKET, [changes((7, (1, "c")))], [], most=1, now=1.0) == []
 
 
 def unkeyed(version, number):
@@ -109,7 +109,9 @@ def keyed(version, key):
 
 def test_a_letter_whose_row_is_written_later_in_the_same_load_is_superseded_at_once():
     kept = Kept()
-    kept.settle([changes((7, (1, "c")))], [keyed(5, (1,)), keyed(8, (2,)), unkeyed(5, 0)], TICKET)
+    kept.update_letters(
+        [changes((7, (1, "c")))], [keyed(5, (1,)), keyed(8, (2,)), unkeyed(5, 0)], TICKET
+    )
     assert sorted(kept.states, key=str) == [
         (5, State.OPEN),  # nobody knows which row it is about
         (5, State.SUPERSEDED),
@@ -119,7 +121,7 @@ def test_a_letter_whose_row_is_written_later_in_the_same_load_is_superseded_at_o
 
 def test_a_load_that_is_applied_again_doubles_nothing_even_at_the_limit(kept):
     change = changes((5, (1, "a")), (5, (2, "b")))
-    kept.settle([change], refused(change, 0, 1), most=2)
+    kept.update_letters([change], refused(change, 0, 1), most=2)
     assert kept.states == [(5, State.OPEN)] * 2
     assert {x.attempts for x in kept.store.letters.values()} == {2}
 
@@ -127,7 +129,7 @@ def test_a_load_that_is_applied_again_doubles_nothing_even_at_the_limit(kept):
 def test_above_the_limit_nothing_is_put_aside(kept):
     change = changes((7, (3, "c")), (7, (4, "d")))
     with pytest.raises(FatalError, match="4 faulty rows are open and `dead_letter_limit` is 3"):
-        kept.settle([change], refused(change, 0, 1), most=3)
+        kept.update_letters([change], refused(change, 0, 1), most=3)
     assert kept.states == [(5, State.OPEN)] * 2
     with pytest.raises(FatalError, match="dead_letter_limit"):
         refused(changes(*((7, (n, "x")) for n in range(9))), *range(9), most=8)
@@ -142,8 +144,8 @@ def test_letters_that_are_loaded_again_go_unless_they_are_refused_again(kept):
     first, second = kept.store.find(PIPELINE)
     again = [x for x in ((1, "a"), (2, "b")) if letter_id((5, x)) == second.id]
     change = changes((5, again[0]))
-    ticket = replace(LETTERED, settles=(first.id, second.id))
-    kept.settle([change], refused(change, 0), ticket, most=1)
+    ticket = replace(LETTERED, retried=(first.id, second.id))
+    kept.update_letters([change], refused(change, 0), ticket, most=1)
     (left,) = kept.store.find(PIPELINE)
     assert (left.id, left.attempts) == (second.id, 2)
 
@@ -156,6 +158,6 @@ def letter_id(upsert):
 def test_superseded_letters_do_not_pile_up(kept):
     for version in range(6, 30):
         change = changes((version, (1, "a")))
-        kept.settle([change], refused(change, 0), most=5)
+        kept.update_letters([change], refused(change, 0), most=5)
     tally = kept.store.tally(PIPELINE)
     assert (tally.open, tally.superseded) == (2, 5)

@@ -1,4 +1,4 @@
-"""A relay's topic whose connection fails while records are settled."""
+"""A relay's topic whose connection fails while records are flushed."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -11,8 +11,8 @@ from setl.errors import TransientError
 from setl.systems.kafka.relay.log import KafkaRelayLog
 
 
-def settled(delivery, *, before=0, during=0):
-    """A log that has settled a record, with so many complaints before that and during it."""
+def flushed(delivery, *, before=0, during=0):
+    """A log that has flushed a record, with so many complaints before that and during it."""
     target = {"type": "dts", "brokers": ["b:1"], "topic": "t", "delivery": delivery}
     log = KafkaRelayLog(DtsTarget.model_validate(target), "r")
 
@@ -21,29 +21,29 @@ def settled(delivery, *, before=0, during=0):
             log._waiting.complaints.heard(KafkaError(KafkaError._TRANSPORT, "gone"))
 
     sender: Any = SimpleNamespace(
-        send=lambda *_: None, settle=lambda: complain(during), purge=lambda: None
+        send=lambda *_: None, flush=lambda: complain(during), purge=lambda: None
     )
     log._sender = sender
     log.append(0, b"", b"", None, 0)
     complain(before)
-    log.settle()
+    log.flush()
     return log
 
 
 @pytest.mark.parametrize("when", ["before", "during"])
 def test_what_was_committed_while_the_connection_failed_is_doubted(when):
     with pytest.raises(TransientError, match="lost inside a transaction"):
-        settled("transactional", **{when: 1})
-    settled("idempotent", **{when: 1})
+        flushed("transactional", **{when: 1})
+    flushed("idempotent", **{when: 1})
 
 
 def test_it_is_doubted_once_since_a_broker_may_be_gone_for_good():
-    log = settled("transactional")
+    log = flushed("transactional")
     log._waiting.complaints.heard(KafkaError(KafkaError._TRANSPORT, "gone"))
     log.append(0, b"", b"", None, 0)
     with pytest.raises(TransientError):
-        log.settle()
+        log.flush()
     log._error = None  # as after `take_over`
     log._waiting.complaints.heard(KafkaError(KafkaError._TRANSPORT, "gone"))
     log.append(0, b"", b"", None, 0)
-    log.settle()
+    log.flush()

@@ -14,8 +14,8 @@ from tests.unit.systems.mysql.conflicts.model import outcome
 from tests.unit.systems.mysql.conflicts.two_sites import (
     Policy,
     Site,
+    exchanged,
     loaded,
-    settled,
     unread,
     written,
 )
@@ -41,7 +41,7 @@ def expected(policy, first, sites):
 def checked(policy, first, sites, told: object = ""):
     """Let the sites read all there is: both end as the model says, and keep nothing."""
     waiting = sum(unread(sites))
-    ends, messages = settled(policy, sites)
+    ends, messages = exchanged(policy, sites)
     wanted = expected(policy, first, ends)
     assert [site.row for site in ends] == [wanted, wanted], told
     assert [site.memory for site in ends] == [None, None], told
@@ -107,7 +107,7 @@ def test_writes_that_saw_each_other_end_with_the_last(policy):
         sites = (Site((0, 2)), Site((0, 2)))
         for number, row in enumerate(rows):
             sites = at(sites, number % 2, row)
-            sites, _ = settled(policy, sites)
+            sites, _ = exchanged(policy, sites)
             assert [site.row for site in sites] == [row, row]
 
 
@@ -169,7 +169,7 @@ def test_a_change_both_made_and_one_took_back(policy):
 def test_a_row_that_nobody_wrote_differently_becomes_that_of_the_next_write():
     for policy in POLICIES:
         sites = at((Site((1, 1)), Site((2, 9))), 0, (3, 3))
-        ends, _ = settled(policy, sites)
+        ends, _ = exchanged(policy, sites)
         assert [site.row for site in ends] == [(3, 3), (3, 3)]
 
 

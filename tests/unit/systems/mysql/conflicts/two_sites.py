@@ -111,7 +111,7 @@ def unread(sites):
     return len(a.log) - b.read, len(b.log) - a.read
 
 
-def settled(policy, sites, limit=200):
+def exchanged(policy, sites, limit=200):
     """Load all that is left, turn by turn; returns the sites and the messages that it took."""
     sites = list(sites)
     before = sum(len(s.log) for s in sites)

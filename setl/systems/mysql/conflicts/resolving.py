@@ -28,7 +28,7 @@ from setl.systems.mysql.load.statements import Limits
 
 
 @dataclass(frozen=True, slots=True)
-class Settled:
+class Resolved:
     """What a load did.
 
     Attributes:
@@ -55,8 +55,8 @@ class Settled:
             conflicts_target=self.target,
         )
 
-    def __add__(self, other: Settled) -> Settled:
-        return Settled(
+    def __add__(self, other: Resolved) -> Resolved:
+        return Resolved(
             self.upserts + other.upserts,
             self.deletes + other.deletes,
             self.source + other.source,
@@ -65,20 +65,20 @@ class Settled:
         )
 
 
-def settle_histories(
+def resolve_histories(
     connection: Connection[Any],
     pipeline: str,
     histories: Sequence[History],
     described: dict[tuple[str, str], RowSchema],
     *,
     limits: Limits,
-) -> Settled:
+) -> Resolved:
     """Apply what the source says, inside the transaction that is open; pymysql's errors pass.
 
     Args:
         connection: to the target.
         pipeline: ``channel/pipeline``.
-        histories: what the source says, in source order within each, and `unsettled_tables`.
+        histories: what the source says, in source order within each, and `undecided_tables`.
         described: the tables that they are about.
         limits: of statements.
 
@@ -87,14 +87,14 @@ def settle_histories(
         ConfigurationError: a table does not allow what its policy needs.
         DataError: the target refuses a row.
     """
-    settled = Settled()
+    resolved = Resolved()
     with connection.cursor(Cursor) as cursor:
         applied = tables.applied_through(cursor, pipeline)
         through = max(
             (one.version for h in histories for one in (*h.steps, *h.heard, *h.marks)), default=0
         )
         if through <= applied:
-            return settled
+            return resolved
         marks = sorted(
             {mark for h in histories for mark in h.marks if mark.version > applied},
             key=lambda mark: (mark.version, mark.number),
@@ -106,13 +106,13 @@ def settle_histories(
         ]
         load.forget_passed(contested)
         for one in contested:
-            settled += load.table(one)
+            resolved += load.table(one)
         load.finish()
         tables.set_applied(cursor, pipeline, through)
-    return settled
+    return resolved
 
 
-def unsettled_tables(
+def undecided_tables(
     connection: Connection[Any], pipeline: str, histories: Sequence[History]
 ) -> list[History]:
     """Tables of which rows are to be looked at once more, since the source has passed them.
@@ -123,7 +123,7 @@ def unsettled_tables(
     if not passed:
         return []
     with connection.cursor(Cursor) as cursor:
-        return recent.unsettled_tables(cursor, pipeline, passed)
+        return recent.undecided_tables(cursor, pipeline, passed)
 
 
 class _Load:
@@ -159,7 +159,7 @@ class _Load:
         if self._passed:
             recent.forget_plain(self._cursor, self._pipeline, self._passed)
 
-    def table(self, contested: ContestedTable) -> Settled:
+    def table(self, contested: ContestedTable) -> Resolved:
         """Settle the rows of one table."""
         rules, table = contested.rules, contested.table(self._pipeline)
         said = said_by(rules, contested.steps, self._marks, self._before.seen)
@@ -170,7 +170,7 @@ class _Load:
         kept = self._kept[table.name]
         kept.update(recent.kept_of(self._cursor, table, list(said.keys() - heard.keys())))
         if self._passed:
-            kept.update(recent.unsettled(self._cursor, table, self._passed))
+            kept.update(recent.undecided(self._cursor, table, self._passed))
         # In one order for all loads: fewer deadlocks.
         keys = sorted({*said, *kept}, key=repr)
         rows = contested.read(self._connection, keys)
@@ -200,7 +200,7 @@ class _Load:
             if one.winner is not None
         ]
         tables.list_decisions(self._cursor, table, decided)
-        return Settled(
+        return Resolved(
             upserts,
             deletes,
             sum(one.winner is Winner.SOURCE for one in decided),

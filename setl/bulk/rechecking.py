@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from setl.bulk.comparison import Difference
 
 
-class Settling:
+class Rechecking:
     """Follows keys that differ through one reading after another.
 
     A key is settled when a reading finds no difference. A row that changes faster than it can
@@ -41,7 +41,7 @@ class Settling:
             self._seen[key].add(latest[key].source)
         self._pending = {key: d for key, d in latest.items() if key in self._pending}
 
-    def unsettled(self) -> list[Difference]:
+    def still_different(self) -> list[Difference]:
         """The keys that differ after the last reading."""
         return [d for d in self._pending.values() if not self._follows(d)]
 
