@@ -116,7 +116,7 @@ def _follow(arbiter: Arbiter, channel: Channel, limit: float) -> Sequence[_Place
                 raise
         if places is not None:
             if not told and waited >= _NOTICE_AFTER:
-                told = _told_what_is_missing(places)
+                told = _report_missing(places)
             failed_again = waited >= _OLD_FAILURE
             places = [_once_steady(place, running, time.monotonic()) for place in places]
             ended = all(place.there or (place.failed and failed_again) for place in places)
@@ -144,7 +144,7 @@ def _once_steady(
     return replace(place, there=place.there and now - running[place.pipeline][1] >= _STEADY)
 
 
-def _told_what_is_missing(places: Sequence[_Place]) -> bool:
+def _report_missing(places: Sequence[_Place]) -> bool:
     """Whether there was something to say; whoever waits can mend it meanwhile."""
     missing = [place for place in places if place.missing and not place.there]
     for place in missing:

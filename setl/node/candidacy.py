@@ -73,7 +73,7 @@ class Candidacy:
         # while it is being built.
         self._lock = threading.Lock()
         self._run: Running | None = None
-        self._told: list[Callable[[Running], None]] = []
+        self._pending_calls: list[Callable[[Running], None]] = []
         self._begun = 0
         self._recorded = 0  # epoch whose cost is in the history
         self._thread: threading.Thread | None = None
@@ -226,8 +226,8 @@ class Candidacy:
                 return
             if self._run is not None:
                 what(self._run)
-            elif what not in self._told:
-                self._told.append(what)
+            elif what not in self._pending_calls:
+                self._pending_calls.append(what)
 
     def _rollback(self) -> threading.Event | None:
         with self._lock:
@@ -254,7 +254,7 @@ class Candidacy:
             self._progress = Progress(self._clock, before)
         self._held = mainstem
         self._failed_at = None
-        self._run, self._told = None, []
+        self._run, self._pending_calls = None, []
         self._thread = threading.Thread(
             target=self._work, args=(mainstem, revision), name=f"run-{self.pipeline}", daemon=True
         )
@@ -274,7 +274,7 @@ class Candidacy:
             run = self._build(mainstem.epoch, self._progress)
             with self._lock:
                 self._run = run
-                for what in self._told:
+                for what in self._pending_calls:
                     what(run)
             self._begun += 1
             self._say_overtaken(mainstem)

@@ -84,7 +84,7 @@ class Histories:
                 self._marks.append(mark)
                 for route in self._router.route(*message.table) if message else ():
                     if message and route.conflict is not None:
-                        self._told(route, message, version)
+                        self._heard(route, message, version)
 
     def _planned(self, route: Route, schema: RowSchema) -> tuple[ColumnPlan, History]:
         found = self._plans.get((route.index, id(schema)))
@@ -95,7 +95,7 @@ class Histories:
             found = self._plans[route.index, id(schema)] = schema, plan, history
         return found[1:]
 
-    def _told(self, route: Route, message: _Message, version: int) -> None:
+    def _heard(self, route: Route, message: _Message, version: int) -> None:
         pairs = passing_columns(route, message.columns)
         sources = tuple(message.columns[i] for i, _ in pairs)
         targets = tuple(target for _, target in pairs)

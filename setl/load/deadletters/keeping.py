@@ -14,7 +14,7 @@ from setl.model.change import Row, TargetChanges
 from setl.model.faulty import FaultyRow, TargetRow
 
 
-class Aside(NamedTuple):
+class Writing(NamedTuple):
     """What one transaction has to know beside the changes that it writes.
 
     Attributes:

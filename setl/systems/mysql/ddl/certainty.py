@@ -56,7 +56,7 @@ class Certainty:
             FatalError: it cannot be told that rows get what they got at the source.
             SetlError: a server does not answer.
         """
-        if step.aside:
+        if step.renames_away:
             self._refuse(_doubt_of_children(target, step.tables[0]), step)
         if step.source is None:
             return []

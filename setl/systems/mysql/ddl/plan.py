@@ -52,7 +52,7 @@ class Step(NamedTuple):
         may_lack: whether it is as good as done if a table is not there.
         source: the source's table, of a statement that may do something to rows.
         whole: whether the target has all rows of that table, as they are.
-        aside: whether it gives the first of the tables a name to be dropped under.
+        renames_away: whether it gives the first of the tables a name to be dropped under.
         copied: whether it was run on an empty shadow of the table, which rows were copied into.
     """
 
@@ -61,7 +61,7 @@ class Step(NamedTuple):
     may_lack: bool = False
     source: Name | None = None
     whole: bool = False
-    aside: bool = False
+    renames_away: bool = False
     copied: bool = False
 
 
@@ -182,13 +182,13 @@ def rewritten(
         text = _replaced(ddl.text, replaced)
         if ddl.replaces and marked_drops:
             # A server that fails after it has dropped the table logs that without the mark. So
-            # the table goes aside first, which is marked, and only then comes the new one.
-            yield _aside(route.target, may_lack=True)
+            # the table goes renames_away first, which is marked, and only then comes the new one.
+            yield _rename_away(route.target, may_lack=True)
             text = _without_replace(text)
         name = (subject.schema, subject.table)
         yield Step(text, tuple(changed), may_lack, aliases.get(name, name), route.plain)
         if ddl.replaces and marked_drops:
-            yield _put_aside_dropped(route.target)
+            yield _drop_renamed(route.target)
 
 
 def _beside(route: Route, routes: Sequence[Route], ddl: TableDdl) -> Name:
@@ -219,17 +219,17 @@ def _dropped(target: Name, ddl: TableDdl, *, may_lack: bool, marked: bool) -> It
         condition = "IF EXISTS " if lenient else ""
         yield Step(f"DROP TABLE {condition}{qualified(*target)}", (target,), may_lack)
         return
-    yield _aside(target, may_lack=may_lack)
-    yield _put_aside_dropped(target)
+    yield _rename_away(target, may_lack=may_lack)
+    yield _drop_renamed(target)
 
 
-def _aside(target: Name, *, may_lack: bool) -> Step:
+def _rename_away(target: Name, *, may_lack: bool) -> Step:
     gone = _gone(target)
     text = f"RENAME TABLE {qualified(*target)} TO {qualified(*gone)}"
-    return Step(text, (target, gone), may_lack, aside=True)
+    return Step(text, (target, gone), may_lack, renames_away=True)
 
 
-def _put_aside_dropped(target: Name) -> Step:
+def _drop_renamed(target: Name) -> Step:
     gone = _gone(target)
     return Step(f"DROP TABLE IF EXISTS {qualified(*gone)}", (gone,))
 

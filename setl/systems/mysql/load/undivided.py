@@ -29,12 +29,12 @@ class MysqlUndividedTables:
         self._endpoint = endpoint
         self._clock = clock
         self._known: dict[Name, bool] = {}
-        self._told: set[Name] = set()
+        self._reported: set[Name] = set()
         self._until = 0.0
 
     def add(self, table: Name) -> None:
         """Count a table among them, because a sink has found it to be one."""
-        self._told.add(table)
+        self._reported.add(table)
 
     def among(self, tables: Iterable[Name]) -> frozenset[Name]:
         """Which of these tables are undivided; one that does not exist is not.
@@ -55,7 +55,7 @@ class MysqlUndividedTables:
                     self._known[schema, table] = described is not None and undivided(described)
             finally:
                 connection.close()
-        return frozenset(t for t in tables if self._known[t] or t in self._told)
+        return frozenset(t for t in tables if self._known[t] or t in self._reported)
 
 
 def undivided(described: RowSchema) -> bool:

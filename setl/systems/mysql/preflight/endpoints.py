@@ -86,8 +86,8 @@ def check_mysql_target(
         )
     checkpoint = [] if pipeline.checkpoint == "zookeeper" else [_CHECKPOINT]
     ledger = [LEDGER] if pipeline.ddl == "pass" else []
-    aside = [_DEAD_LETTERS] if pipeline.keeps_dead_letters else []
-    needed = [*_WRITTEN, *checkpoint, *ledger, *aside]
+    dead_letters = [_DEAD_LETTERS] if pipeline.keeps_dead_letters else []
+    needed = [*_WRITTEN, *checkpoint, *ledger, *dead_letters]
     check_system_tables(server, report, needed, _TARGET_SCOPES)
     if pipeline.ddl == "pass":
         check_passed_ddl(server, source, pipeline, tables, report)
