@@ -1,8 +1,8 @@
-"""Finding the faulty ones among many things that are done together, by halving.
+"""Find the faulty ones among many things that are done together, by bisection.
 
-A thousand rows in one statement cost little more than one, and of a statement that fails nothing
-is there. So the whole is tried first; what fails is tried again in halves, until single things
-are left, which are the faulty ones. With `n` things tried together and `b` of them faulty, that
+One statement with a thousand rows costs little more than one with a single row, and one that fails
+writes nothing. So all are tried together first. What fails is tried again in halves, until single
+things are left: those are faulty. With `n` things tried together and `b` of them faulty, that
 is at most ``1 + 2 * b * ceil(log2(n))`` attempts; without a faulty one it is a single attempt.
 """
 

@@ -1,7 +1,7 @@
-"""Named points at which a rehearsal makes a process die, hang or fail.
+"""Named points at which a drill makes a process die, hang or fail.
 
 What happens when a node dies "after the commit, before the acknowledgement" cannot be rehearsed
-by killing it at some moment and hoping. So the places that matter have names, and a rehearsal
+by killing it at some moment and hoping. So the places that matter have names, and a drill
 arms one of them: with the environment variable ``SETL_FAILPOINTS`` naming a folder, a file of a
 point's name in it holds what the first process that passes the point shall do::
 
@@ -63,7 +63,7 @@ def declare_node() -> None:
 
 
 def reached(point: str) -> None:
-    """The process has come to `point`; does what a rehearsal has armed it with, usually nothing.
+    """The process has come to `point`; does what a drill has armed it with, usually nothing.
 
     Raises:
         TransientError: that was ``error``.
@@ -88,6 +88,6 @@ def _strike(folder: Path, point: str) -> None:
     elif action == "hang":
         time.sleep(float(argument))
     elif action == "error":
-        raise TransientError(f"a rehearsal asked for a failure at {point}")
+        raise TransientError(f"a drill asked for a failure at {point}")
     else:
         raise ValueError(f"{armed}: not something to do at a point: {action!r}")

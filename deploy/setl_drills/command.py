@@ -240,7 +240,7 @@ def _run_live(
     root: str,
     record: Path | None,
 ) -> None:
-    """Rehearse on a live cluster, with explicit consent."""
+    """Rehearse on a live cluster, after explicit confirmation."""
     from setl_drills import live  # noqa: PLC0415 - slow, see `_run`
 
     if set(names) - set(live.HARMLESS):

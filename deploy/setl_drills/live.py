@@ -1,4 +1,4 @@
-"""DrillRuns on a cluster that works for somebody: only what an operator may do at any time.
+"""Drills on a live cluster: only what an operator may do at any time.
 
 Everything goes through the `setl` command, as the person at the keyboard would do it.
 """

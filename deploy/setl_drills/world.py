@@ -279,7 +279,7 @@ class World:
         return [other for other in alike.values() if other is not node]
 
     def remove_channel(self, name: str) -> None:
-        """Stop a channel and take it out of the cluster; its nodes leave their seats."""
+        """Stop a channel and take it out of the cluster; its nodes end their candidacies."""
         channel = self.arbiter.channel(name)
         while True:
             try:

@@ -15,7 +15,7 @@ from setl.bulk.comparison import Difference
 class Rechecking:
     """Follows keys that differ through one reading after another.
 
-    A key is settled when a reading finds no difference. A row that changes faster than it can
+    A key is done when a reading finds no difference. A row that changes faster than it can
     be read may never be found equal; it is taken for following the source if the source
     changed once more before the last reading, and what the target then had is what the source
     had in one of the readings before.

@@ -1,4 +1,4 @@
-"""The two ends of a pipeline as a channel file describes them: sources and targets."""
+"""The endpoints of a pipeline in a channel file: MySQL sources, MySQL and Elasticsearch targets."""
 
 from __future__ import annotations
 

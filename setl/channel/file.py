@@ -152,7 +152,7 @@ class Pipeline(StrictModel):
 
     @classmethod
     def rules(cls, raw: Raw) -> Iterable[tuple[Path, str]]:
-        """What depends on both ends, or on several tables."""
+        """What depends on both endpoints, or on several tables."""
         source, target = part(raw.get("source")), part(raw.get("target"))
         tables = [part(t) for t in items(raw.get("tables"))]
         yield from wrong_checkpoint(raw, source, target)

@@ -1,4 +1,4 @@
-"""Rules between the tables and the two ends of a pipeline, over raw parts of a channel file.
+"""Rules between the tables and the endpoints of a pipeline, over raw parts of a channel file.
 
 Values may be of any type here: what has the wrong type is reported elsewhere and passed over.
 """
@@ -50,7 +50,7 @@ def items(value: Any) -> Sequence[Any]:
 
 
 def wrong_targets(tables: Sequence[Raw], source: Raw, target: Raw) -> Iterator[tuple[Path, str]]:
-    """What is wrong with each `to`, given the ends of the pipeline."""
+    """What is wrong with each `to`, given the endpoints of the pipeline."""
     to_itself = _same_server(source, target)
     for i, table in enumerate(tables):
         pattern = pattern_of(table)

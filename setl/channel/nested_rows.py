@@ -72,7 +72,7 @@ def nested_table(rows: NestedRows) -> NestedTable:
 
 
 def wrong_nesting(tables: Sequence[Raw], source: Raw, target: Raw) -> Iterator[tuple[Path, str]]:
-    """What is wrong with `nested` of tables, given the ends of the pipeline."""
+    """What is wrong with `nested` of tables, given the endpoints of the pipeline."""
     for i, table in enumerate(tables):
         nested = [part(each) for each in items(table.get("nested"))]
         if not nested:

@@ -1,4 +1,4 @@
-"""Asking a person before something is done that cannot be taken back."""
+"""Ask for confirmation before something that cannot be undone."""
 
 from __future__ import annotations
 

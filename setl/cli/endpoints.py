@@ -1,4 +1,4 @@
-"""The two ends of a pipeline in a few words, from its stored definition."""
+"""A short text for the source and the target of a pipeline, from its stored definition."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ from setl.cli.times import parse_time
 from setl.cli.views import topology_line
 from setl.node.stored import preference_of
 
-_SETTLING = 5.0
+_ANSWER_SECONDS = 5.0
 _POLL = 0.2
 
 
@@ -263,7 +263,7 @@ def _working(arbiter: Arbiter, ident: PipelineId, sent: Signal, deadline: float)
 
 def _redelivered(arbiter: Arbiter, view: PipelineView) -> int | None:
     """Rows applied again, once the new leader knows; None if it does not tell for a while."""
-    deadline = time.monotonic() + _SETTLING
+    deadline = time.monotonic() + _ANSWER_SECONDS
     while True:
         items = arbiter.history(view.ident)
         counts = [item.redelivered for item in items if item.epoch == view.epoch]

@@ -63,7 +63,7 @@ def sink_for(settings: SinkSettings) -> Sink:
 def resolve_conflicts(
     settings: SinkSettings, ticket: LoadTicket, histories: Sequence[History]
 ) -> Loaded:
-    """Apply what the source says of rows that both sites write; see `ConflictSink.resolve_conflicts`.
+    """Apply changes of rows that both sites write; see `ConflictSink.resolve_conflicts`.
 
     Raises:
         SetlError: as `setl.load.sink.Sink.apply`.

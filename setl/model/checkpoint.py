@@ -212,7 +212,7 @@ class CheckpointTracker:
         """Take the next entries in, in order; returns `checkpoint`.
 
         The same as `advance` for each of them, for a small part of the cost: a commit or a
-        DDL settles everything before it, so only what follows the last one is looked at.
+        DDL completes everything before it, so only what follows the last one is looked at.
         """
         if not entries:
             return self.checkpoint

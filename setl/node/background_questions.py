@@ -1,4 +1,4 @@
-"""Questions whose answers may be long in coming, asked so that nobody has to wait for them."""
+"""Ask slow questions in background threads; callers get the last answer at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The candidacies of a node: one in the election of every pipeline that it is able to lead."""
+"""The candidacies of a node: one for each pipeline that it is able to lead."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ def _nothing_lacks(_channel: Channel, _pipeline: str) -> str:
 
 @dataclass(slots=True)
 class _Taken:
-    """A candidacy, and what it was taken for.
+    """A candidacy, and what it was begun for.
 
     Attributes:
         candidacy: the candidacy.
         definition: the channel's, as it was then.
         preference: which nodes the pipeline prefers.
-        leaving: whether it is to be empty, since its channel changed or went away.
+        leaving: whether it ends, because its channel changed or went away.
         problem: what went wrong with it unexpectedly.
-        giving_up: whether its leadership is to be given up once nothing runs in it.
+        giving_up: whether its leadership is given up once nothing runs.
         complaint: what the arbiter refused last, "" for nothing.
     """
 
@@ -55,7 +55,7 @@ class _Taken:
 
 
 class Candidacies:
-    """Takes candidacies and leaves them as channels come, change and go; used by one thread.
+    """Begins and ends candidacies as channels come, change and go; used by one thread.
 
     `current` may be called from any thread.
     """
@@ -72,7 +72,7 @@ class Candidacies:
         wake: Callable[[], None],
         lacks: Callable[[Channel, str], str] = _nothing_lacks,
     ) -> None:
-        """No candidacy is taken yet.
+        """There is no candidacy yet.
 
         Args:
             nid: the node.
@@ -95,7 +95,7 @@ class Candidacies:
         self._taken: dict[PipelineId, _Taken] = {}
 
     def current(self) -> list[Candidacy]:
-        """The candidacies that are taken."""
+        """The present candidacies."""
         return [taken.candidacy for taken in list(self._taken.values())]
 
     @property
@@ -104,7 +104,7 @@ class Candidacies:
         return any(candidacy.busy for candidacy in self.current())
 
     def tick(self, snapshot: Snapshot, *, warm: bool) -> float | None:
-        """Have the candidacies that are wanted, and let each decide and act on one look.
+        """Begin and end candidacies as channels want it; let each decide and act on one look.
 
         Returns:
             Monotonic time at which one of them has to decide again although nothing changes;
@@ -116,7 +116,7 @@ class Candidacies:
         turns = self._turns(snapshot.facts)
         for ident, taken in self._taken.items():
             if taken.leaving and not taken.candidacy.busy:
-                continue  # it must not begin anew what it was taken for
+                continue  # it must not begin anew what it was begun for
             if taken.giving_up and not self._given_up(ident, taken):
                 continue  # nor here
             try:
@@ -137,7 +137,7 @@ class Candidacies:
         return min(due, default=None)
 
     def give_up(self) -> None:
-        """Drain all candidacies without waiting, and give up the leaderships of those that are empty."""
+        """Drain all candidacies without waiting; give up each leadership that runs nothing."""
         for ident, taken in self._taken.items():
             taken.giving_up = True
             self._given_up(ident, taken)
@@ -169,7 +169,7 @@ class Candidacies:
                 _log.warning("leadership not given up", extra=fields(error=str(error)))
 
     def _arrange(self, channels: Iterable[Channel]) -> None:
-        """Take a candidacy for each pipeline; leave those whose channel changed or went away."""
+        """Begin a candidacy for each pipeline; end those whose channel changed or went away."""
         wanted = {ident: channel for channel in channels for ident in pipelines_of(channel)}
         for ident, taken in list(self._taken.items()):
             if ident not in wanted or taken.definition != wanted[ident].definition:
@@ -183,7 +183,7 @@ class Candidacies:
                 self._taken[ident] = _Taken(candidacy, channel.definition, preference, problem)
 
     def _leave(self, ident: PipelineId, taken: _Taken) -> None:
-        """Drain a candidacy without waiting; it goes once it is empty and its leadership given up."""
+        """Drain a candidacy without waiting; it ends once its leadership is given up."""
         taken.leaving = True
         if taken.candidacy.busy:
             taken.candidacy.drain()

@@ -28,7 +28,7 @@ RunFactory = Callable[[int, Progress], Running]
 
 
 class Candidacy:
-    """A pipeline's candidacy on this node, taken or waited for.
+    """One pipeline's candidacy on this node: it leads, or waits to lead.
 
     `tick` is called by the node's loop and never waits for the pipeline: a run has a thread of
     its own, and giving leadership up takes as many ticks as the run needs to drain.
@@ -307,7 +307,7 @@ class Candidacy:
             self._wake()
 
     def _try_again(self, mainstem: Mainstem, error: TransientError, counted: int) -> None:
-        """What a run leaves to its candidacy to try again needs another epoch, and a pause before it."""
+        """Run again later, under another epoch: the last run left something to be retried."""
         self._spent = mainstem.epoch
         if self._progress.figures().retries == counted:
             self._progress.failed(error.message)  # it did not fail where it could be counted

@@ -1,4 +1,4 @@
-"""What goes wrong on a node and must not end it: said once in the log, and kept to be shown."""
+"""Problems of a node's cycles that must not end it: logged once, and kept to be shown."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _log = logging.getLogger(__name__)
 
 
 class CycleProblem:
-    """An exception that nobody expected, again and again or once. Used by one thread.
+    """An unexpected exception in a cycle, once or repeatedly. Used by one thread.
 
     Attributes:
         sentence: what it was, "" if all is well.
@@ -31,7 +31,7 @@ class CycleProblem:
         return 0.0 if self._since is None else self._clock.monotonic() - self._since
 
     def occurred(self, error: Exception) -> None:
-        """It has happened. With its traceback in the log, once for each text."""
+        """Note that it happened; each text is logged once, with its traceback."""
         sentence = f"unexpected {type(error).__name__}: {str(error)[:500]}"
         if self._since is None:
             self._since = self._clock.monotonic()
@@ -42,7 +42,7 @@ class CycleProblem:
         self.sentence = sentence
 
     def passed(self) -> None:
-        """It has not happened this time."""
+        """Note a cycle without it."""
         if self._since is not None:
             _log.info("cycles succeed again", extra=fields(**self._place))
         self.sentence, self._since = "", None

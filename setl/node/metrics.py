@@ -26,7 +26,7 @@ _COUNTERS = {
     "ddl_ignored": "Schema changes of the source not done to the target",
     "batches": "Batches acknowledged",
     "loads": "Spark jobs that loaded batches",
-    "dead_lettered": "Faulty rows put waiting_letters",
+    "dead_lettered": "Faulty rows put aside",
     "retries": "Rollbacks of everything unacknowledged",
 }
 
@@ -110,10 +110,8 @@ def _of_leaderships(lines: Sequence[PipelineStatus]) -> Iterator[Metric]:
         labels=_LABELS,
     )
     behind = GaugeMetricFamily("setl_behind_records", "Not yet applied", labels=_LABELS)
-    waiting_letters = GaugeMetricFamily(
-        "setl_dead_letters", "Faulty rows that wait", labels=_LABELS
-    )
-    families: list[Any] = [leads, epoch, state, paused, lag, pending, behind, waiting_letters]
+    waiting = GaugeMetricFamily("setl_dead_letters", "Faulty rows that wait", labels=_LABELS)
+    families: list[Any] = [leads, epoch, state, paused, lag, pending, behind, waiting]
     families += [buffered, held_back]
     for line in lines:
         key = [line.channel, line.pipeline]
@@ -122,7 +120,7 @@ def _of_leaderships(lines: Sequence[PipelineStatus]) -> Iterator[Metric]:
         state.add_metric(key, float(STATES.get(line.figures.state, 0)))
         paused.add_metric(key, float(line.figures.state is RunState.PAUSED))
         pending.add_metric(key, float(line.figures.pending))
-        waiting_letters.add_metric(key, float(line.figures.dead_letters))
+        waiting.add_metric(key, float(line.figures.dead_letters))
         buffered.add_metric(key, float(line.figures.buffered_bytes))
         held_back.add_metric(key, line.figures.held_back_seconds)
         if line.figures.behind is not None:

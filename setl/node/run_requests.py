@@ -26,7 +26,7 @@ class _UnderWay:
 
 
 class Controls:
-    """What the requests act on; a candidacy gives these.
+    """What the requests act on; given by the pipeline's candidacy.
 
     Attributes:
         rollback: tells the run to go back to its checkpoint; the event says that it has. None

@@ -12,7 +12,7 @@ from setl.channel.routing import Route
 from setl.model.schema import Column, RowSchema
 
 if TYPE_CHECKING:
-    # All changes come from MySQL or MariaDB, whichever way; so both ends may ask that server.
+    # All changes come from MySQL or MariaDB, whichever way; so both endpoints may ask that server.
     from setl.systems.mysql.preflight.server import Server
 
 ExpressionCheck = Callable[[Route, RowSchema], Sequence[Column] | None]

@@ -83,7 +83,7 @@ class FarBroker:
         self._loop.call_later(self._delay / 2, writer.close)
 
 
-def relay_rate(delivery: str, settle_every: int, brokers: str, records: int) -> float:
+def relay_rate(delivery: str, flush_every: int, brokers: str, records: int) -> float:
     """Records per second through a `KafkaRelayLog`, all flushed."""
     name = f"bench-{uuid.uuid4().hex[:8]}"
     settings = {"type": "dts", "brokers": [brokers], "topic": name, "delivery": delivery}
@@ -97,7 +97,7 @@ def relay_rate(delivery: str, settle_every: int, brokers: str, records: int) -> 
         began = time.perf_counter()
         for number in range(1, records + 1):
             log.append(0, _VALUE, head, b"key-%d" % number, now)
-            if not number % settle_every:
+            if not number % flush_every:
                 log.flush()
         log.flush()
         return records / (time.perf_counter() - began)

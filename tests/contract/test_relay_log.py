@@ -144,7 +144,7 @@ def test_the_same_object_takes_over_again_and_goes_on(side):
     assert [side.read(n) for n in range(PARTITIONS)] == [of(n, some) for n in range(PARTITIONS)]
 
 
-def test_settling_nothing_is_nothing(side):
+def test_flushing_nothing_is_nothing(side):
     log = side.log()
     log.take_over()
     log.flush()
@@ -280,7 +280,7 @@ def test_a_full_queue_has_a_limit(own):
         assert places[partition] is None or topic.delivery != "transactional"
 
 
-def test_settling_has_a_limit(own):
+def test_flushing_has_a_limit(own):
     broker, topic = own
     log = topic.log(limit=1.0)
     log.take_over()

@@ -6,7 +6,7 @@ import pytest
 from setl.errors import ConfigurationError, DataError, FencedError
 from setl.model.change import ABSENT
 from setl.model.conflict import RECENT_TABLE, ConflictPolicy, Heard, History, Mark, Said, Step
-from setl.systems.mysql.conflicts import recent, settling
+from setl.systems.mysql.conflicts import recent, resolving
 from setl.systems.mysql.conflicts.agreement import met
 from setl.systems.mysql.load.sink import MysqlSink, MysqlSinkSettings
 from tests.loading import (
@@ -100,7 +100,7 @@ def while_it_decides(place, monkeypatch):
                 pending.pop()()
             return met(*arguments)
 
-        monkeypatch.setattr(settling, "met", met_meanwhile)
+        monkeypatch.setattr(resolving, "met", met_meanwhile)
 
     return arrange
 

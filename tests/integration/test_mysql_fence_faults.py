@@ -248,7 +248,7 @@ def test_a_target_that_restarts_while_somebody_waits_for_the_fence(own_server):
         own_server.kill()
     assert isinstance(raised[0], TransientError)
     own_server.start()
-    # It is not known here whether it was raised; asking again settles that.
+    # It is not known here whether it was raised; asking again tells.
     site.fence().raise_to(2, "n2")
     assert site.epoch() == (2, "n2")
     assert site.rows() == []

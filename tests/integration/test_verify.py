@@ -426,7 +426,7 @@ def test_an_error_in_a_task_keeps_its_kind(pair):
         verify_route(pair.spark, broken, TableTarget(target, shape), sources[0][1], AT_ONCE)
 
 
-def test_rows_that_arrive_while_it_looks_are_settled(pair):
+def test_rows_that_arrive_while_it_looks_are_no_differences(pair):
     pair.orders()
     pair.run(
         pair.target,

@@ -1,4 +1,4 @@
-"""Halving does all that can be done, finds exactly what cannot, and is cheap."""
+"""Bisection does all that can be done, finds exactly what cannot, and is cheap."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""What becomes of dead letters when a sink writes: added, superseded, or settled."""
+"""What becomes of dead letters when a sink writes: added, superseded, or removed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from setl.model.change import Row, TargetChanges
 from setl.model.faulty import FaultyRow, TargetRow
 
 
-class Writing(NamedTuple):
+class LetterUpdate(NamedTuple):
     """What one transaction has to know beside the changes that it writes.
 
     Attributes:
@@ -60,7 +60,7 @@ class Faults:
         self._take(change, values, versions[number] if versions else 0, error, delete=True)
 
     def upserts(self, change: TargetChanges) -> Callable[[int, DataError], None]:
-        """`upsert` for one change, as `setl.load.halving.bisect_faults` takes it."""
+        """`upsert` for one change, as `setl.bisection.bisect_faults` takes it."""
         return lambda number, error: self.upsert(change, number, error)
 
     def deletes(self, change: TargetChanges) -> Callable[[int, DataError], None]:
@@ -87,7 +87,7 @@ class Faults:
         )
         self._rows[_name(row)] = row
         if len(self._rows) > self._most:
-            # A mass failure is found out here, not after halving everything to the end.
+            # A mass failure is found out here, not after bisecting everything.
             raise too_many(len(self._rows), self._most, error)
 
 

@@ -1,4 +1,4 @@
-"""Calls to the arbiter on behalf of HTTP requests: few at a time, and none for ever.
+"""Calls to the arbiter for HTTP requests: a few at a time, each with a time limit.
 
 An arbiter's call blocks, for up to its own limit. On the event loop it would hold up every other
 request, and in the pool that answers the probes a few dozen of them would; so they have threads

@@ -1,4 +1,4 @@
-"""Where a pipeline stands: its stored checkpoint beside the two ends of its source's stream."""
+"""How far a pipeline is: its stored checkpoint, and where its source's stream begins and ends."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True)
 class PositionReport:
-    """A pipeline's stored checkpoint beside its source.
+    """A pipeline's stored checkpoint, compared with its source.
 
     Attributes:
         stored: the checkpoint.
@@ -28,7 +28,7 @@ class PositionReport:
         latest: the end of its stream, None if it did not tell.
         behind: how far the checkpoint is from there, None where that cannot be compared.
         unit: ``bytes`` of binlog or ``records``.
-        problems: why something is not known, one sentence for each end that did not answer.
+        problems: why something is not known, one sentence for each server that did not answer.
     """
 
     stored: Stored

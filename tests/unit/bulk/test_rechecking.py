@@ -13,7 +13,7 @@ def keys(differences):
     return sorted(d.key for d in differences)
 
 
-def test_a_key_that_agrees_when_read_again_is_settled():
+def test_a_key_that_agrees_when_read_again_is_no_difference():
     rechecking = Rechecking([difference("1", "a", ""), difference("2", "b", "c")])
     rechecking.look([difference("2", "b", "c")])
     assert keys(rechecking.pending) == ["2"]

@@ -12,7 +12,7 @@ from tests.waiting import eventually
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch):
-    monkeypatch.setattr(handing_over, "_SETTLING", 0.2)
+    monkeypatch.setattr(handing_over, "_ANSWER_SECONDS", 0.2)
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ class FakeArbiter:
         return self.last
 
 
-class FakeSeat:
+class FakeCandidacy:
     def __init__(self):
         self.calls = []
 
@@ -43,7 +43,7 @@ class FakeClock:
 
 @pytest.fixture
 def parts():
-    arbiter, candidacy, clock = FakeArbiter(), FakeSeat(), FakeClock()
+    arbiter, candidacy, clock = FakeArbiter(), FakeCandidacy(), FakeClock()
     return arbiter, candidacy, clock, Watchdog(arbiter, lambda: [candidacy], clock)
 
 

@@ -61,7 +61,7 @@ def two_transactions():
     return binlog.begin("0-1-2").insert(ORDERS, 3).commit()
 
 
-def test_what_was_applied_is_settled_and_a_checkpoint_stands_behind_a_heartbeat():
+def test_what_was_applied_is_flushed_and_a_checkpoint_stands_behind_a_heartbeat():
     binlog = two_transactions()
     place = Place(binlog)
     applied = place.apply(binlog.entries[:3])

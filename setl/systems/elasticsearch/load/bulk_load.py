@@ -126,7 +126,7 @@ class BulkLoad:
         )
 
     def _sender(self, sent: Sent) -> Callable[[list[int]], None]:
-        """What sends the actions that its argument names, and takes the settled ones out of it."""
+        """A function that sends the actions it is given and removes the finished ones."""
 
         def send(pending: list[int]) -> None:
             items = self._bulk(pending)

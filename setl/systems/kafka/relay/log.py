@@ -125,7 +125,7 @@ class KafkaRelayLog:
         return self._sender
 
     def _check_connection(self) -> bool:
-        """See that the connection held since the last settling; whether there was no complaint.
+        """See that the connection held since the last flush; whether there was no complaint.
 
         A server that speaks Kafka's protocol and does not keep transactions over its restart may
         abort one, take the rest of it and confirm its commit. So what was sent while connections

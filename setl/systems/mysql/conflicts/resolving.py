@@ -160,7 +160,7 @@ class _Load:
             recent.forget_plain(self._cursor, self._pipeline, self._passed)
 
     def table(self, contested: ContestedTable) -> Resolved:
-        """Settle the rows of one table."""
+        """Resolve the rows of one table."""
         rules, table = contested.rules, contested.table(self._pipeline)
         said = said_by(rules, contested.steps, self._marks, self._before.seen)
         heard = heard_of(rules, contested.heard)

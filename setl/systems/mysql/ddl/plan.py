@@ -52,7 +52,7 @@ class Step(NamedTuple):
         may_lack: whether it is as good as done if a table is not there.
         source: the source's table, of a statement that may do something to rows.
         whole: whether the target has all rows of that table, as they are.
-        renames_away: whether it gives the first of the tables a name to be dropped under.
+        renames_away: whether it renames the first of the tables, to be dropped under the new name.
         copied: whether it was run on an empty shadow of the table, which rows were copied into.
     """
 
@@ -182,7 +182,7 @@ def rewritten(
         text = _replaced(ddl.text, replaced)
         if ddl.replaces and marked_drops:
             # A server that fails after it has dropped the table logs that without the mark. So
-            # the table goes renames_away first, which is marked, and only then comes the new one.
+            # the table is renamed first, which is marked, and only then comes the new one.
             yield _rename_away(route.target, may_lack=True)
             text = _without_replace(text)
         name = (subject.schema, subject.table)

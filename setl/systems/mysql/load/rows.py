@@ -1,4 +1,4 @@
-"""Running a statement for many rows, with the faulty ones found by halving."""
+"""Run a statement for many rows, and find the faulty ones by bisection."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from setl.errors import (
     SetlError,
     SharedTableError,
 )
-from setl.load.deadletters.keeping import Faults, Writing, loaded_with, update_letters
+from setl.load.deadletters.keeping import Faults, LetterUpdate, loaded_with, update_letters
 from setl.load.deadletters.letter import DeadLetter
 from setl.load.sink import Loaded, LoadTicket
 from setl.load.transactions import transactions
@@ -151,12 +151,14 @@ class MysqlSink:
         letters: list[DeadLetter] = []
         again = bool(ticket.retried)
         for part in transactions(changes):
-            letters += self._apply(replace(ticket, retried=()), part, Writing(part, again=again))
+            letters += self._apply(
+                replace(ticket, retried=()), part, LetterUpdate(part, again=again)
+            )
         if faulty or ticket.retried:
             # Last, when it is known which of those that are loaded again are in.
             left = set(ticket.retried) - {letter.id for letter in letters}
-            writing = Writing(changes, faulty)
-            letters += self._apply(replace(ticket, retried=tuple(left)), (), writing)
+            update = LetterUpdate(changes, faulty)
+            letters += self._apply(replace(ticket, retried=tuple(left)), (), update)
         loaded = Loaded(
             upserts=sum(len(c.upserts) for c in changes),
             deletes=sum(len(c.deletes) for c in changes),
@@ -179,9 +181,9 @@ class MysqlSink:
         self._writer.close()
 
     def _apply(
-        self, ticket: LoadTicket, changes: Sequence[TargetChanges], writing: Writing
+        self, ticket: LoadTicket, changes: Sequence[TargetChanges], update: LetterUpdate
     ) -> list[DeadLetter]:
-        return self._repeated(ticket, lambda: self._transaction(ticket, changes, writing))
+        return self._repeated(ticket, lambda: self._transaction(ticket, changes, update))
 
     def _repeated(self, ticket: LoadTicket, transaction: Callable[[], _Done]) -> _Done:
         """Run a transaction, and again if what went wrong passes or can be mended here."""
@@ -233,9 +235,9 @@ class MysqlSink:
         return error.at(pipeline=ticket.pipeline_key, server=self._settings.endpoint)
 
     def _transaction(
-        self, ticket: LoadTicket, changes: Sequence[TargetChanges], writing: Writing
+        self, ticket: LoadTicket, changes: Sequence[TargetChanges], update: LetterUpdate
     ) -> list[DeadLetter]:
-        faults = Faults(writing.faulty, self._settings.dead_letter_limit)
+        faults = Faults(update.faulty, self._settings.dead_letter_limit)
         connection = self._writer.open()
         self._targets.as_of(ticket.schema_version)
         writes = [self._targets.writes(connection, c) for c in changes]
@@ -243,7 +245,7 @@ class MysqlSink:
         self._writer.register(ticket)
         self._writer.begin(ticket, self._settings.mark, self._nonce())
         _refuse_without_transactions(connection, [c.target for c in changes])
-        if not writing.again:
+        if not update.again:
             changes = self._not_loaded_yet(connection, ticket, changes, writes)
         limits, plans = self._limits(), list(zip(writes, changes, strict=True))
         for plan, change in plans:
@@ -261,7 +263,7 @@ class MysqlSink:
             ExactLoad(connection, parts, limits, faults.upserts).run()
         store = MysqlDeadLetters(connection, self._writer.max_packet)
         most, now = self._settings.dead_letter_limit, self._clock.now()
-        letters = update_letters(store, ticket, writing.written, faults.rows, most=most, now=now)
+        letters = update_letters(store, ticket, update.written, faults.rows, most=most, now=now)
         failpoints.reached("task.before_commit")
         connection.commit()
         failpoints.reached("task.after_commit")

@@ -18,7 +18,7 @@ _COLUMNS = {"retl_mark": "CHANNEL_ID", "retl_buffer": "TABLE_ID", "xdual": "X"}
 
 @dataclass(frozen=True, slots=True)
 class SystemTable:
-    """A table that an end of a pipeline uses.
+    """A table that an endpoint of a pipeline uses.
 
     Attributes:
         name: its name in the schema ``retl``.
