@@ -32,7 +32,7 @@ class Refused(ArbiterError):  # noqa: N818 - reads as what it is
 
 
 @dataclass(frozen=True, slots=True)
-class Asker:
+class Requester:
     """Who asks, and when.
 
     Attributes:
@@ -48,7 +48,7 @@ def switchover(
     arbiter: Arbiter,
     pipeline: PipelineId,
     preference: Preference,
-    asker: Asker,
+    requester: Requester,
     *,
     to: str = "",
     at: float = 0.0,
@@ -71,17 +71,22 @@ def switchover(
         at=at,
         leader=mainstem.nid,
         epoch=mainstem.epoch,
-        by=asker.by,
-        sent=asker.now,
+        by=requester.by,
+        sent=requester.now,
     )
     _check(facts, pipeline, signal, mainstem.nid, preference)
-    if at and at < asker.now:
+    if at and at < requester.now:
         raise Refused("the time lies in the past")
     return arbiter.send_signal(pipeline, signal)
 
 
 def failover(
-    arbiter: Arbiter, pipeline: PipelineId, preference: Preference, asker: Asker, *, to: str = ""
+    arbiter: Arbiter,
+    pipeline: PipelineId,
+    preference: Preference,
+    requester: Requester,
+    *,
+    to: str = "",
 ) -> Signal:
     """Make another node the leader, whether or not there is one and whether or not it answers.
 
@@ -99,8 +104,8 @@ def failover(
         to=to,
         leader=mainstem.nid if mainstem else "",
         epoch=mainstem.epoch if mainstem else 0,
-        by=asker.by,
-        sent=asker.now,
+        by=requester.by,
+        sent=requester.now,
     )
     _check(facts, pipeline, signal, mainstem.nid if mainstem else "", preference)
     sent = arbiter.send_signal(pipeline, signal)
@@ -109,7 +114,9 @@ def failover(
     return sent
 
 
-def ask_leader(arbiter: Arbiter, pipeline: PipelineId, kind: SignalKind, asker: Asker) -> Signal:
+def ask_leader(
+    arbiter: Arbiter, pipeline: PipelineId, kind: SignalKind, requester: Requester
+) -> Signal:
     """Ask the leader for a rollback or a restart.
 
     Raises:
@@ -120,20 +127,22 @@ def ask_leader(arbiter: Arbiter, pipeline: PipelineId, kind: SignalKind, asker: 
     mainstem = facts.mainstems.get(pipeline)
     if mainstem is None:
         raise Refused(f"nobody leads {pipeline}")
-    signal = Signal(kind, leader=mainstem.nid, epoch=mainstem.epoch, by=asker.by, sent=asker.now)
+    signal = Signal(
+        kind, leader=mainstem.nid, epoch=mainstem.epoch, by=requester.by, sent=requester.now
+    )
     return arbiter.send_signal(pipeline, signal)
 
 
-def cancel(arbiter: Arbiter, pipeline: PipelineId, asker: Asker) -> list[Signal]:
+def cancel(arbiter: Arbiter, pipeline: PipelineId, requester: Requester) -> list[Signal]:
     """Take scheduled changes of the leader back; returns them.
 
     Raises:
         Refused: there are none.
     """
-    open_ = [s for s in open_handovers(arbiter.signals(pipeline)) if s.at > asker.now]
+    open_ = [s for s in open_handovers(arbiter.signals(pipeline)) if s.at > requester.now]
     if not open_:
         raise Refused(f"no switchover of {pipeline} is scheduled")
-    text = f"taken back by {asker.by}"
+    text = f"taken back by {requester.by}"
     return [arbiter.answer_signal(pipeline, s, SignalState.REFUSED, text) for s in open_]
 
 

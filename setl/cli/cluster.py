@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import click
 
 from arbiter.arbiter import Arbiter, Invalid, NotFound
-from arbiter.requests import Asker
+from arbiter.requests import Requester
 from arbiter.values import Channel, Facts, PipelineId
 from arbiter.zookeeper import ZooKeeperArbiter
 from setl.cli.output import FORMATS
@@ -100,9 +100,9 @@ class AnswerNo(click.ClickException):
     """What was asked was not done, or the answer is no; exit status 1."""
 
 
-def asker() -> Asker:
+def requester() -> Requester:
     """Who uses this command, and when."""
-    return Asker(f"{getpass.getuser()}@{socket.gethostname()}", time.time())
+    return Requester(f"{getpass.getuser()}@{socket.gethostname()}", time.time())
 
 
 def channel_named(arbiter: Arbiter, name: str) -> Channel:

@@ -19,7 +19,7 @@ from arbiter.values import (
     Signal,
     SignalKind,
 )
-from setl.cli.node_answers import ask_nodes, said_of
+from setl.cli.node_answers import ask_nodes, node_report
 from setl.node.roles import hopeless, unserved
 from setl.node.stored import pipelines_of, preference_of
 
@@ -139,7 +139,7 @@ def _pipeline_view(
     decisions = {
         nid: str(said.get("decision", ""))
         for nid, answer in answers.items()
-        if (said := said_of(answer, ident))
+        if (said := node_report(answer, ident))
     }
     view = PipelineView(
         ident,
@@ -154,7 +154,7 @@ def _pipeline_view(
     if mainstem is None:
         return view
     answer = answers.get(mainstem.nid)
-    figures: dict[str, Any] = said_of(answer, ident).get("figures", {})
+    figures: dict[str, Any] = node_report(answer, ident).get("figures", {})
     return replace(
         view,
         leader=mainstem.nid,

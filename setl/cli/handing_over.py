@@ -14,11 +14,11 @@ from arbiter.requests import Refused
 from arbiter.values import PipelineId, Signal, SignalKind, SignalState
 from setl.cli.cluster import (
     AnswerNo,
-    asker,
     cluster_options,
     joined,
     output_option,
     pipeline_named,
+    requester,
     timeout_option,
 )
 from setl.cli.cluster_view import PipelineView, look_at, moment
@@ -104,7 +104,7 @@ def switchover(  # noqa: PLR0917 - click passes options by name
         if cancel:
             _cancel(arbiter, ident, output)
             return
-        asked = asker()
+        asked = requester()
         due = parse_time(at, asked.now) if at else 0.0
         if view.leader:
             when = f" at {moment(due)}" if due else ""
@@ -159,7 +159,7 @@ def failover(  # noqa: PLR0917 - click passes options by name
             yes=yes,
         )
         preference = preference_of(arbiter.channel(ident.channel), ident.pipeline)
-        asked = asker()
+        asked = requester()
 
         def send() -> Signal:
             return requests.failover(arbiter, ident, preference, asked, to=to)
@@ -181,7 +181,7 @@ def _seen(arbiter: Arbiter, name: str, output: str) -> PipelineView:
 
 def _cancel(arbiter: Arbiter, ident: PipelineId, output: str) -> None:
     def take_back() -> Signal:
-        return requests.cancel(arbiter, ident, asker())[-1]
+        return requests.cancel(arbiter, ident, requester())[-1]
 
     signal = sent_by(take_back, ident, SignalKind.SWITCHOVER, output)
     outcome = Outcome(

@@ -64,7 +64,7 @@ def _is_status(answer: object) -> TypeGuard[dict[str, Any]]:
     return isinstance(answer, dict) and "pipelines" in answer
 
 
-def said_of(answer: Mapping[str, Any] | None, ident: PipelineId) -> dict[str, Any]:
+def node_report(answer: Mapping[str, Any] | None, ident: PipelineId) -> dict[str, Any]:
     """What a node's status says of one pipeline; empty if it says nothing."""
     lines: list[dict[str, Any]] = answer["pipelines"] if answer else []
     for line in lines:

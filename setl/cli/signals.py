@@ -10,11 +10,11 @@ from arbiter import requests
 from arbiter.values import Signal, SignalKind, SignalState
 from setl.cli.cluster import (
     AnswerNo,
-    asker,
     cluster_options,
     joined,
     output_option,
     pipeline_named,
+    requester,
     timeout_option,
 )
 from setl.cli.handing_over import Outcome, refusal, sent_by, show
@@ -40,7 +40,7 @@ def signal(  # noqa: PLR0917 - click passes options by name
         ident = pipeline_named(arbiter.facts(), pipeline)
 
         def ask() -> Signal:
-            return requests.ask_leader(arbiter, ident, kind, asker())
+            return requests.ask_leader(arbiter, ident, kind, requester())
 
         sent = sent_by(ask, ident, kind, output)
         name = str(ident)

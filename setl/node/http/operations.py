@@ -19,7 +19,7 @@ from starlette.routing import Route
 
 from arbiter import requests
 from arbiter.arbiter import Arbiter, ArbiterError, Conflict, Invalid, NotFound, Unreachable
-from arbiter.requests import Asker, Refused
+from arbiter.requests import Refused, Requester
 from arbiter.values import Signal, SignalState
 from setl.clock import Clock
 from setl.log import fields
@@ -146,12 +146,14 @@ class Operations:
 
     async def _switchover(self, request: Request) -> Reply:
         wait, wanted = _wait(request), await _body_of(request, SwitchoverRequest)
-        call = partial(operator_requests.switchover, self._arbiter, wanted, self._asker(request))
+        call = partial(
+            operator_requests.switchover, self._arbiter, wanted, self._requester(request)
+        )
         return await self._follow(await self._calls.run(call), wait)
 
     async def _failover(self, request: Request) -> Reply:
         wait, wanted = _wait(request), await _body_of(request, FailoverRequest)
-        call = partial(operator_requests.failover, self._arbiter, wanted, self._asker(request))
+        call = partial(operator_requests.failover, self._arbiter, wanted, self._requester(request))
         return await self._follow(await self._calls.run(call), wait)
 
     async def _cancel(self, request: Request) -> Reply:
@@ -161,7 +163,7 @@ class Operations:
             wanted = _parsed(CancelRequest, {"pipeline": named})
         else:
             wanted = await _body_of(request, CancelRequest)
-        call = partial(operator_requests.cancel, self._arbiter, wanted, self._asker(request))
+        call = partial(operator_requests.cancel, self._arbiter, wanted, self._requester(request))
         try:
             return await self._calls.run(call)
         except Refused as nothing:
@@ -201,8 +203,8 @@ class Operations:
             sent, ACCEPTED, "pending", f"{text}{trouble}; GET /cluster shows it until then"
         )
 
-    def _asker(self, request: Request) -> Asker:
-        return Asker(by=f"{_client(request)} over HTTP at {self._nid}", now=self._clock.now())
+    def _requester(self, request: Request) -> Requester:
+        return Requester(by=f"{_client(request)} over HTTP at {self._nid}", now=self._clock.now())
 
 
 async def _body_of(request: Request, model: type[_Body]) -> _Body:

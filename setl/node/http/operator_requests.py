@@ -11,7 +11,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
 from arbiter import requests
 from arbiter.arbiter import Arbiter
-from arbiter.requests import Asker
+from arbiter.requests import Requester
 from arbiter.turns import Preference
 from arbiter.values import ChannelState, Facts, PipelineId, Signal
 from setl.node.http.probes import OK, Reply, find_in
@@ -55,34 +55,34 @@ class Sent(NamedTuple):
     signal: Signal
 
 
-def switchover(arbiter: Arbiter, wanted: SwitchoverRequest, asker: Asker) -> Sent | Reply:
+def switchover(arbiter: Arbiter, wanted: SwitchoverRequest, requester: Requester) -> Sent | Reply:
     """Record a switchover; raises what `arbiter.requests.switchover` does."""
     found = _find(arbiter, wanted.pipeline)
     if isinstance(found, Reply):
         return found
     pipeline, preference = found
     at = wanted.at.timestamp() if wanted.at else 0.0
-    signal = requests.switchover(arbiter, pipeline, preference, asker, to=wanted.to, at=at)
+    signal = requests.switchover(arbiter, pipeline, preference, requester, to=wanted.to, at=at)
     return Sent(pipeline, signal)
 
 
-def failover(arbiter: Arbiter, wanted: FailoverRequest, asker: Asker) -> Sent | Reply:
+def failover(arbiter: Arbiter, wanted: FailoverRequest, requester: Requester) -> Sent | Reply:
     """Record a failover and depose the leader; raises what `arbiter.requests.failover` does."""
     found = _find(arbiter, wanted.pipeline)
     if isinstance(found, Reply):
         return found
     pipeline, preference = found
-    signal = requests.failover(arbiter, pipeline, preference, asker, to=wanted.to)
+    signal = requests.failover(arbiter, pipeline, preference, requester, to=wanted.to)
     return Sent(pipeline, signal)
 
 
-def cancel(arbiter: Arbiter, wanted: CancelRequest, asker: Asker) -> Reply:
+def cancel(arbiter: Arbiter, wanted: CancelRequest, requester: Requester) -> Reply:
     """Take scheduled switchovers back; raises what `arbiter.requests.cancel` does."""
     found = _find(arbiter, wanted.pipeline)
     if isinstance(found, Reply):
         return found
     pipeline, _ = found
-    taken = requests.cancel(arbiter, pipeline, asker)
+    taken = requests.cancel(arbiter, pipeline, requester)
     return Reply(
         OK,
         {

@@ -8,7 +8,7 @@ from arbiter import requests
 from arbiter.arbiter import Conflict, Contact, Unreachable
 from arbiter.campaign import Campaign
 from arbiter.election import MAX_TURN, Action, ElectionSettings
-from arbiter.requests import Asker
+from arbiter.requests import Requester
 from arbiter.snapshot import look
 from arbiter.turns import ANY, Preference
 from arbiter.values import (
@@ -370,7 +370,7 @@ def test_a_cancelled_run_is_followed_by_one_under_another_epoch(cluster, n1, n2)
 
 # -- operators' requests ------------------------------------------------------------------------
 
-OPERATOR = Asker("root", 0.0)
+OPERATOR = Requester("root", 0.0)
 
 
 def outcome(operator):

@@ -3,7 +3,7 @@
 import pytest
 
 from arbiter import requests
-from arbiter.requests import Asker, Refused
+from arbiter.requests import Refused, Requester
 from arbiter.turns import ANY, Preference
 from arbiter.values import (
     ChannelState,
@@ -15,7 +15,7 @@ from arbiter.values import (
 from tests.arbiter_in_memory import MemoryArbiter, MemoryCluster
 
 PIPELINE = PipelineId("shop", "there")
-ROOT = Asker("root", 100.0)
+ROOT = Requester("root", 100.0)
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pytest
 from arbiter import requests
 from arbiter.campaign import Campaign
 from arbiter.election import ElectionSettings
-from arbiter.requests import Asker
+from arbiter.requests import Requester
 from arbiter.snapshot import look
 from arbiter.values import ChannelState, NodeInfo, PipelineId, SignalKind, SignalState
 from setl.errors import (
@@ -25,7 +25,7 @@ from tests.waiting import eventually
 
 PIPELINE = PipelineId("shop", "there")
 RULES = ElectionSettings(takeover_delay=0.5, hold_off=5.0)
-ROOT = Asker("root", 0.0)
+ROOT = Requester("root", 0.0)
 
 
 class Node:
