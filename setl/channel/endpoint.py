@@ -11,8 +11,8 @@ from typing import ClassVar
 from pydantic import Field
 
 from setl.channel.checks import Host, Port, Text
+from setl.channel.field_descriptions import CREDENTIAL, KAFKA_SSL_CA, USER
 from setl.channel.strict_model import StrictModel
-from setl.channel.wording_of_fields import CREDENTIAL, KAFKA_SSL_CA, USER
 
 Site = tuple[str, int]
 """Host and port of a database, as written: a source and a target of one site are one database."""

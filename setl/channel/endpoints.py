@@ -10,12 +10,12 @@ from pydantic import Discriminator, Field, Tag
 
 from setl.channel.checks import BinlogFile, Host, Port, Seconds, Text, Url
 from setl.channel.endpoint import Database, Site, SourceConfig, TargetConfig
+from setl.channel.field_descriptions import CREDENTIAL, MYSQL_SSL_CA, USER
 from setl.channel.kafka_endpoints import DtsSource, DtsTarget
 from setl.channel.mapping_rules import Raw
 from setl.channel.problems import Path
 from setl.channel.start_place import Word, start_error, start_kind
 from setl.channel.strict_model import StrictModel
-from setl.channel.wording_of_fields import CREDENTIAL, MYSQL_SSL_CA, USER
 
 
 class BinlogStart(StrictModel):

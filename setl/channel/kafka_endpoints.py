@@ -9,11 +9,11 @@ from pydantic import Discriminator, Field, Tag
 
 from setl.channel.checks import Broker, KafkaSetting, Text, UnixTime
 from setl.channel.endpoint import Database, SourceConfig, TargetConfig
+from setl.channel.field_descriptions import CREDENTIAL, KAFKA_SSL_CA, USER
 from setl.channel.mapping_rules import Raw, part
 from setl.channel.problems import Path
 from setl.channel.start_place import Word, start_error, start_kind
 from setl.channel.strict_model import StrictModel
-from setl.channel.wording_of_fields import CREDENTIAL, KAFKA_SSL_CA, USER
 
 OWN_KAFKA_SETTINGS = frozenset({
     "auto_offset_reset", "bootstrap_servers", "enable_auto_commit", "enable_auto_offset_store",

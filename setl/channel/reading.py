@@ -18,10 +18,10 @@ from setl.channel.document import (
     origin_of,
     read_channel_definition,
 )
+from setl.channel.error_texts import problems_of
 from setl.channel.file import ChannelFile
 from setl.channel.problems import ChannelFileError, Problem
 from setl.channel.references import literal_secrets, resolve_references, substitute
-from setl.channel.wording import problems_of
 
 __all__ = [
     "ChannelDefinition",

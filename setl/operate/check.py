@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from setl.channel.directions import comes_back, is_two_way, way_back
 from setl.channel.file import ChannelFile
-from setl.operate.swallowed import swallowed_by
+from setl.operate.mistaken_echoes import mistaken_for_echoes
 from setl.select.checkpoints.container import container_sign, lost_with_container
 from setl.systems.finding import Finding, Report
 from setl.systems.pipeline_check import ExpressionCheck, PipelineCheck
@@ -33,7 +33,7 @@ def check_channel(
     """
     findings: list[Finding] = []
     for pipeline in file.pipelines:
-        for other in swallowed_by(file, pipeline):
+        for other in mistaken_for_echoes(file, pipeline):
             Report(pipeline.name, findings).error(
                 f"what {other} writes to the source would be dropped here as the channel's own"
                 " echo, and never reach the target",

@@ -34,8 +34,8 @@ from setl.codec.dts.envelope import FILLER, Envelope
 from setl.model.change import ABSENT, Value
 from setl.model.position import BinlogPosition
 from setl.model.typed import TypedChange, TypedRow
-from setl.operate.peek.discretion import discreet
 from setl.operate.peek.moments import iso_time
+from setl.operate.peek.redaction import redacted
 from setl.systems.seen_record import SeenRecord
 
 
@@ -59,7 +59,7 @@ def json_object(record: SeenRecord) -> dict[str, Any]:
     if record.change is not None:
         shown |= _row(record.change)
     if record.statement:
-        shown["statement"] = discreet(record.statement)
+        shown["statement"] = redacted(record.statement)
     if record.problem:
         shown |= {"problem": record.problem, "payload": _value(record.payload)}
     if record.envelope is not None and record.envelope.operation != FILLER:

@@ -21,8 +21,8 @@ from setl.codec.dts.envelope import FILLER, Envelope
 from setl.model.change import Value
 from setl.model.schema import Kind
 from setl.model.typed import TypedChange
-from setl.operate.peek.discretion import discreet
 from setl.operate.peek.moments import iso_time
+from setl.operate.peek.redaction import redacted
 from setl.systems.seen_record import SeenRecord
 
 _TEXT_SHOWN = 160  # characters of a value
@@ -60,7 +60,7 @@ def text_lines(record: SeenRecord) -> Iterator[Line]:
     for name, value in record.headers:
         yield Line(f"  header {_plain(name)}: {_plain(value.decode(errors='replace'))}", "detail")
     if record.statement:
-        yield Line(f"  {_cut(_plain(discreet(record.statement)), _STATEMENT_SHOWN)}", "plain")
+        yield Line(f"  {_cut(_plain(redacted(record.statement)), _STATEMENT_SHOWN)}", "plain")
     if record.change is not None:
         yield from _columns(record.change)
 

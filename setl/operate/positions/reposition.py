@@ -19,7 +19,7 @@ from setl.systems.registry import system_of
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
+class Repositioned:
     """What a move has changed.
 
     Attributes:
@@ -48,7 +48,7 @@ def objection_to_move(facts: Facts, ident: PipelineId) -> str:
 
 def move(
     pipeline: Pipeline, ident: PipelineId, position: Position, *, arbiter: Arbiter, nid: str
-) -> Moved:
+) -> Repositioned:
     """Store another place as the checkpoint, as a leader of its own.
 
     For as long as it takes, this process holds the mainstem, and the target's fence is raised
@@ -82,7 +82,7 @@ def move(
                 store.store(after, mainstem.epoch)
         finally:
             store.close()
-        return Moved(stored.checkpoint, after, mainstem.epoch)
+        return Repositioned(stored.checkpoint, after, mainstem.epoch)
 
 
 def moved_checkpoint(

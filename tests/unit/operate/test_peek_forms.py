@@ -12,7 +12,7 @@ from setl.model.schema import Column, Kind, RowSchema
 from setl.model.typed import TypedChange
 from setl.operate.peek.as_json import json_line
 from setl.operate.peek.as_text import text_lines
-from setl.operate.peek.discretion import discreet
+from setl.operate.peek.redaction import redacted
 from setl.systems.seen_record import UNREADABLE, SeenRecord, Wanted
 from tests.unit.codec.dts_records import fixture_records, record
 
@@ -216,7 +216,7 @@ def test_which_records_are_wanted():
     ],
 )  # fmt: skip
 def test_passwords_in_statements_are_not_shown(statement, told):
-    assert discreet(statement) == told
+    assert redacted(statement) == told
     seen = SeenRecord(AT, "DDL", statement=statement)
     assert "secret" not in json_line(seen).lower().replace("se''cret", "secret")
     assert not any("secret" in line.text.lower() for line in text_lines(seen))

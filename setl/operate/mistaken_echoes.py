@@ -11,7 +11,7 @@ from __future__ import annotations
 from setl.channel.file import ChannelFile, Pipeline
 
 
-def swallowed_by(file: ChannelFile, pipeline: Pipeline) -> list[str]:
+def mistaken_for_echoes(file: ChannelFile, pipeline: Pipeline) -> list[str]:
     """Names of pipelines of the channel whose changes `pipeline` would drop on their way on.
 
     Servers are compared as they are written; of what database a DTS source is, it may not say.

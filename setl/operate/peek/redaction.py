@@ -14,7 +14,7 @@ _ACCOUNTS: Final = frozenset({"IDENTIFIED", "PASSWORD", "MASTER_PASSWORD"})
 _FUNCTIONS: Final = frozenset({"PASSWORD", "OLD_PASSWORD"})
 
 
-def discreet(statement: str) -> str:
+def redacted(statement: str) -> str:
     """A statement with ``'***'`` in place of passwords, of which DDL of accounts has some (I19)."""
     tokens = tokenize(statement)
     words = [token.word for token in tokens]

@@ -1,7 +1,7 @@
 import pytest
 
 from setl.channel.reading import parse_channel
-from setl.operate.swallowed import swallowed_by
+from setl.operate.mistaken_echoes import mistaken_for_echoes
 
 
 def server(name):
@@ -50,5 +50,5 @@ def channel(*ways):
 )  # fmt: skip
 def test_which_pipelines_swallow_the_changes_of_others(ways, expected):
     file = channel(*ways)
-    found = {p.name: swallowed_by(file, p) for p in file.pipelines}
+    found = {p.name: mistaken_for_echoes(file, p) for p in file.pipelines}
     assert {name: names for name, names in found.items() if names} == expected
