@@ -20,8 +20,8 @@ from setl.model.position import BinlogPosition
 from setl.relay.interceptor import Interceptor, Passage
 from setl.relay.ordinals import Ordinals
 from setl.relay.partitioning import Partitioner
-from setl.relay.present import Present
 from setl.relay.serializer import Serializer, binlog_position, record_id
+from setl.relay.topic_contents import TopicContents
 from setl.relay.transaction import Outgoing, RowsEntry, Transaction, relay_transaction
 
 _FILE_START = 4  # behind the magic number that every binlog file begins with
@@ -78,7 +78,7 @@ class Sequencer:
         self._partitioner = partitioner
         self._codec = codec
         self._serializer = serializer
-        self._present = Present(last)
+        self._contents = TopicContents(last)
         self._partitions = range(len(last))
         self._rows = self._ended_rows = start.rows
         self._timestamp = start.timestamp
@@ -143,7 +143,7 @@ class Sequencer:
         place = RelayPlace(name, HEARTBEAT).encoded()
         ident = record_id(self._boundary)
         value = self._serializer.heartbeat(ident, self._boundary, int(seconds))
-        there = self._present.ordinals(name)
+        there = self._contents.ordinals(name)
         # One that is there already may be repeated: what it says is the time.
         return [
             Outgoing(partition, value, place, None, int(seconds * 1000))
@@ -206,7 +206,7 @@ class Sequencer:
                 generation=self._start.generation,
                 opening=self._opening or entry,
                 first=entry,
-                present=self._present,
+                contents=self._contents,
                 serializer=self._serializer,
             )
         return self._transaction

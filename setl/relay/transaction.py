@@ -11,8 +11,8 @@ from setl.model.change import ABSENT, DecodedRows, Op
 from setl.model.entry import Entry
 from setl.model.position import BinlogOrigin, BinlogPosition
 from setl.relay.partitioning import FULL_IMAGES, Dealt, completed
-from setl.relay.present import Present
 from setl.relay.serializer import Serializer, binlog_position, record_id
+from setl.relay.topic_contents import TopicContents
 
 
 class Outgoing(NamedTuple):
@@ -65,7 +65,7 @@ class Transaction:
         generation: int,
         opening: Entry,
         first: Entry,
-        present: Present,
+        contents: TopicContents,
         serializer: Serializer,
     ) -> None:
         """Begin.
@@ -75,14 +75,14 @@ class Transaction:
             generation: of the relay's checkpoint.
             opening: its BEGIN entry, or its first rows if it has none.
             first: the first of its entries that passes, marks included.
-            present: what is in the topic already.
+            contents: what is in the topic already.
             serializer: writes the records.
         """
         name = relay_transaction(
             generation, begin, binlog_position(opening.position).origin, opening.transaction
         )
         self._head = name.encoded()
-        self._there = present.ordinals(name)
+        self._there = contents.ordinals(name)
         self._repeats = max(self._there) >= 0
         self._begin_id = record_id(begin)
         self._opening = opening

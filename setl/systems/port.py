@@ -30,9 +30,9 @@ from setl.select.place import Place
 from setl.select.source import ReplaceableStore, Source
 from setl.systems.conflicts import ConflictList
 from setl.systems.finding import Report
-from setl.systems.kept import Kept
 from setl.systems.pipeline_check import PipelineCheck
 from setl.systems.seen_record import SeenRecord, Wanted
+from setl.systems.stored_state import StoredState
 from setl.transform.documents import DocumentSource
 
 if TYPE_CHECKING:
@@ -216,7 +216,7 @@ class TargetSystem(Protocol):
         """The checkpoints that it keeps beside the rows, None if it keeps none."""
         ...
 
-    def kept(self, pipeline: str) -> Kept:
+    def stored_state(self, pipeline: str) -> StoredState:
         """What it keeps about a pipeline, ``channel/pipeline``.
 
         Raises:

@@ -179,7 +179,7 @@ def _require(schema: RowSchema, op: Op, before: Row | None, after: Row | None) -
         )
 
 
-class Apart(NamedTuple):
+class Separated(NamedTuple):
     """A share of a batch, what both sites write taken out of it.
 
     Attributes:
@@ -195,7 +195,7 @@ class Apart(NamedTuple):
     redelivered: int = 0
 
 
-def taken_apart(plan: TransformPlan, items: list[WorkItem]) -> Apart:
+def separated(plan: TransformPlan, items: list[WorkItem]) -> Separated:
     """Take what both sites write out of a share, given in stream order.
 
     Raises:
@@ -203,7 +203,7 @@ def taken_apart(plan: TransformPlan, items: list[WorkItem]) -> Apart:
         DataError: a row cannot be decoded, or is not whole.
     """
     if not plan.router.decides:
-        return Apart(items, [])
+        return Separated(items, [])
     codec = codec_named(plan.codec)
     decode = codec.decode
     rest: list[WorkItem] = []
@@ -230,4 +230,4 @@ def taken_apart(plan: TransformPlan, items: list[WorkItem]) -> Apart:
                 rows += len(decoded.images)
                 if single.version <= plan.applied_through:
                     redelivered += len(decoded.images)
-    return Apart(rest, found.collected(), rows, redelivered)
+    return Separated(rest, found.collected(), rows, redelivered)

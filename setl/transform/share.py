@@ -16,7 +16,7 @@ from setl.errors import SetlError
 from setl.model.change import TargetChanges
 from setl.model.conflict import History
 from setl.model.faulty import FaultyRow
-from setl.transform.history import taken_apart
+from setl.transform.history import separated
 from setl.transform.work import TransformPlan, WorkItem, compact, project, split
 
 
@@ -52,8 +52,8 @@ def deal(plan: TransformPlan, items: bytes, buckets: int) -> Dealt:
     started = time.monotonic()
     try:
         work: list[WorkItem] = pickle.loads(items)  # noqa: S301 - made by our own driver
-        apart = taken_apart(plan, work)
-        compacted = compact(plan, apart.rest)
+        parts = separated(plan, work)
+        compacted = compact(plan, parts.rest)
         routes = [route for route, _, _ in compacted.survivors]
         changes = zip(routes, project(compacted.survivors), strict=True)
         by_bucket = by_buckets(plan, changes, buckets)
@@ -61,8 +61,8 @@ def deal(plan: TransformPlan, items: bytes, buckets: int) -> Dealt:
     except SetlError as error:
         return refused(error)
     seconds = time.monotonic() - started
-    rows, redelivered = compacted.rows + apart.rows, compacted.redelivered + apart.redelivered
-    return packed(by_bucket, rows, redelivered, seconds, faulty=faulty, histories=apart.histories)
+    rows, redelivered = compacted.rows + parts.rows, compacted.redelivered + parts.redelivered
+    return packed(by_bucket, rows, redelivered, seconds, faulty=faulty, histories=parts.histories)
 
 
 def by_buckets(

@@ -15,7 +15,7 @@ from setl.model.batch import Batch
 from setl.model.checkpoint import Checkpoint
 from setl.model.position import document_version
 from setl.systems.mysql.load.sink import MysqlSink, MysqlSinkSettings
-from setl.transform.history import taken_apart
+from setl.transform.history import separated
 from setl.transform.work import TransformPlan, WorkItem
 from tests.loading import (
     MARK,
@@ -80,7 +80,7 @@ class Direction:
         new = self.items[self.taken : self.taken + count]
         if not new:
             return
-        histories = taken_apart(TransformPlan("binlog", self.router), batch).histories
+        histories = separated(TransformPlan("binlog", self.router), batch).histories
         loaded = self.sink.resolve_conflicts(self.ticket, histories)
         self.conflicts += loaded.conflicts_source + loaded.conflicts_target
         self.taken += len(new)

@@ -16,8 +16,8 @@ from setl.run.checkpoints import kept_in, other_stores, store_of
 from setl.select.checkpoints.arbiter import ArbiterNotes
 from setl.select.checkpoints.lookup import Found, choose, look_into
 from setl.select.checkpoints.note import epoch_of, read_note
-from setl.systems.kept import Kept
 from setl.systems.registry import system_of
+from setl.systems.stored_state import StoredState
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ def read_stored(pipeline: Pipeline, channel: str, arbiter: Arbiter) -> Stored:
         ConfigurationError: a store refuses the account, or lacks a table.
     """
     ident = PipelineId(channel, pipeline.name)
-    kept = system_of(pipeline.target).kept(str(ident))
+    kept = system_of(pipeline.target).stored_state(str(ident))
     name = kept_in(pipeline)
     stored = Stored(name, fence=kept.fence, fenced_by=kept.fenced_by)
     if kept.checkpoint is not None and name == "target":
@@ -73,7 +73,7 @@ def read_stored(pipeline: Pipeline, channel: str, arbiter: Arbiter) -> Stored:
     return stored if stored.damage else _looked_up(stored, pipeline, arbiter, ident)
 
 
-def _in_target(stored: Stored, kept: Kept) -> Stored:
+def _in_target(stored: Stored, kept: StoredState) -> Stored:
     stored = replace(stored, by=kept.stored_by, at=kept.stored_at)
     return _with_checkpoint(stored, lambda: json.loads(kept.checkpoint or "null"))
 

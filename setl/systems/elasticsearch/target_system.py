@@ -29,10 +29,10 @@ from setl.systems.elasticsearch.preflight.target import check_elasticsearch_targ
 from setl.systems.elasticsearch.target_view import ClusterView
 from setl.systems.elasticsearch.write_load import look_at_writes
 from setl.systems.finding import Report
-from setl.systems.kept import Kept
 from setl.systems.pipeline_check import PipelineCheck
 from setl.systems.port import Passing, Relaying
 from setl.systems.refusals import no_log
+from setl.systems.stored_state import StoredState
 from setl.transform.work import document_form
 
 
@@ -58,9 +58,9 @@ class ElasticsearchTargetSystem:
         """See `TargetSystem.checkpoints`; a cluster cannot keep one under a fence."""
         return None
 
-    def kept(self, pipeline: str) -> Kept:  # noqa: ARG002
+    def stored_state(self, pipeline: str) -> StoredState:  # noqa: ARG002
         """See `TargetSystem.kept`."""
-        return Kept()
+        return StoredState()
 
     def schema_changes(self, passing: Passing) -> SchemaChanges:
         """See `TargetSystem.schema_changes`."""

@@ -18,9 +18,9 @@ from setl.systems.conflicts import ConflictList
 from setl.systems.finding import Report
 from setl.systems.kafka.preflight.topic import check_dts_target
 from setl.systems.kafka.relay.log import KafkaRelayLog
-from setl.systems.kept import Kept
 from setl.systems.pipeline_check import PipelineCheck
 from setl.systems.port import Passing, Relaying
+from setl.systems.stored_state import StoredState
 
 if TYPE_CHECKING:
     # Relays run without Spark, which these need.
@@ -55,9 +55,9 @@ class KafkaTarget:
         """See `TargetSystem.checkpoints`."""
         return None
 
-    def kept(self, pipeline: str) -> Kept:  # noqa: ARG002
+    def stored_state(self, pipeline: str) -> StoredState:  # noqa: ARG002
         """See `TargetSystem.kept`."""
-        return Kept()
+        return StoredState()
 
     def schema_changes(self, passing: Passing) -> SchemaChanges | None:  # noqa: ARG002
         """See `TargetSystem.schema_changes`; they are records like others."""

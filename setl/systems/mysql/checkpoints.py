@@ -19,7 +19,7 @@ from setl.select.checkpoints.owner import Owner
 from setl.systems.mysql import writers
 from setl.systems.mysql.connection import MysqlEndpoint, connect, translating
 from setl.systems.mysql.fence_errors import fence_error
-from setl.systems.mysql.kept import forget_checkpoint
+from setl.systems.mysql.stored_state import forget_checkpoint
 
 _LOG = logging.getLogger(__name__)
 

@@ -19,7 +19,6 @@ from setl.select.checkpoints.owner import Owner
 from setl.select.source import ReplaceableStore
 from setl.systems.conflicts import ConflictList
 from setl.systems.finding import Report
-from setl.systems.kept import Kept
 from setl.systems.mysql.catalog import read_table
 from setl.systems.mysql.checkpoints import MysqlCheckpointStore
 from setl.systems.mysql.conflicts.listing import MysqlConflicts
@@ -27,18 +26,19 @@ from setl.systems.mysql.connection import connect
 from setl.systems.mysql.ddl.passing import MysqlDdl
 from setl.systems.mysql.deadletters import opened_table
 from setl.systems.mysql.endpoint import mysql_endpoint
-from setl.systems.mysql.kept import read_kept
 from setl.systems.mysql.load.fence import MysqlFence
 from setl.systems.mysql.load.sink import MysqlSinkSettings
 from setl.systems.mysql.preflight.contested_tables import check_contested_tables
 from setl.systems.mysql.preflight.endpoints import check_mysql_target
 from setl.systems.mysql.preflight.origin import connected
+from setl.systems.mysql.stored_state import read_stored_state
 from setl.systems.mysql.table_reader import TableReader
 from setl.systems.mysql.table_target import TableTarget
 from setl.systems.mysql.target_view import look_at_target
 from setl.systems.pipeline_check import PipelineCheck
 from setl.systems.port import Passing, Relaying
 from setl.systems.refusals import no_log
+from setl.systems.stored_state import StoredState
 
 
 class MysqlTargetSystem:
@@ -63,9 +63,9 @@ class MysqlTargetSystem:
         """See `TargetSystem.checkpoints`."""
         return MysqlCheckpointStore(self._endpoint, owner, notes)
 
-    def kept(self, pipeline: str) -> Kept:
+    def stored_state(self, pipeline: str) -> StoredState:
         """See `TargetSystem.kept`."""
-        return read_kept(self._endpoint, pipeline)
+        return read_stored_state(self._endpoint, pipeline)
 
     def schema_changes(self, passing: Passing) -> SchemaChanges:
         """See `TargetSystem.schema_changes`."""

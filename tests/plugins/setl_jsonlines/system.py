@@ -18,10 +18,10 @@ from setl.select.checkpoints.owner import Owner
 from setl.select.source import ReplaceableStore
 from setl.systems.conflicts import ConflictList
 from setl.systems.finding import Report
-from setl.systems.kept import Kept
 from setl.systems.pipeline_check import PipelineCheck
 from setl.systems.port import Passing, Relaying
 from setl.systems.refusals import no_log
+from setl.systems.stored_state import StoredState
 from setl_jsonlines.config import JsonLinesTarget
 from setl_jsonlines.lines import file_of
 from setl_jsonlines.reader import JsonLinesReader
@@ -58,9 +58,9 @@ class JsonLines:
         """See `TargetSystem.checkpoints`; ZooKeeper keeps them."""
         return None
 
-    def kept(self, pipeline: str) -> Kept:
+    def stored_state(self, pipeline: str) -> StoredState:
         """See `TargetSystem.kept`."""
-        return Kept()
+        return StoredState()
 
     def schema_changes(self, passing: Passing) -> SchemaChanges | None:
         """See `TargetSystem.schema_changes`; each line has its own columns."""

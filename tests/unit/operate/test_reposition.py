@@ -16,11 +16,11 @@ from setl.operate.positions.stored import read_stored
 from setl.select.checkpoints.arbiter import ArbiterCheckpointStore
 from setl.select.place import Place
 from setl.systems.kafka.source.places import topic_distance
-from setl.systems.kept import Kept
 from setl.systems.mysql.binlog.places import binlog_distance
 from setl.systems.mysql.binlog.server import BinlogFile
 from setl.systems.mysql.target_system import MysqlTargetSystem
 from setl.systems.registry import system_of
+from setl.systems.stored_state import StoredState
 from tests.arbiter_in_memory import MemoryArbiter, MemoryCluster
 
 ID = PipelineId("shop", "p")
@@ -240,8 +240,8 @@ def test_ends_that_do_not_answer_are_findings(arbiter, monkeypatch):
 
 
 def test_what_the_target_keeps_is_read(arbiter, monkeypatch):
-    kept = Kept(9, "n1", json.dumps(Checkpoint(THERE).to_json()), 8, 100.0)
-    monkeypatch.setattr(MysqlTargetSystem, "kept", lambda *_: kept)
+    kept = StoredState(9, "n1", json.dumps(Checkpoint(THERE).to_json()), 8, 100.0)
+    monkeypatch.setattr(MysqlTargetSystem, "stored_state", lambda *_: kept)
     seen = read_stored(pipeline(target=MYSQL), "shop", arbiter)
     assert (seen.kept_in, seen.checkpoint, seen.by, seen.at, seen.fence) == (
         "target", Checkpoint(THERE), 8, 100.0, 9,

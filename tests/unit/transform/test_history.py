@@ -21,7 +21,7 @@ from setl.model.conflict import (
     values_text,
 )
 from setl.model.schema import Column, Kind, RowSchema
-from setl.transform.history import Histories, taken_apart
+from setl.transform.history import Histories, separated
 from setl.transform.work import TransformPlan, WorkItem
 
 SCHEMA = RowSchema(
@@ -153,17 +153,17 @@ def test_a_share_is_taken_apart():
         WorkItem((-1,), 3, (), b"", ("retl", "setl_recent"), message()),
         WorkItem((0,), 4, (), b"", ("shop", "stock"), stock),
     ]
-    apart = taken_apart(plan, items)
-    assert apart.rest == [items[1]]
-    assert [step.version for one in apart.histories for step in one.steps] == [1, 1, 4, 4]
-    assert [one.version for h in apart.histories for one in (*h.heard, *h.marks)] == [3, 3]
-    assert (apart.rows, apart.redelivered) == (4, 2)
+    parts = separated(plan, items)
+    assert parts.rest == [items[1]]
+    assert [step.version for one in parts.histories for step in one.steps] == [1, 1, 4, 4]
+    assert [one.version for h in parts.histories for one in (*h.heard, *h.marks)] == [3, 3]
+    assert (parts.rows, parts.redelivered) == (4, 2)
 
 
 def test_a_pipeline_without_policies_is_not_looked_at():
     plan = TransformPlan("binlog", router(conflict="source"))
     items = [WorkItem((0,), 1, (), b"undecodable", ("shop", "stock"))]
-    assert taken_apart(plan, items) == (items, [], 0, 0)
+    assert separated(plan, items) == (items, [], 0, 0)
 
 
 values = st.one_of(st.none(), st.integers(), st.floats(allow_nan=False, allow_infinity=False),

@@ -28,7 +28,7 @@ from setl.load.sink import LoadTicket, SchemaChange
 from setl.model.session import StatementSession
 from setl.systems.mysql.catalog import OWN_SCHEMA
 from setl.systems.mysql.connection import MysqlEndpoint, error_number, translate
-from setl.systems.mysql.ddl.certainty import Certainty
+from setl.systems.mysql.ddl.equivalence_check import EquivalenceCheck
 from setl.systems.mysql.ddl.ledger import BEGUN, DONE, FAILED, KEPT, Ledger, Recorded
 from setl.systems.mysql.ddl.plan import Name, Plan, Routing, Step, plan_ddl, rewritten
 from setl.systems.mysql.ddl.runner import DdlRunner
@@ -106,9 +106,9 @@ class MysqlDdl:
         """How a person changes the target, so that nothing comes back from there."""
         return " by hand, after SET SESSION sql_log_bin = 0," if self._marked_drops else " by hand"
 
-    def certainty(self) -> Certainty:
+    def equivalence_check(self) -> EquivalenceCheck:
         """What asks whether a statement gives the target's rows what it gave the source's."""
-        return Certainty(self._source, self.by_hand)
+        return EquivalenceCheck(self._source, self.by_hand)
 
     def plan(self, ddl: TableDdl) -> Plan:
         """What a statement becomes; raises FatalError."""
@@ -144,7 +144,7 @@ class _Attempt:
         self._change = change
         self._writer = target.writer()
         self._runner = target.runner()
-        self._certainty = target.certainty()
+        self._equivalence_check = target.equivalence_check()
 
     def carry_out(self, ddl: TableDdl) -> Sequence[str]:
         """Do what is not done yet; returns what was done, for people."""
@@ -203,7 +203,7 @@ class _Attempt:
         """Do a step if it is not done yet; returns its statement."""
         step, session = run
         connection = self._writer.open()
-        text = self._certainty.statement(connection, step, session)
+        text = self._equivalence_check.statement(connection, step, session)
         statement = self._target.marked(text)
         if self._is_done(known):
             return f"done before: {statement}"
@@ -212,7 +212,7 @@ class _Attempt:
             self._write(number, DONE, statement)
             return f"found done: {statement}"
         try:
-            more = self._certainty.settings(connection, step, session)
+            more = self._equivalence_check.settings(connection, step, session)
         except FatalError as error:
             raise self._stopped(number, statement, error) from error
         self._write(number, BEGUN, statement, looks=looks)

@@ -6,15 +6,15 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from setl.systems.kept import Kept
 from setl.systems.mysql.connection import MysqlEndpoint, connect, translating
+from setl.systems.stored_state import StoredState
 
 _FENCE = "SELECT epoch, nid FROM retl.setl_fence WHERE pipeline = %s"
 _CHECKPOINT = "SELECT epoch, checkpoint, updated_at FROM retl.setl_checkpoint WHERE pipeline = %s"
 _FORGET = "DELETE FROM retl.setl_checkpoint WHERE pipeline = %s"
 
 
-def read_kept(endpoint: MysqlEndpoint, pipeline: str) -> Kept:
+def read_stored_state(endpoint: MysqlEndpoint, pipeline: str) -> StoredState:
     """Read what the target keeps of a pipeline, ``channel/pipeline``; locks nothing.
 
     Raises:
@@ -28,7 +28,7 @@ def read_kept(endpoint: MysqlEndpoint, pipeline: str) -> Kept:
             checkpoint = _row(cursor, _CHECKPOINT, pipeline)
     finally:
         connection.close()
-    kept = Kept(int(fence[0]), str(fence[1])) if fence else Kept()
+    kept = StoredState(int(fence[0]), str(fence[1])) if fence else StoredState()
     if checkpoint is None:
         return kept
     epoch, text, at = checkpoint
@@ -38,7 +38,7 @@ def read_kept(endpoint: MysqlEndpoint, pipeline: str) -> Kept:
 
 
 def forget_checkpoint(endpoint: MysqlEndpoint, pipeline: str) -> None:
-    """Remove a stored checkpoint that cannot be read. Raises what `read_kept` raises."""
+    """Remove a stored checkpoint that cannot be read. Raises what `read_stored_state` raises."""
     connection = connect(endpoint)
     try:
         with translating(endpoint), connection.cursor() as cursor:

@@ -10,7 +10,7 @@ from setl.codec.dts.relayed import HEARTBEAT, LAST, RelayPlace, RelayTransaction
 NOT_EVEN_A_HEARTBEAT: Final = HEARTBEAT - 1
 
 
-class Present:
+class TopicContents:
     """Tells, transaction by transaction, up to which ordinal each partition has it.
 
     Places of a partition only grow, so its last record says it all.

@@ -1,4 +1,4 @@
-"""Asks both servers what `setl.systems.mysql.ddl.certain` has to know before a statement runs."""
+"""Asks both servers what `equivalence` has to know before a statement runs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from setl.codec.sql.table_ddl import Action, parse_table_ddl
 from setl.errors import FatalError, SetlError
 from setl.model.session import StatementSession
 from setl.systems.mysql.connection import MysqlEndpoint, connect, is_mariadb, translate
-from setl.systems.mysql.ddl.certain import (
+from setl.systems.mysql.ddl.collating import collated, with_default
+from setl.systems.mysql.ddl.effects import Effects, effects_of
+from setl.systems.mysql.ddl.equivalence import (
     TableState,
     doubt_of_copies,
     doubt_of_order,
@@ -24,8 +26,6 @@ from setl.systems.mysql.ddl.certain import (
     state_of,
     system_zone,
 )
-from setl.systems.mysql.ddl.collating import collated, with_default
-from setl.systems.mysql.ddl.effects import Effects, effects_of
 from setl.systems.mysql.ddl.plan import Name, Step
 from setl.systems.mysql.ddl.settings import is_system_zone
 
@@ -36,7 +36,7 @@ _ADVICE: Final = (
 _PRIVILEGE: Final = "SESSION_VARIABLES_ADMIN"
 
 
-class Certainty:
+class EquivalenceCheck:
     """Refuses what may give rows of the target other values than those of the source."""
 
     def __init__(self, source: MysqlEndpoint | None, by_hand: str) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class StoredState:
     """What is there of one pipeline.
 
     Attributes:
