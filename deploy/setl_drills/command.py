@@ -50,8 +50,8 @@ _SITES = click.option(
 def drill() -> None:
     """Rehearse faults on own servers (list, run, soak, oracle).
 
-    Real nodes and embedded servers are started, something is killed, frozen or cut off, and
-    afterwards everything is checked: rows, sums, epochs, echoes, outages.
+    A drill starts real nodes and embedded servers, kills, freezes or cuts off something, and then
+    checks everything: rows, sums, epochs, echoes, outages.
     """
 
 
@@ -110,8 +110,8 @@ def run(  # noqa: PLR0917 - click passes options by name
 ) -> None:
     """Run drills by NAME, or all of them. Exit status 0 only if all passed, else 1.
 
-    Everything runs on servers of its own, on free ports of 127.0.0.1; nothing else is touched,
-    unless --live says so.
+    Each drill starts its own servers on free ports of 127.0.0.1. Nothing else is touched, unless
+    --live says so.
     """
     if live is not None:
         _run_live(names, live, yes=yes, zookeeper=zookeeper, root=root, record=record)
@@ -146,8 +146,8 @@ def soak(  # noqa: PLR0917 - click passes options by name
 ) -> None:
     """Let random faults follow each other for minutes while both sites write.
 
-    Memory, threads, file handles and connections of the nodes have to stay flat, nothing may
-    hang, and in the end everything is checked as after a drill.
+    Memory, threads, file handles and connections of the nodes must stay flat, and nothing may
+    hang. At the end everything is checked as after a drill.
     """
     from setl_drills.soak import soak_drill  # noqa: PLC0415 - slow, see `_run`
 
@@ -177,10 +177,9 @@ def soak(  # noqa: PLR0917 - click passes options by name
 def oracle(seed: int, seconds: float, first: int, folder: Path | None, sites: str) -> None:
     """Compare what setl makes of random histories with what the server's own replica makes of them.
 
-    Random tables with several unique keys and collations of all sorts, also with other ones at
-    the target. setl's rows are those of the source, or it has stopped with an error. Exit status
-    0 only if all rounds passed, else 1; a round that failed is repeated with --seed, --first and
-    --seconds 0.
+    Tables are random, with several unique keys and many collations; the target may have others. A
+    round passes if setl has the source's rows, or has stopped with an error. Exit status 0: all
+    rounds passed; else 1. Repeat a failed round with --seed, --first and --seconds 0.
     """
     from setl_drills.oracle.running import own_servers, play_for, summary  # noqa: PLC0415 - slow
     from setl_embedded import EmbeddedError  # noqa: PLC0415

@@ -38,7 +38,7 @@ _FILE = click.argument("file", type=click.Path(exists=True, dir_okay=False, path
 @_FILE
 @click.option("--offline", is_flag=True, help="Check the file only; talk to no server.")
 @click.option(
-    "--probe", is_flag=True, help="Write to retl.retl_mark, to see that subscriptions deliver it."
+    "--probe", is_flag=True, help="Write to retl.retl_mark and see that subscriptions deliver it."
 )
 @py_files_option
 @cluster_options
@@ -54,8 +54,8 @@ def check(  # noqa: PLR0917 - click passes options by name
 ) -> None:
     """Check a channel FILE and the servers it names.
 
-    Prints what is missing and how to mend it. Where ZooKeeper is given, by option or in the
-    environment, also whether changes would go round between this and other channels.
+    Prints what is missing and how to fix it. If ZooKeeper is given, by option or in the
+    environment, it also tells whether changes would go round between channels.
     """
     make_importable(py_files)
     definition, channel = read_expanded(read_channel_definition(file), os.environ)
@@ -146,12 +146,14 @@ def _print_findings(findings: list[Finding], *, offline: bool, name: str) -> Non
 
 @click.command()
 @_FILE
-@click.option("--allow-ring", is_flag=True, help="Even if changes would go round.")
+@click.option(
+    "--allow-ring", is_flag=True, help="Store it even if changes would go round between channels."
+)
 @cluster_options
 def apply(file: Path, allow_ring: bool, zookeeper: str, root: str) -> None:
     """Store a channel FILE in the cluster.
 
-    A new channel begins stopped, another keeps its state. References such as ${PASSWORD} are
+    A new channel is stopped. A known one keeps its state. References such as ${PASSWORD} are
     stored as they are; each node resolves them from its own environment.
     """
     definition, channel = read_expanded(read_channel_definition(file), os.environ)

@@ -35,7 +35,7 @@ _root = click.option(
     envvar="SETL_ROOT",
     default="/setl",
     show_default=True,
-    help="Path in ZooKeeper under which everything lies. [env: SETL_ROOT]",
+    help="setl's root path in ZooKeeper. [env: SETL_ROOT]",
 )
 _output = click.option(
     "-o",

@@ -32,7 +32,11 @@ def conflicts() -> None:
 @click.argument("name", metavar="CHANNEL|PIPELINE")
 @click.option("--table", default="", help="Only this table of the target, schema.table.")
 @click.option(
-    "-n", "--number", default=20, show_default=True, help="Conflicts of each pipeline, the newest."
+    "-n",
+    "--number",
+    default=20,
+    show_default=True,
+    help="How many of each pipeline, the newest first.",
 )
 @cluster_options
 @output_option
@@ -41,8 +45,8 @@ def list_(  # noqa: PLR0917 - click passes options by name
 ) -> None:
     """List conflicts: what arrived, what the target held, and what stayed.
 
-    A conflict is listed at the target where it was found; look at both pipelines of a channel.
-    Needs the channel's secrets in this environment, as nodes do.
+    Each target lists the conflicts found there, so look at both pipelines of a channel. The
+    channel's secrets must be in this environment, as on a node.
     """
     rows: list[dict[str, Any]] = []
     with joined(zookeeper, root) as arbiter:
@@ -58,7 +62,7 @@ def list_(  # noqa: PLR0917 - click passes options by name
 @click.argument("name", metavar="CHANNEL|PIPELINE")
 @click.option(
     "--keep", default=KEPT, show_default=True, type=click.IntRange(min=0),
-    help="Conflicts of each pipeline that stay, the newest.",
+    help="How many of each pipeline to keep, the newest.",
 )  # fmt: skip
 @yes_option
 @cluster_options
@@ -68,7 +72,7 @@ def trim(  # noqa: PLR0917 - click passes options by name
 ) -> None:
     """Delete old conflicts from the list; setl itself keeps the newest ten thousand.
 
-    Nothing but the list gets shorter: rows stay as they were decided.
+    Only the list gets shorter. Rows stay as they were decided.
     """
     with joined(zookeeper, root) as arbiter:
         deciding = _deciding(arbiter, name)

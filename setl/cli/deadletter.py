@@ -38,17 +38,17 @@ _POLL_SECONDS = 0.5
 def deadletter() -> None:
     """Show faulty rows put aside, load them again, or drop them.
 
-    They are kept in the targets, so every command needs the channels' secrets in this
-    environment, as nodes do; the pipelines need not run.
+    Targets keep them. So every command needs the channels' secrets in this environment, as on a
+    node. The pipelines need not run.
     """
 
 
 @deadletter.command("list")
 @click.argument("name", required=False, metavar="[CHANNEL|PIPELINE]")
-@click.option("--table", default="", metavar="TABLE", help="Of this table or index only.")
+@click.option("--table", default="", metavar="TABLE", help="Only this table or index.")
 @click.option("-n", "limit", type=click.IntRange(min=1), default=100, show_default=True,
-              help="At most so many of each pipeline, the last ones of its stream.")  # fmt: skip
-@click.option("--all", "everything", is_flag=True, help="Superseded ones, too.")
+              help="At most N of each pipeline, the last of its stream.")  # fmt: skip
+@click.option("--all", "everything", is_flag=True, help="Superseded ones too.")
 @cluster_options
 @output_option
 def list_(  # noqa: PLR0917 - click passes options by name
@@ -88,7 +88,7 @@ def show(letter: str, zookeeper: str, root: str, output: str) -> None:
 @click.argument("pipeline")
 @click.argument("ids", nargs=-1, metavar="[ID...]")
 @click.option("--all", "everything", is_flag=True, help="All that are open.")
-@click.option("--force", is_flag=True, help="Also those of which the row is not known.")
+@click.option("--force", is_flag=True, help="Also letters whose row is not known.")
 @cluster_options
 @timeout_option
 @output_option
@@ -102,15 +102,15 @@ def retry(  # noqa: PLR0917 - click passes options by name
     timeout: float,
     output: str,
 ) -> None:
-    """Have dead letters of PIPELINE loaded again.
+    """Load dead letters of PIPELINE again.
 
-    By its leader, between two loads, in the order of the stream. Waits for the outcome: those
-    whose rows are in are gone, the others are open with their new error. If the pipeline does not
-    run, they are loaded when it does.
+    The leader loads them between two loads, in the order of the stream. The command waits for the
+    outcome. Letters whose rows are in the target are gone; the others stay open with a new error.
+    If the pipeline does not run, they are loaded when it does.
 
-    Refused for superseded ones, whose rows have changed since. Of a record that could not be
-    decoded, or whose key is not known, nobody can tell whether its rows have changed since:
-    --force loads it all the same, which may bring old values back (`setl verify` finds them).
+    Superseded letters are refused: their rows have changed since. If a record could not be
+    decoded, or its key is not known, nobody can tell whether its rows have changed since. --force
+    loads it anyway, which may bring old values back (`setl verify` finds them).
     """
     ident, config, runs = _pipeline(pipeline, zookeeper, root)
     with system_of(config.target).dead_letters() as store:
@@ -153,8 +153,8 @@ def drop(  # noqa: PLR0917 - click passes options by name
 ) -> None:
     """Drop dead letters of PIPELINE for good.
 
-    The rows stay at the source as they are, and at the target as they were; `setl verify` names
-    those that differ.
+    No row changes, neither at the source nor at the target. `setl verify` names the rows that
+    differ.
     """
     ident, config, _ = _pipeline(pipeline, zookeeper, root)
     states = (State.SUPERSEDED,) if superseded else ()

@@ -61,8 +61,8 @@ def epoch() -> None:
 def show(channel: str | None, zookeeper: str, root: str, output: str) -> None:
     """Show epochs beside what targets know, and whether they fit.
 
-    Targets refuse epochs below the one they know. Exit status 1 if one would refuse a leader, 3
-    if one did not answer. Needs the channels' secrets in this environment.
+    A target refuses epochs below the one it knows. Exit status 1: a target would refuse a leader;
+    3: a target did not answer. The channels' secrets must be in this environment.
     """
     with joined(zookeeper, root) as arbiter:
         if channel:
@@ -82,16 +82,18 @@ def show(channel: str | None, zookeeper: str, root: str, output: str) -> None:
 
 
 @epoch.command("raise")
-@click.option("--to", type=click.IntRange(min=0), metavar="EPOCH", help="At least so high.")
+@click.option(
+    "--to", type=click.IntRange(min=0), metavar="EPOCH", help="The least epoch that comes next."
+)
 @yes_option
 @cluster_options
 @output_option
 def raise_(to: int | None, yes: bool, zookeeper: str, root: str, output: str) -> None:
     """Make later epochs higher than all that targets know.
 
-    For a ZooKeeper that was set up anew and counts from the beginning. Leaders whose epochs are
-    too low are deposed, since their targets refuse them anyway; whoever leads next gets a higher
-    one. A base that is high enough is left as it is; it is never lowered.
+    Use it when ZooKeeper was set up anew and counts from the beginning. Leaders whose epochs are
+    too low are deposed, since their targets refuse them anyway. The next leader gets a higher
+    epoch. The base is never lowered.
     """
     with joined(zookeeper, root) as arbiter:
         coming = arbiter.next_epoch()

@@ -142,8 +142,8 @@ def failover(  # noqa: PLR0917 - click passes options by name
 ) -> None:
     """Let another node lead PIPELINE, leader or not.
 
-    A leader that lives is not asked: what it is loading fails at the fence, and what is in flight
-    is applied again by its successor. For a leader that answers, take `setl switchover`.
+    A live leader is not asked. Its current load fails at the fence, and its successor applies
+    that load again. If the leader answers, use `setl switchover`.
     """
     with joined(zookeeper, root) as arbiter:
         view = _seen(arbiter, pipeline, output)

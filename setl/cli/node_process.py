@@ -40,11 +40,11 @@ _OPTIONS = (
         default="127.0.0.1:0",
         show_default=True,
         metavar="HOST:PORT",
-        help="Where to serve status and metrics; port 0 takes any free one.",
+        help="Address for status and metrics; port 0 takes any free port.",
     ),
     click.option("--log-json", is_flag=True, help="Log one JSON object a line."),
     click.option(
-        "--log-level", default="INFO", show_default=True, help="Least level that is logged."
+        "--log-level", default="INFO", show_default=True, help="The lowest level that is logged."
     ),
     cluster_options,
 )

@@ -50,7 +50,7 @@ _STYLES = {"head": "bold", "detail": "dim", "changed": "yellow", "problem": "red
 )
 @click.option(
     "--all", "everything", is_flag=True,
-    help="Also begin, commit, heartbeats and what else changes nothing.",
+    help="Also show begin, commit, heartbeats and other records that change nothing.",
 )  # fmt: skip
 @click.option(
     "-o", "--output", type=click.Choice(("text", "json")), default="text", show_default=True,
@@ -76,9 +76,9 @@ def peek(  # noqa: PLR0917 - click passes options by name
     kafka://HOST:PORT[,HOST:PORT]/TOPIC[/PARTITION], mysql://USER@HOST[:PORT], with the password in
     SETL_PEEK_PASSWORD. Rows and DDL are shown, each row with its columns before and after.
 
-    Without --from: of Kafka the last records that are there, 10 or -n of them; of a binlog what
-    comes from now on. From a place: what is there up to now, and with --follow what comes. From
-    latest: what comes, until interrupted, -n or --timeout.
+    Without --from: the last 10 records of a topic (or -n), or what a binlog brings from now on.
+    With --from PLACE: the records up to now, and with --follow new ones too. With --from latest:
+    new records until interrupted, -n or --timeout.
     """
     subject = _subject(source, zookeeper, root, target=target)
     wanted = Wanted(tuple(_pattern(table) for table in tables), everything)

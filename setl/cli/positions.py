@@ -45,8 +45,8 @@ def position() -> None:
 def show(pipelines: tuple[str, ...], zookeeper: str, root: str, output: str) -> None:
     """Show stored checkpoints beside their sources.
 
-    Needs the channels' secrets in this environment, as nodes do. Exit status 3 if a server did
-    not answer; what the others said is shown all the same.
+    The channels' secrets must be in this environment, as on a node. Exit status 3: a server did
+    not answer; the answers of the others are shown.
     """
     rows: list[dict[str, Any]] = []
     with joined(zookeeper, root) as arbiter:
@@ -116,11 +116,10 @@ def reset(  # noqa: PLR0917 - click passes options by name
 ) -> None:
     """Move PIPELINE, whose channel is stopped, to another PLACE.
 
-    The place has to exist at the source, and to be a boundary between transactions. Forward:
-    what lies between is never applied. Back: it is applied again, which changes nothing unless
-    the target was changed by others. `setl verify` tells afterwards. Needs the channel's secrets
-    in this environment. A checkpoint in a file is written on this machine, so do it on the one
-    whose node is to go on.
+    The place must exist at the source, between two transactions. Forward: changes in between are
+    never applied. Back: they are applied again, which changes nothing unless others wrote to the
+    target. Run `setl verify` afterwards. The channel's secrets must be in this environment. A
+    checkpoint in a file is written on this machine: run the command where the node is.
     """
     with joined(zookeeper, root) as arbiter:
         facts = arbiter.facts()

@@ -27,9 +27,9 @@ _BY_PIPELINE = (
 def remove(channel: str, yes: bool, zookeeper: str, root: str, output: str) -> None:
     """Remove a stopped CHANNEL from the cluster.
 
-    Its definition, signals, history and the positions that the cluster keeps are gone. Targets
-    keep their checkpoints: a channel of the same name would go on from there. The statements
-    that remove these too are printed, and not run.
+    The cluster forgets its definition, signals, history and positions. Targets keep their
+    checkpoints: a channel of the same name would go on from there. The command prints the
+    statements that remove those, and does not run them.
     """
     with joined(zookeeper, root) as arbiter:
         found = channel_named(arbiter, channel)

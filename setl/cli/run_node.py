@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 def node(settings: NodeSettings, spark: Callable[[str], SparkSettings]) -> None:
     """Run a node.
 
-    It stands by for every started channel, and leads what falls to it; but for pipelines to
-    Kafka, which `setl relay` leads.
+    The node stands by for every started channel and leads the pipelines it wins. Pipelines to
+    Kafka are led by `setl relay`.
     """
     # Imported late: Spark takes a second that other commands need not wait.
     from setl.node.spark_engine import SparkEngine  # noqa: PLC0415

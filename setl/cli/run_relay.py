@@ -13,8 +13,8 @@ from setl.node.settings import NodeSettings
 def relay(settings: NodeSettings) -> None:
     """Run a relay.
 
-    It is a node without Spark: it stands by for the pipelines of started channels that write to
-    Kafka (`type: dts`), and leads what falls to it.
+    A relay is a node without Spark. It stands by for the pipelines that write to Kafka (`type:
+    dts`) and leads those it wins.
     """
     # Imported late: what it needs takes time that other commands need not wait.
     from setl.node.relay_engine import RelayEngine  # noqa: PLC0415

@@ -34,7 +34,12 @@ _COLUMNS = (
 @click.argument("channels", nargs=-1, required=True, metavar="CHANNEL...")
 @click.option("--pipeline", multiple=True, help="Only this pipeline; may be repeated.")
 @click.option("--table", multiple=True, help="Only this source table, schema.table; repeatable.")
-@click.option("--sample", default=20, show_default=True, help="Differing keys to name for each.")
+@click.option(
+    "--sample",
+    default=20,
+    show_default=True,
+    help="How many differing keys to name for each table.",
+)
 @spark_options
 @cluster_options
 @output_option
@@ -50,8 +55,8 @@ def verify(  # noqa: PLR0917 - click passes options by name
 ) -> None:
     """Compare source and target, and name what differs.
 
-    A CHANNEL is a name, or a channel file. Keys that differ are read again for a while, so that
-    a pipeline which is merely behind does not count as different. Exit status 0: all equal; 1:
+    CHANNEL is a name or a channel file. Keys that differ are read again for a while, so that a
+    pipeline that is only behind does not count as different. Exit status 0: all equal; 1:
     something differs.
     """
     files = _channel_files(channels, zookeeper, root)

@@ -51,8 +51,8 @@ _CLEAR = "\x1b[2J\x1b[H"
 def list_(channel: str | None, watch: float | None, zookeeper: str, root: str, output: str) -> None:
     """List nodes, and pipelines with their leaders.
 
-    With CHANNEL only its pipelines. A leader that does not answer over HTTP is shown as such; its
-    figures are not known then.
+    With CHANNEL: only its pipelines. If a leader does not answer over HTTP, its figures are
+    missing.
     """
     with joined(zookeeper, root) as arbiter:
         if channel:
@@ -183,7 +183,7 @@ def _footers(view: ClusterView) -> list[str]:
 def topology(channel: str | None, zookeeper: str, root: str, output: str) -> None:
     """Show who leads what, and who would be next.
 
-    Standbys come in the order in which they would take a pipeline over.
+    Standbys are in the order in which they would take over.
     """
     with joined(zookeeper, root) as arbiter:
         if channel:
@@ -271,8 +271,8 @@ def _topology_rows(view: ClusterView) -> list[dict[str, Any]]:
 def status(channel: str, zookeeper: str, root: str, output: str) -> None:
     """Show every figure of CHANNEL.
 
-    State, error, position, lag, rows, retries; what is buffered and how much that may be; the
-    memory that the leader's node holds; and what each node has decided last. Sizes in bytes.
+    State, error, position, lag, rows, retries; buffers and their limits; memory of the leader's
+    node; and the last decision of each node. Sizes are in bytes.
     """
     with joined(zookeeper, root) as arbiter:
         channel_named(arbiter, channel)
@@ -312,8 +312,8 @@ def status(channel: str, zookeeper: str, root: str, output: str) -> None:
 def history(pipeline: str | None, zookeeper: str, root: str, output: str) -> None:
     """Show past leaderships, the newest last.
 
-    Outage is the time in seconds for which nobody applied anything; redelivered, how many rows
-    were applied again. Both are known a moment after a leadership has begun, and not always.
+    outage: seconds in which nobody applied changes. redelivered: rows that were applied again.
+    Both are known a moment after a leadership has begun, and not always.
     """
     with joined(zookeeper, root) as arbiter:
         facts = arbiter.facts()
