@@ -1,4 +1,4 @@
-"""How a process proves to ZooKeeper who it is, and how the connection is protected."""
+"""Credentials and encryption of the connection to ZooKeeper."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The port to whatever decides who is active: ZooKeeper, or memory in tests.
+"""The port to the service that decides which node is active: ZooKeeper, or memory in tests.
 
 Every call has a time limit and raises instead of waiting for ever. No call is made from a
 callback: callbacks only set flags and wake whoever waits on them.
@@ -25,7 +25,7 @@ from arbiter.values import (
 
 
 class Contact(Enum):
-    """How well this process knows the truth."""
+    """The state of this process's connection to the arbiter."""
 
     CONNECTED = "connected"
     SUSPENDED = "suspended"  # the connection is gone, the session may live: start nothing new

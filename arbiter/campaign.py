@@ -1,4 +1,4 @@
-"""One pipeline's part in the election, cycle by cycle: look, decide, act on the mainstem."""
+"""The election of one pipeline, cycle by cycle: look, decide, change the mainstem."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class ElectionState:
-    """Where a node stands with a pipeline after a cycle.
+    """What a node knows of a pipeline's election after a cycle.
 
     Attributes:
         decision: what it should do now; what concerns the mainstem is done already.

@@ -1,4 +1,4 @@
-"""The one thing the arbiter asks of a clock."""
+"""The clock that the arbiter needs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """Where elections get the time from, so that tests can decide it."""
+    """Tells elections the time; tests pass their own."""
 
     def monotonic(self) -> float:
         """Seconds from an arbitrary start, the same start as `Arbiter.last_contact` uses."""

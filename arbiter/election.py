@@ -1,4 +1,4 @@
-"""Who may lead, decided from one snapshot: no clock, no connection, nothing remembered.
+"""Decides who may lead, from one snapshot. Pure: no clock, no connection, no state.
 
 Every cycle of a node makes a `View` for each pipeline and asks `decide` what to do and how to
 say it. What a node must remember between cycles is a value too (`Past`).
@@ -98,7 +98,7 @@ class Past:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """One look at everything that a decision depends on.
+    """Everything that a decision depends on, at one time.
 
     Attributes:
         now: monotonic time of the look.

@@ -1,4 +1,4 @@
-"""Reads the fields of a payload that anybody may have written, and notes what is wrong with them.
+"""Reads the fields of an untrusted payload, and notes what is wrong with them.
 
 Whoever may write to ZooKeeper may leave anything there: no JSON, numbers that no machine word
 holds, text that cannot be encoded. What comes out of here is always of the kind that was asked

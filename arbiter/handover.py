@@ -1,4 +1,4 @@
-"""What an operator's request to change the leader means for each node; pure, like the election.
+"""What a request to change the leader means for each node. Pure, like the election.
 
 A switchover takes this way: the leader that it was meant for finishes what it is loading and
 resigns; the node that was named campaigns at once while all others wait; as the new leader it

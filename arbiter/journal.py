@@ -1,4 +1,4 @@
-"""What is written to a pipeline one after another: requests to it, and its past leaderships."""
+"""The sequential entries of a pipeline: requests to it, and its past leaderships."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where things lie in the tree of znodes.
+"""The paths of all znodes.
 
 Under a root::
 

@@ -1,4 +1,4 @@
-"""What is written into znodes: JSON objects with a ``version``, and the values they stand for.
+"""The payloads of znodes: JSON objects with a ``version``, and the values they stand for.
 
 Reading takes the fields it knows, whatever the version says, so that nodes of two releases can
 work side by side while a cluster is upgraded. What cannot be read at all is treated according

@@ -1,4 +1,4 @@
-"""What operators ask of a pipeline: checked at once, written down as signals, waited for.
+"""Operators' requests to a pipeline: check them, store them as signals, wait for the answer.
 
 The command line and the nodes' HTTP interface both call this, so that they refuse the same
 things with the same words.
@@ -28,12 +28,12 @@ _POLL_SECONDS = 0.1
 
 
 class Refused(ArbiterError):  # noqa: N818 - reads as what it is
-    """What was asked will not be done; the text says why. Nothing was changed."""
+    """The request is refused; the text says why. Nothing was changed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Requester:
-    """Who asks, and when.
+    """Who makes a request, and when.
 
     Attributes:
         by: for people, such as ``root@host``.

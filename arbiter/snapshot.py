@@ -1,4 +1,4 @@
-"""One look at the cluster: what a node knows, and how well it knows it."""
+"""One look at the cluster: the facts, and how reliable they are."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from arbiter.values import Facts
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """What all decisions of one cycle are made from.
+    """The facts that all decisions of one cycle use.
 
     Attributes:
         taken: monotonic time at which it was complete.

@@ -1,4 +1,4 @@
-"""Making znodes where the folders above them may not be there yet."""
+"""Creates znodes, and the parents that are missing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rules of arbitration, over any tree of znodes: who may change what, and how it is proved."""
+"""The rules of arbitration over any tree of znodes: who may change what."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whose turn it is when nobody leads: preferred nodes first, then the least loaded.
+"""The order of take-over when nobody leads: preferred nodes first, then the least loaded.
 
 Every node works this out by itself from the same facts and comes to the same answer, so that
 several vacancies at once (a node died that led ten pipelines) are spread without a word between

@@ -1,4 +1,4 @@
-"""The arbiter that counts: ZooKeeper."""
+"""The arbiter on ZooKeeper."""
 
 from __future__ import annotations
 

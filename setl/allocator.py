@@ -1,4 +1,4 @@
-"""Memory that the C library keeps although nobody uses it.
+"""Makes the C library return memory that nobody uses.
 
 glibc gives each thread that allocates an arena of its own, up to eight for each core, and gives
 little of one back to the system. What a node reads passes through several threads, so each arena

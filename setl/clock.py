@@ -1,4 +1,4 @@
-"""Time, passed in: nothing below the edge of the program reads a clock by itself."""
+"""The clock that code is given; nothing reads the system's clock directly."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """Where code gets the time from, so that tests can decide it."""
+    """Tells code the time; tests pass their own."""
 
     def monotonic(self) -> float:
         """Seconds from an arbitrary start; never goes backwards. For deadlines."""

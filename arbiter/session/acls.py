@@ -1,4 +1,4 @@
-"""Who may do what with the znodes that a session makes."""
+"""The access rights of the znodes that a session creates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Clients of kazoo as a session needs them, and what their errors mean."""
+"""Makes kazoo clients for a session, and translates their errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The TCP connection under a kazoo client: kept short of patience, and open to being cut.
+"""The TCP connection under a kazoo client: with short time limits, and a way to cut it.
 
 kazoo has some habits that matter to a leader. It notices a dead connection only after two thirds
 of the session timeout, and not at all while requests are being sent, since each of them puts off
@@ -180,7 +180,7 @@ class LinkHandler(SequentialThreadingHandler):
 
 
 class _Link:
-    """A socket that reads along what the server grants, and can be cut from another thread."""
+    """A socket that notes what the server grants, and that another thread can cut."""
 
     def __init__(
         self, inner: socket.socket, ended: Callable[[OSError | None], None] = lambda _: None

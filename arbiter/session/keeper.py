@@ -1,4 +1,4 @@
-"""The thread that keeps a session under observation: signs of life, and watches."""
+"""The thread that observes a session: heartbeats and watches."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Watches(Protocol):
 
 
 class Keeper:
-    """Asks for a sign of life every now and then, and arms watches that have fired.
+    """Sends a heartbeat regularly, and arms watches that have fired.
 
     A follower that is cut off from its leader goes on answering reads for a while, although
     the leader no longer hears of the sessions there. So signs of life come from the leader

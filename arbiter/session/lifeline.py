@@ -1,4 +1,4 @@
-"""What a process knows about its session: is it connected, is it alive, and since when."""
+"""The state of a session: connected, alive, and since when."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A table cut into ranges of its key, so that many tasks can read it at the same time."""
+"""Cuts a table into ranges of its key, so that many tasks can read it at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What two rows have to agree in: values in one form, row digests, and keys as text.
+"""The forms in which rows are compared: normalised values, row digests, and keys as text.
 
 A source's and a target's column may have different types, so values are compared in the form
 that the target's column has: 1.5 in DECIMAL(9,1) is 1.50 in DECIMAL(9,2), but not 1.501.

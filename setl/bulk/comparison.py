@@ -1,4 +1,4 @@
-"""The Spark job that brings both sides of a comparison together, key by key."""
+"""The Spark job that joins both sides of a comparison by key."""
 
 from __future__ import annotations
 

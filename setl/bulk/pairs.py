@@ -1,4 +1,4 @@
-"""What the tasks that read hand to the tasks that compare: keys with digests, as Arrow batches."""
+"""Keys with row digests as Arrow batches: reading tasks pass them to comparing tasks."""
 
 from __future__ import annotations
 

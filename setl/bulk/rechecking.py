@@ -1,4 +1,4 @@
-"""Differences between two sides that are still being written, looked at more than once.
+"""Reads differing keys again, because both sides are still being written.
 
 Both sides of a working pipeline are never read at the same instant, so a row that changes
 while it is verified looks different. Such keys are read again, a few times, and count only if

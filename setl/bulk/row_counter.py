@@ -1,4 +1,4 @@
-"""Tells people how far a Spark job that reads has come."""
+"""Shows the progress of a Spark job that reads."""
 
 from __future__ import annotations
 

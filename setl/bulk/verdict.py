@@ -1,4 +1,4 @@
-"""What a comparison of a target with its source says."""
+"""The result of comparing a target with its source."""
 
 from __future__ import annotations
 

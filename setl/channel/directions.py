@@ -1,4 +1,4 @@
-"""How the pipelines of a channel belong together: which ones write what others read."""
+"""Which pipelines of a channel write what others read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Channel files as they are written: YAML with the line of every value."""
+"""Reads the YAML of channel files, and keeps the line of every value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""pydantic's errors in the words of a channel file: one readable line for each mistake."""
+"""Turns pydantic's errors into one readable line for each mistake."""
 
 from __future__ import annotations
 

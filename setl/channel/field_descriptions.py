@@ -1,4 +1,4 @@
-"""Descriptions that several ends of a pipeline share."""
+"""Field descriptions that several endpoints share."""
 
 from __future__ import annotations
 

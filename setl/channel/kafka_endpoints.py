@@ -1,4 +1,4 @@
-"""Ends of a pipeline on Kafka: a DTS subscription to read, and a topic that a relay writes."""
+"""Endpoints on Kafka: a DTS subscription to read, and a topic that a relay writes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The number by which a channel knows its own writes in ``retl.retl_mark`` (I9, I10)."""
+"""The number that marks a channel's own writes in ``retl.retl_mark`` (I9, I10)."""
 
 from __future__ import annotations
 

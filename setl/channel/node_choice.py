@@ -1,4 +1,4 @@
-"""Which nodes lead a pipeline rather than others, as a channel file says it."""
+"""The nodes that a channel file prefers as leaders of a pipeline."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from setl.channel.strict_model import StrictModel
 
 
 class NodeChoice(StrictModel):
-    """Which nodes lead a pipeline rather than others."""
+    """The nodes that are preferred as leaders of a pipeline."""
 
     prefer: list[Name] = Field(
         default_factory=list[str],

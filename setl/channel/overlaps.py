@@ -1,4 +1,4 @@
-"""Whether two patterns stand for any table in common."""
+"""Tells whether two table patterns overlap."""
 
 from __future__ import annotations
 

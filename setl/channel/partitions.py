@@ -1,4 +1,4 @@
-"""A pipeline over several partitions of a topic, as one pipeline for each of them.
+"""Expands a pipeline over several partitions into one pipeline for each.
 
 Order, marks and transactions belong to a partition, and so do positions. With a pipeline of its
 own each partition has its checkpoint and its leader, so nodes share the work, and a partition

@@ -1,4 +1,4 @@
-"""What is wrong with a channel file, as values, and the error that lists all of it."""
+"""The problems of a channel file as values, and the error that lists them all."""
 
 from __future__ import annotations
 

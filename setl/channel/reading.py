@@ -1,4 +1,4 @@
-"""From a channel file to a checked `ChannelFile`, with all mistakes reported at once (I18).
+"""Reads a channel file into a checked `ChannelFile`, and reports all mistakes at once (I18).
 
 Two steps, since what is stored keeps its references: `read_channel_definition` gives the
 content as written, `resolve_and_parse` puts the environment's values in and checks the whole.

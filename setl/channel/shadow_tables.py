@@ -1,4 +1,4 @@
-"""Tables that online schema changes work with, told by their names.
+"""Recognises the tables of online schema changes by their names.
 
 gh-ost and pt-online-schema-change copy a table `t` into a shadow that has the new columns already,
 and then swap the two. The rows of the shadow are those of `t` a second time, so they go nowhere;

@@ -1,4 +1,4 @@
-"""Tables that come together in one index: no two of their rows may be one document.
+"""Several tables in one index: no two rows may become the same document.
 
 What the channel file alone tells is refused when it is read (`setl.channel.mapping_rules`); which
 tables a wildcard stands for is known when they are met.

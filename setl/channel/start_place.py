@@ -1,4 +1,4 @@
-"""The forms that `start` of a source may have: a word, or a mapping told by its key."""
+"""The forms of a source's `start`: a word, or a mapping whose key tells its kind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The base of all parts of a channel file: nothing unknown, nothing changed, all errors at once."""
+"""The base of all parts of a channel file: no unknown fields, immutable, all errors at once."""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ def joined(zookeeper: str, root: str) -> AbstractContextManager[Arbiter]:
 
 
 class AnswerNo(click.ClickException):
-    """What was asked was not done, or the answer is no; exit status 1."""
+    """The request was not carried out, or the answer is no; exit status 1."""
 
 
 def requester() -> Requester:

@@ -1,4 +1,4 @@
-"""The cluster as people look at it: one model behind all commands that show something."""
+"""The view of the cluster that all showing commands share."""
 
 from __future__ import annotations
 

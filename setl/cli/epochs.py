@@ -1,4 +1,4 @@
-"""Commands about epochs: what ZooKeeper gives, what targets know, and how to get above it."""
+"""Commands about epochs: show those of ZooKeeper and of targets, and raise them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class _Line:
 
 @dataclass(frozen=True, slots=True)
 class _Raised:
-    """What raising has changed: the base before and after, the next epoch, who was deposed."""
+    """The result of raising: the base before and after, the next epoch, who was deposed."""
 
     before: int
     base: int

@@ -1,4 +1,4 @@
-"""What nodes say of themselves, asked of all at once."""
+"""Asks all nodes for their status at once."""
 
 from __future__ import annotations
 

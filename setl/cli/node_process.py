@@ -1,4 +1,4 @@
-"""What the commands that run a process of the cluster have in common."""
+"""Common options and behaviour of `setl node` and `setl relay`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What commands print: a table for people, JSON or YAML for programs."""
+"""Output of commands: a table for people, JSON or YAML for programs."""
 
 from __future__ import annotations
 

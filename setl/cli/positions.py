@@ -1,4 +1,4 @@
-"""Commands about the position: show where a pipeline stands, and move it."""
+"""Commands about the position of a pipeline: show it, and move it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a channel and the others of its cluster make together: rings."""
+"""Checks whether a channel forms a ring with others of its cluster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The look at a channel's servers before `setl start` starts it."""
+"""Checks a channel's servers before `setl start` starts it."""
 
 from __future__ import annotations
 

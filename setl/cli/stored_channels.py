@@ -1,4 +1,4 @@
-"""Channel files as the cluster keeps them, with the secrets of this environment."""
+"""Channel files from the cluster, with the secrets of this environment."""
 
 from __future__ import annotations
 

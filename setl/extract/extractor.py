@@ -1,4 +1,4 @@
-"""Extract: what of a batch is to be applied, and to which tables it goes.
+"""Extract: selects the rows of a batch that are applied, and their tables.
 
 Runs in the driver, over headers. Nothing is decoded but the rows of two tables of setl's own,
 ``retl.retl_mark`` and ``retl.xdual``; everything else is decided by an entry's kind and name.
@@ -152,7 +152,7 @@ class _Destinations(dict[tuple[str, str], "tuple[Route, ...] | _System"]):
 
 
 class Extractor:
-    """Goes through the batches of one pipeline in order, carrying the transaction's verdict.
+    """Goes through the batches of one pipeline in order, and remembers open transactions.
 
     Not thread-safe. After a batch was not applied, `reset` comes before the next `extract`.
     """

@@ -1,4 +1,4 @@
-"""Which transactions this channel wrote itself, told by their marks (I9).
+"""Recognises transactions that this channel wrote itself, by their marks (I9).
 
 Every transaction that a loader writes begins with a row of ``retl.retl_mark``. Whoever reads
 the binlog of that server drops a transaction whose mark is its own channel's; without that, a
@@ -47,7 +47,7 @@ SYNC_SUFFIX = "_sync"
 
 @dataclass(frozen=True, slots=True)
 class MarkIdentity:
-    """By what a channel knows its own marks.
+    """What tells a channel its own marks.
 
     Attributes:
         mark_id: its ``CHANNEL_ID`` in ``retl.retl_mark``; None for a channel that marks nothing,
@@ -75,7 +75,7 @@ class Mark(Enum):
 
 @dataclass(frozen=True, slots=True)
 class LoopbackState:
-    """Where in a transaction the stream is, and what is to happen to its rows.
+    """The state of the open transaction: what happens to its rows.
 
     Attributes:
         inside: whether a transaction is open.

@@ -17,7 +17,7 @@ from setl.model.session import StatementSession
 
 @dataclass(frozen=True, slots=True)
 class LoadTicket:
-    """What a task writes for. Travels with the data, never in a global.
+    """On whose behalf a task writes. Travels with the data, never in a global.
 
     Attributes:
         leadership: on whose behalf.

@@ -1,4 +1,4 @@
-"""A target as a look at it finds it, while a pipeline may be waiting for it."""
+"""What a look at a target finds while a pipeline may wait for it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the changes of one task are put into transactions.
+"""Divides the changes of one task into transactions.
 
 One transaction would be simplest, but then a table that the target writes slowly holds up what
 stands beside it: rows are seen when their transaction ends. So a table with many rows gets a

@@ -1,4 +1,4 @@
-"""The checkpoint: up to where everything is applied, and from where to read to go on (I7)."""
+"""The checkpoint: everything up to it is applied, and reading goes on from it (I7)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from setl.model.position import (
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """Where a pipeline stands.
+    """How far a pipeline has applied the stream.
 
     Reading starts again at `resume`, always a transaction boundary, since marks and table
     maps stand at the front of a transaction. When a transaction was cut into batches and some

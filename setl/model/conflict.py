@@ -1,4 +1,4 @@
-"""Rows that both sites write: what travels of them to the place where conflicts are decided."""
+"""Rows that both sites write: the values from which conflicts are decided."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a column's value is as another type, without ever losing a part of it.
+"""Converts a column's value to another type, without losing any part of it.
 
 A value that does not fit raises `UnfitError` with the reason; nothing is rounded, cut or guessed.
 Which kinds a conversion takes:

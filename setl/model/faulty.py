@@ -1,4 +1,4 @@
-"""Faulty rows: changes that cannot be applied, with all that is needed to apply them later."""
+"""Faulty rows: changes that cannot be applied now, with all that a later attempt needs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""On whose behalf something is done: one leadership of one pipeline."""
+"""One leadership of one pipeline, on whose behalf something is done."""
 
 from __future__ import annotations
 

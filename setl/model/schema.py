@@ -1,4 +1,4 @@
-"""What the columns of a table are, as a codec found them in the stream or a server told."""
+"""The columns of a table, from the stream or from a server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What of the session that ran a statement decides what the statement means."""
+"""The session settings that decide what a statement means."""
 
 from __future__ import annotations
 

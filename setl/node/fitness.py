@@ -1,4 +1,4 @@
-"""What a node lacks to lead a pipeline, found out before it takes the lead."""
+"""Finds out what a node lacks to lead a pipeline, before it leads."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class _Looked:
 
 
 class Fitness:
-    """Looks whether a node can read the channels: variables, and files that they name.
+    """Checks whether a node has the variables and files that channels name.
 
     What it lacks may come later, so it looks again then. What only shows at work, such as a
     module that workers cannot import, is a `setl.errors.NodeLacksError` of the run.

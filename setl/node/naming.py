@@ -1,4 +1,4 @@
-"""Which pipeline a person means by a name."""
+"""Finds the pipeline that a person means by a name."""
 
 from __future__ import annotations
 

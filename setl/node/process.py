@@ -1,4 +1,4 @@
-"""One setl process: joins the cluster, gets warm, and sits in its pipelines' elections."""
+"""One setl process: joins the cluster, warms up, and takes part in its pipelines' elections."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a leader does about an operator's ``rollback`` and ``restart``."""
+"""Carries out an operator's ``rollback`` and ``restart`` on the leader."""
 
 from __future__ import annotations
 

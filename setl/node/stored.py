@@ -1,4 +1,4 @@
-"""What a stored channel definition says to the election, without reading the rest of it.
+"""Reads what the election needs from a stored channel definition.
 
 A definition may have been stored by another release, or be damaged; a node has to take part in
 the election all the same, and so has a command that only wants to know who leads.

@@ -1,4 +1,4 @@
-"""Checks of a channel against the real servers: everything that is missing, all at once.
+"""Checks a channel against the real servers, and reports everything that is missing.
 
 Nothing is changed on any server, but for a row of no meaning that a probe writes if it is asked
 for; and nothing but a defect raises: a server that does not answer is a finding like any other.

@@ -1,4 +1,4 @@
-"""Pipelines that would take another's changes for an echo of their own channel.
+"""Finds pipelines that would mistake another's changes for an echo of their own channel.
 
 A pipeline drops every transaction that carries its channel's mark, wherever it came from. That is
 right for the way back of a two-way channel, where such a change came from the target. It is

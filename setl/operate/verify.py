@@ -1,4 +1,4 @@
-"""Proves that targets hold what their sources say, and names the keys where they do not."""
+"""Compares targets with their sources, and names the keys that differ."""
 
 from __future__ import annotations
 

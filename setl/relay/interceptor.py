@@ -1,4 +1,4 @@
-"""Which tables and statements a relay passes on."""
+"""Decides which tables and statements a relay passes on."""
 
 from __future__ import annotations
 

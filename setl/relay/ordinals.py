@@ -1,4 +1,4 @@
-"""Ordinals: how far into its transaction something is, the same at every replay."""
+"""Ordinals: numbers of records in their transaction, the same in every replay."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which partition of the topic a row goes to.
+"""Chooses the partition of the topic for each row.
 
 With ``order`` there is one partition that matters, and it has all that the source did, in its
 order and in its transactions. Everything else buys speed, since partitions are written and read

@@ -1,4 +1,4 @@
-"""Where a relay goes on: its checkpoint, held against what is in the topic."""
+"""Finds where a relay goes on, from its checkpoint and the topic."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The port to what a relay asks its source beside the stream."""
+"""The port for questions of a relay to its source, beside the stream."""
 
 from __future__ import annotations
 

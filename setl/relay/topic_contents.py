@@ -1,4 +1,4 @@
-"""What a topic holds already when a relay goes on."""
+"""What a topic already holds when a relay goes on."""
 
 from __future__ import annotations
 

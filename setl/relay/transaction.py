@@ -1,4 +1,4 @@
-"""One transaction on its way into the partitions."""
+"""Turns one transaction into records of the partitions."""
 
 from __future__ import annotations
 

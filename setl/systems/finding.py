@@ -1,4 +1,4 @@
-"""What a check of the servers found, and a place to collect it."""
+"""The findings of a check of servers, and the report that collects them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A pipeline that is being checked: what the source's checks found out helps the target's."""
+"""A pipeline that is being checked; the target's checks use what the source's found."""
 
 from __future__ import annotations
 

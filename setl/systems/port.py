@@ -1,4 +1,4 @@
-"""What a system can offer: the ports by which the rest of setl reaches any source or target.
+"""The ports of a system: how the rest of setl reaches any source or target.
 
 `setl.systems.registry.system_of` gives the system of a part of a channel file. Nothing is
 connected by that, nor by any call here that only makes something; what connects says so by the

@@ -1,4 +1,4 @@
-"""What a system says that is asked for something it is not."""
+"""The errors of a system that is asked for what it cannot do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From a part of a channel file to its system: the only place that tells systems apart."""
+"""Finds the system for a part of a channel file; the only place that tells systems apart."""
 
 from __future__ import annotations
 

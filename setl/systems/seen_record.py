@@ -1,4 +1,4 @@
-"""One record of a stream with all that is to be seen of it, and which ones somebody wants."""
+"""One record of a stream as `setl peek` shows it, and the filter for records."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a target keeps about a pipeline that writes to it, for whoever looks."""
+"""What a target stores about a pipeline that writes to it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class StoredState:
-    """What is there of one pipeline.
+    """What a target stores about one pipeline.
 
     Attributes:
         fence: epoch in the fence, None if it was never raised, or the target has none.

@@ -1,4 +1,4 @@
-"""Which columns of a source table go to which columns of the target."""
+"""Maps the columns of a source table to those of the target."""
 
 from __future__ import annotations
 

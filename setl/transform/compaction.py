@@ -1,4 +1,4 @@
-"""Compaction: of all changes of a row in one load, only the last state is written (I11).
+"""Compaction: only the last state of each key in a load is written (I11).
 
 What survives
     For each key one thing: the row as it is in the end (an upsert), or that it is gone (a
@@ -103,7 +103,7 @@ _State = tuple[Row | None, int, _Shape]
 
 
 class Compactor:
-    """Takes the changes of one route in stream order, and gives what survives of them."""
+    """Takes the changes of one route in stream order, and gives the last state of each key."""
 
     def __init__(self, key: Sequence[str] = (), routing: str | None = None) -> None:
         """Start empty.

@@ -1,4 +1,4 @@
-"""Documents of several tables' rows, made anew from the source when one of the rows changes.
+"""Rebuilds documents of several tables' rows from the source when one of the rows changes.
 
 The stream says *which* documents change; what they hold is looked up. Row by row there is no
 other way: a change of an item does not say what the order's other items are. So of each change

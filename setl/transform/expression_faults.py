@@ -1,4 +1,4 @@
-"""Finding the rows on which a route's expressions fail.
+"""Finds the rows on which a route's expressions fail.
 
 Spark says of a job that it fails, not on which row. So the rows are decoded once, and evaluated
 again and again in halves: about ``2 * log2(n)`` small jobs for each faulty row.

@@ -1,4 +1,4 @@
-"""Spark SQL expressions and `where`, evaluated on what is left after compaction.
+"""Evaluates Spark SQL expressions and `where` after compaction.
 
 Only survivors are evaluated: a key that changed a hundred times in a batch costs one
 evaluation. A survivor that `where` refuses becomes a delete of its key, since an earlier image

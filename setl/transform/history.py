@@ -1,4 +1,4 @@
-"""Rows that both sites write: every change of them is handed on, since any may be a conflict.
+"""Collects every change of rows that both sites write, since any may be a conflict.
 
 Elsewhere only the last state of a row in a load matters. Here the target has to see which row a
 change replaces, and which was applied before, so nothing is compacted. (The target writes only
@@ -180,7 +180,7 @@ def _require(schema: RowSchema, op: Op, before: Row | None, after: Row | None) -
 
 
 class Separated(NamedTuple):
-    """A share of a batch, what both sites write taken out of it.
+    """A share of a batch, separated from rows that both sites write.
 
     Attributes:
         rest: what is left.

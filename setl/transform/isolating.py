@@ -1,4 +1,4 @@
-"""Taking faulty changes out of a share, so that all others can be applied (I14).
+"""Removes faulty changes from a share, so that all others can be applied (I14).
 
 Which row of the target a change concerns is known once compaction has taken it in. Before, the
 key may be what is wrong, or there are two of them, or a processor still decides about it; such a

@@ -1,4 +1,4 @@
-"""Merging what several tasks made of their shares of a batch, key by key.
+"""Merges the results of several tasks, key by key.
 
 The tasks of a large batch decode and compact one stretch of it each. A key may have changed in
 more than one stretch; of each key the latest change survives, which is the change with the

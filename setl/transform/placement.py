@@ -1,4 +1,4 @@
-"""Which of a load's tasks writes a row.
+"""Chooses the task of a load that writes a row.
 
 Tasks of one load write at the same time, each in transactions of its own. Changes of one key
 must therefore meet in one task, whichever task, process or node works it out; and so must

@@ -1,4 +1,4 @@
-"""The first half of a Spark task: transform a share of a batch and deal it out by key.
+"""The first half of a Spark task: transforms a share of a batch and splits it by key.
 
 An exception that leaves a task reaches the driver as text. A typed error is worth more than
 that, so it travels inside the share; only a defect is raised.

@@ -1,4 +1,4 @@
-"""Rows as Spark sees them: which Spark type a column has, and values there and back.
+"""The Spark type of each column, and values to Spark and back.
 
 User expressions are Spark SQL, so their columns need types that arithmetic and comparisons
 work on; rows hold values in the form that `setl.model.schema.Kind` describes, so that no value

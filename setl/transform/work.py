@@ -1,4 +1,4 @@
-"""What a Spark task does to its share of a batch before anything is loaded.
+"""Transforms a task's share of a batch before anything is loaded.
 
 Decode, compact by key, map columns: rows entries go in, changes of targets come out. No Spark
 here and no connections, so all of it can be tested by calling it.

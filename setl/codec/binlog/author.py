@@ -1,4 +1,4 @@
-"""Who wrote a transaction, as the event that begins it tells."""
+"""The writer of a transaction, as its first event names it."""
 
 from __future__ import annotations
 

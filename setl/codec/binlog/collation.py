@@ -1,4 +1,4 @@
-"""Collation ids, as binlogs write them: which character set each means, and how it compares."""
+"""The character set of each collation id in a binlog, and how it compares."""
 
 from __future__ import annotations
 

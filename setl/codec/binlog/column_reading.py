@@ -1,4 +1,4 @@
-"""Which function reads the values of a column."""
+"""Chooses the function that reads the values of a column."""
 
 from __future__ import annotations
 

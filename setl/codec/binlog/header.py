@@ -1,4 +1,4 @@
-"""What each binlog event is and where it belongs, without decoding rows (DESIGN §4)."""
+"""Reads what each binlog event is and where it belongs, without decoding rows (DESIGN §4)."""
 
 from __future__ import annotations
 

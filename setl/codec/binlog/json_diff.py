@@ -25,7 +25,7 @@ _LEG: Final = re.compile(
 
 
 class _Number(str):
-    """A number as it is written, which no type of Python keeps for all of them."""
+    """A number as it is written; no Python type keeps that for all numbers."""
 
     __slots__ = ()
 

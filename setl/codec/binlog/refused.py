@@ -1,4 +1,4 @@
-"""What in a binlog cannot be replicated, and the errors that say so."""
+"""The errors for what cannot be replicated from a binlog."""
 
 from __future__ import annotations
 

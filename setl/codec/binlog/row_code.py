@@ -1,4 +1,4 @@
-"""Python text that reads the rows of one table: made once for a table, run for each event.
+"""Generates the Python code that reads the rows of one table.
 
 Going over a table's columns with a function for each of them costs a call a value. Here the
 columns are written out one behind the other. Fixed sizes are added up, so that columns nobody

@@ -1,4 +1,4 @@
-"""How many rows an event holds, about: nothing in the event says, and decoding is too dear."""
+"""Estimates how many rows an event holds; the event does not say, and decoding costs too much."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The row events of a stream: which tables they are of, and the run that they are joined to."""
+"""The row events of a stream: their tables, and the runs that join them."""
 
 from __future__ import annotations
 

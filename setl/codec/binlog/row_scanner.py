@@ -1,4 +1,4 @@
-"""Reads the rows of one table by code made for it, as far as its events are of the plain kind."""
+"""Reads the rows of one table with generated code, if its events are of the plain kind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the optional metadata of a TABLE_MAP event says about a table's columns.
+"""Reads a table's columns from the optional metadata of a TABLE_MAP event.
 
 Servers write it in full only with ``binlog_row_metadata=FULL``. Fields: the enumeration
 ``Optional_metadata_field_type`` in ``rows_event.h`` of MySQL; MariaDB writes the same, but counts

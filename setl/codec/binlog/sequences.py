@@ -1,4 +1,4 @@
-"""Sequences of MariaDB, which log what they reserve as rows of a table that is none.
+"""MariaDB's sequences: they log reserved numbers as if they were rows of a table.
 
 Such a table has one row and no key. A wildcard of a channel file matches its name, though
 `setl check` does not list it: its rows are left out of the stream, as nothing at a target could

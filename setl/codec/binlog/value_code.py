@@ -1,4 +1,4 @@
-"""Values of the frequent types, as Python text that reads them in place.
+"""Generates the Python code that reads values of frequent types.
 
 A row is read by text made for its table (see `row_code`), in which a value of these types costs no
 call. All other types are read by their functions, which `value_reader` gives; for the types here

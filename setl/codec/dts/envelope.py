@@ -1,4 +1,4 @@
-"""All that a DTS record says beside its row: for people who look at records."""
+"""All fields of a DTS record except its row, for people who look at records."""
 
 from __future__ import annotations
 

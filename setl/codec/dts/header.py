@@ -1,4 +1,4 @@
-"""What a DTS record is and where it belongs, without decoding its row (DESIGN §4)."""
+"""Reads what a DTS record is and where it belongs, without decoding its row (DESIGN §4)."""
 
 from __future__ import annotations
 

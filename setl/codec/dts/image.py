@@ -75,7 +75,7 @@ _OBJECT_TYPES: Final = {"JSON": Kind.JSON, "ENUM": Kind.ENUM, "SET": Kind.SET}
 
 
 class Form(NamedTuple):
-    """How the last value of a column lay in its record; the next one mostly lies likewise.
+    """The layout of a column's last value; the next one usually has the same.
 
     Attributes:
         front: the bytes that such a value begins with: the branch, and members before the one

@@ -1,4 +1,4 @@
-"""Python text that reads the images of one table: made for the form that its values have.
+"""Generates the Python code that reads the images of one table.
 
 A record names neither the lengths nor the branches of its values beforehand, so each has to be
 gone over. In the records of one table a column's values mostly begin alike: with the same branch

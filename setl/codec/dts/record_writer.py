@@ -1,4 +1,4 @@
-"""Writes DTS records: what a subscription would say about the transactions of a binlog.
+"""Writes the transactions of a binlog as DTS records, as a subscription would.
 
 Layout: ``schemas/Record.avsc``; what stands in its members: Alibaba's description of the data
 formats of a change tracking instance. A record is the concatenation of its members, so whatever

@@ -1,4 +1,4 @@
-"""What a relay says about each record beside it: its place, as one header of the Kafka record.
+"""The place that a relay gives each record, as a header of the Kafka record.
 
 The value is a DTS record like any other. The header lets two readers see more: a relay that
 takes over finds out what is in the topic already, and a source drops records that it has seen,

@@ -1,4 +1,4 @@
-"""Walks through the bytes of a DTS record by hand: steps over what nobody asks for, reads the rest.
+"""Walks through the bytes of a DTS record: skips what is not needed, reads the rest.
 
 Source: https://avro.apache.org/docs/1.11.1/specification/#binary-encoding and
 ``schemas/Record.avsc``. A reader made from the schema builds an object for every value, which

@@ -1,4 +1,4 @@
-"""What the records of a table have in common, written once for all of its rows."""
+"""Writes the common part of a table's records once for all rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which table a record of a row is of, and what kind of change it is, read by hand."""
+"""Reads by hand the table of a row's record and the kind of change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The text of SHOW CREATE TABLE, taken apart: what stands in its parentheses, and behind them."""
+"""Reads the text of SHOW CREATE TABLE: columns, keys, constraints and options."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What SHOW GRANTS says, as far as it is about privileges: who may do what on which schema."""
+"""Reads privileges from SHOW GRANTS: who may do what on which schema."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a SQL statement in the stream is.
+"""Recognises the kind of a SQL statement in the stream.
 
 Not a parser: a binlog holds statements that a server accepted, so it is enough to recognise
 transaction control, statements that change rows, the tables that DDL names, and what is harmless.

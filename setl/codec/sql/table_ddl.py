@@ -1,4 +1,4 @@
-"""What a DDL statement does to which tables, with the place of each name in its text.
+"""Reads what a DDL statement does to which tables, and where each name stands in its text.
 
 Not a parser of SQL: statements in a binlog were accepted by a server, so it is enough to know
 where names of tables stand. Grammar: ALTER, CREATE, DROP, RENAME, TRUNCATE in

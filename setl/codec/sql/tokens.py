@@ -65,7 +65,7 @@ _APART = frozenset({TokenKind.COMMENT, TokenKind.EXECUTED})
 
 
 class Quoting(NamedTuple):
-    """What decides where a quoted thing or a comment ends, and what it is.
+    """The settings that decide what quotes and comments mean.
 
     Attributes:
         ansi: ANSI_QUOTES: double quotes are around names, not text.

@@ -15,7 +15,7 @@ from setl.model.faulty import FaultyRow, TargetRow
 
 
 class LetterUpdate(NamedTuple):
-    """What one transaction has to know beside the changes that it writes.
+    """The dead letters that one transaction updates beside the changes it writes.
 
     Attributes:
         written: changes that may supersede dead letters.

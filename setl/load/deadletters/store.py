@@ -1,4 +1,4 @@
-"""The port of what keeps dead letters: beside the rows of a target, so with the same fate."""
+"""The port of dead letter stores: beside the target's rows, in the same transaction."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from setl.load.deadletters.letter import DeadLetter, State
 
 
 class Pending(NamedTuple):
-    """What tells whether a later change supersedes a dead letter."""
+    """The facts that tell whether a later change supersedes a dead letter."""
 
     id: str
     key_hash: str

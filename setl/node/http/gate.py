@@ -1,4 +1,4 @@
-"""Who may change something over HTTP: whoever has the token."""
+"""Admits requests that change something only with the token."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a node answers to load balancers, Kubernetes and people who ask how it is. Pure.
+"""The answers to health probes of load balancers, Kubernetes and people. Pure.
 
 The codes are Patroni's: 200 yes, 503 no, and the body says why. Nothing here asks anybody: an
 arbiter that hangs must not make a node look dead.
@@ -63,7 +63,7 @@ class Session(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """All that a probe is answered from.
+    """The facts from which probes are answered.
 
     Attributes:
         at: monotonic time.

@@ -1,4 +1,4 @@
-"""The way in for commands and tools: the wanted records of a subject, one after another."""
+"""The entry point for commands and tools: yields the wanted records one by one."""
 
 from __future__ import annotations
 

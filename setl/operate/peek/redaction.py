@@ -1,4 +1,4 @@
-"""Statements without the passwords that stand in them."""
+"""Removes passwords from statements that are shown."""
 
 from __future__ import annotations
 

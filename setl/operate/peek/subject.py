@@ -1,4 +1,4 @@
-"""What is looked at: the source or the topic of a pipeline, or an address."""
+"""What `setl peek` looks at: the source or topic of a pipeline, or an address."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The stored checkpoint of a pipeline, in whichever store it is, as it is found without leading."""
+"""Reads the stored checkpoint of a pipeline from any store, without leading."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which places of a channel file's `start` do not matter any more: a checkpoint has come since."""
+"""Finds `start` places that no longer matter, because there is a checkpoint."""
 
 from __future__ import annotations
 

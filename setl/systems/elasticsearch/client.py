@@ -1,4 +1,4 @@
-"""One way to make a client, and one place where its errors get their kind."""
+"""Makes clients of Elasticsearch, and translates their errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a schema change of the source means to indexes.
+"""Applies schema changes of the source to indexes.
 
 A new column gets its field at once. A column that is renamed or dropped stays in documents until
 their rows are written again. A table that is emptied or dropped takes its documents with it, if it

@@ -1,4 +1,4 @@
-"""Whether what a column's values become fits a field of an index.
+"""Tells whether a column's values fit a field of an index.
 
 Source of what a field takes: Elasticsearch reference 8.15, "Field data types", and there the
 parameters ``coerce``, ``ignore_malformed``, ``ignore_above`` and ``format``.

@@ -1,4 +1,4 @@
-"""What setl makes of the columns of a table in an index that it completes.
+"""Index fields for the columns of a table.
 
 The mapping decides what can be searched, sorted and added up; the document's ``_source`` keeps
 every value as `setl.systems.elasticsearch.load.documents` writes it, whatever the mapping. A

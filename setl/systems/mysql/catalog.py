@@ -1,4 +1,4 @@
-"""What a server says about its tables, as values of `setl.model.schema`."""
+"""Reads a server's description of its tables, as values of `setl.model.schema`."""
 
 from __future__ import annotations
 

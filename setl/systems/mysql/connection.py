@@ -1,4 +1,4 @@
-"""One way to connect to a server, and one place where its errors get their kind."""
+"""Connects to a server, and translates its errors."""
 
 from __future__ import annotations
 

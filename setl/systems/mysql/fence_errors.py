@@ -1,4 +1,4 @@
-"""What it means that the fence of a target is not where a writer needs it (I2)."""
+"""The error for a fence that does not have the writer's epoch (I2)."""
 
 from __future__ import annotations
 

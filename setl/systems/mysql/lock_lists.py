@@ -1,4 +1,4 @@
-"""The lists in which MySQL and MariaDB tell of connections, transactions and lock waits.
+"""The queries for connections, transactions and lock waits on MySQL and MariaDB.
 
 Sources of the columns: MariaDB's information_schema.INNODB_TRX, INNODB_LOCK_WAITS and INNODB_LOCKS
 (https://mariadb.com/kb/en/information-schema-innodb_lock_waits-table/), and for MySQL 8

@@ -1,4 +1,4 @@
-"""What a server does for the connections of one leadership, and whom they wait for.
+"""Shows what the connections of one leadership do, and whom they wait for.
 
 Asked only when a pipeline stands still. `setl.systems.mysql.lock_lists` knows the servers' lists.
 """
@@ -82,7 +82,7 @@ class _Process:
 
 @dataclass(slots=True)
 class _Findings:
-    """What was read before it is put together."""
+    """What the queries found."""
 
     processes: dict[int, _Process] = field(default_factory=dict[int, _Process])
     waits: list[LockWait] = field(default_factory=list[LockWait])

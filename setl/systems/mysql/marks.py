@@ -1,4 +1,4 @@
-"""Marks: the row of ``retl.retl_mark`` that says which channel wrote a transaction (I9, I10).
+"""Marks: rows of ``retl.retl_mark`` that name the channel that wrote a transaction (I9, I10).
 
 The mark is the first row change of every load transaction. Whoever reads the target's binlog
 recognises by its CHANNEL_ID that the transaction came from a channel, and drops it.

@@ -1,4 +1,4 @@
-"""Looking at a server's binlog, as a replica that no pipeline is."""
+"""Reads a server's binlog for `setl peek`, under an id that no pipeline uses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a relay asks its source beside the binlog: the unique keys that no binlog names."""
+"""Reads the unique keys of a relay's source, which no binlog names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which errors of MySQL and MariaDB say that a row's values cannot be stored.
+"""The errors of MySQL and MariaDB that mean: a row's values cannot be stored.
 
 All others are about the table, the statement, the account or the server, and every row would
 meet them; a row must not be blamed for them. Numbers:

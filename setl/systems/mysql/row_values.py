@@ -1,4 +1,4 @@
-"""A server's answers turned into the values that rows have everywhere else.
+"""Turns a server's answers into the values of rows.
 
 Values arrive as the server's text (pymysql decodes nothing), which loses nothing, and become
 what a codec makes of the same row in the binlog, as `setl.model.schema.Kind` says.

@@ -1,4 +1,4 @@
-"""What a MySQL target keeps about a pipeline that writes to it; see ``sql/fence.sql``."""
+"""Reads what a MySQL target stores about a pipeline; see ``sql/fence.sql``."""
 
 from __future__ import annotations
 

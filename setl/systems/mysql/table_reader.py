@@ -1,4 +1,4 @@
-"""Reads whole tables, in parts, as values that rows have everywhere else."""
+"""Reads whole tables in parts, as rows in their normal form."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Connections that write on behalf of a leadership, made known so that a later one can end them.
+"""Registers connections that write for a leadership, so that a later one can end them.
 
 Every connection that locks the row of a pipeline in ``retl.setl_fence`` is recorded in
 ``retl.setl_writer`` first. A new leader that finds the row locked for too long kills the recorded

@@ -1,4 +1,4 @@
-"""One load's actions on their way: cut into requests, a few under way at once, every item read."""
+"""Sends one load's actions in bulk requests, several at once, and reads every item."""
 
 from __future__ import annotations
 

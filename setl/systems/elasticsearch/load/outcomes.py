@@ -1,4 +1,4 @@
-"""What the server made of each item of a bulk request."""
+"""The outcome of each item of a bulk request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What arrives in each index: the tables, by which routes, as which columns."""
+"""Lists what arrives in each index: tables, routes and columns."""
 
 from __future__ import annotations
 

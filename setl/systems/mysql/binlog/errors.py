@@ -1,4 +1,4 @@
-"""What the errors of a binlog stream mean. They are told apart here and nowhere else."""
+"""Translates the errors of a binlog stream; no other module does."""
 
 from __future__ import annotations
 

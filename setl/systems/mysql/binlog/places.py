@@ -1,4 +1,4 @@
-"""Places in a binlog that a person has named: understanding them, and finding them."""
+"""Parses and finds places in a binlog that a person has named."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a place left earlier is in the binlogs of the server that answers now.
+"""Finds an earlier place in the binlogs of the server that answers now.
 
 A stored position is a file and an offset, and names of files are the same on many servers:
 behind one address there may be another server by now (a replica that took over, a copy), or

@@ -1,4 +1,4 @@
-"""How both sites come to the same outcome for a row, from what they read of each other.
+"""Brings both sites to the same outcome for a row, from what they read of each other.
 
 `setl.systems.mysql.conflicts.outcome` says what the outcome is. To find it, a site has to know both
 sites' writes. The other's it reads. Its own are in its binlog, not in its tables (nothing there

@@ -1,4 +1,4 @@
-"""What becomes of a row that both sites write: a function of their clients' writes alone.
+"""Decides the outcome of a row that both sites write, from their clients' writes alone.
 
 Each write of a client has *seen* the writes of the other site that its own site had taken in by
 then, whoever won. A site's writes that the other site's last write has not seen are *news* to

@@ -1,4 +1,4 @@
-"""What a site keeps of rows that the other site has written, and tells it: ``retl.setl_recent``.
+"""Stores what a site knows of the other site's rows, and tells it: ``retl.setl_recent``.
 
 All functions run inside the load's transaction; pymysql's errors pass through.
 """

@@ -1,4 +1,4 @@
-"""By what rows are compared: the policy of a table, and when two states are the same."""
+"""The conflict policy of a table, and when two row states are the same."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One load of the rows that both sites write: all of it in one transaction of the target.
+"""Loads the rows that both sites write, in one transaction of the target.
 
 The order of what the source says counts, also between tables, and what is delivered again must
 be told from what is new, since it could undo what was written at the target meanwhile. So one

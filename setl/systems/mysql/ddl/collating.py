@@ -1,4 +1,4 @@
-"""Writes out the collation that a schema change leaves to its server.
+"""Adds to a schema change the collation that its server would choose.
 
 ``CHARACTER SET utf8mb4`` alone means utf8mb4_0900_ai_ci to MySQL, utf8mb4_general_ci to MariaDB up
 to 11.5, and something else to younger ones or where a setting says so. Keys compare by it.

@@ -1,4 +1,4 @@
-"""Whether a schema change means the same to a target whose columns are not those of the source."""
+"""Refuses schema changes that a target with other columns cannot take."""
 
 from __future__ import annotations
 

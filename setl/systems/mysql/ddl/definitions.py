@@ -1,4 +1,4 @@
-"""Columns as an ALTER TABLE defines them, for targets that are not told the statement itself."""
+"""Reads column definitions from ALTER TABLE, for targets that do not run the statement."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a schema change does to rows, or makes of its words, that its text alone does not tell.
+"""Finds the effects of a schema change that depend on its rows or its session.
 
 A server fills a column that is added: from the clock, from a counter, from chance. Replication sets
 the clock and the counter as they were at the source; so does `setl.systems.mysql.ddl.settings`.

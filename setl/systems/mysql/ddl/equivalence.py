@@ -1,4 +1,4 @@
-"""Whether a schema change gives every row at the target what it gave it at the source."""
+"""Tells whether a schema change does the same to rows at the target as at the source."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ _PRIVILEGE: Final = "SESSION_VARIABLES_ADMIN"
 
 
 class EquivalenceCheck:
-    """Refuses what may give rows of the target other values than those of the source."""
+    """Refuses schema changes that may give target rows other values than the source's."""
 
     def __init__(self, source: MysqlEndpoint | None, by_hand: str) -> None:
         """Connect to nothing yet.

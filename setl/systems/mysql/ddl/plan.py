@@ -1,4 +1,4 @@
-"""What a schema change of the source becomes on the target, statement by statement.
+"""Plans the target's statements for a schema change of the source.
 
 Names of tables are replaced where they stand, and everything else of the text stays as it is. What
 cannot be passed on without a guess is refused, with an error that says so: the pipeline stops

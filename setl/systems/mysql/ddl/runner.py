@@ -1,4 +1,4 @@
-"""The connection over which DDL runs on a target, for as long as that takes."""
+"""Runs DDL on a target over a connection that waits as long as it takes."""
 
 from __future__ import annotations
 

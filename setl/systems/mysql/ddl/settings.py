@@ -1,4 +1,4 @@
-"""The session that a schema change runs in: that of the source, as replication makes it."""
+"""Makes a schema change's session like the source's, as replication does."""
 
 from __future__ import annotations
 

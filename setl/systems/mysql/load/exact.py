@@ -1,4 +1,4 @@
-"""Loading a table whose rows can be in each other's way, so that none is lost unseen (I21).
+"""Loads a table whose rows can collide, so that none is lost silently (I21).
 
 Such a table has more than the one unique key that finds its rows, or one that may take two keys
 of the source for one. Unique values move from row to row there, and whether the source has the

@@ -1,4 +1,4 @@
-"""What a MySQL column would change in a value without refusing it, even in strict mode.
+"""Finds values that a MySQL column would change silently, even in strict mode.
 
 The server refuses numbers out of range, text that is too long and characters that a charset does
 not have. It rounds fractions of a second, decimals and floats, fills BINARY up, cuts spaces off

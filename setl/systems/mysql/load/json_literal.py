@@ -1,4 +1,4 @@
-"""JSON as an expression from which MySQL makes the same document again.
+"""Writes JSON as an expression that gives MySQL the same document.
 
 A JSON column keeps numbers as integers, doubles or decimals, but what it reads from text becomes a
 double wherever it is no 64-bit integer: ``1.10`` becomes 1.1, and digits beyond the 17th are lost.

@@ -1,4 +1,4 @@
-"""How far each table of `setl.systems.mysql.load.exact` has come, kept in the target itself.
+"""Stores in the target how far each table of `setl.systems.mysql.load.exact` is loaded.
 
 What is delivered again is told by its version, and not applied again: for a while the table
 would hold rows of two places of the stream at once, of which some are in the way of others.

@@ -1,4 +1,4 @@
-"""Which statements write changes into a MySQL table: decided once per table, then only filled.
+"""Builds the statements that write changes into a MySQL table, once for each table.
 
 No two rows of the source may become one, and no row may go that the stream did not remove (I21),
 whatever unique keys and collations the table has. So no statement here touches a row but the one

@@ -1,4 +1,4 @@
-"""What a MySQL sink knows about the tables it writes to."""
+"""The tables that a MySQL sink writes to, and its statements for them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables of a target that one task writes, since their rows can be in each other's way.
+"""Tables that only one task may write, because their rows can collide.
 
 They have a unique key besides the one that identifies their rows, or one that takes two keys of
 the source for one. Why that is so, `setl.transform.placement.spreads` says. A table that is not

@@ -1,4 +1,4 @@
-"""Running statements that may change a value, and undoing them if they did."""
+"""Runs statements that may change a value silently, and undoes those that did."""
 
 from __future__ import annotations
 

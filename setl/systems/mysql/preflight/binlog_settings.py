@@ -1,4 +1,4 @@
-"""Whether a server writes the binlog that setl can read."""
+"""Checks that a server writes a binlog that setl can read."""
 
 from __future__ import annotations
 

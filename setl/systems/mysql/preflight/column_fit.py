@@ -1,4 +1,4 @@
-"""Whether every value of a source column fits into a target column, unchanged (I13)."""
+"""Checks that every value of a source column fits the target column unchanged (I13)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether tables whose rows both sites write allow their conflict policy."""
+"""Checks that tables with a conflict policy allow it."""
 
 from __future__ import annotations
 

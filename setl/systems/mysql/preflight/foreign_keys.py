@@ -1,4 +1,4 @@
-"""Foreign keys at the source that change rows behind the binlog's back."""
+"""Finds foreign keys at the source that change rows without logging it."""
 
 from __future__ import annotations
 

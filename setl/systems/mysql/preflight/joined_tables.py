@@ -1,4 +1,4 @@
-"""Whether several source tables go into one table of the target, where their rows could merge.
+"""Checks source tables that share a target table, where their rows could merge.
 
 A stream does not say whether a key that comes from one table is there because of another. So no
 load can tell that two rows have become one; what can be found is found here and by `setl verify`.

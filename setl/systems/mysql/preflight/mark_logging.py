@@ -1,4 +1,4 @@
-"""Whether marks get where they are looked for: into the binlog, as the loader writes them."""
+"""Checks that marks reach the binlog as the loader writes them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an account may do with a table, found out by trying.
+"""Finds out by trying what an account may do with a table.
 
 SHOW GRANTS would have to be understood with its roles, wildcards and partial revokes. A
 statement that is tried is judged by the server itself; EXPLAIN needs the privileges of what

@@ -1,4 +1,4 @@
-"""Whether schema changes can be passed on to a target, as `ddl: pass` asks for."""
+"""Checks that schema changes can be passed on to a target (`ddl: pass`)."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ _CLIENT_ERRORS = range(2000, 3000)
 
 
 class Outcome(Enum):
-    """What became of a statement that was only tried."""
+    """The outcome of a statement that was only tried."""
 
     DONE = "done"
     DENIED = "denied"  # the account may not do this
@@ -35,7 +35,7 @@ class Outcome(Enum):
 
 
 class Server:
-    """A connection with what has to be known about its other end.
+    """A connection, and the facts about its server that checks need.
 
     Attributes:
         endpoint: where it is.

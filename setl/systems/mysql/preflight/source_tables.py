@@ -1,4 +1,4 @@
-"""Whether the tables that `from` names are there, and whether their rows can be told apart."""
+"""Checks that the tables of `from` exist, and that their rows have keys."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether the tables of `sql/` are there, and usable."""
+"""Checks that the tables of `sql/` exist and are usable."""
 
 from __future__ import annotations
 

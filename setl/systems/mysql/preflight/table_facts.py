@@ -1,4 +1,4 @@
-"""What has to be known of a table, beyond its `RowSchema`, to say whether rows fit into it."""
+"""The facts about a table, beyond its `RowSchema`, that tell whether rows fit into it."""
 
 from __future__ import annotations
 

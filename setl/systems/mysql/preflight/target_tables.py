@@ -1,4 +1,4 @@
-"""Whether the tables that rows go to are there, and take them."""
+"""Checks that target tables exist and take the rows."""
 
 from __future__ import annotations
 

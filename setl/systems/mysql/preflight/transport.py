@@ -1,4 +1,4 @@
-"""Whether somebody between setl and a server could read or change what passes."""
+"""Checks whether somebody could read or change the traffic between setl and a server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether unique keys of a target take rows for one that are two at the source (I21).
+"""Checks whether a target's unique keys would merge two rows of the source (I21).
 
 A load never merges such rows; the first pair of them is an error that stops the pipeline. Here
 it is told before.
