@@ -25,7 +25,7 @@ def mistaken_for_echoes(file: ChannelFile, pipeline: Pipeline) -> list[str]:
         if other is pipeline or other.target.site != source:
             continue
         origin = other.source.origin
-        # Of a database that is not named, it may well be the target's subscription.
+        # If no database is named, it may be the target's subscription.
         place = site if origin is None else (origin.host, origin.port)
         comes_back = site is not None and place == site
         if not comes_back:

@@ -63,7 +63,7 @@ def null_keys(
 ) -> Iterator[FaultyRow]:
     """What compaction has taken out because its key is null; see `Compactor.take_null_keys`."""
     for schema, row, version, error in found:
-        # Of a delete only the key is left, which is null.
+        # A delete keeps only its key, which is null.
         op = Op.DELETE if row is None else Op.INSERT
         number = _number(route, crc32(repr(row).encode()))
         change = SourceChange(schema, op, None, row, number=number)

@@ -1,6 +1,6 @@
 """Compaction of changes whose rows are not decoded yet.
 
-Of the changes of a busy row only the last one is written, and most updates leave keys as they are.
+Only the last change of a busy row is written, and most updates leave keys as they are.
 What is kept of such a change is its key and where in the stream's bytes its row lies; rows that
 are still the last of their keys in the end are decoded then. Everything else about a change (keys
 that move, images that lack values, rows of a schema that has changed) is `Compactor`'s: it takes

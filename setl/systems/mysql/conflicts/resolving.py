@@ -147,7 +147,7 @@ class _Load:
         self._number = self._before.number
         # By table, of rows of which the source tells something in this load.
         self._kept: dict[tuple[str, str], dict[Row, Numbered]] = {}
-        # Of what this site told, the other has read this.
+        # How much of what this site told the other has read.
         self._passed = max((mark.passed for mark in marks), default=0)
         self._place = recent.Place(through, max((mark.number for mark in marks), default=0))
 

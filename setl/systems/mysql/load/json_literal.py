@@ -45,7 +45,7 @@ def _quoted(text: str) -> str:
 
 def _numbers(text: str) -> Iterator[tuple[str, str]]:
     """The numbers of a document with their paths."""
-    # Of each open container its member's leg: the number of an element, or a key in its quotes.
+    # The path leg of each open container's member: a number of an element, or a quoted key.
     legs: list[int | str] = []
     at_key = False
     for found in _TOKEN.finditer(text):
