@@ -21,7 +21,7 @@ def letter(pipeline, number, **changes):
         key_hash=f"{number:032x}",
         key_values=f"[{number}]",
         error="too long 😀",
-        hint="mend 'it'",
+        hint="fix 'it'",
         payload='{"form": "row", "a": "\\udc80\\\\", "b": "%s"}',
         attempts=1,
         at=1_763_700_000.25,

@@ -5,7 +5,7 @@ of the session timeout, and not at all while requests are being sent, since each
 its next ping. It does not say which session timeout the server granted, which may be less than
 was asked for. Why a connection failed goes to its log only. Over TLS it trusts every authority of
 the system besides the one it is given, and leaves an answer lying that came together with another
-in one TLS record. All are mended here, through the handler that kazoo takes its sockets from.
+in one TLS record. All are fixed here, through the handler that kazoo takes its sockets from.
 """
 
 from __future__ import annotations

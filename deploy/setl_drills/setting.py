@@ -84,7 +84,7 @@ class Setting:
         self.statuses = StatusWatch({n.nid: n.status for n in world.processes.values()})
 
     def __enter__(self) -> Self:
-        self.world.mend(all_warm=self._calm)
+        self.world.repair(all_warm=self._calm)
         self.begun = time.monotonic()
         sites = self.world.sites
         with ExitStack() as begun:

@@ -155,7 +155,7 @@ class _Soak:
                     lambda key=key: len(run.marks.since(key, since)) > 1,
                     _RECOVERY_LIMIT,
                 )
-            self._world.mend(all_warm=True)
+            self._world.repair(all_warm=True)
         except DidNotHappenError as error:
             run.problem(f"it hangs: {error}")
             return False

@@ -1,6 +1,6 @@
 """The world of a run: servers, nodes, relays, and a link from each of these to each server.
 
-It is started once and serves drill after drill; between them it is mended: links are healed,
+It is started once and serves drill after drill; between them it is repaired: links are healed,
 frozen nodes go on, dead ones are started again.
 """
 
@@ -177,7 +177,7 @@ class World:
             self.say(f"starting nodes {', '.join([*nodes, *relays])}")
             self.nodes = {nid: self._node(nid, secrets, self._master) for nid in nodes}
             self.relays = {nid: self._node(nid, secrets, None) for nid in relays}
-            self.mend(all_warm=True)
+            self.repair(all_warm=True)
             self._exit = starting.pop_all()
         return self
 
@@ -200,7 +200,7 @@ class World:
             node.disarm()
         self.restart_dead()
 
-    def mend(self, *, all_warm: bool) -> None:
+    def repair(self, *, all_warm: bool) -> None:
         """Make everything whole again, and wait until there is a leader and a standby to be.
 
         Args:

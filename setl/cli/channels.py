@@ -91,7 +91,7 @@ def _beside_the_cluster(
 ) -> tuple[list[Finding], ChannelFile]:
     """`ring_findings`, and the channel `without_used_starts`.
 
-    A cluster that does not answer is one more thing to mend.
+    A cluster that does not answer is one more thing to fix.
     """
     try:
         with joined(zookeeper, root) as arbiter:
@@ -138,7 +138,7 @@ def _print_findings(findings: list[Finding], *, offline: bool, name: str) -> Non
             out.print(f"          {line}", markup=False)
     errors = sum(f.level == "error" for f in findings)
     if errors:
-        out.print(f"\n{errors} to mend before channel {name} can start.")
+        out.print(f"\n{errors} to fix before channel {name} can start.")
     else:
         scope = "the file is right" if offline else "the file and the servers are right"
         out.print(f"channel {name}: {scope}.")

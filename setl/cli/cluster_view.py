@@ -72,7 +72,7 @@ class PipelineView:
         handovers: open requests to change the leader, oldest first.
         missing: what is missing if no live node serves this kind, or each that does lacks
             something for this pipeline, as the end of a sentence.
-        hopeless: whether it is the latter, which waiting does not mend.
+        hopeless: whether it is the latter, which waiting does not fix.
     """
 
     ident: PipelineId

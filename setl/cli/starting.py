@@ -18,7 +18,7 @@ from setl.systems.finding import Finding
 
 
 def refuse_unready(channel: Channel, arbiter: Arbiter) -> None:
-    """Refuse to start a channel of which `setl check` says that something must be mended first.
+    """Refuse to start a channel of which `setl check` says that something must be fixed first.
 
     What cannot be seen from here is said and starts all the same: nodes have their own variables
     and their own ways to the servers. Expressions are left to `setl check`, since they need Spark.
@@ -28,7 +28,7 @@ def refuse_unready(channel: Channel, arbiter: Arbiter) -> None:
         arbiter: says which pipelines have begun and need no `start` any more.
 
     Raises:
-        AnswerNo: something must be mended; says what, where and how.
+        AnswerNo: something must be fixed; says what, where and how.
     """
     try:
         file = resolve_and_parse(channel.definition, os.environ)
@@ -46,7 +46,7 @@ def refuse_unready(channel: Channel, arbiter: Arbiter) -> None:
 
 
 def _lines(name: str, faults: Sequence[Finding]) -> list[str]:
-    lines = [f"channel {name} is not started; {len(faults)} to mend first:"]
+    lines = [f"channel {name} is not started; {len(faults)} to fix first:"]
     for fault in faults:
         lines += [f"  {fault.where}: {fault.what}", *(f"    {fix}" for fix in fault.fix)]
     return [*lines, f"`setl start {name} --no-check` starts it all the same"]

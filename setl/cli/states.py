@@ -145,7 +145,7 @@ def _once_steady(
 
 
 def _report_missing(places: Sequence[_Place]) -> bool:
-    """Whether there was something to say; whoever waits can mend it meanwhile."""
+    """Whether there was something to say; whoever waits can fix it meanwhile."""
     missing = [place for place in places if place.missing and not place.there]
     for place in missing:
         click.echo(f"waiting: {place.pipeline} {place.missing}", err=True)
@@ -223,7 +223,7 @@ start = _state_command(
     "start",
     ChannelState.START,
     "Start CHANNEL, or try again what failed in it.\n\nA stopped channel is checked first, as by"
-    " `setl check` but for expressions, and not started if something must be mended. A server that"
+    " `setl check` but for expressions, and not started if something must be fixed. A server that"
     " does not answer here is named, and keeps nothing from starting.",
 )
 resume = _state_command("resume", ChannelState.START, "Let a paused CHANNEL go on.")

@@ -21,7 +21,7 @@ class StallWatch:
 
     It writes what it finds into the run's `Progress`, and one line into the log when a stall
     begins and one when it is over. It neither holds a run up nor acts on one: standing still
-    has reasons that ending the run would not mend.
+    has reasons that ending the run would not fix.
     """
 
     def __init__(self, clock: Clock, *, limit: float = LIMIT, look: float = _LOOK_SECONDS) -> None:

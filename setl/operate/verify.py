@@ -161,7 +161,7 @@ def _check_names(
     if missing and tables is None:
         raise ConfigurationError(
             "the source has no table " + ", ".join(".".join(name) for name in missing),
-            hint="Mend the mapping, or let the account see the table",
+            hint="Fix the mapping, or let the account see the table",
         )
     mapped = {f"{s}.{t}" for s, t in existing if router.route(s, t)}
     unknown = [name for name in tables or () if name not in mapped]

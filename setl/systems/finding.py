@@ -20,7 +20,7 @@ class Finding:
         level: "error" keeps the channel from working, "warning" may hurt one day, "ok".
         what: what was found, in one sentence.
         where: pipeline, end and table.
-        fix: what mends it. SQL statements end with a semicolon and can be run as they are, in
+        fix: what fixes it. SQL statements end with a semicolon and can be run as they are, in
             this order; anything else is an instruction.
         mapping: the mapping that an index will get or be given, as Elasticsearch writes it.
         mapping_lines: the same for people.

@@ -144,7 +144,7 @@ def _places(schema: RowSchema, columns: Sequence[str]) -> list[int]:
         raise DataError(
             f"a record of {schema.name} lacks the column {', '.join(lacking)}, by which its row"
             " belongs to a document",
-            hint="Mend `nested` in the channel file",
+            hint="Fix `nested` in the channel file",
             table=schema.name,
         )
     return places

@@ -60,7 +60,7 @@ def faulty_rows(
         if len(found) >= MOST_FAULTY:
             raise FatalError(
                 f"expressions fail on more than {MOST_FAULTY} rows of one load: {error.message}",
-                hint="Mend the expression in the channel file, for example with try_cast",
+                hint="Fix the expression in the channel file, for example with try_cast",
                 table=evaluation.schema.name,
             ) from error
         version, body = (rows.column(i)[number].as_py() for i in (1, 2))

@@ -335,7 +335,7 @@ def _input_row(schema: RowSchema, inputs: Sequence[Column]) -> Callable[[Row], R
     except KeyError as error:
         raise DataError(
             f"a row of {schema.name} lacks column {error.args[0]}, which an expression mentions",
-            hint="The table changed; mend the channel file and start the channel again",
+            hint="The table changed; fix the channel file and start the channel again",
             table=schema.name,
         ) from error
     return lambda row: tuple(row[place] for place in places)

@@ -48,7 +48,7 @@ def processor_named(name: str) -> Processor:
     except Exception as error:  # the module's own code runs here, and may raise anything
         raise NodeLacksError(
             f"the processor {name} cannot be imported: {type(error).__name__}: {error}",
-            hint=_MISSING if isinstance(error, ImportError) else f"Mend {module_name}",
+            hint=_MISSING if isinstance(error, ImportError) else f"Fix {module_name}",
             processor=name,
         ) from error
     function: Any = module
@@ -129,6 +129,6 @@ def _failure(name: str, error: Exception, change: TypedChange, key: tuple[str, .
     line = f" in line {frames[-1].lineno} of {frames[-1].name}" if frames else ""
     return DataError(
         f"the processor raised {type(error).__name__}: {error}{line}",
-        hint="Mend the processor, or the row at the source",
+        hint="Fix the processor, or the row at the source",
         **where,
     )

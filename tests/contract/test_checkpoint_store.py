@@ -621,7 +621,7 @@ def test_kafka_what_a_former_leader_stored_late_is_kept_or_replaced(commits):
     old.store(commits.at(300), 1)
     new.store(commits.at(200), 2)
     assert commits.store().load() == commits.at(300)
-    # It slips in between comparing and committing; the next store mends that.
+    # It slips in between comparing and committing; the next store fixes that.
     old.replace(commits.at(50), 1)
     new.store(commits.at(350), 2)
     assert commits.store().load() == commits.at(350)

@@ -1,4 +1,4 @@
-"""One world for all drills of a run on the same sites; it is mended between them."""
+"""One world for all drills of a run on the same sites; it is repaired between them."""
 
 from functools import reduce
 from operator import or_

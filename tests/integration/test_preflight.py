@@ -1,4 +1,4 @@
-"""Preflight checks against real servers: each fault is found, named, and mended by its fix.
+"""Preflight checks against real servers: each fault is found, named, and its fix removes it.
 
 The MariaDB servers are this module's own, since the tests change global settings and drop
 system tables.
@@ -112,7 +112,7 @@ class Scene:
         assert PASSWORD not in str(findings)
         return [f for f in findings if f.level != "ok"]
 
-    def mend(self, end, finding):
+    def fix(self, end, finding):
         assert finding.statements
         self.run(end, *finding.statements)
 
@@ -215,7 +215,7 @@ def test_a_missing_privilege(scene, end, revoke, what, fix):
     assert only(fault).what == f"the account {scene.user} {expected}"
     fix = fix.replace("SCHEMA", scene.schema).replace("ACCOUNT", scene.user)
     assert only(fault).fix == (fix,)
-    scene.mend(end, only(fault))
+    scene.fix(end, only(fault))
     assert scene.faults() == []
 
 
@@ -225,7 +225,7 @@ def test_an_account_with_nothing_is_told_everything_at_once(scene):
     for _ in range(2):
         # Once more at most: what is behind a hidden table is only seen then.
         for fault in scene.faults():
-            scene.mend("source" if ", source " in fault.where else "target", fault)
+            scene.fix("source" if ", source " in fault.where else "target", fault)
     assert scene.faults() == []
 
 
@@ -261,7 +261,7 @@ def test_a_missing_system_table(scene, end, table, level):
     scene.run(end, f"DROP TABLE retl.{table}")
     fault = only(scene.faults())
     assert (fault.level, fault.what.partition(" (")[0]) == (level, f"retl.{table} is missing")
-    scene.mend(end, fault)
+    scene.fix(end, fault)
     assert scene.faults() == []
 
 
@@ -280,7 +280,7 @@ def test_a_system_table_without_transactions(scene):
     scene.run("target", "ALTER TABLE retl.setl_fence ENGINE = MyISAM")
     fault = only(scene.faults())
     assert fault.what == "retl.setl_fence is a MyISAM table, which has no transactions"
-    scene.mend("target", fault)
+    scene.fix("target", fault)
     assert scene.faults() == []
 
 
@@ -300,7 +300,7 @@ def test_a_wrong_setting_of_the_binlog(scene, name, value, wanted):
     with setting(scene, "source", name, value):
         fault = only(scene.faults())
         assert (fault.level, fault.what.partition(", else")[0]) == ("error", wanted)
-        scene.mend("source", fault)
+        scene.fix("source", fault)
         assert scene.faults() == []
 
 
@@ -315,7 +315,7 @@ def test_binlogs_that_are_kept_too_short(scene):
         fault = only(scene.faults())
         assert fault.level == "warning"
         assert "removed after 1.5 hours" in fault.what
-        scene.mend("source", fault)
+        scene.fix("source", fault)
         assert scene.faults() == []
 
 
@@ -323,7 +323,7 @@ def test_a_target_that_is_read_only(scene):
     with setting(scene, "target", "read_only", "ON"):
         fault = only(scene.faults())
         assert fault.what == "the server is read_only"
-        scene.mend("target", fault)
+        scene.fix("target", fault)
         assert scene.faults() == []
 
 
@@ -410,14 +410,14 @@ def test_a_target_table_that_does_not_take_the_rows(scene, damage, what):
     assert fault.level == "error"
     assert fault.what.startswith(what)
     assert fault.where.endswith(f", {scene.schema}.orders")
-    scene.mend("target", fault)
+    scene.fix("target", fault)
     assert scene.faults() == []
 
 
 def test_a_target_schema_that_is_not_there(scene):
     scene.run("target", "DROP DATABASE SCHEMA")
     for fault in scene.faults():
-        scene.mend("target", fault)
+        scene.fix("target", fault)
     assert scene.faults() == []
 
 
@@ -521,7 +521,7 @@ def test_tables_whose_rows_cannot_be_told_apart(scene):
     doubt, lacking = scene.faults([{"from": name, "key": ["a"]}])
     assert (doubt.level, "no unique key has just the columns a" in doubt.what) == ("warning", True)
     assert "no unique key of the target table has just a" in lacking.what
-    scene.mend("target", lacking)
+    scene.fix("target", lacking)
     scene.run("source", "ALTER TABLE SCHEMA.plain ADD UNIQUE (a)")
     assert scene.faults([{"from": name, "key": ["a"]}]) == []
 
@@ -546,7 +546,7 @@ def test_foreign_keys_that_act_behind_the_binlog(scene):
     tables = [{"from": f"{scene.schema}.*"}]
     fault = only(scene.faults(tables))
     assert fault.what.startswith("the foreign key own er has ON DELETE CASCADE, ON UPDATE SET NULL")
-    scene.mend("source", fault)
+    scene.fix("source", fault)
     assert scene.faults(tables) == []
 
 
@@ -670,8 +670,8 @@ def test_schema_changes_need_a_record_and_privileges(scene):
     missing, lacking = scene.faults(ddl="pass")
     assert missing.what.startswith("retl.setl_ddl is missing")
     assert "lacks ALTER, CREATE, DROP, INDEX on" in lacking.what
-    scene.mend("target", missing)
-    scene.mend("target", lacking)
+    scene.fix("target", missing)
+    scene.fix("target", lacking)
     try:
         assert scene.faults(ddl="pass") == []
     finally:
@@ -703,7 +703,7 @@ def test_dead_letters_need_their_table(scene):
     assert scene.faults() == []
     missing = only(scene.faults(faulty_rows="dead_letter"))
     assert missing.what.startswith("retl.setl_deadletter is missing")
-    scene.mend("target", missing)
+    scene.fix("target", missing)
     assert scene.faults(faulty_rows="dead_letter") == []
 
 

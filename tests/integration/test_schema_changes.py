@@ -401,7 +401,7 @@ def test_what_an_ignored_change_leads_to_names_it(servers, db, place):
     assert "added" in error.message
     assert "A schema change was ignored before: ALTER TABLE" in error.hint
     assert "`setl start`" in error.hint
-    # Mended as the error says, it goes on where it stopped.
+    # Fixed as the error says, it goes on where it stopped.
     execute(b, f"ALTER TABLE {db}.t ADD COLUMN added INT")
     running = place.lead(file)
     running.applied(1)

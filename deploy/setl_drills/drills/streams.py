@@ -149,7 +149,7 @@ DRILLS = (
     ),
     Drill(
         "purge-binlog",
-        "the position is purged: one clear final error, mended by `setl position reset`",
+        "the position is purged: one clear final error, repaired by `setl position reset`",
         "the moment",
         purge,
     ),

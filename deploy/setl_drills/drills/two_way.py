@@ -25,7 +25,7 @@ def two_way_failover(world: World, seed: int) -> DrillResult:
             run.expect_takeover(fault, bound)
             world.restart_dead()
             if pipeline == "ab":
-                world.mend(all_warm=False)  # a standby is needed once more
+                world.repair(all_warm=False)  # a standby is needed once more
         return run.finish()
 
 

@@ -183,7 +183,7 @@ def too_many(number: int, most: int, error: DataError) -> FatalError:
     return FatalError(
         f"{number:,} faulty rows are open and `dead_letter_limit` is {most:,}; the last one:"
         f" {error.message}",
-        hint="Mend what is wrong with so many rows, and look at `setl deadletter list`; retry or"
+        hint="Fix what is wrong with so many rows, and look at `setl deadletter list`; retry or"
         " drop what is there, or raise the limit, and start the channel again",
         **error.where,
     )

@@ -117,7 +117,7 @@ def health(now: Moment) -> Reply:
 def liveness(nid: str, at: float, last_cycle: float | None, limit: float) -> Reply:
     """Whether the node's main loop still turns; a process in which it does not is to be killed.
 
-    What a pipeline does has no part in it: a failed one is not mended by killing the process.
+    What a pipeline does has no part in it: a failed one is not fixed by killing the process.
 
     Args:
         nid: the node.

@@ -82,7 +82,7 @@ def _table(connection: Connection[Any], schema: str, table: str) -> RowSchema:
     if described is None:
         raise ConfigurationError(
             "the table does not exist, or the account may not see it",
-            hint="Create it, grant SELECT on it, or mend the channel file",
+            hint="Create it, grant SELECT on it, or fix the channel file",
             table=f"{schema}.{table}",
         )
     return described

@@ -68,7 +68,7 @@ def test_one_letter_in_full(shop, store, capsys):
     assert shop.run("deadletter", "show", *ids(1)) == 0
     shown = capsys.readouterr().out
     assert "täxt" in shown
-    assert "mend 'it'" in shown
+    assert "fix 'it'" in shown
     assert shop.run("deadletter", "show", *ids(1), "-o", "json") == 0
     assert json.loads(capsys.readouterr().out)["payload"] == payload
     assert shop.run("deadletter", "show", "ffff") == 1

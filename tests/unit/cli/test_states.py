@@ -179,7 +179,7 @@ def test_a_stopped_channel_with_something_to_mend_is_not_started(led, capsys, mo
     assert led.run("start", "shop", "--no-wait") == (1 if state is ChannelState.STOP else 0)
     told = capsys.readouterr().err
     if state is ChannelState.STOP:
-        assert "channel shop is not started; 1 to mend first" in told
+        assert "channel shop is not started; 1 to fix first" in told
         assert "s.t: the table is missing" in told
         assert "CREATE TABLE s.t …;" in told
         assert "may hurt" not in told

@@ -186,7 +186,7 @@ class MysqlSink:
         return self._repeated(ticket, lambda: self._transaction(ticket, changes, update))
 
     def _repeated(self, ticket: LoadTicket, transaction: Callable[[], _Done]) -> _Done:
-        """Run a transaction, and again if what went wrong passes or can be mended here."""
+        """Run a transaction, and again if what went wrong passes or can be fixed here."""
         deadlocks = 0
         refreshed = reconnected = self._targets.fresh = False
         while True:
@@ -209,7 +209,7 @@ class MysqlSink:
                     # and only its answer is missing, the same transaction changes nothing.
                     reconnected = True
                 elif isinstance(error, SetlError):
-                    # It may be about a table that is being mended.
+                    # It may be about a table that is being fixed.
                     self._targets.forget()
                     self._placed(error, ticket)
                     raise

@@ -1,4 +1,4 @@
-"""Which errors of a server pass, and which are somebody's to mend."""
+"""Which errors of a server pass, and which are somebody's to fix."""
 
 import pymysql
 import pytest
