@@ -339,25 +339,25 @@ class Candidacy:
 
     def _record_cost(self, election: ElectionState, mainstem: Mainstem) -> None:
         """Amend the history once it is known how long nobody applied and what was redelivered."""
-        settled = self._progress.settled()
-        if settled is None or self._recorded == mainstem.epoch:
+        cost = self._progress.handover_cost()
+        if cost is None or self._recorded == mainstem.epoch:
             return
         self._recorded = mainstem.epoch
         outage = None
         if election.vacant_from is not None:
-            outage = round(max(0.0, settled.working_at - election.vacant_from), 3)
+            outage = round(max(0.0, cost.working_at - election.vacant_from), 3)
         item = HistoryItem(
             mainstem.epoch,
             self._nid,
             election.reason,
-            settled.working_at,
+            cost.working_at,
             outage,
-            settled.redelivered,
+            cost.redelivered,
         )
         self._recording(lambda: self._arbiter.add_history(self.pipeline, item), mainstem)
         _log.info(
             "pipeline has taken over",
-            extra=self._fields(mainstem, outage=outage, redelivered=settled.redelivered),
+            extra=self._fields(mainstem, outage=outage, redelivered=cost.redelivered),
         )
 
     def _recording(self, record: Callable[[], None], mainstem: Mainstem) -> None:

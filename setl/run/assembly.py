@@ -14,7 +14,7 @@ from setl.extract.extractor import Extractor
 from setl.extract.loopback import MarkIdentity
 from setl.model.leadership import Leadership
 from setl.run.checkpoints import store_for_run, store_interval
-from setl.run.dead_letters import DeadLetterDesk
+from setl.run.dead_letters import DeadLetterHandler
 from setl.run.etl_work import EtlParts, EtlWork
 from setl.run.job import LoadJob
 from setl.run.parts import RunParts
@@ -22,7 +22,7 @@ from setl.run.progress import Progress
 from setl.run.run import PipelineRun
 from setl.run.schema_changes import SchemaChangePolicy
 from setl.run.selecting import select_settings
-from setl.run.stalls.observer import Sights
+from setl.run.stalls.observer import Views
 from setl.select.identity import heartbeat_id
 from setl.select.reader import SelectLoop
 from setl.systems.port import Passing
@@ -98,14 +98,16 @@ def build_run(
         ),
         generation=pipeline.generation,
         store_every=store_interval(pipeline),
-        sights=Sights(job.activity, target.view(key)),
+        views=Views(job.activity, target.view(key)),
     )
     return PipelineRun(parts, leadership, progress, clock)
 
 
 def _letters(
     pipeline: Pipeline, job: LoadJob, leadership: Leadership, progress: Progress, clock: Clock
-) -> DeadLetterDesk | None:
+) -> DeadLetterHandler | None:
     if not pipeline.keeps_dead_letters:
         return None
-    return DeadLetterDesk(system_of(pipeline.target).dead_letters, job, leadership, progress, clock)
+    return DeadLetterHandler(
+        system_of(pipeline.target).dead_letters, job, leadership, progress, clock
+    )

@@ -39,7 +39,7 @@ class Reloading(Protocol):
         ...
 
 
-class DeadLetterDesk:
+class DeadLetterHandler:
     """The dead letters of one pipeline, under one epoch. Used by the run's thread."""
 
     def __init__(

@@ -16,7 +16,7 @@ from setl.model.checkpoint import Checkpoint
 from setl.model.leadership import Leadership
 from setl.model.position import document_version
 from setl.run.accounting import account
-from setl.run.dead_letters import DeadLetterDesk
+from setl.run.dead_letters import DeadLetterHandler
 from setl.run.job import LoadReport
 from setl.run.load_size import LoadSize
 from setl.run.pace import Stage
@@ -73,7 +73,7 @@ class EtlParts:
     heartbeat_id: int | None
     ddl: SchemaChangePolicy
     rows_per_load: int
-    letters: DeadLetterDesk | None = None
+    letters: DeadLetterHandler | None = None
     tells_applied: bool = True
 
 

@@ -26,13 +26,13 @@ from setl.log import fields
 from setl.model.change import Row
 from setl.model.position import version_generation
 from setl.run.load_work import LoadWork, TableRoute, stretches
+from setl.run.prepared_queries import PreparedQueries
 from setl.run.reloading import reload_of
 from setl.run.sorting import Sorting
 from setl.run.spark_errors import spark_error
 from setl.run.spark_session import parallelism
 from setl.run.stalls.spark_jobs import look_at_group
 from setl.run.stalls.stall import JobView
-from setl.run.standing_jobs import StandingJobs
 from setl.run.tasks import TaskReport, deal_stretch, load
 from setl.transform.expression_faults import MOST_FAULTY, faulty_rows
 from setl.transform.expressions import ExpressionBranch
@@ -104,7 +104,7 @@ class LoadJob:
         self._writing = self._only_loads = False
         self._branches: dict[TableRoute, ExpressionBranch] = {}
         self._sorting = Sorting(plan, self._branch)
-        self._standing = StandingJobs(spark, plan, sink)
+        self._standing = PreparedQueries(spark, plan, sink)
         self._undivided = sink.undivided_tables(SystemClock())
 
     def applied_through(self, ticket: LoadTicket) -> int:

@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 
 from setl.model.batch import Batch
 from setl.model.checkpoint import Checkpoint
-from setl.run.stalls.observer import Sights
+from setl.run.stalls.observer import Views
 from setl.select.heartbeat import Heartbeat
 from setl.select.reader import SelectLoop
 from setl.select.source import CheckpointStore, Source
@@ -130,7 +130,7 @@ class RunParts:
         select: reads the source.
         generation: that the channel file asks for.
         store_every: seconds between two checkpoints; 0 stores one with everything written.
-        sights: what can be looked at from outside.
+        views: what can be looked at from outside.
     """
 
     source: Source
@@ -140,4 +140,4 @@ class RunParts:
     select: SelectLoop
     generation: int
     store_every: float = 0.0
-    sights: Sights = field(default_factory=Sights)
+    views: Views = field(default_factory=Views)

@@ -134,7 +134,7 @@ class Figures:
 
 
 @dataclass(frozen=True, slots=True)
-class Settled:
+class HandoverCost:
     """What a change of leadership has cost, once that is known.
 
     Attributes:
@@ -157,7 +157,7 @@ class _Handover:
         through: version up to which the target may hold changes already.
         passed: version up to which this leadership has acknowledged batches.
         counted: whether the target tells `through`, so that what is applied again is known.
-        working_at: see `Settled`.
+        working_at: see `HandoverCost`.
     """
 
     through: int
@@ -186,7 +186,7 @@ class Progress:
         self._pace = PaceKeeper(clock)
         self._stall: Stall | None = None
         self._handover: _Handover | None = None
-        self._settled: Settled | None = None
+        self._handover_cost: HandoverCost | None = None
         if before is not None:
             self._go_on_from(before)
 
@@ -278,25 +278,25 @@ class Progress:
         """Everything up to a version is applied, and counted by `add` and `applied`."""
         with self._lock:
             handover, figures = self._handover, self._figures
-            if handover is None or self._settled is not None:
+            if handover is None or self._handover_cost is not None:
                 return
             working_at = handover.working_at or self._clock.now()
             self._handover = replace(handover, passed=passed, working_at=working_at)
             if passed >= handover.through:
-                self._settled = Settled(
+                self._handover_cost = HandoverCost(
                     working_at,
                     figures.first_applied_at,
                     figures.rows_redelivered if handover.counted else None,
                 )
 
-    def settled(self) -> Settled | None:
+    def handover_cost(self) -> HandoverCost | None:
         """What the change of leadership has cost.
 
         None until a first batch is acknowledged and everything has passed that might have been
         applied before; never changes afterwards.
         """
         with self._lock:
-            return self._settled
+            return self._handover_cost
 
     def add(self, **counters: int) -> None:
         """Add to counters, named as in `Figures`."""

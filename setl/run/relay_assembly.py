@@ -23,7 +23,7 @@ from setl.run.progress import Progress
 from setl.run.relay_work import RelayParts, RelayWork, SequencerFactory
 from setl.run.run import PipelineRun
 from setl.run.selecting import select_settings
-from setl.run.stalls.observer import Sights
+from setl.run.stalls.observer import Views
 from setl.select.identity import heartbeat_id
 from setl.select.reader import SelectLoop
 from setl.systems.port import Relaying
@@ -75,7 +75,7 @@ def build_relay_run(
         ),
         generation=pipeline.generation,
         store_every=_STORE_SECONDS,
-        sights=Sights(),
+        views=Views(),
     )
     return PipelineRun(parts, leadership, progress, clock)
 

@@ -118,7 +118,7 @@ class RelayWork:
         self._parts.log.flush()
         failpoints.reached("load.after_job")
         self._progress.spent("sequence", appended - started)
-        self._progress.spent("settle", self._clock.monotonic() - appended)
+        self._progress.spent("flush", self._clock.monotonic() - appended)
         self._sealed = beating or self._sealed
         self._done = done
         return Applied(done.rows, wrote=bool(records), checkpoint=self._sealed)

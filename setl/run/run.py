@@ -148,7 +148,7 @@ class PipelineRun:
             select=parts.select,
             heartbeat=parts.heartbeat,
             ended=self._ended.is_set,
-            sights=parts.sights,
+            views=parts.views,
         )
 
     # -- the run --------------------------------------------------------------------------

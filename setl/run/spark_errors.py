@@ -34,7 +34,7 @@ def spark_error(error: Exception, *, cancelled: bool) -> SetlError:
         return spark_gone(ended)
     if cancelled:
         return TransientError("the load was cancelled")
-    return _told(str(error))
+    return _typed(str(error))
 
 
 def start_error(error: Exception) -> FatalError:
@@ -60,7 +60,7 @@ def start_error(error: Exception) -> FatalError:
     )
 
 
-def _told(text: str) -> SetlError:
+def _typed(text: str) -> SetlError:
     """The error that Spark tells of in a text."""
     refused = _REFUSED.search(text)
     if refused is not None:

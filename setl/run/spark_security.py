@@ -63,7 +63,7 @@ def secured(
 
 
 @contextmanager
-def told(secret: str) -> Generator[None]:
+def handed_over(secret: str) -> Generator[None]:
     """Have a JVM that is started inside the block know the secret.
 
     In a file that only this user can read, for as long as the block lasts: a program's arguments

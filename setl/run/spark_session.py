@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 from setl.errors import FatalError
 from setl.run import worker_daemon
 from setl.run.own_code import write_own_code
-from setl.run.spark_security import secured, told
+from setl.run.spark_security import handed_over, secured
 
 _JVM_LOOK_SECONDS = 0.5
 
@@ -135,7 +135,7 @@ def start_session(settings: SparkSettings) -> SparkSession:
     conf["spark.driver.defaultJavaOptions"] = f"-Dlog4j2.configurationFile={log4j} {_QUICK} {_ENDS}"
     for name, value in {**conf, **given, **_REQUIRED}.items():
         builder = builder.config(name, value)
-    with told(secret):
+    with handed_over(secret):
         session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
     context = session.sparkContext

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from pyspark.sql import SparkSession
 
 from setl.garbage_collection import keep_what_is_loaded
+from setl.run.prepared_queries import WarmUp
 from setl.run.spark_session import parallelism
-from setl.run.standing_jobs import Rehearsal
 from setl.run.worker_daemon import TASK_MODULES
 
 _ROUNDS = 3  # the JVM compiles what it has run a few times
@@ -41,17 +41,17 @@ def warm(spark: SparkSession) -> None:
         context.parallelize([b""], 1).map(len).collect()
 
 
-def warm_queries(spark: SparkSession) -> Rehearsal:
+def warm_queries(spark: SparkSession) -> WarmUp:
     """The same for loads with Spark SQL, which have workers and classes of their own.
 
     It takes as long again as all else, so it is left to nodes that have such pipelines. Returns
     what goes on keeping the workers warm.
     """
-    rehearsal = Rehearsal(spark)
+    warm_up = WarmUp(spark)
     for _ in range(_ROUNDS):
-        rehearsal.run()
-        rehearsal = Rehearsal(spark)
-    return rehearsal
+        warm_up.run()
+        warm_up = WarmUp(spark)
+    return warm_up
 
 
 class WarmthKeeper:
@@ -76,7 +76,7 @@ class WarmthKeeper:
             every: seconds between two small jobs.
         """
         self._prepare = prepare
-        self._rehearse: Callable[[], None] | None = None
+        self._warm_up: Callable[[], None] | None = None
         self._spark = spark
         self._every = every
         self._queries = False
@@ -93,7 +93,7 @@ class WarmthKeeper:
         """
         if queries:
             self._queries = True
-            self._rehearse = self._prepare()
+            self._warm_up = self._prepare()
         self._thread.start()
 
     def with_queries(self) -> None:
@@ -114,10 +114,10 @@ class WarmthKeeper:
         while self._wait():
             try:
                 context.parallelize(range(tasks), tasks).map(_nothing).count()
-                if self._queries and self._rehearse is None:
-                    self._rehearse = self._prepare()
-                if self._rehearse is not None:
-                    self._rehearse()
+                if self._queries and self._warm_up is None:
+                    self._warm_up = self._prepare()
+                if self._warm_up is not None:
+                    self._warm_up()
             except Exception as error:  # noqa: BLE001 - whoever loads finds out what it is
                 _log.debug("workers could not be kept warm: %r", error)
 

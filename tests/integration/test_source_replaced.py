@@ -537,7 +537,7 @@ def test_rotations_under_load_lose_and_reorder_nothing(own):
             if rotations % 10 == 0:
                 # A load fails: read again from what is acknowledged, perhaps files back.
                 assert source_of(own, reader=READER + 1).locate(checkpoint) is checkpoint
-                loop.rollback(TransientError("the target is down"))
+                loop.rollback()
                 interrupted += 1
                 continue
             entries += [e for e in batch.entries if not checkpoint.covers(e)]

@@ -51,7 +51,7 @@ class Asking(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Sights:
+class Views:
     """What else of a pipeline can be looked at.
 
     Attributes:
@@ -73,7 +73,7 @@ class Observed:
         select: its reading.
         heartbeat: writes to its source, None if nothing does.
         ended: whether it is over.
-        sights: what else can be looked at.
+        views: what else can be looked at.
     """
 
     leadership: Leadership
@@ -81,7 +81,7 @@ class Observed:
     select: SelectLoop
     heartbeat: Heartbeat | None
     ended: Callable[[], bool]
-    sights: Sights = field(default_factory=Sights)
+    views: Views = field(default_factory=Views)
 
 
 class Observer:
@@ -149,12 +149,12 @@ class Observer:
     def _job(self, pace: Pace, asking: Asking) -> JobView | None:
         """Tasks that finish show that a long load advances, so this is asked early."""
         if (
-            self.run.sights.job is None
+            self.run.views.job is None
             or pace.stage is not Stage.LOAD
             or pace.in_stage < min(_SPARK_AFTER, self._limit / 4)
         ):
             return None
-        answer = asking.ask("spark", self._key("job"), self.run.sights.job)
+        answer = asking.ask("spark", self._key("job"), self.run.views.job)
         if answer.waiting >= self._limit / 2:
             return JobView(silent=answer.waiting)
         fresh = answer.age < pace.in_stage
@@ -162,7 +162,7 @@ class Observer:
 
     def _target(self, pace: Pace, asking: Asking) -> TargetView | None:
         """Servers are not asked for nothing: only when it already looks like a stall."""
-        look, retrying = self.run.sights.target, pace.retrying
+        look, retrying = self.run.views.target, pace.retrying
         idle = pace.stage is Stage.SELECT and pace.in_stage >= self._limit
         lasting = retrying is not None and retrying.seconds >= self._limit / 2 and not idle
         failing = lasting and retrying is not None and retrying.stage in _WRITING

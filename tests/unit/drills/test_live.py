@@ -1,4 +1,4 @@
-"""On a live cluster only what is harmless, only after confirmation, and only by the setl command."""
+"""On a live cluster: only what is harmless, after confirmation, and by the setl command."""
 
 import json
 

@@ -7,7 +7,7 @@ from typing import Any
 from setl.errors import TransientError
 from setl.model.leadership import Leadership
 from setl.run.progress import RunState
-from setl.run.stalls.observer import Observed, Sights
+from setl.run.stalls.observer import Observed, Views
 from tests.unit.select.fakes import reads
 
 
@@ -33,7 +33,7 @@ class NotedRun:
         channel, pipeline = self.ident
         return Observed(
             Leadership(channel, pipeline, "n1", self.epoch), self.progress, select, None,
-            self.ends.is_set, Sights(),
+            self.ends.is_set, Views(),
         )  # fmt: skip
 
     def run(self):

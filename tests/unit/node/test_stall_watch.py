@@ -8,7 +8,7 @@ from setl.model.leadership import Leadership
 from setl.node.stall_watch import StallWatch
 from setl.run.pace import Stage
 from setl.run.progress import Progress
-from setl.run.stalls.observer import Observed, Sights
+from setl.run.stalls.observer import Observed, Views
 from tests.unit.select.fakes import reads
 
 
@@ -33,7 +33,7 @@ class Run:
         select: Any = SimpleNamespace(status=lambda: self.status)
         self.observed = Observed(
             Leadership("shop", name, "n1", 7), self.progress, select, None,
-            lambda: self.over, Sights(),
+            lambda: self.over, Views(),
         )  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from setl.load.target_view import LockWait, TargetView
 from setl.model.leadership import Leadership
 from setl.run.pace import Stage
 from setl.run.progress import Progress, RunState
-from setl.run.stalls.observer import Answer, Observed, Observer, Sights
+from setl.run.stalls.observer import Answer, Observed, Observer, Views
 from setl.run.stalls.stall import JobView, Reason
 from tests.unit.select.fakes import reads
 
@@ -27,7 +27,7 @@ class Clock:
         return self.time
 
 
-class Desk:
+class Answers:
     """Answers at once with what a test has laid ready; notes what was asked."""
 
     def __init__(self):
@@ -48,12 +48,12 @@ class Bench:
         self.progress = Progress(self.clock)
         self.select = reads(entries=10, unacked=1)
         self.beats = SimpleNamespace(written=0)
-        self.desk = Desk()
+        self.answers = Answers()
         select: Any = SimpleNamespace(status=lambda: self.select)
         heartbeat: Any = SimpleNamespace(status=lambda: self.beats)
         run = Observed(
             Leadership("shop", "orders", "n1", 7), self.progress, select, heartbeat, lambda: False,
-            Sights(job=lambda: None, target=lambda epoch: TargetView()),
+            Views(job=lambda: None, target=lambda epoch: TargetView()),
         )  # fmt: skip
         self.observer = Observer(run, self.clock, LIMIT)
         self.progress.enter(RunState.RUNNING)
@@ -62,8 +62,8 @@ class Bench:
     def after(self, seconds):
         """What is found so much later."""
         self.clock.time += seconds
-        self.desk.asked.clear()
-        return self.observer.look(self.desk)
+        self.answers.asked.clear()
+        return self.observer.look(self.answers)
 
 
 @pytest.fixture
@@ -75,20 +75,20 @@ def test_spark_is_asked_early_and_the_target_only_when_it_looks_like_a_stall(ben
     bench.progress.at_stage(Stage.LOAD)
     for seconds, asked in [(4, []), (1, ["spark"]), (24, ["spark"]), (1, ["spark", "target"])]:
         bench.after(seconds)
-        assert bench.desk.asked == asked
+        assert bench.answers.asked == asked
 
 
 def test_an_idle_pipeline_asks_nobody(bench):
     bench.progress.at_stage(Stage.SELECT)
     for _ in range(10):
         assert bench.after(1000) is None
-        assert bench.desk.asked == []
+        assert bench.answers.asked == []
 
 
 def test_tasks_that_finish_are_an_advance(bench):
     bench.progress.at_stage(Stage.LOAD)
     for finished in range(30):
-        bench.desk.says("spark", JobView(tasks=30, active=2, finished=finished))
+        bench.answers.says("spark", JobView(tasks=30, active=2, finished=finished))
         assert bench.after(10) is None
     assert bench.after(50) is None
     assert bench.after(15).reason is Reason.TASK_SLOW
@@ -96,22 +96,22 @@ def test_tasks_that_finish_are_an_advance(bench):
 
 def test_rows_that_the_target_changes_are_an_advance_within_one_task(bench):
     bench.progress.at_stage(Stage.LOAD)
-    bench.desk.says("spark", JobView(tasks=1, active=1))
+    bench.answers.says("spark", JobView(tasks=1, active=1))
     for rows in range(20):
-        bench.desk.says("target", TargetView(movement=((5, "trx", rows),), open=1))
+        bench.answers.says("target", TargetView(movement=((5, "trx", rows),), open=1))
         assert bench.after(25) is None
 
 
 def test_an_answer_from_before_this_stay_in_the_stage_is_not_believed(bench):
     bench.progress.at_stage(Stage.LOAD)
-    bench.desk.says("target", TargetView(error="no answer"), age=100)
-    bench.desk.says("spark", JobView(tasks=1), age=100)
+    bench.answers.says("target", TargetView(error="no answer"), age=100)
+    bench.answers.says("spark", JobView(tasks=1), age=100)
     assert bench.after(70).reason is Reason.UNKNOWN
 
 
 def test_spark_that_leaves_the_question_unanswered(bench):
     bench.progress.at_stage(Stage.LOAD)
-    bench.desk.says("spark", None, age=1e9, waiting=40)
+    bench.answers.says("spark", None, age=1e9, waiting=40)
     assert bench.after(70).reason is Reason.SPARK
 
 
@@ -136,12 +136,12 @@ def test_a_lock_is_remembered_over_attempts_that_do_not_show_it(bench):
     bench.progress.failed("gave up [1205]")
     bench.progress.at_stage(Stage.TAKE_OVER)
     bench.progress.at_stage(Stage.LOAD)
-    bench.desk.says("target", TargetView(waits=(wait,)))
+    bench.answers.says("target", TargetView(waits=(wait,)))
     bench.after(30)
-    assert bench.desk.asked[-1] == "target"
+    assert bench.answers.asked[-1] == "target"
     bench.progress.failed("gave up [1205]")
     bench.progress.at_stage(Stage.TAKE_OVER)
-    bench.desk.says("target", TargetView())
+    bench.answers.says("target", TargetView())
     stall = bench.after(31)
     assert (stall.stage, stall.reason) == (Stage.LOAD, Reason.LOCK)
     assert "connection 57" in stall.detail

@@ -1,5 +1,5 @@
 from setl.run.pace import Stage
-from setl.run.progress import Progress, RunState, Settled, percentile
+from setl.run.progress import HandoverCost, Progress, RunState, percentile
 from setl.run.stalls.stall import Reason, Stall
 
 
@@ -90,17 +90,17 @@ def test_redelivered_rows_are_final_once_everything_has_passed_that_was_there_be
     clock = Clock()
     progress = Progress(clock)
     progress.took_over(through=300, passed=100, counted=True)
-    assert progress.settled() is None
+    assert progress.handover_cost() is None
     clock.time += 2
     acknowledge(progress, 200, rows=10, redelivered=10)
-    assert progress.settled() is None
+    assert progress.handover_cost() is None
     clock.time += 2
     acknowledge(progress, 320, rows=10, redelivered=8)
-    settled = Settled(working_at=1502.0, first_applied_at=1502.0, redelivered=18)
-    assert progress.settled() == settled
+    settled = HandoverCost(working_at=1502.0, first_applied_at=1502.0, redelivered=18)
+    assert progress.handover_cost() == settled
     clock.time += 2
     acknowledge(progress, 400, rows=10, redelivered=5)
-    assert progress.settled() == settled
+    assert progress.handover_cost() == settled
 
 
 def test_after_a_hand_over_in_order_the_first_batch_settles_it():
@@ -109,14 +109,14 @@ def test_after_a_hand_over_in_order_the_first_batch_settles_it():
     progress.took_over(through=300, passed=300, counted=True)
     clock.time += 2
     acknowledge(progress, 310)
-    assert progress.settled() == Settled(1502.0, None, 0)
+    assert progress.handover_cost() == HandoverCost(1502.0, None, 0)
 
 
 def test_a_target_that_cannot_tell_leaves_the_redelivered_rows_unknown():
     progress = Progress(Clock())
     progress.took_over(through=0, passed=300, counted=False)
     acknowledge(progress, 310, rows=3)
-    settled = progress.settled()
+    settled = progress.handover_cost()
     assert settled is not None
     assert settled.redelivered is None
 
@@ -127,7 +127,7 @@ def test_a_rollback_does_not_make_own_rows_those_of_the_leadership_before():
     acknowledge(progress, 200, rows=10, redelivered=10)
     progress.took_over(through=900, passed=200, counted=True)
     acknowledge(progress, 300, rows=1, redelivered=1)
-    settled = progress.settled()
+    settled = progress.handover_cost()
     assert settled is not None
     assert settled.redelivered == 11
 

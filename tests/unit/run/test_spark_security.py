@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from setl.errors import ConfigurationError
-from setl.run.spark_security import secured, told
+from setl.run.spark_security import handed_over, secured
 
 ENCRYPTED = {"spark.network.crypto.enabled": "true", "spark.io.encryption.enabled": "true"}
 STANDALONE = "spark://m:7077"
@@ -46,7 +46,7 @@ def test_the_secret_is_in_a_file_for_the_time_of_the_start(monkeypatch, before):
     monkeypatch.delenv("PYSPARK_SUBMIT_ARGS", raising=False)
     if before:
         monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", before)
-    with told("my secret"):
+    with handed_over("my secret"):
         arguments = os.environ["PYSPARK_SUBMIT_ARGS"]
         assert "my secret" not in arguments
         assert arguments.endswith(before or "pyspark-shell")
@@ -55,5 +55,5 @@ def test_the_secret_is_in_a_file_for_the_time_of_the_start(monkeypatch, before):
         assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert not file.exists()
     assert os.environ.get("PYSPARK_SUBMIT_ARGS") == before
-    with told(""):
+    with handed_over(""):
         assert os.environ.get("PYSPARK_SUBMIT_ARGS") == before

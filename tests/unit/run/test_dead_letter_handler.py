@@ -7,7 +7,7 @@ import pytest
 from setl.errors import FatalError, FencedError, TransientError
 from setl.load.deadletters.letter import State
 from setl.model.leadership import Leadership
-from setl.run.dead_letters import DeadLetterDesk
+from setl.run.dead_letters import DeadLetterHandler
 from setl.run.job import LoadReport
 from setl.run.progress import Progress
 from setl.run.spark_session import spark_gone
@@ -54,7 +54,7 @@ class Scene:
         self.progress = Progress(self.clock)
         self.job = Job(self.store)
         leading = Leadership("shop", "p", "n1", 7)
-        self.desk = DeadLetterDesk(self.open, self.job, leading, self.progress, self.clock)
+        self.handler = DeadLetterHandler(self.open, self.job, leading, self.progress, self.clock)
 
     @contextmanager
     def open(self):
@@ -62,7 +62,7 @@ class Scene:
         yield self.store
 
     def look(self, allowed=True):
-        self.desk.look(lambda: ticket_for("p"), lambda: allowed)
+        self.handler.look(lambda: ticket_for("p"), lambda: allowed)
 
     @property
     def states(self):
@@ -76,13 +76,13 @@ def scene():
 
 def test_letters_of_earlier_leaderships_are_known_at_once(scene):
     scene.store.keep([letter(PIPELINE, 1), letter(PIPELINE, 2, state=State.SUPERSEDED, target="x")])
-    scene.desk.begin()
-    assert scene.desk.lettered == {"shop.orders"}
+    scene.handler.begin()
+    assert scene.handler.lettered == {"shop.orders"}
     assert scene.progress.figures().dead_letters == 1
 
 
 def test_without_letters_nobody_is_asked_but_once_a_minute(scene):
-    scene.desk.begin()
+    scene.handler.begin()
     for _ in range(100):
         scene.look()
     assert scene.opened == 1
@@ -92,9 +92,9 @@ def test_without_letters_nobody_is_asked_but_once_a_minute(scene):
 
 
 def test_what_a_load_puts_aside_is_known_before_the_next_load(scene):
-    scene.desk.begin()
-    scene.desk.loaded(LoadReport(dead_letters=2, lettered=frozenset({"shop.items"})), "b:1")
-    assert scene.desk.lettered == {"shop.items"}
+    scene.handler.begin()
+    scene.handler.loaded(LoadReport(dead_letters=2, lettered=frozenset({"shop.items"})), "b:1")
+    assert scene.handler.lettered == {"shop.items"}
     assert scene.progress.figures().dead_lettered == 2
     scene.store.keep([letter(PIPELINE, 1, target="shop.items")])
     scene.look()
@@ -104,7 +104,7 @@ def test_what_a_load_puts_aside_is_known_before_the_next_load(scene):
 def test_letters_are_loaded_in_the_order_of_the_stream_and_only_if_asked_for(scene):
     scene.store.keep([letter(PIPELINE, n, state=State.RETRY) for n in (3, 1)])
     scene.store.keep([letter(PIPELINE, 2), letter(PIPELINE, 4, state=State.SUPERSEDED)])
-    scene.desk.begin()
+    scene.handler.begin()
     scene.clock.seconds += 2
     scene.look(allowed=False)
     assert scene.job.loads == []

@@ -9,9 +9,9 @@ from setl.channel.routing import Route, Router
 from setl.errors import DataError
 from setl.model.change import DecodedRows, Op
 from setl.model.schema import Column, Kind, RowSchema
-from setl.run import standing_jobs
+from setl.run import prepared_queries
 from setl.run.load_work import LoadWork
-from setl.run.standing_jobs import StandingJobs
+from setl.run.prepared_queries import PreparedQueries
 from setl.systems.elasticsearch.client import ElasticEndpoint
 from setl.systems.elasticsearch.load.sink import ElasticsearchSinkSettings
 from setl.transform.expressions import ExpressionBranch
@@ -46,7 +46,7 @@ class Shop:
             for table, (route,) in by_table.items()
         }
         sink = ElasticsearchSinkSettings(ElasticEndpoint((url,)))
-        self.jobs = StandingJobs(spark, self.plan, sink)
+        self.jobs = PreparedQueries(spark, self.plan, sink)
         self.version = 10
 
     def load(self, *rows, columns=(), plan=None):
@@ -92,13 +92,13 @@ def shop(spark, elasticsearch):
 def made(monkeypatch):
     """The queries that are made."""
     queries = []
-    make = standing_jobs.standing_query
+    make = prepared_queries.prepared_query
 
     def noted(*args):
         queries.append(make(*args))
         return queries[-1]
 
-    monkeypatch.setattr(standing_jobs, "standing_query", noted)
+    monkeypatch.setattr(prepared_queries, "prepared_query", noted)
     return queries
 
 
@@ -140,7 +140,7 @@ def test_each_load_has_its_own_ticket_and_plan(shop):
     key = (1, (2,), shop.version + 1)
     plan = replace(shop.plan, isolates=True, excluded={key: DataError("no")})
     assert shop.plan.isolates is False
-    shop.jobs = StandingJobs(shop.jobs._spark, plan, shop.jobs._sink)
+    shop.jobs = PreparedQueries(shop.jobs._spark, plan, shop.jobs._sink)
     # Nobody takes faulty rows here, so that it is an error; what counts is that it came along.
     (report,) = shop.load((1, 2, "bob"), plan=plan)
     assert "no" in str(report.error)
@@ -154,7 +154,7 @@ def test_what_a_load_was_told_is_gone_after_it(shop):
 
 
 def test_large_loads_and_event_logs_are_left_to_others(shop, made):
-    name = "x" * standing_jobs.MOST_BYTES
+    name = "x" * prepared_queries.MOST_BYTES
     assert shop.load((1, 1, name)) is None
     shop.jobs._allowed = False
     assert shop.load((1, 1, "ann")) is None

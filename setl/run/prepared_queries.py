@@ -45,17 +45,17 @@ from setl.transform.share import deal
 from setl.transform.work import TransformPlan, WorkItem
 
 MOST_BYTES = 1 << 20
-"""Size of a load above which it is not told by a property: Spark copies those several times."""
+"""Size of a load above which it is no property of a job: Spark copies those several times."""
 
-_PROPERTY = "setl.errand"
+_PROPERTY = "setl.load"
 _MOST_QUERIES = 32
 _EVENT_LOG = "spark.eventLog.enabled"
 
 _Tables = tuple[tuple[TableRoute, RowSchema], ...]
 
 
-class _Errand(NamedTuple):
-    """What the tasks of one load are told.
+class _Instructions(NamedTuple):
+    """What the tasks of one load have to do.
 
     Attributes:
         applied_through: see `TransformPlan`.
@@ -73,12 +73,12 @@ class _Errand(NamedTuple):
     plain: bytes
     ready: list[bytes]
 
-    def plan(self, standing: TransformPlan) -> TransformPlan:
-        """The load's plan, given the part that stands in the query."""
-        return replace(standing, applied_through=self.applied_through, excluded=self.excluded)
+    def plan(self, prepared: TransformPlan) -> TransformPlan:
+        """The load's plan, given the part that is in the query."""
+        return replace(prepared, applied_through=self.applied_through, excluded=self.excluded)
 
 
-class StandingJobs:
+class PreparedQueries:
     """The queries of one pipeline. Used by one thread at a time."""
 
     def __init__(self, spark: SparkSession, plan: TransformPlan, sink: SinkSettings) -> None:
@@ -121,22 +121,24 @@ class StandingJobs:
             }
         except DataError:
             return None
-        errand = _Errand(plan.applied_through, plan.excluded, ticket, stretches, plain, work.ready)
-        return _collect(self._query(evaluations), errand)
+        instructions = _Instructions(
+            plan.applied_through, plan.excluded, ticket, stretches, plain, work.ready
+        )
+        return _collect(self._query(evaluations), instructions)
 
     def _query(self, evaluations: Mapping[TableRoute, Evaluation]) -> DataFrame:
         tables = tuple((place, each.schema) for place, each in evaluations.items())
         query = self._queries.pop(tables, None)
         if query is None:
             loading = _loading(self._plan, self._sink)
-            query = standing_query(self._spark, self._plan, [*evaluations.values()], loading)
+            query = prepared_query(self._spark, self._plan, [*evaluations.values()], loading)
         self._queries[tables] = query
         while len(self._queries) > _MOST_QUERIES:
             self._queries.popitem(last=False)
         return query
 
 
-class Rehearsal:
+class WarmUp:
     """A query over one row that writes nothing.
 
     After it, the JVM has loaded and compiled what analyses, plans and evaluates, and the Python
@@ -152,27 +154,27 @@ class Rehearsal:
         )
         route = Route(
             0,
-            ("", "rehearsal"),
+            ("", "warm_up"),
             expressions={"loud": "upper(name)", "twice": "price * 2"},
             where="name <> ''",
         )
-        schema = RowSchema("", "rehearsal", columns, key=(0,))
+        schema = RowSchema("", "warm_up", columns, key=(0,))
         plan = TransformPlan("binlog", cast("Router", _OneRoute(route)))
         evaluations = [analyse(spark, route, schema)] * 2
-        self._query = standing_query(spark, plan, evaluations, _dropped)
+        self._query = prepared_query(spark, plan, evaluations, _dropped)
         row = DecodedRows(schema, Op.INSERT, [(None, (1, "a", "1.50"))])
-        stretch = [WorkItem((0,), 1, (), b"", ("", "rehearsal"), row)]
-        told = pickle.dumps(stretch, protocol=5)
-        ticket = LoadTicket(Leadership("", "rehearsal", "", 0), 0, 0)
-        self._errand = _Errand(0, {}, ticket, [told] * len(evaluations), b"", [])
+        stretch = [WorkItem((0,), 1, (), b"", ("", "warm_up"), row)]
+        text = pickle.dumps(stretch, protocol=5)
+        ticket = LoadTicket(Leadership("", "warm_up", "", 0), 0, 0)
+        self._instructions = _Instructions(0, {}, ticket, [text] * len(evaluations), b"", [])
 
     def run(self) -> None:
         """Run it; raises what Spark raises."""
-        _collect(self._query, self._errand)
+        _collect(self._query, self._instructions)
 
 
 class _OneRoute:
-    """The `Router` of a rehearsal."""
+    """The `Router` of a warm_up."""
 
     def __init__(self, route: Route) -> None:
         self._route = route
@@ -188,7 +190,7 @@ def _dropped(batches: Batches) -> Batches:
     yield pa.RecordBatch.from_arrays([pa.array([], pa.binary())], names=["report"])
 
 
-def standing_query(
+def prepared_query(
     spark: SparkSession,
     plan: TransformPlan,
     evaluations: Sequence[Evaluation],
@@ -198,7 +200,7 @@ def standing_query(
 
     Args:
         spark: the session.
-        plan: see `StandingJobs`.
+        plan: see `PreparedQueries`.
         evaluations: the tables, with their expressions.
         loading: the task function that makes pickled reports of all their shares.
     """
@@ -224,10 +226,10 @@ def standing_query(
     return reduce(DataFrame.union, shares).coalesce(1).mapInArrow(loading, "report binary")
 
 
-def _collect(query: DataFrame, errand: _Errand) -> list[TaskReport]:
+def _collect(query: DataFrame, instructions: _Instructions) -> list[TaskReport]:
     context = query.sparkSession.sparkContext
-    told = b64encode(pickle.dumps(errand, protocol=5)).decode("ascii")
-    context.setLocalProperty(_PROPERTY, told)
+    text = b64encode(pickle.dumps(instructions, protocol=5)).decode("ascii")
+    context.setLocalProperty(_PROPERTY, text)
     try:
         reports = query.collect()
     finally:
@@ -236,11 +238,11 @@ def _collect(query: DataFrame, errand: _Errand) -> list[TaskReport]:
     return [pickle.loads(row[0]) for row in reports]  # noqa: S301 - made by our own task
 
 
-def _told() -> _Errand:
+def _instructions_of_job() -> _Instructions:
     context = TaskContext.get()
     text = None if context is None else context.getLocalProperty(_PROPERTY)
     if text is None:
-        raise RuntimeError("a task of a standing query was told nothing")
+        raise RuntimeError("a task of a prepared query has no instructions")
     return pickle.loads(b64decode(text))  # noqa: S301 - made by our own driver
 
 
@@ -252,11 +254,11 @@ def _decoding(
     def decode(batches: Batches) -> Batches:
         for _ in batches:
             pass  # the row that makes Spark start the task
-        errand = _told()
+        instructions = _instructions_of_job()
         stretch = pa.RecordBatch.from_arrays(
-            [pa.array([errand.stretches[number]], pa.binary())], names=["items"]
+            [pa.array([instructions.stretches[number]], pa.binary())], names=["items"]
         )
-        yield from decoder(errand.plan(plan), evaluation)(iter([stretch]))
+        yield from decoder(instructions.plan(plan), evaluation)(iter([stretch]))
 
     return decode
 
@@ -266,10 +268,10 @@ def _loading(plan: TransformPlan, sink: SinkSettings) -> Callable[[Batches], Bat
 
     def collect_and_load(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         evaluated = [share for batch in batches for share in batch.column("share").to_pylist()]
-        errand = _told()
-        dealt = deal(errand.plan(plan), errand.plain, 1) if errand.plain else ()
+        instructions = _instructions_of_job()
+        dealt = deal(instructions.plan(plan), instructions.plain, 1) if instructions.plain else ()
         plain = (share for _, share in dealt)
-        report = load(sink, errand.ticket, 0, [*errand.ready, *evaluated, *plain])
+        report = load(sink, instructions.ticket, 0, [*instructions.ready, *evaluated, *plain])
         yield pa.RecordBatch.from_arrays(
             [pa.array([pickle.dumps(report, protocol=5)], pa.binary())], names=["report"]
         )
