@@ -65,7 +65,7 @@ ONCE: Mapping[str, str] = {
     f"{_I}test_processors.py": "the user's own code, on rows that are the same by then",
     f"{_I}test_scale_out.py": "Spark clusters",
     f"{_I}test_signs.py": "what commands, metrics and probes say",
-    f"{_I}test_standing_jobs.py": "Spark's jobs",
+    f"{_I}test_prepared_queries.py": "Spark's jobs",
 }
 """File or folder → why it does not run on both families."""
 

@@ -11,6 +11,7 @@ from setl.model.change import TargetChanges
 from setl.model.conflict import History
 from setl.model.faulty import FaultyRow
 from setl.model.leadership import Leadership
+from setl.model.loaded import Loaded
 from setl.model.position import Position
 from setl.model.session import StatementSession
 
@@ -55,33 +56,6 @@ class LoadTicket:
     def epoch(self) -> int:
         """The leadership's number."""
         return self.leadership.epoch
-
-
-@dataclass(frozen=True, slots=True)
-class Loaded:
-    """What a sink did with one task's share.
-
-    Attributes:
-        upserts: rows or documents written.
-        deletes: deletes sent.
-        stale: writes the target refused because it holds something newer (Elasticsearch 409).
-        seconds: time spent in the target.
-        conflicts_source: rows changed on both sites of which the source's stayed.
-        conflicts_target: rows changed on both sites of which the target's stayed.
-        dead_letters: faulty rows that were put aside.
-        lettered: ``schema.table`` or indexes that these were meant for.
-        fault: the error of the first of them, "" if there is none.
-    """
-
-    upserts: int = 0
-    deletes: int = 0
-    stale: int = 0
-    seconds: float = 0.0
-    conflicts_source: int = 0
-    conflicts_target: int = 0
-    dead_letters: int = 0
-    lettered: frozenset[str] = frozenset()
-    fault: str = ""
 
 
 class Sink(Protocol):

@@ -12,8 +12,9 @@ from collections.abc import Sequence
 from threading import Lock
 
 from setl.errors import ConfigurationError
-from setl.load.sink import ConflictSink, Loaded, LoadTicket, Sink, SinkSettings
+from setl.load.sink import ConflictSink, LoadTicket, Sink, SinkSettings
 from setl.model.conflict import History
+from setl.model.loaded import Loaded
 
 MAX_SINKS = 16
 """Sinks of one process; beyond, the one that was not used for longest is closed."""

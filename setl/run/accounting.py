@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from setl.extract.extractor import Extracted
 from setl.log import fields
 from setl.model.batch import Batch
-from setl.run.job import LoadReport
+from setl.model.loaded import Loaded
 from setl.run.progress import Progress
 
 _log = logging.getLogger(__name__)
@@ -18,7 +18,7 @@ def account(
     progress: Progress,
     batches: Sequence[Batch],
     extracted: Sequence[Extracted],
-    report: LoadReport,
+    report: Loaded,
     *,
     heartbeat_id: int | None,
     pending: int,
@@ -63,8 +63,8 @@ def account(
     )
     # Last of the counts, so that whoever sees that rows are applied sees what became of them.
     progress.applied(report.rows, str(resume), pending)
-    for stage, seconds in report.seconds.items():
-        progress.spent(stage, seconds)
+    progress.spent("transform", report.transform_seconds)
+    progress.spent("load", report.seconds)
     committed_at = batches[-1].checkpoint.timestamp
     if heartbeat_id is None and committed_at:
         progress.sample_lag(now - committed_at)

@@ -15,7 +15,7 @@ from setl.load.deadletters.store import DeadLetterStore, Tally
 from setl.load.sink import LoadTicket
 from setl.log import fields
 from setl.model.leadership import Leadership
-from setl.run.job import LoadReport
+from setl.model.loaded import Loaded
 from setl.run.progress import Progress
 from setl.run.spark_session import SparkGone
 
@@ -34,7 +34,7 @@ _AT_ONCE = 500
 class Reloading(Protocol):
     """Loads dead letters; `setl.run.job.LoadJob` does."""
 
-    def reload(self, letters: Sequence[DeadLetter], ticket: LoadTicket) -> LoadReport:
+    def reload(self, letters: Sequence[DeadLetter], ticket: LoadTicket) -> Loaded:
         """Load them; those whose rows are in are gone afterwards. Raises SetlError."""
         ...
 
@@ -82,7 +82,7 @@ class DeadLetterHandler:
         with self._opened() as store:
             self._count(store)
 
-    def loaded(self, report: LoadReport, position: str) -> None:
+    def loaded(self, report: Loaded, position: str) -> None:
         """A load may have put rows aside."""
         if not report.dead_letters:
             return

@@ -14,10 +14,10 @@ from setl.load.sink import Fence, LoadTicket
 from setl.model.batch import Batch
 from setl.model.checkpoint import Checkpoint
 from setl.model.leadership import Leadership
+from setl.model.loaded import Loaded
 from setl.model.position import document_version
 from setl.run.accounting import account
 from setl.run.dead_letters import DeadLetterHandler
-from setl.run.job import LoadReport
 from setl.run.load_size import LoadSize
 from setl.run.pace import Stage
 from setl.run.parts import Applied
@@ -38,7 +38,7 @@ class Loading(Protocol):
 
     def run(
         self, rows: Sequence[RoutedRows], ticket: LoadTicket, redelivered_through: int
-    ) -> LoadReport:
+    ) -> Loaded:
         """Transform and load; returns when the target has everything, raises SetlError."""
         ...
 
@@ -92,7 +92,7 @@ class EtlWork:
         self._repeated = 0.0  # commit time up to which the stream repeats what was applied
         self._schema_version = 0
         self._reached: Checkpoint | None = None
-        self._done: tuple[Sequence[Batch], list[Extracted], LoadReport] | None = None
+        self._done: tuple[Sequence[Batch], list[Extracted], Loaded] | None = None
 
     def take_over(self) -> None:
         """See `Work.take_over`."""
@@ -132,7 +132,7 @@ class EtlWork:
             return None
         changed = self._change_schema(extracted, batches[-1])
         rows = [row for part in extracted for row in part.rows]
-        report = LoadReport()
+        report = Loaded()
         if rows:
             ticket = self._ticket(batches[-1].id, batches[-1].checkpoint)
             ticket = replace(ticket, begun=begun)
@@ -146,7 +146,7 @@ class EtlWork:
         self._reached = batches[-1].checkpoint
         return Applied(report.rows, wrote=bool(rows) or changed)
 
-    def _load(self, rows: Sequence[RoutedRows], ticket: LoadTicket, last: Batch) -> LoadReport:
+    def _load(self, rows: Sequence[RoutedRows], ticket: LoadTicket, last: Batch) -> Loaded:
         generation = last.checkpoint.generation
         again = repeated_through(rows, self._repeated, generation) if self._repeated else 0
         if not last.checkpoint.repeats:

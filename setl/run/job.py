@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import logging
 import math
-import pickle
 import threading
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from functools import reduce
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
-import pyarrow as pa
 from py4j.protocol import Py4JError
-from pyspark import RDD
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from setl.channel.routing import Route
 from setl.clock import SystemClock
@@ -24,55 +20,26 @@ from setl.load.deadletters.letter import DeadLetter
 from setl.load.sink import LoadTicket, SinkSettings
 from setl.log import fields
 from setl.model.change import Row
+from setl.model.loaded import Loaded
 from setl.model.position import version_generation
 from setl.run.load_work import LoadWork, TableRoute, stretches
 from setl.run.prepared_queries import PreparedQueries
 from setl.run.reloading import reload_of
+from setl.run.runners.dealt_by_key import DealtByKey
+from setl.run.runners.one_query import OneQuery
+from setl.run.runners.one_task import OneTask
+from setl.run.runners.runner import LoadRunner, LoadState, Phase
 from setl.run.sorting import Sorting
 from setl.run.spark_errors import spark_error
 from setl.run.spark_session import parallelism
 from setl.run.stalls.spark_jobs import look_at_group
 from setl.run.stalls.stall import JobView
-from setl.run.tasks import TaskReport, deal_stretch, load
+from setl.run.tasks import TaskReport
 from setl.transform.expression_faults import MOST_FAULTY, faulty_rows
 from setl.transform.expressions import ExpressionBranch
-from setl.transform.share import Dealt, deal
 from setl.transform.work import TransformPlan
 
 _log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class LoadReport:
-    """What a load did, summed over its tasks.
-
-    Attributes:
-        rows: row changes applied, before compaction.
-        redelivered: of these, changes that an earlier leadership had applied.
-        upserts: rows or documents written.
-        deletes: deletes sent.
-        stale: writes refused as older than what the target holds.
-        conflicts_source: see `setl.load.sink.Loaded`.
-        conflicts_target: see `setl.load.sink.Loaded`.
-        dead_letters: faulty rows that were put aside.
-        lettered: ``schema.table`` or indexes that these were meant for.
-        fault: the error of one of them, "" if there is none.
-        tasks: load tasks.
-        seconds: time by stage, summed over tasks.
-    """
-
-    rows: int = 0
-    redelivered: int = 0
-    upserts: int = 0
-    deletes: int = 0
-    stale: int = 0
-    conflicts_source: int = 0
-    conflicts_target: int = 0
-    dead_letters: int = 0
-    lettered: frozenset[str] = frozenset()
-    fault: str = ""
-    tasks: int = 0
-    seconds: dict[str, float] = field(default_factory=dict[str, float])
 
 
 class LoadJob:
@@ -97,15 +64,15 @@ class LoadJob:
         self._plan = plan
         self._sink = sink
         self._rows_per_task = rows_per_task
-        self._cancelled = False
+        self._state = LoadState()
         self._cancelling: threading.Thread | None = None
-        self._abandoned = False
-        # Of the job that runs: its tasks may write; they do nothing else.
-        self._writing = self._only_loads = False
         self._branches: dict[TableRoute, ExpressionBranch] = {}
         self._sorting = Sorting(plan, self._branch)
-        self._standing = PreparedQueries(spark, plan, sink)
         self._undivided = sink.undivided_tables(SystemClock())
+        prepared = PreparedQueries(spark, plan, sink)
+        self._one_task: LoadRunner = OneTask(self._context, sink)
+        self._one_query: LoadRunner = OneQuery(prepared, self._branches, sink)
+        self._dealt: LoadRunner = DealtByKey(self._context, self._branches, sink, self._state)
 
     def applied_through(self, ticket: LoadTicket) -> int:
         """Version up to which the target may hold this pipeline's changes already; 0 if unknown.
@@ -121,7 +88,7 @@ class LoadJob:
 
     def run(
         self, rows: Sequence[RoutedRows], ticket: LoadTicket, redelivered_through: int
-    ) -> LoadReport:
+    ) -> Loaded:
         """Transform and load; returns when the target has everything.
 
         Args:
@@ -147,7 +114,7 @@ class LoadJob:
             plan = replace(plan, undivided=self._undivided.among(targets))
         return self._load(plan, work, ticket, tasks)
 
-    def reload(self, letters: Sequence[DeadLetter], ticket: LoadTicket) -> LoadReport:
+    def reload(self, letters: Sequence[DeadLetter], ticket: LoadTicket) -> Loaded:
         """Load dead letters again, in one task; those whose rows are in are gone afterwards.
 
         Args:
@@ -168,19 +135,18 @@ class LoadJob:
             raise self._spark_error(error) from error
         return self._load(self._plan, work, ticket, 1)
 
-    def _load(
-        self, plan: TransformPlan, work: LoadWork, ticket: LoadTicket, tasks: int
-    ) -> LoadReport:
+    def _load(self, plan: TransformPlan, work: LoadWork, ticket: LoadTicket, tasks: int) -> Loaded:
         while True:
             try:
-                reports = self._run(plan, work, ticket, tasks)
+                self._state.phase = Phase.BOTH
+                reports = self._runner(work, tasks).run(plan, work, ticket, tasks)
             except SetlError:
                 raise
             except Exception as error:  # noqa: BLE001 - Spark's own; raised again with its kind
                 plan = self._without_faulty(plan, work, tasks, error)
                 continue
             repeated = any(report.repeated for report in reports)
-            self._abandoned = self._abandoned or repeated
+            self._state.abandoned = self._state.abandoned or repeated
             self._undivide(reports)
             raise_worst(report.error for report in reports)
             if repeated:
@@ -189,7 +155,7 @@ class LoadJob:
                 raise TransientError(
                     "Spark ran a task of the load a second time, and the first may still be at it"
                 )
-            return _summed(reports)
+            return sum((report.loaded for report in reports), Loaded())
 
     def _undivide(self, reports: Sequence[TaskReport]) -> None:
         """Have one task write a table that several were about to write; see `SharedTableError`."""
@@ -211,17 +177,14 @@ class LoadJob:
                 found.update(faulty_rows(branch, plan, cut, self._spark_error))
         if not found:
             # Spark reports a failed job while other tasks of it still run, for seconds.
-            self._abandoned = self._abandoned or self._writing
+            self._state.abandoned = self._state.abandoned or self._state.may_write
             raise failure from error
         return replace(plan, excluded={**plan.excluded, **found})
 
-    def _run(
-        self, plan: TransformPlan, work: LoadWork, ticket: LoadTicket, tasks: int
-    ) -> list[TaskReport]:
-        self._writing, self._only_loads = True, False
+    def _runner(self, work: LoadWork, tasks: int) -> LoadRunner:
         if tasks > 1:
-            return self._run_dealt(plan, work, ticket, tasks)
-        return (self._run_evaluated if work.by_branch else self._run_alone)(plan, work, ticket)
+            return self._dealt
+        return self._one_query if work.by_branch else self._one_task
 
     def _begin(self, estimated: int, ticket: LoadTicket) -> int:
         """Name the jobs of this thread after the pipeline; returns how many tasks are worth it."""
@@ -231,95 +194,14 @@ class LoadJob:
         # does at an interrupt, counts as a timeout.)
         self._context.setJobGroup(self._group, f"batch {ticket.batch_id}", interruptOnCancel=False)
         self._context.setLocalProperty("spark.scheduler.pool", self._group)
-        self._refuse_if_cancelled()
+        self._state.refuse_if_cancelled()
         wanted = math.ceil(estimated / self._rows_per_task)
         return max(1, min(parallelism(self._spark), wanted))
-
-    def _refuse_if_cancelled(self) -> None:
-        # Cancelling ends the jobs that it finds, and the next one is not among them yet.
-        if self._cancelled:
-            raise TransientError("the load was cancelled")
 
     def _branch(self, place: TableRoute, route: Route) -> None:
         """Make the branch of a route with expressions, if it is not there yet."""
         if place not in self._branches:
             self._branches[place] = ExpressionBranch(self._spark, self._plan, route)
-
-    def _run_alone(
-        self, plan: TransformPlan, work: LoadWork, ticket: LoadTicket
-    ) -> list[TaskReport]:
-        """A small batch: one task does everything, without a shuffle."""
-        sink, ready = self._sink, work.ready
-
-        def transform_and_load(items: bytes) -> TaskReport:
-            dealt = deal_stretch(plan, items, 1)
-            return load(sink, ticket, 0, [*ready, *(share for _, share in dealt)])
-
-        shares = [pickle.dumps(work.plain, protocol=5)]
-        return self._context.parallelize(shares, 1).map(transform_and_load).collect()
-
-    def _run_evaluated(
-        self,
-        plan: TransformPlan,
-        work: LoadWork,
-        ticket: LoadTicket,
-    ) -> list[TaskReport]:
-        """A small batch with expressions: Spark evaluates, and the same task loads everything."""
-        reports = self._standing.run(plan, work, self._branches, ticket)
-        if reports is not None:
-            return reports
-        sink, ready, blob = self._sink, work.ready, pickle.dumps(work.plain, protocol=5)
-
-        def collect_and_load(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            shares = [*ready]
-            shares += [share for batch in batches for share in batch.column("share").to_pylist()]
-            shares += [share for _, share in deal(plan, blob, 1)]
-            report = pickle.dumps(load(sink, ticket, 0, shares), protocol=5)
-            yield pa.RecordBatch.from_arrays([pa.array([report], pa.binary())], names=["report"])
-
-        branches = [(self._branches[at], items) for at, items in work.by_branch.items()]
-        frames = [branch.shares(plan, [items], 1) for branch, items in branches]
-        whole = reduce(DataFrame.union, frames).coalesce(1)
-        reports = whole.mapInArrow(collect_and_load, "report binary").collect()
-        return [pickle.loads(row[0]) for row in reports]  # noqa: S301 - made by our own task
-
-    def _run_dealt(
-        self,
-        plan: TransformPlan,
-        work: LoadWork,
-        ticket: LoadTicket,
-        tasks: int,
-    ) -> list[TaskReport]:
-        """A large batch, or one with expressions: decode side by side, then load by key.
-
-        In a job each, and the shares come through the driver in between. They are small after
-        compaction, so this takes less time than a shuffle, which goes through files; and while
-        rows are decoded nothing can be written yet, whatever goes wrong with a task.
-        """
-        self._writing = False
-        by_slot: dict[int, list[bytes]] = {}
-        for slot, share in self._dealt(plan, work, tasks):
-            by_slot.setdefault(slot, []).append(share)
-        self._refuse_if_cancelled()
-        self._writing = self._only_loads = True
-        sink, dealt = self._sink, list(by_slot.items())
-        loading = self._context.parallelize(dealt, len(dealt))
-        return loading.map(lambda part: load(sink, ticket, *part)).collect()
-
-    def _dealt(self, plan: TransformPlan, work: LoadWork, tasks: int) -> Dealt:
-        shares: list[RDD[tuple[int, bytes]]] = []
-        if work.plain:
-            cut = stretches(work.plain, tasks)
-            blobs = [pickle.dumps(stretch, protocol=5) for stretch in cut]
-            shares.append(
-                self._context.parallelize(blobs, len(blobs)).flatMap(
-                    lambda items: deal_stretch(plan, items, tasks)
-                )
-            )
-        for place, items in work.by_branch.items():
-            frame = self._branches[place].shares(plan, stretches(items, tasks), tasks)
-            shares.append(frame.rdd.map(lambda row: (int(row[0]), bytes(row[1]))))
-        return (shares[0] if len(shares) == 1 else self._context.union(shares)).collect()
 
     def cancel(self) -> None:
         """Cancel the load that runs, if any; it counts as ended then.
@@ -331,7 +213,7 @@ class LoadJob:
         Returns at once. Spark is told in a thread of its own: a JVM that hangs would hold up
         the caller, who has other loads to cancel.
         """
-        self._cancelled = True
+        self._state.cancelled = True
         if self._cancelling is None or not self._cancelling.is_alive():
             self._cancelling = threading.Thread(
                 target=self._cancel_group, name=f"cancel-{self._group}", daemon=True
@@ -350,7 +232,7 @@ class LoadJob:
     @property
     def abandoned(self) -> bool:
         """Whether a load has failed in Spark itself, so that tasks of it may still be writing."""
-        return self._abandoned
+        return self._state.abandoned
 
     def activity(self) -> JobView | None:
         """The Spark job that loads, None if none runs. May block while Spark does not answer.
@@ -363,10 +245,11 @@ class LoadJob:
             seen = look_at_group(self._context, self._group)
         except Exception as error:
             raise self._spark_error(error) from error
-        return replace(seen, loading=True) if seen is not None and self._only_loads else seen
+        loading = seen is not None and self._state.phase is Phase.LOAD
+        return replace(seen, loading=True) if seen is not None and loading else seen
 
     def _spark_error(self, error: Exception) -> SetlError:
-        return spark_error(error, cancelled=self._cancelled)
+        return spark_error(error, cancelled=self._state.cancelled)
 
 
 def raise_worst(errors: Any) -> None:
@@ -383,23 +266,3 @@ def _gravity(error: SetlError) -> int:
     if isinstance(error, FencedError):
         return 2
     return 0 if isinstance(error, TransientError) else 1
-
-
-def _summed(reports: Sequence[TaskReport]) -> LoadReport:
-    return LoadReport(
-        rows=sum(r.rows for r in reports),
-        redelivered=sum(r.redelivered for r in reports),
-        upserts=sum(r.upserts for r in reports),
-        deletes=sum(r.deletes for r in reports),
-        stale=sum(r.stale for r in reports),
-        dead_letters=sum(r.dead_letters for r in reports),
-        lettered=frozenset[str]().union(*(r.lettered for r in reports)),
-        fault=next((r.fault for r in reports if r.fault), ""),
-        conflicts_source=sum(r.conflicts_source for r in reports),
-        conflicts_target=sum(r.conflicts_target for r in reports),
-        tasks=len(reports),
-        seconds={
-            "transform": sum(r.transform_seconds for r in reports),
-            "load": sum(r.load_seconds for r in reports),
-        },
-    )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pickle
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from pyspark import TaskContext
@@ -18,47 +18,25 @@ from setl.errors import SetlError
 from setl.garbage_collection import keep_what_is_loaded
 from setl.load.sink import LoadTicket, SinkSettings
 from setl.load.worker import resolve_conflicts, sink_for
-from setl.model.change import TargetChanges
-from setl.model.conflict import History
-from setl.model.faulty import FaultyRow
+from setl.model.loaded import Loaded
 from setl.transform.merging import merge
 from setl.transform.share import Dealt, Share, deal
 from setl.transform.work import TransformPlan
 
+NOTHING = Loaded()
+
 
 @dataclass(frozen=True, slots=True)
 class TaskReport:
-    """What one load task did.
+    """The outcome of one load task.
 
     Attributes:
-        rows: row changes decoded on its behalf.
-        redelivered: of these, changes that were applied before.
-        upserts: rows or documents written.
-        deletes: deletes sent.
-        stale: writes refused as older than what the target holds.
-        transform_seconds: time in decoding, compaction and mapping.
-        load_seconds: time in the target.
-        dead_letters: see `Loaded`.
-        lettered: see `Loaded`.
-        fault: see `Loaded`.
-        conflicts_source: see `Loaded`.
-        conflicts_target: see `Loaded`.
+        loaded: what it did.
         error: why it failed; then nothing else counts.
         repeated: whether Spark has run this task before, and lost sight of it.
     """
 
-    rows: int = 0
-    redelivered: int = 0
-    upserts: int = 0
-    deletes: int = 0
-    stale: int = 0
-    transform_seconds: float = 0.0
-    load_seconds: float = 0.0
-    dead_letters: int = 0
-    lettered: frozenset[str] = frozenset()
-    fault: str = ""
-    conflicts_source: int = 0
-    conflicts_target: int = 0
+    loaded: Loaded = NOTHING
     error: SetlError | None = None
     repeated: bool = False
 
@@ -84,7 +62,7 @@ def _load(
     started = time.monotonic()
     changes = merge([part for share in received for part in share.changes])
     merged = time.monotonic()
-    report = TaskReport(
+    loaded = Loaded(
         rows=sum(s.rows for s in received),
         redelivered=sum(s.redelivered for s in received),
         transform_seconds=sum(s.seconds for s in received) + merged - started,
@@ -92,56 +70,19 @@ def _load(
     faulty = [row for share in received for row in share.faulty]
     ticket = replace(ticket, slot=slot)
     histories = [history for share in received for history in share.histories]
-    if histories:
-        report = _resolve_conflicts(settings, ticket, histories, report)
-        if report.error is not None:
-            return report
-    if not (faulty or ticket.retried or any(part.upserts or part.deletes for part in changes)):
-        return report
-    return _write(settings, ticket, changes, faulty, report)
-
-
-def _write(
-    settings: SinkSettings,
-    ticket: LoadTicket,
-    changes: Sequence[TargetChanges],
-    faulty: Sequence[FaultyRow],
-    report: TaskReport,
-) -> TaskReport:
-    started = time.monotonic()
     try:
-        failpoints.reached("task.before_load")
-        loaded = sink_for(settings).apply(ticket, changes, faulty)
+        if histories:
+            failpoints.reached("task.before_load")
+            loaded += resolve_conflicts(settings, ticket, histories)
+        if faulty or ticket.retried or any(part.upserts or part.deletes for part in changes):
+            failpoints.reached("task.before_load")
+            began = time.monotonic()
+            written = sink_for(settings).apply(ticket, changes, faulty)
+            # With the connection that it may have opened.
+            loaded += replace(written, seconds=time.monotonic() - began)
     except SetlError as error:
         return TaskReport(error=error)
-    return replace(
-        report,
-        upserts=report.upserts + loaded.upserts,
-        deletes=report.deletes + loaded.deletes,
-        stale=loaded.stale,
-        load_seconds=report.load_seconds + time.monotonic() - started,
-        dead_letters=loaded.dead_letters,
-        lettered=loaded.lettered,
-        fault=loaded.fault,
-    )
-
-
-def _resolve_conflicts(
-    settings: SinkSettings, ticket: LoadTicket, histories: Sequence[History], report: TaskReport
-) -> TaskReport:
-    try:
-        failpoints.reached("task.before_load")
-        loaded = resolve_conflicts(settings, ticket, histories)
-    except SetlError as error:
-        return TaskReport(error=error)
-    return replace(
-        report,
-        upserts=loaded.upserts,
-        deletes=loaded.deletes,
-        load_seconds=loaded.seconds,
-        conflicts_source=loaded.conflicts_source,
-        conflicts_target=loaded.conflicts_target,
-    )
+    return TaskReport(loaded)
 
 
 def deal_stretch(plan: TransformPlan, items: bytes, buckets: int) -> Dealt:

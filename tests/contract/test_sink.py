@@ -3,8 +3,8 @@
 import pytest
 from elasticsearch import Elasticsearch
 
-from setl.load.sink import Loaded
 from setl.model.change import TargetChanges
+from setl.model.loaded import Loaded
 from setl.model.schema import Column, Kind
 from setl.systems.elasticsearch.client import ElasticEndpoint
 from setl.systems.elasticsearch.load.ids import document_id

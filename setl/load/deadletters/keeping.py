@@ -9,9 +9,10 @@ from typing import NamedTuple
 from setl.errors import DataError, FatalError
 from setl.load.deadletters.letter import DeadLetter, State, key_hash, letter_of
 from setl.load.deadletters.store import DeadLetterStore
-from setl.load.sink import Loaded, LoadTicket
+from setl.load.sink import LoadTicket
 from setl.model.change import Row, TargetChanges
 from setl.model.faulty import FaultyRow, TargetRow
+from setl.model.loaded import Loaded
 
 
 class LetterUpdate(NamedTuple):

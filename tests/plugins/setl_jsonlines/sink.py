@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 from setl.clock import Clock
 from setl.errors import ConfigurationError, TransientError
-from setl.load.sink import Loaded, LoadTicket, NoUndividedTables, Sink
+from setl.load.sink import LoadTicket, NoUndividedTables, Sink
 from setl.model.change import TargetChanges
 from setl.model.faulty import FaultyRow
+from setl.model.loaded import Loaded
 from setl_jsonlines.lines import append, file_of, lines_of
 
 

@@ -7,8 +7,8 @@ import pytest
 from setl.errors import FatalError, FencedError, TransientError
 from setl.load.deadletters.letter import State
 from setl.model.leadership import Leadership
+from setl.model.loaded import Loaded
 from setl.run.dead_letters import DeadLetterHandler
-from setl.run.job import LoadReport
 from setl.run.progress import Progress
 from setl.run.spark_session import spark_gone
 from tests.letters import MemoryDeadLetters, letter
@@ -45,7 +45,7 @@ class Job:
         self.store.remove([x.id for x in letters if x.version not in self.bad])
         again = [x for x in letters if x.version in self.bad]
         self.store.keep([letter(PIPELINE, x.version - 1000, error="again") for x in again])
-        return LoadReport(dead_letters=len(again))
+        return Loaded(dead_letters=len(again))
 
 
 class Scene:
@@ -93,7 +93,7 @@ def test_without_letters_nobody_is_asked_but_once_a_minute(scene):
 
 def test_what_a_load_puts_aside_is_known_before_the_next_load(scene):
     scene.handler.begin()
-    scene.handler.loaded(LoadReport(dead_letters=2, lettered=frozenset({"shop.items"})), "b:1")
+    scene.handler.loaded(Loaded(dead_letters=2, lettered=frozenset({"shop.items"})), "b:1")
     assert scene.handler.lettered == {"shop.items"}
     assert scene.progress.figures().dead_lettered == 2
     scene.store.keep([letter(PIPELINE, 1, target="shop.items")])

@@ -10,6 +10,7 @@ from setl.extract.extractor import RoutedRows
 from setl.load.sink import LoadTicket
 from setl.model.entry import Entry, EntryKind
 from setl.model.leadership import Leadership
+from setl.model.loaded import Loaded
 from setl.model.position import BinlogPosition
 from setl.run import job as job_module
 from setl.run.job import LoadJob
@@ -48,7 +49,7 @@ class Context:
         self.jobs = []
         self.groups = []
         self.shares = [(1, b"a"), (0, b"b"), (1, b"c")]
-        self.reports = [TaskReport(rows=2), TaskReport(rows=1)]
+        self.reports = [TaskReport(Loaded(rows=2)), TaskReport(Loaded(rows=1))]
         self.meanwhile = lambda _kind: None
 
     def parallelize(self, items, slices):

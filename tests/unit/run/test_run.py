@@ -26,10 +26,10 @@ from setl.model.batch import Batch
 from setl.model.checkpoint import Checkpoint
 from setl.model.entry import Entry, EntryKind
 from setl.model.leadership import Leadership
+from setl.model.loaded import Loaded
 from setl.model.position import BinlogPosition, document_version, version_generation
 from setl.model.session import StatementSession
 from setl.run.etl_work import EtlParts, EtlWork
-from setl.run.job import LoadReport
 from setl.run.progress import Progress, RunState
 from setl.run.run import PipelineRun, RunParts
 from setl.run.schema_changes import SchemaChangePolicy
@@ -160,7 +160,7 @@ class RecordingJob:
         self.tickets.append(ticket)
         self.throughs.append(redelivered_through)
         self.applied += [row.entry.position.offset for row in rows]
-        return LoadReport(rows=len(rows))
+        return Loaded(rows=len(rows))
 
     def cancel(self):
         self.cancelled.set()

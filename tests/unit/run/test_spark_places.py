@@ -10,6 +10,7 @@ import pytest
 from setl.errors import DataError, FencedError, TransientError
 from setl.load.sink import LoadTicket
 from setl.model.leadership import Leadership
+from setl.model.loaded import Loaded
 from setl.run import job as job_module
 from setl.run.job import LoadJob
 from setl.run.spark_errors import spark_error
@@ -69,12 +70,12 @@ def job_whose_tasks_report(monkeypatch, *reports) -> LoadJob:
     monkeypatch.setattr(job_module, "replace", lambda value, **_: value)
     sink = ElasticsearchSinkSettings(ElasticEndpoint(("http://127.0.0.1:1",)))
     job = LoadJob(spark, name="shop/orders", plan=plan, sink=sink, rows_per_task=10)
-    monkeypatch.setattr(job, "_run_alone", lambda *_: list(reports))
+    monkeypatch.setattr(job, "_one_task", SimpleNamespace(run=lambda *_: list(reports)))
     return job
 
 
 TICKET = LoadTicket(Leadership("shop", "orders", "n1", 7), 1, 0)
-DONE = TaskReport(rows=3)
+DONE = TaskReport(Loaded(rows=3))
 
 
 def test_a_load_is_abandoned_when_one_of_its_tasks_ran_twice(monkeypatch):

@@ -14,10 +14,11 @@ from setl.clock import Clock, SystemClock
 from setl.errors import SetlError, TransientError
 from setl.load.deadletters.keeping import Faults, loaded_with, update_letters
 from setl.load.deadletters.letter import DeadLetter
-from setl.load.sink import Loaded, LoadTicket, NoUndividedTables
+from setl.load.sink import LoadTicket, NoUndividedTables
 from setl.model.change import TargetChanges
 from setl.model.document import Geometry
 from setl.model.faulty import FaultyRow
+from setl.model.loaded import Loaded
 from setl.model.schema import Column
 from setl.systems.elasticsearch.client import make_client, translating
 from setl.systems.elasticsearch.deadletters import ElasticsearchDeadLetters

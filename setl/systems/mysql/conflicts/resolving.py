@@ -14,9 +14,9 @@ from typing import Any
 from pymysql.connections import Connection
 from pymysql.cursors import Cursor
 
-from setl.load.sink import Loaded
 from setl.model.change import Row
 from setl.model.conflict import History, Mark, Said
+from setl.model.loaded import Loaded
 from setl.model.schema import RowSchema
 from setl.systems.mysql.conflicts import recent, tables
 from setl.systems.mysql.conflicts.agreement import Met, News, heard_of, met, said_by

@@ -23,11 +23,12 @@ from setl.errors import (
 )
 from setl.load.deadletters.keeping import Faults, LetterUpdate, loaded_with, update_letters
 from setl.load.deadletters.letter import DeadLetter
-from setl.load.sink import Loaded, LoadTicket
+from setl.load.sink import LoadTicket
 from setl.load.transactions import transactions
 from setl.model.change import Row, TargetChanges
 from setl.model.conflict import RECENT_TABLE, History
 from setl.model.faulty import FaultyRow
+from setl.model.loaded import Loaded
 from setl.systems.mysql.conflicts.contested_rows import RowAppearedError
 from setl.systems.mysql.conflicts.resolving import Resolved, resolve_histories, undecided_tables
 from setl.systems.mysql.conflicts.tables import TRIM_EVERY, trim_conflicts

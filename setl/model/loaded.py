@@ -1,0 +1,54 @@
+"""What a load has done: counted by sinks and tasks, and added up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """What a sink, a task or a whole load has done. The sum of two is what both have done.
+
+    Attributes:
+        rows: row changes decoded, before compaction.
+        redelivered: of these, changes that an earlier leadership had applied.
+        upserts: rows or documents written.
+        deletes: deletes sent.
+        stale: writes the target refused because it holds something newer (Elasticsearch 409).
+        seconds: time spent in the target.
+        transform_seconds: time spent in decoding, compaction and mapping.
+        conflicts_source: rows changed on both sites of which the source's stayed.
+        conflicts_target: rows changed on both sites of which the target's stayed.
+        dead_letters: faulty rows that were put aside.
+        lettered: ``schema.table`` or indexes that these were meant for.
+        fault: the error of the first of them, "" if there is none.
+    """
+
+    rows: int = 0
+    redelivered: int = 0
+    upserts: int = 0
+    deletes: int = 0
+    stale: int = 0
+    seconds: float = 0.0
+    transform_seconds: float = 0.0
+    conflicts_source: int = 0
+    conflicts_target: int = 0
+    dead_letters: int = 0
+    lettered: frozenset[str] = frozenset()
+    fault: str = ""
+
+    def __add__(self, other: Loaded) -> Loaded:
+        return Loaded(
+            rows=self.rows + other.rows,
+            redelivered=self.redelivered + other.redelivered,
+            upserts=self.upserts + other.upserts,
+            deletes=self.deletes + other.deletes,
+            stale=self.stale + other.stale,
+            seconds=self.seconds + other.seconds,
+            transform_seconds=self.transform_seconds + other.transform_seconds,
+            conflicts_source=self.conflicts_source + other.conflicts_source,
+            conflicts_target=self.conflicts_target + other.conflicts_target,
+            dead_letters=self.dead_letters + other.dead_letters,
+            lettered=self.lettered | other.lettered,
+            fault=self.fault or other.fault,
+        )

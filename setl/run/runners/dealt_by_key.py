@@ -1,0 +1,74 @@
+"""A large load: transform side by side, deal the rows out by key, then load side by side.
+
+In a Spark job each, and the shares come through the driver in between. They are small after
+compaction, so this takes less time than a shuffle, which goes through files; and while rows are
+decoded nothing can be written yet, whatever goes wrong with a task.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Mapping
+
+from pyspark import RDD, SparkContext
+
+from setl.load.sink import LoadTicket, SinkSettings
+from setl.run.load_work import LoadWork, TableRoute, stretches
+from setl.run.runners.runner import LoadState, Phase
+from setl.run.tasks import TaskReport, deal_stretch, load
+from setl.transform.expressions import ExpressionBranch
+from setl.transform.share import Dealt
+from setl.transform.work import TransformPlan
+
+
+class DealtByKey:
+    """The `LoadRunner` of large loads."""
+
+    def __init__(
+        self,
+        context: SparkContext,
+        branches: Mapping[TableRoute, ExpressionBranch],
+        sink: SinkSettings,
+        state: LoadState,
+    ) -> None:
+        """Nothing is run yet.
+
+        Args:
+            context: where to run it.
+            branches: the branch of each route with expressions; others may be added.
+            sink: where to.
+            state: is told when its tasks begin to write.
+        """
+        self._context = context
+        self._branches = branches
+        self._sink = sink
+        self._state = state
+
+    def run(
+        self, plan: TransformPlan, work: LoadWork, ticket: LoadTicket, tasks: int
+    ) -> list[TaskReport]:
+        """See `LoadRunner.run`."""
+        self._state.phase = Phase.TRANSFORM
+        by_slot: dict[int, list[bytes]] = {}
+        for slot, share in self._dealt(plan, work, tasks):
+            by_slot.setdefault(slot, []).append(share)
+        self._state.refuse_if_cancelled()
+        self._state.phase = Phase.LOAD
+        sink, dealt = self._sink, list(by_slot.items())
+        loading = self._context.parallelize(dealt, len(dealt))
+        return loading.map(lambda part: load(sink, ticket, *part)).collect()
+
+    def _dealt(self, plan: TransformPlan, work: LoadWork, tasks: int) -> Dealt:
+        shares: list[RDD[tuple[int, bytes]]] = []
+        if work.plain:
+            cut = stretches(work.plain, tasks)
+            blobs = [pickle.dumps(stretch, protocol=5) for stretch in cut]
+            shares.append(
+                self._context.parallelize(blobs, len(blobs)).flatMap(
+                    lambda items: deal_stretch(plan, items, tasks)
+                )
+            )
+        for place, items in work.by_branch.items():
+            frame = self._branches[place].shares(plan, stretches(items, tasks), tasks)
+            shares.append(frame.rdd.map(lambda row: (int(row[0]), bytes(row[1]))))
+        return (shares[0] if len(shares) == 1 else self._context.union(shares)).collect()

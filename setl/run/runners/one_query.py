@@ -1,0 +1,65 @@
+"""A small load with expressions: Spark evaluates them, and the same task loads everything."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterable, Iterator, Mapping
+from functools import reduce
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from setl.load.sink import LoadTicket, SinkSettings
+from setl.run.load_work import LoadWork, TableRoute
+from setl.run.prepared_queries import PreparedQueries
+from setl.run.tasks import TaskReport, load
+from setl.transform.expressions import ExpressionBranch
+from setl.transform.share import deal
+from setl.transform.work import TransformPlan
+
+
+class OneQuery:
+    """The `LoadRunner` of small loads with expressions: a prepared query, where one will do."""
+
+    def __init__(
+        self,
+        prepared: PreparedQueries,
+        branches: Mapping[TableRoute, ExpressionBranch],
+        sink: SinkSettings,
+    ) -> None:
+        """Nothing is run yet.
+
+        Args:
+            prepared: the queries that are made once.
+            branches: the branch of each route with expressions; others may be added.
+            sink: where to.
+        """
+        self._prepared = prepared
+        self._branches = branches
+        self._sink = sink
+
+    def run(
+        self,
+        plan: TransformPlan,
+        work: LoadWork,
+        ticket: LoadTicket,
+        tasks: int,  # noqa: ARG002
+    ) -> list[TaskReport]:
+        """See `LoadRunner.run`."""
+        reports = self._prepared.run(plan, work, self._branches, ticket)
+        if reports is not None:
+            return reports
+        sink, ready, blob = self._sink, work.ready, pickle.dumps(work.plain, protocol=5)
+
+        def collect_and_load(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            shares = [*ready]
+            shares += [share for batch in batches for share in batch.column("share").to_pylist()]
+            shares += [share for _, share in deal(plan, blob, 1)]
+            report = pickle.dumps(load(sink, ticket, 0, shares), protocol=5)
+            yield pa.RecordBatch.from_arrays([pa.array([report], pa.binary())], names=["report"])
+
+        branches = [(self._branches[at], items) for at, items in work.by_branch.items()]
+        frames = [branch.shares(plan, [items], 1) for branch, items in branches]
+        whole = reduce(DataFrame.union, frames).coalesce(1)
+        collected = whole.mapInArrow(collect_and_load, "report binary").collect()
+        return [pickle.loads(row[0]) for row in collected]  # noqa: S301 - made by our own task
