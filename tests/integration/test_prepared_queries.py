@@ -149,7 +149,7 @@ def test_each_load_has_its_own_ticket_and_plan(shop):
 def test_what_a_load_was_told_is_gone_after_it(shop):
     shop.load((1, 1, "ann"))
     context = shop.jobs._spark.sparkContext
-    assert context.getLocalProperty("setl.errand") is None
+    assert context.getLocalProperty("setl.load") is None
     assert shop.documents() == {1: {"id": 1, "name": "ann", "loud": "ANN"}}
 
 
