@@ -383,9 +383,9 @@ def test_a_standby_takes_over_when_a_session_expires(zookeeper, joined):
 
     def act(campaign):
         snapshot = look(sides[campaign], SystemClock())
-        standing = campaign.cycle(snapshot, busy=busy[campaign], ready=True)
-        busy[campaign] = standing.decision.action is Action.LEAD
-        return standing
+        state = campaign.cycle(snapshot, busy=busy[campaign], ready=True)
+        busy[campaign] = state.decision.action is Action.LEAD
+        return state
 
     lead = eventually(lambda: (s := act(first)).mine and s)
     assert act(second).decision.action is Action.FOLLOW

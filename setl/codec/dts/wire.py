@@ -46,7 +46,7 @@ _schemaless_reader = cast(
     fastavro.schemaless_reader,  # pyright: ignore[reportUnknownMemberType]
 )
 
-# What reading garbage raises inside fastavro, depending on where it stumbles.
+# What bytes that are no record raise inside fastavro, depending on where it stumbles.
 MALFORMED: Final = (EOFError, LookupError, ValueError, TypeError, OverflowError, StopIteration)
 
 

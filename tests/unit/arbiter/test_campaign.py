@@ -46,17 +46,17 @@ class Node:
         return self.snapshot
 
     def cycle(self, *, ready=True, spent=0, turn=0):
-        standing = self.campaign.cycle(
+        state = self.campaign.cycle(
             self.look(), busy=self.busy, ready=ready, spent=spent, turn=turn
         )
-        action = standing.decision.action
+        action = state.decision.action
         if action is Action.LEAD and not self.busy:
-            assert standing.mainstem is not None
+            assert state.mainstem is not None
             self.busy = True
-            self.epochs.append(standing.mainstem.epoch)
+            self.epochs.append(state.mainstem.epoch)
         elif action in (Action.ABORT, Action.DRAIN, Action.HOLD):
             self.busy = False
-        return standing
+        return state
 
     def act(self, **options):
         return self.cycle(**options).decision.action
@@ -103,14 +103,14 @@ def test_the_first_leader_waits_for_the_delay(cluster, n1):
     cluster.advance(0.49)
     assert n1.act() is Action.WAIT
     cluster.advance(0.01)
-    standing = n1.cycle()
-    assert standing.decision.action is Action.LEAD
-    assert standing.mine
-    assert standing.mainstem.nid == "n1"
-    assert standing.decision.sentence.endswith(f"it leads now, epoch {standing.mainstem.epoch}")
+    state = n1.cycle()
+    assert state.decision.action is Action.LEAD
+    assert state.mine
+    assert state.mainstem.nid == "n1"
+    assert state.decision.sentence.endswith(f"it leads now, epoch {state.mainstem.epoch}")
     after = n1.cycle()
-    assert after.decision.sentence == f"no action: node n1 leads, epoch {standing.mainstem.epoch}"
-    assert after.reason == standing.reason == "node n1 campaigns: nobody leads"
+    assert after.decision.sentence == f"no action: node n1 leads, epoch {state.mainstem.epoch}"
+    assert after.reason == state.reason == "node n1 campaigns: nobody leads"
 
 
 def test_the_loser_of_a_race_follows(cluster, n1, n2):
@@ -118,10 +118,10 @@ def test_the_loser_of_a_race_follows(cluster, n1, n2):
     n2.cycle()
     cluster.advance(0.5)
     assert n1.act() is Action.LEAD
-    standing = n2.cycle()
-    assert standing.decision.action is Action.FOLLOW
-    assert not standing.mine
-    assert standing.mainstem.nid == "n1"
+    state = n2.cycle()
+    assert state.decision.action is Action.FOLLOW
+    assert not state.mine
+    assert state.mainstem.nid == "n1"
 
 
 def test_a_race_lost_between_look_and_campaign_is_followed(cluster, n1, n2):
@@ -129,10 +129,10 @@ def test_a_race_lost_between_look_and_campaign_is_followed(cluster, n1, n2):
     cluster.advance(1)
     read = n2.arbiter.facts
     n2.arbiter.facts = lambda: (read(), lead(cluster, n1))[0]
-    standing = n2.cycle()
-    assert standing.decision.action is Action.FOLLOW
-    assert standing.mainstem.nid == "n1"
-    assert not standing.mine
+    state = n2.cycle()
+    assert state.decision.action is Action.FOLLOW
+    assert state.mainstem.nid == "n1"
+    assert not state.mine
 
 
 def test_a_standby_takes_over_after_a_crash(cluster, n1, n2):
@@ -143,10 +143,10 @@ def test_a_standby_takes_over_after_a_crash(cluster, n1, n2):
     cluster.advance(0.1)
     assert n2.act() is Action.WAIT
     cluster.advance(0.5)
-    standing = n2.cycle()
-    assert standing.decision.action is Action.LEAD
-    assert standing.reason == "node n2 campaigns after n1: nobody leads"
-    assert standing.mainstem.epoch > n1.epochs[-1]
+    state = n2.cycle()
+    assert state.decision.action is Action.LEAD
+    assert state.reason == "node n2 campaigns after n1: nobody leads"
+    assert state.mainstem.epoch > n1.epochs[-1]
 
 
 def test_a_frozen_leader_stops_before_another_can_begin(cluster, n1, n2):
@@ -189,9 +189,9 @@ def test_after_a_flash_disconnect_the_previous_holder_goes_first(cluster, n1, n2
     assert n1.act() is Action.ABORT
     assert n1.act() is Action.WAIT
     n1.arbiter.announce(NodeInfo("n1"))
-    standing = n1.cycle()
-    assert standing.decision.action is Action.LEAD
-    assert "at once" in standing.reason
+    state = n1.cycle()
+    assert state.decision.action is Action.LEAD
+    assert "at once" in state.reason
     assert n1.epochs == sorted(set(n1.epochs))
     assert len(n1.epochs) == 2
     assert n2.act() is Action.FOLLOW
@@ -212,9 +212,9 @@ def test_stop_drains_then_resigns_then_idles(cluster, n1, n2, operator):
     assert n2.act() is Action.IDLE
     assert n1.act() is Action.DRAIN
     assert operator.mainstem(PIPELINE) is not None
-    standing = n1.cycle()
-    assert (standing.decision.action, standing.mine) == (Action.RESIGN, False)
-    assert standing.mainstem is None
+    state = n1.cycle()
+    assert (state.decision.action, state.mine) == (Action.RESIGN, False)
+    assert state.mainstem is None
     assert operator.mainstem(PIPELINE) is None
     assert n1.act() is Action.IDLE
     cluster.advance(60)
@@ -262,9 +262,9 @@ def test_pause_keeps_the_leadership_and_start_goes_on(cluster, n1, n2, operator)
     assert n1.act() is Action.HOLD
     assert n2.act() is Action.FOLLOW
     set_state(operator, ChannelState.START)
-    standing = n1.cycle()
-    assert standing.decision.action is Action.LEAD
-    assert n1.epochs == [standing.mainstem.epoch] * 2
+    state = n1.cycle()
+    assert state.decision.action is Action.LEAD
+    assert n1.epochs == [state.mainstem.epoch] * 2
 
 
 def test_nobody_takes_over_in_a_pause(cluster, n1, n2, operator):
@@ -332,10 +332,10 @@ def test_an_earlier_process_with_my_name_is_waited_for(cluster, n1, n2):
     def cycle():
         return campaign.cycle(look(again, cluster.clock), busy=False, ready=True)
 
-    standing = cycle()
-    assert standing.decision.action is Action.WAIT
-    assert "earlier session" in standing.decision.sentence
-    assert not standing.mine
+    state = cycle()
+    assert state.decision.action is Action.WAIT
+    assert "earlier session" in state.decision.sentence
+    assert not state.mine
     cluster.advance(10)
     again.announce(NodeInfo("n1"))
     cycle()
@@ -359,12 +359,12 @@ def test_a_cancelled_run_is_followed_by_one_under_another_epoch(cluster, n1, n2)
     assert n1.act() is Action.ABORT
     n1.link.resume()
     spent = n1.epochs[-1]
-    standing = n1.cycle(spent=spent)
-    assert (standing.decision.action, standing.mine) == (Action.RESIGN, False)
-    standing = n1.cycle(spent=spent)
-    assert standing.decision.action is Action.LEAD
-    assert standing.mainstem.epoch > spent
-    assert standing.reason == "node n1 campaigns at once: it wants a new epoch"
+    state = n1.cycle(spent=spent)
+    assert (state.decision.action, state.mine) == (Action.RESIGN, False)
+    state = n1.cycle(spent=spent)
+    assert state.decision.action is Action.LEAD
+    assert state.mainstem.epoch > spent
+    assert state.reason == "node n1 campaigns at once: it wants a new epoch"
     assert n2.act() is Action.FOLLOW
 
 
@@ -384,18 +384,18 @@ def test_a_switchover_drains_then_hands_over_to_the_node_that_was_named(cluster,
     requests.switchover(operator, PIPELINE, ANY, OPERATOR, to="n3")
     assert n1.act() is Action.DRAIN
     assert outcome(operator) == (SignalState.PENDING, "")
-    standing = n1.cycle()
-    assert (standing.decision.action, standing.mine) == (Action.RESIGN, False)
+    state = n1.cycle()
+    assert (state.decision.action, state.mine) == (Action.RESIGN, False)
     assert n2.act() is Action.WAIT
     cluster.advance(1)
     assert n2.act() is Action.WAIT
     assert n1.act() is Action.WAIT
-    standing = n3.cycle()
-    assert standing.decision.action is Action.LEAD
-    assert standing.reason == "node n3 campaigns at once: switchover by root"
+    state = n3.cycle()
+    assert state.decision.action is Action.LEAD
+    assert state.reason == "node n3 campaigns at once: switchover by root"
     n3.cycle()
-    assert standing.mainstem is not None
-    assert outcome(operator) == (SignalState.DONE, f"n3 leads, epoch {standing.mainstem.epoch}")
+    assert state.mainstem is not None
+    assert outcome(operator) == (SignalState.DONE, f"n3 leads, epoch {state.mainstem.epoch}")
     assert [n.act() for n in (n1, n2, n3)] == [Action.FOLLOW, Action.FOLLOW, Action.LEAD]
     cluster.advance(60)
     assert [n.act() for n in (n1, n2, n3)] == [Action.FOLLOW, Action.FOLLOW, Action.LEAD]
@@ -422,12 +422,12 @@ def test_the_named_node_dies_before_it_can_take_over(cluster, n1, n2, operator):
     cluster.advance(4.9)
     assert n1.act() is Action.WAIT
     cluster.advance(0.1)
-    standing = n1.cycle()
-    assert standing.decision.action is Action.LEAD
+    state = n1.cycle()
+    assert state.decision.action is Action.LEAD
     n1.cycle()
     assert outcome(operator) == (
         SignalState.REFUSED,
-        f"n1 leads, epoch {standing.mainstem.epoch}: n2 did not take over",
+        f"n1 leads, epoch {state.mainstem.epoch}: n2 did not take over",
     )
 
 
@@ -486,9 +486,9 @@ def test_a_failover_without_a_leader(cluster, n1, n2, operator):
     assert n1.act() is n2.act() is Action.WAIT
     requests.failover(operator, PIPELINE, ANY, OPERATOR, to="n2")
     assert n1.act() is Action.WAIT
-    standing = n2.cycle()
-    assert standing.mine
-    assert standing.decision.action is Action.HOLD
+    state = n2.cycle()
+    assert state.mine
+    assert state.decision.action is Action.HOLD
     n2.cycle()
     assert outcome(operator)[0] is SignalState.DONE
 
@@ -542,14 +542,14 @@ def test_a_campaign_whose_reply_is_lost_is_found_out_by_its_owner(cluster, n1):
     n1.arbiter.campaign(PipelineId("shop", "back"), "n1")  # so that only one write is left
     n1.arbiter.resign(PIPELINE, n1.arbiter.campaign(PIPELINE, "n1"))
     n1.link.drop_reply()
-    standing = n1.cycle()
-    assert standing.decision.action is Action.WAIT
-    assert "without success" in standing.decision.sentence
-    assert not standing.mine
-    standing = n1.cycle()
-    assert standing.decision.action is Action.LEAD
-    assert standing.mine
-    assert standing.reason == "node n1 campaigns: nobody leads"
+    state = n1.cycle()
+    assert state.decision.action is Action.WAIT
+    assert "without success" in state.decision.sentence
+    assert not state.mine
+    state = n1.cycle()
+    assert state.decision.action is Action.LEAD
+    assert state.mine
+    assert state.reason == "node n1 campaigns: nobody leads"
 
 
 def test_a_resignation_whose_reply_is_lost_is_one(cluster, n1, operator):
@@ -557,9 +557,9 @@ def test_a_resignation_whose_reply_is_lost_is_one(cluster, n1, operator):
     n1.busy = False
     set_state(operator, ChannelState.STOP)
     n1.link.drop_reply()
-    standing = n1.cycle()
-    assert standing.decision.action is Action.RESIGN
-    assert "without success" in standing.decision.sentence
+    state = n1.cycle()
+    assert state.decision.action is Action.RESIGN
+    assert "without success" in state.decision.sentence
     assert n1.act() is Action.IDLE
 
 
@@ -618,6 +618,6 @@ def test_overtaken_is_still_mine(cluster, n1):
     lead(cluster, n1)
     held = n1.cycle().mainstem
     n1.arbiter.set_mainstem_status(PIPELINE, held, MainstemStatus.OVERTAKE)
-    standing = n1.cycle()
-    assert standing.mine
-    assert standing.mainstem.status is MainstemStatus.OVERTAKE
+    state = n1.cycle()
+    assert state.mine
+    assert state.mainstem.status is MainstemStatus.OVERTAKE

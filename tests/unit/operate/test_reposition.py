@@ -232,11 +232,11 @@ def test_distances(place, latest, behind):
 
 def test_ends_that_do_not_answer_are_findings(arbiter, monkeypatch):
     stored(arbiter, Checkpoint(THERE, rows=9))
-    standing = look_at_position(pipeline(), "shop", arbiter, "n")
-    assert standing.stored.checkpoint == Checkpoint(THERE, rows=9)
-    assert (standing.latest, standing.earliest, standing.behind) == (None, None, None)
-    assert len(standing.problems) == 1
-    assert "127.0.0.1:1" in standing.problems[0]
+    report = look_at_position(pipeline(), "shop", arbiter, "n")
+    assert report.stored.checkpoint == Checkpoint(THERE, rows=9)
+    assert (report.latest, report.earliest, report.behind) == (None, None, None)
+    assert len(report.problems) == 1
+    assert "127.0.0.1:1" in report.problems[0]
 
 
 def test_what_the_target_keeps_is_read(arbiter, monkeypatch):
