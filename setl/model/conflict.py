@@ -55,7 +55,7 @@ class Step(NamedTuple):
     after: Row | None
 
 
-class Said(NamedTuple):
+class SiteWrites(NamedTuple):
     """What the clients of one site did to a row, as far as it matters to the other.
 
     Attributes:
@@ -75,7 +75,7 @@ class Said(NamedTuple):
         return self.news[-1][0]
 
 
-class Heard(NamedTuple):
+class WritesSeen(NamedTuple):
     """What the source tells of the target's own writes: it has taken them in.
 
     Attributes:
@@ -86,7 +86,7 @@ class Heard(NamedTuple):
 
     version: int
     key: Row
-    said: Said
+    said: SiteWrites
 
 
 class Mark(NamedTuple):
@@ -127,7 +127,7 @@ class History:
     columns: tuple[str, ...]
     key: tuple[str, ...]
     steps: list[Step] = field(default_factory=list[Step])
-    heard: list[Heard] = field(default_factory=list[Heard])
+    heard: list[WritesSeen] = field(default_factory=list[WritesSeen])
     marks: list[Mark] = field(default_factory=list[Mark])
 
 
@@ -157,12 +157,12 @@ def values_of(text: str | None) -> dict[str, Value] | None:
     return {name: value_of(value) for name, value in cast("dict[str, Any]", found).items()}
 
 
-def said_text(said: Said, columns: Sequence[str]) -> str:
+def site_writes_text(said: SiteWrites, columns: Sequence[str]) -> str:
     """What a site did to a row as JSON text."""
-    return json.dumps(said_values(said, columns))
+    return json.dumps(site_writes_values(said, columns))
 
 
-def said_values(said: Said, columns: Sequence[str]) -> dict[str, Any]:
+def site_writes_values(said: SiteWrites, columns: Sequence[str]) -> dict[str, Any]:
     """What a site did to a row as JSON values."""
     row: Values | None = None
     if said.row is not None:
@@ -174,16 +174,16 @@ def said_values(said: Said, columns: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def said_from(found: Mapping[str, Any], columns: Sequence[str]) -> Said:
-    """Inverse of `said_values`; a column that it does not have is absent.
+def site_writes_from(found: Mapping[str, Any], columns: Sequence[str]) -> SiteWrites:
+    """Inverse of `site_writes_values`; a column that it does not have is absent.
 
-    Raises ValueError, KeyError or TypeError for what `said_values` did not make.
+    Raises ValueError, KeyError or TypeError for what `site_writes_values` did not make.
     """
     news = tuple((int(version), value_of(value)) for version, value in found["news"])
     row = found["row"]
     if row is not None:
         row = tuple(value_of(row[name]) if name in row else ABSENT for name in columns)
-    return Said(news, int(found["seen"]), row)
+    return SiteWrites(news, int(found["seen"]), row)
 
 
 def _packed(value: Value) -> Any:

@@ -18,13 +18,13 @@ from setl.model.change import ABSENT, DecodedRows, Op, Row
 from setl.model.conflict import (
     RECENT_TABLE,
     ConflictPolicy,
-    Heard,
     History,
     Mark,
-    Said,
+    SiteWrites,
     Step,
     Values,
-    said_from,
+    WritesSeen,
+    site_writes_from,
     values_of,
 )
 from setl.model.schema import RowSchema
@@ -108,7 +108,7 @@ class Histories:
         history = self._history(route, targets, tuple(places[k.lower()] for k in message.key))
         row = None if message.said.row is None else tuple(message.said.row[i] for i, _ in pairs)
         key = tuple(message.key.values())
-        history.heard.append(Heard(version, key, message.said._replace(row=row)))
+        history.heard.append(WritesSeen(version, key, message.said._replace(row=row)))
 
     def _history(self, route: Route, columns: tuple[str, ...], key: tuple[str, ...]) -> History:
         place = (route.index, columns, route.target)
@@ -128,7 +128,7 @@ class _Message(NamedTuple):
     table: tuple[str, str]
     columns: tuple[str, ...]
     key: Values
-    said: Said
+    said: SiteWrites
 
 
 def _message(record: Mapping[str, Any], version: int) -> tuple[Mark, _Message | None]:
@@ -141,7 +141,7 @@ def _message(record: Mapping[str, Any], version: int) -> tuple[Mark, _Message | 
             table=(str(record["schema_name"]), str(record["table_name"])),
             columns=columns,
             key=values_of(record["row_key"]) or {},
-            said=said_from(json.loads(record["said"]), columns),
+            said=site_writes_from(json.loads(record["said"]), columns),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise DataError(

@@ -5,9 +5,17 @@ import pytest
 
 from setl.errors import ConfigurationError, DataError, FencedError
 from setl.model.change import ABSENT
-from setl.model.conflict import RECENT_TABLE, ConflictPolicy, Heard, History, Mark, Said, Step
+from setl.model.conflict import (
+    RECENT_TABLE,
+    ConflictPolicy,
+    History,
+    Mark,
+    SiteWrites,
+    Step,
+    WritesSeen,
+)
 from setl.systems.mysql.conflicts import recent, resolving
-from setl.systems.mysql.conflicts.agreement import met
+from setl.systems.mysql.conflicts.agreement import row_outcome
 from setl.systems.mysql.load.sink import MysqlSink, MysqlSinkSettings
 from tests.loading import (
     MARK,
@@ -98,9 +106,9 @@ def while_it_decides(place, monkeypatch):
         def met_meanwhile(*arguments):
             while pending:
                 pending.pop()()
-            return met(*arguments)
+            return row_outcome(*arguments)
 
-        monkeypatch.setattr(resolving, "met", met_meanwhile)
+        monkeypatch.setattr(resolving, "row_outcome", met_meanwhile)
 
     return arrange
 
@@ -156,7 +164,7 @@ def test_how_new_a_deleted_row_was_tells_the_other_site(place, value, stays):
     named = {"columns": ("id", "name", "more"), "newest": "more"}
     place.resolve(step(1, (1, "x", 1), (1, "y", 5)), **named)
     assert place.rows() == []
-    told = Heard(2, (1,), Said(((9, value),), 0, None))
+    told = WritesSeen(2, (1,), SiteWrites(((9, value),), 0, None))
     place.resolve(heard=[told], marks=[Mark(2, 20, 9, 1)], **named)
     assert place.rows() == stays
     # What was written then is to be passed, too.
@@ -170,7 +178,7 @@ def test_a_table_that_is_not_written_any_more_is_looked_at_too(place):
     execute(place.server, f"UPDATE {place.schema}.t SET name = 'own'")
     place.resolve(step(3, (1, "c"), (1, "d")))
     assert place.rows() == [(1, "d", 7)]
-    told = [Heard(4, (1,), Said(((9, None),), 2, (1, "own")))]
+    told = [WritesSeen(4, (1,), SiteWrites(((9, None),), 2, (1, "own")))]
     place.resolve(heard=told, marks=[Mark(4, 20, 9, 0)])
     marks = History(RECENT_TABLE, ConflictPolicy("", from_home=False), "", (), ())
     marks.marks.append(Mark(5, 21, 0, 2))

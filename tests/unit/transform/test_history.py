@@ -12,11 +12,11 @@ from setl.errors import DataError
 from setl.model.change import ABSENT, DecodedRows, Op
 from setl.model.conflict import (
     RECENT_TABLE,
-    Heard,
     Mark,
-    Said,
+    SiteWrites,
     Step,
-    said_text,
+    WritesSeen,
+    site_writes_text,
     values_of,
     values_text,
 )
@@ -90,14 +90,14 @@ def test_images_that_are_not_whole_are_refused(op, before, after):
         steps_of(op, before, after)
 
 
-SAID = Said(((5, "z"), (6, "a")), 4, (1, "a"))
+SAID = SiteWrites(((5, "z"), (6, "a")), 4, (1, "a"))
 
 
-def message(said: Said | None = SAID, **values):
+def message(said: SiteWrites | None = SAID, **values):
     row = {
         "number": 3, "through": 8, "passed": 2, "schema_name": "shop", "table_name": "stock",
         "row_key": values_text({"id": 1}), "column_names": json.dumps(["id", "name"]),
-        "said": said and said_text(said, ("id", "name")), **values,
+        "said": said and site_writes_text(said, ("id", "name")), **values,
     }  # fmt: skip
     return DecodedRows(MESSAGE, Op.INSERT, [(None, tuple(row[name] for name in TOLD))])
 
@@ -110,7 +110,7 @@ def told(of, **mapping):
 
 def test_the_other_site_tells_what_it_has_taken_in():
     found, marks = told(message())
-    assert found.heard == [Heard(9, (1,), SAID)]
+    assert found.heard == [WritesSeen(9, (1,), SAID)]
     assert (found.target, found.columns, found.key) == (("shop", "stock"), ("id", "name"), ("id",))
     assert (marks.target, marks.marks) == (RECENT_TABLE, [Mark(9, 3, 8, 2)])
 
@@ -121,8 +121,8 @@ def test_it_may_tell_no_more_than_how_far_it_has_come():
 
 
 def test_it_tells_of_deleted_rows_and_of_bytes():
-    (found, _) = told(message(Said(((5, b"\xff"),), 4, None)))
-    assert found.heard[0].said == Said(((5, b"\xff"),), 4, None)
+    (found, _) = told(message(SiteWrites(((5, b"\xff"),), 4, None)))
+    assert found.heard[0].said == SiteWrites(((5, b"\xff"),), 4, None)
 
 
 def test_names_are_those_of_this_sites_table():

@@ -25,12 +25,12 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from setl.model.change import ABSENT, Row
-from setl.model.conflict import Heard, Mark, Said, Step
+from setl.model.conflict import Mark, SiteWrites, Step, WritesSeen
 from setl.systems.mysql.conflicts.outcome import Guess, joined, likely_winner, winner_of
 from setl.systems.mysql.conflicts.resolve import Rules, Winner, same
 
 
-class Memory(NamedTuple):
+class RowMemory(NamedTuple):
     """What a site keeps of a row that the other site has written.
 
     Attributes:
@@ -41,8 +41,8 @@ class Memory(NamedTuple):
         guess: what the target itself did, as far as that could not be known.
     """
 
-    theirs: Said
-    ours: Said | None
+    theirs: SiteWrites
+    ours: SiteWrites | None
     left: Row | None
     through: int
     guess: Guess | None = None
@@ -53,7 +53,7 @@ class Memory(NamedTuple):
         return self.ours is None and self.guess is None and same(self.left, self.theirs.row)
 
 
-class News(NamedTuple):
+class NewWrites(NamedTuple):
     """What a load brings of a row.
 
     Attributes:
@@ -64,14 +64,14 @@ class News(NamedTuple):
         through: up to which version this load takes the source in.
     """
 
-    said: Said | None
+    said: SiteWrites | None
     before: Row | None
-    heard: Said | None
+    heard: SiteWrites | None
     passed: bool
     through: int
 
 
-class Met(NamedTuple):
+class RowOutcome(NamedTuple):
     """What becomes of a row.
 
     Attributes:
@@ -82,12 +82,14 @@ class Met(NamedTuple):
     """
 
     row: Row | None
-    memory: Memory | None
+    memory: RowMemory | None
     tells: bool
     winner: Winner | None
 
 
-def met(rules: Rules, current: Row | None, memory: Memory | None, news: News) -> Met:
+def row_outcome(
+    rules: Rules, current: Row | None, memory: RowMemory | None, news: NewWrites
+) -> RowOutcome:
     """What becomes of a row when a load brings something of it.
 
     Args:
@@ -103,7 +105,7 @@ def met(rules: Rules, current: Row | None, memory: Memory | None, news: News) ->
     if news.said is not None:
         theirs = joined(rules, theirs, news.said)
     if theirs is None:
-        return Met(current, None, False, None)  # noqa: FBT003
+        return RowOutcome(current, None, False, None)  # noqa: FBT003
     guess = _guess(current, memory, news, ours)
     if guess is None:
         winner = winner_of(rules, theirs, ours)
@@ -119,15 +121,15 @@ def met(rules: Rules, current: Row | None, memory: Memory | None, news: News) ->
     if changed if news.said is None else apart:
         conflict = Winner.BOTH if same(theirs.row, current) else winner
     if news.said is not None or changed:
-        kept = Memory(theirs, ours, row, news.through, guess)
-        return Met(row, kept, True, conflict)  # noqa: FBT003
+        kept = RowMemory(theirs, ours, row, news.through, guess)
+        return RowOutcome(row, kept, True, conflict)  # noqa: FBT003
     if memory is None or news.passed:
-        return Met(row, None, False, conflict)  # noqa: FBT003
-    return Met(row, memory._replace(ours=ours, guess=guess), False, conflict)  # noqa: FBT003
+        return RowOutcome(row, None, False, conflict)  # noqa: FBT003
+    return RowOutcome(row, memory._replace(ours=ours, guess=guess), False, conflict)  # noqa: FBT003
 
 
 def _guess(
-    current: Row | None, memory: Memory | None, news: News, ours: Said | None
+    current: Row | None, memory: RowMemory | None, news: NewWrites, ours: SiteWrites | None
 ) -> Guess | None:
     """The target's own last write, if it is not known."""
     if memory is None:
@@ -140,14 +142,14 @@ def _guess(
     return old if same(current, expected) else Guess(current, seen)
 
 
-def _followed(theirs: Said, ours: Said | None) -> bool:
+def _followed(theirs: SiteWrites, ours: SiteWrites | None) -> bool:
     """Whether one of the two has seen all that the other did."""
     return ours is None or theirs.seen >= ours.last or ours.seen >= theirs.last
 
 
-def said_by(
+def site_writes_by_key(
     rules: Rules, steps: Iterable[Step], marks: Sequence[Mark], seen: int
-) -> dict[Row, Said]:
+) -> dict[Row, SiteWrites]:
     """What the source did, by key.
 
     Args:
@@ -156,21 +158,21 @@ def said_by(
         marks: how far it had come with the target's stream at which place, in their order.
         seen: the same before all of them.
     """
-    found: dict[Row, Said] = {}
+    found: dict[Row, SiteWrites] = {}
     place = 0
     for step in steps:
         while place < len(marks) and marks[place].version < step.version:
             seen = max(seen, marks[place].through)
             place += 1
         value = rules.value(step.after if step.after is not None else step.before)
-        said = Said(((step.version, value),), seen, step.after)
+        said = SiteWrites(((step.version, value),), seen, step.after)
         found[step.key] = joined(rules, found.get(step.key), said)
     return found
 
 
-def heard_of(rules: Rules, heard: Iterable[Heard]) -> dict[Row, Said]:
+def writes_seen_by_key(rules: Rules, heard: Iterable[WritesSeen]) -> dict[Row, SiteWrites]:
     """What the source tells of the target's own writes, by key."""
-    found: dict[Row, Said] = {}
+    found: dict[Row, SiteWrites] = {}
     for one in heard:
         found[one.key] = joined(rules, found.get(one.key), one.said)
     return found

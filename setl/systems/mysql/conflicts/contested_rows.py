@@ -11,7 +11,7 @@ from pymysql.cursors import Cursor
 
 from setl.errors import ConfigurationError, DataError, TransientError
 from setl.model.change import ABSENT, Row, Value
-from setl.model.conflict import COMPARABLE, Heard, History, Step
+from setl.model.conflict import COMPARABLE, History, Step, WritesSeen
 from setl.model.schema import Column, RowSchema
 from setl.systems.mysql.conditions import keyed_conditions
 from setl.systems.mysql.conflicts.resolve import Rules, age_by
@@ -49,7 +49,7 @@ class ContestedTable:
     rules: Rules
     about: History
     steps: tuple[Step, ...]
-    heard: tuple[Heard, ...]
+    heard: tuple[WritesSeen, ...]
 
     @classmethod
     def of(
@@ -73,7 +73,7 @@ class ContestedTable:
                 table=described.name,
             )
         steps: list[Step] = []
-        heard: list[Heard] = []
+        heard: list[WritesSeen] = []
         for history in histories:
             aligned = _Aligned(history, places, primary, len(columns))
             steps += [aligned.step(s) for s in history.steps if s.version > applied_through]
@@ -227,9 +227,9 @@ class _Aligned:
         key, before, after = self._key(step.key), self._row(step.before), self._row(step.after)
         return Step(step.version, key, before, after)
 
-    def heard(self, heard: Heard) -> Heard:
+    def heard(self, heard: WritesSeen) -> WritesSeen:
         said = heard.said._replace(row=self._row(heard.said.row))
-        return Heard(heard.version, self._key(heard.key), said)
+        return WritesSeen(heard.version, self._key(heard.key), said)
 
     def _key(self, key: Row) -> Row:
         return tuple(key[i] for i in self._order)

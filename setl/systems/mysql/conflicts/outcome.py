@@ -18,7 +18,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from setl.model.change import Row
-from setl.model.conflict import Said
+from setl.model.conflict import SiteWrites
 from setl.systems.mysql.conflicts.resolve import Rules, Winner
 
 MOST_NEWS = 32
@@ -37,7 +37,7 @@ class Guess(NamedTuple):
     seen: int
 
 
-def winner_of(rules: Rules, theirs: Said | None, ours: Said | None) -> Winner:
+def winner_of(rules: Rules, theirs: SiteWrites | None, ours: SiteWrites | None) -> Winner:
     """Whose last write stays; theirs is the source's. One of both there is."""
     if theirs is None or ours is None:
         return Winner.TARGET if theirs is None else Winner.SOURCE
@@ -56,18 +56,20 @@ def winner_of(rules: Rules, theirs: Said | None, ours: Said | None) -> Winner:
     return home
 
 
-def likely_winner(rules: Rules, theirs: Said, ours: Said | None, guess: Guess) -> Winner:
+def likely_winner(
+    rules: Rules, theirs: SiteWrites, ours: SiteWrites | None, guess: Guess
+) -> Winner:
     """Whose last write stays as far as that can be known before the target's own is told."""
     if guess.row is None and rules.age is not None:
         return Winner.TARGET  # it deleted a row, and how new that was is not known here
     value = None if guess.row is None else rules.value(guess.row)
     later = 1 + max(theirs.seen, ours.last if ours else 0)
     return winner_of(
-        rules, theirs, joined(rules, ours, Said(((later, value),), guess.seen, guess.row))
+        rules, theirs, joined(rules, ours, SiteWrites(((later, value),), guess.seen, guess.row))
     )
 
 
-def joined(rules: Rules, earlier: Said | None, later: Said) -> Said:
+def joined(rules: Rules, earlier: SiteWrites | None, later: SiteWrites) -> SiteWrites:
     """What one site did to a row, and what it did then.
 
     A value that a later one reaches says nothing.
@@ -82,4 +84,4 @@ def joined(rules: Rules, earlier: Said | None, later: Said) -> Said:
     if len(news) > MOST_NEWS:
         (_, greatest), (version, _) = news[:2]
         news[:2] = [(version, greatest)]
-    return Said(tuple(news), later.seen, later.row)
+    return SiteWrites(tuple(news), later.seen, later.row)

@@ -16,14 +16,14 @@ from setl.model.change import ABSENT, Row
 from setl.model.conflict import (
     ConflictPolicy,
     History,
-    Said,
-    said_from,
-    said_text,
-    said_values,
+    SiteWrites,
+    site_writes_from,
+    site_writes_text,
+    site_writes_values,
     value_of,
     values_object,
 )
-from setl.systems.mysql.conflicts.agreement import Memory
+from setl.systems.mysql.conflicts.agreement import RowMemory
 from setl.systems.mysql.conflicts.outcome import Guess
 from setl.systems.mysql.conflicts.tables import Table
 
@@ -83,7 +83,7 @@ class Numbered(NamedTuple):
     """What a site keeps of a row, and the number under which it told so."""
 
     number: int
-    memory: Memory
+    memory: RowMemory
 
 
 class Telling(NamedTuple):
@@ -96,8 +96,8 @@ class Telling(NamedTuple):
     """
 
     key: Row
-    said: Said | None
-    memory: Memory
+    said: SiteWrites | None
+    memory: RowMemory
 
 
 class Place(NamedTuple):
@@ -179,7 +179,7 @@ def tell(
     rows: list[tuple[Any, ...]] = []
     for one in tellings:
         number += 1
-        said = None if one.said is None else said_text(one.said, table.columns)
+        said = None if one.said is None else site_writes_text(one.said, table.columns)
         kept = _memory_text(table, one.memory, one.said)
         # Quotes and backslashes are escaped in a statement, so it may be twice as long.
         if 2 * (len(said or "") + len(kept)) + _HEAD > packet:
@@ -243,13 +243,13 @@ def _policy_text(history: History) -> str:
     return json.dumps([history.policy.newest, history.policy.from_home, history.newest])
 
 
-def _memory_text(table: Table, memory: Memory, said: Said | None = None) -> str:
+def _memory_text(table: Table, memory: RowMemory, said: SiteWrites | None = None) -> str:
     """What is kept as text; most often it is what is said, and that is written once."""
     values: dict[str, Any] = {"through": memory.through}
     if memory.theirs != said:
-        values["theirs"] = said_values(memory.theirs, table.columns)
+        values["theirs"] = site_writes_values(memory.theirs, table.columns)
     if memory.ours is not None:
-        values["ours"] = said_values(memory.ours, table.columns)
+        values["ours"] = site_writes_values(memory.ours, table.columns)
     if memory.left != memory.theirs.row:
         values["left"] = _object(table, memory.left)
     if memory.guess is not None:
@@ -257,14 +257,14 @@ def _memory_text(table: Table, memory: Memory, said: Said | None = None) -> str:
     return json.dumps(values)
 
 
-def _memory(table: Table, text: str, said: str | None) -> Memory:
+def _memory(table: Table, text: str, said: str | None) -> RowMemory:
     found = json.loads(text)
     whole = found["theirs"] if "theirs" in found else json.loads(str(said))
-    theirs = said_from(whole, table.columns)
+    theirs = site_writes_from(whole, table.columns)
     guess = found.get("guess")
-    return Memory(
+    return RowMemory(
         theirs,
-        said_from(found["ours"], table.columns) if "ours" in found else None,
+        site_writes_from(found["ours"], table.columns) if "ours" in found else None,
         _row(table, found["left"]) if "left" in found else theirs.row,
         int(found["through"]),
         guess and Guess(_row(table, guess["row"]), int(guess["seen"])),

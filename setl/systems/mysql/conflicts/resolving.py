@@ -15,11 +15,17 @@ from pymysql.connections import Connection
 from pymysql.cursors import Cursor
 
 from setl.model.change import Row
-from setl.model.conflict import History, Mark, Said
+from setl.model.conflict import History, Mark, SiteWrites
 from setl.model.loaded import Loaded
 from setl.model.schema import RowSchema
 from setl.systems.mysql.conflicts import recent, tables
-from setl.systems.mysql.conflicts.agreement import Met, News, heard_of, met, said_by
+from setl.systems.mysql.conflicts.agreement import (
+    NewWrites,
+    RowOutcome,
+    row_outcome,
+    site_writes_by_key,
+    writes_seen_by_key,
+)
 from setl.systems.mysql.conflicts.contested_rows import ContestedTable
 from setl.systems.mysql.conflicts.recent import Numbered, Telling
 from setl.systems.mysql.conflicts.resolve import Winner
@@ -162,8 +168,8 @@ class _Load:
     def table(self, contested: ContestedTable) -> Resolved:
         """Resolve the rows of one table."""
         rules, table = contested.rules, contested.table(self._pipeline)
-        said = said_by(rules, contested.steps, self._marks, self._before.seen)
-        heard = heard_of(rules, contested.heard)
+        said = site_writes_by_key(rules, contested.steps, self._marks, self._before.seen)
+        heard = writes_seen_by_key(rules, contested.heard)
         first: dict[Row, Row | None] = {}
         for step in contested.steps:
             first.setdefault(step.key, step.before)
@@ -174,12 +180,14 @@ class _Load:
         # In one order for all loads: fewer deadlocks.
         keys = sorted({*said, *kept}, key=repr)
         rows = contested.read(self._connection, keys)
-        met_by_key: dict[Row, Met] = {}
+        met_by_key: dict[Row, RowOutcome] = {}
         for key in keys:
             old = kept.get(key)
             passed = old is not None and old.number <= self._passed
-            news = News(said.get(key), first.get(key), heard.get(key), passed, self._place.through)
-            met_by_key[key] = met(rules, rows.get(key), old.memory if old else None, news)
+            news = NewWrites(
+                said.get(key), first.get(key), heard.get(key), passed, self._place.through
+            )
+            met_by_key[key] = row_outcome(rules, rows.get(key), old.memory if old else None, news)
         upserts, deletes = contested.write(
             self._connection,
             {key: rows.get(key) for key in keys},
@@ -227,9 +235,9 @@ class _Load:
     def _remember(
         self,
         contested: ContestedTable,
-        said: dict[Row, Said],
+        said: dict[Row, SiteWrites],
         kept: dict[Row, Numbered],
-        met_by_key: dict[Row, Met],
+        met_by_key: dict[Row, RowOutcome],
     ) -> None:
         told: list[Telling] = []
         changed: list[Numbered] = []

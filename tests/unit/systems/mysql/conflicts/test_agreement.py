@@ -3,9 +3,9 @@
 import pytest
 
 from setl.model.change import ABSENT
-from setl.model.conflict import Said
+from setl.model.conflict import SiteWrites
 from setl.model.schema import Column, Kind
-from setl.systems.mysql.conflicts.agreement import Memory, News, met
+from setl.systems.mysql.conflicts.agreement import NewWrites, RowMemory, row_outcome
 from setl.systems.mysql.conflicts.outcome import MOST_NEWS, Guess, joined
 from setl.systems.mysql.conflicts.resolve import Rules, Winner, age_by, same
 
@@ -15,67 +15,71 @@ KEY = (1,)
 
 
 def said(row, *, version=5, value=None, seen=0):
-    return Said(((version, value if row is None else row[1]),), seen, row)
+    return SiteWrites(((version, value if row is None else row[1]),), seen, row)
 
 
 def change(before, row, **more):
-    return News(said(row, **more), before, None, passed=False, through=7)
+    return NewWrites(said(row, **more), before, None, passed=False, through=7)
 
 
 def test_a_change_that_finds_its_row_is_no_conflict():
-    found = met(NEWEST, (1, 3), None, change((1, 3), (1, 2)))
+    found = row_outcome(NEWEST, (1, 3), None, change((1, 3), (1, 2)))
     assert (found.row, found.winner, found.tells) == ((1, 2), None, True)
-    assert found.memory == Memory(said((1, 2)), None, (1, 2), 7)
+    assert found.memory == RowMemory(said((1, 2)), None, (1, 2), 7)
     assert found.memory is not None
     assert found.memory.plain
 
 
 def test_what_is_passed_is_forgotten():
-    memory = Memory(said((1, 2)), None, (1, 2), 7)
-    found = met(NEWEST, (1, 2), memory, News(None, None, None, passed=True, through=9))
+    memory = RowMemory(said((1, 2)), None, (1, 2), 7)
+    found = row_outcome(NEWEST, (1, 2), memory, NewWrites(None, None, None, passed=True, through=9))
     assert (found.row, found.memory, found.tells) == ((1, 2), None, False)
 
 
 @pytest.mark.parametrize("rules", [NEWEST, Rules(from_home=False)])
 def test_a_row_that_is_gone_stays_gone_until_it_is_known_how_new_it_was(rules):
-    found = met(rules, None, None, change((1, 2), (1, 9)))
+    found = row_outcome(rules, None, None, change((1, 2), (1, 9)))
     assert (found.row, found.winner) == (None, Winner.TARGET)
     assert found.memory is not None
     assert found.memory.guess == Guess(None, 0)
     # Nothing was told of it before the source had passed it: nobody has deleted it.
-    after = met(rules, None, found.memory, News(None, None, None, passed=True, through=9))
+    after = row_outcome(
+        rules, None, found.memory, NewWrites(None, None, None, passed=True, through=9)
+    )
     assert (after.row, after.winner, after.tells) == ((1, 9), Winner.SOURCE, True)
 
 
 @pytest.mark.parametrize(("value", "stays"), [(8, (1, 9)), (9, None), (10, None)])
 def test_a_delete_is_told_with_the_value_that_the_row_had(value, stays):
-    memory = met(NEWEST, None, None, change((1, 2), (1, 9))).memory
+    memory = row_outcome(NEWEST, None, None, change((1, 2), (1, 9))).memory
     told = said(None, version=3, value=value)
-    found = met(NEWEST, None, memory, News(None, None, told, passed=True, through=9))
+    found = row_outcome(NEWEST, None, memory, NewWrites(None, None, told, passed=True, through=9))
     assert found.row == stays
 
 
 def test_what_a_client_wrote_after_a_load_has_seen_it():
-    memory = Memory(said((1, 9)), said((1, 2), version=3), (1, 9), 7)
+    memory = RowMemory(said((1, 9)), said((1, 2), version=3), (1, 9), 7)
     told = said((1, 1), version=4, seen=7)
-    found = met(NEWEST, (1, 1), memory, News(None, None, told, passed=False, through=9))
+    found = row_outcome(
+        NEWEST, (1, 1), memory, NewWrites(None, None, told, passed=False, through=9)
+    )
     assert (found.row, found.tells) == ((1, 1), False)
     assert found.memory is not None
-    assert found.memory.ours == Said(((3, 2), (4, 1)), 7, (1, 1))
+    assert found.memory.ours == SiteWrites(((3, 2), (4, 1)), 7, (1, 1))
 
 
 def test_what_nobody_took_in_is_not_remembered():
     told = said((1, 1))
-    found = met(NEWEST, (1, 1), None, News(None, None, told, passed=False, through=9))
+    found = row_outcome(NEWEST, (1, 1), None, NewWrites(None, None, told, passed=False, through=9))
     assert (found.memory, found.tells) == (None, False)
 
 
 def test_the_same_at_both_sites_is_a_conflict_that_both_win():
-    assert met(HOME, (1, 3), None, change((1, 2), (1, 3))).winner is Winner.BOTH
+    assert row_outcome(HOME, (1, 3), None, change((1, 2), (1, 3))).winner is Winner.BOTH
 
 
 def test_columns_that_a_change_does_not_mention_stay():
-    found = met(HOME, (1, "a", "x"), None, change((1, "a", ABSENT), (1, "b", ABSENT)))
+    found = row_outcome(HOME, (1, "a", "x"), None, change((1, "a", ABSENT), (1, "b", ABSENT)))
     assert found.row == (1, "b", "x")
     assert not same((1, "a"), None)
 

@@ -8,8 +8,14 @@ writes, with what each had seen, for the model.
 
 from typing import NamedTuple
 
-from setl.model.conflict import Heard, Mark, Said, Step
-from setl.systems.mysql.conflicts.agreement import Memory, News, heard_of, met, said_by
+from setl.model.conflict import Mark, SiteWrites, Step, WritesSeen
+from setl.systems.mysql.conflicts.agreement import (
+    NewWrites,
+    RowMemory,
+    row_outcome,
+    site_writes_by_key,
+    writes_seen_by_key,
+)
 from setl.systems.mysql.conflicts.resolve import Rules
 from tests.unit.systems.mysql.conflicts.model import Write
 
@@ -19,14 +25,14 @@ KEY = (1,)
 class Told(NamedTuple):
     """What a load wrote down for the other site."""
 
-    said: Said | None
+    said: SiteWrites | None
     through: int
     passed: int
 
 
 class Site(NamedTuple):
     row: tuple | None = None
-    memory: Memory | None = None
+    memory: RowMemory | None = None
     memory_id: int = 0
     log: tuple = ()
     read: int = 0  # of the other site's log: how far it is applied, stored with the rows
@@ -76,16 +82,16 @@ def loaded(policy, number, site, other, count, redelivered=0):
         Mark(version, i, one.through, one.passed)
         for (version, one), i in zip(told, ids, strict=True)
     ]
-    heard = [Heard(version, KEY, one.said) for version, one in told if one.said]
+    heard = [WritesSeen(version, KEY, one.said) for version, one in told if one.said]
     passed = max((mark.passed for mark in marks), default=0)
-    news = News(
-        said_by(rules, steps, marks, site.seen).get(KEY),
+    news = NewWrites(
+        site_writes_by_key(rules, steps, marks, site.seen).get(KEY),
         steps[0].before if steps else None,
-        heard_of(rules, heard).get(KEY),
+        writes_seen_by_key(rules, heard).get(KEY),
         bool(site.memory) and site.memory_id <= passed,
         through,
     )
-    after = met(rules, site.row, site.memory, news)
+    after = row_outcome(rules, site.row, site.memory, news)
     log, count_told, memory_id = site.log, site.told, site.memory_id
     # A mark with nothing but `passed` is answered by nothing, else the two would go on for ever.
     answers = any(one.said or one.through for _, one in told)
