@@ -209,8 +209,10 @@ class PipelineRun:
         failpoints.reached("take.after_fence")
         stored = parts.store.load()
         acked, self._rolled_back_to = self._rolled_back_to, None
-        if acked is not None and (stored != self._stored or not self._is_reached(acked)):
-            # The target is not as this run left it, or its work went back further by itself.
+        changed = asked or stored != self._stored
+        if acked is not None and (changed or not self._is_reached(acked)):
+            # Somebody has asked for what is stored, or the target is not as this run left it, or
+            # its work went back further by itself.
             parts.select.stop()
             acked = None
         if acked is None:
@@ -220,6 +222,9 @@ class PipelineRun:
         self._progress.resumed(str(checkpoint.resume), checkpoint.rows, checkpoint.timestamp)
         self._set_aside = None
         first = parts.work.begin(checkpoint)
+        if acked is not None and first != checkpoint:
+            parts.select.stop()  # the target lacks what was acknowledged, such as a topic's tail
+            acked = None
         if acked is None:
             parts.select.start(first)
         if parts.heartbeat is not None:

@@ -211,9 +211,10 @@ class Bench:
             ddl=SchemaChangePolicy(ddl, self.ddl, leading, self.progress),
             rows_per_load=changes.pop("rows_per_load", 100),
         )
+        self.work: Any = EtlWork(work, leading, self.progress, clock)
         parts = RunParts(
             source=self.source,
-            work=EtlWork(work, leading, self.progress, clock),
+            work=self.work,
             store=self.store,
             heartbeat=None,
             select=SelectLoop(self.source, settings, epoch=5, name="shop/orders"),
@@ -333,6 +334,37 @@ def test_a_target_that_lost_what_it_had_acknowledged_gets_it_again(begun):
     bench.job.run = lost
     bench.start()
     eventually(lambda: bench.store.stored.resume.offset == 84, 10)
+    bench.finish()
+    assert bench.job.applied == [24, 34, 24, 34, 64, 74]
+
+
+def test_work_that_has_to_go_back_further_is_read_for_from_there(begun):
+    # Such as a relay whose topic has lost its last records.
+    bench = begun([*TWO, *transaction(44, 2)], batch_rows=2, stored=Checkpoint(at(4)))
+    bench.job.failures = [None, TransientError("the topic went away")]
+    begin = bench.work.begin
+    bench.work.begin = lambda checkpoint: begin(Checkpoint(at(4)))
+    bench.start()
+    eventually(lambda: bench.store.stored.resume.offset == 84, 10)
+    bench.finish()
+    assert bench.source.opened == [4, 44, 4]
+    assert bench.job.applied == [24, 34, 24, 34, 64, 74]
+
+
+def test_a_rollback_that_was_asked_for_while_it_waits_goes_to_what_is_stored(begun):
+    bench = begun([*TWO, *transaction(44, 2)], batch_rows=2, store_every=3600)
+    bench.store.stored = Checkpoint(at(4))
+    loads = bench.job.run
+
+    def fails(rows, *args):
+        if rows[0].entry.position.offset == 64 and not bench.progress.figures().retries:
+            bench.run.rollback()
+            raise TransientError("the target went away")
+        return loads(rows, *args)
+
+    bench.job.run = fails
+    bench.start()
+    eventually(lambda: len(bench.job.applied) == 6, 10)
     bench.finish()
     assert bench.job.applied == [24, 34, 24, 34, 64, 74]
 
