@@ -19,9 +19,16 @@ from rich.console import Console
 from tests.bench import latency
 from tests.bench.cases import WORKLOADS, Case, run
 from tests.bench.competitor import Competitor
-from tests.bench.floors import print_verdicts, verdicts
 from tests.bench.replica import Replica
-from tests.bench.report import Latency, Result, print_latencies, print_tables, write_json
+from tests.bench.report import (
+    Latency,
+    Result,
+    print_latencies,
+    print_tables,
+    print_verdicts,
+    verdicts,
+    write_json,
+)
 from tests.bench.scripts import Bulk, Debezium, Plain
 from tests.bench.setl_side import Setl
 

@@ -16,7 +16,7 @@ from elasticsearch.helpers import bulk
 
 from tests.bench import script_turns
 from tests.bench.servers import document
-from tests.bench.shapes import NARROW, WIDE
+from tests.bench.workloads import NARROW, WIDE
 
 _CHUNK = 2_000
 

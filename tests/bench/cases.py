@@ -10,8 +10,7 @@ from pathlib import Path
 from rich.console import Console
 
 from setl_embedded import Kafka
-from tests.bench.competitor import Competitor, Place
-from tests.bench.contents import differences
+from tests.bench.competitor import Competitor, Place, differences
 from tests.bench.report import Result, Taken
 from tests.bench.servers import fresh_target, source_server
 from tests.bench.topic import relayed

@@ -21,14 +21,12 @@ from typing import Any, NamedTuple
 from elasticsearch import Elasticsearch as Client
 
 from setl_embedded import MariaDb
-from tests.bench.competitor import Place
-from tests.bench.contents import differences
+from tests.bench.competitor import Place, differences
 from tests.bench.report import HALF, STEADY, Latency
 from tests.bench.servers import Target, fresh_target, source_server
 from tests.bench.setl_side import Setl
-from tests.bench.shapes import NARROW
-from tests.bench.waiting import wait_for
-from tests.bench.workloads import SCHEMA, Workload, Written, fill, position
+from tests.bench.watching import wait_for
+from tests.bench.workloads import NARROW, SCHEMA, Workload, Written, fill, position
 
 TRANSACTIONS_A_SECOND = 20.0
 _LOOK_SECONDS = 0.005

@@ -14,7 +14,7 @@ from pymysql.connections import Connection
 from tests.bench.competitor import Meter, Place
 from tests.bench.report import LOGGING, Taken
 from tests.bench.servers import Target
-from tests.bench.waiting import wait_for
+from tests.bench.watching import wait_for
 from tests.bench.workloads import Position, Workload
 
 

@@ -24,13 +24,12 @@ from rich.table import Table
 
 from setl.run.spark_security import VARIABLE
 from setl_embedded import SparkMaster, SparkWorker
-from tests.bench.competitor import Place
-from tests.bench.contents import differences
+from tests.bench.competitor import Place, differences
 from tests.bench.cpu import DRIVER, JVM, WORKERS, cpu_by_role
 from tests.bench.report import number, write_json
 from tests.bench.servers import Target, fresh_target, source_server
 from tests.bench.setl_side import Setl, rows_applied
-from tests.bench.waiting import wait_for
+from tests.bench.watching import wait_for
 from tests.bench.workloads import Workload, inserts, updates, write
 
 WORKLOADS: dict[str, Callable[[int], Workload]] = {"w1": inserts, "w2": updates}

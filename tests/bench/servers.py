@@ -14,8 +14,7 @@ from elasticsearch.helpers import bulk
 
 from setl.systems.mysql.sql_files import system_table_statements
 from setl_embedded import Elasticsearch, MariaDb
-from tests.bench.shapes import Shape
-from tests.bench.workloads import Workload, base_rows, fill
+from tests.bench.workloads import Shape, Workload, base_rows, fill
 
 # What is committed is on disk, as with a MariaDB as it comes and with any that matters. For tests
 # the embedded one is more careless, which would favour whoever commits most often.

@@ -12,13 +12,11 @@ from elasticsearch import Elasticsearch as Client
 from tests.bench import latency, workloads
 from tests.bench.__main__ import main
 from tests.bench.cases import WORKLOADS, sized
-from tests.bench.chart import line_chart
-from tests.bench.competitor import Place
-from tests.bench.contents import differences
+from tests.bench.competitor import Place, differences
 from tests.bench.cpu import DRIVER, PeakMemory, cpu_by_role
-from tests.bench.floors import verdicts
+from tests.bench.plots import line_chart
 from tests.bench.replica import Replica
-from tests.bench.report import HALF, STEADY, Latency, Result, Taken, print_tables, ratio
+from tests.bench.report import HALF, STEADY, Latency, Result, Taken, print_tables, ratio, verdicts
 from tests.bench.scripts import Bulk, Plain
 from tests.bench.servers import Target, add_system_tables, fill_indexes
 from tests.waiting import eventually

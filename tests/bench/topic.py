@@ -14,7 +14,7 @@ from setl.run.relay_assembly import build_relay_run
 from setl_embedded import Kafka, MariaDb
 from tests.arbiter_in_memory import MemoryArbiter, MemoryCluster
 from tests.bench.servers import mysql_settings
-from tests.bench.waiting import wait_for
+from tests.bench.watching import wait_for
 from tests.bench.workloads import SCHEMA, Written
 
 _LOOK_SECONDS = 0.01

@@ -13,7 +13,7 @@ from tests.lanes.recording import lane_of_item
 
 ROOT = Path(__file__).parents[3]
 FILES = sorted(str(file.relative_to(ROOT)) for file in (ROOT / "tests").rglob("test_*.py"))
-ALONE = {"tests/bench/test_many_tables.py"}  # what it measures needs the machine to itself
+ALONE = set[str]()  # what needs the machine to itself
 
 
 def looks_into(path):
