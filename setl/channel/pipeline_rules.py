@@ -18,7 +18,7 @@ _RELAY_KEYS = frozenset({"from", "from_", "group"})
 
 
 def wrong_checkpoint(raw: Raw, source: Raw, target: Raw) -> Iterator[tuple[Path, str]]:
-    """Which store a pipeline's ends, and the mode of its source, allow."""
+    """Which store a pipeline's endpoints, and the mode of its source, allow."""
     store, file = raw.get("checkpoint"), raw.get("checkpoint_file")
     kind, mode = target.get("type"), source.get("mode", "assign")
     path: Path = ("checkpoint",)

@@ -1,4 +1,4 @@
-"""The server of a pipeline's end, as its channel file describes it."""
+"""The server of an endpoint, as its channel file describes it."""
 
 from __future__ import annotations
 
@@ -7,8 +7,12 @@ from setl.channel.endpoints import MysqlSource, MysqlTarget
 from setl.systems.mysql.connection import MysqlEndpoint
 
 
-def mysql_endpoint(end: MysqlSource | MysqlTarget | Database) -> MysqlEndpoint:
+def mysql_endpoint(configured: MysqlSource | MysqlTarget | Database) -> MysqlEndpoint:
     """The server of a MySQL source or target, or of the database behind a subscription."""
     return MysqlEndpoint(
-        host=end.host, port=end.port, user=end.user, password=end.password, ssl_ca=end.ssl_ca
+        host=configured.host,
+        port=configured.port,
+        user=configured.user,
+        password=configured.password,
+        ssl_ca=configured.ssl_ca,
     )

@@ -33,10 +33,12 @@ def check_tables(check: PipelineCheck, server: Server, report: Report) -> None:
     check_shadows(server, check.pipeline, report)
 
 
-def connected(end: MysqlTarget | Database, opened: ExitStack, report: Report) -> Server | None:
+def connected(
+    configured: MysqlTarget | Database, opened: ExitStack, report: Report
+) -> Server | None:
     """A server, open as long as `opened`; None after a finding."""
     try:
-        return opened.enter_context(Server.opened(mysql_endpoint(end)))
+        return opened.enter_context(Server.opened(mysql_endpoint(configured)))
     except TransientError as error:
         report.unseen(
             f"no connection: {error.message}",
@@ -45,6 +47,7 @@ def connected(end: MysqlTarget | Database, opened: ExitStack, report: Report) ->
     except SetlError as error:
         report.error(
             f"the server refuses the account: {error.message}",
-            f"Check `user` ({end.user}) and `password`; the account must be allowed from here",
+            f"Check `user` ({configured.user}) and `password`;"
+            " the account must be allowed from here",
         )
     return None
