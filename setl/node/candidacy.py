@@ -18,7 +18,8 @@ from setl.log import fields
 from setl.node.run_requests import Controls, RunRequests
 from setl.node.status import PipelineStatus
 from setl.run.backoff import Backoff
-from setl.run.progress import Progress, RunState
+from setl.run.figures import RunState
+from setl.run.progress import Progress
 from setl.run.running import Running
 
 _log = logging.getLogger(__name__)

@@ -9,8 +9,8 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from setl.node.status import NodeStatus, PipelineStatus
+from setl.run.figures import RunState
 from setl.run.pace import Stage
-from setl.run.progress import RunState
 
 _COUNTERS = {
     "rows_applied": "Row changes applied, before compaction",

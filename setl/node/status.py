@@ -8,7 +8,7 @@ from typing import Any
 
 from arbiter.values import EVERYTHING
 from setl.node.memory import NodeMemory
-from setl.run.progress import Figures
+from setl.run.figures import Figures
 
 
 @dataclass(frozen=True, slots=True)

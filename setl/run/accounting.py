@@ -48,23 +48,14 @@ def account(
         )
     progress.add(
         batches=len(batches),
-        loads=1 if report.rows else 0,
-        rows_applied=report.rows,
-        rows_redelivered=report.redelivered,
         rows_loopback=sum(e.counts.loopback_rows for e in extracted),
         echoes_dropped=sum(e.counts.echoes_dropped for e in extracted),
         echoes_passed=passed,
         rows_unmapped=sum(e.counts.unmapped for e in extracted),
-        upserts=report.upserts,
-        deletes=report.deletes,
-        stale=report.stale,
-        conflicts_source=report.conflicts_source,
-        conflicts_target=report.conflicts_target,
     )
+    progress.loaded(report)
     # Last of the counts, so that whoever sees that rows are applied sees what became of them.
     progress.applied(report.rows, str(resume), pending)
-    progress.spent("transform", report.transform_seconds)
-    progress.spent("load", report.seconds)
     committed_at = batches[-1].checkpoint.timestamp
     if heartbeat_id is None and committed_at:
         progress.sample_lag(now - committed_at)

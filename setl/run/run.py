@@ -20,13 +20,14 @@ from setl.errors import (
 from setl.log import fields
 from setl.model.batch import Batch, BatchTermin
 from setl.model.checkpoint import Checkpoint
-from setl.model.entry import EntryKind
 from setl.model.leadership import Leadership
+from setl.run.backlog import Backlog, has_ddl
 from setl.run.backoff import Backoff
 from setl.run.beginning import place_to_begin
+from setl.run.figures import RunState
 from setl.run.pace import Stage
 from setl.run.parts import RunParts
-from setl.run.progress import Progress, RunState
+from setl.run.progress import Progress
 from setl.run.stalls.observer import Observed
 
 _log = logging.getLogger(__name__)
@@ -37,8 +38,6 @@ _log = logging.getLogger(__name__)
 IDLE_CHECKPOINT_SECONDS = 5.0
 _POLL_SECONDS = 0.2
 _ABORT_SECONDS = 0.2
-# A source that is silent for so long has no more of what was applied before.
-_REPEATS_SECONDS = 3.0
 
 
 class PipelineRun:
@@ -68,7 +67,7 @@ class PipelineRun:
             random.Random(),  # noqa: S311 - jitter is no secret
             failures=before.attempts if before else 0,
         )
-        self._set_aside: Batch | None = None
+        self._backlog = Backlog(parts.select, parts.work, clock, self._interrupted.is_set)
         self._applying = 0  # the first batch of those that are being applied
         self._rolled_back_to: Checkpoint | None = None  # where Select reads again since a failure
         self._stored: Checkpoint | None = None
@@ -220,7 +219,7 @@ class PipelineRun:
         checkpoint = self._reached
         assert checkpoint is not None
         self._progress.resumed(str(checkpoint.resume), checkpoint.rows, checkpoint.timestamp)
-        self._set_aside = None
+        self._backlog.forget()
         first = parts.work.begin(checkpoint)
         if acked is not None and first != checkpoint:
             parts.select.stop()  # the target lacks what was acknowledged, such as a topic's tail
@@ -255,8 +254,7 @@ class PipelineRun:
         select = self._parts.select
         while not (self._stopping.is_set() or self._interrupted.is_set()):
             self._progress.at_stage(Stage.SELECT)
-            batch, self._set_aside = self._set_aside, None
-            batch = batch or select.next_batch(_POLL_SECONDS)
+            batch = self._backlog.next_batch(_POLL_SECONDS)
             self._progress.enter_if(RunState.TAKING, RunState.RUNNING)
             self._progress.reads(select.status())
             if batch is None:
@@ -265,7 +263,7 @@ class PipelineRun:
                 if self._store_if_due(IDLE_CHECKPOINT_SECONDS):
                     self._gets_on()
                 continue
-            self._apply(self._with_backlog(batch))
+            self._apply(self._backlog.with_what_waits(batch))
         unstored = self._unstored()
         if unstored is not None and not self._aborted:
             self._store(unstored)  # handed over in order: the next leader reads nothing twice
@@ -280,40 +278,6 @@ class PipelineRun:
         beats = heartbeat is not None and not heartbeat.status().error
         if not (beats or seen.unacked or seen.behind or seen.waiting_for):
             self._progress.caught_up()
-
-    def _with_backlog(self, first: Batch) -> list[Batch]:
-        """The batch and those waiting behind it: what piled up is applied together.
-
-        So loads grow with the backlog and stay small without one. DDL stands alone (I16): the
-        batch that holds it is set aside until everything before it is acknowledged.
-
-        What was applied before comes in one load, as far as memory allows (I20). In
-        parts it would bring back, for a moment, rows as they were; and where the target has
-        unique keys, such a row may be in the way of one that came later.
-        """
-        batches, rows = [first], first.rows
-        while not has_ddl(first):
-            again = batches[-1].checkpoint.repeats
-            if not again and rows >= self._parts.work.room:
-                break
-            following = self._next_again() if again else self._parts.select.next_batch(0)
-            if following is None:
-                break
-            if has_ddl(following):
-                self._set_aside = following
-                break
-            batches.append(following)
-            rows += following.rows
-        return batches
-
-    def _next_again(self) -> Batch | None:
-        """The next batch of what was applied before; None if it does not come, or has no room."""
-        deadline = self._clock.monotonic() + _REPEATS_SECONDS
-        while self._clock.monotonic() < deadline and not self._interrupted.is_set():
-            batch = self._parts.select.next_batch(_POLL_SECONDS)
-            if batch is not None or self._parts.select.status().held_back:
-                return batch
-        return None
 
     def _apply(self, batches: list[Batch]) -> None:
         failpoints.reached("select.batch")
@@ -437,8 +401,3 @@ class PipelineRun:
 
     def _fields(self, **values: object) -> dict[str, object]:
         return fields(**self._leadership.fields, **values)
-
-
-def has_ddl(batch: Batch) -> bool:
-    """Whether a batch is a schema change, which Select leaves alone in its batch."""
-    return any(entry.kind is EntryKind.DDL for entry in batch.entries[:1])

@@ -1,6 +1,6 @@
 """Errors of a real server that pass by themselves: the pipeline waits, says why, and goes on."""
 
-from setl.run.progress import RunState
+from setl.run.figures import RunState
 from tests.integration.pipelines import execute, fresh_name, install_system_tables, mysql, one_way
 from tests.waiting import eventually
 

@@ -3,7 +3,7 @@
 import pytest
 
 from setl.errors import ConfigurationError, DataError, FencedError
-from setl.run.progress import RunState
+from setl.run.figures import RunState
 from tests.integration.pipelines import (
     ORDERS,
     execute,

@@ -12,7 +12,7 @@ from setl.channel.reading import parse_channel
 from setl.codec.dts.relayed import place_of
 from setl.codec.dts.rows import DtsRowCodec
 from setl.errors import ConfigurationError, FencedError
-from setl.run.progress import RunState
+from setl.run.figures import RunState
 from tests.integration.pipelines import (
     binlog_end,
     execute,

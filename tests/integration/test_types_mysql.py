@@ -6,7 +6,7 @@ from functools import partial
 import pytest
 
 from setl.channel.reading import parse_channel
-from setl.run.progress import RunState
+from setl.run.figures import RunState
 from tests.integration.pipelines import binlog_end, execute, fresh_name, mysql, one_way
 from tests.integration.type_catalogue import KEYS, columns, known
 from tests.waiting import eventually

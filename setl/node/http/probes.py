@@ -17,7 +17,7 @@ from arbiter.values import Facts, PipelineId
 from setl.node.naming import known_pipelines, meant_by
 from setl.node.status import NodeStatus, PipelineStatus
 from setl.node.stored import preference_of
-from setl.run.progress import RunState
+from setl.run.figures import RunState
 
 OK = 200
 BAD_REQUEST = 400

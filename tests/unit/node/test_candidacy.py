@@ -18,7 +18,7 @@ from setl.errors import (
     TransientError,
 )
 from setl.node.candidacy import Candidacy
-from setl.run.progress import RunState
+from setl.run.figures import RunState
 from tests.arbiter_in_memory import MemoryArbiter, MemoryCluster
 from tests.unit.node.noted_run import NotedRun
 from tests.waiting import eventually

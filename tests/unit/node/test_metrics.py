@@ -5,8 +5,8 @@ from prometheus_client import CollectorRegistry
 
 from setl.node.metrics import CONTACTS, STATES, NodeCollector
 from setl.node.status import NodeStatus, PipelineStatus
+from setl.run.figures import Figures, RunState
 from setl.run.pace import Stage
-from setl.run.progress import Figures, RunState
 
 LABELS = {"channel": "shop", "pipeline": "orders"}
 

@@ -20,7 +20,7 @@ from setl.node.process import NodeProcess
 from setl.node.relay_engine import RelayEngine
 from setl.node.roles import LOAD, RELAY
 from setl.node.settings import NodeSettings
-from setl.run.progress import RunState
+from setl.run.figures import RunState
 from tests.arbiter_in_memory import ManualClock, MemoryArbiter, MemoryCluster
 from tests.unit.node.noted_run import NotedRun
 from tests.waiting import eventually

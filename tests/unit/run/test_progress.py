@@ -1,5 +1,6 @@
+from setl.run.figures import HandoverCost, RunState
 from setl.run.pace import Stage
-from setl.run.progress import HandoverCost, Progress, RunState, percentile
+from setl.run.progress import Progress, percentile
 from setl.run.stalls.stall import Reason, Stall
 
 

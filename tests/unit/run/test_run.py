@@ -30,7 +30,8 @@ from setl.model.loaded import Loaded
 from setl.model.position import BinlogPosition, document_version, version_generation
 from setl.model.session import StatementSession
 from setl.run.etl_work import EtlParts, EtlWork
-from setl.run.progress import Progress, RunState
+from setl.run.figures import RunState
+from setl.run.progress import Progress
 from setl.run.run import PipelineRun, RunParts
 from setl.run.schema_changes import SchemaChangePolicy
 from setl.select.batching import BatchSettings

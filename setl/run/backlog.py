@@ -1,0 +1,84 @@
+"""Which of the batches that wait are applied together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from setl.clock import Clock
+from setl.model.batch import Batch
+from setl.model.entry import EntryKind
+from setl.run.parts import Work
+from setl.select.reader import SelectLoop
+
+_POLL_SECONDS = 0.2
+# A source that is silent for so long has no more of what was applied before.
+_REPEATS_SECONDS = 3.0
+
+
+class Backlog:
+    """Takes batches from Select, several at a time where they have piled up. For one thread."""
+
+    def __init__(
+        self, select: SelectLoop, work: Work, clock: Clock, interrupted: Callable[[], bool]
+    ) -> None:
+        """Nothing is taken yet.
+
+        Args:
+            select: whose batches they are.
+            work: says how much it applies at once.
+            clock: for waiting.
+            interrupted: whether to wait for nothing any more.
+        """
+        self._select = select
+        self._work = work
+        self._clock = clock
+        self._interrupted = interrupted
+        self._set_aside: Batch | None = None
+
+    def forget(self) -> None:
+        """Give up what was taken and not handed on: reading begins anew."""
+        self._set_aside = None
+
+    def next_batch(self, timeout: float) -> Batch | None:
+        """The next batch, None if none comes in time; raises what `SelectLoop.next_batch` does."""
+        batch, self._set_aside = self._set_aside, None
+        return batch or self._select.next_batch(timeout)
+
+    def with_what_waits(self, first: Batch) -> list[Batch]:
+        """The batch and those waiting behind it: what piled up is applied together.
+
+        So loads grow with the backlog and stay small without one. DDL stands alone (I16): the
+        batch that holds it is set aside until everything before it is acknowledged.
+
+        What was applied before comes in one load, as far as memory allows (I20). In
+        parts it would bring back, for a moment, rows as they were; and where the target has
+        unique keys, such a row may be in the way of one that came later.
+        """
+        batches, rows = [first], first.rows
+        while not has_ddl(first):
+            again = batches[-1].checkpoint.repeats
+            if not again and rows >= self._work.room:
+                break
+            following = self._next_again() if again else self._select.next_batch(0)
+            if following is None:
+                break
+            if has_ddl(following):
+                self._set_aside = following
+                break
+            batches.append(following)
+            rows += following.rows
+        return batches
+
+    def _next_again(self) -> Batch | None:
+        """The next batch of what was applied before; None if it does not come, or has no room."""
+        deadline = self._clock.monotonic() + _REPEATS_SECONDS
+        while self._clock.monotonic() < deadline and not self._interrupted():
+            batch = self._select.next_batch(_POLL_SECONDS)
+            if batch is not None or self._select.status().held_back:
+                return batch
+        return None
+
+
+def has_ddl(batch: Batch) -> bool:
+    """Whether a batch is a schema change, which Select leaves alone in its batch."""
+    return any(entry.kind is EntryKind.DDL for entry in batch.entries[:1])
