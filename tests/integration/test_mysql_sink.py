@@ -186,7 +186,8 @@ def test_without_a_leader_nothing_is_written(place):
 
 def test_a_fence_below_the_epoch_was_lost_and_not_raised_by_another(place):
     place.table("id INT PRIMARY KEY")
-    ticket = replace(place.ticket, epoch=place.ticket.epoch + 5)
+    later = place.ticket.leadership._replace(epoch=place.ticket.epoch + 5)
+    ticket = replace(place.ticket, leadership=later)
     with pytest.raises(TargetWentBackError, match="stands at epoch") as caught:
         place.sink.apply(ticket, [place.changes((ID,), [(1,)])])
     assert caught.value.where["pipeline"] == place.ticket.pipeline_key
