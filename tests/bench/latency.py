@@ -131,7 +131,7 @@ class _Writer:
         committed: list[tuple[int, float]] = []
         began = time.monotonic()
         with self._connection.cursor() as cursor:
-            for number in range(int(load.transactions * seconds)):
+            for number in range(max(1, int(load.transactions * seconds))):
                 wait = began + number / load.transactions - time.monotonic()
                 if wait > 0:
                     time.sleep(wait)
