@@ -104,11 +104,11 @@ def made(monkeypatch):
 
 def test_a_query_serves_load_after_load(shop, made):
     (report,) = shop.load((1, 1, "ann"), (1, 2, "bob"), (1, 3, "draft"))
-    assert (report.rows, report.upserts, report.deletes) == (3, 2, 1)
+    assert (report.loaded.rows, report.loaded.upserts, report.loaded.deletes) == (3, 2, 1)
     (report,) = shop.load((1, 2, None), (1, 4, "dan"))
-    assert (report.rows, report.upserts, report.deletes) == (2, 1, 1)
+    assert (report.loaded.rows, report.loaded.upserts, report.loaded.deletes) == (2, 1, 1)
     (report,) = shop.load((1, 1, "draft"))
-    assert (report.rows, report.upserts, report.deletes) == (1, 0, 1)
+    assert (report.loaded.rows, report.loaded.upserts, report.loaded.deletes) == (1, 0, 1)
     assert shop.documents() == {4: {"id": 4, "name": "dan", "loud": "DAN"}}
     assert len(made) == 1
 
@@ -116,7 +116,7 @@ def test_a_query_serves_load_after_load(shop, made):
 def test_tables_with_and_without_expressions_in_one_load(shop, made):
     for name in ("ann", "bob"):
         (report,) = shop.load((0, 1, name), (1, 2, name), (2, 3, name * 2))
-        assert report.rows == 3
+        assert report.loaded.rows == 3
         assert shop.documents() == {
             1: {"id": 1, "name": name},
             2: {"id": 2, "name": name, "loud": name.upper()},
@@ -134,9 +134,9 @@ def test_a_table_that_changed_has_a_query_of_its_own(shop, made):
 
 def test_each_load_has_its_own_ticket_and_plan(shop):
     (report,) = shop.load((1, 1, "ann"), plan=replace(shop.plan, applied_through=shop.version + 1))
-    assert report.redelivered == 1
+    assert report.loaded.redelivered == 1
     (report,) = shop.load((1, 1, "ann"))
-    assert report.redelivered == 0
+    assert report.loaded.redelivered == 0
     key = (1, (2,), shop.version + 1)
     plan = replace(shop.plan, isolates=True, excluded={key: DataError("no")})
     assert shop.plan.isolates is False
