@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from arbiter.arbiter import Contact, Unreachable
-from arbiter.session.lifeline import Lifeline
+from arbiter.session.session_state import SessionState
 from arbiter.tree_arbiter import TreeArbiter
 from arbiter.znodes import Changed, Exists, Missing, Znode
 
@@ -177,7 +177,7 @@ class MemoryLink:
     def __init__(self, cluster: MemoryCluster, session_timeout: float) -> None:
         self._cluster = cluster
         self._timeout = session_timeout
-        self._life = Lifeline()
+        self._life = SessionState()
         self._up = False
         self._closed = False
         self._heard = cluster.clock.monotonic()

@@ -20,8 +20,8 @@ from arbiter.paths import Paths
 from arbiter.session.acls import open_to_all, own_acls, way_out
 from arbiter.session.kazoo_client import new_client, refusal, translate, unanswered
 from arbiter.session.kazoo_link import LinkHandler
-from arbiter.session.keeper import Keeper
-from arbiter.session.lifeline import Lifeline
+from arbiter.session.monitor import Monitor
+from arbiter.session.session_state import SessionState
 from arbiter.session.watching import Fired, TreeWatch
 from arbiter.znodes import Changed, Exists, Missing, Znode
 
@@ -67,9 +67,9 @@ class KazooSession:
         self._asked_timeout = session_timeout
         self._call_timeout = call_timeout or max(0.5, session_timeout / 3)
         self._access = access or Access()
-        self._life = Lifeline()
+        self._life = SessionState()
         self._watches = TreeWatch(paths, self, self._stir)
-        self._keeper = Keeper(self._life, self, self._watches, lambda: self.session_timeout)
+        self._monitor = Monitor(self._life, self, self._watches, lambda: self.session_timeout)
         self._closing = False
         self._ended = ""  # why kazoo has given up, if it has
         self._refused = ""  # what the servers have against this client, if they said so
@@ -107,7 +107,7 @@ class KazooSession:
                 f"no ZooKeeper server answered within {timeout:g} s at {self._hosts}{trouble}"
             ) from error
         self._life.rejoined(self._life.session_id())
-        self._keeper.start()
+        self._monitor.start()
 
     def close(self) -> None:
         """See `arbiter.znodes.Znodes.close`.
@@ -115,12 +115,12 @@ class KazooSession:
         A server that does not answer is not waited for: the session then ends by its timeout.
         """
         self._closing = True
-        self._keeper.stop()
-        self._end(_CLOSE_SECONDS)  # which answers what the keeper may be waiting for
-        self._keeper.join(1.0)
+        self._monitor.stop()
+        self._end(_CLOSE_SECONDS)  # which answers what the monitor may be waiting for
+        self._monitor.join(1.0)
 
     def revive(self) -> None:
-        """See `arbiter.session.keeper.Heart.revive`."""
+        """See `arbiter.session.monitor.Heart.revive`."""
         if self._ended and not self._closing:
             self._refused = "" if self._handler.ended_by_server else self._refusal()
             _log.warning(
@@ -257,10 +257,10 @@ class KazooSession:
             # Those that are right by themselves are answered with "rolled back".
             raise Changed(", ".join(dict.fromkeys(type(r).__name__ for r in refused)))
 
-    # -- for the keeper and its watches -----------------------------------------------------
+    # -- for the monitor and its watches -----------------------------------------------------
 
     def beat(self, session: int, limit: float) -> None:
-        """See `arbiter.session.keeper.Heart.beat`: a sync is answered by the leading server.
+        """See `arbiter.session.monitor.Heart.beat`: a sync is answered by the leading server.
 
         A leading server that has lost its followers answers for up to ``syncLimit`` more. That
         does no harm: the others notice no sooner, and whoever they elect gives every session its
@@ -271,7 +271,7 @@ class KazooSession:
         self._refused = ""
 
     def drop(self) -> None:
-        """See `arbiter.session.keeper.Heart.drop`."""
+        """See `arbiter.session.monitor.Heart.drop`."""
         self._handler.drop()
 
     def children_watched(self, path: str, fired: Fired) -> Sequence[str] | None:
@@ -317,7 +317,7 @@ class KazooSession:
             self._stir()
 
     def _stir(self) -> None:
-        self._keeper.stir()
+        self._monitor.stir()
 
     def _await_answer(self, deadline: float) -> None:
         """Wait for the first answer, unless it is certain that there will be none."""
@@ -326,7 +326,7 @@ class KazooSession:
                 raise Unreachable("it is no use to wait")
             if self._life.connected:
                 try:
-                    return self._keeper.beat(max(0.1, deadline - time.monotonic()))
+                    return self._monitor.beat(max(0.1, deadline - time.monotonic()))
                 except Unreachable as error:
                     if time.monotonic() >= deadline:
                         raise
@@ -401,7 +401,7 @@ class KazooSession:
 
     @contextmanager
     def _bound(self, session: int) -> Generator[None]:
-        """See `Lifeline.bound`; raises Denied if that is why nothing is sent."""
+        """See `SessionState.bound`; raises Denied if that is why nothing is sent."""
         try:
             with self._life.bound(session):
                 yield

@@ -15,11 +15,20 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
+from rich.table import Table
 
 from main_job.audit import Audit, audit
 from main_job.report import PipelineResult, Result, show
 from main_job.sites import RELAY, channel_files, environment, prepare, topic_of
-from main_job.watching import PIPELINES, RELAYS, SearchProbe, Watch, site_lags, topic_end
+from main_job.watching import (
+    PIPELINES,
+    RELAYS,
+    PipelineView,
+    SearchProbe,
+    Watch,
+    site_lags,
+    topic_end,
+)
 from main_job.writer import SiteWriter
 from setl.model.position import BinlogPosition, KafkaPosition, Position
 from setl.run.progress import percentile
@@ -52,7 +61,9 @@ class Job:
 
     def say(self, text: str) -> None:
         """A line of progress, with the time since the start."""
-        self.console.print(f"[dim]{time.monotonic() - self.started:6.1f} s[/]  {text}")
+        line = Table.grid(padding=(0, 2, 0, 0))  # what does not fit goes on below the text
+        line.add_row(f"[dim]{time.monotonic() - self.started:6.1f} s[/]", text)
+        self.console.print(line)
 
     def run(self) -> Result:
         """All steps; the servers are stopped at the end whatever happens."""
@@ -195,13 +206,12 @@ class Job:
 
     def _show_progress(self) -> None:
         self.watch.check()
-        written = " ".join(f"{w.site} {w.written.rows:,}" for w in self.writers)
-        lines = [
-            f"{name.partition('/')[2]} {v.leader} {v.state}"
-            f" {v.total('rows_applied'):,} lag {'-' if v.lag is None else f'{v.lag:.1f} s'}"
-            for name, v in self.watch.pipelines.items()
-        ]
-        self.say(f"written: {written} | " + " | ".join(lines))
+        written = ", ".join(f"{w.site} {w.written.rows:,}" for w in self.writers)
+        applied = ", ".join(
+            f"{name.partition('/')[2]} {view.total('rows_applied'):,} ({_where(view)})"
+            for name, view in self.watch.pipelines.items()
+        )
+        self.say(f"written: {written}; applied: {applied}")
 
     def _wait_until_applied(self) -> None:
         """Wait until every pipeline has applied everything that was written."""
@@ -322,6 +332,13 @@ Ctrl-C stops everything.""",
             self.console.print(process.tail(), markup=False, highlight=False)
 
 
+def _where(view: PipelineView) -> str:
+    """Who leads a pipeline, its state if that is worth a word, and its lag."""
+    state = [] if view.state == "running" else [view.state]
+    lag = [] if view.lag is None else [f"lag {view.lag:.1f} s"]
+    return ", ".join([view.leader, *state, *lag])
+
+
 def main() -> int:
     """Parse the options, run the job, and say by the exit status whether all is equal."""
     parser = argparse.ArgumentParser(prog="deploy/quickstart", description=__doc__)
@@ -337,9 +354,16 @@ def main() -> int:
     )
     parser.add_argument("--rate", type=int, default=300, help="rows a second and site (300)")
     parser.add_argument("--seconds", type=float, default=60, help="how long both sites write (60)")
+    parser.add_argument(
+        "--picture", type=Path, metavar="FILE", help="write what was printed to FILE, as SVG"
+    )
     options = parser.parse_args()
-    console = Console(highlight=False, width=None if sys.stdout.isatty() else 150)
+    console = Console(
+        highlight=False, record=bool(options.picture), width=None if sys.stdout.isatty() else 120
+    )
     result = Job(console, options).run()
+    if options.picture:
+        console.save_svg(str(options.picture), title="deploy/quickstart")
     if options.json:
         options.json.write_text(json.dumps(result.to_json(), indent=2, default=str) + "\n")
     return 0 if result.good else 1

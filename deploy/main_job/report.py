@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -11,7 +12,7 @@ from rich.table import Table
 
 @dataclass
 class PipelineResult:
-    """One line of the final table.
+    """One column of the final table.
 
     Attributes:
         pipeline: channel and pipeline.
@@ -70,25 +71,11 @@ class Result:
 def show(console: Console, result: Result) -> None:
     """Print the final table and the verdict."""
     table = Table(title="the main job", title_justify="left", header_style="bold")
-    columns = (
-        "pipeline", "rows written", "applied", "redelivered", "dropped as loopback",
-        "kill → first applied", "lag p50", "lag p99", "differences", "echoes",
-    )  # fmt: skip
-    for column in columns:
-        table.add_column(column, justify="left" if column == "pipeline" else "right")
+    table.add_column("")
     for line in result.pipelines:
-        table.add_row(
-            line.pipeline,
-            f"{line.written:,}",
-            f"{line.applied:,}",
-            "-" if line.redelivered is None else f"{line.redelivered:,}",
-            f"{line.loopback:,}",
-            _seconds(line.failover_seconds),
-            _seconds(line.lag_p50),
-            _seconds(line.lag_p99),
-            _must_be_zero(line.differences),
-            _must_be_zero(line.echoes),
-        )
+        table.add_column(line.pipeline, justify="right")
+    for name, text_of in _LINES:
+        table.add_row(name, *map(text_of, result.pipelines))
     console.print(table)
     if result.good:
         console.print(
@@ -112,7 +99,25 @@ def _seconds(value: float | None) -> str:
     return "-" if value is None else f"{value:.2f} s"
 
 
+def _count(count: int | None) -> str:
+    return "-" if count is None else f"{count:,}"
+
+
 def _must_be_zero(count: int | None) -> str:
     if count is None:
         return "-"
     return "[green]0[/]" if count == 0 else f"[bold red]{count:,}[/]"
+
+
+_LINES: tuple[tuple[str, Callable[[PipelineResult], str]], ...] = (
+    ("rows written", lambda line: _count(line.written)),
+    ("applied", lambda line: _count(line.applied)),
+    ("redelivered", lambda line: _count(line.redelivered)),
+    ("dropped as loopback", lambda line: _count(line.loopback)),
+    ("kill → first applied", lambda line: _seconds(line.failover_seconds)),
+    ("lag p50", lambda line: _seconds(line.lag_p50)),
+    ("lag p99", lambda line: _seconds(line.lag_p99)),
+    ("differences", lambda line: _must_be_zero(line.differences)),
+    ("echoes", lambda line: _must_be_zero(line.echoes)),
+)
+"""A line of the table each, so that it fits into a terminal with 80 columns."""

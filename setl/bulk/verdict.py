@@ -61,7 +61,7 @@ class TableVerdict:
         missing: keys that only the source has.
         extra: keys that only the target has.
         different: keys that both have, with other values.
-        settled: keys that differed at first and agreed when they were read again.
+        caught_up: keys that differed at first and agreed when they were read again.
         sample_keys: some of the keys that differ, sorted.
     """
 
@@ -72,7 +72,7 @@ class TableVerdict:
     missing: int
     extra: int
     different: int
-    settled: int = 0
+    caught_up: int = 0
     sample_keys: tuple[KeyDifference, ...] = ()
 
     @property

@@ -97,7 +97,7 @@ def verify_target(
         missing=counts[What.MISSING],
         extra=counts[What.EXTRA],
         different=counts[What.DIFFERENT],
-        settled=len(kept) - len(still_different),
+        caught_up=len(kept) - len(still_different),
         sample_keys=tuple(sample),
     )
 

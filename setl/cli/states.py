@@ -189,7 +189,7 @@ def _report(channel: Channel, places: Sequence[_Place] | None, limit: float, out
     if output != "table":
         value: dict[str, Any] = {"channel": channel.name, "state": channel.state.value}
         if places is not None:
-            value["settled"] = not behind
+            value["done"] = not behind
             value["pipelines"] = [
                 {
                     "pipeline": p.pipeline,

@@ -19,7 +19,7 @@ from setl.run.assembly import build_run
 from setl.run.running import RunBuilder
 from setl.run.spark_errors import start_error
 from setl.run.spark_session import JvmWatch, SparkSettings, start_session
-from setl.run.warming import WarmthKeeper, warm, warm_queries
+from setl.run.warming import KeepWarm, warm, warm_queries
 
 # A load of which a task is lost has to be done again under another epoch, since the task may
 # only be cut off (I2). So Spark need not do it again first, and wait for the rows that it locks.
@@ -36,7 +36,7 @@ class SparkEngine:
         self._spark: SparkSession | None = None
         self._jvm_watch: JvmWatch | None = None
         self._context_watch: ContextWatch | None = None
-        self._warmth: WarmthKeeper | None = None
+        self._warmth: KeepWarm | None = None
         self._queries = False
 
     def prepare_for(self, definitions: Iterable[Mapping[str, Any]]) -> None:
@@ -75,7 +75,7 @@ class SparkEngine:
                 return
             check_executors(context)
         warm(self._spark)
-        warmth = WarmthKeeper(self._spark, lambda: warm_queries(spark).run)
+        warmth = KeepWarm(self._spark, lambda: warm_queries(spark).run)
         warmth.start(queries=self._queries)
         self._warmth = warmth
 

@@ -10,7 +10,7 @@ _SAMPLES = 4096  # over an hour of heartbeats at one a second
 _SLACK = 1.0  # seconds between two signs of life where no heartbeats are written
 
 
-class LagKeeper:
+class LagTracker:
     """Keeps what was measured, and adds the time since. Not thread-safe: its owner has a lock.
 
     Everything committed up to some time at the source is applied; lag is how long ago that is.

@@ -64,7 +64,7 @@ class Pace:
     retrying: Retrying | None = None
 
 
-class PaceKeeper:
+class PaceTracker:
     """Notes what a run does and when. Not thread-safe: whoever owns it has a lock."""
 
     def __init__(self, clock: Clock) -> None:
@@ -78,7 +78,7 @@ class PaceKeeper:
         self._error = ""
         self._furthest: Order | None = None
 
-    def go_on_from(self, before: PaceKeeper) -> None:
+    def go_on_from(self, before: PaceTracker) -> None:
         """Count the failures of an earlier run of the same pipeline as this one's."""
         self._failures, self._same = before._failures, before._same
         self._failing_since, self._failed_in = before._failing_since, before._failed_in

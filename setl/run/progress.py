@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from setl.clock import Clock
 from setl.model.loaded import Loaded
 from setl.run.figures import Figures, HandoverCost, RunState
-from setl.run.lag import LagKeeper
-from setl.run.pace import Order, Pace, PaceKeeper, Stage
+from setl.run.lag import LagTracker
+from setl.run.pace import Order, Pace, PaceTracker, Stage
 from setl.run.stalls.stall import Stall
 from setl.select.reader import SelectStatus
 
@@ -53,10 +53,10 @@ class Progress:
         self._clock = clock
         self._lock = threading.Lock()
         self._figures = Figures()
-        self._lag = LagKeeper(clock)
+        self._lag = LagTracker(clock)
         self._ignored: dict[str, str] = {}
         self._rows: deque[tuple[float, int]] = deque()
-        self._pace = PaceKeeper(clock)
+        self._pace = PaceTracker(clock)
         self._stall: Stall | None = None
         self._handover: _Handover | None = None
         self._handover_cost: HandoverCost | None = None
@@ -110,14 +110,14 @@ class Progress:
             self._pace.moved()
 
     def failed(self, error: str, reached: Order | None = None) -> None:
-        """The run rolls back and will try again; see `PaceKeeper.failed`."""
+        """The run rolls back and will try again; see `PaceTracker.failed`."""
         with self._lock:
             self._pace.failed(error, reached)
 
     def succeeded(self, reached: Order | None = None) -> bool:
         """Batches are acknowledged; returns whether that is more than was done again.
 
-        If so, whatever failed before has passed. See `PaceKeeper.succeeded`.
+        If so, whatever failed before has passed. See `PaceTracker.succeeded`.
         """
         with self._lock:
             gets_on = self._pace.succeeded(reached)

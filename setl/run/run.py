@@ -159,7 +159,7 @@ class PipelineRun:
             FencedError: a newer leadership exists.
             TransientError: it may work when tried again, but only under another epoch; see
                 `abandoned`.
-            SetlError: any other error that trying again does not mend.
+            SetlError: any other error that trying again does not help.
         """
         try:
             while not self._stopping.is_set():

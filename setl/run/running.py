@@ -26,7 +26,7 @@ class Running(Protocol):
         Raises:
             FencedError: a newer leadership exists.
             TransientError: it may work when tried again, but only under another epoch.
-            SetlError: any other error that trying again does not mend.
+            SetlError: any other error that trying again does not help.
         """
         ...
 

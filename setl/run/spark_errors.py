@@ -66,7 +66,7 @@ def _typed(text: str) -> SetlError:
     if refused is not None:
         return DataError(
             f"an expression cannot be evaluated: {refused.group(0)}",
-            hint="Mend the expression in the channel file, for example with try_cast",
+            hint="Correct the expression in the channel file, for example with try_cast",
         )
     if "Python worker exited unexpectedly" in text:
         return TransientError(

@@ -54,7 +54,7 @@ def warm_queries(spark: SparkSession) -> WarmUp:
     return warm_up
 
 
-class WarmthKeeper:
+class KeepWarm:
     """Keeps workers from being ended while there is nothing to load, in a thread of its own.
 
     Without it the first change after a quiet minute would wait for new ones, for a second or

@@ -450,7 +450,7 @@ def test_rows_that_arrive_while_it_looks_are_no_differences(pair):
     settings = VerifySettings(rechecks=3, pause=0.25)
     verdict = pair.verdict(settings=settings, wait=wait)
     assert named(verdict) == [("3", What.DIFFERENT, ["price"])]
-    assert (verdict.missing, verdict.extra, verdict.different, verdict.settled) == (0, 0, 1, 3)
+    assert (verdict.missing, verdict.extra, verdict.different, verdict.caught_up) == (0, 0, 1, 3)
     assert pauses == [0.25] * 3
 
 
@@ -555,7 +555,7 @@ def test_an_index_that_catches_up(pair, index):
         {"from": "pairs", "to": name}, target=target, settings=settings, wait=wait
     )
     assert named(verdict) == [("1,k\\,1", What.MISSING, []), ("80,new", What.EXTRA, [])]
-    assert verdict.settled == 2
+    assert verdict.caught_up == 2
 
 
 def test_expressions_into_an_index(pair, index):

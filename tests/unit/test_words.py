@@ -8,12 +8,15 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PRIVATE = {
     "errand": "call, or request",
+    "keeper": "monitor, tracker, or what it does",
+    "lifeline": "state of a session",
     "misfortune": "problem",
     "seat": "candidacy",
     "rehearsal": "drill, or run of a drill",
     "inquiries": "questions",
     "halved": "bisect",
     "halving": "bisection",
+    "settled": "done, caught up, or what happened",
     "unsettled": "what has not happened yet: undecided, unflushed, still different",
     "settling": "what happens: rechecking, resolving, flushing",
     "befell": "occurred",

@@ -132,7 +132,7 @@ def missing(note: CheckpointNote, what: str, way_out: str, pipeline: str) -> Fat
     Args:
         note: the note.
         what: what was found instead, as the end of a sentence.
-        way_out: what mends it without losing anything.
+        way_out: what repairs it without losing anything.
         pipeline: whose it is.
     """
     return FatalError(

@@ -1,8 +1,8 @@
 """Tells a broker that refuses from one that does not answer.
 
 librdkafka tries a connection again whatever it failed of, and reports each failure beside its
-answers. Who has a wrong password would wait for ever, so the first failure that trying again will
-not mend ends the attempt.
+answers. Who has a wrong password would wait for ever, so the first failure that trying again does
+not cure ends the attempt.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ class Connections(logging.Handler):
             self._last = text.rpartition("]: ")[2]
 
     def raise_refusal(self) -> None:
-        """Raise the first failure that trying again will not mend."""
+        """Raise the first failure that trying again does not cure."""
         if self._refusal is not None:
             raise self._refusal
 

@@ -74,7 +74,7 @@ def test_stop_waits_until_nobody_leads(led, capsys):
     assert led.run("stop", "shop", "-o", "json") == 0
     thread.join()
     told = json.loads(capsys.readouterr().out)
-    assert told["settled"]
+    assert told["done"]
     assert [p["leader"] for p in told["pipelines"]] == ["", ""]
 
 
@@ -97,7 +97,7 @@ def test_a_start_that_fails_is_no_success(led, capsys, monkeypatch):
     assert led.run("start", "shop", "-o", "json") == 1
     printed = capsys.readouterr()
     assert "shop/ab: failed on n1: no such table" in printed.err
-    assert json.loads(printed.out)["settled"] is False
+    assert json.loads(printed.out)["done"] is False
 
 
 def test_a_start_that_fails_a_moment_after_it_ran_is_no_success(led, capsys, monkeypatch):

@@ -1,4 +1,4 @@
-from setl.run.pace import PaceKeeper, Retrying, Stage
+from setl.run.pace import PaceTracker, Retrying, Stage
 
 
 class Clock:
@@ -17,7 +17,7 @@ class Clock:
 
 def begun():
     clock = Clock()
-    return clock, PaceKeeper(clock)
+    return clock, PaceTracker(clock)
 
 
 def failing(keeper) -> Retrying:

@@ -97,11 +97,11 @@ def test_redelivered_rows_are_final_once_everything_has_passed_that_was_there_be
     assert progress.handover_cost() is None
     clock.time += 2
     acknowledge(progress, 320, rows=10, redelivered=8)
-    settled = HandoverCost(working_at=1502.0, first_applied_at=1502.0, redelivered=18)
-    assert progress.handover_cost() == settled
+    cost = HandoverCost(working_at=1502.0, first_applied_at=1502.0, redelivered=18)
+    assert progress.handover_cost() == cost
     clock.time += 2
     acknowledge(progress, 400, rows=10, redelivered=5)
-    assert progress.handover_cost() == settled
+    assert progress.handover_cost() == cost
 
 
 def test_after_a_hand_over_in_order_the_first_batch_settles_it():
@@ -117,9 +117,9 @@ def test_a_target_that_cannot_tell_leaves_the_redelivered_rows_unknown():
     progress = Progress(Clock())
     progress.took_over(through=0, passed=300, counted=False)
     acknowledge(progress, 310, rows=3)
-    settled = progress.handover_cost()
-    assert settled is not None
-    assert settled.redelivered is None
+    cost = progress.handover_cost()
+    assert cost is not None
+    assert cost.redelivered is None
 
 
 def test_a_rollback_does_not_make_own_rows_those_of_the_leadership_before():
@@ -128,9 +128,9 @@ def test_a_rollback_does_not_make_own_rows_those_of_the_leadership_before():
     acknowledge(progress, 200, rows=10, redelivered=10)
     progress.took_over(through=900, passed=200, counted=True)
     acknowledge(progress, 300, rows=1, redelivered=1)
-    settled = progress.handover_cost()
-    assert settled is not None
-    assert settled.redelivered == 11
+    cost = progress.handover_cost()
+    assert cost is not None
+    assert cost.redelivered == 11
 
 
 def leading(clock):

@@ -4,7 +4,7 @@ import threading
 from types import SimpleNamespace
 from typing import Any
 
-from setl.run.warming import WarmthKeeper
+from setl.run.warming import KeepWarm
 from tests.waiting import eventually
 
 
@@ -33,7 +33,7 @@ def test_it_goes_on_after_an_error_and_ends_when_told():
     context = Context()
     spark: Any = SimpleNamespace(sparkContext=context)
     queries: list[int] = []
-    keeper = WarmthKeeper(spark, lambda: lambda: queries.append(1), every=0.01)
+    keeper = KeepWarm(spark, lambda: lambda: queries.append(1), every=0.01)
     keeper.start(queries=True)
     eventually(lambda: context.jobs > 3)
     eventually(lambda: len(queries) > 1)
@@ -55,7 +55,7 @@ def test_queries_are_made_warm_when_they_are_first_needed():
         return lambda: queries.append(1)
 
     spark: Any = SimpleNamespace(sparkContext=context)
-    keeper = WarmthKeeper(spark, prepare, every=0.02)
+    keeper = KeepWarm(spark, prepare, every=0.02)
     keeper.start()
     eventually(lambda: context.jobs > 3)
     assert not made
@@ -70,7 +70,7 @@ def test_it_does_not_wait_for_its_time_then():
     context, queries = Context(), []
     context.jobs = 1  # so that none fails
     spark: Any = SimpleNamespace(sparkContext=context)
-    keeper = WarmthKeeper(spark, lambda: lambda: queries.append(1), every=3600.0)
+    keeper = KeepWarm(spark, lambda: lambda: queries.append(1), every=3600.0)
     keeper.start()
     keeper.with_queries()
     eventually(lambda: queries)

@@ -49,7 +49,7 @@ class RelayRepeats:
             if ordinal.isdigit() and (number := int(ordinal)) > self._ordinal:
                 self._ordinal = number
                 if self._stretch:
-                    self._told()
+                    self._log_repeats()
                 return False
         if not self._known(headers):
             return False
@@ -69,10 +69,10 @@ class RelayRepeats:
         self._order, self._ordinal = order, place.ordinal
         self._prefix = place.transaction.encoded()
         if self._stretch:
-            self._told()
+            self._log_repeats()
         return False
 
-    def _told(self) -> None:
+    def _log_repeats(self) -> None:
         """Log the stretch of repeats that ends here."""
         first, count = self._stretch or (0, 0)
         self._stretch = None

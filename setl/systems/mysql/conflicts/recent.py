@@ -86,7 +86,7 @@ class Numbered(NamedTuple):
     memory: RowMemory
 
 
-class Telling(NamedTuple):
+class RowReport(NamedTuple):
     """What is to be told about a row.
 
     Attributes:
@@ -164,7 +164,7 @@ def tell(
     cursor: Cursor,
     table: Table,
     place: Place,
-    tellings: Sequence[Telling],
+    reports: Sequence[RowReport],
     *,
     history: History,
     number: int,
@@ -177,7 +177,7 @@ def tell(
     """
     names, policy = json.dumps(table.columns), _policy_text(history)
     rows: list[tuple[Any, ...]] = []
-    for one in tellings:
+    for one in reports:
         number += 1
         said = None if one.said is None else site_writes_text(one.said, table.columns)
         kept = _memory_text(table, one.memory, one.said)

@@ -27,7 +27,7 @@ from setl.systems.mysql.conflicts.agreement import (
     writes_seen_by_key,
 )
 from setl.systems.mysql.conflicts.contested_rows import ContestedTable
-from setl.systems.mysql.conflicts.recent import Numbered, Telling
+from setl.systems.mysql.conflicts.recent import Numbered, RowReport
 from setl.systems.mysql.conflicts.resolve import Winner
 from setl.systems.mysql.conflicts.tables import Decision
 from setl.systems.mysql.load.statements import Limits
@@ -239,13 +239,13 @@ class _Load:
         kept: dict[Row, Numbered],
         met_by_key: dict[Row, RowOutcome],
     ) -> None:
-        told: list[Telling] = []
+        told: list[RowReport] = []
         changed: list[Numbered] = []
         forgotten: list[int] = []
         for key, one in met_by_key.items():
             old = kept.get(key)
             if one.tells and one.memory is not None:
-                told.append(Telling(key, said.get(key), one.memory))
+                told.append(RowReport(key, said.get(key), one.memory))
             elif old is not None and one.memory is not None:
                 if one.memory != old.memory:
                     changed.append(Numbered(old.number, one.memory))

@@ -11,7 +11,7 @@ from arbiter.arbiter import Contact, Unreachable
 from arbiter.znodes import SessionOver
 
 
-class Lifeline:
+class SessionState:
     """Keeps what the connection reports, for any thread to read.
 
     The reporting methods are called from the connection's own thread. They set fields and wake

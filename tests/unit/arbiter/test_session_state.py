@@ -4,13 +4,13 @@ import threading
 import pytest
 
 from arbiter.arbiter import Contact, Unreachable
-from arbiter.session.lifeline import Lifeline
+from arbiter.session.session_state import SessionState
 from arbiter.znodes import SessionOver
 
 
 @pytest.fixture
 def life():
-    life = Lifeline()
+    life = SessionState()
     life.on_connected(5)
     life.rejoined(5)
     life.on_answer(5, 100.0)
@@ -18,7 +18,7 @@ def life():
 
 
 def test_before_the_first_connection():
-    life = Lifeline()
+    life = SessionState()
     assert life.contact() is Contact.LOST
     assert life.session_id() == 0
     assert life.last_contact() == -math.inf

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from arbiter.arbiter import ArbiterError
-from arbiter.session.lifeline import Lifeline
+from arbiter.session.session_state import SessionState
 from arbiter.znodes import Silent
 
 _log = logging.getLogger(__name__)
@@ -23,7 +23,7 @@ is time left to find another server before the session ends."""
 
 
 class Heart(Protocol):
-    """What the keeper does to the connection."""
+    """What the monitor does to the connection."""
 
     def beat(self, session: int, limit: float) -> None:
         """Get an answer from the leading server, in this session.
@@ -44,7 +44,7 @@ class Heart(Protocol):
 
 
 class Watches(Protocol):
-    """What the keeper does to watches; see `arbiter.session.watching.TreeWatch`."""
+    """What the monitor does to watches; see `arbiter.session.watching.TreeWatch`."""
 
     @property
     def complete(self) -> bool:
@@ -56,7 +56,7 @@ class Watches(Protocol):
         ...
 
 
-class Keeper:
+class Monitor:
     """Sends a heartbeat regularly, and arms watches that have fired.
 
     A follower that is cut off from its leader goes on answering reads for a while, although
@@ -65,7 +65,11 @@ class Keeper:
     """
 
     def __init__(
-        self, life: Lifeline, heart: Heart, watches: Watches, session_timeout: Callable[[], float]
+        self,
+        life: SessionState,
+        heart: Heart,
+        watches: Watches,
+        session_timeout: Callable[[], float],
     ) -> None:
         """Observe the session behind `life`; nothing is done before `start`."""
         self._life = life
@@ -75,7 +79,7 @@ class Keeper:
         self._stirred = threading.Event()
         self._stopping = False
         self._next_beat = 0.0
-        self._thread = threading.Thread(target=self._run, name="arbiter-keeper", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="arbiter-monitor", daemon=True)
 
     def start(self) -> None:
         """Begin."""

@@ -5,8 +5,8 @@ import time
 import pytest
 
 from arbiter.arbiter import Contact, Unreachable
-from arbiter.session.keeper import Keeper
-from arbiter.session.lifeline import Lifeline
+from arbiter.session.monitor import Monitor
+from arbiter.session.session_state import SessionState
 from arbiter.znodes import Silent
 from tests.waiting import eventually
 
@@ -49,10 +49,10 @@ class Watches:
 
 class Parts:
     def __init__(self):
-        self.life = Lifeline()
+        self.life = SessionState()
         self.heart = Heart(self.life)
         self.watches = Watches()
-        self.keeper = Keeper(self.life, self.heart, self.watches, lambda: 0.6)
+        self.monitor = Monitor(self.life, self.heart, self.watches, lambda: 0.6)
         self.life.on_connected(5)
         self.life.rejoined(5)
         self.woken = threading.Event()
@@ -63,14 +63,14 @@ class Parts:
 def parts():
     parts = Parts()
     yield parts
-    parts.keeper.stop()
-    parts.keeper.join(5)
-    assert not parts.keeper._thread.is_alive()
+    parts.monitor.stop()
+    parts.monitor.join(5)
+    assert not parts.monitor._thread.is_alive()
 
 
 def test_the_time_of_a_sign_of_life_is_before_it_was_sent(parts):
     before = time.monotonic()
-    parts.keeper.beat(2.0)
+    parts.monitor.beat(2.0)
     (session, limit, sent) = parts.heart.beats[0]
     assert (session, limit) == (5, 2.0)
     assert before <= parts.life.last_contact() <= sent
@@ -79,36 +79,36 @@ def test_the_time_of_a_sign_of_life_is_before_it_was_sent(parts):
 def test_no_sign_of_life_is_noted_without_an_answer(parts):
     parts.heart.fails = Silent("nothing")
     with pytest.raises(Silent):
-        parts.keeper.beat(2.0)
+        parts.monitor.beat(2.0)
     assert parts.life.last_contact() == -math.inf
 
 
 def test_signs_of_life_come_by_themselves(parts):
     began = time.monotonic()
-    parts.keeper.start()
+    parts.monitor.start()
     eventually(lambda: len(parts.heart.beats) >= 3)
     assert parts.heart.beats[2][2] - began >= 2 * 0.6 / 6
     assert all(limit == pytest.approx(0.15) for _, limit, _ in parts.heart.beats)
 
 
 def test_watches_are_armed_and_then_whoever_watches_is_woken(parts):
-    parts.keeper.start()
+    parts.monitor.start()
     assert parts.woken.wait(5)
     eventually(lambda: parts.watches.armed == 1)
     parts.woken.clear()
     parts.watches.complete = False
-    parts.keeper.stir()
+    parts.monitor.stir()
     assert parts.woken.wait(5)
     assert parts.watches.armed == 2
 
 
 def test_stirring_asks_for_no_further_sign_of_life(parts):
-    parts.keeper.start()
+    parts.monitor.start()
     eventually(lambda: parts.heart.beats)
-    parts.keeper._next_beat = time.monotonic() + 3600
+    parts.monitor._next_beat = time.monotonic() + 3600
     before = len(parts.heart.beats)
     parts.watches.complete = False
-    parts.keeper.stir()
+    parts.monitor.stir()
     eventually(lambda: parts.watches.armed == 2)
     assert len(parts.heart.beats) == before
 
@@ -116,26 +116,26 @@ def test_stirring_asks_for_no_further_sign_of_life(parts):
 @pytest.mark.parametrize("part", ["heart", "watches"])
 def test_silence_suspends_and_cuts_the_connection(parts, part):
     getattr(parts, part).fails = Silent("nothing")
-    parts.keeper.start()
+    parts.monitor.start()
     eventually(lambda: parts.heart.drops == 1)
     assert parts.life.contact() is Contact.SUSPENDED
     getattr(parts, part).fails = None
     parts.life.on_connected(5)
-    parts.keeper.stir()
+    parts.monitor.stir()
     eventually(lambda: parts.life.last_contact() > 0)
     assert parts.life.contact() is Contact.CONNECTED
 
 
 def test_a_refusal_does_not_cut_the_connection(parts):
     parts.heart.fails = Unreachable("another session")
-    parts.keeper.start()
+    parts.monitor.start()
     eventually(lambda: len(parts.heart.beats) > 2)
     assert parts.heart.drops == 0
 
 
 def test_without_a_connection_nothing_is_asked(parts):
     parts.life.on_suspended()
-    parts.keeper.start()
+    parts.monitor.start()
     eventually(lambda: parts.heart.revivals >= 2)
     assert not parts.heart.beats
     assert not parts.watches.armed
