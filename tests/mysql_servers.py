@@ -43,6 +43,7 @@ class GivenServer:
             "charset": "utf8mb4",
             "autocommit": True,
             "connect_timeout": 10,
+            "ssl_disabled": True,  # see setl_embedded.database
         }
         return pymysql.connect(**{**given, **options})
 
