@@ -78,8 +78,8 @@ class Subscription(threading.Thread):
         self._producer.flush(30)
         self._producer.close(5)
 
-    def move(self, brokers: str, keep_seconds: float) -> None:
-        """Go on in another cluster, whose topic begins `keep_seconds` ago; after `hold`."""
+    def fill(self, brokers: str, keep_seconds: float) -> None:
+        """Write what was written since `keep_seconds` ago into another cluster; after `hold`."""
         self._brokers = brokers
         self._producer = self._connect()
         oldest = time.time() - keep_seconds
@@ -87,6 +87,12 @@ class Subscription(threading.Thread):
             if at >= oldest:
                 self._send(at, records)
         self._producer.flush(30)
+        self._producer.close(5)
+
+    def move(self, brokers: str) -> None:
+        """Go on in another cluster; after `hold`."""
+        self._brokers = brokers
+        self._producer = self._connect()
         self._lock.release()
 
     def _connect(self) -> Any:

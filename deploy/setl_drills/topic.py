@@ -83,7 +83,10 @@ def changes_in(records: Iterable[Record], schema: str) -> Iterator[KeyChange]:
 def _record(record: Any) -> Record:
     place = place_of(record.headers)
     if place is None:
-        raise ValueError(f"{record.topic} at {record.offset}: a record that no relay wrote")
+        raise ValueError(
+            f"{record.topic} at {record.offset}: a record that no relay wrote, with the headers"
+            f" {record.headers!r} and the value {record.value!r}"[:600]
+        )
     return Record(place, record.value)
 
 
@@ -147,7 +150,6 @@ def _consumer(brokers: str, isolation: Isolation, *where: TopicPartition) -> Ite
         enable_auto_commit=False,
         fetch_max_wait_ms=_POLL_MS,
         reconnect_backoff_max_ms=200,
-        check_crcs=False,
     )
     try:
         consumer.assign(list(where))

@@ -258,14 +258,21 @@ class World:
             raise RuntimeError("this world was described without Kafka")
         return self._kafka
 
-    def replace_kafka(self) -> None:
-        """Stop Kafka, and start an empty one, another cluster, at its address."""
+    def replace_kafka(self, fill: Callable[[str], None]) -> None:
+        """Stop Kafka, and let another cluster take over its address.
+
+        Args:
+            fill: writes into the other cluster, at the address given, before anybody else finds it.
+        """
         former = self.kafka
+        other = Kafka(former.folder.with_name(f"kafka-{time.monotonic_ns()}"))
+        self._exit.callback(other.stop)
+        other.start()
+        fill(other.brokers)
+        other.stop()
         former.stop()
-        self._kafka = Kafka(former.folder.with_name(f"kafka-{time.monotonic_ns()}"))
-        self._kafka.port = former.port
-        self._exit.callback(self._kafka.stop)
-        self._kafka.start()
+        other.port = former.port
+        self._kafka = other.start()
 
     def restore_replica(self) -> None:
         """Start the server that was replaced again, as a replica of the one that replaced it."""

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from pathlib import Path
@@ -55,6 +56,23 @@ class ServerProcess:
                 os.killpg(self.pid, number)
             except ProcessLookupError:
                 return
+
+    def freeze(self, timeout: float = 15.0) -> None:
+        """Send SIGSTOP, and wait until no thread of the process runs any more.
+
+        A thread on another core may answer a request before the signal reaches it.
+
+        Raises:
+            EmbeddedError: threads still run after `timeout` seconds.
+        """
+        self.signal(signal.SIGSTOP)
+        deadline = time.monotonic() + timeout
+        while self.running and not all(
+            map(_stands_still, Path(f"/proc/{self.pid}/task").iterdir())
+        ):
+            if time.monotonic() > deadline:
+                raise EmbeddedError(f"process {self.pid} goes on after SIGSTOP")
+            time.sleep(0.005)
 
     def stop(self, timeout: float = 15.0) -> bool:
         """Ask it to end, and end it by force if it has not after `timeout` seconds.
@@ -161,3 +179,11 @@ class _Spawner:
                 done.set_result(start())
             except OSError as error:
                 done.set_exception(error)
+
+
+def _stands_still(task: Path) -> bool:
+    """Whether a thread is stopped, or gone."""
+    try:
+        return (task / "stat").read_text().rpartition(")")[2].split()[0] in "TtZX"
+    except (FileNotFoundError, ProcessLookupError):
+        return True

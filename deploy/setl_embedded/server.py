@@ -109,7 +109,7 @@ class Server(ABC):
 
     def pause(self) -> None:
         """Freeze it: connections stay open, nothing is answered."""
-        self._started().signal(signal.SIGSTOP)
+        self._started().freeze()
 
     def resume(self) -> None:
         """Let it go on after `pause`."""

@@ -33,9 +33,10 @@ def replace_kafka(world: World, seed: int) -> DrillResult:
             run.say("Kafka is replaced by another cluster at its address")
             replaced = time.time()
             subscription.hold()
-            world.replace_kafka()
             # It reaches back a little, so that its offsets mean something else there.
-            subscription.move(world.kafka.brokers, keep_seconds=draw.uniform(2.0, 3.0))
+            keep = draw.uniform(2.0, 3.0)
+            world.replace_kafka(lambda brokers: subscription.fill(brokers, keep))
+            subscription.move(world.kafka.brokers)
             before = max(subscription.committed)
             wait_for(
                 "rows of the new cluster",
