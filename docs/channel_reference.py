@@ -33,6 +33,7 @@ _TITLES: Final = {
     "Database": "The database behind a subscription",
     "BinlogStart": "Start at a place of a binlog",
     "GtidStart": "Start after GTIDs",
+    "LoadStart": "Start with the rows that are there",
     "TimestampStart": "Start at a time",
     "OffsetStart": "Start at an offset",
 }

@@ -45,12 +45,16 @@ POINTS = {
     "load.after_job": "the load is in the target, the checkpoint is not stored",
     "checkpoint.stored": "the checkpoint is stored if it was due, the batches are not acknowledged",
     "batch.acked": "the batches are acknowledged",
+    "tables.before_job": "ranges of tables are chosen, right before the Spark job that reads them",
+    "tables.after_job": "ranges of tables are in the target, how far they go is not stored",
+    "tables.loaded": "ranges of tables are in the target and counted, the checkpoint is not stored",
 }
 """Every point, in the order in which a batch passes them, with what is true there.
 
 For Elasticsearch, which has no transactions, "commit" is the bulk request. Relays pass no point of
 Extract and of tasks, and nothing but relays passes theirs. Nothing but schema changes passes those
-of ``ddl``.
+of ``ddl``, and nothing but a load of whole tables those of ``tables``, between two batches; it
+passes those of ``task`` as well.
 """
 
 _folder = os.environ.get(FOLDER, "")

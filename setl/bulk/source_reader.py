@@ -3,11 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from setl.model.change import Row
 from setl.model.nesting import Documents
 from setl.model.schema import Column, RowSchema
+
+
+class KeyRange(NamedTuple):
+    """Rows that lie side by side in the order of a table's key.
+
+    Attributes:
+        part: picklable; what `SourceReader.read` reads.
+        last: the key up to which it goes, of the columns by which the table is cut; None if it
+            goes to the end of the table.
+        rows: how many these were when they were counted; 0 if nobody did.
+    """
+
+    part: Any
+    last: Row | None
+    rows: int = 0
 
 
 class SourceReader(Protocol):
@@ -25,6 +40,24 @@ class SourceReader(Protocol):
 
     def parts(self, rows_per_part: int) -> Sequence[Any]:
         """Picklable parts of about so many rows; together they hold each row once.
+
+        Raises:
+            SetlError: the server cannot be asked.
+        """
+        ...
+
+    def ranges(self, after: Row | None, rows: int, count: int) -> Sequence[KeyRange]:
+        """The next ranges of the key, of about so many rows each, in order.
+
+        Rows that are written while these are read may be in any of them, or in none.
+
+        Args:
+            after: the key behind which to begin, a `KeyRange.last`; None for the first row.
+            rows: how many rows a range is to have.
+            count: how many ranges at most.
+
+        Returns:
+            At least one range; one alone, to the end, of a table that cannot be cut.
 
         Raises:
             SetlError: the server cannot be asked.

@@ -66,6 +66,11 @@ class SourceConfig(StrictModel):
         """Which partitions of a topic it is of; empty for all, or where there are none."""
         return ()
 
+    @property
+    def loads_tables(self) -> bool:
+        """Whether a first start loads the rows that are there."""
+        return False
+
     def from_anywhere(self) -> SourceConfig:
         """The same, with a `start` that never goes, if that of this one may go some day."""
         return self

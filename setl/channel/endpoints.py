@@ -36,11 +36,22 @@ class GtidStart(StrictModel):
     )
 
 
+class LoadStart(StrictModel):
+    """Start with the rows that are there: load the tables while the stream goes on."""
+
+    load: Literal[True] = Field(
+        description="Load the rows that the mapped tables have, and what is changed from now on."
+    )
+
+
 _BinlogPlace = Annotated[
-    Word | Annotated[BinlogStart, Tag("file")] | Annotated[GtidStart, Tag("gtid")],
+    Word
+    | Annotated[BinlogStart, Tag("file")]
+    | Annotated[GtidStart, Tag("gtid")]
+    | Annotated[LoadStart, Tag("load")],
     Discriminator(
-        start_kind(file=BinlogStart, gtid=GtidStart),
-        **start_error("{file: …, offset: …} or {gtid: …}"),
+        start_kind(file=BinlogStart, gtid=GtidStart, load=LoadStart),
+        **start_error("{load: true}, {file: …, offset: …} or {gtid: …}"),
     ),
 ]
 
@@ -73,8 +84,9 @@ class MysqlSource(SourceConfig):
     )
     start: _BinlogPlace = Field(
         default="latest",
-        description="Where to start when there is no checkpoint yet: latest, earliest, a place in"
-        " the binlog, or after a set of GTIDs.",
+        description="Where to start when there is no checkpoint yet: with the rows that the tables"
+        " have (load), at the latest or earliest place of the binlog, at another place in it, or"
+        " after a set of GTIDs. All but load leave rows alone that were there before.",
     )
 
     @property
@@ -97,6 +109,11 @@ class MysqlSource(SourceConfig):
             password=self.password,
             ssl_ca=self.ssl_ca,
         )
+
+    @property
+    def loads_tables(self) -> bool:
+        """See `SourceConfig.loads_tables`."""
+        return isinstance(self.start, LoadStart)
 
     def from_anywhere(self) -> MysqlSource:
         """See `SourceConfig.from_anywhere`: servers purge the files that `start` may name."""

@@ -33,6 +33,11 @@ class LoadTicket:
             keeps it with the rows, so that a later leader can tell what it applies again.
         begun: when the leader decided on the load, seconds since 1970 by its clock; before it
             made sure that it still leads. 0 if nobody noted it.
+        from_tables: whether the rows were read from the source's tables, which may be ahead of
+            the stream; how far a table has come with the stream says nothing about them.
+        catching_up: source tables, as ``schema.table``, that may have such rows in the target. A
+            row that is in the way of another one there is removed: the stream is about to bring
+            it again, since the source cannot hold both either.
         schema_version: changes whenever tables of the target may have changed; what a sink
             knows of them is forgotten then.
     """
@@ -46,6 +51,8 @@ class LoadTicket:
     lettered: frozenset[str] = frozenset()
     retried: tuple[str, ...] = ()
     schema_version: int = 0
+    from_tables: bool = False
+    catching_up: frozenset[str] = frozenset()
 
     @property
     def pipeline_key(self) -> str:

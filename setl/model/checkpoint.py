@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Any
 
@@ -17,6 +17,7 @@ from setl.model.position import (
     position_to_json,
     stored_number,
 )
+from setl.model.table_load import TableLoad
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,8 @@ class Checkpoint:
             checkpoints stored before the two could differ.
         repeats: whether what follows, as far as it was committed by `timestamp`, was applied
             before, under a lower generation. The target has its outcome already.
+        load: the load of whole tables that goes on beside the stream, or the last one that did;
+            None if there was none.
     """
 
     resume: Position
@@ -50,6 +53,7 @@ class Checkpoint:
     rows: int = 0
     requested: int = 0
     repeats: bool = False
+    load: TableLoad | None = None
 
     def outdated(self, requested: int) -> bool:
         """Whether a channel file with generation `requested` asks to start over."""
@@ -72,6 +76,8 @@ class Checkpoint:
             rows=self.rows,
             requested=self.requested or self.generation,
             repeats=self.timestamp > 0 and not (exact and self.applied is None),
+            # Its end is a place of the source as it was.
+            load=None if self.load is None else replace(self.load, until=None),
         )
 
     @property
@@ -86,6 +92,7 @@ class Checkpoint:
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values; `from_json` is its inverse."""
+        load = {} if self.load is None else {"load": self.load.to_json()}
         return {
             "version": 1,
             "resume": position_to_json(self.resume),
@@ -95,13 +102,14 @@ class Checkpoint:
             "rows": self.rows,
             "requested": self.requested,
             "repeats": self.repeats,
+            **load,
         }
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> Checkpoint:
         """Inverse of `to_json`; raises FatalError for what it did not write."""
         try:
-            applied = value.get("applied")
+            applied, load = value.get("applied"), value.get("load")
             return cls(
                 resume=position_from_json(value.get("resume", {})),
                 applied=None if applied is None else position_from_json(applied),
@@ -110,8 +118,9 @@ class Checkpoint:
                 rows=stored_number(value.get("rows", 0)),
                 requested=stored_number(value.get("requested", 0)),
                 repeats=bool(value.get("repeats", False)),
+                load=None if load is None else TableLoad.from_json(load),
             )
-        except (AttributeError, TypeError, ValueError, OverflowError) as error:
+        except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
             raise FatalError(
                 f"not a stored checkpoint: {str(value)[:200]}",
                 hint="Reset the position; it was not written by this version of setl",

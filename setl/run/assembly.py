@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from pyspark.sql import SparkSession
 
 from arbiter.arbiter import Arbiter
@@ -23,6 +25,7 @@ from setl.run.run import PipelineRun
 from setl.run.schema_changes import SchemaChangePolicy
 from setl.run.selecting import select_settings
 from setl.run.stalls.observer import Views
+from setl.run.table_loading import TableLoadingParts
 from setl.select.identity import heartbeat_id
 from setl.select.reader import SelectLoop
 from setl.systems.port import Passing
@@ -85,6 +88,13 @@ def build_run(
         heartbeat_id=heartbeat_id(file.channel, name) if heartbeat else None,
         ddl=SchemaChangePolicy(pipeline.ddl, changes, leadership, progress),
         rows_per_load=pipeline.batch_rows * _LOADS_IN_A_ROW,
+        tables=TableLoadingParts(
+            job,
+            origin.tables,
+            source.latest,
+            partial(target.agreeing_tables, pipeline.source),
+            router,
+        ),
         letters=_letters(pipeline, job, leadership, progress, clock),
         tells_applied=target.tells_applied,
     )
@@ -97,6 +107,7 @@ def build_run(
             source, select_settings(pipeline), epoch=leadership.epoch, name=key, clock=clock
         ),
         generation=pipeline.generation,
+        loads_tables=pipeline.source.loads_tables,
         store_every=store_interval(pipeline),
         views=Views(job.activity, target.view(key)),
     )

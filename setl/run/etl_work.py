@@ -16,6 +16,7 @@ from setl.model.checkpoint import Checkpoint
 from setl.model.leadership import Leadership
 from setl.model.loaded import Loaded
 from setl.model.position import document_version
+from setl.model.table_load import TableLoad
 from setl.run.accounting import account
 from setl.run.dead_letters import DeadLetterHandler
 from setl.run.load_size import LoadSize
@@ -23,6 +24,7 @@ from setl.run.pace import Stage
 from setl.run.parts import Applied
 from setl.run.progress import Progress
 from setl.run.schema_changes import SchemaChangePolicy
+from setl.run.table_loading import TableLoading, TableLoadingParts
 
 
 class Loading(Protocol):
@@ -63,6 +65,7 @@ class EtlParts:
         heartbeat_id: row of ``retl.xdual`` that this pipeline's heartbeats write, None without.
         ddl: what is done with schema changes.
         rows_per_load: rows that one load takes at most.
+        tables: what loads whole tables.
         letters: the dead letters, None for a pipeline that stops at a faulty row.
         tells_applied: whether the target keeps what `Loading.applied_through` asks for.
     """
@@ -73,6 +76,7 @@ class EtlParts:
     heartbeat_id: int | None
     ddl: SchemaChangePolicy
     rows_per_load: int
+    tables: TableLoadingParts
     letters: DeadLetterHandler | None = None
     tells_applied: bool = True
 
@@ -84,6 +88,7 @@ class EtlWork:
         self, parts: EtlParts, leadership: Leadership, progress: Progress, clock: Clock
     ) -> None:
         self._parts = parts
+        self._tables = TableLoading(parts.tables, leadership, progress, clock)
         self._leadership = leadership
         self._progress = progress
         self._clock = clock
@@ -109,6 +114,7 @@ class EtlWork:
         parts.extractor.reset(checkpoint)
         self._schema_version = ticket.through
         self._reached = checkpoint
+        self._tables.begin(checkpoint.load)
         if parts.letters is not None:
             parts.letters.begin()
         return checkpoint
@@ -181,6 +187,12 @@ class EtlWork:
             through=self._ticket(0, batches[-1].checkpoint).through,
         )
 
+    def load_tables(self, reached: Checkpoint, allowed: Callable[[], bool]) -> TableLoad | None:
+        """See `Work.load_tables`."""
+        self._progress.at_stage(Stage.LOAD)
+        ticket = replace(self._ticket(0, reached), from_tables=True, begun=self._clock.now())
+        return self._tables.step(reached, ticket, allowed)
+
     def idle(self, allowed: Callable[[], bool]) -> None:
         """See `Work.idle`."""
         self._look_at_letters(allowed)
@@ -226,6 +238,7 @@ class EtlWork:
             schema_version=self._schema_version,
             at=checkpoint.resume,
             lettered=self._parts.letters.lettered if self._parts.letters else frozenset(),
+            catching_up=self._tables.catching_up,
         )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 
+from setl.model.table_load import TableLoad
 from setl.run.pace import Stage
 
 
@@ -19,6 +20,32 @@ class RunState(Enum):
     PAUSED = "paused"
     FAILED = "failed"
     STOPPED = "stopped"
+
+
+@dataclass(frozen=True, slots=True)
+class TableLoadFigures:
+    """What is told of a load of whole tables.
+
+    Attributes:
+        id: tells it from others.
+        state: ``reading``, ``catching up`` (all rows are read, and the stream comes to where they
+            were read), ``done`` or ``cancelled``.
+        table: the table that is read.
+        tables_left: how many are not done, None if that is not known.
+        rows: rows read, over all leaderships.
+        rows_per_second: of this leadership, while it reads.
+        begun: seconds since 1970.
+        ended: seconds since 1970, 0 before.
+    """
+
+    id: str
+    state: str
+    table: str = ""
+    tables_left: int | None = None
+    rows: int = 0
+    rows_per_second: float = 0.0
+    begun: float = 0.0
+    ended: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +93,7 @@ class Figures:
         rows_per_second: average of the last seconds.
         first_applied_at: when this leadership applied its first batch with rows, seconds since
             1970, None before.
+        table_load: the load of whole tables, None if there never was one.
         seconds: time spent by stage.
         stage: where the run is, `Stage.NONE` while none runs.
         stage_seconds: since it came there.
@@ -111,6 +139,7 @@ class Figures:
     lag_p99: float | None = None
     rows_per_second: float = 0.0
     first_applied_at: float | None = None
+    table_load: TableLoadFigures | None = None
     seconds: dict[str, float] = field(default_factory=dict[str, float])
     stage: Stage = Stage.NONE
     stage_seconds: float = 0.0
@@ -134,3 +163,19 @@ class HandoverCost:
     working_at: float
     first_applied_at: float | None
     redelivered: int | None
+
+
+def told_of(load: TableLoad, left: int | None, rate: float) -> TableLoadFigures:
+    """What is told of a load.
+
+    Args:
+        load: the load.
+        left: tables that are not done, None if that is not known.
+        rate: rows a second.
+    """
+    state = "reading" if load.reads else "catching up"
+    if load.ended:
+        state, left = "cancelled" if load.cancelled else "done", None
+    return TableLoadFigures(
+        load.id, state, load.table, left, load.rows, round(rate, 1), load.begun, load.ended
+    )

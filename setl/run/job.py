@@ -26,6 +26,7 @@ from setl.run.load_work import LoadWork, TableRoute, stretches
 from setl.run.prepared_queries import PreparedQueries
 from setl.run.reloading import reload_of
 from setl.run.runners.dealt_by_key import DealtByKey
+from setl.run.runners.item_by_item import ItemByItem
 from setl.run.runners.one_query import OneQuery
 from setl.run.runners.one_task import OneTask
 from setl.run.runners.runner import LoadRunner, LoadState, Phase
@@ -37,7 +38,7 @@ from setl.run.stalls.stall import JobView
 from setl.run.tasks import TaskReport
 from setl.transform.expression_faults import MOST_FAULTY, faulty_rows
 from setl.transform.expressions import ExpressionBranch
-from setl.transform.work import TransformPlan
+from setl.transform.work import TransformPlan, WorkItem
 
 _log = logging.getLogger(__name__)
 
@@ -73,6 +74,9 @@ class LoadJob:
         self._one_task: LoadRunner = OneTask(self._context, sink)
         self._one_query: LoadRunner = OneQuery(prepared, self._branches, sink)
         self._dealt: LoadRunner = DealtByKey(self._context, self._branches, sink, self._state)
+        self._item_by_item: LoadRunner = ItemByItem(
+            self._context, self._branches, sink, self._state
+        )
 
     def applied_through(self, ticket: LoadTicket) -> int:
         """Version up to which the target may hold this pipeline's changes already; 0 if unknown.
@@ -135,11 +139,49 @@ class LoadJob:
             raise self._spark_error(error) from error
         return self._load(self._plan, work, ticket, 1)
 
-    def _load(self, plan: TransformPlan, work: LoadWork, ticket: LoadTicket, tasks: int) -> Loaded:
+    @property
+    def parallelism(self) -> int:
+        """How many tasks run at once."""
+        return parallelism(self._spark)
+
+    def load_ranges(
+        self, items: Sequence[tuple[WorkItem, Sequence[Route]]], ticket: LoadTicket
+    ) -> Loaded:
+        """Load rows that tasks read from their tables; returns when the target has them.
+
+        Args:
+            items: what to read, with the routes it goes by; no two hold the same row.
+            ticket: on whose behalf; `through` is the version that the rows get.
+
+        Raises:
+            SetlError: as `run`.
+        """
+        work = LoadWork()
+        try:
+            for item, routes in items:
+                numbered = item._replace(version=ticket.through)
+                work.add(numbered, *self._sorting.routes(item.table, routes))
+            self._begin(len(items), ticket)
+            # Rows of one table that could be in each other's way are written by one task.
+            together = self._undivided.among({r.target for _, routes in items for r in routes})
+            tasks = 1 if together else min(self.parallelism, len(items))
+        except (Py4JError, OSError, EOFError) as error:
+            raise self._spark_error(error) from error
+        return self._load(self._plan, work, ticket, tasks, self._item_by_item)
+
+    def _load(
+        self,
+        plan: TransformPlan,
+        work: LoadWork,
+        ticket: LoadTicket,
+        tasks: int,
+        runner: LoadRunner | None = None,
+    ) -> Loaded:
+        runner = runner or self._runner(work, tasks)
         while True:
             try:
                 self._state.phase = Phase.BOTH
-                reports = self._runner(work, tasks).run(plan, work, ticket, tasks)
+                reports = runner.run(plan, work, ticket, tasks)
             except SetlError:
                 raise
             except Exception as error:  # noqa: BLE001 - Spark's own; raised again with its kind

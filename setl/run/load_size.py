@@ -17,14 +17,17 @@ _GROWTH = 4
 class LoadSize:
     """The limit of the next load, in rows. The first load is one batch."""
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: int, *, seconds: float = SECONDS, first: int = 1) -> None:
         """Start small.
 
         Args:
             most: never allow more rows than this; memory is bounded by it (I20).
+            seconds: what a load should take at most.
+            first: rows of the first load.
         """
         self._most = most
-        self._rows = 1
+        self._seconds = seconds
+        self._rows = first
 
     @property
     def rows(self) -> int:
@@ -39,5 +42,5 @@ class LoadSize:
         """
         if not rows:
             return
-        affordable = int(rows / max(seconds, 0.001) * SECONDS)
+        affordable = int(rows / max(seconds, 0.001) * self._seconds)
         self._rows = max(1, min(self._most, affordable, _GROWTH * max(self._rows, rows)))

@@ -8,6 +8,7 @@ from typing import NamedTuple, Protocol
 
 from setl.model.batch import Batch
 from setl.model.checkpoint import Checkpoint
+from setl.model.table_load import TableLoad
 from setl.run.stalls.observer import Views
 from setl.select.heartbeat import Heartbeat
 from setl.select.reader import SelectLoop
@@ -96,6 +97,25 @@ class Work(Protocol):
         """
         ...
 
+    def load_tables(self, reached: Checkpoint, allowed: Callable[[], bool]) -> TableLoad | None:
+        """Load some rows of whole tables, if `reached.load` says that there are any left.
+
+        Between two `apply`. Order: `reached` is what is applied. Idempotence: rows may be loaded
+        again; they are read anew, and never older than what is there. Crash: the next leader goes
+        on from the stored checkpoint.
+
+        Args:
+            reached: up to where everything is applied.
+            allowed: see `apply`.
+
+        Returns:
+            How far the load has come, None if it has not moved.
+
+        Raises:
+            SetlError: as `apply`.
+        """
+        ...
+
     @property
     def abandoned(self) -> bool:
         """Whether an `apply` has ended while parts of it may still be writing.
@@ -129,6 +149,7 @@ class RunParts:
         heartbeat: writes to the source, None if nothing does.
         select: reads the source.
         generation: that the channel file asks for.
+        loads_tables: whether a first start loads the tables.
         store_every: seconds between two checkpoints; 0 stores one with everything written.
         views: what can be looked at from outside.
     """
@@ -139,5 +160,6 @@ class RunParts:
     heartbeat: Heartbeat | None
     select: SelectLoop
     generation: int
+    loads_tables: bool = False
     store_every: float = 0.0
     views: Views = field(default_factory=Views)

@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 
 from setl.clock import Clock
 from setl.model.loaded import Loaded
-from setl.run.figures import Figures, HandoverCost, RunState
+from setl.model.table_load import TableLoad
+from setl.run.figures import Figures, HandoverCost, RunState, told_of
 from setl.run.lag import LagTracker
 from setl.run.pace import Order, Pace, PaceTracker, Stage
 from setl.run.stalls.stall import Stall
@@ -60,6 +61,8 @@ class Progress:
         self._stall: Stall | None = None
         self._handover: _Handover | None = None
         self._handover_cost: HandoverCost | None = None
+        # The load of tables: its id, when this leadership saw it first, and its rows then.
+        self._load_began: tuple[str, float, int] | None = None
         if before is not None:
             self._go_on_from(before)
 
@@ -184,6 +187,28 @@ class Progress:
             conflicts_target=done.conflicts_target,
         )
         self.spent("transform", done.transform_seconds)
+        self.spent("load", done.seconds)
+
+    def loads_tables(self, load: TableLoad | None, *, left: int | None = None) -> None:
+        """How far a load of whole tables has come, None for none.
+
+        Args:
+            load: the load.
+            left: tables that are not done, None if that is not known.
+        """
+        with self._lock:
+            before, now = self._load_began, self._clock.monotonic()
+            if load is None or before is None or before[0] != load.id:
+                before = self._load_began = None if load is None else (load.id, now, load.rows)
+            rate = 0.0
+            if load is not None and before is not None and load.reads and now > before[1]:
+                rate = (load.rows - before[2]) / (now - before[1])
+            told = None if load is None else told_of(load, left, rate)
+            self._figures = replace(self._figures, table_load=told)
+
+    def loaded_ranges(self, done: Loaded) -> None:
+        """Add what a load of ranges of tables did; its rows are no changes of the stream."""
+        self.add(upserts=done.upserts, stale=done.stale)
         self.spent("load", done.seconds)
 
     def add(self, **counters: int) -> None:

@@ -16,6 +16,7 @@ from setl.model.batch import Batch
 from setl.model.checkpoint import Checkpoint
 from setl.model.entry import Entry
 from setl.model.leadership import Leadership
+from setl.model.table_load import TableLoad
 from setl.relay.log import RelayLog
 from setl.relay.resume import Tails, resumption
 from setl.relay.sequence import Sequencer
@@ -136,6 +137,14 @@ class RelayWork:
                 if seen.id == self._parts.heartbeat_id:
                     progress.sample_lag(self._clock.now() - seen.written_at)
         progress.acknowledged(0)
+
+    def load_tables(
+        self,
+        reached: Checkpoint,  # noqa: ARG002
+        allowed: Callable[[], bool],  # noqa: ARG002
+    ) -> TableLoad | None:
+        """See `Work.load_tables`; a relay copies changes, no rows."""
+        return None
 
     def idle(self, allowed: Callable[[], bool]) -> Checkpoint | None:
         """See `Work.idle`; readers need not wonder whether anybody is there."""

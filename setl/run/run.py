@@ -21,6 +21,7 @@ from setl.log import fields
 from setl.model.batch import Batch, BatchTermin
 from setl.model.checkpoint import Checkpoint
 from setl.model.leadership import Leadership
+from setl.model.table_load import TableLoad
 from setl.run.backlog import Backlog, has_ddl
 from setl.run.backoff import Backoff
 from setl.run.beginning import place_to_begin
@@ -38,6 +39,7 @@ _log = logging.getLogger(__name__)
 IDLE_CHECKPOINT_SECONDS = 5.0
 _POLL_SECONDS = 0.2
 _ABORT_SECONDS = 0.2
+_STREAM_TO_TABLES = 3.0  # how much longer the stream is applied than tables are loaded
 
 
 class PipelineRun:
@@ -73,6 +75,7 @@ class PipelineRun:
         self._stored: Checkpoint | None = None
         self._reached: Checkpoint | None = None
         self._stored_at = 0.0
+        self._last_step = 0.0, 0.0  # when the last step of loading tables ended, and its length
 
     # -- from other threads ---------------------------------------------------------------
 
@@ -238,7 +241,10 @@ class PipelineRun:
 
     def _located(self, stored: Checkpoint | None) -> Checkpoint:
         """Where to go on from what is stored, at the servers that answer now."""
-        checkpoint = place_to_begin(self._parts.source, stored, self._parts.generation)
+        parts, load = self._parts, None
+        if parts.loads_tables:
+            load = TableLoad(f"start {parts.generation}", begun=self._clock.now())
+        checkpoint = place_to_begin(parts.source, stored, parts.generation, load)
         if checkpoint != stored:
             # Kept before anything is applied: a start at "latest" that is lost in a crash
             # would become a later "latest", and what lies between would never be applied.
@@ -254,7 +260,7 @@ class PipelineRun:
         select = self._parts.select
         while not (self._stopping.is_set() or self._interrupted.is_set()):
             self._progress.at_stage(Stage.SELECT)
-            batch = self._backlog.next_batch(_POLL_SECONDS)
+            batch = self._backlog.next_batch(0 if self._tables_are_due(0.0) else _POLL_SECONDS)
             self._progress.enter_if(RunState.TAKING, RunState.RUNNING)
             self._progress.reads(select.status())
             if batch is None:
@@ -262,8 +268,11 @@ class PipelineRun:
                 self._notice_that_nothing_waits()
                 if self._store_if_due(IDLE_CHECKPOINT_SECONDS):
                     self._gets_on()
-                continue
-            self._apply(self._backlog.with_what_waits(batch))
+            else:
+                self._apply(self._backlog.with_what_waits(batch))
+            # While the stream is busy, tables get a quarter of the time.
+            if self._tables_are_due(0.0 if batch is None else _STREAM_TO_TABLES):
+                self._load_tables()
         unstored = self._unstored()
         if unstored is not None and not self._aborted:
             self._store(unstored)  # handed over in order: the next leader reads nothing twice
@@ -271,6 +280,28 @@ class PipelineRun:
             _log.info("pipeline rolls back on request", extra=self._fields())
             self._progress.add(retries=1)
             select.stop()
+
+    def _tables_are_due(self, times: float) -> bool:
+        """Whether to load rows of whole tables, so many times the last step after that one."""
+        if self._reached is None or self._reached.load is None or self._reached.load.ended:
+            return False
+        ended, seconds = self._last_step
+        return self._clock.monotonic() >= ended + seconds * times
+
+    def _load_tables(self) -> None:
+        """Load some rows of whole tables, and keep how far that has come."""
+        reached, started = self._reached, self._clock.monotonic()
+        assert reached is not None
+        load = self._parts.work.load_tables(reached, self._allowed)
+        now = self._clock.monotonic()
+        if load is None:
+            self._last_step = now + _POLL_SECONDS, 0.0  # it waits for the stream
+            return
+        self._last_step = now, now - started
+        self._reached = replace(reached, load=load)
+        failpoints.reached("tables.loaded")
+        self._store_if_due(0.0)
+        self._gets_on()
 
     def _notice_that_nothing_waits(self) -> None:
         """Tell the lag of a source that has no heartbeats, or in which none can be written."""
@@ -292,7 +323,8 @@ class PipelineRun:
             self._applying = 0
             return
         total = (self._reached.rows if self._reached else 0) + applied.rows
-        own = replace(batches[-1].checkpoint, rows=total)
+        load = self._reached.load if self._reached else None
+        own = replace(batches[-1].checkpoint, rows=total, load=load)
         self._reached = applied.checkpoint or own
         if applied.wrote:
             self._store_if_due(0.0 if alone else self._parts.store_every)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 from setl.bulk.source_reader import SourceTables
 from setl.channel.endpoint import SourceConfig
 from setl.channel.file import Pipeline
-from setl.channel.routing import Router
+from setl.channel.routing import Route, Router
 from setl.load.deadletters.store import DeadLetterStore
 from setl.load.sink import Fence, SchemaChanges, SinkSettings
 from setl.load.target_view import LookAtTarget
@@ -250,6 +250,23 @@ class TargetSystem(Protocol):
         Raises:
             ConfigurationError: it does not exist or lacks columns, or is none to be compared.
             SetlError: it cannot be read.
+        """
+        ...
+
+    def agreeing_tables(
+        self, source: SourceConfig, tables: Sequence[tuple[tuple[str, str], Route]]
+    ) -> frozenset[str]:
+        """Source tables of which it can hold any rows together that the source can hold.
+
+        So that rows of them are in each other's way for a while at most, while some are newer
+        than others. None of them need be told if such rows are never in each other's way.
+
+        Args:
+            source: whose tables they are.
+            tables: schema and table, each with a route.
+
+        Raises:
+            SetlError: one of both does not answer.
         """
         ...
 

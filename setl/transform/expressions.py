@@ -215,6 +215,8 @@ class ExpressionBranch:
     def _schema(self, plan: TransformPlan, first: WorkItem) -> RowSchema:
         if first.decoded is not None:
             seen = first.decoded.schema
+        elif first.table_rows is not None:
+            seen = first.table_rows.schema
         else:
             seen = self._codec.schema(self._codec.records(first.payload)[0][1], first.context)
         documents = self._route.documents

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from setl.channel.routing import Route, Router
 from setl.codec.binlog.rows import BinlogRowCodec
@@ -31,6 +31,23 @@ from setl.transform.placement import bucket_of, homes_of, spreads
 from setl.transform.processing import processed
 
 
+class TableRows(Protocol):
+    """Rows that a task reads from their table. Picklable."""
+
+    @property
+    def schema(self) -> RowSchema:
+        """The table."""
+        ...
+
+    def read(self) -> Iterator[DecodedRows]:
+        """The rows as inserts, some thousand at a time.
+
+        Raises:
+            SetlError: the source cannot be asked.
+        """
+        ...
+
+
 class WorkItem(NamedTuple):
     """One rows entry on its way to a task: a record, or a run of them.
 
@@ -42,6 +59,7 @@ class WorkItem(NamedTuple):
         table: schema and table, for messages.
         decoded: the rows, if they are decoded already, as those of a dead letter are.
         first: number of the first of them in its record.
+        table_rows: what reads the rows, if they do not come from the stream.
     """
 
     routes: tuple[int, ...]
@@ -51,6 +69,7 @@ class WorkItem(NamedTuple):
     table: tuple[str, str] = ("", "")
     decoded: DecodedRows | None = None
     first: int = 0
+    table_rows: TableRows | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +135,10 @@ def single_items(codec: RowCodec, items: Iterable[WorkItem]) -> Iterator[WorkIte
     """Work items of one record each, in order; see `RowCodec.records`."""
     records_of = codec.records
     for item in items:
+        if item.table_rows is not None:
+            for rows in item.table_rows.read():
+                yield item._replace(decoded=rows, table_rows=None)
+            continue
         records = () if item.decoded is not None else records_of(item.payload)
         # Also of what is left of a run, which is a run of one record then.
         for older, payload in records or ((0, item.payload),):
@@ -166,7 +189,8 @@ class _Compaction:
     def take_run(self, item: WorkItem) -> None:
         """Take an entry in: its rows undecoded, as far as it can be without decoding them."""
         images = scanner = None
-        if len(item.routes) == 1 and item.decoded is None and item.table[1]:
+        undecoded = item.decoded is None and item.table_rows is None
+        if len(item.routes) == 1 and undecoded and item.table[1]:
             route, _, images = self._table((item.routes[0], *item.table))
             scanner = None if images is None else self._scanner(route, item)
         if images is None or scanner is None:
@@ -186,7 +210,7 @@ class _Compaction:
             self._take(single)
 
     def _take(self, item: WorkItem) -> None:
-        routes, version, context, payload, table, ready, first = item
+        routes, version, context, payload, table, ready, first, _ = item
         plan = self._plan
         try:
             decoded = ready or self._codec.decode(payload, context)

@@ -7,8 +7,9 @@ from contextlib import AbstractContextManager
 from functools import partial
 
 from setl.bulk.source_side import MappedTable
+from setl.channel.endpoint import SourceConfig
 from setl.channel.file import ElasticsearchTarget, Pipeline
-from setl.channel.routing import Router
+from setl.channel.routing import Route, Router
 from setl.load.deadletters.store import DeadLetterStore
 from setl.load.sink import Fence, SchemaChanges
 from setl.load.target_view import LookAtTarget
@@ -81,6 +82,14 @@ class ElasticsearchTargetSystem:
         form = document_form(source.reader.schema, source.route) or DocumentForm.of_key(len(key))
         shape = DocumentShape(tuple(filled[column] for column in columns), key, form)
         return IndexTarget(self._endpoint, name[1], shape)
+
+    def agreeing_tables(
+        self,
+        source: SourceConfig,  # noqa: ARG002
+        tables: Sequence[tuple[tuple[str, str], Route]],  # noqa: ARG002
+    ) -> frozenset[str]:
+        """See `TargetSystem.agreeing_tables`: no document is in the way of another."""
+        return frozenset()
 
     def view(self, pipeline: str) -> LookAtTarget:  # noqa: ARG002
         """See `TargetSystem.view`."""

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
+from setl.channel.endpoint import SourceConfig
 from setl.channel.file import DtsTarget
+from setl.channel.routing import Route
 from setl.errors import ConfigurationError
 from setl.load.deadletters.store import DeadLetterStore
 from setl.load.sink import Fence, SchemaChanges, SinkSettings
@@ -80,6 +82,14 @@ class KafkaTarget:
             "a topic holds changes and no rows to compare",
             hint="Verify the pipelines that read it",
         )
+
+    def agreeing_tables(
+        self,
+        source: SourceConfig,  # noqa: ARG002
+        tables: Sequence[tuple[tuple[str, str], Route]],  # noqa: ARG002
+    ) -> frozenset[str]:
+        """See `TargetSystem.agreeing_tables`; a relay loads no tables."""
+        return frozenset()
 
     def view(self, pipeline: str) -> LookAtTarget:
         """See `TargetSystem.view`."""

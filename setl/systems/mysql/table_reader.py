@@ -18,6 +18,7 @@ from setl.bulk.chunks import (
     integer_chunks,
     is_sparse,
 )
+from setl.bulk.source_reader import KeyRange
 from setl.model.change import Row
 from setl.model.schema import Column, Kind, RowSchema
 from setl.systems.mysql.conditions import Condition, chunk_condition, keyed_conditions
@@ -61,6 +62,30 @@ class TableReader:
         with closing(self._connect()) as connection, translating(self.endpoint):
             chunks = self._chunks(connection, columns, rows_per_part)
         return [chunk_condition(columns, chunk) for chunk in chunks]
+
+    def ranges(self, after: Row | None, rows: int, count: int) -> list[KeyRange]:
+        """See `SourceReader.ranges`; walks along the index.
+
+        Raises:
+            SetlError: of the kind that `setl.systems.mysql.connection.translate` gives.
+        """
+        columns = chunk_columns(self.schema)
+        if not columns:
+            return [KeyRange(chunk_condition((), WHOLE_TABLE), None)]
+        found: list[KeyRange] = []
+        with (
+            closing(self._connect()) as connection,
+            translating(self.endpoint),
+            connection.cursor(Cursor) as cursor,
+        ):
+            while len(found) < count:
+                last = self._limit(cursor, columns, after, rows)
+                there = rows if last else self._count(cursor, columns, after, rows)
+                found.append(KeyRange(chunk_condition(columns, Chunk(after, last)), last, there))
+                if last is None:
+                    break
+                after = last
+        return found
 
     def parts_of_keys(self, key: Sequence[Column], keys: Sequence[Row]) -> list[Condition]:
         """Conditions that select the rows with these values in the columns `key`."""
@@ -122,17 +147,36 @@ class TableReader:
 
     def _limits(self, cursor: Cursor, columns: Sequence[Column], rows_per_part: int) -> list[Row]:
         """Every so many rows the key, found by walking along the index from limit to limit."""
-        decode = decoders(columns)
-        order = ", ".join(identifier(column.name) for column in columns)
         limits: list[Row] = []
         while True:
-            above = chunk_condition(columns, Chunk(limits[-1] if limits else None))
-            cursor.execute(
-                f"SELECT {select_list(columns)} FROM {self._qualified} WHERE {above.sql}"
-                f" ORDER BY {order} LIMIT 1 OFFSET {max(1, rows_per_part) - 1}",
-                above.values,
-            )
-            row = cursor.fetchone()
-            if row is None:
+            found = self._limit(cursor, columns, limits[-1] if limits else None, rows_per_part)
+            if found is None:
                 return limits
-            limits.append(decoded(decode, row))
+            limits.append(found)
+
+    def _count(
+        self, cursor: Cursor, columns: Sequence[Column], after: Row | None, most: int
+    ) -> int:
+        above = chunk_condition(columns, Chunk(after))
+        first = identifier(columns[0].name)
+        cursor.execute(
+            f"SELECT COUNT(*) FROM (SELECT {first} FROM {self._qualified} WHERE {above.sql}"
+            f" LIMIT {max(1, most)}) behind",
+            above.values,
+        )
+        row = cursor.fetchone()
+        return int(row[0]) if row else 0
+
+    def _limit(
+        self, cursor: Cursor, columns: Sequence[Column], after: Row | None, rows: int
+    ) -> Row | None:
+        """The key so many rows behind another one; None if there are fewer."""
+        order = ", ".join(identifier(column.name) for column in columns)
+        above = chunk_condition(columns, Chunk(after))
+        cursor.execute(
+            f"SELECT {select_list(columns)} FROM {self._qualified} WHERE {above.sql}"
+            f" ORDER BY {order} LIMIT 1 OFFSET {max(1, rows) - 1}",
+            above.values,
+        )
+        row = cursor.fetchone()
+        return None if row is None else decoded(decoders(columns), row)

@@ -9,7 +9,9 @@ from functools import partial
 
 from setl.bulk.source_side import MappedTable
 from setl.bulk.table_shape import TableShape
+from setl.channel.endpoint import SourceConfig
 from setl.channel.file import MysqlTarget
+from setl.channel.routing import Route
 from setl.errors import ConfigurationError
 from setl.load.deadletters.store import DeadLetterStore
 from setl.load.sink import Fence, SchemaChanges
@@ -31,6 +33,7 @@ from setl.systems.mysql.load.sink import MysqlSinkSettings
 from setl.systems.mysql.preflight.contested_tables import check_contested_tables
 from setl.systems.mysql.preflight.endpoints import check_mysql_target
 from setl.systems.mysql.preflight.origin import connected
+from setl.systems.mysql.preflight.unique_keys import agreeing_tables
 from setl.systems.mysql.stored_state import read_stored_state
 from setl.systems.mysql.table_reader import TableReader
 from setl.systems.mysql.table_target import TableTarget
@@ -98,6 +101,14 @@ class MysqlTargetSystem:
             )
         shape = TableShape.build(described, columns, sources[0].key_names)
         return TableTarget(TableReader(self._endpoint, described), shape)
+
+    def agreeing_tables(
+        self, source: SourceConfig, tables: Sequence[tuple[tuple[str, str], Route]]
+    ) -> frozenset[str]:
+        """See `TargetSystem.agreeing_tables`: those whose unique keys say no more."""
+        if source.origin is None:
+            return frozenset()
+        return agreeing_tables(mysql_endpoint(source.origin), self._endpoint, tables)
 
     def view(self, pipeline: str) -> LookAtTarget:
         """See `TargetSystem.view`."""

@@ -9,6 +9,8 @@ from pathlib import Path
 
 from setl.bulk.source_side import MappedTable
 from setl.bulk.table_shape import TableShape
+from setl.channel.endpoint import SourceConfig
+from setl.channel.routing import Route
 from setl.errors import ConfigurationError
 from setl.load.deadletters.store import DeadLetterStore
 from setl.load.sink import Fence, SchemaChanges
@@ -77,6 +79,12 @@ class JsonLines:
         filled = {column.name: column for column in sources[0].target_columns}
         shape = TableShape.of_columns([filled[column] for column in columns], sources[0].key_names)
         return JsonLinesReader(file_of(self._folder, *name), shape)
+
+    def agreeing_tables(
+        self, source: SourceConfig, tables: Sequence[tuple[tuple[str, str], Route]]
+    ) -> frozenset[str]:
+        """See `TargetSystem.agreeing_tables`; no line is in the way of another."""
+        return frozenset()
 
     def view(self, pipeline: str) -> LookAtTarget:
         """See `TargetSystem.view`."""

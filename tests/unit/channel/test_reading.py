@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from setl.channel.endpoints import LoadStart
 from setl.channel.file import BinlogStart, ChannelFile, GtidStart, OffsetStart, TableMapping
 from setl.channel.reading import (
     ChannelFileError,
@@ -116,6 +117,7 @@ def test_passwords_are_not_shown():
         ({"file": "bin.000003"}, BinlogStart(file="bin.000003", offset=4)),
         ({"file": "bin.000003", "offset": 99}, BinlogStart(file="bin.000003", offset=99)),
         ({"gtid": "0-1-17"}, GtidStart(gtid="0-1-17")),
+        ({"load": True}, LoadStart(load=True)),
         ("latest", "latest"),
     ],
 )
@@ -163,7 +165,8 @@ P, S, T, M = "pipelines[0]", "pipelines[0].source", "pipelines[0].target", "pipe
         (f"{S}.start", "latets",
          "must be `latest` or `earliest` (did you mean `latest`?), not `latets`"),
         (f"{S}.start", {"offset": 4},
-         "must be latest, earliest, {file: …, offset: …} or {gtid: …}, not a mapping"),
+         "must be latest, earliest, {load: true}, {file: …, offset: …} or {gtid: …},"
+         " not a mapping"),
         (f"{S}.start", {"file": "x"},
          "must be the name of a binlog file, such as mysql-bin.000003, not `x`"),
         (f"{S}.start", {"file": "x.1", "offset": 3}, "must be at least 4, not 3"),

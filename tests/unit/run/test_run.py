@@ -34,6 +34,7 @@ from setl.run.figures import RunState
 from setl.run.progress import Progress
 from setl.run.run import PipelineRun, RunParts
 from setl.run.schema_changes import SchemaChangePolicy
+from setl.run.table_loading import TableLoadingParts
 from setl.select.batching import BatchSettings
 from setl.select.reader import SelectLoop, SelectSettings
 from tests.waiting import eventually
@@ -188,6 +189,16 @@ class RecordingDdl:
         return [change.statement]
 
 
+def no_tables():
+    """For pipelines that load none."""
+
+    def never(*_):
+        raise AssertionError("nobody asks for tables")
+
+    unused: Any = SimpleNamespace()
+    return TableLoadingParts(unused, never, never, never, unused)
+
+
 class Bench:
     """A run with all its parts at hand."""
 
@@ -211,6 +222,7 @@ class Bench:
             heartbeat_id=changes.pop("heartbeat_id", 1),
             ddl=SchemaChangePolicy(ddl, self.ddl, leading, self.progress),
             rows_per_load=changes.pop("rows_per_load", 100),
+            tables=no_tables(),
         )
         self.work: Any = EtlWork(work, leading, self.progress, clock)
         parts = RunParts(

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
 
+from setl.channel.endpoints import LoadStart
 from setl.channel.file import BinlogStart, GtidStart
 from setl.clock import Clock, SystemClock
 from setl.errors import FatalError, TransientError
@@ -41,7 +42,7 @@ class MysqlBinlogSource:
         self,
         endpoint: MysqlEndpoint,
         server_id: int,
-        start: Literal["latest", "earliest"] | BinlogStart | GtidStart = "latest",
+        start: Literal["latest", "earliest"] | BinlogStart | GtidStart | LoadStart = "latest",
         limits: StreamLimits | None = None,
         clock: Clock | None = None,
     ) -> None:

@@ -30,12 +30,21 @@ How it is done
       again behind the others, as long as that brings some of them in; what is left goes in a
       circle, and only these rows are made anew.
     * Rows that lack columns (`TargetChanges.partial`) cannot be made anew, and are refused.
+
+While a table is loaded as a whole (`LoadTicket.catching_up`)
+    Its rows were read at different places, all ahead of the stream: the target is a mixture until
+    the stream has come to the last of them. Let X be written and Y be in its way. One of both is as
+    the source had it at a later place than the other; the source refuses the two together, too,
+    which is looked at before; so between these places it has changed or deleted the one that is
+    older. Y as the older one may go. If Y is the newer one, its change lies ahead in the stream,
+    and brings it in again, whole. So whatever is in the way goes (``REPLACE``). Where rows do not
+    fill the table, columns that only the target has would be lost, and it is an error as above.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pymysql.connections import Connection
@@ -43,7 +52,7 @@ from pymysql.connections import Connection
 from setl.errors import CollisionError, DataError
 from setl.model.change import Row, TargetChanges
 from setl.systems.mysql.load.rows import Refuse, write_or_raise, write_rows
-from setl.systems.mysql.load.statements import Limits, Strategy, TableWrites
+from setl.systems.mysql.load.statements import Limits, Strategy, TableWrites, replacing
 
 RefuseOf = Callable[[TargetChanges], Refuse]
 """What is told of the faulty upserts of a change."""
@@ -58,12 +67,14 @@ class ExactLoad:
         parts: the changes, and how each shape of rows is written.
         limits: of statements.
         refuse: what is told of faulty rows; may raise.
+        catching_up: see `LoadTicket.catching_up`.
     """
 
     connection: Connection[Any]
     parts: Sequence[tuple[TableWrites, TargetChanges]]
     limits: Limits
     refuse: RefuseOf
+    catching_up: frozenset[str] = frozenset()
 
     def run(self) -> None:
         """Write; raises what `write_rows` raises."""
@@ -81,7 +92,9 @@ class ExactLoad:
             for plan, change in self.parts:
                 self._clear(plan, change.key, change.upserts)
             for plan, change in self.parts:
-                self._write(plan, change.upserts, self.refuse(change))
+                removes = change.source in self.catching_up
+                written = replace(plan, inserts=replacing(plan.inserts)) if removes else plan
+                self._write(written, change.upserts, self.refuse(change))
             return
         if renews:
             for plan, change in self.parts:

@@ -246,7 +246,7 @@ class MysqlSink:
         self._writer.register(ticket)
         self._writer.begin(ticket, self._settings.mark, self._nonce())
         _refuse_without_transactions(connection, [c.target for c in changes])
-        if not update.again:
+        if not (update.again or ticket.from_tables):
             changes = self._not_loaded_yet(connection, ticket, changes, writes)
         limits, plans = self._limits(), list(zip(writes, changes, strict=True))
         for plan, change in plans:
@@ -261,7 +261,7 @@ class MysqlSink:
         alone = [(plan, change) for plan, change in plans if plan.alone]
         for target in dict.fromkeys(change.target for _, change in alone):
             parts = [part for part in alone if part[1].target == target]
-            ExactLoad(connection, parts, limits, faults.upserts).run()
+            ExactLoad(connection, parts, limits, faults.upserts, ticket.catching_up).run()
         store = MysqlDeadLetters(connection, self._writer.max_packet)
         most, now = self._settings.dead_letter_limit, self._clock.now()
         letters = update_letters(store, ticket, update.written, faults.rows, most=most, now=now)

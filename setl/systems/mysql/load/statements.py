@@ -8,7 +8,8 @@ that its key names:
   not. Its first assignment compares the key of the row found with that of the row given, and
   makes the server refuse the statement if they differ (`_on_duplicate`). A key that somebody adds
   to the table a moment ago can therefore stop a load, but not mislead it.
-* ``REPLACE`` removes whatever is in the way, and is not used.
+* ``REPLACE`` removes whatever is in the way. It is only used where that is about to come again,
+  see `setl.systems.mysql.load.exact`.
 * ``DELETE`` compares text byte by byte where the column's collation may take two keys of the
   source for one.
 
@@ -301,6 +302,11 @@ def plan_writes(
         alone=collisions.alone,
         fills={c.name.lower() for c in target.columns if not c.generated} <= set(names),
     )
+
+
+def replacing(inserts: RowStatement) -> RowStatement:
+    """The statement that removes whatever is in the way of its rows."""
+    return replace(inserts, head=inserts.head.replace("INSERT", "REPLACE", 1), tail="", counts=None)
 
 
 class Collisions(NamedTuple):

@@ -13,7 +13,8 @@ from typing import Final
 from setl.channel.routing import Route, passing_columns
 from setl.model.schema import Column, Kind, RowSchema
 from setl.systems.finding import Report
-from setl.systems.mysql.catalog import KeyPart, read_key_parts
+from setl.systems.mysql.catalog import KeyPart, read_key_parts, read_table
+from setl.systems.mysql.connection import MysqlEndpoint
 from setl.systems.mysql.identifiers import qualified, quote
 from setl.systems.mysql.preflight.server import Server
 from setl.systems.mysql.preflight.table_facts import TableText
@@ -68,18 +69,58 @@ def check_unique_keys(
         text: the source's table, for the way out; None if it is not known.
         place: where to report.
     """
-    came = {t.lower(): source.table.names[i] for i, t in passing_columns(route, source.table.names)}
-    candidates = list(source.keys.values())
-    if route.key:
-        candidates.append([KeyPart("", (name,)) for name in route.key])
+    came = _came(source, route)
     computed = {name.lower() for name in route.expressions}
-    for name, parts in target.keys.items():
-        if any(_implied(key, parts, source, target, came) for key in candidates):
-            continue
+    for name in _own_keys(source, target, route, came):
+        parts = target.keys[name]
         used = {column.lower() for part in parts for column in part.columns}
         if used & computed or route.processor or _is_numbered(used - came.keys(), used, target):
             continue  # nobody knows what an expression gives; numbers of its own are all different
         _report(name, parts, _Sides(source, target, came, text), place)
+
+
+def agreeing_tables(
+    source: MysqlEndpoint,
+    target: MysqlEndpoint,
+    tables: Sequence[tuple[tuple[str, str], Route]],
+) -> frozenset[str]:
+    """The source tables whose keys imply all keys of the tables they go into, as `schema.table`.
+
+    Raises:
+        SetlError: a server does not answer.
+    """
+    found: set[str] = set()
+    with Server.opened(source) as origin, Server.opened(target) as goal:
+        for name, route in tables:
+            there = read_table(origin.connection, *name)
+            here = read_table(goal.connection, *route.target)
+            if there is None or here is None:
+                continue
+            own = UniqueKeys.read(goal, here)
+            theirs = UniqueKeys.read(origin, there)
+            came = _came(theirs, route)
+            if not route.processor and not _own_keys(theirs, own, route, came):
+                found.add(there.name)
+    return frozenset(found)
+
+
+def _came(source: UniqueKeys, route: Route) -> dict[str, str]:
+    names = source.table.names
+    return {to.lower(): names[i] for i, to in passing_columns(route, names)}
+
+
+def _own_keys(
+    source: UniqueKeys, target: UniqueKeys, route: Route, came: Mapping[str, str]
+) -> list[str]:
+    """The keys of the target that none of the source implies."""
+    candidates = list(source.keys.values())
+    if route.key:
+        candidates.append([KeyPart("", (name,)) for name in route.key])
+    return [
+        name
+        for name, parts in target.keys.items()
+        if not any(_implied(key, parts, source, target, came) for key in candidates)
+    ]
 
 
 def _implied(

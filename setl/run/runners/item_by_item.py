@@ -1,0 +1,72 @@
+"""A load of ranges of tables: each item in a task of its own, from reading to writing.
+
+Items have no key in common, so nothing has to be dealt out: no row goes through the driver.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterable, Iterator, Mapping
+
+import pyarrow as pa
+from pyspark import SparkContext, TaskContext
+
+from setl.load.sink import LoadTicket, SinkSettings
+from setl.run.load_work import LoadWork, TableRoute
+from setl.run.runners.runner import LoadState
+from setl.run.tasks import NOTHING, TaskReport, load
+from setl.transform.expressions import ExpressionBranch
+from setl.transform.share import deal
+from setl.transform.work import TransformPlan
+
+
+class ItemByItem:
+    """The `LoadRunner` of rows that tasks read from tables."""
+
+    def __init__(
+        self,
+        context: SparkContext,
+        branches: Mapping[TableRoute, ExpressionBranch],
+        sink: SinkSettings,
+        state: LoadState,
+    ) -> None:
+        """Nothing is run yet; see `DealtByKey`."""
+        self._context = context
+        self._branches = branches
+        self._sink = sink
+        self._state = state
+
+    def run(
+        self, plan: TransformPlan, work: LoadWork, ticket: LoadTicket, tasks: int
+    ) -> list[TaskReport]:
+        """See `LoadRunner.run`; a task takes several items, one after another, if there are more.
+
+        The routes of an item are loaded one after another.
+        """
+        reports: list[TaskReport] = []
+        sink = self._sink
+        if work.plain:
+            blobs = [pickle.dumps([item], protocol=5) for item in work.plain]
+
+            def transform_and_load(slot: int, mine: Iterable[bytes]) -> Iterator[TaskReport]:
+                for blob in mine:
+                    yield load(sink, ticket, slot, (share for _, share in deal(plan, blob, 1)))
+
+            items = self._context.parallelize(blobs, min(tasks, len(blobs)))
+            reports += items.mapPartitionsWithIndex(transform_and_load).collect()
+        for place, branch_items in work.by_branch.items():
+            self._state.refuse_if_cancelled()
+
+            def load_shares(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+                task = TaskContext.get()
+                slot = 0 if task is None else task.partitionId()
+                shares = [share for batch in batches for share in batch.column("share").to_pylist()]
+                report = load(sink, ticket, slot, shares) if shares else TaskReport(NOTHING)
+                blob = pickle.dumps(report, protocol=5)
+                yield pa.RecordBatch.from_arrays([pa.array([blob], pa.binary())], names=["report"])
+
+            cut = [branch_items[i::tasks] for i in range(min(tasks, len(branch_items)))]
+            frame = self._branches[place].shares(plan, cut, 1)
+            collected = frame.mapInArrow(load_shares, "report binary").collect()
+            reports += [pickle.loads(row[0]) for row in collected]  # noqa: S301 - our own task's
+        return reports

@@ -1,0 +1,348 @@
+"""Tables that hold rows before the channel starts are loaded, whatever is written meanwhile."""
+
+import random
+import threading
+from contextlib import contextmanager
+
+import pytest
+
+from setl.channel.reading import parse_channel
+from setl.errors import CollisionError, ConfigurationError
+from setl.run import table_loading
+from tests.integration.pipelines import (
+    ORDERS,
+    execute,
+    fresh_name,
+    mysql,
+    rows,
+    two_way,
+)
+from tests.waiting import eventually
+
+
+@pytest.fixture
+def small_steps(monkeypatch):
+    """Steps of some hundred rows, so that a small table takes many."""
+    monkeypatch.setattr(table_loading, "_MOST_ROWS", 200)
+    monkeypatch.setattr(table_loading, "_LEAST_ROWS", 50)
+
+
+def loading(source, target, tables, name=None, **options):
+    """A channel that begins with the rows that are there."""
+    pipeline = {
+        "name": "p",
+        "source": {**mysql(source), "start": {"load": True}, "heartbeat": 0.2},
+        "target": target,
+        "tables": tables,
+        **options,
+    }
+    return parse_channel({"channel": name or fresh_name("load"), "pipelines": [pipeline]})
+
+
+def is_loaded(running):
+    if not running.thread.is_alive():
+        raise RuntimeError(f"the run ended: {running.error}")
+    told = running.figures.table_load
+    assert told is not None
+    assert told.state == "done", (told, running.figures.error)
+    return True
+
+
+def wait_until_loaded(running, timeout=90):
+    eventually(lambda: is_loaded(running), timeout, message="the tables are loaded")
+    return running.figures.table_load
+
+
+def in_step(a, b, running, db, table="orders"):
+    """Wait until a last row has passed, then compare."""
+    execute(a, f"CREATE TABLE IF NOT EXISTS {db}.last_row (id INT PRIMARY KEY)")
+    eventually(
+        lambda: rows(b, f"{db}.{table}") == rows(a, f"{db}.{table}"),
+        60,
+        message=f"{table} is equal",
+    )
+    assert running.thread.is_alive(), running.error
+
+
+class Writer(threading.Thread):
+    """Changes rows of a table all the time: keys, unique values that change places, all else."""
+
+    def __init__(self, server, table, highest, seed=1):
+        super().__init__(daemon=True)
+        self.server, self.table, self.highest = server, table, highest
+        self.draw = random.Random(seed)
+        self.stopping = threading.Event()
+        self.written = 0
+        self.error = None
+
+    def run(self):
+        try:
+            with self.server.connect(autocommit=False) as connection:
+                while not self.stopping.is_set():
+                    with connection.cursor() as cursor:
+                        for _ in range(self.draw.randrange(1, 6)):
+                            self.change(cursor)
+                    connection.commit()
+                    self.written += 1
+        except Exception as error:  # noqa: BLE001 - told by the thread that waits
+            self.error = error
+
+    def change(self, cursor):
+        draw, table = self.draw, self.table
+        one, other = draw.randrange(self.highest), draw.randrange(self.highest)
+        kind = draw.randrange(5)
+        if kind == 0:
+            cursor.execute(f"UPDATE {table} SET name = %s WHERE id = %s", (f"n{other}", one))
+        elif kind == 1:
+            cursor.execute(f"DELETE FROM {table} WHERE id = %s", (one,))
+        elif kind == 2:
+            cursor.execute(
+                f"INSERT IGNORE INTO {table} (id, email, name) VALUES (%s, %s, 'new')",
+                (one, f"e{other}"),
+            )
+        elif kind == 3:
+            cursor.execute(f"UPDATE IGNORE {table} SET id = %s WHERE id = %s", (other, one))
+        else:  # two rows change their unique values
+            cursor.execute(f"SELECT id, email FROM {table} WHERE id IN (%s, %s)", (one, other))
+            found = cursor.fetchall()
+            if len(found) == 2:
+                (a, mail_a), (b, mail_b) = found
+                cursor.execute(f"UPDATE {table} SET email = NULL WHERE id = %s", (a,))
+                cursor.execute(f"UPDATE {table} SET email = %s WHERE id = %s", (mail_a, b))
+                cursor.execute(f"UPDATE {table} SET email = %s WHERE id = %s", (mail_b, a))
+
+
+@contextmanager
+def written(server, table, highest):
+    writer = Writer(server, table, highest)
+    writer.start()
+    try:
+        yield writer
+    finally:
+        writer.stopping.set()
+        writer.join(30)
+    assert writer.error is None, writer.error
+    assert writer.written > 10
+
+
+def fill(server, table, count):
+    with server.connect() as connection, connection.cursor() as cursor:
+        cursor.executemany(
+            f"INSERT INTO {table} (id, email, name, amount, payload, at, kind)"
+            " VALUES (%s, %s, %s, %s, %s, '2026-01-02 03:04:05.000006', '二手')",
+            [(i, f"e{i}", f"näme {i}", f"{i}.5", bytes([i % 256, 0])) for i in range(count)],
+        )
+
+
+def test_rows_that_were_there_arrive_while_all_is_changed(servers, db, place, small_steps):
+    a, b = servers
+    fill(a, f"{db}.orders", 3000)
+    with written(a, f"{db}.orders", 3500):
+        running = place.lead(loading(a, mysql(b), [{"from": f"{db}.orders"}]))
+        told = wait_until_loaded(running)
+    assert told.rows > 1000
+    in_step(a, b, running, db)
+    assert running.figures.rows_total > 0
+
+
+def test_leaders_that_die_lose_no_row(servers, db, place, small_steps):
+    a, b = servers
+    fill(a, f"{db}.orders", 3000)
+    file = loading(a, mysql(b), [{"from": f"{db}.orders"}])
+    with written(a, f"{db}.orders", 3500):
+        for wanted in (200, 500, 900, 1300):
+            running = place.lead(file)
+            eventually(
+                lambda running=running, wanted=wanted: (
+                    (running.figures.table_load or 0) and running.figures.table_load.rows >= wanted
+                ),
+                60,
+                message=f"{wanted} rows are loaded",
+            )
+            running.abort()
+        running = place.lead(file)
+        told = wait_until_loaded(running)
+    assert told.rows < 8000, "each leader went on where the last one was"
+    in_step(a, b, running, db)
+
+
+KEYS = {
+    "whole": "id BIGINT UNSIGNED PRIMARY KEY",
+    "signed": "id INT PRIMARY KEY",
+    "text": "id VARCHAR(40) COLLATE utf8mb4_general_ci PRIMARY KEY",
+    "bytes": "id BINARY(16) PRIMARY KEY",
+    "exact": "id DECIMAL(20,4) PRIMARY KEY",
+    "time": "id DATETIME(6) PRIMARY KEY",
+    "label": "id ENUM('c','b','a','0') PRIMARY KEY",
+    "latin": "id VARCHAR(40) CHARACTER SET latin1 PRIMARY KEY",
+}
+VALUES = {
+    "whole": "18446744073709551615 - {i} * 1000000000000",
+    "signed": "{i} - 500",
+    "text": "CONCAT('Ä', {i} DIV 3, ELT(1 + {i} % 3, 'x', 'y', '😀'))",
+    "bytes": "UNHEX(LEFT(SHA2('{i}', 256), 32))",
+    "exact": "{i} / 7 - 30",
+    "time": "TIMESTAMP('2026-01-01') + INTERVAL {i} * 777777 MICROSECOND",
+    "label": "1 + {i}",
+    "latin": "CONCAT('é', {i})",
+}
+
+
+def test_every_kind_of_key(servers, place, small_steps):
+    a, b = servers
+    name = fresh_name("keys")
+    count = {"label": 4}
+    try:
+        for server in servers:
+            execute(server, f"CREATE DATABASE {name} CHARACTER SET utf8mb4")
+            for table, key in KEYS.items():
+                execute(server, f"CREATE TABLE {name}.k_{table} ({key}, v INT)")
+            execute(
+                server,
+                f"CREATE TABLE {name}.k_two (a INT, b VARCHAR(20), v INT, PRIMARY KEY (b, a))",
+                f"CREATE TABLE {name}.k_none (a INT NOT NULL, v INT)",
+                f"CREATE TABLE {name}.k_empty (a INT PRIMARY KEY)",
+            )
+        for table, value in VALUES.items():
+            for i in range(count.get(table, 600)):
+                execute(a, f"INSERT INTO {name}.k_{table} VALUES ({value.format(i=i)}, {i})")
+        for i in range(600):
+            execute(
+                a,
+                f"INSERT INTO {name}.k_two VALUES ({i}, '{'same' if i % 2 else i // 50}', {i})",
+                f"INSERT INTO {name}.k_none VALUES ({i}, {i})",
+            )
+        tables = [{"from": f"{name}.k_none", "key": ["a"]}, {"from": f"{name}.*"}]
+        running = place.lead(loading(a, mysql(b), tables))
+        told = wait_until_loaded(running)
+        for table in (*KEYS, "two", "none", "empty"):
+            here, there = (rows(s, f"{name}.k_{table}") for s in servers)
+            assert sorted(map(str, here)) == sorted(map(str, there)), table
+        assert told.rows == 600 * (len(KEYS) - 1) + 4 + 1200
+    finally:
+        for server in servers:
+            execute(server, f"DROP DATABASE IF EXISTS {name}")
+
+
+def test_mappings_apply_to_loaded_rows(servers, db, place, small_steps):
+    a, b = servers
+    fill(a, f"{db}.orders", 1000)
+    execute(b, f"CREATE TABLE {db}.report (id BIGINT PRIMARY KEY, who TEXT, total DECIMAL(30,6))")
+    mapping = {
+        "from": f"{db}.orders",
+        "to": f"{db}.report",
+        "include": ["id"],
+        "columns": {"who": "upper(name)", "total": "amount * 2"},
+        "where": "id % 2 = 0",
+    }
+    tables = [mapping, {"from": f"{db}.orders", "exclude": ["payload"]}]
+    running = place.lead(loading(a, mysql(b), tables))
+    wait_until_loaded(running)
+    report = rows(b, f"{db}.report")
+    assert [(i, who, float(total)) for i, who, total in report] == [
+        (i, f"NÄME {i}", 2 * i + 1.0) for i in range(0, 1000, 2)
+    ]
+    plain = execute(b, f"SELECT COUNT(*), COUNT(payload), COUNT(email) FROM {db}.orders")
+    assert plain == ((1000, 0, 1000),)
+
+
+def test_a_column_that_is_added_meanwhile(servers, db, place, small_steps):
+    a, b = servers
+    fill(a, f"{db}.orders", 2000)
+    file = loading(a, mysql(b), [{"from": f"{db}.orders"}], ddl="pass")
+    with written(a, f"{db}.orders", 2500):
+        running = place.lead(file)
+        eventually(lambda: (t := running.figures.table_load) and t.rows >= 300, 60)
+        execute(a, f"ALTER TABLE {db}.orders ADD COLUMN more INT NOT NULL DEFAULT 7")
+        wait_until_loaded(running)
+    in_step(a, b, running, db)
+
+
+def test_a_unique_key_that_the_source_lacks_stops_the_load(servers, db, place):
+    a, b = servers
+    execute(a, f"ALTER TABLE {db}.orders DROP KEY email")
+    execute(a, f"INSERT INTO {db}.orders (id, email) VALUES (1, 'same'), (2, 'same')")
+    running = place.lead(loading(a, mysql(b), [{"from": f"{db}.orders"}]))
+    assert isinstance(running.ends(), CollisionError)
+
+
+def test_both_ways_nothing_comes_back(servers, db, place, small_steps):
+    a, b = servers
+    fill(a, f"{db}.orders", 1000)
+    both = two_way(a, b, [{"from": f"{db}.orders"}])
+    first, second = (p.model_dump(by_alias=True) for p in both.pipelines)
+    first["source"]["start"] = {"load": True}
+    file = parse_channel({"channel": both.channel, "pipelines": [first, second]})
+    back = place.lead(file, "ba")
+    there = place.lead(file, "ab")
+    wait_until_loaded(there)
+    execute(b, f"UPDATE {db}.orders SET name = 'of b' WHERE id = 5")
+    eventually(lambda: execute(a, f"SELECT name FROM {db}.orders WHERE id = 5") == (("of b",),), 60)
+    assert back.figures.rows_applied == 1
+    assert rows(a, f"{db}.orders") == rows(b, f"{db}.orders")
+
+
+def test_a_conflict_policy_is_refused(servers, db, place):
+    a, b = servers
+    both = two_way(a, b, [{"from": f"{db}.orders", "conflict": "home"}])
+    first, second = (p.model_dump(by_alias=True) for p in both.pipelines)
+    first["source"]["start"] = {"load": True}
+    file = parse_channel({"channel": both.channel, "pipelines": [first, second]})
+    running = place.lead(file, "ab")
+    assert isinstance(running.ends(), ConfigurationError)
+
+
+def test_a_hundred_small_tables(servers, place):
+    a, b = servers
+    name = fresh_name("many")
+    try:
+        for server in servers:
+            execute(server, f"CREATE DATABASE {name}")
+            for i in range(100):
+                execute(server, f"CREATE TABLE {name}.t{i} (id INT PRIMARY KEY, v INT)")
+        for i in range(100):
+            execute(
+                a, f"INSERT INTO {name}.t{i} SELECT seq, {i} FROM (SELECT 1 seq UNION SELECT 2) s"
+            )
+        running = place.lead(loading(a, mysql(b), [{"from": f"{name}.*"}]))
+        told = wait_until_loaded(running)
+        assert told.rows == 200
+        assert running.figures.loads <= 20
+        for i in range(100):
+            assert rows(b, f"{name}.t{i}") == ((1, i), (2, i))
+    finally:
+        for server in servers:
+            execute(server, f"DROP DATABASE IF EXISTS {name}")
+
+
+def test_documents_are_loaded(site_a, place, elasticsearch, small_steps):
+    name = fresh_name("docs")
+    index = fresh_name("idx")
+    from tests.integration.pipelines import install_system_tables
+
+    install_system_tables(site_a)
+    execute(site_a, f"CREATE DATABASE {name}", ORDERS.format(db=name))
+    try:
+        fill(site_a, f"{name}.orders", 1000)
+        target = {"type": "elasticsearch", "hosts": [elasticsearch.url]}
+        table = {"from": f"{name}.orders", "to": index, "include": ["id", "name"]}
+        with written(site_a, f"{name}.orders", 1200):
+            running = place.lead(loading(site_a, target, [table]))
+            wait_until_loaded(running)
+        import json
+        import urllib.request
+
+        def same():
+            urllib.request.urlopen(
+                urllib.request.Request(f"{elasticsearch.url}/{index}/_refresh", method="POST")
+            )
+            with urllib.request.urlopen(f"{elasticsearch.url}/{index}/_search?size=5000") as answer:
+                found = json.load(answer)["hits"]["hits"]
+            docs = {int(h["_id"]): h["_source"]["name"] for h in found}
+            there = dict(execute(site_a, f"SELECT id, name FROM {name}.orders"))
+            assert docs == there
+            return True
+
+        eventually(same, 60)
+    finally:
+        execute(site_a, f"DROP DATABASE {name}")
