@@ -165,8 +165,8 @@ P, S, T, M = "pipelines[0]", "pipelines[0].source", "pipelines[0].target", "pipe
         (f"{S}.start", "latets",
          "must be `latest` or `earliest` (did you mean `latest`?), not `latets`"),
         (f"{S}.start", {"offset": 4},
-         "must be latest, earliest, {load: true}, {file: …, offset: …} or {gtid: …},"
-         " not a mapping"),
+         ("must be latest, earliest, {load: true}, {file: …, offset: …} or {gtid: …},"
+          " not a mapping")),
         (f"{S}.start", {"file": "x"},
          "must be the name of a binlog file, such as mysql-bin.000003, not `x`"),
         (f"{S}.start", {"file": "x.1", "offset": 3}, "must be at least 4, not 3"),
