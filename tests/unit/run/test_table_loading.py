@@ -3,7 +3,7 @@
 from contextlib import contextmanager
 from dataclasses import replace
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -113,7 +113,7 @@ class Bench:
             self.tables.opened,
             lambda: self.end,
             lambda wanted: frozenset(".".join(name) for name, _ in wanted),
-            router or Router(),
+            cast("Any", router or Router()),
         )
         self.loading = TableLoading(parts, Leadership("c", "p", "n1", 5), self.progress, self.clock)
         self.reached: Any = Checkpoint(BinlogPosition("bin.000001", 100))
