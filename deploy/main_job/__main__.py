@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import json
 import os
+import re
 import shlex
 import signal
 import sys
@@ -363,7 +364,9 @@ def main() -> int:
     )
     result = Job(console, options).run()
     if options.picture:
-        console.save_svg(str(options.picture), title="deploy/quickstart")
+        picture = console.export_svg(title="deploy/quickstart")
+        # Without the fonts that rich has it fetch from elsewhere.
+        options.picture.write_text(re.sub(r"@font-face \{.*?\}\s*", "", picture, flags=re.DOTALL))
     if options.json:
         options.json.write_text(json.dumps(result.to_json(), indent=2, default=str) + "\n")
     return 0 if result.good else 1

@@ -117,6 +117,7 @@ def _number(value: object) -> str:
 
 def _choice(expected: str, given: object) -> str:
     options = expected.replace("'", "").replace(" or ", ", ").split(", ")
+    options = [_IN_YAML.get(option, option) for option in options]
     near = closest(given, options) if isinstance(given, str) else ""
     return "must be " + _either(options) + (f" (did you mean `{near}`?)" if near else "")
 
@@ -141,6 +142,7 @@ _FIXED: Mapping[str, str] = {
     "too_short": "must have at least one item",
 }
 
+_IN_YAML = {"True": "true", "False": "false"}
 _WITH_CHOICE = {"literal_error": "expected", "union_tag_invalid": "expected_tags"}
 
 _WITH_LIMIT: Mapping[str, tuple[str, str]] = {

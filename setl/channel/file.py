@@ -31,7 +31,13 @@ from setl.channel.mapping_rules import (
 )
 from setl.channel.nested_rows import wrong_nesting
 from setl.channel.node_choice import NodeChoice
-from setl.channel.pipeline_rules import shared_places, wrong_checkpoint, wrong_ddl, wrong_relay
+from setl.channel.pipeline_rules import (
+    shared_places,
+    wrong_checkpoint,
+    wrong_ddl,
+    wrong_load,
+    wrong_relay,
+)
 from setl.channel.problems import Path
 from setl.channel.strict_model import StrictModel
 from setl.channel.table_mapping import TableMapping
@@ -158,6 +164,7 @@ class Pipeline(StrictModel):
         yield from wrong_checkpoint(raw, source, target)
         yield from wrong_relay(tables, source, target)
         yield from wrong_ddl(raw, source, target)
+        yield from wrong_load(tables, source, target)
         if raw.get("faulty_rows") == "dead_letter" and target.get("type") == "dts":
             yield ("faulty_rows",), "means nothing to a relay, which looks into no row"
         yield from wrong_targets(tables, source, target)

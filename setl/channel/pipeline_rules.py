@@ -53,6 +53,17 @@ def wrong_ddl(raw: Raw, source: Raw, target: Raw) -> Iterator[tuple[Path, str]]:
         yield ("ddl",), "means nothing to a relay, which passes schema changes on as records"
 
 
+def wrong_load(tables: Sequence[Raw], source: Raw, target: Raw) -> Iterator[tuple[Path, str]]:
+    """Which pipelines can begin with the rows that are there."""
+    if not part(source.get("start")).get("load"):
+        return
+    path: Path = ("source", "start")
+    if target.get("type") == "dts":
+        yield path, "means nothing to a relay, which copies changes and no rows"
+    if any(table.get("conflict") for table in tables):
+        yield path, "cannot be combined with a `conflict` policy yet: load the tables before"
+
+
 def shared_places(pipelines: Sequence[Raw]) -> Iterator[tuple[Path, str]]:
     """Two pipelines cannot keep their place in the same file or group, or take turns in one."""
     owners: dict[Hashable, int] = {}

@@ -157,6 +157,7 @@ def _footers(view: ClusterView) -> list[str]:
                 f"{pipeline.ident}: its leader {pipeline.leader} does not answer over HTTP, so"
                 " its figures are not known"
             )
+        lines += _load_lines(pipeline)
         number = pipeline.figures.get("dead_letters")
         if number:
             lines.append(
@@ -174,6 +175,19 @@ def _footers(view: ClusterView) -> list[str]:
                 " dropped; see what changes rows of retl.retl_mark at the source"
             )
     return lines
+
+
+def _load_lines(pipeline: PipelineView) -> list[str]:
+    """What a load of whole tables does that is not over."""
+    load = pipeline.figures.get("table_load")
+    if not load or load["state"] in ("done", "cancelled"):
+        return []
+    begun = f"{pipeline.ident} loads whole tables: {load['rows']:,} rows"
+    if load["state"] != "reading":
+        return [f"{begun}, all that there were; the stream has to come to where they were read"]
+    left = load["tables_left"]
+    tables = "" if left is None else f", {left:,} tables left"
+    return [f"{begun}, {load['rows_per_second']:,.0f} a second, now of {load['table']}{tables}"]
 
 
 @click.command()
@@ -294,6 +308,10 @@ def status(channel: str, zookeeper: str, root: str, output: str) -> None:
             {"figure": name.replace("_", " "), "value": value}
             for name, value in row.items()
             if not isinstance(value, dict | list) and name != "pipeline"
+        ]
+        lines += [
+            {"figure": f"table load: {name.replace('_', ' ')}", "value": value}
+            for name, value in (row.get("table_load") or {}).items()
         ]
         lines += [
             {"figure": f"memory of {row['leader']}: {name.replace('_', ' ')}", "value": size}

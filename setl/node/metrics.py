@@ -70,6 +70,7 @@ class NodeCollector(Collector):
         yield from _of_leaderships(status.pipelines)
         yield from _of_stages(status.pipelines)
         yield _of_conflicts(status.pipelines)
+        yield from _of_table_loads(status.pipelines)
         for name, text in _COUNTERS.items():
             family = CounterMetricFamily(f"setl_{name}", text, labels=_LABELS)
             for line in status.pipelines:
@@ -128,6 +129,20 @@ def _of_leaderships(lines: Sequence[PipelineStatus]) -> Iterator[Metric]:
         if line.figures.lag is not None:
             lag.add_metric(key, line.figures.lag)
     yield from families
+
+
+def _of_table_loads(lines: Sequence[PipelineStatus]) -> Iterator[Metric]:
+    active = GaugeMetricFamily(
+        "setl_table_load_active", "1 while whole tables are loaded", labels=_LABELS
+    )
+    rows = GaugeMetricFamily(
+        "setl_table_load_rows", "Rows read by the last load of whole tables", labels=_LABELS
+    )
+    for line in lines:
+        load, key = line.figures.table_load, [line.channel, line.pipeline]
+        active.add_metric(key, float(load is not None and not load.ended))
+        rows.add_metric(key, float(load.rows if load else 0))
+    yield from (active, rows)
 
 
 def _of_conflicts(lines: Sequence[PipelineStatus]) -> Metric:

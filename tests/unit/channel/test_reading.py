@@ -167,6 +167,7 @@ P, S, T, M = "pipelines[0]", "pipelines[0].source", "pipelines[0].target", "pipe
         (f"{S}.start", {"offset": 4},
          ("must be latest, earliest, {load: true}, {file: …, offset: …} or {gtid: …},"
           " not a mapping")),
+        (f"{S}.start", {"load": False}, "must be `true`, not false"),
         (f"{S}.start", {"file": "x"},
          "must be the name of a binlog file, such as mysql-bin.000003, not `x`"),
         (f"{S}.start", {"file": "x.1", "offset": 3}, "must be at least 4, not 3"),
@@ -275,6 +276,11 @@ def test_mistakes_of_a_relays_topic(target, path, message):
         (f"{P}.checkpoint", "target", "is kept in ZooKeeper for a relay; leave it out"),
         (f"{M}.to", "shop.other", "means nothing to a relay, which passes rows on unchanged"),
         (f"{M}.where", "a > 1", "means nothing to a relay, which passes rows on unchanged"),
+        (
+            f"{S}.start",
+            {"load": True},
+            "means nothing to a relay, which copies changes and no rows",
+        ),
         (S, DTS, "must be mysql: a relay reads a binlog, not `dts`"),
     ],
 )
