@@ -229,6 +229,37 @@ def test_every_type(servers, fresh_db, writer, lead, make, fill, change):
             same(servers, table)
 
 
+@pytest.mark.parametrize(
+    ("make", "fill", "change"),
+    [(tables_of_types, fill_types, change_types), (tables_of_keys, fill_keys, change_keys)],
+    ids=["columns", "keys"],
+)
+def test_every_type_that_was_there_before(servers, fresh_db, writer, place, make, fill, change):
+    tables = make(servers, fresh_db)
+    fill(tables, writer)
+    a, b = servers
+    source = {**mysql(a), "start": {"load": True}, "heartbeat": 0.2}
+    pipeline = {"name": "p", "source": source, "target": mysql(b)}
+    running = place.lead(channel({**pipeline, "tables": [{"from": f"{fresh_db}.*"}]}))
+    eventually(lambda: has_loaded(running), 60, message="the tables are loaded")
+    for table in tables:
+        same(servers, table)
+    change(tables, writer)
+    eventually(lambda: all_same(servers, tables), 60)
+
+
+def has_loaded(running):
+    assert running.thread.is_alive(), running.error
+    told = running.figures.table_load
+    return told is not None and told.state == "done"
+
+
+def all_same(servers, tables):
+    for table in tables:
+        same(servers, table)
+    return True
+
+
 ODD_NAMES = [
     "select",
     "a b",

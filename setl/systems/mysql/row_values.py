@@ -51,8 +51,11 @@ def decoded(decode: Sequence[Decode | None], raw: Sequence[Any]) -> Row:
 
 def _selected(column: Column) -> str:
     name = identifier(column.name)
-    # Both ways to print it, see `floating`.
-    return f"CONCAT({name}, ' ', {name} * 1e0)" if column.kind is Kind.FLOAT else name
+    if column.kind is not Kind.FLOAT:
+        return name
+    # Both ways to print it, see `floating`. As text, MySQL gives a product 22 characters at most,
+    # which may be a digit too few, or two; as JSON it has them all.
+    return f"CONCAT({name}, ' ', JSON_ARRAY({name} * 1e0))"
 
 
 def floating(text: str) -> float:
@@ -63,7 +66,7 @@ def floating(text: str) -> float:
     codecs give it. A DOUBLE reads the same both ways.
     """
     narrow, _, wide = text.partition(" ")
-    value = float(wide)
+    value = float(wide.strip("[]"))
     if float(narrow) == value or not is_float(value):
         return value
     return shortest_float(value)

@@ -61,4 +61,4 @@ def test_every_number_of_fractional_digits(digits, moment):
 
 def test_floats_are_selected_in_full():
     columns = [Column("f`%", Kind.FLOAT), Column("i", Kind.INTEGER)]
-    assert select_list(columns) == "CONCAT(`f``%%`, ' ', `f``%%` * 1e0), `i`"
+    assert select_list(columns) == "CONCAT(`f``%%`, ' ', JSON_ARRAY(`f``%%` * 1e0)), `i`"
