@@ -11,6 +11,7 @@ from setl_drills.drills import (
     freezing,
     handing_over,
     killing,
+    loading,
     relaying,
     sessions,
     streams,
@@ -31,6 +32,7 @@ CATALOGUE: dict[str, Drill] = {
         *two_way.DRILLS,
         *failing.DRILLS,
         *crashing.DRILLS,
+        *loading.DRILLS,
     )
 }
 """In the order in which `run all` rehearses them: those that kill no node come first, since a node

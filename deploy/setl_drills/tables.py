@@ -143,6 +143,21 @@ def to_search(channel: str, schema: str, source: Mapping[str, Any]) -> dict[str,
     }
 
 
+def first_load(channel: str, schema: str) -> dict[str, Any]:
+    """A channel whose pipeline ``load`` brings tables with rows from site A to site B."""
+    return {
+        "channel": channel,
+        "pipelines": [
+            {
+                "name": "load",
+                "source": {**_mysql("a"), "start": {"load": True}},
+                "target": _mysql("b"),
+                "tables": [{"from": f"{schema}.*"}],
+            }
+        ],
+    }
+
+
 def from_kafka(channel: str, schema: str, brokers: str, topic: str) -> dict[str, Any]:
     """A channel whose pipeline ``kb`` applies a DTS subscription to site B."""
     return {

@@ -48,7 +48,7 @@ STEP_SECONDS = 0.3
 
 _MOST_ROWS = 200_000  # of a step, however quick it is
 _MOST_ITEMS = 64  # ranges of a step: many small tables go together
-_LEAST_ROWS = 500  # of a range; below, a task costs more than its rows
+_LEAST_ROWS = 2_000  # of a range; below, a step costs more than its rows
 _NEWS_SECONDS = 60.0  # after which the tables of the source are listed again
 
 

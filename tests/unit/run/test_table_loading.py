@@ -17,9 +17,16 @@ from setl.model.loaded import Loaded
 from setl.model.position import BinlogPosition
 from setl.model.schema import Column, Kind, RowSchema
 from setl.model.table_load import TableLoad
+from setl.run import table_loading
 from setl.run.progress import Progress
 from setl.run.table_loading import TableLoading, TableLoadingParts
 from tests.unit.select.fakes import ManualClock
+
+
+@pytest.fixture(autouse=True)
+def small_ranges(monkeypatch):
+    monkeypatch.setattr(table_loading, "_LEAST_ROWS", 500)
+
 
 ROWS_IN_A_STEP = 1001
 """What can be loaded in the time of a step: no multiple of the number of tasks."""

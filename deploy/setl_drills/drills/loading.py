@@ -1,0 +1,163 @@
+"""Leaders die while whole tables are loaded beside a stream that changes the same rows."""
+
+from __future__ import annotations
+
+import json
+import random
+from typing import Any
+
+from arbiter.values import ChannelState
+from setl_drills.drill import Drill, DrillResult
+from setl_drills.drill_run import DrillRun
+from setl_drills.tables import first_load
+from setl_drills.waiting import wait_for
+from setl_drills.watching import Watch
+from setl_drills.world import Needs, World
+from setl_embedded import DatabaseServer
+
+# Only who loads passes them; those of tasks every leader of a pipeline does.
+POINTS = ("tables.before_job", "tables.after_job", "tables.loaded")
+_STRIKES = 2
+_STRIKE_LIMIT = 60.0
+_LOAD_LIMIT = 180.0
+_ROWS = 30_000
+_CREATE = (
+    "CREATE DATABASE `{schema}` CHARACTER SET utf8mb4",
+    """CREATE TABLE `{schema}`.stock (
+        id BIGINT PRIMARY KEY, code VARCHAR(40) NULL UNIQUE, quantity INT NOT NULL)""",
+)
+_FILL = "INSERT INTO `{schema}`.stock VALUES (%s, %s, %s)"
+
+
+class StockWriter(Watch):
+    """Changes rows of the table all the time: values, keys, and unique values between rows."""
+
+    def __init__(self, server: DatabaseServer, schema: str, draw: random.Random) -> None:
+        """Describe it."""
+        super().__init__("stock")
+        self._server = server
+        self._table = f"`{schema}`.stock"
+        self._draw = draw
+        self.transactions = 0
+
+    def watch(self) -> None:
+        """See `Watch`."""
+        with self._server.connect(autocommit=False) as connection:
+            while not self._stopping.wait(0.005):
+                with connection.cursor() as cursor:
+                    self._change(cursor, *self._draw.sample(range(_ROWS), 2))
+                connection.commit()
+                self.transactions += 1
+
+    def _change(self, cursor: Any, one: int, other: int) -> None:
+        table = self._table
+        kind = self._draw.randrange(4)
+        if kind == 0:
+            cursor.execute(f"UPDATE {table} SET quantity = quantity + 1 WHERE id = %s", (one,))
+        elif kind == 1:
+            cursor.execute(f"DELETE FROM {table} WHERE id = %s", (one,))
+        elif kind == 2:
+            cursor.execute(f"UPDATE IGNORE {table} SET id = %s WHERE id = %s", (_ROWS + one, other))
+        else:
+            cursor.execute(f"SELECT id, code FROM {table} WHERE id IN (%s, %s)", (one, other))
+            found = cursor.fetchall()
+            if len(found) == 2:
+                (first, its), (second, own) = found
+                renamed = f"UPDATE {table} SET code = %s WHERE id = %s"
+                cursor.executemany(renamed, [(None, first), (its, second), (own, first)])
+
+
+def load_dies(world: World, seed: int) -> DrillResult:
+    """Kill whoever loads a table, from inside, at some of the points between two steps."""
+    with DrillRun(world, "load-dies", seed) as run:
+        schema, channel = f"{run.schema}_stock", f"{run.channel}-load"
+        _create(world, schema)
+        writer = StockWriter(world.sites["a"], schema, run.random)
+        try:
+            points = run.random.sample(POINTS, _STRIKES)
+            _arm(world, points[0])
+            stored = world.arbiter.put_channel(channel, first_load(channel, schema))
+            writer.start()
+            world.arbiter.set_state(stored, ChannelState.START)
+            for point, following in zip(points, [*points[1:], ""], strict=True):
+                run.say(f"whoever loads is to die at {point}")
+                nodes = [node for node in world.nodes.values() if node.running]
+                wait_for(
+                    f"a node to die at {point}",
+                    lambda nodes=nodes: not all(node.running for node in nodes),
+                    _STRIKE_LIMIT,
+                )
+                for node in world.nodes.values():
+                    node.disarm()
+                if following:
+                    _arm(world, following)
+            world.restart_dead()
+            wait_for(
+                "the table to be loaded",
+                lambda: bool(_load(world, channel).get("ended")),
+                _LOAD_LIMIT,
+            )
+            writer.stop()
+            writer.check()
+            wait_for("both sites to hold the same", lambda: _equal(world, schema), _LOAD_LIMIT)
+            run.result.evidence["transactions meanwhile"] = writer.transactions
+            run.require(writer.transactions > 100, "hardly anything was written meanwhile")
+            return run.finish()
+        finally:
+            if writer.is_alive():
+                writer.stop()
+            world.heal()
+            world.remove_channel(channel)
+            for site in world.sites.values():
+                _execute(site, f"DROP DATABASE IF EXISTS `{schema}`")
+
+
+def _arm(world: World, point: str) -> None:
+    for node in world.nodes.values():
+        if node.running:
+            node.arm(point, "kill node")
+
+
+def _create(world: World, schema: str) -> None:
+    for site in world.sites.values():
+        for statement in _CREATE:
+            _execute(site, statement.format(schema=schema))
+    with world.sites["a"].connect(autocommit=False) as connection:
+        with connection.cursor() as cursor:
+            rows = [(i, f"code {i}", i % 7) for i in range(_ROWS)]
+            cursor.executemany(_FILL.format(schema=schema), rows)
+        connection.commit()
+
+
+def _load(world: World, channel: str) -> dict[str, Any]:
+    """How far the load has come, as its checkpoint says."""
+    found = _execute(
+        world.sites["b"],
+        "SELECT checkpoint FROM retl.setl_checkpoint WHERE pipeline = %s",
+        f"{channel}/load",
+    )
+    load: dict[str, Any] = json.loads(found[0][0]).get("load", {}) if found else {}
+    return load
+
+
+def _equal(world: World, schema: str) -> bool:
+    query = f"SELECT id, code, quantity FROM `{schema}`.stock ORDER BY id"
+    one, other = (_execute(world.sites[site], query) for site in ("a", "b"))
+    return len(one) > 0 and one == other
+
+
+def _execute(server: DatabaseServer, statement: str, *values: Any) -> Any:
+    with server.connect() as connection, connection.cursor() as cursor:
+        cursor.execute(statement, values)
+        return cursor.fetchall()
+
+
+DRILLS = (
+    Drill(
+        "load-dies",
+        "who loads a table dies between two steps, and the next one too; no row is lost or doubled",
+        "at which points",
+        load_dies,
+        Needs(),
+    ),
+)
