@@ -77,6 +77,27 @@ def test_footers_name_pause_schedules_stalls_and_errors(shop, capsys):
     assert "shop/ab error: MySQL: gone" in text
 
 
+LOAD = {"id": "start 1", "rows": 1_250_000, "begun": 1e9, "ended": 0.0, "rows_per_second": 98_765.4}
+
+
+@pytest.mark.parametrize(
+    ("load", "says"),
+    [
+        ({"state": "reading", "table": "s.t", "tables_left": 3},
+         "shop/ab loads whole tables: 1,250,000 rows, 98,765 a second, now of s.t, 3 tables left"),
+        ({"state": "catching up", "table": "s.t", "tables_left": 0},
+         "all that there were; the stream has to come to where they were read"),
+        ({"state": "done", "table": "s.t", "tables_left": None}, ""),
+    ],
+)  # fmt: skip
+def test_a_load_of_tables_has_a_line(shop, capsys, load, says):
+    shop.node("n1").leads(AB, table_load={**LOAD, **load})
+    text = " ".join(printed(shop, capsys, "list").split())
+    assert says in text
+    assert ("loads whole tables" in text) == bool(says)
+    assert "table load: rows" in printed(shop, capsys, "status", "shop")
+
+
 def test_list_is_shown_again_until_interrupted(shop, capsys, monkeypatch):
     waits = []
 
