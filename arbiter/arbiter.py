@@ -21,6 +21,7 @@ from arbiter.values import (
     PipelineId,
     Signal,
     SignalState,
+    StoredLoad,
 )
 
 
@@ -207,6 +208,31 @@ class Arbiter(Protocol):
         self, pipeline: PipelineId, signal: Signal, state: SignalState, answer: str
     ) -> Signal:
         """Say what became of a request; Conflict if somebody else has answered it meanwhile."""
+        ...
+
+    def add_load(self, pipeline: PipelineId, value: Mapping[str, Any]) -> StoredLoad:
+        """Keep a request to load tables, behind those that are there. Not idempotent.
+
+        Nobody is told; a signal tells the leader.
+
+        Raises:
+            NotFound: there is no such channel.
+            Invalid: it is too large.
+        """
+        ...
+
+    def loads(self, pipeline: PipelineId) -> Sequence[StoredLoad]:
+        """The requests to load tables, oldest first; those that cannot be read are left out."""
+        ...
+
+    def change_load(
+        self, pipeline: PipelineId, load: StoredLoad, value: Mapping[str, Any]
+    ) -> StoredLoad:
+        """Replace a request; Conflict if somebody else changed or removed it meanwhile."""
+        ...
+
+    def remove_load(self, pipeline: PipelineId, load: StoredLoad) -> None:
+        """Remove a request; nothing happens if it was changed or removed meanwhile."""
         ...
 
     def stored_position(self, pipeline: PipelineId) -> tuple[dict[str, Any], int] | None:

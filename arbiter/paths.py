@@ -7,6 +7,7 @@ Under a root::
     /channels/{channel}/{pipeline}/mainstem
     /channels/{channel}/{pipeline}/position
     /channels/{channel}/{pipeline}/signals/
+    /channels/{channel}/{pipeline}/loads/
     /channels/{channel}/{pipeline}/history/
     /epoch
     /probe-{session}
@@ -99,6 +100,10 @@ class Paths:
     def signals(self, ident: PipelineId) -> str:
         """Holds the operator's requests, in order."""
         return f"{self.pipeline(ident)}/signals"
+
+    def loads(self, ident: PipelineId) -> str:
+        """Holds the requests to load tables, in order."""
+        return f"{self.pipeline(ident)}/loads"
 
     @property
     def epoch(self) -> str:

@@ -254,6 +254,19 @@ def read_position(what: str, data: bytes) -> dict[str, Any]:
     return position
 
 
+def load_payload(value: Mapping[str, Any]) -> bytes:
+    """A request to load tables."""
+    return encode("a request to load tables", {"load": dict(value)})
+
+
+def read_load(data: bytes, wrong: list[str] | None = None) -> dict[str, Any] | None:
+    """Inverse of `load_payload`; None for what cannot be read, which nobody can carry out."""
+    read = Fields(data)
+    value = read.mapping("load")
+    _note(read, wrong)
+    return value
+
+
 def history_payload(item: HistoryItem) -> bytes:
     """One past change of leadership."""
     return encode(

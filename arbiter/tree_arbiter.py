@@ -8,6 +8,7 @@ from typing import Any
 
 from arbiter.arbiter import Conflict, Contact, Invalid, NotFound
 from arbiter.journal import Journal
+from arbiter.loads import Loads
 from arbiter.paths import Paths
 from arbiter.payloads import (
     MAX_BASE,
@@ -35,6 +36,7 @@ from arbiter.values import (
     PipelineId,
     Signal,
     SignalState,
+    StoredLoad,
 )
 from arbiter.znodes import Changed, Exists, Missing, SessionOver, Znode, Znodes
 
@@ -50,6 +52,7 @@ class TreeArbiter:
         self._paths = Paths.under(root)
         self._tree = Tree(znodes, self._paths)
         self._journal = Journal(self._tree, history_limit)
+        self._loads = Loads(self._tree)
 
     # -- the session ----------------------------------------------------------------------
 
@@ -355,7 +358,7 @@ class TreeArbiter:
         found = self._znodes.read(self._paths.position(pipeline))
         self.store_position(pipeline, value, found.version if found else None)
 
-    # -- signals and history --------------------------------------------------------------
+    # -- signals, loads and history --------------------------------------------------------------
 
     def send_signal(self, pipeline: PipelineId, signal: Signal) -> Signal:
         """See `arbiter.arbiter.Arbiter.send_signal`."""
@@ -370,6 +373,24 @@ class TreeArbiter:
     ) -> Signal:
         """See `arbiter.arbiter.Arbiter.answer_signal`."""
         return self._journal.answer_signal(pipeline, signal, state, answer)
+
+    def add_load(self, pipeline: PipelineId, value: Mapping[str, Any]) -> StoredLoad:
+        """See `arbiter.arbiter.Arbiter.add_load`."""
+        return self._loads.add(pipeline, value)
+
+    def loads(self, pipeline: PipelineId) -> Sequence[StoredLoad]:
+        """See `arbiter.arbiter.Arbiter.loads`."""
+        return self._loads.all(pipeline)
+
+    def change_load(
+        self, pipeline: PipelineId, load: StoredLoad, value: Mapping[str, Any]
+    ) -> StoredLoad:
+        """See `arbiter.arbiter.Arbiter.change_load`."""
+        return self._loads.change(pipeline, load, value)
+
+    def remove_load(self, pipeline: PipelineId, load: StoredLoad) -> None:
+        """See `arbiter.arbiter.Arbiter.remove_load`."""
+        self._loads.remove(pipeline, load)
 
     def add_history(self, pipeline: PipelineId, item: HistoryItem) -> None:
         """See `arbiter.arbiter.Arbiter.add_history`."""

@@ -133,6 +133,7 @@ class SignalKind(Enum):
     FAILOVER = "failover"  # a named node leads from now on, whatever the leader says
     ROLLBACK = "rollback"  # go back to the checkpoint and on from there
     RESTART = "restart"  # end the run in order and build it anew
+    LOADS = "loads"  # look at the requests for loads of tables again
 
 
 class SignalState(Enum):
@@ -172,6 +173,21 @@ class Signal:
     sent: float = 0.0
     state: SignalState = SignalState.PENDING
     answer: str = ""
+    revision: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class StoredLoad:
+    """A request to load tables, as stored.
+
+    Attributes:
+        id: the arbiter's name for it; grows with time.
+        value: the request; its users say what is in it.
+        revision: for compare-and-set.
+    """
+
+    id: str
+    value: dict[str, Any]
     revision: int = 0
 
 

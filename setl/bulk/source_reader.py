@@ -64,6 +64,23 @@ class SourceReader(Protocol):
         """
         ...
 
+    def only(self, condition: str) -> SourceReader:
+        """The same for the rows for which a condition is true; ranges are cut as without it.
+
+        Args:
+            condition: SQL over the table's columns, as its server understands it.
+        """
+        ...
+
+    def check(self) -> None:
+        """Have the server look at the condition of `only`, without reading rows.
+
+        Raises:
+            ConfigurationError: it refuses the condition; says why.
+            SetlError: the server cannot be asked.
+        """
+        ...
+
     def parts_of_keys(self, key: Sequence[Column], keys: Sequence[Row]) -> Sequence[Any]:
         """Parts that hold the rows with these values in the columns `key`."""
         ...
@@ -81,6 +98,10 @@ class SourceReader(Protocol):
 
 class SourceTables(Protocol):
     """The tables of a source, as the account of its database sees them."""
+
+    def now(self) -> float:
+        """The server's clock, seconds since 1970. Raises SetlError."""
+        ...
 
     def names(self) -> Sequence[tuple[str, str]]:
         """(schema, table) of all tables but the server's own. Raises SetlError."""

@@ -14,7 +14,7 @@ from setl.channel.field_descriptions import CREDENTIAL, MYSQL_SSL_CA, USER
 from setl.channel.kafka_endpoints import DtsSource, DtsTarget
 from setl.channel.mapping_rules import Raw
 from setl.channel.problems import Path
-from setl.channel.start_place import Word, start_error, start_kind
+from setl.channel.start_place import LoadStart, Word, start_error, start_kind
 from setl.channel.strict_model import StrictModel
 
 
@@ -33,14 +33,6 @@ class GtidStart(StrictModel):
     gtid: Text = Field(
         description="GTIDs already applied, as the server writes them: 0-1-17 (MariaDB) or"
         " 3e11fa47-71ca-11e1-9e33-c80aa9429562:1-23 (MySQL)."
-    )
-
-
-class LoadStart(StrictModel):
-    """Start with the rows that are there: load the tables while the stream goes on."""
-
-    load: Literal[True] = Field(
-        description="Load the rows that the mapped tables have, and what is changed from now on."
     )
 
 

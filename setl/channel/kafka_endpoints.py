@@ -12,7 +12,7 @@ from setl.channel.endpoint import Database, SourceConfig, TargetConfig
 from setl.channel.field_descriptions import CREDENTIAL, KAFKA_SSL_CA, USER
 from setl.channel.mapping_rules import Raw, part
 from setl.channel.problems import Path
-from setl.channel.start_place import Word, start_error, start_kind
+from setl.channel.start_place import LoadStart, Word, start_error, start_kind
 from setl.channel.strict_model import StrictModel
 
 OWN_KAFKA_SETTINGS = frozenset({
@@ -56,10 +56,13 @@ class OffsetStart(StrictModel):
 
 
 _KafkaPlace = Annotated[
-    Word | Annotated[TimestampStart, Tag("timestamp")] | Annotated[OffsetStart, Tag("offset")],
+    Word
+    | Annotated[TimestampStart, Tag("timestamp")]
+    | Annotated[OffsetStart, Tag("offset")]
+    | Annotated[LoadStart, Tag("load")],
     Discriminator(
-        start_kind(timestamp=TimestampStart, offset=OffsetStart),
-        **start_error("{timestamp: …} or {offset: …}"),
+        start_kind(timestamp=TimestampStart, offset=OffsetStart, load=LoadStart),
+        **start_error("{load: true}, {timestamp: …} or {offset: …}"),
     ),
 ]
 
@@ -105,13 +108,15 @@ class DtsSource(SourceConfig):
     database: Database | None = Field(
         default=None,
         description="The database that the subscription is of, if nodes and operators can reach"
-        " it: `setl verify` compares with it, and `setl check` looks at its tables. Changes are"
-        " never read from it.",
+        " it: `setl verify` compares with it, `setl check` looks at its tables, and whole tables"
+        " are loaded from it. Changes are never read from it. It is the server itself, not a"
+        " replica that may lag behind the subscription.",
     )
     start: _KafkaPlace = Field(
         default="latest",
-        description="Where to start when there is no checkpoint yet: latest, earliest, a commit"
-        " time, or an offset.",
+        description="Where to start when there is no checkpoint yet: with the rows that the tables"
+        " of `database` have (load), at the latest or earliest record, at a commit time, or at an"
+        " offset.",
     )
     kafka: dict[str, KafkaSetting] = Field(
         default_factory=dict[str, KafkaSetting],
@@ -148,6 +153,11 @@ class DtsSource(SourceConfig):
             return ()
         count = self.partitions
         return (self.partition,) if count is None else tuple(range(count))
+
+    @property
+    def loads_tables(self) -> bool:
+        """See `SourceConfig.loads_tables`."""
+        return isinstance(self.start, LoadStart)
 
     @classmethod
     def rules(cls, raw: Raw) -> Iterable[tuple[Path, str]]:

@@ -54,14 +54,20 @@ def wrong_ddl(raw: Raw, source: Raw, target: Raw) -> Iterator[tuple[Path, str]]:
 
 
 def wrong_load(tables: Sequence[Raw], source: Raw, target: Raw) -> Iterator[tuple[Path, str]]:
-    """Which pipelines can begin with the rows that are there."""
-    if not part(source.get("start")).get("load"):
-        return
-    path: Path = ("source", "start")
-    if target.get("type") == "dts":
-        yield path, "means nothing to a relay, which copies changes and no rows"
-    if any(table.get("conflict") for table in tables):
-        yield path, "cannot be combined with a `conflict` policy yet: load the tables before"
+    """Which pipelines can load the rows that are there."""
+    every = bool(part(source.get("start")).get("load"))
+    asking: list[Path] = [("source", "start")] if every else []
+    asking += [("tables", i, "load") for i, table in enumerate(tables) if table.get("load")]
+    for path in asking:
+        if target.get("type") == "dts":
+            yield path, "means nothing to a relay, which copies changes and no rows"
+        if any(table.get("conflict") for table in tables):
+            yield path, "cannot be combined with a `conflict` policy yet: load the tables before"
+        if source.get("type") == "dts":
+            if not source.get("database"):
+                yield path, "needs the `database` of the subscription, since no record has the rows"
+            if source.get("partitions") is not None or source.get("partition"):
+                yield path, "needs a topic of one partition, since the others' changes come apart"
 
 
 def shared_places(pipelines: Sequence[Raw]) -> Iterator[tuple[Path, str]]:

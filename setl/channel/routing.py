@@ -127,6 +127,11 @@ class RoutedTable:
     mapping: TableMapping
     id: IdTemplate | None = None
 
+    @property
+    def name(self) -> str:
+        """Tells it from other entries of the file, whatever their order: its `from` and `to`."""
+        return f"{self.mapping.from_} -> {self.mapping.to or ''}".rstrip()
+
 
 class Router:
     """Answers where the rows of a table go. Picklable; not thread-safe."""
@@ -179,6 +184,20 @@ class Router:
                 self._known.clear()
             self._known[schema, table] = found
         return found
+
+    def entries_to_load(self, *, every: bool) -> tuple[str, ...]:
+        """Names of the entries whose tables are to be loaded as a whole.
+
+        Args:
+            every: whether those are meant, too, that do not say it themselves.
+        """
+        return tuple(
+            dict.fromkeys(
+                entry.name
+                for entry in self.entries
+                if (every if entry.mapping.load is None else entry.mapping.load)
+            )
+        )
 
     def maps(self, schema: str) -> bool:
         """Whether tables of a schema are mapped, if it has any."""

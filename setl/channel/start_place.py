@@ -5,13 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, Tag
+from pydantic import BaseModel, Field, Tag
 
-from setl.channel.strict_model import RULE
+from setl.channel.strict_model import RULE, StrictModel
 
 _WORD = "word"
 
 Word = Annotated[Literal["latest", "earliest"], Tag(_WORD)]
+
+
+class LoadStart(StrictModel):
+    """Start with the rows that are there: load the tables while the stream goes on."""
+
+    load: Literal[True] = Field(
+        description="Load the rows that the mapped tables have, and what is changed from now on."
+    )
 
 
 def start_kind(**kinds: type[BaseModel]) -> Callable[[Any], str | None]:

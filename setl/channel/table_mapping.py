@@ -117,6 +117,11 @@ class TableMapping(StrictModel):
         description="Source columns that identify a row, for tables without a primary key.",
     )
 
+    load: bool | None = Field(
+        default=None,
+        description="Whether the rows that these tables have are loaded, beside the stream: once,"
+        " when the entry is new or asks for it. Not given: as the source's `start` says.",
+    )
     nested: list[NestedRows] = Field(
         default_factory=list[NestedRows],
         description="Elasticsearch: rows of other tables that the documents show, such as an"

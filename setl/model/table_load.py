@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any
 
-from setl.model.change import Row, Value
+from setl.model.change import Row
+from setl.model.key_values import key_from_json, key_to_json
 from setl.model.position import (
     Position,
     position_from_json,
@@ -24,44 +25,53 @@ class TableLoad:
     needs no load, since all its rows are in the stream.
 
     Attributes:
-        id: tells this load from others of the pipeline.
-        tables: the source tables to load, as ``schema.table``; empty for all that are mapped.
+        id: that of the request that it carries out.
+        tables: the source tables to load, as ``schema.table``.
+        entries: entries of the channel file's `tables` whose tables are to be loaded, see
+            `setl.channel.routing.RoutedTable.name`. Without these and without `tables`: all.
+        narrowed: whether the request says which rows, and nothing can be read without it.
         table: the source table that is being loaded, "" before the first.
         after: values of the columns by which that table is cut, up to which its rows are loaded;
-            None for none.
+            of a request with keys, how many of these are done; None for none.
         rows: rows read from the source.
         begun: when the load began, seconds since 1970.
-        until: where the source's stream ended when the last rows had been read; None before. Once
-            the stream is applied up to there, the target's rows are the source's of that place;
-            before, some may be newer than the stream has come.
-        ended: when that was so, seconds since 1970; 0 before.
+        until: where the source's stream ended when the last rows had been read; None before, and
+            where only `until_time` says it. Once the stream is applied up to there, the target's
+            rows are the source's of that place; before, some may be newer than the stream has
+            come.
+        until_time: the source's clock at that moment, seconds since 1970, of a stream whose
+            places nobody can ask for; 0 else.
+        ended: when the stream had come there, seconds since 1970; 0 before.
         cancelled: whether somebody ended it before it was done.
+        error: why it ended before it was done, "" if it did not.
+        taken: entries of the channel file whose tables this load or one before it has taken up.
+            None in what an older version has stored, which took all.
     """
 
     id: str
     tables: tuple[str, ...] = ()
+    entries: tuple[str, ...] = ()
+    narrowed: bool = False
     table: str = ""
     after: Row | None = None
     rows: int = 0
     begun: float = 0.0
     until: Position | None = None
+    until_time: float = 0.0
     ended: float = 0.0
     cancelled: bool = False
+    error: str = ""
+    taken: tuple[str, ...] | None = None
 
     @property
     def reads(self) -> bool:
         """Whether rows are left to be read."""
-        return self.until is None and not self.ended
+        return self.until is None and not self.until_time and not self.ended
 
-    def wants(self, table: str) -> bool:
-        """Whether a source table, ``schema.table``, belongs to it."""
-        return not self.tables or table in self.tables
-
-    def left(self, existing: Sequence[str]) -> list[str]:
-        """Those of the tables that are there which are not loaded yet, in order."""
-        wanted = sorted(name for name in existing if self.wants(name))
+    def left(self, wanted: Sequence[str]) -> list[str]:
+        """Those of the tables that it wants which are not loaded yet, in order."""
         under_way = "" if self.after is None else self.table
-        return [name for name in wanted if name > self.table or name == under_way]
+        return sorted(name for name in wanted if name > self.table or name == under_way)
 
     def at(self, table: str, after: Row | None, rows: int) -> TableLoad:
         """The load after so many further rows; `after` is None if the table is done."""
@@ -72,46 +82,45 @@ class TableLoad:
         value: dict[str, Any] = {"id": self.id, "rows": self.rows, "begun": self.begun}
         if self.tables:
             value["tables"] = list(self.tables)
+        if self.entries:
+            value["entries"] = list(self.entries)
+        if self.narrowed:
+            value["narrowed"] = True
         if self.table:
             value["table"] = self.table
         if self.after is not None:
-            value["after"] = [_value_to_json(each) for each in self.after]
+            value["after"] = key_to_json(self.after)
         if self.until is not None:
             value["until"] = position_to_json(self.until)
+        if self.until_time:
+            value["until_time"] = self.until_time
         if self.ended:
             value["ended"] = self.ended
         if self.cancelled:
             value["cancelled"] = True
+        if self.error:
+            value["error"] = self.error
+        if self.taken is not None:
+            value["taken"] = list(self.taken)
         return value
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> TableLoad:
         """Inverse of `to_json`; raises TypeError, ValueError or KeyError for anything else."""
-        after, until = value.get("after"), value.get("until")
+        after, until, taken = value.get("after"), value.get("until"), value.get("taken")
         return cls(
             id=str(value["id"]),
             tables=tuple(map(str, value.get("tables", ()))),
+            entries=tuple(map(str, value.get("entries", ()))),
+            narrowed=bool(value.get("narrowed", False)),
             table=str(value.get("table", "")),
-            after=None if after is None else tuple(map(_value_from_json, after)),
+            after=None if after is None else key_from_json(after),
             rows=stored_number(value.get("rows", 0)),
             begun=float(value.get("begun", 0)),
             until=None if until is None else position_from_json(until),
+            until_time=float(value.get("until_time", 0)),
             ended=float(value.get("ended", 0)),
             cancelled=bool(value.get("cancelled", False)),
+            error=str(value.get("error", "")),
+            taken=None if taken is None else tuple(map(str, taken)),
         )
-
-
-def _value_to_json(value: Value) -> Any:
-    if isinstance(value, bytes):
-        return {"hex": value.hex()}
-    if value is None or isinstance(value, int | float | str):
-        return value
-    raise TypeError(f"no value of a key: {value!r}")
-
-
-def _value_from_json(value: Any) -> Value:
-    if isinstance(value, dict):
-        return bytes.fromhex(str(cast("dict[str, Any]", value)["hex"]))
-    if value is None or isinstance(value, int | float | str):
-        return value
-    raise TypeError(f"no value of a key: {value!r}")

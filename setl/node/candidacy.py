@@ -93,6 +93,7 @@ class Candidacy:
             Controls(
                 rollback=self._rollback,
                 restart=self._restart,
+                look_at_loads=lambda: self._tell(_look_at_loads),
                 begun=lambda: self._begun,
                 failed=lambda: self._progress.figures().error if self._failed else "",
             ),
@@ -407,6 +408,10 @@ class Candidacy:
 
 
 # What a run can be told, as values, so that it can be noted for a run that is still being built.
+
+
+def _look_at_loads(run: Running) -> None:
+    run.look_at_loads()
 
 
 def _suspend(run: Running) -> None:

@@ -1,4 +1,4 @@
-"""Carries out an operator's ``rollback`` and ``restart`` on the leader."""
+"""Carries out what an operator asks of a leader: rollback, restart, a look at the loads."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from setl.log import fields
 
 _log = logging.getLogger(__name__)
 
-_KINDS = frozenset((SignalKind.ROLLBACK, SignalKind.RESTART))
+_KINDS = frozenset((SignalKind.ROLLBACK, SignalKind.RESTART, SignalKind.LOADS))
 
 
 @dataclass(slots=True)
@@ -32,6 +32,7 @@ class Controls:
         rollback: tells the run to go back to its checkpoint; the event says that it has. None
             if nothing runs.
         restart: tells the run to end in order, or forgets why the last one failed.
+        look_at_loads: tells the run that requests to load tables may have changed.
         begun: how many runs this node has begun; grows when a restart has taken effect.
         failed: why the run failed, "" if it did not.
     """
@@ -41,11 +42,13 @@ class Controls:
         *,
         rollback: Callable[[], threading.Event | None],
         restart: Callable[[], None],
+        look_at_loads: Callable[[], None],
         begun: Callable[[], int],
         failed: Callable[[], str],
     ) -> None:
         self.rollback = rollback
         self.restart = restart
+        self.look_at_loads = look_at_loads
         self.begun = begun
         self.failed = failed
 
@@ -77,7 +80,11 @@ class RunRequests:
                 self._follow_up(self._under_way)
                 return
         for signal in open_:
-            if signal.epoch != mainstem.epoch:
+            if signal.kind is SignalKind.LOADS:
+                # A run that begins later looks by itself.
+                self._controls.look_at_loads()
+                self._answer(signal, SignalState.DONE, "the leader looks at the loads")
+            elif signal.epoch != mainstem.epoch:
                 why = f"the leader has changed: {mainstem.nid} leads, epoch {mainstem.epoch}"
                 self._answer(signal, SignalState.REFUSED, why)
             else:

@@ -7,6 +7,7 @@ from functools import partial
 from pyspark.sql import SparkSession
 
 from arbiter.arbiter import Arbiter
+from arbiter.values import PipelineId
 from setl.channel.directions import is_two_way
 from setl.channel.file import ChannelFile, Pipeline
 from setl.channel.mark_ids import channel_mark_id, channel_writers
@@ -19,6 +20,7 @@ from setl.run.checkpoints import store_for_run, store_interval
 from setl.run.dead_letters import DeadLetterHandler
 from setl.run.etl_work import EtlParts, EtlWork
 from setl.run.job import LoadJob
+from setl.run.load_requests import StoredLoadRequests
 from setl.run.parts import RunParts
 from setl.run.progress import Progress
 from setl.run.run import PipelineRun
@@ -91,9 +93,11 @@ def build_run(
         tables=TableLoadingParts(
             job,
             origin.tables,
-            source.latest,
+            source.latest if origin.tells_end else None,
             partial(target.agreeing_tables, pipeline.source),
             router,
+            StoredLoadRequests(arbiter, PipelineId(file.channel, name)),
+            router.entries_to_load(every=pipeline.source.loads_tables),
         ),
         letters=_letters(pipeline, job, leadership, progress, clock),
         tells_applied=target.tells_applied,
@@ -107,7 +111,6 @@ def build_run(
             source, select_settings(pipeline), epoch=leadership.epoch, name=key, clock=clock
         ),
         generation=pipeline.generation,
-        loads_tables=pipeline.source.loads_tables,
         store_every=store_interval(pipeline),
         views=Views(job.activity, target.view(key)),
     )

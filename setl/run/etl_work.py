@@ -187,6 +187,14 @@ class EtlWork:
             through=self._ticket(0, batches[-1].checkpoint).through,
         )
 
+    def tables_due(self, reached: Checkpoint) -> bool:
+        """See `Work.tables_due`."""
+        return self._tables.due(reached.load)
+
+    def look_at_loads(self) -> None:
+        """See `Work.look_at_loads`."""
+        self._tables.look_again()
+
     def load_tables(self, reached: Checkpoint, allowed: Callable[[], bool]) -> TableLoad | None:
         """See `Work.load_tables`."""
         self._progress.at_stage(Stage.LOAD)

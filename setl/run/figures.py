@@ -29,7 +29,7 @@ class TableLoadFigures:
     Attributes:
         id: tells it from others.
         state: ``reading``, ``catching up`` (all rows are read, and the stream comes to where they
-            were read), ``done`` or ``cancelled``.
+            were read), ``paused``, ``done``, ``failed`` or ``cancelled``.
         table: the table that is read.
         tables_left: how many are not done, None if that is not known.
         rows: rows read, over all leaderships.
@@ -175,7 +175,7 @@ def told_of(load: TableLoad, left: int | None, rate: float) -> TableLoadFigures:
     """
     state = "reading" if load.reads else "catching up"
     if load.ended:
-        state, left = "cancelled" if load.cancelled else "done", None
+        state, left = "cancelled" if load.cancelled else "failed" if load.error else "done", None
     return TableLoadFigures(
         load.id, state, load.table, left, load.rows, round(rate, 1), load.begun, load.ended
     )

@@ -37,7 +37,7 @@ class Work(Protocol):
     that changes nothing. Crash: whatever was applied and not stored is applied again by the
     next leader, after its `take_over` has kept this one out.
 
-    Called by the run's thread, except `cancel` and `end_writers`.
+    Called by the run's thread, except `cancel`, `end_writers` and `look_at_loads`.
     """
 
     def take_over(self) -> None:
@@ -97,8 +97,20 @@ class Work(Protocol):
         """
         ...
 
+    def tables_due(self, reached: Checkpoint) -> bool:
+        """Whether `load_tables` has anything to do, as far as is known. Asks nobody.
+
+        Args:
+            reached: up to where everything is applied.
+        """
+        ...
+
+    def look_at_loads(self) -> None:
+        """What operators ask to be loaded may have changed; from any thread."""
+        ...
+
     def load_tables(self, reached: Checkpoint, allowed: Callable[[], bool]) -> TableLoad | None:
-        """Load some rows of whole tables, if `reached.load` says that there are any left.
+        """Load some rows of whole tables, if any are left or asked for.
 
         Between two `apply`. Order: `reached` is what is applied. Idempotence: rows may be loaded
         again; they are read anew, and never older than what is there. Crash: the next leader goes
@@ -149,7 +161,6 @@ class RunParts:
         heartbeat: writes to the source, None if nothing does.
         select: reads the source.
         generation: that the channel file asks for.
-        loads_tables: whether a first start loads the tables.
         store_every: seconds between two checkpoints; 0 stores one with everything written.
         views: what can be looked at from outside.
     """
@@ -160,6 +171,5 @@ class RunParts:
     heartbeat: Heartbeat | None
     select: SelectLoop
     generation: int
-    loads_tables: bool = False
     store_every: float = 0.0
     views: Views = field(default_factory=Views)

@@ -189,12 +189,15 @@ class Progress:
         self.spent("transform", done.transform_seconds)
         self.spent("load", done.seconds)
 
-    def loads_tables(self, load: TableLoad | None, *, left: int | None = None) -> None:
+    def loads_tables(
+        self, load: TableLoad | None, *, left: int | None = None, paused: bool = False
+    ) -> None:
         """How far a load of whole tables has come, None for none.
 
         Args:
             load: the load.
             left: tables that are not done, None if that is not known.
+            paused: whether an operator has paused it.
         """
         with self._lock:
             before, now = self._load_began, self._clock.monotonic()
@@ -203,7 +206,9 @@ class Progress:
             rate = 0.0
             if load is not None and before is not None and load.reads and now > before[1]:
                 rate = (load.rows - before[2]) / (now - before[1])
-            told = None if load is None else told_of(load, left, rate)
+            told = None if load is None else told_of(load, left, 0.0 if paused else rate)
+            if told is not None and paused:
+                told = replace(told, state="paused")
             self._figures = replace(self._figures, table_load=told)
 
     def loaded_ranges(self, done: Loaded) -> None:

@@ -138,6 +138,13 @@ class RelayWork:
                     progress.sample_lag(self._clock.now() - seen.written_at)
         progress.acknowledged(0)
 
+    def tables_due(self, reached: Checkpoint) -> bool:  # noqa: ARG002
+        """See `Work.tables_due`; a relay copies changes, no rows."""
+        return False
+
+    def look_at_loads(self) -> None:
+        """See `Work.look_at_loads`."""
+
     def load_tables(
         self,
         reached: Checkpoint,  # noqa: ARG002

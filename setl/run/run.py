@@ -21,7 +21,6 @@ from setl.log import fields
 from setl.model.batch import Batch, BatchTermin
 from setl.model.checkpoint import Checkpoint
 from setl.model.leadership import Leadership
-from setl.model.table_load import TableLoad
 from setl.run.backlog import Backlog, has_ddl
 from setl.run.backoff import Backoff
 from setl.run.beginning import place_to_begin
@@ -93,6 +92,10 @@ class PipelineRun:
         self._rollbacks.append(done)
         self._interrupted.set()
         return done
+
+    def look_at_loads(self) -> None:
+        """What operators ask to be loaded may have changed."""
+        self._parts.work.look_at_loads()
 
     def abort(self) -> None:
         """Cancel what is being applied and return from `run` (I3: leadership may be gone)."""
@@ -241,10 +244,7 @@ class PipelineRun:
 
     def _located(self, stored: Checkpoint | None) -> Checkpoint:
         """Where to go on from what is stored, at the servers that answer now."""
-        parts, load = self._parts, None
-        if parts.loads_tables:
-            load = TableLoad(f"start {parts.generation}", begun=self._clock.now())
-        checkpoint = place_to_begin(parts.source, stored, parts.generation, load)
+        checkpoint = place_to_begin(self._parts.source, stored, self._parts.generation)
         if checkpoint != stored:
             # Kept before anything is applied: a start at "latest" that is lost in a crash
             # would become a later "latest", and what lies between would never be applied.
@@ -283,7 +283,7 @@ class PipelineRun:
 
     def _tables_are_due(self, times: float) -> bool:
         """Whether to load rows of whole tables, so many times the last step after that one."""
-        if self._reached is None or self._reached.load is None or self._reached.load.ended:
+        if self._reached is None or not self._parts.work.tables_due(self._reached):
             return False
         ended, seconds = self._last_step
         return self._clock.monotonic() >= ended + seconds * times

@@ -38,6 +38,10 @@ class Running(Protocol):
         """Go back to the stored checkpoint and on from there; the event is set once it reads."""
         ...
 
+    def look_at_loads(self) -> None:
+        """What operators ask to be loaded may have changed."""
+        ...
+
     def abort(self) -> None:
         """Cancel what is being written and return from `run` (I3: leadership may be gone)."""
         ...

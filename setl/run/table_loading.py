@@ -8,6 +8,11 @@ replaces. What the stream brings between P and S is applied again to rows that h
 after a crash, and ends in the same rows. So once the stream has come to the end of the source as it
 was after the last step, the target is what the source was there: `TableLoad.until`.
 
+What is loaded, requests say (see `LoadRequests`): those of operators, and those that a leader makes
+because the channel file asks for tables that no load has taken up yet. One is carried out after
+another. A request may also name single keys: their rows are read at S as all others are, and a key
+without a row is deleted, which is as right as the rest.
+
 A step's rows are read and written in Spark tasks, a range of the key each. The driver sees keys.
 
 The algorithm differs from that of https://arxiv.org/abs/2010.12597 in this: there a chunk waits in
@@ -19,27 +24,47 @@ newer than rows beside it, and then go back by a change or two that come again.
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import NamedTuple, Protocol
 
 from setl import failpoints
-from setl.bulk.range_rows import RangeRows
-from setl.bulk.source_reader import SourceReader, SourceTables
+from setl.bulk.source_reader import SourceTables
 from setl.channel.routing import Route, Router
 from setl.clock import Clock
-from setl.errors import ConfigurationError, DataError, FatalError
+from setl.errors import (
+    ConfigurationError,
+    DataError,
+    FatalError,
+    FencedError,
+    SetlError,
+    TransientError,
+)
 from setl.load.sink import LoadTicket
 from setl.log import fields
 from setl.model.checkpoint import Checkpoint
 from setl.model.leadership import Leadership
+from setl.model.load_request import LoadRequest, RequestState
 from setl.model.loaded import Loaded
 from setl.model.position import Position
 from setl.model.table_load import TableLoad
+from setl.run import load_choice
+from setl.run.load_choice import START
+from setl.run.load_items import (
+    LoadItem,
+    MappedTable,
+    Step,
+    StepSize,
+    check_request,
+    keys_of,
+    ranges_of,
+    tables_of,
+)
+from setl.run.load_requests import LoadRequests
 from setl.run.load_size import LoadSize
 from setl.run.progress import Progress
-from setl.transform.work import WorkItem
 
 _log = logging.getLogger(__name__)
 
@@ -55,9 +80,7 @@ _NEWS_SECONDS = 60.0  # after which the tables of the source are listed again
 class RangeLoading(Protocol):
     """What is asked of Transform and Load; `setl.run.job.LoadJob` is it."""
 
-    def load_ranges(
-        self, items: Sequence[tuple[WorkItem, Sequence[Route]]], ticket: LoadTicket
-    ) -> Loaded:
+    def load_ranges(self, items: Sequence[LoadItem], ticket: LoadTicket) -> Loaded:
         """Read, transform and load; returns when the target has everything, raises SetlError."""
         ...
 
@@ -74,31 +97,42 @@ class TableLoadingParts:
     Attributes:
         job: reads and loads ranges.
         tables: opens the tables of the source; gives None if nobody can read them.
-        latest: asks for the end of the source's stream.
+        latest: asks for the end of the source's stream; None if the stream may end before what
+            its tables show, so that only the server's clock tells when all of that has come.
         agreeing: see `TargetSystem.agreeing_tables`.
         router: which tables go where.
+        requests: what operators ask for.
+        wanted: names of the channel file's entries whose tables are to be loaded.
     """
 
     job: RangeLoading
     tables: Callable[[], AbstractContextManager[SourceTables] | None]
-    latest: Callable[[], Position]
+    latest: Callable[[], Position] | None
     agreeing: Callable[[Sequence[tuple[tuple[str, str], Route]]], frozenset[str]]
     router: Router
+    requests: LoadRequests
+    wanted: tuple[str, ...] = ()
 
 
-class _Mapped(NamedTuple):
-    """A table of the source that is loaded, with the routes that its rows go by."""
+class _End(NamedTuple):
+    """The end of the source's stream at some moment: a place, or the server's time."""
 
-    name: tuple[str, str]
-    routes: tuple[Route, ...]
+    position: Position | None
+    time: float
 
-    @property
-    def text(self) -> str:
-        return ".".join(self.name)
+    def is_past(self, reached: Checkpoint) -> bool:
+        """Whether everything before it is applied."""
+        if self.position is not None:
+            return reached.resume.order >= self.position.order
+        # Commit times have whole seconds: what is of this second may still come.
+        return reached.timestamp >= int(self.time) + 1
 
 
 class TableLoading:
-    """The load of whole tables of one leadership. Used by the run's thread."""
+    """The load of whole tables of one leadership.
+
+    Used by the run's thread; only `look_again` may be called by others.
+    """
 
     def __init__(
         self, parts: TableLoadingParts, leadership: Leadership, progress: Progress, clock: Clock
@@ -109,10 +143,13 @@ class TableLoading:
         self._progress = progress
         self._clock = clock
         self._size = LoadSize(_MOST_ROWS, seconds=STEP_SECONDS, first=_LEAST_ROWS)
-        self._mapped: list[_Mapped] = []
+        self._mapped: list[MappedTable] = []
         self._listed = 0.0
         self._agreeing = frozenset[str]()
-        self._waiting: tuple[Position, Exception] | None = None
+        self._waiting: tuple[_End, SetlError] | None = None
+        self._requests: list[LoadRequest] = []
+        self._checked = ""  # the request that was seen to make sense
+        self._news = threading.Event()
 
     def begin(self, load: TableLoad | None) -> None:
         """A leadership goes on with a load, or there is none.
@@ -121,20 +158,25 @@ class TableLoading:
             ConfigurationError: the tables cannot be loaded.
             SetlError: the source or the target does not answer.
         """
-        self._waiting, self._mapped = None, []
+        self._waiting, self._mapped, self._checked = None, [], ""
         self._agreeing = frozenset[str]()
         self._progress.loads_tables(load)
-        if load is None or load.ended:
-            return
-        if self._parts.router.decides:
-            raise ConfigurationError(
-                "tables with a conflict policy cannot be loaded as a whole yet",
-                hint="Load them before the channel starts, or without the policy",
-                pipeline=self._leadership.key,
-            )
-        self._list()
-        wanted = [(m.name, route) for m in self._mapped for route in m.routes if load.wants(m.text)]
-        self._agreeing = self._parts.agreeing(wanted)
+        self._news.set()
+        if load is not None and not load.ended:
+            self._prepare(load)
+
+    def look_again(self) -> None:
+        """Requests may have changed; from any thread."""
+        self._news.set()
+
+    def due(self, load: TableLoad | None) -> bool:
+        """Whether `step` has anything to do, as far as is known."""
+        if self._news.is_set():
+            return True
+        if load is not None and not load.ended:
+            request = self._request_of(load)
+            return request is None or request.state is not RequestState.PAUSED
+        return load_choice.next_request(self._requests) is not None
 
     @property
     def catching_up(self) -> frozenset[str]:
@@ -155,90 +197,172 @@ class TableLoading:
             SetlError: as `Work.apply`.
         """
         load = reached.load
-        if load is None or load.ended or reached.repeats:
+        if reached.repeats or not self._looked(load):
             return None
-        if load.until is not None:
-            return self._end(load) if _is_past(reached, load.until) else None
-        if self._waiting is not None and not _is_past(reached, self._waiting[0]):
+        if load is None or load.ended:
+            return self._begin_next(load)
+        request = self._request_of(load)
+        if load_choice.is_cancelled(load, request):
+            return self._end(replace(load, cancelled=True))
+        if not load.reads and _End(load.until, load.until_time).is_past(reached):
+            return self._end(load)
+        if not load.reads or self._has_to_wait(load, request, reached):
             return None
-        moved = self._read(load, ticket, allowed)
+        moved = self._read(load, request, ticket, allowed)
         if moved is not None:
-            self._progress.loads_tables(moved, left=len(moved.left(self._names())))
+            left = len(moved.left(tables_of(moved, self._mapped)))
+            self._progress.loads_tables(moved, left=left)
         return moved
 
+    def _has_to_wait(
+        self, load: TableLoad, request: LoadRequest | None, reached: Checkpoint
+    ) -> bool:
+        if request is not None and request.state is RequestState.PAUSED:
+            self._progress.loads_tables(load, paused=True)
+            return True
+        return self._waiting is not None and not self._waiting[0].is_past(reached)
+
+    # -- requests ---------------------------------------------------------------------------
+
+    def _looked(self, load: TableLoad | None) -> bool:
+        """Look at the requests if they may have changed; False if they cannot be seen now."""
+        if not self._news.is_set():
+            return True
+        self._news.clear()
+        requests, now = self._parts.requests, self._clock.now()
+        try:
+            found = list(requests.unanswered())
+            asked = {name for r in found if r.reason == START for name in r.entries}
+            missing = load_choice.missing_entries(load, self._parts.wanted)
+            if set(missing) - asked:
+                entries = tuple(name for name in missing if name not in asked)
+                found.append(
+                    requests.add(LoadRequest(entries=entries, reason=START, by="setl", sent=now))
+                )
+            if load is not None and load.ended:
+                for request in [r for r in found if r.id == load.id]:
+                    state, text = load_choice.outcome(load)
+                    requests.answer(request, state, text, rows=load.rows, at=load.ended)
+                    found.remove(request)
+        except TransientError as error:
+            _log.debug("requests not seen", extra=self._fields(error=error.message))
+            self._news.set()
+            return False
+        self._requests = found
+        return True
+
+    def _request_of(self, load: TableLoad) -> LoadRequest | None:
+        return next((request for request in self._requests if request.id == load.id), None)
+
+    def _begin_next(self, before: TableLoad | None) -> TableLoad | None:
+        """The next load as it begins, or what is remembered of the last one; None for nothing."""
+        request = load_choice.next_request(self._requests)
+        if request is None:
+            if before is None:
+                return None
+            kept = load_choice.remembered(before, self._parts.wanted)
+            return None if kept == before else kept
+        load = load_choice.begun(request, before, self._clock.now())
+        _log.info("tables are to be loaded", extra=self._fields(load=load.id, what=request.what))
+        self._progress.loads_tables(load)
+        try:
+            self._prepare(load)
+        except (ConfigurationError, DataError) as error:
+            if request.reason == START:
+                raise
+            return self._end(replace(load, error=str(error)))
+        return load
+
+    def _prepare(self, load: TableLoad) -> None:
+        """Learn what a load needs to know of the tables."""
+        if self._parts.router.decides:
+            self._refuse_policies(load)
+        self._list()
+        wanted = set(tables_of(load, self._mapped))
+        named = [(m.name, route) for m in self._mapped for route in m.routes if m.text in wanted]
+        self._agreeing = self._parts.agreeing(named)
+
     def _end(self, load: TableLoad) -> TableLoad:
-        self._agreeing = frozenset[str]()
+        self._agreeing, self._waiting = frozenset[str](), None
         ended = replace(load, ended=self._clock.now())
         self._progress.loads_tables(ended)
-        _log.info("tables are loaded", extra=self._fields(load=load.id, rows=load.rows))
+        self._news.set()  # it is answered once it is kept
+        _log.info(
+            "tables are loaded",
+            extra=self._fields(load=load.id, rows=load.rows, outcome=load_choice.outcome(load)[1]),
+        )
         return ended
 
+    # -- a step -----------------------------------------------------------------------------
+
     def _read(
-        self, load: TableLoad, ticket: LoadTicket, allowed: Callable[[], bool]
+        self,
+        load: TableLoad,
+        request: LoadRequest | None,
+        ticket: LoadTicket,
+        allowed: Callable[[], bool],
     ) -> TableLoad | None:
-        with self._open() as there:
-            if self._clock.monotonic() - self._listed > _NEWS_SECONDS:
-                self._list(there)
-            items, moved = self._next(there, load)
-            if not items and not moved.left(self._names()):
-                return replace(moved, until=self._parts.latest())
-        if not items:
-            return moved
-        if not allowed():
-            return None
-        failpoints.reached("tables.before_job")
-        started = self._clock.monotonic()
         try:
-            report = self._parts.job.load_ranges(items, ticket)
-        except (ConfigurationError, DataError) as error:
-            return self._wait_for_the_stream(error)
+            with self._open() as there:
+                step = self._next(load, request, there)
+                if not step.items and not step.load.left(tables_of(load, self._mapped)):
+                    return self._all_is_read(step.load, there)
+            if not step.items:
+                return step.load
+            if not allowed():
+                return None
+            failpoints.reached("tables.before_job")
+            started = self._clock.monotonic()
+            report = self._parts.job.load_ranges(step.items, ticket)
+        except (FencedError, TransientError):
+            raise
+        except SetlError as error:
+            return self._refused(load, request, error)
         failpoints.reached("tables.after_job")
         self._waiting = None
-        self._size.loaded(report.rows, self._clock.monotonic() - started)
+        self._size.loaded(max(step.rows, report.rows), self._clock.monotonic() - started)
         self._progress.loaded_ranges(report)
-        return replace(moved, rows=load.rows + report.rows)
+        return replace(step.load, rows=load.rows + report.rows)
 
-    def _next(
-        self, there: SourceTables, load: TableLoad
-    ) -> tuple[list[tuple[WorkItem, Sequence[Route]]], TableLoad]:
-        """What a step reads next, and how far the load has come then."""
-        items: list[tuple[WorkItem, Sequence[Route]]] = []
-        by_name = {mapped.text: mapped for mapped in self._mapped}
-        budget, at_once = self._size.rows, self._parts.job.parallelism
-        for name in load.left(self._names()):
-            if budget <= 0 or len(items) >= _MOST_ITEMS:
-                break
-            mapped = by_name[name]
-            (reader,) = there.readers([mapped.name])
-            after = load.after if load.table == name else None
-            if reader is None:  # it was dropped, so there is nothing to load
-                load = load.at(name, None, 0)
-                continue
-            size = max(_LEAST_ROWS, budget // at_once)
-            count = max(1, min(budget // size, _MOST_ITEMS - len(items)))
-            for found in reader.ranges(after, size, count):
-                if found.rows or found.last is not None or after is None:
-                    items.append((_item(reader, found.part, mapped), mapped.routes))
-                budget -= found.rows
-                after = found.last
-                load = load.at(name, after, 0)
-            if after is not None:
-                break  # the next table is not begun before this one is done
-        return items, load
+    def _next(self, load: TableLoad, request: LoadRequest | None, there: SourceTables) -> Step:
+        if self._clock.monotonic() - self._listed > _NEWS_SECONDS:
+            self._list(there)
+        if request is not None and request.id != self._checked:
+            check_request(request, self._mapped, there)
+            self._checked = request.id
+        wanted = set(tables_of(load, self._mapped))
+        mapped = {table.text: table for table in self._mapped if table.text in wanted}
+        at_once = self._parts.job.parallelism
+        size = StepSize(self._size.rows, at_once, least=_LEAST_ROWS, items=_MOST_ITEMS)
+        if request is not None and request.key:
+            return keys_of(load, mapped, request, there, size)
+        return ranges_of(load, mapped, request.where if request else "", there, size)
 
-    def _wait_for_the_stream(self, error: ConfigurationError | DataError) -> None:
+    def _all_is_read(self, load: TableLoad, there: SourceTables) -> TableLoad:
+        end = self._stream_end(there)
+        return replace(load, until=end.position, until_time=end.time)
+
+    def _refused(
+        self, load: TableLoad, request: LoadRequest | None, error: SetlError
+    ) -> TableLoad | None:
         """A table may have changed, and the target is to follow when the stream comes there."""
-        if self._waiting is not None:
+        if self._waiting is None and isinstance(error, (ConfigurationError, DataError)):
+            with self._open() as there:
+                self._waiting = self._stream_end(there), error
+            _log.info(
+                "loading tables waits for the stream",
+                extra=self._fields(load=load.id, error=error.message),
+            )
+            return None
+        if request is None or request.reason == START:
             raise error
-        until = self._parts.latest()
-        self._waiting = until, error
-        _log.info(
-            "loading tables waits for the stream",
-            extra=self._fields(position=str(until), error=error.message),
-        )
+        # What an operator asks for beside the stream does not stop the stream.
+        _log.warning("tables are not loaded", extra=self._fields(load=load.id, error=str(error)))
+        return self._end(replace(load, error=str(error)))
 
-    def _names(self) -> list[str]:
-        return [mapped.text for mapped in self._mapped]
+    def _stream_end(self, there: SourceTables) -> _End:
+        latest = self._parts.latest
+        return _End(None, there.now()) if latest is None else _End(latest(), 0.0)
 
     def _list(self, there: SourceTables | None = None) -> None:
         if there is None:
@@ -251,7 +375,8 @@ class TableLoading:
             # Rows of nested tables are seen in the documents of the table they belong to.
             routes = tuple(r for r in router.route(*name) if not r.nests(*name))
             if routes:
-                self._mapped.append(_Mapped(name, routes))
+                entries = frozenset(router.entries[route.index].name for route in routes)
+                self._mapped.append(MappedTable(name, routes, entries))
         self._listed = self._clock.monotonic()
 
     def _open(self) -> AbstractContextManager[SourceTables]:
@@ -264,14 +389,12 @@ class TableLoading:
             )
         return opened
 
+    def _refuse_policies(self, load: TableLoad) -> None:
+        raise ConfigurationError(
+            f"load {load.id}: tables with a conflict policy cannot be loaded as a whole yet",
+            hint="Load them before the channel starts, or without the policy",
+            pipeline=self._leadership.key,
+        )
+
     def _fields(self, **values: object) -> dict[str, object]:
         return fields(**self._leadership.fields, **values)
-
-
-def _item(reader: SourceReader, part: object, mapped: _Mapped) -> WorkItem:
-    return WorkItem((), 0, (), b"", mapped.name, table_rows=RangeRows(reader, part))
-
-
-def _is_past(reached: Checkpoint, place: Position) -> bool:
-    """Whether everything before a place is applied."""
-    return reached.resume.order >= place.order

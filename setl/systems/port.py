@@ -79,6 +79,14 @@ class SourceSystem(Protocol):
         """
         ...
 
+    @property
+    def tells_end(self) -> bool:
+        """Whether the end of its stream is behind everything that its tables show.
+
+        Else changes may be on their way into the stream that rows in the tables show already.
+        """
+        ...
+
     def tables(self) -> AbstractContextManager[SourceTables] | None:
         """The tables that changes come from, to be read as a whole; None if nobody can.
 

@@ -697,6 +697,31 @@ def wait_for_quiet(arbiter, woken):
     eventually(silent)
 
 
+# -- requests to load tables ---------------------------------------------------------------
+
+
+def test_requests_to_load_tables_are_kept_in_order_and_changed_by_compare_and_set(a, b):
+    first = a.add_load(PIPELINE, {"tables": ["shop.a"]})
+    second = b.add_load(PIPELINE, {"tables": ["shop.ä"]})
+    assert first.id < second.id
+    assert [load.value for load in b.loads(PIPELINE)] == [first.value, second.value]
+    changed = a.change_load(PIPELINE, first, {"state": "paused"})
+    with pytest.raises(Conflict):
+        b.change_load(PIPELINE, first, {"state": "done"})
+    b.remove_load(PIPELINE, first)  # it was changed, so it stays
+    assert list(b.loads(PIPELINE)) == [changed, second]
+    b.remove_load(PIPELINE, changed)
+    assert list(a.loads(PIPELINE)) == [second]
+    with pytest.raises(Conflict):
+        a.change_load(PIPELINE, changed, {})
+
+
+def test_there_are_no_requests_to_load_tables_of_a_channel_that_is_not_there(a):
+    assert list(a.loads(PipelineId("none", "there"))) == []
+    with pytest.raises(NotFound):
+        a.add_load(PipelineId("none", "there"), {})
+
+
 # -- removing a channel --------------------------------------------------------------------
 
 

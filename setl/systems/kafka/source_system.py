@@ -78,6 +78,11 @@ class KafkaSource:
             member=turns if isinstance(turns, GroupMembership) else None,
         )
 
+    @property
+    def tells_end(self) -> bool:
+        """See `SourceSystem.tells_end`; records come some time after their commits."""
+        return False
+
     def tables(self) -> AbstractContextManager[SourceTables] | None:
         """See `SourceSystem.tables`."""
         database = self._config.database

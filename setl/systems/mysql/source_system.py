@@ -92,6 +92,11 @@ class MysqlSourceSystem:
         """See `SourceSystem.checkpoints`; a server keeps nothing of its replicas."""
         return None
 
+    @property
+    def tells_end(self) -> bool:
+        """See `SourceSystem.tells_end`."""
+        return True
+
     def tables(self) -> AbstractContextManager[SourceTables]:
         """See `SourceSystem.tables`."""
         return opened_tables(self._endpoint)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pymysql.connections import Connection
 from pymysql.cursors import Cursor, SSCursor
+from pymysql.err import MySQLError
 
 from setl.bulk.chunks import (
     WHOLE_TABLE,
@@ -19,10 +20,12 @@ from setl.bulk.chunks import (
     is_sparse,
 )
 from setl.bulk.source_reader import KeyRange
+from setl.codec.sql.condition import condition_problem
+from setl.errors import ConfigurationError, TransientError
 from setl.model.change import Row
 from setl.model.schema import Column, Kind, RowSchema
 from setl.systems.mysql.conditions import Condition, chunk_condition, keyed_conditions
-from setl.systems.mysql.connection import MysqlEndpoint, connect, translating
+from setl.systems.mysql.connection import MysqlEndpoint, connect, translate, translating
 from setl.systems.mysql.identifiers import identifier
 from setl.systems.mysql.row_values import RAW_VALUES, decoded, decoders, select_list
 
@@ -38,10 +41,12 @@ class TableReader:
     Attributes:
         endpoint: the server.
         schema: the table as the server describes it.
+        condition: SQL that is true for the rows to read, "" for all.
     """
 
     endpoint: MysqlEndpoint
     schema: RowSchema
+    condition: str = field(default="", kw_only=True)
 
     @property
     def name(self) -> str:
@@ -87,6 +92,34 @@ class TableReader:
                 after = last
         return found
 
+    def only(self, condition: str) -> TableReader:
+        """See `SourceReader.only`."""
+        return replace(self, condition=condition)
+
+    def check(self) -> None:
+        """See `SourceReader.check`."""
+        if not self.condition:
+            return
+        problem = condition_problem(self.condition)
+        if problem:
+            raise self._refused(problem)
+        sql = f"EXPLAIN SELECT 1 FROM {self._qualified} WHERE {self._where('TRUE')}"
+        with closing(self._connect()) as connection, connection.cursor(Cursor) as cursor:
+            try:
+                cursor.execute(sql, ())
+            except (MySQLError, OSError) as error:
+                failure = translate(error)
+                if isinstance(failure, TransientError):
+                    raise failure from error
+                raise self._refused(f"is refused: {failure.message}") from error
+
+    def _refused(self, why: str) -> ConfigurationError:
+        return ConfigurationError(
+            f"the condition `{self.condition}` {why}",
+            hint="Give one condition in the SQL of the source's server",
+            table=self.name,
+        )
+
     def parts_of_keys(self, key: Sequence[Column], keys: Sequence[Row]) -> list[Condition]:
         """Conditions that select the rows with these values in the columns `key`."""
         return list(keyed_conditions(key, keys))
@@ -101,7 +134,8 @@ class TableReader:
             SetlError: of the kind that `setl.systems.mysql.connection.translate` gives.
         """
         decode = decoders(columns)
-        sql = f"SELECT {select_list(columns)} FROM {self._qualified} WHERE {part.sql}"
+        sql = f"SELECT {select_list(columns)} FROM {self._qualified}"
+        sql += f" WHERE {self._where(part.sql)}"
         with (
             closing(self._connect(cursorclass=SSCursor)) as connection,
             translating(self.endpoint),
@@ -111,6 +145,12 @@ class TableReader:
             cursor.execute(sql, part.values)
             while raw := cursor.fetchmany(_FETCH_ROWS):
                 yield [decoded(decode, row) for row in raw]
+
+    def _where(self, part: str) -> str:
+        if not self.condition:
+            return part
+        # A percent sign is none of pymysql's placeholders.
+        return f"({part}) AND ({self.condition.replace('%', '%%')})"
 
     @property
     def _qualified(self) -> str:

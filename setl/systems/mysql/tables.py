@@ -7,10 +7,11 @@ from contextlib import closing, contextmanager
 from typing import Any
 
 from pymysql.connections import Connection
+from pymysql.cursors import Cursor
 
 from setl.model.nesting import Documents
 from setl.systems.mysql.catalog import list_tables, read_table
-from setl.systems.mysql.connection import MysqlEndpoint, connect
+from setl.systems.mysql.connection import MysqlEndpoint, connect, translating
 from setl.systems.mysql.document_reader import DocumentReader
 from setl.systems.mysql.documents import MysqlDocuments
 from setl.systems.mysql.table_reader import TableReader
@@ -27,6 +28,13 @@ class MysqlTables:
     def names(self) -> Sequence[tuple[str, str]]:
         """See `SourceTables.names`."""
         return list_tables(self._connection)
+
+    def now(self) -> float:
+        """See `SourceTables.now`."""
+        with translating(self._endpoint), self._connection.cursor(Cursor) as cursor:
+            cursor.execute("SELECT UNIX_TIMESTAMP(SYSDATE(6))")
+            row = cursor.fetchone()
+        return float(row[0]) if row else 0.0
 
     def readers(self, wanted: Sequence[tuple[str, str]], /) -> Sequence[TableReader | None]:
         """See `SourceTables.readers`."""

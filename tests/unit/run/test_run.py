@@ -196,7 +196,8 @@ def no_tables():
         raise AssertionError("nobody asks for tables")
 
     unused: Any = SimpleNamespace()
-    return TableLoadingParts(unused, never, never, never, unused)
+    requests: Any = SimpleNamespace(unanswered=list)
+    return TableLoadingParts(unused, never, never, never, unused, requests)
 
 
 class Bench:

@@ -1,25 +1,30 @@
 """Which ranges of which tables a step loads, and when a load is over."""
 
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
+from arbiter.values import PipelineId
 from setl.bulk.source_reader import KeyRange
 from setl.errors import ConfigurationError, DataError
 from setl.load.sink import LoadTicket
 from setl.model.change import Op
 from setl.model.checkpoint import Checkpoint
 from setl.model.leadership import Leadership
+from setl.model.load_request import LoadRequest, RequestState
 from setl.model.loaded import Loaded
 from setl.model.position import BinlogPosition
 from setl.model.schema import Column, Kind, RowSchema
 from setl.model.table_load import TableLoad
 from setl.run import table_loading
+from setl.run.load_requests import StoredLoadRequests
 from setl.run.progress import Progress
 from setl.run.table_loading import TableLoading, TableLoadingParts
+from tests.arbiter_in_memory import MemoryArbiter, MemoryCluster
 from tests.unit.select.fakes import ManualClock
 
 
@@ -39,6 +44,7 @@ class Table:
         self.name = f"shop.{name}"
         self.schema = RowSchema("shop", name, (Column("id", Kind.INTEGER),), key=(0,))
         self.keys = list(range(1, count + 1))
+        self.condition = ""
 
     def ranges(self, after, rows, count):
         found = []
@@ -52,16 +58,34 @@ class Table:
             after = last
         return found
 
+    def only(self, condition):
+        chosen = copy(self)
+        chosen.condition = condition
+        return chosen
+
+    def check(self):
+        if "nonsense" in self.condition:
+            raise ConfigurationError("nonsense")
+
+    def parts_of_keys(self, key, keys):
+        assert [column.name for column in key] == ["id"]
+        return [[key for key in self.keys if (key,) in keys]]
+
     def read(self, columns, part):
-        yield [(key,) for key in part]
+        yield [(key,) for key in part if not self.condition or eval(self.condition, {"id": key})]
 
 
 class Tables:
     def __init__(self, **counts):
         self.tables = {("shop", name): Table(name, count) for name, count in counts.items()}
 
+    clock = 1000.5
+
     def names(self):
         return list(self.tables)
+
+    def now(self):
+        return self.clock
 
     def readers(self, wanted):
         return [self.tables.get(name) for name in wanted]
@@ -79,6 +103,7 @@ class Job:
     def __init__(self, clock):
         self.clock = clock
         self.loaded = []
+        self.deleted = []
         self.steps = []
         self.failures: list[Any] = []
 
@@ -90,8 +115,11 @@ class Job:
         rows = []
         for item, _ in items:
             for part in item.table_rows.read():
-                assert part.op is Op.INSERT
-                rows += [(item.table[1], after[0]) for _, after in part.images]
+                if part.op is Op.DELETE:
+                    self.deleted += [(item.table[1], before[0]) for before, _ in part.images]
+                else:
+                    assert part.op is Op.INSERT
+                    rows += [(item.table[1], after[0]) for _, after in part.images]
         self.loaded += rows
         self.clock.time += len(rows) * 0.3 / ROWS_IN_A_STEP
         self.steps.append(len(rows))
@@ -99,28 +127,49 @@ class Job:
 
 
 class Router:
+    """One entry of the file for each table."""
+
     decides = False
 
     def __init__(self, *unmapped):
         self.unmapped = unmapped
+        self.entries: list[Any] = []
 
     def route(self, schema, table):
-        route = SimpleNamespace(nests=lambda *_: False, target=(schema, table))
-        return () if table in self.unmapped else (route,)
+        if table in self.unmapped:
+            return ()
+        name = f"{schema}.{table} ->"
+        if name not in [entry.name for entry in self.entries]:
+            self.entries.append(SimpleNamespace(name=name))
+        index = [entry.name for entry in self.entries].index(name)
+        route = SimpleNamespace(
+            nests=lambda *_: False,
+            target=(schema, table),
+            index=index,
+            key=(),
+            routing=None,
+            processor=None,
+        )
+        return (route,)
 
 
 class Bench:
-    def __init__(self, tables, router: Any = None):
+    def __init__(self, tables, router: Any = None, wanted=(), *, tells_end=True):
         self.tables, self.clock = tables, ManualClock()
+        arbiter = MemoryArbiter(MemoryCluster())
+        arbiter.put_channel("c", {})
+        self.requests = StoredLoadRequests(arbiter, PipelineId("c", "p"))
         self.job = Job(self.clock)
         self.end = BinlogPosition("bin.000001", 900)
         self.progress = Progress(self.clock)
         parts: Any = TableLoadingParts(
             self.job,
             self.tables.opened,
-            lambda: self.end,
+            (lambda: self.end) if tells_end else None,
             lambda wanted: frozenset(".".join(name) for name, _ in wanted),
             cast("Any", router or Router()),
+            self.requests,
+            wanted,
         )
         self.loading = TableLoading(parts, Leadership("c", "p", "n1", 5), self.progress, self.clock)
         self.reached: Any = Checkpoint(BinlogPosition("bin.000001", 100))
@@ -135,6 +184,18 @@ class Bench:
         if load is not None:
             self.reached = replace(self.reached, load=load)
         return load
+
+    def steps(self):
+        """Step until nothing moves any more."""
+        return list(iter(self.step, None))
+
+    def ask(self, **what):
+        request = self.requests.add(LoadRequest(**what))
+        self.loading.look_again()
+        return request.id
+
+    def request(self, ident) -> Any:
+        return next(request for request in self.requests.all() if request.id == ident)
 
     @property
     def told(self) -> Any:
@@ -190,7 +251,7 @@ def test_many_small_tables_go_together():
 
 def test_it_is_over_when_the_stream_has_come_to_where_the_last_rows_were_read():
     bench = Bench(Tables(a=10))
-    bench.begin(TableLoad("x"))
+    bench.begin(TableLoad("x", taken=()))
     assert bench.loading.catching_up == {"shop.a"}
     load = bench.read_all()
     assert load.until == bench.end
@@ -266,10 +327,239 @@ def test_tables_with_a_conflict_policy_are_refused():
 
 def test_a_load_is_kept_as_json():
     load = TableLoad(
-        "x", ("s.a",), "s.a", (1, "ä\udcff", b"\x00\xff", None, 1.5), 7, 3.5,
-        BinlogPosition("bin.000002", 4, "0-1-2"), 9.0, True,
+        "x", ("s.a",), ("s.* ->",), True, "s.a", (1, "ä\udcff", b"\x00\xff", None, 1.5), 7, 3.5,
+        BinlogPosition("bin.000002", 4, "0-1-2"), 4.5, 9.0, True, "why", ("s.* ->",),
     )  # fmt: skip
     assert TableLoad.from_json(load.to_json()) == load
     checkpoint = Checkpoint(BinlogPosition("bin.000002", 4), load=load)
     assert Checkpoint.from_json(checkpoint.to_json()) == checkpoint
     assert checkpoint.moved_to(BinlogPosition("bin.000009", 4)).load == replace(load, until=None)
+
+
+# -- requests ------------------------------------------------------------------------------
+
+
+def finished(bench):
+    """Read all, let the stream come to the end, and answer."""
+    bench.steps()
+    bench.stream_at(900)
+    bench.steps()
+
+
+def test_a_request_is_carried_out_and_answered_once_its_end_is_kept():
+    bench = Bench(Tables(a=3, b=3))
+    bench.begin(None)
+    assert bench.step() is None
+    ident = bench.ask(tables=("shop.b",))
+    assert bench.loading.due(None)
+    bench.steps()
+    assert bench.job.loaded == [("b", 1), ("b", 2), ("b", 3)]
+    assert not bench.request(ident).ended
+    bench.stream_at(900)
+    assert bench.step().ended
+    assert not bench.request(ident).ended  # that it has ended is not kept yet
+    bench.step()
+    answered = bench.request(ident)
+    assert (answered.state, answered.rows) == (RequestState.DONE, 3)
+    assert not bench.loading.due(bench.reached.load)
+
+
+def test_requests_are_carried_out_in_order_and_once():
+    bench = Bench(Tables(a=2))
+    bench.begin(None)
+    first, second = bench.ask(tables=("shop.a",)), bench.ask(tables=("shop.a",))
+    finished(bench)
+    assert bench.job.loaded == [("a", 1), ("a", 2)] * 2
+    assert bench.request(first).state is bench.request(second).state is RequestState.DONE
+    bench.steps()
+    assert len(bench.job.loaded) == 4
+
+
+def test_a_leader_that_dies_before_it_answers_leaves_that_to_the_next_one():
+    bench = Bench(Tables(a=2))
+    bench.begin(None)
+    ident = bench.ask()
+    bench.steps()
+    bench.stream_at(900)
+    assert bench.step().ended
+    bench.begin(bench.reached.load)  # another leadership
+    assert bench.step() is None
+    assert bench.request(ident).state is RequestState.DONE
+    assert len(bench.job.loaded) == 2
+
+
+def test_only_rows_for_which_the_condition_is_true():
+    bench = Bench(Tables(a=5000))
+    bench.begin(None)
+    bench.ask(tables=("shop.a",), where="id % 1000 == 0")
+    finished(bench)
+    assert bench.job.loaded == [("a", n) for n in (1000, 2000, 3000, 4000, 5000)]
+
+
+def test_keys_that_are_there_are_loaded_and_others_deleted():
+    bench = Bench(Tables(a=5000))
+    bench.begin(None)
+    keys = tuple((n,) for n in range(4000, 6000))
+    ident = bench.ask(tables=("shop.a",), key=("id",), keys=keys)
+    finished(bench)
+    assert bench.job.loaded == [("a", n) for n in range(4000, 5001)]
+    assert bench.job.deleted == [("a", n) for n in range(5001, 6000)]
+    assert len(bench.job.steps) > 1
+    assert bench.request(ident).state is RequestState.DONE
+
+
+def test_keys_are_gone_on_with_where_another_leader_left():
+    bench = Bench(Tables(a=5000))
+    bench.begin(None)
+    bench.ask(tables=("shop.a",), key=("id",), keys=tuple((n,) for n in range(1, 3001)))
+    bench.step()
+    bench.step()
+    assert len(bench.job.loaded) == 500
+    bench.begin(TableLoad.from_json(bench.reached.load.to_json()))
+    finished(bench)
+    assert bench.job.loaded == [("a", n) for n in range(1, 3001)]
+
+
+@pytest.mark.parametrize(
+    ("what", "message"),
+    [
+        ({"tables": ("shop.x",)}, "shop.x"),
+        ({"tables": ("shop.a",), "where": "nonsense"}, "nonsense"),
+        ({"tables": ("shop.a",), "key": ("no",), "keys": ((1,),)}, "no column no"),
+    ],
+)
+def test_a_request_that_makes_no_sense_fails_and_the_stream_goes_on(what, message):
+    bench = Bench(Tables(a=3))
+    bench.begin(None)
+    ident = bench.ask(**what)
+    finished(bench)
+    answered = bench.request(ident)
+    assert answered.state is RequestState.FAILED
+    assert message in answered.answer
+    assert bench.told.state == "failed"
+    good = bench.ask(tables=("shop.a",))
+    finished(bench)
+    assert bench.request(good).state is RequestState.DONE
+
+
+def test_a_load_is_paused_and_resumed():
+    bench = Bench(Tables(a=5000))
+    bench.begin(None)
+    ident = bench.ask()
+    bench.step()
+    bench.step()
+    bench.requests.change_state(ident, RequestState.PAUSED)
+    bench.loading.look_again()
+    before = len(bench.job.loaded)
+    assert bench.step() is None
+    assert bench.told.state == "paused"
+    assert not bench.loading.due(bench.reached.load)
+    bench.requests.change_state(ident, RequestState.WAITING)
+    bench.loading.look_again()
+    finished(bench)
+    assert before < len(bench.job.loaded) == 5000
+
+
+def test_a_load_is_cancelled_and_stays_so():
+    bench = Bench(Tables(a=5000))
+    bench.begin(None)
+    ident, later = bench.ask(), bench.ask()
+    bench.step()
+    bench.step()
+    for each in (ident, later):
+        bench.requests.change_state(each, RequestState.CANCELLED)
+    bench.loading.look_again()
+    bench.steps()
+    assert bench.request(ident).state is RequestState.CANCELLED
+    assert bench.request(ident).rows == len(bench.job.loaded) == 500
+    assert bench.request(later).ended
+    bench.begin(bench.reached.load)
+    bench.steps()
+    assert len(bench.job.loaded) == 500
+
+
+def test_what_is_narrowed_is_not_loaded_as_a_whole_when_its_request_is_gone():
+    bench = Bench(Tables(a=5000))
+    bench.begin(TableLoad("load-1", ("shop.a",), narrowed=True))
+    bench.steps()
+    assert bench.job.loaded == []
+    assert bench.reached.load.cancelled
+
+
+def test_what_the_channel_file_asks_for_is_loaded_once():
+    bench = Bench(Tables(a=3, b=3), wanted=("shop.a ->",))
+    bench.begin(None)
+    finished(bench)
+    assert bench.job.loaded == [("a", 1), ("a", 2), ("a", 3)]
+    (made,) = bench.requests.all()
+    assert (made.reason, made.state) == ("start", RequestState.DONE)
+    bench.begin(TableLoad.from_json(bench.reached.load.to_json()))
+    assert bench.steps() == []
+
+
+def again(bench, *wanted):
+    """The same cluster, source and target under a changed channel file."""
+    changed = Bench(bench.tables, wanted=wanted)
+    changed.requests, changed.reached = bench.requests, bench.reached
+    changed.loading._parts = replace(changed.loading._parts, requests=bench.requests)
+    changed.begin(bench.reached.load)
+    return changed
+
+
+def test_a_table_that_is_added_to_the_file_is_loaded_and_no_other():
+    bench = Bench(Tables(a=3, b=3), wanted=("shop.a ->",))
+    bench.begin(None)
+    finished(bench)
+    more = again(bench, "shop.a ->", "shop.b ->")
+    finished(more)
+    assert more.job.loaded == [("b", 1), ("b", 2), ("b", 3)]
+    less = again(more, "shop.b ->")
+    assert len(less.steps()) == 1  # it forgets the table
+    back = again(less, "shop.a ->", "shop.b ->")
+    finished(back)
+    assert back.job.loaded == [("a", 1), ("a", 2), ("a", 3)]
+
+
+def test_tables_of_the_file_that_are_cancelled_before_they_begin_stay_cancelled():
+    bench = Bench(Tables(a=3), wanted=("shop.a ->",))
+    bench.begin(None)
+    bench.loading._looked(None)
+    (made,) = bench.requests.all()
+    bench.requests.change_state(made.id, RequestState.CANCELLED)
+    bench.loading.look_again()
+    bench.steps()
+    assert bench.job.loaded == []
+    bench.begin(bench.reached.load)
+    bench.steps()
+    assert (bench.job.loaded, len(bench.requests.all())) == ([], 1)
+
+
+def test_what_an_older_version_has_begun_goes_on_and_counts_as_all():
+    bench = Bench(Tables(a=3), wanted=("shop.a ->",))
+    bench.begin(TableLoad("start 1"))
+    finished(bench)
+    assert bench.job.loaded == [("a", 1), ("a", 2), ("a", 3)]
+    assert bench.requests.all() == []
+    assert bench.reached.load.taken == ("shop.a ->",)
+
+
+def test_the_arbiter_is_asked_again_when_it_was_silent():
+    bench = Bench(Tables(a=3))
+    bench.begin(None)
+    bench.ask()
+    bench.requests._arbiter.link.refuse(1)
+    assert bench.step() is None
+    assert bench.loading.due(None)
+    finished(bench)
+    assert len(bench.job.loaded) == 3
+
+
+def test_a_stream_that_comes_late_is_waited_for_by_the_clock_of_its_server():
+    bench = Bench(Tables(a=3), tells_end=False)
+    bench.begin(TableLoad("x"))
+    load = bench.steps()[-1]
+    assert (load.until, load.until_time) == (None, 1000.5)
+    bench.reached = replace(bench.reached, timestamp=1000.0)
+    assert bench.step() is None
+    bench.reached = replace(bench.reached, timestamp=1001.0)
+    assert bench.step().ended

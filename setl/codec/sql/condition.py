@@ -1,0 +1,34 @@
+"""Whether a text can stand between brackets as one SQL condition."""
+
+from __future__ import annotations
+
+from setl.codec.sql.tokens import TokenKind, lexemes
+
+_WRONG = {
+    TokenKind.EXECUTED: "holds a comment that a server executes",
+    TokenKind.COMMENT: "holds a comment",
+}
+_SIGNS = {
+    ";": "holds a ;",
+    **{quote: f"has a {quote} without its end" for quote in ("'", '"', "`")},
+}
+
+
+def condition_problem(text: str) -> str:
+    """Why a text is no single condition, as the end of a sentence about it; "" if it may be one.
+
+    A bracket that closes what the text did not open would end the brackets around it, and what
+    follows would hold for other rows than it seems to. A server checks all else.
+    """
+    depth, says = 0, False
+    for token in lexemes(text):
+        wrong = _WRONG.get(token.kind) or (token.kind is TokenKind.SIGN and _SIGNS.get(token.text))
+        if wrong:
+            return wrong
+        depth += (token.word == "(") - (token.word == ")")
+        if depth < 0:
+            return "closes a bracket that it did not open"
+        says = says or token.kind is not TokenKind.SIGN
+    if depth:
+        return "leaves a bracket open"
+    return "" if says else "is empty"

@@ -1,0 +1,124 @@
+"""What an operator asks of a pipeline about whole tables, or about rows of one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, cast
+
+from setl.model.change import Row
+from setl.model.key_values import key_from_json, key_to_json
+from setl.model.position import stored_number
+
+
+class RequestState(Enum):
+    """What becomes of a request."""
+
+    WAITING = "waiting"  # or being carried out
+    PAUSED = "paused"  # by an operator; it goes on where it was
+    CANCELLED = "cancelled"  # by an operator; what is loaded stays
+    DONE = "done"
+    FAILED = "failed"
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it is still to be carried out, now or later."""
+        return self in (RequestState.WAITING, RequestState.PAUSED)
+
+
+@dataclass(frozen=True, slots=True)
+class LoadRequest:
+    """Rows of the source that are read and written into the target, at a place of the stream.
+
+    Either all rows of some tables, or those of them for which a condition is true, or the rows
+    of one table that have one of some keys. Of a key that the source does not have any more, the
+    target's row is deleted.
+
+    Attributes:
+        id: names it within its pipeline; "" before it is stored.
+        tables: source tables as ``schema.table``.
+        entries: entries of the channel file's `tables` whose tables are meant, see
+            `setl.channel.routing.RoutedTable.name`. Without these and without `tables`: all.
+        where: SQL condition over the source's columns, as its server understands it; "" for all
+            rows.
+        key: names of the columns of `keys`; empty where no keys are given.
+        keys: values of these columns, in their normal form.
+        reason: what it is for, a word for people: ``start`` of what the channel file asks for,
+            ``load``, ``resend``, ``repair``.
+        by: who asked, for people.
+        sent: when, seconds since 1970.
+        state: what became of it.
+        answer: the outcome in a sentence, "" before.
+        rows: rows that were read, once it has ended.
+        ended: when, seconds since 1970; 0 before.
+        revision: for compare-and-set.
+    """
+
+    id: str = ""
+    tables: tuple[str, ...] = ()
+    entries: tuple[str, ...] = ()
+    where: str = ""
+    key: tuple[str, ...] = ()
+    keys: tuple[Row, ...] = ()
+    reason: str = "load"
+    by: str = ""
+    sent: float = 0.0
+    state: RequestState = RequestState.WAITING
+    answer: str = ""
+    rows: int = 0
+    ended: float = 0.0
+    revision: int = 0
+
+    @property
+    def narrowed(self) -> bool:
+        """Whether it says which rows of a table it wants."""
+        return bool(self.where or self.key)
+
+    @property
+    def what(self) -> str:
+        """What is to be read, for people."""
+        tables = ", ".join(self.tables or self.entries) or "all tables"
+        if self.key:
+            return f"{len(self.keys):,} keys of {tables}"
+        return f"{tables} where {self.where}" if self.where else tables
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON values; `from_json` is its inverse."""
+        value: dict[str, Any] = {
+            "tables": list(self.tables),
+            "entries": list(self.entries),
+            "where": self.where,
+            "reason": self.reason,
+            "by": self.by,
+            "sent": self.sent,
+            "state": self.state.value,
+            "answer": self.answer,
+            "rows": self.rows,
+            "ended": self.ended,
+        }
+        if self.key:
+            value["key"] = list(self.key)
+            value["keys"] = [key_to_json(key) for key in self.keys]
+        return value
+
+    @classmethod
+    def from_json(cls, ident: str, value: dict[str, Any], revision: int) -> LoadRequest:
+        """Inverse of `to_json`; raises TypeError, ValueError or KeyError for anything else."""
+        keys = cast("Sequence[Any]", value.get("keys", ()))
+        return cls(
+            id=ident,
+            tables=tuple(map(str, value.get("tables", ()))),
+            entries=tuple(map(str, value.get("entries", ()))),
+            where=str(value.get("where", "")),
+            key=tuple(map(str, value.get("key", ()))),
+            keys=tuple(key_from_json(key) for key in keys),
+            reason=str(value.get("reason", "load")),
+            by=str(value.get("by", "")),
+            sent=float(value.get("sent", 0)),
+            state=RequestState(value["state"]),
+            answer=str(value.get("answer", "")),
+            rows=stored_number(value.get("rows", 0)),
+            ended=float(value.get("ended", 0)),
+            revision=revision,
+        )

@@ -1,0 +1,78 @@
+"""Which load of tables comes next, and what becomes of one that is under way."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from setl.model.load_request import LoadRequest, RequestState
+from setl.model.table_load import TableLoad
+
+START = "start"
+"""The reason of requests that a leader makes by itself, because the channel file asks for them."""
+
+
+def missing_entries(load: TableLoad | None, wanted: Sequence[str]) -> tuple[str, ...]:
+    """Entries of the channel file that are to be loaded and that no load has taken up yet.
+
+    Args:
+        load: the last load, None if there was none.
+        wanted: entries that are to be loaded.
+    """
+    taken = () if load is None else load.taken
+    return () if taken is None else tuple(name for name in wanted if name not in taken)
+
+
+def remembered(load: TableLoad, wanted: Sequence[str]) -> TableLoad:
+    """A load that has forgotten entries which the channel file does not ask for any more.
+
+    So an entry that is taken out and comes back later is loaded again.
+    """
+    taken = tuple(wanted) if load.taken is None else load.taken
+    return replace(load, taken=tuple(name for name in taken if name in wanted))
+
+
+def next_request(requests: Sequence[LoadRequest]) -> LoadRequest | None:
+    """The request that is carried out next, None if none waits.
+
+    What the channel file asks for comes first: until then the target lacks whole tables. One that
+    was cancelled before it began is begun all the same, and ends at once.
+    """
+    states = (RequestState.WAITING, RequestState.CANCELLED)
+    waiting = [r for r in requests if r.state in states and not r.ended]
+    return min(waiting, key=lambda request: request.reason != START, default=None)
+
+
+def is_cancelled(load: TableLoad, request: LoadRequest | None) -> bool:
+    """Whether a load that is under way is to end, since its request is taken back or gone."""
+    if request is None:
+        return load.narrowed  # nobody knows any more which rows it wants
+    return request.state is RequestState.CANCELLED
+
+
+def begun(request: LoadRequest, before: TableLoad | None, now: float) -> TableLoad:
+    """A request as a load of which nothing is done yet.
+
+    Args:
+        request: the request.
+        before: the last load.
+        now: seconds since 1970.
+    """
+    taken = () if before is None else before.taken
+    return TableLoad(
+        request.id,
+        tables=request.tables,
+        entries=request.entries,
+        narrowed=request.narrowed,
+        begun=now,
+        taken=None if taken is None else tuple(dict.fromkeys((*taken, *request.entries))),
+    )
+
+
+def outcome(load: TableLoad) -> tuple[RequestState, str]:
+    """What is answered to the request of a load that has ended."""
+    if load.error:
+        return RequestState.FAILED, load.error
+    if load.cancelled:
+        return RequestState.CANCELLED, f"cancelled after {load.rows:,} rows; they stay as they are"
+    return RequestState.DONE, f"{load.rows:,} rows are in the target"

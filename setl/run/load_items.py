@@ -1,0 +1,195 @@
+"""What a step of a load reads: ranges of tables, or some keys of one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+from setl.bulk.key_rows import KeyRows
+from setl.bulk.range_rows import RangeRows
+from setl.bulk.source_reader import SourceReader, SourceTables
+from setl.channel.routing import Route
+from setl.errors import ConfigurationError
+from setl.model.load_request import LoadRequest
+from setl.model.table_load import TableLoad
+from setl.transform.columns import identity_indexes
+from setl.transform.work import TableRows, WorkItem
+
+LoadItem = tuple[WorkItem, Sequence[Route]]
+"""Rows that a task reads, with the routes that they go by."""
+
+
+class MappedTable(NamedTuple):
+    """A table of the source that is loaded.
+
+    Attributes:
+        name: schema and table.
+        routes: the routes that its rows go by.
+        entries: names of the channel file's entries that they come from.
+    """
+
+    name: tuple[str, str]
+    routes: tuple[Route, ...]
+    entries: frozenset[str]
+
+    @property
+    def text(self) -> str:
+        """``schema.table``."""
+        return ".".join(self.name)
+
+
+class StepSize(NamedTuple):
+    """How much a step reads.
+
+    Attributes:
+        rows: rows of the step, about.
+        at_once: how many ranges are loaded side by side.
+        least: rows below which a range costs more than its rows.
+        items: ranges of a step at most.
+    """
+
+    rows: int
+    at_once: int
+    least: int
+    items: int
+
+
+class Step(NamedTuple):
+    """What a step reads.
+
+    Attributes:
+        items: what tasks read; empty if nothing is left.
+        load: how far the load has come then.
+        rows: rows that are looked at, whether or not they are loaded; 0 if nobody knows.
+    """
+
+    items: list[LoadItem]
+    load: TableLoad
+    rows: int = 0
+
+
+def tables_of(load: TableLoad, mapped: Sequence[MappedTable]) -> list[str]:
+    """The tables that a load wants of those that are mapped, as ``schema.table``."""
+    if load.entries:
+        return [table.text for table in mapped if table.entries & set(load.entries)]
+    return [table.text for table in mapped if not load.tables or table.text in load.tables]
+
+
+def check_request(request: LoadRequest, mapped: Sequence[MappedTable], there: SourceTables) -> None:
+    """See whether a request can be carried out.
+
+    Raises:
+        ConfigurationError: it names a table that is not mapped, or a condition or a column that
+            the table does not know.
+        SetlError: the source cannot be asked.
+    """
+    names = {table.text: table.name for table in mapped}
+    unknown = [name for name in request.tables if name not in names]
+    if unknown:
+        raise ConfigurationError(
+            f"the pipeline does not map {', '.join(unknown)}, or the source has no such table",
+            hint="Name source tables as schema.table",
+        )
+    if not request.narrowed:
+        return
+    tables = request.tables or tuple(names)
+    for reader in there.readers([names[name] for name in tables]):
+        if reader is None:
+            continue
+        for column in request.key:
+            if column not in reader.schema.index:
+                raise ConfigurationError(
+                    f"{reader.name} has no column {column}",
+                    hint="Give the keys anew, with the columns that the table has now",
+                    table=reader.name,
+                )
+        if request.where:
+            reader.only(request.where).check()
+
+
+def ranges_of(
+    load: TableLoad,
+    mapped: Mapping[str, MappedTable],
+    where: str,
+    there: SourceTables,
+    size: StepSize,
+) -> Step:
+    """The next ranges of the tables that a load wants.
+
+    Args:
+        load: how far it has come.
+        mapped: the tables that it wants, by ``schema.table``.
+        where: condition for its rows, "" for all.
+        there: the tables at the source.
+        size: how much to read.
+
+    Raises:
+        SetlError: the source cannot be asked.
+    """
+    items: list[LoadItem] = []
+    budget, looked_at = size.rows, 0
+    for name in load.left(list(mapped)):
+        if budget <= 0 or len(items) >= size.items:
+            break
+        table = mapped[name]
+        (reader,) = there.readers([table.name])
+        after = load.after if load.table == name else None
+        if reader is None:  # it was dropped, so there is nothing to load
+            load = load.at(name, None, 0)
+            continue
+        rows = max(size.least, budget // size.at_once)
+        count = max(1, min(budget // rows, size.items - len(items)))
+        chosen = reader.only(where) if where else reader
+        for found in reader.ranges(after, rows, count):
+            if found.rows or found.last is not None or after is None:
+                items.append((_item(table, RangeRows(chosen, found.part)), table.routes))
+            budget -= found.rows
+            looked_at += found.rows
+            after = found.last
+            load = load.at(name, after, 0)
+        if after is not None:
+            break  # the next table is not begun before this one is done
+    return Step(items, load, looked_at)
+
+
+def keys_of(
+    load: TableLoad,
+    mapped: Mapping[str, MappedTable],
+    request: LoadRequest,
+    there: SourceTables,
+    size: StepSize,
+) -> Step:
+    """The next keys of a request; arguments and errors as `ranges_of`."""
+    table = mapped[request.tables[0]]
+    if not load.left([table.text]):
+        return Step([], load)
+    done = int(str(load.after[0])) if load.after else 0
+    (reader,) = there.readers([table.name])
+    keys = request.keys[done : done + max(size.least, size.rows)]
+    done += len(keys)
+    moved = load.at(table.text, (done,) if done < len(request.keys) else None, 0)
+    if reader is None or not keys:
+        return Step([], moved)
+    key = tuple(reader.schema.columns[reader.schema.index[name]] for name in request.key)
+    deletes = _identified_by(request.key, reader)
+    items: list[LoadItem] = []
+    for told in (True, False):
+        routes = [route for route in table.routes if deletes(route) is told]
+        if routes:
+            items.append((_item(table, KeyRows(reader, key, keys, deletes=told)), routes))
+    return Step(items, moved, len(keys))
+
+
+def _identified_by(names: Sequence[str], reader: SourceReader) -> Callable[[Route], bool]:
+    """Whether values of these columns are enough to delete what a route has made of a row."""
+    schema = reader.schema
+
+    def identifies(route: Route) -> bool:
+        identity = identity_indexes(schema, route.key, route.routing)
+        return route.processor is None and {schema.columns[i].name for i in identity} <= set(names)
+
+    return identifies
+
+
+def _item(table: MappedTable, rows: TableRows) -> WorkItem:
+    return WorkItem((), 0, (), b"", table.name, table_rows=rows)

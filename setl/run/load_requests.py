@@ -1,0 +1,150 @@
+"""The requests to load tables of one pipeline: where they are kept, and who changes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Protocol, TypeVar
+
+from arbiter.arbiter import Arbiter, ArbiterError, Conflict, Invalid, NotFound
+from arbiter.values import PipelineId, StoredLoad
+from setl.errors import ConfigurationError, DataError, SetlError, TransientError
+from setl.model.load_request import LoadRequest, RequestState
+
+ENDED_KEPT = 20
+"""Requests that have ended which are kept for people to look at."""
+
+_ATTEMPTS = 5
+_Answer = TypeVar("_Answer")
+
+
+class LoadRequests(Protocol):
+    """What the leader asks of the requests to load tables of its pipeline.
+
+    Order: requests are carried out in the order in which they were made. Idempotence: a request
+    that is answered twice keeps its first answer. Crash: the checkpoint says which request is
+    carried out and how far that has come (see `TableLoad.id`); a leader that dies before it has
+    answered leaves the answer to the next one.
+    """
+
+    def unanswered(self) -> Sequence[LoadRequest]:
+        """Those that the leader has not answered, in order; cancelled ones too.
+
+        Raises:
+            TransientError: they cannot be read now.
+        """
+        ...
+
+    def add(self, request: LoadRequest) -> LoadRequest:
+        """Keep a request; returns it with its id.
+
+        Raises:
+            TransientError: it may or may not be kept.
+            ConfigurationError: the channel is gone.
+            DataError: it is too large.
+        """
+        ...
+
+    def answer(
+        self, request: LoadRequest, state: RequestState, text: str, *, rows: int, at: float
+    ) -> None:
+        """Say what became of a request; one that an operator has cancelled stays cancelled.
+
+        Raises:
+            TransientError: it may or may not be answered.
+        """
+        ...
+
+
+class StoredLoadRequests:
+    """Requests that the arbiter keeps; operators' commands use it, too."""
+
+    def __init__(self, arbiter: Arbiter, pipeline: PipelineId) -> None:
+        """Nothing is read yet."""
+        self._arbiter = arbiter
+        self._pipeline = pipeline
+
+    def all(self) -> list[LoadRequest]:
+        """Every request that is kept, oldest first. Raises TransientError."""
+        return [request for _, request in self._read()]
+
+    def unanswered(self) -> list[LoadRequest]:
+        """See `LoadRequests.unanswered`."""
+        return [request for request in self.all() if not request.ended]
+
+    def add(self, request: LoadRequest) -> LoadRequest:
+        """See `LoadRequests.add`; the oldest that have ended are removed beyond a limit."""
+        ended = [stored for stored, kept in self._read() if kept.ended]
+        stored = self._asked(lambda: self._arbiter.add_load(self._pipeline, request.to_json()))
+        for old in ended[: max(0, len(ended) - ENDED_KEPT)]:
+            self._asked(partial(self._arbiter.remove_load, self._pipeline, old))
+        return replace(request, id=stored.id, revision=stored.revision)
+
+    def answer(
+        self, request: LoadRequest, state: RequestState, text: str, *, rows: int, at: float
+    ) -> None:
+        """See `LoadRequests.answer`."""
+
+        def answered(now: LoadRequest) -> LoadRequest:
+            kept = now.state if now.state is RequestState.CANCELLED else state
+            return now if now.ended else replace(now, state=kept, answer=text, rows=rows, ended=at)
+
+        self._change(request.id, answered)
+
+    def change_state(self, ident: str, state: RequestState) -> LoadRequest | None:
+        """Pause, resume or cancel a request; returns it as it is then, None if there is none.
+
+        One that has ended stays as it is.
+
+        Raises:
+            TransientError: it may or may not be changed.
+        """
+        return self._change(ident, lambda now: now if now.ended else replace(now, state=state))
+
+    def _change(
+        self, ident: str, change: Callable[[LoadRequest], LoadRequest]
+    ) -> LoadRequest | None:
+        for _ in range(_ATTEMPTS):
+            found = next((both for both in self._read() if both[0].id == ident), None)
+            if found is None:
+                return None
+            stored, now = found
+            changed = change(now)
+            if changed == now:
+                return now
+            try:
+                self._arbiter.change_load(self._pipeline, stored, changed.to_json())
+            except Conflict:
+                continue
+            except ArbiterError as error:
+                raise self._wrapped(error) from error
+            return changed
+        raise TransientError("a request to load tables keeps being changed", pipeline=self._name)
+
+    def _read(self) -> list[tuple[StoredLoad, LoadRequest]]:
+        found: list[tuple[StoredLoad, LoadRequest]] = []
+        for stored in self._asked(lambda: self._arbiter.loads(self._pipeline)):
+            try:
+                request = LoadRequest.from_json(stored.id, stored.value, stored.revision)
+            except (KeyError, TypeError, ValueError):
+                continue  # of a later version; nobody here can carry it out
+            found.append((stored, request))
+        return found
+
+    def _asked(self, question: Callable[[], _Answer]) -> _Answer:
+        try:
+            return question()
+        except ArbiterError as error:
+            raise self._wrapped(error) from error
+
+    def _wrapped(self, error: ArbiterError) -> SetlError:
+        if isinstance(error, NotFound):
+            return ConfigurationError(f"the arbiter: {error}", pipeline=self._name)
+        if isinstance(error, Invalid):
+            return DataError(f"the arbiter: {error}", pipeline=self._name)
+        return TransientError(f"the arbiter: {error}", pipeline=self._name)
+
+    @property
+    def _name(self) -> str:
+        return str(self._pipeline)
