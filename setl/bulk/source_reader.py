@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from setl.model.change import Row
@@ -23,6 +23,18 @@ class KeyRange(NamedTuple):
     part: Any
     last: Row | None
     rows: int = 0
+
+
+class TableSize(NamedTuple):
+    """How large a table is, as its server estimates it.
+
+    Attributes:
+        rows: number of rows; may be wrong by half.
+        bytes: of its rows.
+    """
+
+    rows: int
+    bytes: int
 
 
 class SourceReader(Protocol):
@@ -101,6 +113,14 @@ class SourceTables(Protocol):
 
     def now(self) -> float:
         """The server's clock, seconds since 1970. Raises SetlError."""
+        ...
+
+    def sizes(self) -> Mapping[tuple[str, str], TableSize]:
+        """How large the tables are, by (schema, table); some may be missing. Raises SetlError."""
+        ...
+
+    def busy(self) -> int:
+        """How many statements the server carries out now, this one included. Raises SetlError."""
         ...
 
     def names(self) -> Sequence[tuple[str, str]]:

@@ -21,6 +21,7 @@ from setl.channel.endpoints import (
 )
 from setl.channel.groups import wrong_groups
 from setl.channel.kafka_endpoints import DtsSource, DtsTarget, OffsetStart, TimestampStart
+from setl.channel.load_limits import LoadLimits
 from setl.channel.mapping_rules import (
     Raw,
     items,
@@ -137,6 +138,10 @@ class Pipeline(StrictModel):
         le=60,
         description="Seconds between two checkpoints in Kafka or in a file. The target keeps one"
         " with every load, ZooKeeper too.",
+    )
+    load_limits: LoadLimits = Field(
+        default_factory=LoadLimits,
+        description="What loads of whole tables give way to.",
     )
     generation: int = Field(
         default=1,

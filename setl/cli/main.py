@@ -20,6 +20,7 @@ from setl.cli.conflicts import conflicts
 from setl.cli.deadletter import deadletter
 from setl.cli.epochs import epoch
 from setl.cli.handing_over import failover, switchover
+from setl.cli.loading import load, resend
 from setl.cli.peeking import peek
 from setl.cli.plugins import ExtensibleGroup
 from setl.cli.positions import position
@@ -43,6 +44,7 @@ _SECTIONS: dict[str, tuple[click.Command, ...]] = {
     "Look": (list_, topology, status, history, peek, verify, conflicts),
     "Channels": (start, pause, resume, stop, remove),
     "Pipelines": (switchover, failover, signal, position, deadletter),
+    "Rows": (load, resend),
 }
 
 

@@ -28,6 +28,7 @@ from setl.cli.cluster_view import (
     moment,
 )
 from setl.cli.endpoints import endpoints_of
+from setl.cli.load_sentence import load_sentence
 from setl.cli.output import console, print_rows, print_value
 from setl.node.stored import nameless, pipelines_of
 
@@ -180,14 +181,9 @@ def _footers(view: ClusterView) -> list[str]:
 def _load_lines(pipeline: PipelineView) -> list[str]:
     """What a load of whole tables does that is not over."""
     load = pipeline.figures.get("table_load")
-    if not load or load["state"] in ("done", "cancelled"):
+    if not load or load["ended"]:
         return []
-    begun = f"{pipeline.ident} loads whole tables: {load['rows']:,} rows"
-    if load["state"] != "reading":
-        return [f"{begun}, all that there were; the stream has to come to where they were read"]
-    left = load["tables_left"]
-    tables = "" if left is None else f", {left:,} tables left"
-    return [f"{begun}, {load['rows_per_second']:,.0f} a second, now of {load['table']}{tables}"]
+    return [f"{pipeline.ident} loads tables: {load_sentence(load)}"]
 
 
 @click.command()

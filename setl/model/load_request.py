@@ -44,6 +44,7 @@ class LoadRequest:
             rows.
         key: names of the columns of `keys`; empty where no keys are given.
         keys: values of these columns, in their normal form.
+        into_empty: whether it is refused if the target has rows already.
         reason: what it is for, a word for people: ``start`` of what the channel file asks for,
             ``load``, ``resend``, ``repair``.
         by: who asked, for people.
@@ -61,6 +62,7 @@ class LoadRequest:
     where: str = ""
     key: tuple[str, ...] = ()
     keys: tuple[Row, ...] = ()
+    into_empty: bool = False
     reason: str = "load"
     by: str = ""
     sent: float = 0.0
@@ -97,6 +99,8 @@ class LoadRequest:
             "rows": self.rows,
             "ended": self.ended,
         }
+        if self.into_empty:
+            value["into_empty"] = True
         if self.key:
             value["key"] = list(self.key)
             value["keys"] = [key_to_json(key) for key in self.keys]
@@ -113,6 +117,7 @@ class LoadRequest:
             where=str(value.get("where", "")),
             key=tuple(map(str, value.get("key", ()))),
             keys=tuple(key_from_json(key) for key in keys),
+            into_empty=bool(value.get("into_empty", False)),
             reason=str(value.get("reason", "load")),
             by=str(value.get("by", "")),
             sent=float(value.get("sent", 0)),

@@ -36,6 +36,12 @@ class TableLoadFigures:
         rows_per_second: of this leadership, while it reads.
         begun: seconds since 1970.
         ended: seconds since 1970, 0 before.
+        rows_expected: rows that there are to read in all, as the source estimates them; None if
+            nobody knows.
+        bytes_per_second: of these rows at the source, estimated likewise.
+        seconds_left: until they are read at this rate, None if that is not known.
+        given_way: how often it waited because of a limit, in this leadership.
+        waits_for: the limit for which it waits now, "" for none.
     """
 
     id: str
@@ -46,6 +52,32 @@ class TableLoadFigures:
     rows_per_second: float = 0.0
     begun: float = 0.0
     ended: float = 0.0
+    rows_expected: int | None = None
+    bytes_per_second: float = 0.0
+    seconds_left: float | None = None
+    given_way: int = 0
+    waits_for: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LoadOutlook:
+    """What is known of a load of whole tables besides how far it has come.
+
+    Attributes:
+        tables_left: see `TableLoadFigures`; so with all but the last two.
+        rows_expected: rows in all, None if nobody knows.
+        given_way: how often it gave way.
+        waits_for: for which limit it waits.
+        row_bytes: bytes of a row, on the average.
+        paused: whether an operator has paused it.
+    """
+
+    tables_left: int | None = None
+    rows_expected: int | None = None
+    given_way: int = 0
+    waits_for: str = ""
+    row_bytes: float = 0.0
+    paused: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,17 +197,36 @@ class HandoverCost:
     redelivered: int | None
 
 
-def told_of(load: TableLoad, left: int | None, rate: float) -> TableLoadFigures:
+def told_of(load: TableLoad, outlook: LoadOutlook, rate: float) -> TableLoadFigures:
     """What is told of a load.
 
     Args:
         load: the load.
-        left: tables that are not done, None if that is not known.
+        outlook: what else is known.
         rate: rows a second.
     """
     state = "reading" if load.reads else "catching up"
+    if outlook.paused:
+        state = "paused"
     if load.ended:
-        state, left = "cancelled" if load.cancelled else "failed" if load.error else "done", None
+        state = "cancelled" if load.cancelled else "failed" if load.error else "done"
+    reads = state == "reading"
+    expected, left = outlook.rows_expected, None
+    if expected is not None:
+        expected = max(expected, load.rows) if load.reads else load.rows
+        left = round((expected - load.rows) / rate, 1) if reads and rate else None
     return TableLoadFigures(
-        load.id, state, load.table, left, load.rows, round(rate, 1), load.begun, load.ended
+        load.id,
+        state,
+        load.table,
+        outlook.tables_left if not load.ended else None,
+        load.rows,
+        round(rate, 1) if reads else 0.0,
+        load.begun,
+        load.ended,
+        rows_expected=expected,
+        bytes_per_second=round(rate * outlook.row_bytes) if reads else 0.0,
+        seconds_left=left,
+        given_way=outlook.given_way,
+        waits_for=outlook.waits_for if reads else "",
     )

@@ -10,6 +10,7 @@ from setl.bulk.range_rows import RangeRows
 from setl.bulk.source_reader import SourceReader, SourceTables
 from setl.channel.routing import Route
 from setl.errors import ConfigurationError
+from setl.model.key_values import normal_key
 from setl.model.load_request import LoadRequest
 from setl.model.table_load import TableLoad
 from setl.transform.columns import identity_indexes
@@ -165,12 +166,13 @@ def keys_of(
         return Step([], load)
     done = int(str(load.after[0])) if load.after else 0
     (reader,) = there.readers([table.name])
-    keys = request.keys[done : done + max(size.least, size.rows)]
-    done += len(keys)
+    given = request.keys[done : done + max(size.least, size.rows)]
+    done += len(given)
     moved = load.at(table.text, (done,) if done < len(request.keys) else None, 0)
-    if reader is None or not keys:
+    if reader is None or not given:
         return Step([], moved)
     key = tuple(reader.schema.columns[reader.schema.index[name]] for name in request.key)
+    keys = tuple(normal_key(key, values) for values in given)
     deletes = _identified_by(request.key, reader)
     items: list[LoadItem] = []
     for told in (True, False):

@@ -10,12 +10,13 @@ from dataclasses import dataclass, replace
 from setl.clock import Clock
 from setl.model.loaded import Loaded
 from setl.model.table_load import TableLoad
-from setl.run.figures import Figures, HandoverCost, RunState, told_of
+from setl.run.figures import Figures, HandoverCost, LoadOutlook, RunState, told_of
 from setl.run.lag import LagTracker
 from setl.run.pace import Order, Pace, PaceTracker, Stage
 from setl.run.stalls.stall import Stall
 from setl.select.reader import SelectStatus
 
+_UNKNOWN = LoadOutlook()
 _IGNORED = 1000  # tables of which the last ignored schema change is kept
 _RATE_WINDOW = 10.0  # seconds over which rows a second are averaged
 
@@ -189,26 +190,21 @@ class Progress:
         self.spent("transform", done.transform_seconds)
         self.spent("load", done.seconds)
 
-    def loads_tables(
-        self, load: TableLoad | None, *, left: int | None = None, paused: bool = False
-    ) -> None:
+    def loads_tables(self, load: TableLoad | None, outlook: LoadOutlook = _UNKNOWN) -> None:
         """How far a load of whole tables has come, None for none.
 
         Args:
             load: the load.
-            left: tables that are not done, None if that is not known.
-            paused: whether an operator has paused it.
+            outlook: what else is known of it.
         """
         with self._lock:
             before, now = self._load_began, self._clock.monotonic()
-            if load is None or before is None or before[0] != load.id:
+            if load is None or before is None or before[0] != load.id or outlook.paused:
                 before = self._load_began = None if load is None else (load.id, now, load.rows)
             rate = 0.0
-            if load is not None and before is not None and load.reads and now > before[1]:
+            if load is not None and before is not None and now > before[1]:
                 rate = (load.rows - before[2]) / (now - before[1])
-            told = None if load is None else told_of(load, left, 0.0 if paused else rate)
-            if told is not None and paused:
-                told = replace(told, state="paused")
+            told = None if load is None else told_of(load, outlook, rate)
             self._figures = replace(self._figures, table_load=told)
 
     def loaded_ranges(self, done: Loaded) -> None:

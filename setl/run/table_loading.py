@@ -24,14 +24,14 @@ newer than rows beside it, and then go back by a change or two that come again.
 from __future__ import annotations
 
 import logging
-import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Protocol
 
 from setl import failpoints
-from setl.bulk.source_reader import SourceTables
+from setl.bulk.source_reader import SourceTables, TableSize
+from setl.channel.load_limits import LoadLimits
 from setl.channel.routing import Route, Router
 from setl.clock import Clock
 from setl.errors import (
@@ -51,6 +51,8 @@ from setl.model.loaded import Loaded
 from setl.model.position import Position
 from setl.model.table_load import TableLoad
 from setl.run import load_choice
+from setl.run.figures import LoadOutlook
+from setl.run.giving_way import GivingWay
 from setl.run.load_choice import START
 from setl.run.load_items import (
     LoadItem,
@@ -62,6 +64,7 @@ from setl.run.load_items import (
     ranges_of,
     tables_of,
 )
+from setl.run.load_queue import LoadQueue
 from setl.run.load_requests import LoadRequests
 from setl.run.load_size import LoadSize
 from setl.run.progress import Progress
@@ -101,8 +104,10 @@ class TableLoadingParts:
             its tables show, so that only the server's clock tells when all of that has come.
         agreeing: see `TargetSystem.agreeing_tables`.
         router: which tables go where.
+        holds_rows: see `TargetSystem.holds_rows`.
         requests: what operators ask for.
         wanted: names of the channel file's entries whose tables are to be loaded.
+        limits: what a load gives way to.
     """
 
     job: RangeLoading
@@ -110,8 +115,10 @@ class TableLoadingParts:
     latest: Callable[[], Position] | None
     agreeing: Callable[[Sequence[tuple[tuple[str, str], Route]]], frozenset[str]]
     router: Router
+    holds_rows: Callable[[tuple[str, str]], bool]
     requests: LoadRequests
     wanted: tuple[str, ...] = ()
+    limits: LoadLimits = field(default_factory=LoadLimits)
 
 
 class _End(NamedTuple):
@@ -144,12 +151,14 @@ class TableLoading:
         self._clock = clock
         self._size = LoadSize(_MOST_ROWS, seconds=STEP_SECONDS, first=_LEAST_ROWS)
         self._mapped: list[MappedTable] = []
+        self._sizes: Mapping[tuple[str, str], TableSize] = {}
         self._listed = 0.0
         self._agreeing = frozenset[str]()
         self._waiting: tuple[_End, SetlError] | None = None
-        self._requests: list[LoadRequest] = []
         self._checked = ""  # the request that was seen to make sense
-        self._news = threading.Event()
+        self._queue = LoadQueue(parts.requests, parts.wanted, leadership, clock)
+        self._outlook = LoadOutlook()
+        self._way = GivingWay(parts.limits, lambda: progress.figures().lag, clock)
 
     def begin(self, load: TableLoad | None) -> None:
         """A leadership goes on with a load, or there is none.
@@ -161,22 +170,24 @@ class TableLoading:
         self._waiting, self._mapped, self._checked = None, [], ""
         self._agreeing = frozenset[str]()
         self._progress.loads_tables(load)
-        self._news.set()
+        self._queue.look_again()
         if load is not None and not load.ended:
             self._prepare(load)
 
     def look_again(self) -> None:
         """Requests may have changed; from any thread."""
-        self._news.set()
+        self._queue.look_again()
 
     def due(self, load: TableLoad | None) -> bool:
         """Whether `step` has anything to do, as far as is known."""
-        if self._news.is_set():
+        if self._queue.has_news:
             return True
         if load is not None and not load.ended:
-            request = self._request_of(load)
+            request = self._queue.of(load)
+            if self._way.now:
+                return False
             return request is None or request.state is not RequestState.PAUSED
-        return load_choice.next_request(self._requests) is not None
+        return self._queue.next is not None
 
     @property
     def catching_up(self) -> frozenset[str]:
@@ -197,11 +208,11 @@ class TableLoading:
             SetlError: as `Work.apply`.
         """
         load = reached.load
-        if reached.repeats or not self._looked(load):
+        if reached.repeats or not self._queue.look(load):
             return None
         if load is None or load.ended:
             return self._begin_next(load)
-        request = self._request_of(load)
+        request = self._queue.of(load)
         if load_choice.is_cancelled(load, request):
             return self._end(replace(load, cancelled=True))
         if not load.reads and _End(load.until, load.until_time).is_past(reached):
@@ -211,57 +222,24 @@ class TableLoading:
         moved = self._read(load, request, ticket, allowed)
         if moved is not None:
             left = len(moved.left(tables_of(moved, self._mapped)))
-            self._progress.loads_tables(moved, left=left)
+            self._tell(moved, tables_left=left)
         return moved
 
     def _has_to_wait(
         self, load: TableLoad, request: LoadRequest | None, reached: Checkpoint
     ) -> bool:
         if request is not None and request.state is RequestState.PAUSED:
-            self._progress.loads_tables(load, paused=True)
+            self._tell(load, paused=True)
             return True
         return self._waiting is not None and not self._waiting[0].is_past(reached)
 
     # -- requests ---------------------------------------------------------------------------
 
-    def _looked(self, load: TableLoad | None) -> bool:
-        """Look at the requests if they may have changed; False if they cannot be seen now."""
-        if not self._news.is_set():
-            return True
-        self._news.clear()
-        requests, now = self._parts.requests, self._clock.now()
-        try:
-            found = list(requests.unanswered())
-            asked = {name for r in found if r.reason == START for name in r.entries}
-            missing = load_choice.missing_entries(load, self._parts.wanted)
-            if set(missing) - asked:
-                entries = tuple(name for name in missing if name not in asked)
-                found.append(
-                    requests.add(LoadRequest(entries=entries, reason=START, by="setl", sent=now))
-                )
-            if load is not None and load.ended:
-                for request in [r for r in found if r.id == load.id]:
-                    state, text = load_choice.outcome(load)
-                    requests.answer(request, state, text, rows=load.rows, at=load.ended)
-                    found.remove(request)
-        except TransientError as error:
-            _log.debug("requests not seen", extra=self._fields(error=error.message))
-            self._news.set()
-            return False
-        self._requests = found
-        return True
-
-    def _request_of(self, load: TableLoad) -> LoadRequest | None:
-        return next((request for request in self._requests if request.id == load.id), None)
-
     def _begin_next(self, before: TableLoad | None) -> TableLoad | None:
         """The next load as it begins, or what is remembered of the last one; None for nothing."""
-        request = load_choice.next_request(self._requests)
+        request = self._queue.next
         if request is None:
-            if before is None:
-                return None
-            kept = load_choice.remembered(before, self._parts.wanted)
-            return None if kept == before else kept
+            return None if before is None else self._queue.remembered(before)
         load = load_choice.begun(request, before, self._clock.now())
         _log.info("tables are to be loaded", extra=self._fields(load=load.id, what=request.what))
         self._progress.loads_tables(load)
@@ -281,12 +259,34 @@ class TableLoading:
         wanted = set(tables_of(load, self._mapped))
         named = [(m.name, route) for m in self._mapped for route in m.routes if m.text in wanted]
         self._agreeing = self._parts.agreeing(named)
+        request = self._queue.of(load)
+        sizes = [
+            self._sizes[m.name] for m in self._mapped if m.text in wanted and m.name in self._sizes
+        ]
+        rows, size = sum(each.rows for each in sizes), sum(each.bytes for each in sizes)
+        expected = rows if request is None or not request.where else None
+        if request is not None and request.key:
+            expected = len(request.keys)
+        row_bytes = size / rows if rows else 0.0
+        self._outlook = LoadOutlook(rows_expected=expected, row_bytes=row_bytes)
+
+    def _tell(
+        self, load: TableLoad, *, tables_left: int | None = None, paused: bool = False
+    ) -> None:
+        outlook = replace(
+            self._outlook,
+            tables_left=tables_left,
+            paused=paused,
+            given_way=self._way.count,
+            waits_for=self._way.waits_for,
+        )
+        self._progress.loads_tables(load, outlook)
 
     def _end(self, load: TableLoad) -> TableLoad:
         self._agreeing, self._waiting = frozenset[str](), None
         ended = replace(load, ended=self._clock.now())
-        self._progress.loads_tables(ended)
-        self._news.set()  # it is answered once it is kept
+        self._tell(ended)
+        self._queue.look_again()  # it is answered once it is kept
         _log.info(
             "tables are loaded",
             extra=self._fields(load=load.id, rows=load.rows, outcome=load_choice.outcome(load)[1]),
@@ -304,6 +304,9 @@ class TableLoading:
     ) -> TableLoad | None:
         try:
             with self._open() as there:
+                if not self._way.may_step(there.busy):
+                    self._tell(load)
+                    return None
                 step = self._next(load, request, there)
                 if not step.items and not step.load.left(tables_of(load, self._mapped)):
                     return self._all_is_read(step.load, there)
@@ -320,7 +323,9 @@ class TableLoading:
             return self._refused(load, request, error)
         failpoints.reached("tables.after_job")
         self._waiting = None
-        self._size.loaded(max(step.rows, report.rows), self._clock.monotonic() - started)
+        seconds = self._clock.monotonic() - started
+        self._size.loaded(max(step.rows, report.rows), seconds)
+        self._way.loaded(report.rows, seconds)
         self._progress.loaded_ranges(report)
         return replace(step.load, rows=load.rows + report.rows)
 
@@ -329,14 +334,29 @@ class TableLoading:
             self._list(there)
         if request is not None and request.id != self._checked:
             check_request(request, self._mapped, there)
+            if request.into_empty and not load.table:
+                self._check_empty(load)
             self._checked = request.id
         wanted = set(tables_of(load, self._mapped))
         mapped = {table.text: table for table in self._mapped if table.text in wanted}
         at_once = self._parts.job.parallelism
-        size = StepSize(self._size.rows, at_once, least=_LEAST_ROWS, items=_MOST_ITEMS)
+        rows = self._way.most_rows(self._size.rows)
+        size = StepSize(rows, at_once, least=_LEAST_ROWS, items=_MOST_ITEMS)
         if request is not None and request.key:
             return keys_of(load, mapped, request, there, size)
         return ranges_of(load, mapped, request.where if request else "", there, size)
+
+    def _check_empty(self, load: TableLoad) -> None:
+        wanted = set(tables_of(load, self._mapped))
+        targets = {r.target for table in self._mapped if table.text in wanted for r in table.routes}
+        full = sorted(".".join(filter(None, t)) for t in targets if self._parts.holds_rows(t))
+        if full:
+            raise ConfigurationError(
+                f"the target has rows already in {', '.join(full)}",
+                hint="Empty them, or load without --into-empty: rows are written over, and those"
+                " that only the target has stay",
+                pipeline=self._leadership.key,
+            )
 
     def _all_is_read(self, load: TableLoad, there: SourceTables) -> TableLoad:
         end = self._stream_end(there)
@@ -370,7 +390,7 @@ class TableLoading:
                 self._list(opened)
             return
         router = self._parts.router
-        self._mapped = []
+        self._mapped, self._sizes = [], there.sizes()
         for name in there.names():
             # Rows of nested tables are seen in the documents of the table they belong to.
             routes = tuple(r for r in router.route(*name) if not r.nests(*name))

@@ -261,6 +261,14 @@ class TargetSystem(Protocol):
         """
         ...
 
+    def holds_rows(self, name: tuple[str, str]) -> bool:
+        """Whether a table or index has any row; one that does not exist has none.
+
+        Raises:
+            SetlError: it cannot be asked.
+        """
+        ...
+
     def agreeing_tables(
         self, source: SourceConfig, tables: Sequence[tuple[tuple[str, str], Route]]
     ) -> frozenset[str]:

@@ -247,3 +247,10 @@ class IndexTarget:
             answer = client.mget(index=self.index, docs=wanted)
             documents: list[dict[str, Any]] = answer["docs"]
             yield [document for document in documents if document.get("found")]
+
+
+def documents_in(endpoint: ElasticEndpoint, index: str) -> int:
+    """How many documents an index has; 0 if it does not exist. Raises SetlError."""
+    with closing(make_client(endpoint)) as client, translating(endpoint):
+        client.options(ignore_status=404).indices.refresh(index=index)
+        return int(client.count(index=index, ignore_unavailable=True)["count"])

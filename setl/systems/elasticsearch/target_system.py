@@ -21,7 +21,7 @@ from setl.systems.conflicts import ConflictList
 from setl.systems.elasticsearch.ddl import ElasticsearchDdl
 from setl.systems.elasticsearch.deadletters import opened_index
 from setl.systems.elasticsearch.endpoint import elastic_endpoint
-from setl.systems.elasticsearch.index_target import DocumentShape, IndexTarget
+from setl.systems.elasticsearch.index_target import DocumentShape, IndexTarget, documents_in
 from setl.systems.elasticsearch.load.fence import VersionFence
 from setl.systems.elasticsearch.load.sink import ElasticsearchSinkSettings
 from setl.systems.elasticsearch.preflight.arriving import Arriving, arriving
@@ -82,6 +82,10 @@ class ElasticsearchTargetSystem:
         form = document_form(source.reader.schema, source.route) or DocumentForm.of_key(len(key))
         shape = DocumentShape(tuple(filled[column] for column in columns), key, form)
         return IndexTarget(self._endpoint, name[1], shape)
+
+    def holds_rows(self, name: tuple[str, str]) -> bool:
+        """See `TargetSystem.holds_rows`."""
+        return documents_in(self._endpoint, name[1]) > 0
 
     def agreeing_tables(
         self,

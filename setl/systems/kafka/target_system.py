@@ -83,6 +83,10 @@ class KafkaTarget:
             hint="Verify the pipelines that read it",
         )
 
+    def holds_rows(self, name: tuple[str, str]) -> bool:  # noqa: ARG002
+        """See `TargetSystem.holds_rows`; a log has records, no rows."""
+        return False
+
     def agreeing_tables(
         self,
         source: SourceConfig,  # noqa: ARG002

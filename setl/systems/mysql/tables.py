@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from typing import Any
 
 from pymysql.connections import Connection
 from pymysql.cursors import Cursor
 
+from setl.bulk.source_reader import TableSize
 from setl.model.nesting import Documents
 from setl.systems.mysql.catalog import list_tables, read_table
 from setl.systems.mysql.connection import MysqlEndpoint, connect, translating
 from setl.systems.mysql.document_reader import DocumentReader
 from setl.systems.mysql.documents import MysqlDocuments
 from setl.systems.mysql.table_reader import TableReader
+
+_NOW = "SELECT UNIX_TIMESTAMP(SYSDATE(6))"
+_BUSY = "SHOW GLOBAL STATUS LIKE 'Threads_running'"
+_SIZES = (
+    "SELECT TABLE_SCHEMA, TABLE_NAME, TABLE_ROWS, DATA_LENGTH FROM information_schema.TABLES"
+    " WHERE TABLE_TYPE IN ('BASE TABLE', 'SYSTEM VERSIONED')"
+)
 
 
 class MysqlTables:
@@ -31,10 +39,23 @@ class MysqlTables:
 
     def now(self) -> float:
         """See `SourceTables.now`."""
+        return next((float(row[0]) for row in self._asked(_NOW)), 0.0)
+
+    def sizes(self) -> Mapping[tuple[str, str], TableSize]:
+        """See `SourceTables.sizes`."""
+        return {
+            (str(schema), str(table)): TableSize(int(rows or 0), int(size or 0))
+            for schema, table, rows, size in self._asked(_SIZES)
+        }
+
+    def busy(self) -> int:
+        """See `SourceTables.busy`."""
+        return next((int(value) for _, value in self._asked(_BUSY)), 0)
+
+    def _asked(self, sql: str) -> Sequence[tuple[Any, ...]]:
         with translating(self._endpoint), self._connection.cursor(Cursor) as cursor:
-            cursor.execute("SELECT UNIX_TIMESTAMP(SYSDATE(6))")
-            row = cursor.fetchone()
-        return float(row[0]) if row else 0.0
+            cursor.execute(sql)
+            return cursor.fetchall()
 
     def readers(self, wanted: Sequence[tuple[str, str]], /) -> Sequence[TableReader | None]:
         """See `SourceTables.readers`."""

@@ -24,10 +24,11 @@ from setl.systems.finding import Report
 from setl.systems.mysql.catalog import read_table
 from setl.systems.mysql.checkpoints import MysqlCheckpointStore
 from setl.systems.mysql.conflicts.listing import MysqlConflicts
-from setl.systems.mysql.connection import connect
+from setl.systems.mysql.connection import connect, translating
 from setl.systems.mysql.ddl.passing import MysqlDdl
 from setl.systems.mysql.deadletters import opened_table
 from setl.systems.mysql.endpoint import mysql_endpoint
+from setl.systems.mysql.identifiers import identifier
 from setl.systems.mysql.load.fence import MysqlFence
 from setl.systems.mysql.load.sink import MysqlSinkSettings
 from setl.systems.mysql.preflight.contested_tables import check_contested_tables
@@ -101,6 +102,15 @@ class MysqlTargetSystem:
             )
         shape = TableShape.build(described, columns, sources[0].key_names)
         return TableTarget(TableReader(self._endpoint, described), shape)
+
+    def holds_rows(self, name: tuple[str, str]) -> bool:
+        """See `TargetSystem.holds_rows`."""
+        with closing(connect(self._endpoint)) as connection:
+            if read_table(connection, *name) is None:
+                return False
+            with translating(self._endpoint), connection.cursor() as cursor:
+                table = ".".join(map(identifier, name))
+                return bool(cursor.execute(f"SELECT 1 FROM {table} LIMIT 1"))
 
     def agreeing_tables(
         self, source: SourceConfig, tables: Sequence[tuple[tuple[str, str], Route]]

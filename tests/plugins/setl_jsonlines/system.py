@@ -80,6 +80,11 @@ class JsonLines:
         shape = TableShape.of_columns([filled[column] for column in columns], sources[0].key_names)
         return JsonLinesReader(file_of(self._folder, *name), shape)
 
+    def holds_rows(self, name: tuple[str, str]) -> bool:
+        """See `TargetSystem.holds_rows`."""
+        file = file_of(self._folder, *name)
+        return file.exists() and file.stat().st_size > 0
+
     def agreeing_tables(
         self, source: SourceConfig, tables: Sequence[tuple[tuple[str, str], Route]]
     ) -> frozenset[str]:

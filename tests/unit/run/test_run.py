@@ -197,7 +197,7 @@ def no_tables():
 
     unused: Any = SimpleNamespace()
     requests: Any = SimpleNamespace(unanswered=list)
-    return TableLoadingParts(unused, never, never, never, unused, requests)
+    return TableLoadingParts(unused, never, never, never, unused, never, requests)
 
 
 class Bench:

@@ -9,7 +9,8 @@ from typing import Any, cast
 import pytest
 
 from arbiter.values import PipelineId
-from setl.bulk.source_reader import KeyRange
+from setl.bulk.source_reader import KeyRange, TableSize
+from setl.channel.load_limits import LoadLimits
 from setl.errors import ConfigurationError, DataError
 from setl.load.sink import LoadTicket
 from setl.model.change import Op
@@ -33,6 +34,7 @@ def small_ranges(monkeypatch):
     monkeypatch.setattr(table_loading, "_LEAST_ROWS", 500)
 
 
+NONE = LoadLimits()
 ROWS_IN_A_STEP = 1001
 """What can be loaded in the time of a step: no multiple of the number of tasks."""
 
@@ -80,12 +82,19 @@ class Tables:
         self.tables = {("shop", name): Table(name, count) for name, count in counts.items()}
 
     clock = 1000.5
+    running = 1
 
     def names(self):
         return list(self.tables)
 
     def now(self):
         return self.clock
+
+    def sizes(self):
+        return {name: TableSize(len(t.keys), 100 * len(t.keys)) for name, t in self.tables.items()}
+
+    def busy(self):
+        return self.running
 
     def readers(self, wanted):
         return [self.tables.get(name) for name in wanted]
@@ -154,8 +163,9 @@ class Router:
 
 
 class Bench:
-    def __init__(self, tables, router: Any = None, wanted=(), *, tells_end=True):
+    def __init__(self, tables, router: Any = None, wanted=(), *, tells_end=True, limits=NONE):
         self.tables, self.clock = tables, ManualClock()
+        self.full: list[tuple[str, str]] = []
         arbiter = MemoryArbiter(MemoryCluster())
         arbiter.put_channel("c", {})
         self.requests = StoredLoadRequests(arbiter, PipelineId("c", "p"))
@@ -168,8 +178,10 @@ class Bench:
             (lambda: self.end) if tells_end else None,
             lambda wanted: frozenset(".".join(name) for name, _ in wanted),
             cast("Any", router or Router()),
+            lambda target: target in self.full,
             self.requests,
             wanted,
+            limits,
         )
         self.loading = TableLoading(parts, Leadership("c", "p", "n1", 5), self.progress, self.clock)
         self.reached: Any = Checkpoint(BinlogPosition("bin.000001", 100))
@@ -442,6 +454,17 @@ def test_a_request_that_makes_no_sense_fails_and_the_stream_goes_on(what, messag
     assert bench.request(good).state is RequestState.DONE
 
 
+def test_a_load_into_empty_tables_is_refused_where_there_are_rows():
+    bench = Bench(Tables(a=3, b=3))
+    bench.begin(None)
+    bench.full = [("shop", "a")]
+    refused, good = (bench.ask(tables=(t,), into_empty=True) for t in ("shop.a", "shop.b"))
+    finished(bench)
+    finished(bench)
+    assert "rows already in shop.a" in bench.request(refused).answer
+    assert bench.request(good).state is RequestState.DONE
+
+
 def test_a_load_is_paused_and_resumed():
     bench = Bench(Tables(a=5000))
     bench.begin(None)
@@ -501,7 +524,7 @@ def again(bench, *wanted):
     """The same cluster, source and target under a changed channel file."""
     changed = Bench(bench.tables, wanted=wanted)
     changed.requests, changed.reached = bench.requests, bench.reached
-    changed.loading._parts = replace(changed.loading._parts, requests=bench.requests)
+    changed.loading._queue._requests = bench.requests
     changed.begin(bench.reached.load)
     return changed
 
@@ -523,7 +546,7 @@ def test_a_table_that_is_added_to_the_file_is_loaded_and_no_other():
 def test_tables_of_the_file_that_are_cancelled_before_they_begin_stay_cancelled():
     bench = Bench(Tables(a=3), wanted=("shop.a ->",))
     bench.begin(None)
-    bench.loading._looked(None)
+    bench.loading._queue.look(None)
     (made,) = bench.requests.all()
     bench.requests.change_state(made.id, RequestState.CANCELLED)
     bench.loading.look_again()
@@ -563,3 +586,60 @@ def test_a_stream_that_comes_late_is_waited_for_by_the_clock_of_its_server():
     assert bench.step() is None
     bench.reached = replace(bench.reached, timestamp=1001.0)
     assert bench.step().ended
+
+
+# -- limits --------------------------------------------------------------------------------
+
+
+def test_a_load_tells_how_much_is_left_and_for_how_long():
+    bench = Bench(Tables(a=5000))
+    bench.begin(None)
+    bench.ask()
+    bench.step()
+    bench.step()
+    told = bench.told
+    assert (told.rows, told.rows_expected) == (500, 5000)
+    assert told.seconds_left == pytest.approx(4500 * 0.3 / ROWS_IN_A_STEP, abs=0.1)
+    assert told.bytes_per_second == pytest.approx(100 * ROWS_IN_A_STEP / 0.3, rel=0.01)
+
+
+def test_a_busy_source_is_given_way_to():
+    tables = Tables(a=5000)
+    bench = Bench(tables, limits=LoadLimits(threads_running=8))
+    bench.begin(TableLoad("x", taken=()))
+    bench.step()
+    tables.running = 9
+    before = len(bench.job.loaded)
+    assert bench.step() is None
+    assert not bench.loading.due(bench.reached.load)
+    assert (bench.told.given_way, bench.told.waits_for) == (
+        1, "the source carries out 9 statements",
+    )  # fmt: skip
+    bench.clock.time += 1.0
+    tables.running = 8
+    assert bench.loading.due(bench.reached.load)
+    bench.step()
+    assert len(bench.job.loaded) > before
+    assert bench.told.waits_for == ""
+
+
+def test_a_target_that_is_behind_is_given_way_to():
+    bench = Bench(Tables(a=5000), limits=LoadLimits(lag=2.0))
+    bench.begin(TableLoad("x", taken=()))
+    bench.loading._way._lag = lambda: 2.5
+    assert bench.step() is None
+    assert bench.told.waits_for == "the target is 2.5 s behind"
+    bench.loading._way._lag = lambda: None
+    assert bench.step() is not None
+
+
+def test_no_more_rows_a_second_than_allowed():
+    bench = Bench(Tables(a=5000), limits=LoadLimits(rows_per_second=1000))
+    bench.begin(TableLoad("x", taken=()))
+    began = bench.clock.monotonic()
+    while bench.reached.load.reads:
+        if bench.loading.due(bench.reached.load):
+            bench.step()
+        else:
+            bench.clock.time += 0.01
+    assert bench.clock.monotonic() - began == pytest.approx(5.0, rel=0.15)

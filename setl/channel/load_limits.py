@@ -1,0 +1,30 @@
+"""What a load of whole tables gives way to."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from setl.channel.strict_model import StrictModel
+
+
+class LoadLimits(StrictModel):
+    """Limits of loads of whole tables; the stream of changes knows none of them."""
+
+    rows_per_second: int | None = Field(
+        default=None,
+        ge=1,
+        description="Rows that are read and written in a second, on the average. Not given: as"
+        " many as can be.",
+    )
+    threads_running: int | None = Field(
+        default=None,
+        ge=1,
+        description="Statements that the source carries out at once (Threads_running) above which"
+        " no rows are read. Not given: nobody looks.",
+    )
+    lag: float | None = Field(
+        default=None,
+        gt=0,
+        description="Seconds by which the target is behind the source above which no rows are"
+        " read. Not given: the stream has three quarters of the time as long as it is behind.",
+    )

@@ -1,0 +1,39 @@
+"""How far a load of tables is, for people."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+
+def load_sentence(load: Mapping[str, Any]) -> str:
+    """What the leader tells of a load, in one line.
+
+    Args:
+        load: `setl.run.figures.TableLoadFigures` as JSON.
+    """
+    state, rows, expected = load["state"], load["rows"], load.get("rows_expected")
+    done = f"{rows:,} rows"
+    if state == "catching up":
+        return f"{done}, all that there were; the stream has to come to where they were read"
+    if state != "reading":
+        return f"{done}, {state}"
+    if expected:
+        done = f"{rows:,} of about {expected:,} rows ({100 * rows // expected} %)"
+    parts = [done, f"{load['rows_per_second']:,.0f} rows/s"]
+    if load.get("bytes_per_second"):
+        parts.append(f"{load['bytes_per_second'] / 1e6:,.1f} MB/s")
+    if load.get("seconds_left"):
+        parts.append(f"{_duration(load['seconds_left'])} left")
+    if load.get("table"):
+        left = load.get("tables_left")
+        parts.append(f"now {load['table']}" + ("" if left is None else f", {left:,} tables left"))
+    if load.get("waits_for"):
+        parts.append(f"waits: {load['waits_for']}")
+    return ", ".join(parts)
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"

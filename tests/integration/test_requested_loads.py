@@ -1,0 +1,293 @@
+"""What operators ask to be loaded, of whole tables or of some rows, while a pipeline runs."""
+
+import pytest
+
+from arbiter.values import PipelineId
+from setl.channel.load_limits import LoadLimits
+from setl.channel.reading import parse_channel
+from setl.model.load_request import LoadRequest, RequestState
+from setl.run.load_requests import StoredLoadRequests
+from tests.integration.pipelines import execute, fresh_name, mysql, one_way, rows, two_way
+from tests.integration.test_relay import Topic, insert, relay, runs
+from tests.integration.test_table_load import (
+    fill,
+    in_step,
+    is_loaded,
+    loading,
+    small_steps,  # noqa: F401 - a fixture
+    wait_until_loaded,
+    written,
+)
+from tests.waiting import eventually
+
+
+class Asking:
+    """Asks the leader of a pipeline for loads."""
+
+    def __init__(self, place, file, pipeline="p", **settings):
+        if settings:
+            changed = file.pipelines[0].model_copy(update=settings)
+            file = file.model_copy(update={"pipelines": [changed]})
+        self.place, self.file, self.pipeline = place, file, pipeline
+        self.running = place.lead(file, pipeline)
+        self.requests = StoredLoadRequests(place.arbiter, PipelineId(file.channel, pipeline))
+
+    def ask(self, **what):
+        request = self.requests.add(LoadRequest(**what))
+        self.running.run.look_at_loads()
+        return request.id
+
+    def change(self, ident, state):
+        self.requests.change_state(ident, state)
+        self.running.run.look_at_loads()
+
+    def of(self, ident):
+        return next(r for r in self.requests.all() if r.id == ident)
+
+    def ended(self, ident, timeout=60):
+        def has_ended():
+            assert self.running.thread.is_alive(), self.running.error
+            assert self.of(ident).ended, (self.running.figures.table_load, self.running.error)
+            return True
+
+        eventually(has_ended, timeout, message="the load has ended")
+        return self.of(ident)
+
+    def another_leader(self):
+        self.running.abort()
+        self.running = self.place.lead(self.file, self.pipeline)
+
+
+@pytest.fixture
+def asking(servers, db, place):
+    """A pipeline that runs from the end of the stream on; heartbeats move its checkpoint."""
+    return Asking(place, from_now_on(servers, db))
+
+
+def from_now_on(servers, db):
+    a, b = servers
+    file = one_way(a, mysql(b), [{"from": f"{db}.*"}])
+    source = file.pipelines[0].source.model_copy(update={"heartbeat": 0.2})
+    pipeline = file.pipelines[0].model_copy(update={"source": source})
+    return file.model_copy(update={"pipelines": [pipeline]})
+
+
+def test_rows_that_somebody_damaged_are_sent_again(servers, db, asking):
+    a, b = servers
+    fill(a, f"{db}.orders", 1000)
+    asking.running.applied(1000)
+    execute(
+        b,
+        f"UPDATE {db}.orders SET name = 'wrong', email = NULL WHERE id BETWEEN 100 AND 119",
+        f"DELETE FROM {db}.orders WHERE id BETWEEN 110 AND 129",
+        f"INSERT INTO {db}.orders (id, name) VALUES (5000, 'extra'), (5001, 'extra')",
+    )
+    by_where = asking.ask(
+        tables=(f"{db}.orders",), where="id BETWEEN 100 AND 129 AND name LIKE 'n%'", reason="resend"
+    )
+    assert asking.ended(by_where).rows == 30
+    assert rows(b, f"{db}.orders") == (
+        *rows(a, f"{db}.orders"),
+        *((i, None, "extra", *[None] * 7) for i in (5000, 5001)),
+    )
+    by_keys = asking.ask(
+        tables=(f"{db}.orders",), key=("id",), keys=(("5000",), (7,), (5001,)), reason="resend"
+    )
+    assert asking.ended(by_keys).state is RequestState.DONE
+    assert rows(b, f"{db}.orders") == rows(a, f"{db}.orders")
+
+
+KEYS = {
+    "text": ("VARCHAR(40) COLLATE utf8mb4_general_ci", ["Äpfel", "a'b", "%", "x,y", " lead"]),
+    "latin": ("VARCHAR(40) CHARACTER SET latin1", ["é", "%s", '"']),
+    "bytes": ("VARBINARY(16)", [b"\x00\xff", b"", b"a%"]),
+    "exact": ("DECIMAL(20,4)", ["1.5000", "-0.0001"]),
+    "time": ("DATETIME(6)", ["2026-01-02 03:04:05.000006"]),
+    "bits": ("BIT(12)", [5, 4095]),
+    "label": ("ENUM('c','b','a')", ["a", "c"]),
+}
+
+
+def test_keys_of_every_kind(servers, db, asking):
+    a, b = servers
+    for name, (kind, keys) in KEYS.items():
+        for server in servers:
+            execute(server, f"CREATE TABLE {db}.k_{name} (id {kind}, n INT, v INT,"
+                            f" PRIMARY KEY (id, n)) CHARACTER SET utf8mb4")  # fmt: skip
+        for server, values in ((a, (1, 2)), (b, (1, 2, 3))):
+            with server.connect() as connection, connection.cursor() as cursor:
+                for key in keys:
+                    for n in values:
+                        value = n if server is a else -n
+                        cursor.execute(
+                            f"INSERT INTO {db}.k_{name} VALUES (%s, %s, %s)", (key, n, value)
+                        )
+    asked = [
+        asking.ask(
+            tables=(f"{db}.k_{name}",),
+            key=("id", "n"),
+            keys=tuple((key, n) for key in keys for n in (1, 2, 3)),
+        )
+        for name, (_, keys) in KEYS.items()
+    ]
+    for ident in asked:
+        assert asking.ended(ident).state is RequestState.DONE
+    for name in KEYS:
+        assert rows(b, f"{db}.k_{name}", "1, 2") == rows(a, f"{db}.k_{name}", "1, 2"), name
+
+
+def test_a_load_that_is_asked_for_goes_on_under_another_leader(
+    servers,
+    db,
+    asking,
+    small_steps,  # noqa: F811
+):
+    a, b = servers
+    fill(a, f"{db}.orders", 2000)
+    asking.running.applied(2000)
+    execute(b, f"UPDATE {db}.orders SET name = 'wrong'")
+    with written(a, f"{db}.orders", 2500):
+        ident = asking.ask(tables=(f"{db}.orders",))
+        eventually(lambda: (t := asking.running.figures.table_load) and t.rows >= 300, 60)
+        asking.another_leader()
+        eventually(lambda: (t := asking.running.figures.table_load) and t.rows >= 900, 60)
+        asking.another_leader()
+        assert asking.ended(ident, 90).rows < 6000, "each leader went on where the last one was"
+    in_step(a, b, asking.running, db)
+
+
+def test_a_load_is_paused_resumed_and_cancelled(servers, db, place, small_steps):  # noqa: F811
+    a, b = servers
+    slow = LoadLimits(rows_per_second=200)
+    asking = Asking(place, from_now_on(servers, db), load_limits=slow)
+    fill(a, f"{db}.orders", 2000)
+    asking.running.applied(2000)
+    execute(b, f"UPDATE {db}.orders SET name = 'wrong'")
+    ident = asking.ask(tables=(f"{db}.orders",))
+    eventually(lambda: (t := asking.running.figures.table_load) and t.rows >= 200, 60)
+    asking.change(ident, RequestState.PAUSED)
+    eventually(lambda: asking.running.figures.table_load.state == "paused", 30)
+    paused = asking.running.figures.table_load.rows
+    asking.another_leader()
+    fill_one = "INSERT INTO {db}.orders (id, name) VALUES (9999, 'new')"
+    execute(a, fill_one.format(db=db))
+    asking.running.applied(2001)  # the stream goes on
+    assert asking.running.figures.table_load.rows == paused < 2000
+    asking.change(ident, RequestState.WAITING)
+    eventually(lambda: asking.running.figures.table_load.rows > paused, 30)
+    asking.change(ident, RequestState.CANCELLED)
+    ended = asking.ended(ident)
+    assert ended.state is RequestState.CANCELLED
+    assert execute(b, f"SELECT COUNT(*) > 0 FROM {db}.orders WHERE name = 'wrong'") == ((1,),)
+
+
+def test_a_request_that_fails_does_not_stop_the_stream(servers, db, asking):
+    a, _ = servers
+    for what, why in (
+        ({"tables": (f"{db}.none",)}, "does not map"),
+        ({"tables": (f"{db}.orders",), "where": "nonsense = 1"}, "nonsense"),
+        ({"tables": (f"{db}.orders",), "where": "1) OR (1"}, "closes a bracket"),
+        ({"tables": (f"{db}.orders",), "key": ("id",), "keys": (("x",),)}, "no value"),
+    ):
+        failed = asking.ended(asking.ask(**what))
+        assert (failed.state, why in failed.answer) == (RequestState.FAILED, True), failed.answer
+    fill(a, f"{db}.orders", 1)
+    asking.running.applied(1)
+
+
+def test_into_empty_tables_only(servers, db, asking):
+    a, b = servers
+    execute(b, f"INSERT INTO {db}.orders (id, name) VALUES (1, 'there')")
+    failed = asking.ended(asking.ask(tables=(f"{db}.orders",), into_empty=True))
+    assert f"rows already in {db}.orders" in failed.answer
+    execute(b, f"DELETE FROM {db}.orders")
+    done = asking.ended(asking.ask(tables=(f"{db}.orders",), into_empty=True))
+    assert done.state is RequestState.DONE
+    assert rows(a, f"{db}.orders") == rows(b, f"{db}.orders")
+
+
+def test_what_is_sent_again_does_not_come_back(servers, db, place):
+    a, b = servers
+    fill(a, f"{db}.orders", 100)
+    fill(b, f"{db}.orders", 100)
+    file = two_way(a, b, [{"from": f"{db}.orders"}])
+    back = place.lead(file, "ba")
+    there = Asking(place, file, "ab")
+    execute(b, "SET sql_log_bin = 0", f"UPDATE {db}.orders SET name = 'wrong' WHERE id < 50")
+    # Without a heartbeat the stream has to move for the load to be over.
+    ident = there.ask(tables=(f"{db}.orders",), where="id < 60")
+    eventually(lambda: rows(a, f"{db}.orders") == rows(b, f"{db}.orders"), 60)
+    execute(a, f"UPDATE {db}.orders SET name = 'later' WHERE id = 99")
+    there.ended(ident)
+    execute(b, f"UPDATE {db}.orders SET name = 'of b' WHERE id = 5")
+    eventually(lambda: execute(a, f"SELECT name FROM {db}.orders WHERE id = 5") == (("of b",),), 60)
+    eventually(lambda: back.figures.rows_applied == 1)
+    assert rows(a, f"{db}.orders") == rows(b, f"{db}.orders")
+
+
+def test_a_table_that_is_added_to_the_file_is_loaded(servers, db, place):
+    a, b = servers
+    for server in servers:
+        execute(server, f"CREATE TABLE {db}.more (id INT PRIMARY KEY, v INT)")
+    fill(a, f"{db}.orders", 50)
+    execute(a, f"INSERT INTO {db}.more VALUES (1, 1), (2, 2)")
+    file = loading(a, mysql(b), [{"from": f"{db}.orders"}])
+    running = place.lead(file)
+    wait_until_loaded(running)
+    running.stop()
+    execute(b, f"DELETE FROM {db}.orders WHERE id = 1")
+    more = loading(
+        a, mysql(b), [{"from": f"{db}.orders"}, {"from": f"{db}.more"}], name=file.channel
+    )
+    running = place.lead(more)
+    eventually(lambda: rows(b, f"{db}.more") == ((1, 1), (2, 2)), 60)
+    eventually(lambda: is_loaded(running), 60)
+    assert running.figures.table_load.rows == 2
+    assert execute(b, f"SELECT COUNT(*) FROM {db}.orders") == ((49,),), "it is not loaded again"
+
+
+def test_one_table_of_a_file_asks_to_be_loaded(servers, db, place):
+    a, b = servers
+    for server in servers:
+        execute(server, f"CREATE TABLE {db}.more (id INT PRIMARY KEY, v INT)")
+    fill(a, f"{db}.orders", 50)
+    execute(a, f"INSERT INTO {db}.more VALUES (1, 1)")
+    file = loading(a, mysql(b), [{"from": f"{db}.orders"}, {"from": f"{db}.more", "load": True}])
+    source = file.pipelines[0].source.model_copy(update={"start": "latest"})
+    pipeline = file.pipelines[0].model_copy(update={"source": source})
+    running = place.lead(file.model_copy(update={"pipelines": [pipeline]}))
+    wait_until_loaded(running)
+    assert rows(b, f"{db}.more") == ((1, 1),)
+    assert rows(b, f"{db}.orders") == ()
+
+
+def test_a_subscription_begins_with_the_rows_of_its_database(
+    servers,
+    db,
+    kafka,
+    place,
+    small_steps,  # noqa: F811
+):
+    a, b = servers
+    fill(a, f"{db}.orders", 1500)
+    topic = Topic(kafka)
+    table = f"{db}.orders"
+    runs(place.lead(relay(a, topic, table, heartbeat=0.2), "r"))
+    insert(a, db, 5000, 1)
+    source = {**topic.source(), "start": {"load": True}, "database": database(a)}
+    file = parse_channel(
+        {
+            "channel": fresh_name("dts"),
+            "pipelines": [
+                {"name": "p", "source": source, "target": mysql(b), "tables": [{"from": table}]}
+            ],
+        }
+    )
+    with written(a, table, 2000):
+        running = place.lead(file)
+        wait_until_loaded(running)
+    in_step(a, b, running, db)
+
+
+def database(server):
+    return {key: value for key, value in mysql(server).items() if key != "type"}
