@@ -29,6 +29,7 @@ _TITLES: Final = {
     "TableMapping": "A table mapping",
     "NestedRows": "Nested rows",
     "NewestRow": "The conflict policy newest",
+    "LoadLimits": "What loads of tables give way to",
     "NodeChoice": "Which nodes lead",
     "Database": "The database behind a subscription",
     "BinlogStart": "Start at a place of a binlog",

@@ -328,7 +328,8 @@ def _told(facts: Facts, ident: PipelineId) -> dict[str, Any]:
     node = facts.nodes.get(mainstem.nid) if mainstem else None
     if node is None:
         return {}
-    return node_report(node_status(node), ident).get("table_load") or {}
+    figures = node_report(node_status(node), ident).get("figures") or {}
+    return figures.get("table_load") or {}
 
 
 def _chosen(

@@ -43,8 +43,7 @@ _SECTIONS: dict[str, tuple[click.Command, ...]] = {
     "Run": (node, relay, check, apply, epoch),
     "Look": (list_, topology, status, history, peek, verify, conflicts),
     "Channels": (start, pause, resume, stop, remove),
-    "Pipelines": (switchover, failover, signal, position, deadletter),
-    "Rows": (load, resend),
+    "Pipelines": (switchover, failover, signal, position, deadletter, load, resend),
 }
 
 

@@ -181,7 +181,7 @@ def _footers(view: ClusterView) -> list[str]:
 def _load_lines(pipeline: PipelineView) -> list[str]:
     """What a load of whole tables does that is not over."""
     load = pipeline.figures.get("table_load")
-    if not load or load["ended"]:
+    if not load or load["state"] in ("done", "cancelled", "failed"):
         return []
     return [f"{pipeline.ident} loads tables: {load_sentence(load)}"]
 

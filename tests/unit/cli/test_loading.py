@@ -1,0 +1,180 @@
+import json
+import threading
+
+import pytest
+
+from arbiter.values import ChannelState, SignalKind, SignalState
+from setl.channel.keys_file import read_keys
+from setl.cli import loading
+from setl.errors import ConfigurationError
+from setl.model.load_request import RequestState
+from setl.run.load_requests import ENDED_KEPT, StoredLoadRequests
+from tests.unit.cli.cluster_in_memory import AB
+from tests.waiting import eventually
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch):
+    monkeypatch.setattr(loading, "_POLL_SECONDS", 0.01)
+
+
+def requests(shop):
+    return StoredLoadRequests(shop.arbiter, AB)
+
+
+def shown(shop, capsys, *arguments):
+    assert shop.run(*arguments, "-o", "json") == 0
+    return json.loads(capsys.readouterr().out)
+
+
+class Leader(threading.Thread):
+    """Answers every request, as a leader does."""
+
+    def __init__(self, shop, state=RequestState.DONE, text="3 rows are in the target"):
+        super().__init__(daemon=True)
+        self.requests, self.state, self.text = requests(shop), state, text
+        self.count = 0
+        self.stopping = threading.Event()
+
+    def run(self):
+        while not self.stopping.wait(0.01):
+            for request in self.requests.unanswered():
+                self.requests.answer(request, self.state, self.text, rows=3, at=5.0)
+                self.count += 1
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, *_):
+        self.stopping.set()
+        self.join()
+
+
+def test_a_load_is_asked_for_and_the_leader_told(shop, capsys):
+    leader = shop.node("n1").leads(AB)
+    (row,) = shown(shop, capsys, "load", "ab", "--table", "s.t", "--where", "a > 1", "--no-wait")
+    assert (row["pipeline"], row["what"], row["state"]) == ("shop/ab", "s.t where a > 1", "waiting")
+    (request,) = requests(shop).all()
+    assert (request.tables, request.where, request.reason) == (("s.t",), "a > 1", "load")
+    (signal,) = shop.arbiter.signals(AB)
+    assert (signal.kind, signal.epoch) == (SignalKind.LOADS, leader.epoch)
+    assert signal.state is SignalState.PENDING
+
+
+def test_the_command_waits_for_the_outcome(shop, capsys):
+    shop.node("n1").leads(AB)
+    with Leader(shop):
+        assert shop.run("load", "ab") == 0
+    assert capsys.readouterr().out == "shop/ab load 0: 3 rows are in the target\n"
+
+
+def test_a_load_that_fails_is_told(shop, capsys):
+    shop.node("n1").leads(AB)
+    with Leader(shop, RequestState.FAILED, "it has no column x"):
+        assert shop.run("load", "ab") == 1
+    assert "load 0: it has no column x" in capsys.readouterr().err
+
+
+def test_nobody_leads(shop, capsys):
+    assert shop.run("load", "ab", "--no-wait") == 0
+    assert "waits for a leader" in capsys.readouterr().out
+    shop.state(ChannelState.STOP)
+    assert shop.run("load", "ab", "--no-wait") == 0
+    assert "waits until the channel shop runs" in capsys.readouterr().out
+    assert shop.run("load", "ab", "--timeout", "0.05") == 1
+    assert "it goes on" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("load", "shop"), "shop"),
+        (("load", "ab", "--where", "a = 1"), "--where needs one --table"),
+        (("resend", "ab", "--table", "s.t"), "either --where or --keys"),
+        (("resend", "ab", "--where", "a = 1"), "--table"),
+        (("load", "cancel", "ab"), "no load"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(shop, capsys, arguments, message):
+    assert shop.run(*arguments) in (1, 2)
+    assert message in capsys.readouterr().err
+    assert requests(shop).all() == []
+
+
+def test_the_list_tells_how_far_the_leader_is(shop, capsys):
+    progress = {
+        "id": "load-0000000000", "state": "reading", "table": "s.t", "tables_left": 2, "rows": 500,
+        "rows_per_second": 100.0, "begun": 1.0, "ended": 0, "rows_expected": 2000,
+        "bytes_per_second": 2e6, "seconds_left": 15.0, "given_way": 1, "waits_for": "",
+    }  # fmt: skip
+    shop.node("n1").leads(AB, table_load=progress)
+    assert shop.run("load", "ab", "--no-wait") == 0
+    assert shop.run("load", "ab", "--no-wait") == 0
+    capsys.readouterr()
+    first, second = shown(shop, capsys, "load", "list", "shop")
+    assert (first["state"], first["rows"], first["progress"]) == ("reading", 500, progress)
+    assert (second["state"], second["progress"]) == ("waiting", None)
+    assert shop.run("load", "list") == 0
+    assert (
+        "shop/ab 0: 500 of about 2,000 rows (25 %), 100 rows/s, 2.0 MB/s, 15 s left, now s.t,"
+        " 2 tables left" in capsys.readouterr().out
+    )
+
+
+def test_loads_are_paused_resumed_and_cancelled(shop, capsys):
+    for _ in range(2):
+        assert shop.run("load", "ab", "--no-wait") == 0
+    states = {"pause": "paused", "resume": "waiting", "cancel": "cancelled"}
+    for command, state in states.items():
+        capsys.readouterr()
+        (row,) = shown(shop, capsys, "load", command, "ab", "1")
+        assert (row["id"], row["state"]) == ("1", state)
+        assert [r.state.value for r in requests(shop).all()] == ["waiting", state]
+    assert shop.run("load", "pause", "ab", "7") == 1
+    assert "no load 7; there are 0, 1" in capsys.readouterr().err
+    assert shop.run("load", "pause", "ab") == 0
+    assert [r.state.value for r in requests(shop).all()] == ["paused", "paused"]
+
+
+def test_what_has_ended_stays_as_it_is_and_the_oldest_are_removed(shop):
+    stored = requests(shop)
+    shop.node("n1").leads(AB)
+    with Leader(shop) as leader:
+        for i in range(ENDED_KEPT + 5):
+            assert shop.run("load", "ab", "--no-wait") == 0
+            eventually(lambda i=i: leader.count > i)
+    kept = stored.all()
+    assert len(kept) == ENDED_KEPT + 1
+    assert stored.change_state(kept[0].id, RequestState.CANCELLED) == kept[0]
+
+
+def test_rows_are_sent_again_by_their_keys(shop, tmp_path):
+    file = tmp_path / "keys.csv"
+    file.write_text('id,name\n1,"a,b"\n\n2,ä\n', encoding="utf-8-sig")
+    arguments = ("resend", "ab", "--table", "s.t", "--keys", str(file), "--no-wait")
+    assert shop.run(*arguments) == 0
+    (request,) = requests(shop).all()
+    assert request.key == ("id", "name")
+    assert request.keys == (("1", "a,b"), ("2", "ä"))
+    assert (request.reason, request.tables) == ("resend", ("s.t",))
+
+
+def test_many_keys_are_several_requests(tmp_path):
+    file = tmp_path / "keys.csv"
+    file.write_text("id\n" + "\n".join(map(str, range(12_000))))
+    parts = list(read_keys(file))
+    assert [len(keys) for _, keys in parts] == [5000, 5000, 2000]
+    assert [key for _, keys in parts for (key,) in keys] == list(map(str, range(12_000)))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("", "name columns"), ("id,\n1,2\n", "name columns"), ("id,b\n1\n", "line 2"),
+     ('id\n"1\n', "as CSV")],
+)  # fmt: skip
+def test_files_that_are_no_keys(tmp_path, text, message):
+    file = tmp_path / "keys.csv"
+    file.write_text(text)
+    with pytest.raises(ConfigurationError, match=message):
+        list(read_keys(file))
