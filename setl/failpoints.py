@@ -46,6 +46,7 @@ POINTS = {
     "checkpoint.stored": "the checkpoint is stored if it was due, the batches are not acknowledged",
     "batch.acked": "the batches are acknowledged",
     "tables.before_job": "ranges of tables are chosen, right before the Spark job that reads them",
+    "tables.read": "in a task: rows of a table are read, nothing of them is written",
     "tables.after_job": "ranges of tables are in the target, how far they go is not stored",
     "tables.loaded": "ranges of tables are in the target and counted, the checkpoint is not stored",
 }

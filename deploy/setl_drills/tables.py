@@ -153,6 +153,8 @@ def first_load(channel: str, schema: str) -> dict[str, Any]:
                 "source": {**_mysql("a"), "start": {"load": True}},
                 "target": _mysql("b"),
                 "tables": [{"from": f"{schema}.*"}],
+                # So slow that leaders die in the middle of it.
+                "load_limits": {"rows_per_second": 2000},
             }
         ],
     }

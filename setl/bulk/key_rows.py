@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from setl import failpoints
 from setl.bulk.source_reader import SourceReader
 from setl.model.change import ABSENT, DecodedRows, Op, Row
 from setl.model.schema import Column, RowSchema
@@ -43,6 +44,7 @@ class KeyRows:
         for part in self.reader.parts_of_keys(self.key, self.keys):
             for rows in self.reader.read(schema.columns, part):
                 found.update(tuple(row[place] for place in places) for row in rows)
+                failpoints.reached("tables.read")
                 yield DecodedRows(schema, Op.INSERT, [(None, row) for row in rows])
         gone = [key for key in self.keys if key not in found] if self.deletes else []
         if gone:

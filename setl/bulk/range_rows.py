@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from setl import failpoints
 from setl.bulk.source_reader import SourceReader
 from setl.model.change import DecodedRows, Op
 from setl.model.schema import RowSchema
@@ -32,4 +33,5 @@ class RangeRows:
         """See `TableRows.read`."""
         schema = self.reader.schema
         for rows in self.reader.read(schema.columns, self.part):
+            failpoints.reached("tables.read")
             yield DecodedRows(schema, Op.INSERT, [(None, row) for row in rows])

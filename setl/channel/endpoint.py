@@ -71,6 +71,11 @@ class SourceConfig(StrictModel):
         """Whether a first start loads the rows that are there."""
         return False
 
+    @property
+    def starts_now(self) -> bool:
+        """Whether a first start begins at the end of the stream, and loads nothing."""
+        return False
+
     def from_anywhere(self) -> SourceConfig:
         """The same, with a `start` that never goes, if that of this one may go some day."""
         return self

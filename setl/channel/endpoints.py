@@ -107,6 +107,11 @@ class MysqlSource(SourceConfig):
         """See `SourceConfig.loads_tables`."""
         return isinstance(self.start, LoadStart)
 
+    @property
+    def starts_now(self) -> bool:
+        """See `SourceConfig.starts_now`."""
+        return self.start == "latest"
+
     def from_anywhere(self) -> MysqlSource:
         """See `SourceConfig.from_anywhere`: servers purge the files that `start` may name."""
         return self.model_copy(update={"start": "latest"})

@@ -159,6 +159,11 @@ class DtsSource(SourceConfig):
         """See `SourceConfig.loads_tables`."""
         return isinstance(self.start, LoadStart)
 
+    @property
+    def starts_now(self) -> bool:
+        """See `SourceConfig.starts_now`."""
+        return self.start == "latest"
+
     @classmethod
     def rules(cls, raw: Raw) -> Iterable[tuple[Path, str]]:
         """A password is of somebody, and the place in the topic is setl's to keep."""

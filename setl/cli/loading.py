@@ -328,7 +328,7 @@ def _told(facts: Facts, ident: PipelineId) -> dict[str, Any]:
     node = facts.nodes.get(mainstem.nid) if mainstem else None
     if node is None:
         return {}
-    figures = node_report(node_status(node), ident).get("figures") or {}
+    figures: dict[str, Any] = node_report(node_status(node), ident).get("figures") or {}
     return figures.get("table_load") or {}
 
 

@@ -138,11 +138,18 @@ def _of_table_loads(lines: Sequence[PipelineStatus]) -> Iterator[Metric]:
     rows = GaugeMetricFamily(
         "setl_table_load_rows", "Rows read by the last load of whole tables", labels=_LABELS
     )
+    expected = GaugeMetricFamily(
+        "setl_table_load_expected_rows",
+        "Rows that there are to read in all, as the source estimates them",
+        labels=_LABELS,
+    )
     for line in lines:
         load, key = line.figures.table_load, [line.channel, line.pipeline]
         active.add_metric(key, float(load is not None and not load.ended))
         rows.add_metric(key, float(load.rows if load else 0))
-    yield from (active, rows)
+        if load is not None and load.rows_expected is not None:
+            expected.add_metric(key, float(load.rows_expected))
+    yield from (active, rows, expected)
 
 
 def _of_conflicts(lines: Sequence[PipelineStatus]) -> Metric:

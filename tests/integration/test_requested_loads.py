@@ -6,6 +6,7 @@ from arbiter.values import PipelineId
 from setl.channel.load_limits import LoadLimits
 from setl.channel.reading import parse_channel
 from setl.model.load_request import LoadRequest, RequestState
+from setl.operate.check import check_channel
 from setl.run.load_requests import StoredLoadRequests
 from tests.integration.pipelines import execute, fresh_name, mysql, one_way, rows, two_way
 from tests.integration.test_relay import Topic, insert, relay, runs
@@ -291,3 +292,28 @@ def test_a_subscription_begins_with_the_rows_of_its_database(
 
 def database(server):
     return {key: value for key, value in mysql(server).items() if key != "type"}
+
+
+def test_check_says_what_a_first_start_loads_and_leaves_alone(servers, db):
+    a, b = servers
+    for server in servers:
+        execute(server, f"CREATE TABLE {db}.more (id INT PRIMARY KEY, v INT)")
+    fill(a, f"{db}.orders", 50)
+    execute(a, f"INSERT INTO {db}.more VALUES (1, 1)", f"ANALYZE TABLE {db}.orders, {db}.more")
+
+    def said(tables, **source):
+        file = loading(a, mysql(b), tables)
+        start = file.pipelines[0].source.model_copy(update=source)
+        pipeline = file.pipelines[0].model_copy(update={"source": start})
+        found = check_channel(file.model_copy(update={"pipelines": [pipeline]}))
+        return [finding.what for finding in found if "first start" in finding.what]
+
+    both = [{"from": f"{db}.orders"}, {"from": f"{db}.more", "load": True}]
+    (loads,) = said(both)
+    assert "loads about 51 rows of 2 tables" in loads
+    loads, leaves = said(both, start="latest")
+    assert "loads about 1 rows of 1 tables" in loads
+    assert "leaves the rows alone that are there now, about 50 rows of 1 tables" in leaves
+    (leaves,) = said(both[:1], start="latest")
+    assert "leaves the rows alone" in leaves
+    assert said(both[:1], start="earliest") == []

@@ -15,9 +15,12 @@ from setl_drills.watching import Watch
 from setl_drills.world import Needs, World
 from setl_embedded import DatabaseServer
 
-# Only who loads passes them; those of tasks every leader of a pipeline does.
-POINTS = ("tables.before_job", "tables.after_job", "tables.loaded")
-_STRIKES = 2
+# Only who loads passes them.
+POINTS = ("tables.before_job", "tables.read", "tables.after_job", "tables.loaded")
+# Whoever applies changes passes these, too: while tables are loaded, either of both strikes.
+_EXECUTOR = ("tables.read", "task.before_commit", "task.after_commit")
+_DRIVER = ("tables.before_job", "tables.after_job", "tables.loaded")
+_SELECT = ("select.batch", "checkpoint.stored", "batch.acked")
 _STRIKE_LIMIT = 60.0
 _LOAD_LIMIT = 180.0
 _ROWS = 30_000
@@ -68,19 +71,26 @@ class StockWriter(Watch):
 
 
 def load_dies(world: World, seed: int) -> DrillResult:
-    """Kill whoever loads a table, from inside, at some of the points between two steps."""
+    """Kill whoever loads a table, from inside: in Select, the driver, a task, and the load."""
     with DrillRun(world, "load-dies", seed) as run:
         schema, channel = f"{run.schema}_stock", f"{run.channel}-load"
         _create(world, schema)
         writer = StockWriter(world.sites["a"], schema, run.random)
         try:
-            points = run.random.sample(POINTS, _STRIKES)
-            _arm(world, points[0])
+            points = [run.random.choice(some) for some in (_EXECUTOR, _DRIVER, _SELECT)]
+            run.random.shuffle(points)
             stored = world.arbiter.put_channel(channel, first_load(channel, schema))
             writer.start()
             world.arbiter.set_state(stored, ChannelState.START)
-            for point, following in zip(points, [*points[1:], ""], strict=True):
+            for number, point in enumerate(points):
+                some = number * _ROWS // 6
+                wait_for(
+                    f"{some} rows to be loaded",
+                    lambda some=some: _load(world, channel).get("rows", 0) >= some,
+                    _STRIKE_LIMIT,
+                )
                 run.say(f"whoever loads is to die at {point}")
+                _arm(world, point)
                 nodes = [node for node in world.nodes.values() if node.running]
                 wait_for(
                     f"a node to die at {point}",
@@ -89,9 +99,9 @@ def load_dies(world: World, seed: int) -> DrillResult:
                 )
                 for node in world.nodes.values():
                     node.disarm()
-                if following:
-                    _arm(world, following)
-            world.restart_dead()
+                world.restart_dead()
+                loaded = _load(world, channel)
+                run.require(not loaded.get("until"), "all was loaded before the leader died")
             wait_for(
                 "the table to be loaded",
                 lambda: bool(_load(world, channel).get("ended")),
@@ -155,7 +165,7 @@ def _execute(server: DatabaseServer, statement: str, *values: Any) -> Any:
 DRILLS = (
     Drill(
         "load-dies",
-        "who loads a table dies between two steps, and the next one too; no row is lost or doubled",
+        "who loads a table dies in Select, the driver or a task, three times; no row is lost",
         "at which points",
         load_dies,
         Needs(),

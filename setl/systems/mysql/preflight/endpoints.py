@@ -8,7 +8,6 @@ from setl.channel.file import MysqlSource, Pipeline
 from setl.channel.routing import Router
 from setl.systems.finding import Report
 from setl.systems.mysql.preflight.binlog_settings import check_binlog, check_version
-from setl.systems.mysql.preflight.first_load import check_first_load
 from setl.systems.mysql.preflight.joined_tables import check_joined_tables
 from setl.systems.mysql.preflight.mark_logging import check_mark_triggers, check_replica
 from setl.systems.mysql.preflight.schema_changes import LEDGER, check_passed_ddl
@@ -52,7 +51,6 @@ def check_mysql_source(server: Server, source: MysqlSource, router: Router, repo
     check_replica(server, report)
     heartbeat = [_HEARTBEAT] if source.heartbeat > 0 else []
     check_system_tables(server, report, [_MARK, _BUFFER, *heartbeat], _SOURCE_SCOPES)
-    check_first_load(server, source, router, report)
 
 
 def check_mysql_target(

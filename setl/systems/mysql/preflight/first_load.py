@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from setl.channel.file import MysqlSource
+from setl.channel.endpoint import SourceConfig
 from setl.channel.routing import Router
 from setl.errors import ConfigurationError
 from setl.systems.finding import Report
@@ -16,23 +16,40 @@ _TABLES = (
 )
 
 
-def check_first_load(server: Server, source: MysqlSource, router: Router, report: Report) -> None:
-    """Report how many rows a first start loads, or leaves alone.
+def check_first_load(server: Server, source: SourceConfig, router: Router, report: Report) -> None:
+    """Report how many rows are loaded beside the stream, and how many are left alone.
 
     Raises:
         SetlError: the server stopped answering.
     """
-    mapped: list[tuple[int, int]] = []
+    wanted = set(router.entries_to_load(every=source.loads_tables))
+    loaded, left = _Tables(), _Tables()
     for schema, table, rows, size in server.rows(_TABLES):
         with suppress(ConfigurationError):  # its name suits no target, which is told elsewhere
-            if router.route(str(schema), str(table)):
-                mapped.append((int(rows or 0), int(size or 0)))
-    rows, size = sum(row for row, _ in mapped), sum(size for _, size in mapped)
-    what = f"about {rows:,} rows of {len(mapped):,} tables, {size / 1e6:,.0f} MB"
-    if source.loads_tables:
-        report.ok(f"a first start loads {what}")
-    elif rows and source.start == "latest":
+            routes = router.route(str(schema), str(table))
+            if routes:
+                asked = any(router.entries[route.index].name in wanted for route in routes)
+                (loaded if asked else left).add(int(rows or 0), int(size or 0))
+    if loaded.tables:
+        report.ok(f"a first start loads {loaded}")
+    if left.rows and (loaded.tables or source.starts_now):
         report.ok(
-            f"a first start leaves the rows alone that are there now, {what};"
+            f"a first start leaves the rows alone that are there now, {left};"
             " `start: {load: true}` in the source loads them"
         )
+
+
+class _Tables:
+    """How much some tables hold."""
+
+    def __init__(self) -> None:
+        self.tables = self.rows = self._bytes = 0
+
+    def add(self, rows: int, size: int) -> None:
+        self.tables += 1
+        self.rows += rows
+        self._bytes += size
+
+    def __str__(self) -> str:
+        megabytes = self._bytes / 1e6
+        return f"about {self.rows:,} rows of {self.tables:,} tables, {megabytes:,.0f} MB"
