@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from setl.bulk.comparison import What
-from setl.model.change import Value
+from setl.model.change import Row, Value
 
 _SHOWN = 200  # characters of a value
 
@@ -50,6 +50,22 @@ class KeyDifference:
 
 
 @dataclass(frozen=True, slots=True)
+class DifferingKeys:
+    """Keys on which the two sides do not agree, as the source knows them.
+
+    Attributes:
+        columns: the source's key columns.
+        keys: their values and how the sides differ, of keys whose values are known; not more than
+            were read again.
+        unknown: keys of the target of which nobody can say what they are at the source.
+    """
+
+    columns: tuple[str, ...] = ()
+    keys: tuple[tuple[Row, What], ...] = ()
+    unknown: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class TableVerdict:
     """The outcome for one target table or index.
 
@@ -63,6 +79,8 @@ class TableVerdict:
         different: keys that both have, with other values.
         caught_up: keys that differed at first and agreed when they were read again.
         sample_keys: some of the keys that differ, sorted.
+        differing: what `setl verify --repair` sends again; empty where several tables come
+            together, since nobody knows from which one a row should come.
     """
 
     table: str
@@ -74,6 +92,7 @@ class TableVerdict:
     different: int
     caught_up: int = 0
     sample_keys: tuple[KeyDifference, ...] = ()
+    differing: DifferingKeys = field(default=DifferingKeys(), repr=False)
 
     @property
     def differences(self) -> int:

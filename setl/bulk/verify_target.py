@@ -22,7 +22,13 @@ from setl.bulk.rechecking import Rechecking
 from setl.bulk.row_counter import Progress, RowCounter
 from setl.bulk.source_side import MappedTable, numbers_in, one_task_each
 from setl.bulk.target_reader import TargetReader
-from setl.bulk.verdict import ColumnDifference, KeyDifference, TableVerdict, for_people
+from setl.bulk.verdict import (
+    ColumnDifference,
+    DifferingKeys,
+    KeyDifference,
+    TableVerdict,
+    for_people,
+)
 
 _PARTS_PER_COMPARING_TASK = 8
 
@@ -89,6 +95,7 @@ def verify_target(
         for difference in still_different:
             counts[difference.what] += 1
         sample = pair.explain(still_different[: settings.sample])
+        differing = _differing(sources, target, still_different)
     return TableVerdict(
         table=", ".join(source.reader.name for source in sources),
         target=target.name,
@@ -99,7 +106,19 @@ def verify_target(
         different=counts[What.DIFFERENT],
         caught_up=len(kept) - len(still_different),
         sample_keys=tuple(sample),
+        differing=differing,
     )
+
+
+def _differing(
+    sources: Sequence[MappedTable], target: TargetReader, differences: Sequence[Difference]
+) -> DifferingKeys:
+    if len(sources) != 1 or sources[0].route.processor:
+        return DifferingKeys(unknown=len(differences))
+    columns = tuple(column.name for column in sources[0].key_columns)
+    keys = [(target.shape.source_key(d.key, d.lookup), d.what) for d in differences]
+    known = tuple((key, what) for key, what in keys if key is not None)
+    return DifferingKeys(columns, known, unknown=len(keys) - len(known))
 
 
 class _Pair:

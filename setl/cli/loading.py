@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-from rich.console import Console
-from rich.progress import Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 
-from arbiter.arbiter import Arbiter, ArbiterError, Unreachable
-from arbiter.requests import Refused, ask_leader
-from arbiter.values import ChannelState, Facts, PipelineId, SignalKind
+from arbiter.arbiter import Arbiter
+from arbiter.values import Facts, PipelineId
+from setl.channel.file import Pipeline
 from setl.channel.keys_file import read_keys
+from setl.cli.asking import (
+    carried_out,
+    progress_line,
+    sent_words,
+    short_id,
+    tell_leader,
+    told_by_leader,
+)
 from setl.cli.cluster import (
     AnswerNo,
     channel_named,
@@ -26,17 +33,22 @@ from setl.cli.cluster import (
     requester,
 )
 from setl.cli.cluster_view import moment
+from setl.cli.confirmation import yes_option
 from setl.cli.load_sentence import load_sentence
-from setl.cli.node_answers import node_report, node_status
 from setl.cli.output import console, print_rows, print_value
-from setl.model.load_request import LoadRequest, RequestState
+from setl.cli.spark_options import spark_options
+from setl.cli.stored_channels import pipeline_config
+from setl.model.load_request import LoadRequest, RequestState, in_pieces
 from setl.node.stored import pipelines_of
 from setl.run.load_requests import StoredLoadRequests
+
+if TYPE_CHECKING:
+    # Spark comes with it.
+    from setl.run.spark_session import SparkSettings
 
 _COLUMNS = (
     "pipeline", "id", "reason", "what", "state", "rows", "by", "sent", "ended", "answer",
 )  # fmt: skip
-_POLL_SECONDS = 0.5
 
 _table = click.option(
     "--table", "tables", multiple=True, metavar="TABLE",
@@ -78,8 +90,14 @@ def load() -> None:
 @_table
 @_where
 @click.option("--into-empty", is_flag=True, help="Only if the target's tables have no row yet.")
+@click.option(
+    "--replace", "replacing", is_flag=True,
+    help="Afterwards compare, and delete rows that only the target has.",
+)  # fmt: skip
+@yes_option
 @_wait
 @_timeout
+@spark_options
 @cluster_options
 @output_option
 def begin(  # noqa: PLR0917 - click passes options by name
@@ -87,8 +105,11 @@ def begin(  # noqa: PLR0917 - click passes options by name
     tables: tuple[str, ...],
     where: str,
     into_empty: bool,
+    replacing: bool,
+    yes: bool,
     wait: bool,
     timeout: float | None,
+    spark: Callable[[str], SparkSettings],
     zookeeper: str,
     root: str,
     output: str,
@@ -96,18 +117,25 @@ def begin(  # noqa: PLR0917 - click passes options by name
     """Load the tables of PIPELINE from its source into its target.
 
     The leader reads them between two loads of the stream, so that what it writes is never older
-    than what is there. Rows that only the target has stay. If nobody leads, the next leader does
-    it. Interrupting this command does not interrupt the load; `setl load cancel` does.
+    than what is there. Rows that only the target has stay without --replace. If nobody leads, the
+    next leader does it. Interrupting this command does not interrupt the load; `setl load cancel`
+    does.
     """
     if where and len(tables) != 1:
         raise click.UsageError("--where needs one --table")
+    if replacing and (into_empty or where or not wait):
+        raise click.UsageError("--replace goes with neither --into-empty, --where nor --no-wait")
     asked = requester()
     request = LoadRequest(
         tables=tables, where=where, into_empty=into_empty, by=asked.by, sent=asked.now
     )
     with joined(zookeeper, root) as arbiter:
         ident = _pipeline(arbiter, pipeline)
+        channel = channel_named(arbiter, ident.channel)
+        config = pipeline_config(channel, ident) if replacing else None
         _carry_out(arbiter, ident, [request], _Waiting(wait, timeout, output))
+    if config is not None:
+        _delete_others(ident, config, tables, spark, partial(joined, zookeeper, root), yes=yes)
 
 
 @click.command()
@@ -133,7 +161,7 @@ def resend(  # noqa: PLR0917 - click passes options by name
     root: str,
     output: str,
 ) -> None:
-    """Send rows of a table of PIPELINE again, as the source has them now.
+    """Send rows of a table again, as the source has them now.
 
     With --keys, the target's row of a key that the source does not have is deleted.
     """
@@ -144,12 +172,10 @@ def resend(  # noqa: PLR0917 - click passes options by name
         LoadRequest(tables=(table,), where=where, reason="resend", by=asked.by, sent=asked.now)
     ]
     if keys_file is not None:
-        requests = [
-            LoadRequest(
-                tables=(table,), key=key, keys=keys, reason="resend", by=asked.by, sent=asked.now
-            )
-            for key, keys in read_keys(keys_file)
-        ]
+        key, keys = read_keys(keys_file)
+        requests = [replace(requests[0], key=key, keys=tuple(piece)) for piece in in_pieces(keys)]
+        if not requests:
+            raise click.UsageError(f"{keys_file} has no key")
     with joined(zookeeper, root) as arbiter:
         ident = _pipeline(arbiter, pipeline)
         _carry_out(arbiter, ident, requests, _Waiting(wait, timeout, output))
@@ -166,12 +192,12 @@ def list_(name: str | None, zookeeper: str, root: str, output: str) -> None:
     with joined(zookeeper, root) as arbiter:
         facts = arbiter.facts()
         for ident in _pipelines(arbiter, facts, name):
-            told = _told(facts, ident)
+            told = told_by_leader(facts, ident)
             for request in StoredLoadRequests(arbiter, ident).all():
                 mine = told if told.get("id") == request.id and not request.ended else {}
                 rows.append(_row(ident, request, mine))
                 if mine:
-                    lines.append(f"{ident} {_short(request.id)}: {load_sentence(mine)}")
+                    lines.append(f"{ident} {short_id(request.id)}: {load_sentence(mine)}")
     print_rows(rows, _COLUMNS, output)
     if output == "table":
         for line in lines:
@@ -194,7 +220,7 @@ def _changing(name: str, state: RequestState, text: str) -> click.Command:
             requests = StoredLoadRequests(arbiter, ident)
             chosen = _chosen(ident, requests.unanswered(), ids)
             changed = [requests.change_state(request.id, state) for request in chosen]
-            _tell_leader(arbiter, ident)
+            tell_leader(arbiter, ident)
         rows = [_row(ident, request, {}) for request in changed if request is not None]
         if output != "table":
             print_value(rows, output)
@@ -224,6 +250,36 @@ load.add_command(
 )
 
 
+def _delete_others(
+    ident: PipelineId,
+    config: Pipeline,
+    tables: Sequence[str],
+    spark: Callable[[str], SparkSettings],
+    connect: Callable[[], AbstractContextManager[Arbiter]],
+    *,
+    yes: bool,
+) -> None:
+    """Delete rows of the target that the source does not have, after a question."""
+    # Imported late: Spark comes with it.
+    from setl.bulk.comparison import What  # noqa: PLC0415
+    from setl.cli.comparing import comparer  # noqa: PLC0415
+    from setl.cli.repairing import repaired  # noqa: PLC0415
+
+    with progress_line() as shown:
+        task = shown.add_task("", total=None)
+
+        def show(words: str) -> None:
+            shown.update(task, description=words)
+
+        with comparer(spark("setl load"), 20, show) as compares:
+            found = compares.compare(ident.channel, config, tables)
+            shown.stop()
+            found = repaired(found, compares.again, connect, yes=yes, only=(What.EXTRA,))
+    left = [one for one in found if one.verdict.extra]
+    if left:
+        raise AnswerNo(f"{left[0].verdict.target} has rows that the source does not have")
+
+
 @dataclass(frozen=True, slots=True)
 class _Waiting:
     """Whether a command waits for what it asked for, how long, and how it tells the outcome."""
@@ -245,115 +301,22 @@ def _pipelines(arbiter: Arbiter, facts: Facts, name: str | None) -> list[Pipelin
     return [pipeline_named(facts, name)]
 
 
-def _carry_out(
-    arbiter: Arbiter, ident: PipelineId, requests: Sequence[LoadRequest], waiting: _Waiting
-) -> None:
-    """Ask for loads, one after another if they are waited for, and tell what became of them."""
-    stored = StoredLoadRequests(arbiter, ident)
-    if not waiting.wait:
-        sent = [stored.add(request) for request in requests]
-        _tell_leader(arbiter, ident)
-        _show(ident, sent, waiting.output, _sent_words(arbiter, ident))
-        return
-    ended: list[LoadRequest] = []
-    until = None if waiting.timeout is None else time.monotonic() + waiting.timeout
-    with _progress() as shown:
-        for request in requests:
-            made = stored.add(request)
-            _tell_leader(arbiter, ident)
-            task = shown.add_task(f"{ident}: {request.what}", total=None)
-
-            def show(words: str, task: TaskID = task) -> None:
-                shown.update(task, description=f"{ident}: {words}")
-
-            ended.append(_await(arbiter, ident, made, until, show))
-            shown.remove_task(task)
-    _show(ident, ended, waiting.output, "")
-    failed = [request for request in ended if request.state is not RequestState.DONE]
-    if failed:
-        raise AnswerNo("; ".join(f"load {_short(r.id)}: {r.answer}" for r in failed))
-
-
-def _await(
-    arbiter: Arbiter,
-    ident: PipelineId,
-    request: LoadRequest,
-    until: float | None,
-    show: Callable[[str], None],
-) -> LoadRequest:
-    """Wait until a request has ended, and show how far it is."""
-    stored = StoredLoadRequests(arbiter, ident)
-    while True:
-        now = next((r for r in stored.all() if r.id == request.id), None)
-        if now is None:
-            raise AnswerNo(f"the request {request.id} of {ident} is gone")
-        if now.ended:
-            return now
-        if until is not None and time.monotonic() >= until:
-            raise AnswerNo(f"load {_short(request.id)} of {ident} is not done in time; it goes on")
-        told = _told(arbiter.facts(), ident)
-        mine = told.get("id") == request.id
-        show(load_sentence(told) if mine else _waiting_words(arbiter, ident))
-        time.sleep(_POLL_SECONDS)
-
-
-def _waiting_words(arbiter: Arbiter, ident: PipelineId) -> str:
-    facts = arbiter.facts()
-    channel = facts.channels.get(ident.channel)
-    if channel is None or channel.state is not ChannelState.START:
-        return f"waits until the channel {ident.channel} runs"
-    return "waits for its turn" if ident in facts.mainstems else "waits for a leader"
-
-
-def _sent_words(arbiter: Arbiter, ident: PipelineId) -> str:
-    words = _waiting_words(arbiter, ident)
-    return "" if words == "waits for its turn" else f"; it {words}"
-
-
-def _tell_leader(arbiter: Arbiter, ident: PipelineId) -> None:
-    """Have the leader look at once; without one the next leader looks by itself."""
-    try:
-        ask_leader(arbiter, ident, SignalKind.LOADS, requester())
-    except Refused:
-        return
-    except Unreachable:
-        raise
-    except ArbiterError as error:
-        raise AnswerNo(f"the request is kept, but the leader was not told: {error}") from error
-
-
-def _told(facts: Facts, ident: PipelineId) -> dict[str, Any]:
-    """What the leader tells of its load; empty if it tells nothing."""
-    mainstem = facts.mainstems.get(ident)
-    node = facts.nodes.get(mainstem.nid) if mainstem else None
-    if node is None:
-        return {}
-    figures: dict[str, Any] = node_report(node_status(node), ident).get("figures") or {}
-    return figures.get("table_load") or {}
-
-
 def _chosen(
     ident: PipelineId, found: Sequence[LoadRequest], ids: Sequence[str]
 ) -> Sequence[LoadRequest]:
     if not found:
         raise AnswerNo(f"{ident} has no load that waits or is under way")
-    by_id = {_short(request.id): request for request in found}
-    missing = [name for name in ids if _short(name) not in by_id]
+    by_id = {short_id(request.id): request for request in found}
+    missing = [name for name in ids if short_id(name) not in by_id]
     if missing:
         raise AnswerNo(f"{ident} has no load {', '.join(missing)}; there are {', '.join(by_id)}")
-    return [by_id[_short(name)] for name in ids] or list(found)
-
-
-def _short(ident: str) -> str:
-    """The number at the end of an id: ``load-0000000012`` is 12."""
-    digits = ident.rpartition("-")[2]
-    return str(int(digits)) if digits.isdigit() else ident
+    return [by_id[short_id(name)] for name in ids] or list(found)
 
 
 def _row(ident: PipelineId, request: LoadRequest, told: dict[str, Any]) -> dict[str, Any]:
     return {
         "pipeline": str(ident),
-        "id": _short(request.id),
+        "id": short_id(request.id),
         "reason": request.reason,
         "what": request.what,
         "state": told.get("state") or request.state.value,
@@ -373,15 +336,27 @@ def _show(ident: PipelineId, requests: Sequence[LoadRequest], output: str, end: 
     for request in requests:
         words = request.answer or f"asked for: {request.what}"
         if request.state is RequestState.DONE or not request.ended:
-            console().print(f"{ident} load {_short(request.id)}: {words}{end}", markup=False)
+            console().print(f"{ident} load {short_id(request.id)}: {words}{end}", markup=False)
 
 
-def _progress() -> Progress:
-    # On standard error, so that the result alone is on standard output.
-    return Progress(
-        SpinnerColumn(),
-        TextColumn("{task.description}"),
-        TimeElapsedColumn(),
-        console=Console(stderr=True),
-        transient=True,
-    )
+def _carry_out(
+    arbiter: Arbiter, ident: PipelineId, requests: Sequence[LoadRequest], waiting: _Waiting
+) -> None:
+    """Ask for loads, and tell what became of them."""
+    if not waiting.wait:
+        stored = StoredLoadRequests(arbiter, ident)
+        sent = [stored.add(request) for request in requests]
+        tell_leader(arbiter, ident)
+        _show(ident, sent, waiting.output, sent_words(arbiter, ident))
+        return
+    with progress_line() as shown:
+        task = shown.add_task(f"{ident}: {requests[0].what}", total=None)
+
+        def show(words: str) -> None:
+            shown.update(task, description=f"{ident}: {words}")
+
+        ended = carried_out(arbiter, ident, requests, show, waiting.timeout)
+    _show(ident, ended, waiting.output, "")
+    failed = [request for request in ended if request.state is not RequestState.DONE]
+    if failed:
+        raise AnswerNo("; ".join(f"load {short_id(r.id)}: {r.answer}" for r in failed))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from setl.channel.file import ChannelFile
 from setl.channel.reading import read_channel_definition, resolve_and_parse
 from setl.cli.cluster import channel_named, cluster_options, joined, output_option
+from setl.cli.confirmation import yes_option
 from setl.cli.output import console, print_rows
 from setl.cli.spark_options import spark_options
 
@@ -40,6 +41,11 @@ _COLUMNS = (
     show_default=True,
     help="How many differing keys to name for each table.",
 )
+@click.option(
+    "--repair", is_flag=True,
+    help="Send rows that differ again, as the source has them; the pipeline has to run.",
+)  # fmt: skip
+@yes_option
 @spark_options
 @cluster_options
 @output_option
@@ -48,6 +54,8 @@ def verify(  # noqa: PLR0917 - click passes options by name
     pipeline: tuple[str, ...],
     table: tuple[str, ...],
     sample: int,
+    repair: bool,
+    yes: bool,
     spark: Callable[[str], SparkSettings],
     zookeeper: str,
     root: str,
@@ -58,6 +66,9 @@ def verify(  # noqa: PLR0917 - click passes options by name
     CHANNEL is a name or a channel file. Keys that differ are read again for a while, so that a
     pipeline that is only behind does not count as different. Exit status 0: all equal; 1:
     something differs.
+
+    With --repair, you are asked first; then the leaders send what differs again, rows that only the
+    target has are deleted there, and what was repaired is compared once more.
     """
     files = _channel_files(channels, zookeeper, root)
     chosen = [
@@ -69,35 +80,27 @@ def verify(  # noqa: PLR0917 - click passes options by name
     if not chosen:
         known = ", ".join(f"{f.channel}/{p.name}" for f in files for p in f.pipelines)
         raise click.BadParameter(f"no such pipeline; there are {known}", param_hint="--pipeline")
-    # Imported late: starting Spark takes seconds, and a wrong name is known before.
-    from setl.operate.verify import verify_pipeline  # noqa: PLC0415
-    from setl.run.spark_session import start_session  # noqa: PLC0415
+    # Imported late: Spark comes with it, and a wrong name is known before.
+    from setl.cli.comparing import comparer  # noqa: PLC0415
+    from setl.cli.repairing import repaired  # noqa: PLC0415
 
-    logging.getLogger("py4j").setLevel(logging.CRITICAL)
-    shown = _progress()
-    rows: list[dict[str, Any]] = []
-    verdicts: list[TableVerdict] = []
-    with shown:
-        task = shown.add_task("starting Spark", total=None)
-        session = start_session(spark("setl verify"))
-        try:
-            for channel, config in chosen:
-                name = f"{channel}/{config.name}"
+    with _progress() as shown:
+        task = shown.add_task("", total=None)
 
-                def report(target: str, count: int, name: str = name) -> None:
-                    shown.update(task, description=f"{name}: {target}, {count:,} rows")
+        def show(words: str) -> None:
+            shown.update(task, description=words)
 
-                for verdict in verify_pipeline(
-                    session, config, list(table) or None, sample, progress=report
-                ):
-                    verdicts.append(verdict)
-                    rows.append(_row(name, verdict))
-        finally:
-            session.stop()
+        with comparer(spark("setl verify"), sample, show) as compares:
+            found = [one for place in chosen for one in compares.compare(*place, tables=table)]
+            if repair:
+                shown.stop()
+                connect = partial(joined, zookeeper, root)
+                found = repaired(found, compares.again, connect, yes=yes)
+    rows = [_row(str(one.ident), one.verdict) for one in found]
     print_rows(rows, _COLUMNS, output)
     if output == "table":
-        _name_differences(rows, verdicts)
-    if any(not verdict.equal for verdict in verdicts):
+        _name_differences(rows, [one.verdict for one in found])
+    if any(not one.verdict.equal for one in found):
         sys.exit(1)
 
 
@@ -125,6 +128,7 @@ def _progress() -> Progress:
 
 def _row(pipeline: str, verdict: TableVerdict) -> dict[str, Any]:
     values = asdict(verdict)
+    del values["differing"]  # for the repair
     values["sample_keys"] = [
         {**sample, "what": sample["what"].value} for sample in values["sample_keys"]
     ]

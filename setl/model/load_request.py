@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, cast
@@ -10,6 +10,11 @@ from typing import Any, cast
 from setl.model.change import Row
 from setl.model.key_values import key_from_json, key_to_json
 from setl.model.position import stored_number
+
+KEYS_PER_REQUEST = 5_000
+"""So that a request fits where requests are kept: ZooKeeper takes a megabyte."""
+
+_MOST_BYTES = 400_000  # of keys; as JSON they are larger
 
 
 class RequestState(Enum):
@@ -127,3 +132,17 @@ class LoadRequest:
             ended=float(value.get("ended", 0)),
             revision=revision,
         )
+
+
+def in_pieces(keys: Iterable[Row]) -> Iterator[Sequence[Row]]:
+    """Keys in pieces that fit into one request each."""
+    piece: list[Row] = []
+    size = 0
+    for key in keys:
+        piece.append(key)
+        size += sum(2 * len(v) if isinstance(v, bytes) else len(str(v)) + 4 for v in key)
+        if len(piece) >= KEYS_PER_REQUEST or size >= _MOST_BYTES:
+            yield piece
+            piece, size = [], 0
+    if piece:
+        yield piece

@@ -51,6 +51,37 @@ def test_verify_names_the_keys_that_differ(channel, cluster):
     assert "'other'" in done.stdout
 
 
+def test_what_differs_is_repaired_sent_again_or_loaded_anew(channel, cluster):
+    table = f"{channel.db}.t"
+    damage = (
+        "SET sql_log_bin = 0",  # as a restored backup would, so that it is no change of B
+        f"UPDATE {table} SET v = 'other' WHERE id IN (2, 3)",
+        f"DELETE FROM {table} WHERE id = 4",
+        f"INSERT INTO {table} (id, v) VALUES (5001, 'extra'), (5002, 'extra')",
+    )
+    write(channel.a, channel.db, 1, 30)
+    eventually(lambda: channel.count(channel.b) == 30, 30)
+    execute(channel.b, *damage)
+    only = ("--pipeline", "ab", "--master", "local[1]")
+    done = cluster.run("verify", channel.name, *only, "--repair", "-o", "json")
+    assert "5 keys of" in done.stderr
+    assert [v["differences"] for v in json.loads(done.stdout)] == [0]
+    assert channel.equal()
+    execute(channel.b, *damage)
+    pipeline = f"{channel.name}/ab"
+    cluster.run("resend", pipeline, "--table", table, "--where", "id < 4")
+    cluster.run("load", pipeline, "--table", table, "--replace", "--master", "local[1]")
+    assert channel.equal()
+    listed = json.loads(cluster.run("load", "list", pipeline, "-o", "json").stdout)
+    assert [(row["reason"], row["state"]) for row in listed] == [
+        ("repair", "done"), ("resend", "done"), ("load", "done"), ("repair", "done"),
+    ]  # fmt: skip
+    refused = cluster.run("resend", pipeline, "--table", table, "--where", "none = 1", check=False)
+    assert refused.returncode == 1
+    assert "none" in refused.stderr
+    assert channel.listed()["ab"]["state"] == "running"
+
+
 def test_the_active_node_is_killed_in_a_large_transaction(channel, cluster):
     leader = channel.leader()
     standby = next(nid for nid in cluster.nodes if nid != leader)

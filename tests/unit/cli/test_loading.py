@@ -5,9 +5,9 @@ import pytest
 
 from arbiter.values import ChannelState, SignalKind, SignalState
 from setl.channel.keys_file import read_keys
-from setl.cli import loading
+from setl.cli import asking
 from setl.errors import ConfigurationError
-from setl.model.load_request import RequestState
+from setl.model.load_request import RequestState, in_pieces
 from setl.run.load_requests import ENDED_KEPT, StoredLoadRequests
 from tests.unit.cli.cluster_in_memory import AB
 from tests.waiting import eventually
@@ -15,7 +15,7 @@ from tests.waiting import eventually
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
-    monkeypatch.setattr(loading, "_POLL_SECONDS", 0.01)
+    monkeypatch.setattr(asking, "POLL_SECONDS", 0.01)
 
 
 def requests(shop):
@@ -163,9 +163,12 @@ def test_rows_are_sent_again_by_their_keys(shop, tmp_path):
 def test_many_keys_are_several_requests(tmp_path):
     file = tmp_path / "keys.csv"
     file.write_text("id\n" + "\n".join(map(str, range(12_000))))
-    parts = list(read_keys(file))
-    assert [len(keys) for _, keys in parts] == [5000, 5000, 2000]
-    assert [key for _, keys in parts for (key,) in keys] == list(map(str, range(12_000)))
+    names, keys = read_keys(file)
+    parts = list(in_pieces(keys))
+    assert names == ("id",)
+    assert [len(part) for part in parts] == [5000, 5000, 2000]
+    assert [key for part in parts for (key,) in part] == list(map(str, range(12_000)))
+    assert len(list(in_pieces([("x" * 100_000,)] * 10))) == 3
 
 
 @pytest.mark.parametrize(
@@ -177,4 +180,4 @@ def test_files_that_are_no_keys(tmp_path, text, message):
     file = tmp_path / "keys.csv"
     file.write_text(text)
     with pytest.raises(ConfigurationError, match=message):
-        list(read_keys(file))
+        read_keys(file)

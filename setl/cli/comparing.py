@@ -1,0 +1,86 @@
+"""Compares targets with their sources on a Spark session of the command's own."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from pyspark.sql import SparkSession
+
+from arbiter.values import PipelineId
+from setl.bulk.verdict import TableVerdict
+from setl.channel.file import Pipeline
+from setl.operate.verify import verify_pipeline
+from setl.run.spark_session import SparkSettings, start_session
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """What was found of one target.
+
+    Attributes:
+        channel: the channel.
+        config: the pipeline.
+        verdict: how its target compares with its source.
+    """
+
+    channel: str
+    config: Pipeline
+    verdict: TableVerdict
+
+    @property
+    def ident(self) -> PipelineId:
+        """The pipeline."""
+        return PipelineId(self.channel, self.config.name)
+
+
+class Comparer:
+    """Compares, and says how far it is."""
+
+    def __init__(self, spark: SparkSession, sample: int, show: Callable[[str], None]) -> None:
+        """Nothing is compared yet.
+
+        Args:
+            spark: the session.
+            sample: differing keys to name for each target.
+            show: is told how far it is, from another thread.
+        """
+        self._spark = spark
+        self._sample = sample
+        self._show = show
+
+    def compare(self, channel: str, config: Pipeline, tables: Sequence[str] = ()) -> list[Compared]:
+        """Compare everything that a pipeline keeps in step, or what some source tables go into.
+
+        Raises:
+            SetlError: as `setl.operate.verify.verify_pipeline`.
+        """
+
+        def report(target: str, count: int) -> None:
+            self._show(f"{channel}/{config.name}: {target}, {count:,} rows")
+
+        verdicts = verify_pipeline(
+            self._spark, config, list(tables) or None, self._sample, progress=report
+        )
+        return [Compared(channel, config, verdict) for verdict in verdicts]
+
+    def again(self, one: Compared) -> Compared:
+        """Compare a target that one table goes into once more; raises as `compare`."""
+        found = self.compare(one.channel, one.config, [one.verdict.table])
+        return next(other for other in found if other.verdict.target == one.verdict.target)
+
+
+@contextmanager
+def comparer(
+    settings: SparkSettings, sample: int, show: Callable[[str], None]
+) -> Generator[Comparer]:
+    """Start Spark, which takes seconds, and stop it at the end; arguments as `Comparer`."""
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)
+    show("starting Spark")
+    session = start_session(settings)
+    try:
+        yield Comparer(session, sample, show)
+    finally:
+        session.stop()

@@ -1,0 +1,108 @@
+"""Has leaders send again what a comparison found to differ."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from contextlib import AbstractContextManager
+from functools import partial
+
+import click
+from rich.progress import Progress, TaskID
+
+from arbiter.arbiter import Arbiter
+from arbiter.values import PipelineId
+from setl.bulk.comparison import What
+from setl.bulk.verdict import TableVerdict
+from setl.cli.asking import carried_out, progress_line
+from setl.cli.cluster import AnswerNo, requester
+from setl.cli.comparing import Compared
+from setl.cli.confirmation import confirm
+from setl.model.load_request import RequestState
+from setl.operate.repair import Repair, repair_of
+
+_MOST_ROUNDS = 100  # each repairs as many keys as a comparison reads again
+
+
+Connect = Callable[[], AbstractContextManager[Arbiter]]
+
+
+def repaired(
+    found: Sequence[Compared],
+    again: Callable[[Compared], Compared],
+    connect: Connect,
+    *,
+    yes: bool,
+    only: Collection[What] = tuple(What),
+) -> list[Compared]:
+    """Repair what differs, after a question, and compare it again; returns what is so then.
+
+    Args:
+        found: what was found.
+        again: compares one of them once more.
+        connect: opens a session with the cluster.
+        yes: not to ask.
+        only: which differences to repair.
+
+    Raises:
+        AnswerNo: the answer is no, or a leader refuses.
+    """
+    asked = requester()
+    repairs = [(one, repair_of(one.verdict, asked.by, asked.now, only)) for one in found]
+    wanted = [(one, repair) for one, repair in repairs if repair.keys]
+    for one, repair in repairs:
+        if repair.left and not repair.keys:
+            click.echo(f"{one.ident}: {repair.target} cannot be repaired: {_WHY}", err=True)
+    if not wanted:
+        return list(found)
+    for one, repair in wanted:
+        click.echo(f"{one.ident}: {_words(one.verdict, repair)}", err=True)
+    confirm("Are you sure you want to send these rows again?", yes=yes)
+    results = {id(one): one for one in found}
+    for one, repair in wanted:
+        results[id(one)] = _repaired(one, repair, again, connect, only)
+    return [results[id(one)] for one in found]
+
+
+_WHY = (
+    "several tables come together there, or a processor makes its rows, so that nobody knows from"
+    " which rows of the source they come; `setl load --table` and `setl resend` send them again"
+)
+
+
+def _words(verdict: TableVerdict, repair: Repair) -> str:
+    differing = verdict.differing.keys
+    extra = sum(what is What.EXTRA for _, what in differing)
+    more = f"; {repair.left:,} more afterwards" if repair.left else ""
+    return (
+        f"{repair.keys:,} keys of {verdict.table} are sent to {repair.target} again, of which"
+        f" {extra:,} are only there and are deleted{more}"
+    )
+
+
+def _repaired(
+    one: Compared,
+    repair: Repair,
+    again: Callable[[Compared], Compared],
+    connect: Connect,
+    only: Collection[What],
+) -> Compared:
+    """Repair one target, as often as that helps."""
+    for _ in range(_MOST_ROUNDS):
+        with connect() as arbiter, progress_line() as shown:
+            task = shown.add_task(f"{one.ident}: repairs {repair.target}", total=None)
+
+            show = partial(_show, shown, task, one.ident)
+            ended = carried_out(arbiter, one.ident, repair.requests, show)
+        failed = [r.answer for r in ended if r.state is not RequestState.DONE]
+        if failed:
+            raise AnswerNo(f"{one.ident}: {repair.target} is not repaired: {failed[0]}")
+        before, one = one, again(one)
+        asked = requester()
+        repair = repair_of(one.verdict, asked.by, asked.now, only)
+        if not repair.keys or one.verdict.differences >= before.verdict.differences:
+            break
+    return one
+
+
+def _show(shown: Progress, task: TaskID, ident: PipelineId, words: str) -> None:
+    shown.update(task, description=f"{ident}: {words}")
