@@ -16,9 +16,10 @@ from elasticsearch.helpers import bulk
 
 from tests.bench import script_turns
 from tests.bench.servers import document
-from tests.bench.workloads import NARROW, WIDE
+from tests.bench.workloads import NARROW, PLAIN, WIDE
 
 _CHUNK = 2_000
+_SHAPES = {"wide": WIDE, "load": PLAIN}
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class Settings:
 def main() -> None:
     """Run as the module says."""
     settings = Settings(**script_turns.settings())
-    shape = WIDE if settings.workload == "wide" else NARROW
+    shape = _SHAPES.get(settings.workload, NARROW)
     connected = pymysql.connect(charset="utf8mb4", **settings.source)
     with connected as connection, connection.cursor() as cursor:
         cursor.execute(f"SELECT * FROM {settings.schema}.`{settings.table}`")

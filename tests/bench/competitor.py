@@ -40,7 +40,7 @@ class Place:
     @property
     def limit(self) -> float:
         """Seconds after which a competitor counts as hanging."""
-        return 180 + self.written.workload.changes / 200
+        return 180 + self.written.workload.size / 200
 
 
 class Competitor(Protocol):

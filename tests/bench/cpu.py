@@ -59,20 +59,30 @@ class PeakMemory(Sampler):
         self.peak |= _totals(self._roots)[1]  # the larger of each
 
 
+def role_of_each(roots: Mapping[str, int]) -> dict[int, str]:
+    """The role of each process that belongs to one of the roots."""
+    return _roles(roots, _processes())
+
+
 def _totals(roots: Mapping[str, int]) -> tuple[dict[str, float], Counter[str]]:
     processes = _processes()
-    role_of_root = {pid: role for role, pid in roots.items()}
     cpu: dict[str, float] = defaultdict(float)
     resident: Counter[str] = Counter()
-    for pid, process in processes.items():
+    for pid, role in _roles(roots, processes).items():
+        cpu[role] += processes[pid].cpu
+        resident[role] += processes[pid].resident
+    return cpu, resident
+
+
+def _roles(roots: Mapping[str, int], processes: Mapping[int, _Process]) -> dict[int, str]:
+    role_of_root = {pid: role for role, pid in roots.items()}
+    found: dict[int, str] = {}
+    for pid in processes:
         root = _ancestor(pid, role_of_root, processes)
         if root:
             role = role_of_root[root]
-            if role == DRIVER and pid != root:
-                role = _role(pid, root, processes)
-            cpu[role] += process.cpu
-            resident[role] += process.resident
-    return cpu, resident
+            found[pid] = _role(pid, root, processes) if role == DRIVER and pid != root else role
+    return found
 
 
 def _processes() -> dict[int, _Process]:

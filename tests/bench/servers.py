@@ -13,12 +13,15 @@ from elasticsearch import Elasticsearch as Client
 from elasticsearch.helpers import bulk
 
 from setl.systems.mysql.sql_files import system_table_statements
-from setl_embedded import Elasticsearch, MariaDb
+from setl_embedded import Elasticsearch, MariaDb, MySql
 from tests.bench.workloads import Shape, Workload, base_rows, fill
 
 # What is committed is on disk, as with a MariaDB as it comes and with any that matters. For tests
 # the embedded one is more careless, which would favour whoever commits most often.
 _DURABLE = ("--innodb-flush-log-at-trx-commit=1",)
+
+# MySQL's server has all that is asked of MariaDB's here.
+_FAMILIES: dict[str, Any] = {"mariadb": MariaDb, "mysql": MySql}
 
 
 @dataclass(frozen=True)
@@ -64,9 +67,9 @@ def mysql_settings(server: MariaDb) -> dict[str, Any]:
 
 
 @contextmanager
-def source_server(folder: Path) -> Iterator[MariaDb]:
-    """A server to read from, with setl's system tables."""
-    with MariaDb(folder / "source", "source", server_id=11) as server:
+def source_server(folder: Path, family: str = "mariadb") -> Iterator[MariaDb]:
+    """A server to read from, with setl's system tables; of MariaDB or of MySQL."""
+    with _FAMILIES[family](folder / "source", "source", server_id=11) as server:
         add_system_tables(server)
         yield server
     shutil.rmtree(folder / "source", ignore_errors=True)
@@ -88,7 +91,11 @@ def disguised(server: MariaDb) -> Iterator[MariaDb]:
 
 @contextmanager
 def fresh_target(
-    folder: Path, kind: str, workload: Workload, options: Sequence[str] = ()
+    folder: Path,
+    kind: str,
+    workload: Workload,
+    options: Sequence[str] = (),
+    family: str = "mariadb",
 ) -> Iterator[Target]:
     """A target with what is there before a workload begins; what it holds is gone at the end.
 
@@ -96,10 +103,11 @@ def fresh_target(
         folder: where it may keep its data.
         kind: mysql or elasticsearch.
         workload: whose tables or indexes they are.
-        options: further ones of MariaDB.
+        options: further ones of the database.
+        family: of the database.
     """
     if kind == "mysql":
-        with MariaDb(
+        with _FAMILIES[family](
             folder / "target", "target", server_id=12, options=(*_DURABLE, *options)
         ) as server:
             add_system_tables(server)

@@ -169,8 +169,11 @@ class Setl:
             return Taken(seconds, _first_applied(node) - at, taken.cpu, taken.memory)
 
     @contextmanager
-    def standing_by(self, place: Place, target: Target, start: Position) -> Iterator[Node]:
-        """A warm node whose channel reads the binlog from `start`, or the whole topic."""
+    def standing_by(self, place: Place, target: Target, start: Position | None) -> Iterator[Node]:
+        """A warm node whose channel reads the binlog from `start`, or the whole topic.
+
+        With None it loads the tables first, and reads the binlog from where it ends then.
+        """
         # Commands and node take passwords from their environment, which they have from here.
         os.environ[_PASSWORDS["source"]] = place.source.password
         if target.mariadb is not None:
@@ -179,11 +182,14 @@ class Setl:
         with standby(place.folder, channel, master=self.master) as node:
             yield node
 
-    def _channel(self, place: Place, target: Target, start: Position) -> dict[str, Any]:
+    def _channel(self, place: Place, target: Target, start: Position | None) -> dict[str, Any]:
         workload = place.written.workload
         names = workload.tables if len(workload.tables) < _NAMED else (f"{workload.name}_*",)
         if self.source == "binlog":
-            source = {**_end(place.source, "source"), "start": start._asdict()}
+            source = {
+                **_end(place.source, "source"),
+                "start": start._asdict() if start else {"load": True},
+            }
         else:
             assert place.kafka is not None
             source = {"type": "dts", "brokers": [place.kafka.brokers], "topic": place.topic,

@@ -220,7 +220,7 @@ def test_latency_and_setl_into_elasticsearch(tmp_path):
 def test_rows_are_visible_up_to_the_first_that_is_missing(site_a):
     with site_a.connect() as connection, connection.cursor() as cursor:
         workloads.fill(connection, workloads.Workload("latency", 0, 1))
-        with latency._looking(Target(mariadb=site_a)) as look:
+        with latency.looking(Target(mariadb=site_a)) as look:
             assert look(0) == 0
             insert = "INSERT INTO latency SELECT %s, 1, 'n', 1, '2026-01-01', NULL, '', 0"
             for key in (1, 2, 4):

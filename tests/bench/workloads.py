@@ -90,6 +90,12 @@ def _some_values(random: Random) -> tuple[Any, ...]:
     return quantity, price, created, coupon, note, random.uniform(-1e6, 1e6)
 
 
+def _plain_values(random: Random) -> tuple[Any, ...]:
+    numbers = (random.randrange(10**3), random.randrange(10**6), random.randrange(10**9))
+    note = " ".join(random.choices(_WORDS, k=7)) if random.random() < 0.9 else None
+    return *numbers, _time(random)[:19], _decimal(random), note
+
+
 def _many_values(random: Random) -> tuple[Any, ...]:
     return (
         *(random.randrange(-(10**9), 10**9) for _ in range(18)),
@@ -127,6 +133,21 @@ NARROW = Shape(
         Column("score", "DOUBLE NOT NULL", _DOUBLE),
     ),
     _some_values,
+)
+
+# About 120 bytes: what a plain table of a shop has.
+PLAIN = Shape(
+    (
+        _ID,
+        _NAME,
+        Column("quantity", "INT NOT NULL", _LONG),
+        Column("stock", "INT NOT NULL", _LONG),
+        Column("shop", "INT NOT NULL", _LONG),
+        Column("created", "DATETIME NOT NULL", _DATE),
+        Column("price", "DECIMAL(12,2) NOT NULL", _DOUBLE),
+        Column("note", "VARCHAR(80) NULL", _TEXT),
+    ),
+    _plain_values,
 )
 
 WIDE = Shape(
@@ -184,6 +205,16 @@ class Workload:
     seed: int = 20260101
 
     @property
+    def is_loaded(self) -> bool:
+        """Whether it is about the rows that are there before, and not about changes."""
+        return not self.changes and bool(self.base)
+
+    @property
+    def size(self) -> int:
+        """Row changes, or the rows of all tables where these are loaded."""
+        return self.base * self.tables_count if self.is_loaded else self.changes
+
+    @property
     def tables(self) -> tuple[str, ...]:
         """The tables, in `SCHEMA`."""
         if self.tables_count == 1:
@@ -230,6 +261,11 @@ def big(rows: int = 1_000_000) -> Workload:
     return Workload("big", rows, rows)
 
 
+def loaded(rows: int, tables: int = 1) -> Workload:
+    """Rows that are there already, and no changes: for loads of whole tables."""
+    return Workload("load", 0, 1, tables_count=tables, base=rows, shape=PLAIN)
+
+
 def write(connection: Connection[Any], workload: Workload) -> Written:
     """Create the tables anew and write the workload; needs a connection that may do both."""
     fill(connection, workload)
@@ -253,9 +289,23 @@ def fill(connection: Connection[Any], workload: Workload) -> None:
         connection.begin()
         if workload.base:
             for table in workload.tables:
-                base = list(base_rows(workload))
-                cursor.executemany(workload.shape.insert(table), base)
+                _fill_table(cursor, workload, table)
         connection.commit()
+
+
+_COPIED = 20_000  # rows above which a table's base is copies of its first ones, with other keys
+
+
+def _fill_table(cursor: Any, workload: Workload, table: str) -> None:
+    first = list(islice(base_rows(workload), _COPIED))
+    cursor.executemany(workload.shape.insert(table), first)
+    others = ", ".join(column.name for column in workload.shape.columns[1:])
+    for start in range(len(first), workload.base, len(first)):
+        cursor.execute(
+            f"INSERT INTO `{table}` SELECT id + {start}, {others} FROM `{table}`"
+            f" WHERE id <= {min(len(first), workload.base - start)}"
+        )
+        cursor.execute("COMMIT")
 
 
 def base_rows(workload: Workload) -> Iterator[tuple[Any, ...]]:

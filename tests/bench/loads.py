@@ -1,0 +1,274 @@
+"""``python -m tests.bench.loads``: whole tables, setl beside what people load tables with.
+
+Each loads the same rows into an empty table of a server of its own, in turns. Of setl the time runs
+from the begin of the leader's load until the checkpoint says that the target has all rows; it goes
+on applying the stream all the while. Only the ratios mean much.
+
+It also measures how soon changes are seen in the target while tables are loaded, how much memory a
+load takes, and how long many small tables take.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from statistics import median
+from typing import Any, NamedTuple
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from tests.bench import latency
+from tests.bench.competitor import Competitor, Meter, Place, differences
+from tests.bench.cpu import DRIVER
+from tests.bench.dump_tools import MariaDbDump, MyDumper
+from tests.bench.pss import SharedMemory
+from tests.bench.report import Latency, Taken, print_latencies, write_json
+from tests.bench.scripts import Bulk, Debezium
+from tests.bench.servers import Target, fresh_target, source_server
+from tests.bench.setl_side import Node, Setl
+from tests.bench.watching import wait_for
+from tests.bench.workloads import NARROW, Position, Workload, Written, fill, loaded
+
+_LOOK_SECONDS = 0.02
+_ROWS = {"mysql": 1_000_000, "elasticsearch": 200_000}
+_START = Position("", 0)
+
+
+class SetlLoad:
+    """setl, whose channel begins with the rows that are there.
+
+    Attributes:
+        memory: highest PSS in each half of the last load, by role.
+    """
+
+    name = "setl"
+    source = "binlog"
+    target_options = ()
+
+    def __init__(self, master: str) -> None:
+        self.setl = Setl(master=master)
+        self.memory: dict[str, tuple[int, int]] = {}
+
+    def why_not(self, target: str, workload: Workload) -> str:
+        """See `Competitor.why_not`."""
+        return ""
+
+    def measure(self, place: Place, target: Target) -> Taken:
+        """See `Competitor.measure`."""
+        wanted = place.written.workload.size
+        with self.setl.standing_by(place, target, None) as node:
+            meter = Meter(node.pid, target, place.source.pid)
+            memory = SharedMemory({DRIVER: node.pid})
+            look = _how_far(node, target, place.written.workload.name)
+            with meter.memory, memory:
+                node.start()
+                wait_for(
+                    lambda: look().get("rows", 0) >= wanted,
+                    place.limit,
+                    "not everything was loaded",
+                    every=_LOOK_SECONDS,
+                )
+                seconds = time.time() - look()["begun"]
+            self.memory = memory.halves()
+            return meter.taken(seconds)
+
+
+def _how_far(node: Node, target: Target, pipeline: str) -> Callable[[], dict[str, Any]]:
+    """What the checkpoint says of the load; nothing before it has begun."""
+
+    def looked() -> dict[str, Any]:
+        if target.mariadb is None:
+            kept = node.stored_position(pipeline)
+            return (kept or {}).get("checkpoint", {}).get("load", {})
+        with target.mysql.connect() as connection, connection.cursor() as cursor:
+            cursor.execute("SELECT checkpoint FROM retl.setl_checkpoint")
+            row = cursor.fetchone()
+        return json.loads(row[0]).get("load", {}) if row else {}
+
+    return looked
+
+
+class Turn(NamedTuple):
+    """One run of one competitor."""
+
+    target: str
+    competitor: str
+    rows: int
+    seconds: float
+    cpu: dict[str, float]
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--rows", type=int, help="Rows of the table, instead of the usual number.")
+@click.option(
+    "--rounds", default=3, show_default=True, help="Runs of each, in turns; medians count."
+)
+@click.option("--target", type=click.Choice(["mysql", "elasticsearch", "all"]), default="all",
+              show_default=True, help="Where to.")  # fmt: skip
+@click.option("--family", type=click.Choice(["mariadb", "mysql"]), default="mariadb",
+              show_default=True, help="Which servers.")  # fmt: skip
+@click.option("--only", multiple=True, help="Run these competitors only; may be repeated.")
+@click.option("--master", default="local[2]", show_default=True, help="Spark master of setl.")
+@click.option("--seconds", default=20.0, show_default=True, help="How long latency is measured;"
+              " 0 leaves it out, and the many small tables.")  # fmt: skip
+@click.option("--json", "file", type=click.Path(path_type=Path), help="Write the figures here too.")
+def main(
+    rows: int | None,
+    rounds: int,
+    target: str,
+    family: str,
+    only: tuple[str, ...],
+    master: str,
+    seconds: float,
+    file: Path | None,
+) -> None:
+    """Measure how fast tables are loaded."""
+    console, folder = Console(), Path(tempfile.mkdtemp(prefix="setl-loads-"))
+    if not console.is_terminal:
+        console = Console(width=150)
+    setl = SetlLoad(master)
+    others: list[Competitor] = [MyDumper(), MariaDbDump(), Bulk(), Debezium()]
+    competitors = [c for c in [*others, setl] if not only or c.name in only]
+    turns: list[Turn] = []
+    latencies: list[Latency] = []
+    try:
+        for kind in ("mysql", "elasticsearch") if target == "all" else (target,):
+            workload = loaded(rows or _ROWS[kind])
+            turns += _in_turns(folder, kind, family, workload, competitors, rounds, console)
+        print_turns(turns, console)
+        _print_memory(setl, console)
+        if seconds:
+            for kind in ("mysql",):
+                latencies += _while_loading(setl, folder, family, kind, rows or 10**6, seconds)
+                _small_tables(setl, folder, family, kind, console)
+            print_latencies(latencies, console)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    if file is not None:
+        write_json(
+            file,
+            family=family,
+            turns=[turn._asdict() for turn in turns],
+            memory=setl.memory,
+            latencies=[asdict(one) for one in latencies],
+        )
+
+
+def _in_turns(
+    folder: Path,
+    kind: str,
+    family: str,
+    workload: Workload,
+    competitors: Sequence[Competitor],
+    rounds: int,
+    console: Console,
+) -> list[Turn]:
+    turns: list[Turn] = []
+    empty = replace(workload, base=0)
+    able = [c for c in competitors if not c.why_not(kind, workload)]
+    with source_server(folder, family) as source:
+        with source.connect() as connection:
+            fill(connection, workload)
+        place = Place(folder, source, Written(workload, _START, _START))
+        for competitor in [*able] * rounds:
+            with fresh_target(folder, kind, empty, competitor.target_options, family) as target:
+                taken = competitor.measure(place, target)
+                if wrong := differences(source, target, workload):
+                    raise RuntimeError(f"{competitor.name}: {wrong}")
+            turns.append(Turn(kind, competitor.name, workload.size, taken.seconds, dict(taken.cpu)))
+            console.print(
+                f"{kind}, {competitor.name}: {taken.seconds:.1f} s,"
+                f" {workload.size / taken.seconds:,.0f} rows a second"
+            )
+    return turns
+
+
+def ratios(turns: Sequence[Turn], target: str, competitor: str) -> list[float]:
+    """How many times as fast setl was as another one, in each round."""
+    mine, theirs = (
+        [t.seconds for t in turns if (t.target, t.competitor) == (target, name)]
+        for name in ("setl", competitor)
+    )
+    return [their / own for own, their in zip(mine, theirs, strict=False)]
+
+
+def print_turns(turns: Sequence[Turn], console: Console) -> None:
+    """Medians, and how far the rounds were apart."""
+    table = Table("target", "competitor", "rows/s", "slowest, fastest", "setl is x times", "rounds",
+                  "CPU µs a row")  # fmt: skip
+    for target, name in dict.fromkeys((t.target, t.competitor) for t in turns):
+        own = [t for t in turns if (t.target, t.competitor) == (target, name)]
+        rates = sorted(t.rows / t.seconds for t in own)
+        times = ratios(turns, target, name) if name != "setl" else []
+        spent = {r: median(t.cpu.get(r, 0) / t.rows * 1e6 for t in own) for r in own[0].cpu}
+        table.add_row(
+            target,
+            name,
+            f"{median(rates):,.0f}",
+            f"{rates[0]:,.0f}, {rates[-1]:,.0f}",
+            f"{median(times):.2f}" if times else "",
+            ", ".join(f"{x:.2f}" for x in times),
+            ", ".join(f"{role} {used:.1f}" for role, used in spent.items()),
+        )
+    console.print(table)
+
+
+def _print_memory(setl: SetlLoad, console: Console) -> None:
+    for role, (first, second) in setl.memory.items():
+        console.print(
+            f"{role}: {first / 2**20:.0f} MiB at most in the first half of the load,"
+            f" {second / 2**20:.0f} MiB in the second"
+        )
+
+
+def _while_loading(
+    setl: SetlLoad, folder: Path, family: str, kind: str, rows: int, seconds: float
+) -> list[Latency]:
+    """How soon changes of one table are seen while another one is loaded."""
+    changed, there = Workload("latency", 0, 1), loaded(rows)
+    with (
+        source_server(folder, family) as source,
+        fresh_target(folder, kind, changed, (), family) as target,
+    ):
+        with source.connect() as connection:
+            fill(connection, there)
+            fill(connection, changed)
+        with target.mysql.connect() as connection:
+            fill(connection, replace(there, base=0))
+        place = Place(folder, source, Written(_both(changed, there), _START, _START))
+        with setl.setl.standing_by(place, target, None) as node, latency.looking(target) as look:
+            load = _how_far(node, target, "")
+            node.start()
+            wait_for(lambda: load().get("rows", 0) > 0, 120, "no row was loaded")
+            writer = latency.Writer(source)
+            found = latency.under(latency.steady(), writer, look, kind, seconds)
+            if load().get("rows", 0) >= rows:
+                found = replace(found, problems=("the load was over before",))
+    return [replace(found, load=f"{found.load}, tables are loaded")]
+
+
+def _both(changed: Workload, there: Workload) -> Workload:
+    """A workload that stands for two in a channel file."""
+    return _Two(changed.name, 0, 1, base=there.base, shape=NARROW)
+
+
+class _Two(Workload):
+    @property
+    def tables(self) -> tuple[str, ...]:
+        return ("latency", "load")
+
+
+def _small_tables(setl: SetlLoad, folder: Path, family: str, kind: str, console: Console) -> None:
+    turns = _in_turns(folder, kind, family, loaded(10, tables=100), [setl], 1, console)
+    console.print(f"100 tables of 10 rows: {turns[0].seconds:.1f} s")
+
+
+if __name__ == "__main__":
+    main()
