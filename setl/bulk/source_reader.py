@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from setl.model.change import Row
 from setl.model.nesting import Documents
@@ -103,6 +103,24 @@ class SourceReader(Protocol):
         One call sees the table as it is when the call begins.
 
         Raises:
+            SetlError: the server cannot be asked.
+        """
+        ...
+
+
+@runtime_checkable
+class RenderingReader(SourceReader, Protocol):
+    """A `SourceReader` whose server can write rows in the very form that some targets take."""
+
+    def renders(self, form: str, columns: Sequence[Column]) -> bool:
+        """Whether it can write these columns in a form, as all of their values are."""
+        ...
+
+    def rendered(self, form: str, columns: Sequence[Column], part: Any) -> Iterator[list[bytes]]:
+        """The rows of a part as `read` would find them, each in the form; see `renders`.
+
+        Raises:
+            DataError: a row cannot be written so; `read` gives it.
             SetlError: the server cannot be asked.
         """
         ...

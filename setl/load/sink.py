@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
@@ -111,6 +111,36 @@ class ConflictSink(Sink, Protocol):
         """Apply what the source says of such rows, all of it in one transaction.
 
         What was applied before, by version, is passed over. Raises what `apply` raises.
+        """
+        ...
+
+
+ReadRendered = Callable[[str, Sequence[int]], "Iterator[list[bytes]] | None"]
+"""Gives rows in a form, of the columns with these indexes in `TargetChanges.columns`; None if it
+cannot. Each call reads anew."""
+
+
+@runtime_checkable
+class RenderedSink(Sink, Protocol):
+    """A sink that takes rows as the source's server writes them, without a look at any value."""
+
+    def apply_rendered(
+        self, ticket: LoadTicket, change: TargetChanges, read: ReadRendered
+    ) -> Loaded | None:
+        """Write rows of a table; as `apply` in all that is said of order and crashes.
+
+        Args:
+            ticket: on whose behalf.
+            change: where the rows go, without any; each key is in one row at most.
+            read: gives the rows.
+
+        Returns:
+            None if nothing was written, since it is not sure that each row would be in the target
+            what it is at the source. `apply` then writes it, or says what is wrong.
+
+        Raises:
+            FencedError: a newer leadership exists; nothing was written by this call.
+            TransientError: it may work when the batch is tried again.
         """
         ...
 

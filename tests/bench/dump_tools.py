@@ -121,9 +121,8 @@ def _finish(piped: Sequence[Sequence[str]], limit: float) -> None:
         for command, process in zip(piped, running, strict=True):
             error = process.stderr.read() if process.stderr else b""
             if process.wait(limit) != 0:
-                raise RuntimeError(
-                    f"{command[0]} ended with {process.returncode}: {error.decode(errors='replace')[-2000:]}"
-                )
+                said = error.decode(errors="replace")[-2000:]
+                raise RuntimeError(f"{command[0]} ended with {process.returncode}: {said}")
     except subprocess.TimeoutExpired as hangs:
         raise RuntimeError(f"{hangs.cmd[0]} hangs") from None
     finally:

@@ -13,10 +13,10 @@ from pyspark import SparkContext, TaskContext
 
 from setl.load.sink import LoadTicket, SinkSettings
 from setl.run.load_work import LoadWork, TableRoute
+from setl.run.range_task import load_range
 from setl.run.runners.runner import LoadState
 from setl.run.tasks import NOTHING, TaskReport, load
 from setl.transform.expressions import ExpressionBranch
-from setl.transform.share import deal
 from setl.transform.work import TransformPlan
 
 
@@ -46,11 +46,11 @@ class ItemByItem:
         reports: list[TaskReport] = []
         sink = self._sink
         if work.plain:
-            blobs = [pickle.dumps([item], protocol=5) for item in work.plain]
+            blobs = [pickle.dumps(item, protocol=5) for item in work.plain]
 
             def transform_and_load(slot: int, mine: Iterable[bytes]) -> Iterator[TaskReport]:
                 for blob in mine:
-                    yield load(sink, ticket, slot, (share for _, share in deal(plan, blob, 1)))
+                    yield load_range(sink, plan, ticket, slot, blob)
 
             items = self._context.parallelize(blobs, min(tasks, len(blobs)))
             reports += items.mapPartitionsWithIndex(transform_and_load).collect()

@@ -26,7 +26,8 @@ from setl.model.change import Row
 from setl.model.schema import Column, Kind, RowSchema
 from setl.systems.mysql.conditions import Condition, chunk_condition, keyed_conditions
 from setl.systems.mysql.connection import MysqlEndpoint, connect, translate, translating
-from setl.systems.mysql.identifiers import identifier
+from setl.systems.mysql.identifiers import identifier, qualified
+from setl.systems.mysql.row_text import VALUES, can_render, rendering, rows_of_one_column
 from setl.systems.mysql.row_values import RAW_VALUES, decoded, decoders, select_list
 
 _FETCH_ROWS = 2_000
@@ -151,6 +152,30 @@ class TableReader:
             return part
         # A percent sign is none of pymysql's placeholders.
         return f"({part}) AND ({self.condition.replace('%', '%%')})"
+
+    def renders(self, form: str, columns: Sequence[Column]) -> bool:
+        """See `RenderingReader.renders`, and `setl.systems.mysql.row_text`."""
+        return form == VALUES and can_render(columns)
+
+    def rendered(
+        self,
+        form: str,  # noqa: ARG002 - `renders` knows one
+        columns: Sequence[Column],
+        part: Condition,
+    ) -> Iterator[list[bytes]]:
+        """See `RenderingReader.rendered`.
+
+        Raises:
+            DataError: a row cannot be written so.
+            SetlError: of the kind that `setl.systems.mysql.connection.translate` gives.
+        """
+        with closing(self._connect()) as connection, translating(self.endpoint):
+            with connection.cursor(Cursor) as cursor:
+                cursor.execute(f"SET SESSION net_write_timeout={_PATIENCE}")
+                where = cursor.mogrify(self._where(part.sql), part.values)
+            table = qualified(self.schema.schema, self.schema.table)
+            sql = f"SELECT {rendering(columns)} FROM {table} WHERE {where}"
+            yield from rows_of_one_column(connection, sql)
 
     @property
     def _qualified(self) -> str:

@@ -18,12 +18,14 @@ from setl.errors import (
     CollisionError,
     ConfigurationError,
     DataError,
+    FencedError,
     SetlError,
     SharedTableError,
+    TransientError,
 )
 from setl.load.deadletters.keeping import Faults, LetterUpdate, loaded_with, update_letters
 from setl.load.deadletters.letter import DeadLetter
-from setl.load.sink import LoadTicket
+from setl.load.sink import LoadTicket, ReadRendered
 from setl.load.transactions import transactions
 from setl.model.change import Row, TargetChanges
 from setl.model.conflict import RECENT_TABLE, History
@@ -44,12 +46,14 @@ from setl.systems.mysql.engines import WHY_TRANSACTIONS, without_transactions
 from setl.systems.mysql.identifiers import qualified
 from setl.systems.mysql.load.exact import ExactLoad
 from setl.systems.mysql.load.loaded import forget_loaded, not_loaded_yet
+from setl.systems.mysql.load.rendered import filled_by, takes_as_is, write_rendered
 from setl.systems.mysql.load.rows import Refuse, write_rows
 from setl.systems.mysql.load.statements import Limits, Strategy, TableWrites
 from setl.systems.mysql.load.targets import Targets
 from setl.systems.mysql.load.undivided import MysqlUndividedTables
 from setl.systems.mysql.load.writer import Writer
 from setl.systems.mysql.marks import applied_through
+from setl.systems.mysql.row_text import VALUES
 
 _Done = TypeVar("_Done")
 
@@ -167,6 +171,22 @@ class MysqlSink:
         )
         return loaded_with(letters, loaded)
 
+    def apply_rendered(
+        self, ticket: LoadTicket, change: TargetChanges, read: ReadRendered
+    ) -> Loaded | None:
+        """See `RenderedSink.apply_rendered`, and `setl.systems.mysql.load.rendered`."""
+        if ".".join(change.target) in ticket.lettered:
+            return None  # rows may supersede dead letters, so somebody has to look at them
+        started = self._clock.monotonic()
+        try:
+            rows = self._repeated(ticket, lambda: self._rendered(ticket, change, read))
+        except (FencedError, TransientError):
+            raise
+        except SetlError:
+            return None  # it is found again, by who looks at the rows one by one
+        seconds = self._clock.monotonic() - started
+        return None if rows is None else Loaded(upserts=rows, seconds=seconds)
+
     def resolve_conflicts(self, ticket: LoadTicket, histories: Sequence[History]) -> Loaded:
         """Apply what the source says of rows that both sites write, in one transaction.
 
@@ -269,6 +289,24 @@ class MysqlSink:
         connection.commit()
         failpoints.reached("task.after_commit")
         return letters
+
+    def _rendered(
+        self, ticket: LoadTicket, change: TargetChanges, read: ReadRendered
+    ) -> int | None:
+        connection = self._writer.open()
+        self._targets.as_of(ticket.schema_version)
+        plan = self._targets.writes(connection, change)
+        rows = read(VALUES, filled_by(plan, change)) if takes_as_is(plan, change) else None
+        if rows is None:
+            return None
+        self._writer.register(ticket)
+        self._writer.begin(ticket, self._settings.mark, self._nonce())
+        _refuse_without_transactions(connection, [change.target])
+        count = write_rendered(connection, plan.inserts, rows, self._limits())
+        failpoints.reached("task.before_commit")
+        connection.commit()
+        failpoints.reached("task.after_commit")
+        return count
 
     def _not_loaded_yet(
         self,
