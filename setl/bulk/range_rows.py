@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from setl import failpoints
-from setl.bulk.source_reader import SourceReader
+from setl.bulk.source_reader import RenderingReader, SourceReader
 from setl.model.change import DecodedRows, Op
-from setl.model.schema import RowSchema
+from setl.model.schema import Column, RowSchema
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,3 +35,10 @@ class RangeRows:
         for rows in self.reader.read(schema.columns, self.part):
             failpoints.reached("tables.read")
             yield DecodedRows(schema, Op.INSERT, [(None, row) for row in rows])
+
+    def rendered(self, form: str, columns: Sequence[Column]) -> Iterator[list[bytes]] | None:
+        """The rows as the source's server writes them; None if it cannot, see `RenderingReader`."""
+        reader = self.reader
+        if not isinstance(reader, RenderingReader) or not reader.renders(form, columns):
+            return None
+        return reader.rendered(form, columns, self.part)

@@ -8,6 +8,8 @@ table and a busy index, so it is measured.
 
 from __future__ import annotations
 
+from setl.model.loaded import Loaded
+
 SECONDS = 2.0
 """What one load should take at most."""
 
@@ -44,3 +46,17 @@ class LoadSize:
             return
         affordable = int(rows / max(seconds, 0.001) * self._seconds)
         self._rows = max(1, min(self._most, affordable, _GROWTH * max(self._rows, rows)))
+
+
+def spent_on_rows(report: Loaded, tasks: int, seconds: float) -> float:
+    """How much of the time of a load more rows would make longer, in seconds.
+
+    What Spark needs to begin and end a load does not grow with its rows. In the first loads of a
+    JVM it is most of the time.
+
+    Args:
+        report: what the tasks did.
+        tasks: how many of them ran at once.
+        seconds: how long the load took in all.
+    """
+    return max((report.seconds + report.transform_seconds) / tasks, seconds / 3)

@@ -15,7 +15,6 @@ from pyspark import TaskContext
 
 from setl import failpoints
 from setl.bulk.range_rows import RangeRows
-from setl.bulk.source_reader import RenderingReader
 from setl.channel.routing import Route
 from setl.errors import FencedError, SetlError, TransientError
 from setl.garbage_collection import keep_what_is_loaded
@@ -52,18 +51,15 @@ def _as_rendered(
     if route is None or not isinstance(sink, RenderedSink):
         return None
     assert isinstance(work.table_rows, RangeRows)
-    reader, part = work.table_rows.reader, work.table_rows.part
-    if not isinstance(reader, RenderingReader):
-        return None
+    rows, schema = work.table_rows, work.table_rows.schema
 
     def read(form: str, places: Sequence[int]) -> Iterator[list[bytes]] | None:
-        asked = [reader.schema.columns[i] for i in places]
-        return reader.rendered(form, asked, part) if reader.renders(form, asked) else None
+        return rows.rendered(form, [schema.columns[i] for i in places])
 
     try:
-        columns = ColumnPlan.build(reader.schema, route)
+        columns = ColumnPlan.build(schema, route)
         change = TargetChanges(
-            route.target, columns.columns, columns.key, group=route.group, source=reader.name
+            route.target, columns.columns, columns.key, group=route.group, source=schema.name
         )
         failpoints.reached("task.before_load")
         loaded = sink.apply_rendered(ticket, change, read)

@@ -66,13 +66,13 @@ from setl.run.load_items import (
 )
 from setl.run.load_queue import LoadQueue
 from setl.run.load_requests import LoadRequests
-from setl.run.load_size import LoadSize
+from setl.run.load_size import LoadSize, spent_on_rows
 from setl.run.progress import Progress
 
 _log = logging.getLogger(__name__)
 
-STEP_SECONDS = 0.3
-"""What a step should take: the stream waits for it."""
+STEP_SECONDS = 0.4
+"""What the rows of a step should take: the stream waits for it, and for what Spark adds."""
 
 _MOST_ROWS = 200_000  # of a step, however quick it is
 _MOST_ITEMS = 64  # ranges of a step: many small tables go together
@@ -149,7 +149,7 @@ class TableLoading:
         self._leadership = leadership
         self._progress = progress
         self._clock = clock
-        self._size = LoadSize(_MOST_ROWS, seconds=STEP_SECONDS, first=_LEAST_ROWS)
+        self._size = LoadSize(_MOST_ROWS, seconds=STEP_SECONDS, first=2 * _LEAST_ROWS)
         self._mapped: list[MappedTable] = []
         self._sizes: Mapping[tuple[str, str], TableSize] = {}
         self._listed = 0.0
@@ -324,7 +324,9 @@ class TableLoading:
         failpoints.reached("tables.after_job")
         self._waiting = None
         seconds = self._clock.monotonic() - started
-        self._size.loaded(max(step.rows, report.rows), seconds)
+        at_once = min(len(step.items), self._parts.job.parallelism)
+        spent = spent_on_rows(report, at_once, seconds)
+        self._size.loaded(max(step.rows, report.rows), spent)
         self._way.loaded(report.rows, seconds)
         self._progress.loaded_ranges(report)
         return replace(step.load, rows=load.rows + report.rows)

@@ -261,6 +261,24 @@ def test_many_small_tables_go_together():
     assert len(bench.job.loaded) == 1000
 
 
+def test_what_spark_needs_for_a_step_does_not_make_steps_smaller():
+    bench = Bench(Tables(a=12_000))
+
+    def in_two_tasks(items, ticket):
+        began = bench.clock.time
+        loaded = Job.load_ranges(bench.job, items, ticket)
+        taken = bench.clock.time - began
+        bench.clock.time += 0.3  # whatever the rows
+        return replace(loaded, seconds=2 * taken)
+
+    bench.job.load_ranges = in_two_tasks
+    bench.begin(TableLoad("start 0"))
+    while bench.reached.load.reads:
+        bench.step()
+    in_time = table_loading.STEP_SECONDS / 0.3 * ROWS_IN_A_STEP
+    assert all(0.95 * in_time < rows <= in_time for rows in bench.job.steps[1:-1])
+
+
 def test_it_is_over_when_the_stream_has_come_to_where_the_last_rows_were_read():
     bench = Bench(Tables(a=10))
     bench.begin(TableLoad("x", taken=()))
