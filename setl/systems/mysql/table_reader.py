@@ -177,9 +177,6 @@ class TableReader:
             sql = f"SELECT {rendering(columns)} FROM {table} WHERE {where}"
             yield from rows_of_one_column(connection, sql)
 
-    def _where(self, part: str) -> str:
-        return part
-
     @property
     def _qualified(self) -> str:
         return f"{identifier(self.schema.schema)}.{identifier(self.schema.table)}"

@@ -444,7 +444,7 @@ def test_keys_are_gone_on_with_where_another_leader_left():
     bench.ask(tables=("shop.a",), key=("id",), keys=tuple((n,) for n in range(1, 3001)))
     bench.step()
     bench.step()
-    assert len(bench.job.loaded) == 500
+    assert len(bench.job.loaded) == 1000
     bench.begin(TableLoad.from_json(bench.reached.load.to_json()))
     finished(bench)
     assert bench.job.loaded == [("a", n) for n in range(1, 3001)]
@@ -512,11 +512,11 @@ def test_a_load_is_cancelled_and_stays_so():
     bench.loading.look_again()
     bench.steps()
     assert bench.request(ident).state is RequestState.CANCELLED
-    assert bench.request(ident).rows == len(bench.job.loaded) == 500
+    assert bench.request(ident).rows == len(bench.job.loaded) == 1000
     assert bench.request(later).ended
     bench.begin(bench.reached.load)
     bench.steps()
-    assert len(bench.job.loaded) == 500
+    assert len(bench.job.loaded) == 1000
 
 
 def test_what_is_narrowed_is_not_loaded_as_a_whole_when_its_request_is_gone():
@@ -616,8 +616,8 @@ def test_a_load_tells_how_much_is_left_and_for_how_long():
     bench.step()
     bench.step()
     told = bench.told
-    assert (told.rows, told.rows_expected) == (500, 5000)
-    assert told.seconds_left == pytest.approx(4500 * 0.3 / ROWS_IN_A_STEP, abs=0.1)
+    assert (told.rows, told.rows_expected) == (1000, 5000)
+    assert told.seconds_left == pytest.approx(4000 * 0.3 / ROWS_IN_A_STEP, abs=0.1)
     assert told.bytes_per_second == pytest.approx(100 * ROWS_IN_A_STEP / 0.3, rel=0.01)
 
 
