@@ -9,6 +9,7 @@ writes is the bare timestamp, and the offset of the record itself, so that recor
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -18,6 +19,9 @@ from setl.model.position import KafkaPosition
 
 METADATA_BYTES = 4096
 """What a broker takes unless told otherwise (``offset.metadata.max.bytes``)."""
+
+# Until the year 2286 no time has more digits; what follows may be rubbish, see `read_commit`.
+_SECONDS = re.compile(r"\s*([0-9]{9,10}|[0-9]+\s*$)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,14 +68,17 @@ def metadata_of(checkpoint: Checkpoint, pipeline: str, epoch: int) -> str:
 def read_commit(topic: str, partition: int, offset: int, metadata: str) -> Commit:
     """Inverse of `metadata_of`, and what can be known of any other commit.
 
+    Whatever follows behind what was committed counts for nothing, see `TopicReader.committed`.
+
     Raises:
         FatalError: a pipeline wrote it, but not of this version.
     """
     head, _, tail = metadata.partition("|")
-    digits = head.strip()
-    foreign = Commit(offset, int(digits) if digits.isascii() and digits.isdigit() else 0)
+    digits = _SECONDS.match(head)
+    foreign = Commit(offset, int(digits[1]) if digits else 0)
     try:
-        rest: Any = json.loads(tail)
+        # It ends with its last bracket, whatever follows: see `TopicReader.committed`.
+        rest, _ = json.JSONDecoder().raw_decode(tail)
     except ValueError:
         return foreign
     if not isinstance(rest, dict) or "setl" not in rest:

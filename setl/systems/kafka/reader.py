@@ -27,6 +27,7 @@ from setl.systems.kafka.settings import source_settings
 
 _T = TypeVar("_T")
 
+_READINGS: Final = 20  # of a commit, until what librdkafka gives is text
 _SLICE: Final = 0.25  # seconds of a question, after which it is looked why nobody answers
 _LEAST: Final = 0.05  # seconds that a question is given at least
 # Seconds between two looks at an idle topic. There are brokers that answer at once, having
@@ -172,12 +173,27 @@ class TopicReader:
         )
 
     def committed(self, partition: int) -> tuple[int, str] | None:
-        """The offset and the metadata that the group has committed, if it has."""
+        """The offset and the metadata that the group has committed, if it has.
+
+        Behind the metadata there may be characters that nobody committed: librdkafka copies them
+        without the zero that ends them, and its clients read on to the next one
+        (https://github.com/confluentinc/librdkafka/issues/4649).
+
+        Raises:
+            SetlError: the group cannot be asked.
+        """
         wanted = [Place(self._topic, partition)]
-        [found] = self._asked(lambda limit: self._consumer.committed(wanted, timeout=limit))
-        if found.error is not None:
-            raise translate(found.error, "source")
-        return None if found.offset < 0 else (found.offset, found.metadata or "")
+        for _ in range(_READINGS):
+            [found] = self._asked(lambda limit: self._consumer.committed(wanted, timeout=limit))
+            if found.error is not None:
+                raise translate(found.error, "source")
+            if found.offset < 0:
+                return None
+            try:
+                return found.offset, found.metadata or ""
+            except UnicodeDecodeError:
+                continue  # what follows it is no text; next time it lies elsewhere
+        raise TransientError("what the group has committed cannot be read as text")
 
     # -- reading ----------------------------------------------------------------------------
 

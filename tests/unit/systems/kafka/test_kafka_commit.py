@@ -41,6 +41,15 @@ def test_what_is_written_is_read(checkpoint, epoch):
     assert text.partition("|")[0] == str(checkpoint.resume.timestamp or int(checkpoint.timestamp))
 
 
+@given(checkpoints, st.text('0aé}|"\x9f', max_size=8))
+def test_what_follows_behind_a_commit_counts_for_nothing(checkpoint, rubbish):
+    text = metadata_of(checkpoint, "shop/p", 7)
+    assert read_commit("t", 3, checkpoint.resume.offset, text + rubbish) == read_commit(
+        "t", 3, checkpoint.resume.offset, text
+    )
+    assert read_commit("t", 3, 42, "1700000005" + rubbish).timestamp == 1_700_000_005
+
+
 def test_it_fits_with_the_longest_names_that_there_are():
     place = KafkaPosition(
         "t" * 249, 999, 1 << 62, 1 << 40, 2**32 - 1, KafkaOrigin("c" * 22, "i" * 36)
@@ -67,6 +76,7 @@ def test_what_does_not_fit_is_said_before_it_is_sent():
         ("1700000005|[1]", 1_700_000_005),
         ("", 0),  # what most clients write
         ("nonsense", 0),
+        ("17 times", 0),
         ("²|x", 0),
     ],
 )
