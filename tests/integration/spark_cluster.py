@@ -80,10 +80,17 @@ def executors_of(worker):
     ]
 
 
-def holder_of_port(port):
-    """The pid whose end of a local TCP connection has this port, None if nobody's."""
-    lines = Path("/proc/net/tcp").read_text().splitlines()[1:]
-    inodes = {line.split()[9] for line in lines if int(line.split()[1].split(":")[1], 16) == port}
+def holder_of_port(port, server):
+    """The pid whose end of a local TCP connection to a server has this port, None if nobody's.
+
+    Connections to other servers may have the same port.
+    """
+    lines = (line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:])
+    inodes = {
+        fields[9]
+        for fields in lines
+        if [int(end.split(":")[1], 16) for end in fields[1:3]] == [port, server]
+    }
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit():
             continue

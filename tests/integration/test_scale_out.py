@@ -150,7 +150,7 @@ class Channel:
             "SELECT p.host FROM retl.setl_writer w JOIN information_schema.processlist p"
             f" ON p.id = w.conn_id WHERE w.pipeline = '{self.name}/p'",
         ):
-            pid = holder_of_port(int(host.rpartition(":")[2]))
+            pid = holder_of_port(int(host.rpartition(":")[2]), self.b.port)
             found |= {n for n, w in enumerate(self.workers) if pid and w.pid in parents(pid)}
         return found
 
@@ -223,7 +223,7 @@ def test_a_worker_that_is_killed_in_the_middle_of_a_batch(channel):
         cursor.execute(f"SELECT * FROM {channel.table} WHERE id IN (7, 8, 9, 10) FOR UPDATE")
         execute(channel.a, f"UPDATE {channel.table} SET n = n + 1")
         waiting = eventually(lambda: _waiting(channel), 60, interval=INNODB_RENEWED)
-        pid = holder_of_port(waiting)
+        pid = holder_of_port(waiting, channel.b.port)
         (worker,) = [w for w in channel.workers if w.pid in parents(pid)]
         worker.kill()  # and its executor, which is in the same process group
     channel.applied(8000)
@@ -278,4 +278,6 @@ def _has_been(channel, pid):
         "SELECT host FROM information_schema.processlist"
         " WHERE command = 'Sleep' AND time BETWEEN 1 AND 20",
     )
-    return pid in {holder_of_port(int(host.rpartition(":")[2])) for (host,) in found if host}
+    return pid in {
+        holder_of_port(int(host.rpartition(":")[2]), channel.b.port) for (host,) in found if host
+    }
