@@ -38,6 +38,9 @@ POINTS = {
     "task.before_load": "in a task: rows are transformed, nothing is written",
     "task.before_commit": "in a task: rows are written, the transaction is open",
     "task.after_commit": "in a task: its transaction is committed, others of the load may not be",
+    "create.begun": "a target table is to be created, the keys that come later are written down",
+    "create.made": "a target table is created, others are not",
+    "create.keys": "the keys that come later are added, it is not written down",
     "ddl.begun": "a schema change is written down as begun, it is not run",
     "ddl.ran": "a schema change has run on the target, which is not written down",
     "ddl.done": "a schema change is written down as done, the checkpoint is before it",
@@ -55,7 +58,7 @@ POINTS = {
 For Elasticsearch, which has no transactions, "commit" is the bulk request. Relays pass no point of
 Extract and of tasks, and nothing but relays passes theirs. Nothing but schema changes passes those
 of ``ddl``, and nothing but a load of whole tables those of ``tables``, between two batches; it
-passes those of ``task`` as well.
+passes those of ``task`` as well. Only what creates target tables passes those of ``create``.
 """
 
 _folder = os.environ.get(FOLDER, "")

@@ -35,6 +35,7 @@ from setl.channel.node_choice import NodeChoice
 from setl.channel.pipeline_rules import (
     shared_places,
     wrong_checkpoint,
+    wrong_create,
     wrong_ddl,
     wrong_load,
     wrong_relay,
@@ -105,6 +106,11 @@ class Pipeline(StrictModel):
     rows_per_task: int = Field(
         default=2_500, ge=1, le=1_000_000, description="Rows that are worth one Spark task."
     )
+    create: bool = Field(
+        default=False,
+        description="Whether target tables that are missing are created from the source's tables,"
+        " as the mapping says. What is there is never altered.",
+    )
     ddl: Literal["ignore", "stop", "pass"] = Field(
         default="ignore",
         description="What to do with a DDL statement on a mapped table. ignore: pass over it. stop:"
@@ -170,6 +176,7 @@ class Pipeline(StrictModel):
         yield from wrong_relay(tables, source, target)
         yield from wrong_ddl(raw, source, target)
         yield from wrong_load(tables, source, target)
+        yield from wrong_create(raw, tables, source, target)
         if raw.get("faulty_rows") == "dead_letter" and target.get("type") == "dts":
             yield ("faulty_rows",), "means nothing to a relay, which looks into no row"
         yield from wrong_targets(tables, source, target)

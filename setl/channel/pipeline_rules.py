@@ -70,6 +70,20 @@ def wrong_load(tables: Sequence[Raw], source: Raw, target: Raw) -> Iterator[tupl
                 yield path, "needs a topic of one partition, since the others' changes come apart"
 
 
+def wrong_create(
+    raw: Raw, tables: Sequence[Raw], source: Raw, target: Raw
+) -> Iterator[tuple[Path, str]]:
+    """Tables are created from what their server says of them."""
+    places: list[Path] = [("create",)] if raw.get("create") else []
+    places += [("tables", i, "create") for i, table in enumerate(tables) if table.get("create")]
+    for path in places:
+        if target.get("type") == "dts":
+            if path == ("create",):  # of a table `wrong_relay` says it
+                yield path, "means nothing to a relay, which writes records and no tables"
+        elif source.get("type") == "dts" and not source.get("database"):
+            yield path, "needs the server that the records are of: `database` in the source"
+
+
 def shared_places(pipelines: Sequence[Raw]) -> Iterator[tuple[Path, str]]:
     """Two pipelines cannot keep their place in the same file or group, or take turns in one."""
     owners: dict[Hashable, int] = {}

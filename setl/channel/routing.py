@@ -59,6 +59,7 @@ class Route:
         geometry: see `DocumentForm`.
         conflict: who wins where both sites have changed a row; None for whoever comes last.
         documents: what the target's documents are made of, where that is more than one table.
+        create: whether the target is created if it is missing.
     """
 
     index: int
@@ -77,6 +78,7 @@ class Route:
     geometry: Geometry = "base64"
     conflict: ConflictPolicy | None = None
     documents: Documents | None = None
+    create: bool = False
 
     def nests(self, schema: str, table: str) -> bool:
         """Whether rows of this table are only nested in documents of another table."""
@@ -148,6 +150,7 @@ class Router:
         """
         self._into_index = pipeline.target.holds_documents
         self._from_home = from_home
+        self._creates = pipeline.create
         self.entries = tuple(
             _compiled(i, mapping, into_index=self._into_index)
             for i, mapping in enumerate(pipeline.tables)
@@ -208,6 +211,11 @@ class Router:
         """Whether any table has a conflict policy."""
         return any(_policy(entry.mapping, from_home=False) for entry in self.entries)
 
+    @property
+    def creates(self) -> bool:
+        """Whether targets of any table are created."""
+        return any(map(self._is_created, self.entries))
+
     def shadow(self, schema: str, table: str) -> Shadow | None:
         """The mapped table whose online schema change this one belongs to; None for any other.
 
@@ -242,7 +250,11 @@ class Router:
             route = replace(route, conflict=_policy(entry.mapping, from_home=self._from_home))
             if self._into_index:
                 self._shared.claim(route, (schema, table), own_ids=_unique_ids(entry))
-            yield route
+            yield replace(route, create=self._is_created(entry))
+
+    def _is_created(self, entry: RoutedTable) -> bool:
+        own = entry.mapping.create
+        return self._creates if own is None else own
 
     def _nesting(self, schema: str, table: str) -> Iterator[Route]:
         """The routes by which rows of this table change documents of others."""

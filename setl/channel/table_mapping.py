@@ -122,6 +122,11 @@ class TableMapping(StrictModel):
         description="Whether the rows that these tables have are loaded, beside the stream: once,"
         " when the entry is new or asks for it. Not given: as the source's `start` says.",
     )
+    create: bool | None = Field(
+        default=None,
+        description="Whether target tables that are missing are created from the source's tables."
+        " Not given: what the pipeline says.",
+    )
     nested: list[NestedRows] = Field(
         default_factory=list[NestedRows],
         description="Elasticsearch: rows of other tables that the documents show, such as an"

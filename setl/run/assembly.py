@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
 from pyspark.sql import SparkSession
@@ -11,11 +12,13 @@ from arbiter.values import PipelineId
 from setl.channel.directions import is_two_way
 from setl.channel.file import ChannelFile, Pipeline
 from setl.channel.mark_ids import channel_mark_id, channel_writers
-from setl.channel.routing import Router
+from setl.channel.routing import Route, Router
 from setl.clock import Clock
+from setl.errors import ConfigurationError
 from setl.extract.extractor import Extractor
 from setl.extract.loopback import MarkIdentity
 from setl.model.leadership import Leadership
+from setl.model.schema import Column, RowSchema
 from setl.run.checkpoints import store_for_run, store_interval
 from setl.run.dead_letters import DeadLetterHandler
 from setl.run.etl_work import EtlParts, EtlWork
@@ -27,11 +30,13 @@ from setl.run.run import PipelineRun
 from setl.run.schema_changes import SchemaChangePolicy
 from setl.run.selecting import select_settings
 from setl.run.stalls.observer import Views
+from setl.run.table_creation import CreatingParts
 from setl.run.table_loading import TableLoadingParts
 from setl.select.identity import heartbeat_id
 from setl.select.reader import SelectLoop
-from setl.systems.port import Passing
+from setl.systems.port import CreatingTarget, Passing, SourceSystem, TargetSystem
 from setl.systems.registry import system_of
+from setl.transform.expressions import analyse
 from setl.transform.work import TransformPlan, codec_named
 
 _LOADS_IN_A_ROW = 4
@@ -101,6 +106,7 @@ def build_run(
             router.entries_to_load(every=pipeline.source.loads_tables),
             pipeline.load_limits,
         ),
+        creating=_creating(spark, origin, target, passing) if router.creates else None,
         letters=_letters(pipeline, job, leadership, progress, clock),
         tells_applied=target.tells_applied,
     )
@@ -117,6 +123,22 @@ def build_run(
         views=Views(job.activity, target.view(key)),
     )
     return PipelineRun(parts, leadership, progress, clock)
+
+
+def _creating(
+    spark: SparkSession, origin: SourceSystem, target: TargetSystem, passing: Passing
+) -> CreatingParts:
+    if not isinstance(target, CreatingTarget):
+        raise ConfigurationError(
+            "this target has no tables that could be created",
+            hint="Leave `create` out of the channel file",
+        )
+    creation = target.table_creation(passing)
+    return CreatingParts(creation, origin.tables, passing.router, partial(_computed, spark))
+
+
+def _computed(spark: SparkSession, route: Route, schema: RowSchema) -> Sequence[Column]:
+    return analyse(spark, route, schema).outputs
 
 
 def _letters(

@@ -24,6 +24,7 @@ from setl.run.pace import Stage
 from setl.run.parts import Applied
 from setl.run.progress import Progress
 from setl.run.schema_changes import SchemaChangePolicy
+from setl.run.table_creation import CreatingParts, TableCreating
 from setl.run.table_loading import TableLoading, TableLoadingParts
 
 
@@ -66,6 +67,7 @@ class EtlParts:
         ddl: what is done with schema changes.
         rows_per_load: rows that one load takes at most.
         tables: what loads whole tables.
+        creating: what creates target tables, None for a pipeline that creates none.
         letters: the dead letters, None for a pipeline that stops at a faulty row.
         tells_applied: whether the target keeps what `Loading.applied_through` asks for.
     """
@@ -77,6 +79,7 @@ class EtlParts:
     ddl: SchemaChangePolicy
     rows_per_load: int
     tables: TableLoadingParts
+    creating: CreatingParts | None = None
     letters: DeadLetterHandler | None = None
     tells_applied: bool = True
 
@@ -89,6 +92,7 @@ class EtlWork:
     ) -> None:
         self._parts = parts
         self._tables = TableLoading(parts.tables, leadership, progress, clock)
+        self._creating = TableCreating(parts.creating, leadership)
         self._leadership = leadership
         self._progress = progress
         self._clock = clock
@@ -97,6 +101,7 @@ class EtlWork:
         self._repeated = 0.0  # commit time up to which the stream repeats what was applied
         self._schema_version = 0
         self._reached: Checkpoint | None = None
+        self._load_of_tables: TableLoad | None = None
         self._done: tuple[Sequence[Batch], list[Extracted], Loaded] | None = None
 
     def take_over(self) -> None:
@@ -114,7 +119,9 @@ class EtlWork:
         parts.extractor.reset(checkpoint)
         self._schema_version = ticket.through
         self._reached = checkpoint
+        self._creating.begin(ticket, checkpoint.load)
         self._tables.begin(checkpoint.load)
+        self._load_of_tables = checkpoint.load
         if parts.letters is not None:
             parts.letters.begin()
         return checkpoint
@@ -199,7 +206,12 @@ class EtlWork:
         """See `Work.load_tables`."""
         self._progress.at_stage(Stage.LOAD)
         ticket = replace(self._ticket(0, reached), from_tables=True, begun=self._clock.now())
-        return self._tables.step(reached, ticket, allowed)
+        moved = self._tables.step(reached, ticket, allowed)
+        read = reached.load is not None and reached.load.reads
+        if moved is not None and read and not moved.reads and allowed():
+            self._creating.complete(ticket)
+        self._load_of_tables = moved or reached.load
+        return moved
 
     def idle(self, allowed: Callable[[], bool]) -> None:
         """See `Work.idle`."""
@@ -234,7 +246,12 @@ class EtlWork:
         ticket = self._ticket(last.id, last.checkpoint)
         # Also if nothing is passed on: then somebody else changes the target.
         self._schema_version = ticket.through
-        return self._parts.ddl.act_on(entries, ticket, last.checkpoint.generation)
+        if self._parts.ddl.passes:
+            self._creating.complete(ticket)  # what is changed may be one of the keys to come
+        done = self._parts.ddl.act_on(entries, ticket, last.checkpoint.generation)
+        if not self._parts.ddl.passes:
+            self._creating.begin(ticket, self._load_of_tables)
+        return done
 
     def _ticket(self, batch_id: int, checkpoint: Checkpoint) -> LoadTicket:
         through = document_version(checkpoint.generation, checkpoint.applied or checkpoint.resume)

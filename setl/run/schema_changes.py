@@ -43,6 +43,11 @@ class SchemaChangePolicy:
         self._leadership = leadership
         self._progress = progress
 
+    @property
+    def passes(self) -> bool:
+        """Whether they are passed on."""
+        return self._choice == "pass"
+
     def act_on(self, entries: Sequence[Entry], ticket: LoadTicket, generation: int) -> bool:
         """Act on what Extract has left; returns whether anything was done to the target.
 

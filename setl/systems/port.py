@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
 from setl.bulk.source_reader import SourceTables
 from setl.channel.endpoint import SourceConfig
 from setl.channel.file import Pipeline
 from setl.channel.routing import Route, Router
+from setl.load.creation import TableCreation
 from setl.load.deadletters.store import DeadLetterStore
 from setl.load.sink import Fence, SchemaChanges, SinkSettings
 from setl.load.target_view import LookAtTarget
@@ -179,7 +180,7 @@ class Relaying:
 
 @dataclass(frozen=True, slots=True)
 class Passing:
-    """For whom schema changes are passed on.
+    """For whom schema changes are passed on, or tables are created.
 
     Attributes:
         mark: the channel's number, see `setl.channel.mark_ids.channel_mark_id`.
@@ -300,4 +301,21 @@ class TargetSystem(Protocol):
 
     def preflight(self, check: PipelineCheck, report: Report) -> None:
         """Report what is wrong with the target."""
+        ...
+
+
+@runtime_checkable
+class CreatingTarget(Protocol):
+    """A target that can create the tables or indexes that rows need (`create: true`).
+
+    A `TargetSystem` that has no tables to be created leaves it out.
+    """
+
+    def table_creation(self, passing: Passing) -> TableCreation:
+        """What creates them; nothing is connected yet.
+
+        Raises:
+            ConfigurationError: the channel file does not say what server the source's tables are
+                on.
+        """
         ...

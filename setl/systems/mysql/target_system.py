@@ -13,6 +13,7 @@ from setl.channel.endpoint import SourceConfig
 from setl.channel.file import MysqlTarget
 from setl.channel.routing import Route
 from setl.errors import ConfigurationError
+from setl.load.creation import TableCreation
 from setl.load.deadletters.store import DeadLetterStore
 from setl.load.sink import Fence, SchemaChanges
 from setl.load.target_view import LookAtTarget
@@ -25,6 +26,7 @@ from setl.systems.mysql.catalog import read_table
 from setl.systems.mysql.checkpoints import MysqlCheckpointStore
 from setl.systems.mysql.conflicts.listing import MysqlConflicts
 from setl.systems.mysql.connection import connect, translating
+from setl.systems.mysql.creation.making import MysqlTableCreation
 from setl.systems.mysql.ddl.passing import MysqlDdl
 from setl.systems.mysql.deadletters import opened_table
 from setl.systems.mysql.endpoint import mysql_endpoint
@@ -81,6 +83,22 @@ class MysqlTargetSystem:
             lambda: secrets.token_hex(8),
             marked_drops=passing.marked,
             source=None if origin is None else mysql_endpoint(origin),
+        )
+
+    def table_creation(self, passing: Passing) -> TableCreation:
+        """See `CreatingTarget.table_creation`."""
+        origin = passing.source.origin
+        if origin is None:
+            raise ConfigurationError(
+                "tables cannot be created: the server that they come from is not known",
+                hint="Name it: `database:` in the source of the channel file",
+            )
+        return MysqlTableCreation(
+            self._endpoint,
+            mysql_endpoint(origin),
+            passing.mark,
+            lambda: secrets.token_hex(8),
+            marked=passing.marked,
         )
 
     def dead_letters(self) -> AbstractContextManager[DeadLetterStore]:

@@ -1,0 +1,111 @@
+"""Creates target tables that are missing, before rows go to them (`create: true`)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+
+from setl.bulk.source_reader import SourceTables
+from setl.channel.routing import Route, Router
+from setl.errors import ConfigurationError
+from setl.load.creation import Description, NewTable, TableCreation
+from setl.load.sink import LoadTicket
+from setl.log import fields
+from setl.model.leadership import Leadership
+from setl.model.schema import Column, RowSchema
+from setl.model.table_load import TableLoad
+
+_log = logging.getLogger(__name__)
+
+_SHOWN = 2000  # characters of a statement in the log
+
+
+@dataclass(frozen=True, slots=True)
+class CreatingParts:
+    """What creates tables.
+
+    Attributes:
+        creation: creates them.
+        tables: opens the tables of the source; gives None if nobody can read them.
+        router: which tables go where.
+        computed: the columns that a route's expressions fill.
+    """
+
+    creation: TableCreation
+    tables: Callable[[], AbstractContextManager[SourceTables] | None]
+    router: Router
+    computed: Callable[[Route, RowSchema], Sequence[Column]]
+
+
+class TableCreating:
+    """The creation of tables of one leadership. Used by the run's thread."""
+
+    def __init__(self, parts: CreatingParts | None, leadership: Leadership) -> None:
+        """Nothing is asked yet; without parts nothing is created."""
+        self._parts = parts
+        self._leadership = leadership
+
+    def begin(self, ticket: LoadTicket, load: TableLoad | None) -> None:
+        """Create what is missing for the tables that the source has now.
+
+        Args:
+            ticket: on whose behalf.
+            load: the load of whole tables that goes on.
+
+        Raises:
+            SetlError: as `TableCreation.create`, or the source does not answer.
+        """
+        parts = self._parts
+        if parts is None:
+            return
+        opened = parts.tables()
+        if opened is None:
+            raise ConfigurationError(
+                "tables cannot be created: the server that they come from is not known",
+                hint="Name it: `database:` in the source of the channel file",
+                pipeline=self._leadership.key,
+            )
+        with opened as there:
+            tables = [
+                NewTable(name, route, loaded=_is_loaded(name, load))
+                for name in there.names()
+                for route in parts.router.route(*name)
+                if route.create and not route.nests(*name)
+            ]
+            ran = parts.creation.create(ticket, tables, lambda t: _described(parts, there, t))
+        self._tell("target table created", ran)
+        if load is None or not load.reads:
+            self.complete(ticket)
+
+    def complete(self, ticket: LoadTicket) -> None:
+        """Add what comes after the rows.
+
+        Raises:
+            SetlError: as `TableCreation.complete`.
+        """
+        if self._parts is not None:
+            ran = self._parts.creation.complete(ticket)
+            self._tell("keys added to a target table", ran)
+
+    def _tell(self, message: str, ran: Sequence[str]) -> None:
+        for statement in ran:
+            place = fields(**self._leadership.fields, ran=statement[:_SHOWN])
+            _log.info(message, extra=place)
+
+
+def _described(parts: CreatingParts, there: SourceTables, table: NewTable) -> Description | None:
+    route = table.route
+    if route.documents is not None:
+        schema = there.documents(route.documents).schema
+    else:
+        (reader,) = there.readers([table.name])
+        if reader is None:
+            return None
+        schema = reader.schema
+    return Description(schema, parts.computed(route, schema) if route.expressions else ())
+
+
+def _is_loaded(name: tuple[str, str], load: TableLoad | None) -> bool:
+    return load is not None and load.reads and load.wants(".".join(name))

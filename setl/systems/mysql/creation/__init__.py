@@ -1,0 +1,1 @@
+"""Creates target tables that fit the tables of a source."""

@@ -1,0 +1,270 @@
+"""Creates tables on a MySQL or MariaDB target.
+
+DDL commits by itself, so it is fenced and marked as schema changes are that setl passes on, see
+`setl.systems.mysql.ddl.passing`. Keys that can come after the rows are written down in
+``retl.setl_ddl`` before their table is made: who finds them there adds them. They are not told
+from a comparison with the source, since a key may be missing because somebody has dropped it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from typing import Any, Final
+
+import pymysql
+
+from setl import failpoints
+from setl.codec.sql.tokens import TokenKind, tokenize
+from setl.errors import ConfigurationError, FatalError, SetlError, TransientError
+from setl.load.creation import Describe, NewTable
+from setl.load.sink import LoadTicket
+from setl.model.session import StatementSession
+from setl.systems.mysql.catalog import OWN_SCHEMA
+from setl.systems.mysql.connection import MysqlEndpoint, error_number, translate
+from setl.systems.mysql.creation.kept_keys import KeptKeys, TableKeys, id_of
+from setl.systems.mysql.creation.plan import TablePlan, added_keys
+from setl.systems.mysql.creation.reading import Planner
+from setl.systems.mysql.ddl.runner import DdlRunner
+from setl.systems.mysql.identifiers import quote
+from setl.systems.mysql.load.writer import Writer
+from setl.systems.mysql.preflight.server import Server
+
+_LOCK_WAIT: Final = 10
+_TABLE_EXISTS: Final = 1050
+
+# Nothing is cut or replaced in silence; zero dates may be defaults.
+_STRICT: Final = (
+    "SET SESSION sql_mode = 'STRICT_ALL_TABLES,ALLOW_INVALID_DATES,NO_ENGINE_SUBSTITUTION'",
+)
+
+_TABLE: Final = (
+    "SELECT 1 FROM information_schema.TABLES WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s"
+)
+_KEYS: Final = (
+    "SELECT DISTINCT INDEX_NAME FROM information_schema.STATISTICS"
+    " WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s"
+)
+_TABLES: Final = (
+    "SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA IN %s"
+)
+
+
+class MysqlTableCreation:
+    """The `setl.load.creation.TableCreation` of a MySQL target."""
+
+    def __init__(
+        self,
+        endpoint: MysqlEndpoint,
+        source: MysqlEndpoint,
+        mark: int,
+        nonce: Callable[[], str],
+        *,
+        marked: bool,
+    ) -> None:
+        """Connect to nothing yet.
+
+        Args:
+            endpoint: the target.
+            source: the server that the tables are read from.
+            mark: the channel's number, which statements carry in a comment (I10).
+            nonce: see `setl.systems.mysql.marks.mark_info`.
+            marked: whether the target is also read by the channel.
+        """
+        self._endpoint, self._source = endpoint, source
+        self._mark, self._nonce = mark, nonce
+        self._schema = OWN_SCHEMA if marked else None
+
+    def create(
+        self, ticket: LoadTicket, tables: Sequence[NewTable], describe: Describe
+    ) -> Sequence[str]:
+        """See `TableCreation.create`."""
+        with closing(Writer(self._endpoint, _LOCK_WAIT)) as writer:
+            missing = self._missing(writer, tables)
+            if not missing:
+                return ()
+            with self._told(ticket), closing(DdlRunner(self._endpoint, self._schema)) as runner:
+                runner.open(ticket)
+                work = _Work(ticket, writer, runner, self._mark, self._nonce)
+                with (
+                    Server.opened(self._source) as source,
+                    Server.opened(self._endpoint) as target,
+                ):
+                    planner = Planner(source, target)
+                    return [
+                        statement
+                        for table in missing
+                        if (described := describe(table)) is not None
+                        for statement in work.create(
+                            planner,
+                            planner.plan(described.schema, table.route, described.computed),
+                            later=table.loaded,
+                        )
+                    ]
+
+    def complete(self, ticket: LoadTicket) -> Sequence[str]:
+        """See `TableCreation.complete`."""
+        with self._told(ticket), closing(Writer(self._endpoint, _LOCK_WAIT)) as writer:
+            kept = KeptKeys(writer.open(), ticket).all()
+            if not kept:
+                return ()
+            with closing(DdlRunner(self._endpoint, self._schema)) as runner:
+                runner.open(ticket)
+                work = _Work(ticket, writer, runner, self._mark, self._nonce)
+                return [ran for keys in kept for ran in work.add_keys(keys)]
+
+    def _missing(self, writer: Writer, tables: Sequence[NewTable]) -> list[NewTable]:
+        """The first table of each target that is not there."""
+        wanted: dict[tuple[str, str], NewTable] = {}
+        for table in tables:
+            wanted.setdefault(table.route.target, table)
+        if not wanted:
+            return []
+        with self._told(None), writer.open().cursor() as cursor:
+            cursor.execute("SELECT @@lower_case_table_names")
+            row = cursor.fetchone()
+            fold = str.lower if row and int(row[0]) else str
+            cursor.execute(_TABLES, ([schema for schema, _ in wanted],))
+            there = {(fold(str(s)), fold(str(t))) for s, t in cursor.fetchall()}
+        return [t for (s, n), t in wanted.items() if (fold(s), fold(n)) not in there]
+
+    def _told(self, ticket: LoadTicket | None) -> _Translating:
+        return _Translating(self._endpoint, ticket)
+
+
+class _Translating:
+    """Translates pymysql's errors, and says where they are from."""
+
+    def __init__(self, endpoint: MysqlEndpoint, ticket: LoadTicket | None) -> None:
+        self._place: dict[str, Any] = {"server": endpoint}
+        if ticket is not None:
+            self._place["pipeline"] = ticket.pipeline_key
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, pymysql.MySQLError | OSError):
+            raise translate(error).at(**self._place) from error
+        if isinstance(error, SetlError):
+            error.at(**self._place)
+
+
+class _Work:
+    """Statements on behalf of one leadership, over connections that are open."""
+
+    def __init__(
+        self,
+        ticket: LoadTicket,
+        writer: Writer,
+        runner: DdlRunner,
+        mark: int,
+        nonce: Callable[[], str],
+    ) -> None:
+        self._ticket, self._writer, self._runner = ticket, writer, runner
+        self._mark, self._nonce = mark, nonce
+
+    def create(self, planner: Planner, plan: TablePlan, *, later: bool) -> list[str]:
+        """Create a table; returns the statements that ran."""
+        keys = plan.later if later else ()
+        ran: list[str] = []
+        # Also if there are none: whoever creates a table is looked at first (I2).
+        with self._kept() as kept:
+            kept.write(TableKeys(plan.target, keys))
+        failpoints.reached("create.begun")
+        if not planner.has_schema(plan.target[0]):
+            ran.append(f"CREATE DATABASE IF NOT EXISTS {quote(plan.target[0])}")
+            self._run(ran[-1], plan)
+        statement = plan.statement(whole=not keys)
+        try:
+            self._run(statement, plan)
+        except pymysql.MySQLError as error:
+            if error_number(error) != _TABLE_EXISTS:
+                raise self._refused(statement, error) from error
+            with self._kept() as kept:  # somebody else has made it, keys and all
+                kept.forget(plan.target)
+            return ran
+        failpoints.reached("create.made")
+        return [*ran, statement]
+
+    def add_keys(self, wanted: TableKeys) -> list[str]:
+        """Add those keys that the table has not; returns the statements that ran."""
+        with self._kept():
+            pass  # compares the epoch, now that the lock was taken
+        ran: list[str] = []
+        there = self._key_names(wanted.table)
+        keys = [key for key in wanted.keys if there is not None and _name(key) not in there]
+        if keys:
+            ran.append(added_keys(wanted.table, keys))
+            try:
+                self._run(ran[0])
+            except pymysql.MySQLError as error:
+                where = f"pipeline = '{self._ticket.pipeline_key}' AND id = '{id_of(wanted.table)}'"
+                failure = self._refused(ran[0], error)
+                failure.hint = (
+                    "Add the keys by hand as far as they are wanted, then run on the target:"
+                    f" DELETE FROM retl.setl_ddl WHERE {where}; and start again"
+                )
+                raise failure from error
+        failpoints.reached("create.keys")
+        with self._kept() as kept:
+            kept.forget(wanted.table)
+        return ran
+
+    def _key_names(self, table: tuple[str, str]) -> frozenset[str] | None:
+        """Names in lower case of the keys that a table has, None if it is gone."""
+        with self._writer.open().cursor() as cursor:
+            cursor.execute(_TABLE, table)
+            if cursor.fetchone() is None:
+                return None
+            cursor.execute(_KEYS, table)
+            return frozenset(str(name).lower() for (name,) in cursor.fetchall())
+
+    def _run(self, statement: str, plan: TablePlan | None = None) -> None:
+        try:
+            self._runner.run(f"/*setl:{self._mark}*/ {statement}", StatementSession(), _STRICT)
+        except SetlError as error:
+            if plan is not None:
+                error.at(table=".".join(plan.target))
+            raise
+
+    def _refused(self, statement: str, error: pymysql.MySQLError) -> SetlError:
+        failure = translate(error)
+        if isinstance(failure, TransientError):
+            return failure
+        if isinstance(failure, ConfigurationError):
+            return failure
+        return FatalError(
+            f"the target refuses to create a table: {failure.message}: {statement[:2000]}",
+            hint="Create the table by hand, with what the mapping needs; `setl check` then says"
+            " whether rows fit",
+        )
+
+    def _kept(self) -> _Fenced:
+        return _Fenced(self._writer, self._ticket, self._mark, self._nonce)
+
+
+class _Fenced:
+    """A fenced and marked transaction about kept keys."""
+
+    def __init__(
+        self, writer: Writer, ticket: LoadTicket, mark: int, nonce: Callable[[], str]
+    ) -> None:
+        self._writer, self._ticket, self._mark, self._nonce = writer, ticket, mark, nonce
+
+    def __enter__(self) -> KeptKeys:
+        self._writer.register(self._ticket)
+        self._writer.begin(self._ticket, self._mark, self._nonce())
+        return KeptKeys(self._writer.open(), self._ticket)
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if error is None:
+            self._writer.open().commit()
+        else:
+            self._writer.rollback()
+
+
+def _name(key: str) -> str:
+    """The name of a key by its definition, in lower case."""
+    token = next(t for t in tokenize(key) if t.kind is TokenKind.NAME)
+    return token.name.lower()
