@@ -76,6 +76,7 @@ MIXED = frozenset(
     {
         f"{_I}test_keyless_tables.py",
         f"{_I}test_pipeline_mysql.py",
+        f"{_I}test_target_creation.py",
         f"{_I}test_types_mysql.py",
     }
 )

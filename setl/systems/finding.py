@@ -21,7 +21,8 @@ class Finding:
         what: what was found, in one sentence.
         where: pipeline, end and table.
         fix: what fixes it. SQL statements end with a semicolon and can be run as they are, in
-            this order; anything else is an instruction.
+            this order; anything else is an instruction. Of what is "ok": the statements that
+            setl will run itself.
         mapping: the mapping that an index will get or be given, as Elasticsearch writes it.
         mapping_lines: the same for people.
         unseen: whether a server did not answer, so that nothing is known of what it has.
@@ -69,10 +70,25 @@ class Report:
         self.add("warning", what, *fix)
 
     def ok(
-        self, what: str, *, mapping: dict[str, Any] | None = None, lines: Iterable[str] = ()
+        self,
+        what: str,
+        *,
+        mapping: dict[str, Any] | None = None,
+        lines: Iterable[str] = (),
+        statements: Iterable[str] = (),
     ) -> None:
-        """Add what is as it should be, or will be; see `Finding` for a mapping and its lines."""
-        finding = Finding("ok", what, self.where, mapping=mapping, mapping_lines=tuple(lines))
+        """Add what is as it should be, or will be; see `Finding` for a mapping and its lines.
+
+        `statements`, with semicolons, are what setl will run.
+        """
+        finding = Finding(
+            "ok",
+            what,
+            self.where,
+            fix=tuple(statements),
+            mapping=mapping,
+            mapping_lines=tuple(lines),
+        )
         self.findings.append(finding)
 
     @contextmanager

@@ -65,6 +65,23 @@ def computed_column(column: Column) -> str:
     return f"{quote(column.name)} {kind} NULL"
 
 
+def refuse_unsure_labels(column: ColumnDefinition) -> None:
+    """Refuse an ENUM or SET whose labels are not surely those that the source shows.
+
+    Servers write ? for characters beyond the Basic Multilingual Plane, in SHOW CREATE TABLE as in
+    information_schema.
+
+    Raises:
+        ConfigurationError: it is one.
+    """
+    if column.base_type in ("enum", "set") and "?" in column.type:
+        raise ConfigurationError(
+            f"a label of the column {column.name} holds a question mark, which the server also"
+            " writes for characters that it cannot show",
+            hint="Create the table by hand, or leave the column out with `exclude`",
+        )
+
+
 @dataclass(slots=True)
 class ColumnWriter:
     """Writes the columns of one table.
@@ -120,6 +137,17 @@ class ColumnWriter:
             pieces.append(f"COMMENT {column.comment}")
         return " ".join([*pieces, *self._check(column, name)])
 
+    def is_unsure(self, column: ColumnDefinition) -> bool:
+        """Whether the source may show a default that is not the real one.
+
+        MariaDB writes ? for characters beyond the Basic Multilingual Plane; MySQL writes the bytes
+        of such a default, which mean something else in another character set.
+        """
+        if self.here.mariadb:
+            return "?" in column.default
+        collation = self.collations.get(column.name.lower())
+        return column.default.startswith("0x") and collation not in (None, *self.there.collations)
+
     def _type(self, column: ColumnDefinition) -> list[str]:
         base = column.base_type
         if base in _MARIADBS_OWN and not self.there.mariadb:
@@ -164,10 +192,14 @@ class ColumnWriter:
 
     def _default(self, column: ColumnDefinition) -> str:
         default = column.default
-        if not default:
+        if default.upper() in ("", "NULL"):
+            return "NULL" if default and column.nullable else ""
+        if self.is_unsure(column):
+            self.notes.append(
+                f"{column.name} has no default: the source shows {default}, where ? may stand for"
+                " another character"
+            )
             return ""
-        if default.upper() == "NULL":
-            return "NULL" if column.nullable else ""
         if _CLOCK.fullmatch(default) and column.base_type in ("timestamp", "datetime"):
             return _clock(column)
         if _is_literal(default):

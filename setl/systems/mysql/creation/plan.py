@@ -14,7 +14,12 @@ from setl.codec.sql.column_definition import ColumnDefinition, column_definition
 from setl.codec.sql.created_table import Definition, definitions_of
 from setl.codec.sql.table_keys import KeyDefinition, table_options
 from setl.model.schema import Column, RowSchema
-from setl.systems.mysql.creation.columns import LARGE, ColumnWriter, computed_column
+from setl.systems.mysql.creation.columns import (
+    LARGE,
+    ColumnWriter,
+    computed_column,
+    refuse_unsure_labels,
+)
 from setl.systems.mysql.creation.dialect import Dialect
 from setl.systems.mysql.creation.expression import renamed
 from setl.systems.mysql.creation.keys import KeyWriter
@@ -215,9 +220,11 @@ class _Planning:
         for i, name in self._passing:
             definition = by_name[self._source.schema.names[i].lower()]
             column = column_definition(definition)
+            refuse_unsure_labels(column)
             counts = definition.column.lower() in counting
             first = self._names[definition.column.lower()] == name
-            text = self._as_it_is(definition, column, name) if first else ""
+            sure = first and not writer.is_unsure(column)
+            text = self._as_it_is(definition, column, name) if sure else ""
             written.append(text or writer.write(column, name, counts=counts and first))
         return written
 

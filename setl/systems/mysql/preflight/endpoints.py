@@ -85,7 +85,7 @@ def check_mysql_target(
             "Add log_bin to the server's configuration file, section [mysqld], and restart it",
         )
     checkpoint = [] if pipeline.checkpoint == "zookeeper" else [_CHECKPOINT]
-    ledger = [LEDGER] if pipeline.ddl == "pass" else []
+    ledger = [LEDGER] if pipeline.ddl == "pass" or Router(pipeline).creates else []
     dead_letters = [_DEAD_LETTERS] if pipeline.keeps_dead_letters else []
     needed = [*_WRITTEN, *checkpoint, *ledger, *dead_letters]
     check_system_tables(server, report, needed, _TARGET_SCOPES)

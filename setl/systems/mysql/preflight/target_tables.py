@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from setl.channel.routing import Route, passing_columns
+from setl.channel.routing import passing_columns
+from setl.errors import ConfigurationError
 from setl.model.schema import RowSchema
 from setl.systems.finding import Report
 from setl.systems.mysql.catalog import read_table
+from setl.systems.mysql.creation.reading import Planner
 from setl.systems.mysql.engines import WHY_TRANSACTIONS, WITHOUT_TRANSACTIONS
 from setl.systems.mysql.identifiers import qualified, quote
 from setl.systems.mysql.preflight.column_fit import misfit
+from setl.systems.mysql.preflight.new_tables import (
+    Flow,
+    report_creation,
+    shape_of,
+    statements_of,
+)
 from setl.systems.mysql.preflight.privileges import MissingPrivileges, denied
 from setl.systems.mysql.preflight.server import Outcome, Server
 from setl.systems.mysql.preflight.source_tables import source_key
@@ -20,14 +28,6 @@ from setl.systems.mysql.preflight.unique_keys import UniqueKeys, check_unique_ke
 from setl.systems.pipeline_check import SourceTable
 
 WRITING: tuple[str, ...] = ("SELECT", "INSERT", "UPDATE", "DELETE")
-
-
-@dataclass(frozen=True, slots=True)
-class Flow:
-    """Rows of one source table on their way to one target table."""
-
-    source: RowSchema
-    route: Route
 
 
 @dataclass(slots=True)
@@ -44,9 +44,12 @@ class TargetTables:
     target: Server
     report: Report
     _lacking: MissingPrivileges = field(init=False)
+    _planner: Planner | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         self._lacking = MissingPrivileges(self.target)
+        if self.source is not None:
+            self._planner = Planner(self.source, self.target)
 
     def check(self, tables: Sequence[SourceTable], exact: Sequence[tuple[str, str]]) -> None:
         """Report what is wrong with them.
@@ -62,7 +65,9 @@ class TargetTables:
         flows: dict[tuple[str, str], list[Flow]] = {name: [] for name in exact}
         for table in tables:
             for route in table.routes:
-                flows.setdefault(route.target, []).append(Flow(table.schema, route))
+                flows.setdefault(route.target, []).append(
+                    Flow(table.schema, route, table.computed_by(route))
+                )
         for (schema, table), arriving in flows.items():
             place = self.report.at(f"{schema}.{table}")
             with place.failing():
@@ -74,7 +79,11 @@ class TargetTables:
     def _check_table(self, schema: str, table: str, flows: Sequence[Flow], place: Report) -> None:
         described = read_table(self.target.connection, schema, table)
         if described is None:
-            self._report_missing(schema, table, flows, place)
+            if self._planner is not None and flows and flows[0].route.create:
+                report_creation(self._planner, flows[0], place)
+                self._check_others(flows, place)
+            else:
+                self._report_missing(schema, table, flows, place)
             return
         column = described.columns[0].name
         self._lacking.add(schema, table, denied(self.target, schema, table, WRITING, column))
@@ -109,21 +118,35 @@ class TargetTables:
             self._lacking.add(schema, table, WRITING)
             if not flows:
                 return
-        fix: list[str] = []
-        if len(flows) == 1 and flows[0].route.plain and self.source is not None:
-            flow = flows[0].source
-            if not self._has_schema(schema):
-                fix.append(f"CREATE DATABASE IF NOT EXISTS {quote(schema)};")
-            text = TableText.read(self.source, flow.schema, flow.table)
-            fix.append(text.elsewhere(schema, table) + ";")
+        what, fix = "the target table does not exist, or the account may not see it", list[str]()
+        if flows and self._planner is not None and flows[0].known:
+            try:
+                flow = flows[0]
+                plan = self._planner.plan(flow.source, flow.route, flow.computed)
+                fix += [*statements_of(self._planner, plan), *(f"Note: {n}" for n in plan.notes)]
+            except ConfigurationError as error:
+                fix.append(f"It cannot be as the source's: {error.message}. {error.hint}")
         elif flows:
             names = [t for _, t in passing_columns(flows[0].route, flows[0].source.names)]
             columns = ", ".join([*names, *flows[0].route.expressions])
             fix.append(f"Create it with the columns {columns} and the same primary key")
-        place.error("the target table does not exist, or the account may not see it", *fix)
+        place.error(what, *fix)
 
-    def _has_schema(self, schema: str) -> bool:
-        return any(str(row[0]) == schema for row in self.target.rows("SHOW DATABASES"))
+    def _check_others(self, flows: Sequence[Flow], place: Report) -> None:
+        """Report rows of further tables that do not fit the one that the first is to make."""
+        first = flows[0]
+        if self.source is None or not flows[1:]:
+            return
+        given = read_columns(self.source, first.source.schema, first.source.table)
+        described = shape_of(first)
+        facts = {
+            to.lower(): replace(given[first.source.names[i].lower()], name=to, generated=False)
+            for i, to in passing_columns(first.route, first.source.names)
+        }
+        for column in first.computed:
+            facts[column.name.lower()] = ColumnFacts(column.name, "", "")
+        for flow in flows[1:]:
+            self._check_flow(flow, described, facts, place)
 
     def _check_flow(
         self, flow: Flow, described: RowSchema, facts: dict[str, ColumnFacts], place: Report
