@@ -4,9 +4,14 @@ import re
 
 import pytest
 
+from setl import failpoints
+from setl.bulk.verify_target import VerifySettings
 from setl.codec.sql.created_table import definitions_of
+from setl.errors import ConfigurationError
 from setl.operate.check import check_channel
-from tests.integration.pipelines import execute, fresh_name, mysql
+from setl.operate.verify import verify_pipeline
+from setl.run.figures import RunState
+from tests.integration.pipelines import execute, fresh_name, mysql, rows, two_way
 from tests.integration.test_table_load import loading, wait_until_loaded
 from tests.integration.test_types_mysql import (
     LENIENT,
@@ -19,6 +24,7 @@ from tests.integration.test_types_mysql import (
     same,
 )
 from tests.integration.type_catalogue import KEYS
+from tests.waiting import eventually
 
 COLUMNS = 12
 UNSURE = re.compile("[\U00010000-\U0010ffff?]")  # what servers cannot show in labels
@@ -97,3 +103,229 @@ def test_every_type_and_key(servers, source_db, place):
         if one_family(servers):
             assert text_of(b, table) == text_of(a, table)
     assert errors_of(file) == []
+
+
+SHAPES = """CREATE TABLE {db}.shapes (
+    id BIGINT UNSIGNED NOT NULL AUTO_INCREMENT,
+    `odd ``name` VARCHAR(30) NOT NULL DEFAULT 'it''s, (x)' COMMENT 'a \\\\ comment, it''s',
+    price DECIMAL(12,4) NOT NULL DEFAULT 1.5000,
+    twice DECIMAL(14,4) GENERATED ALWAYS AS (price * 2) STORED,
+    shown VARCHAR(60) GENERATED ALWAYS AS (concat('<', price, '>')) VIRTUAL,
+    loud VARCHAR(60) GENERATED ALWAYS AS (upper(`odd ``name`)) STORED,
+    made TIMESTAMP(3) NOT NULL DEFAULT CURRENT_TIMESTAMP(3) ON UPDATE CURRENT_TIMESTAMP(3),
+    zero DATETIME NOT NULL DEFAULT '0000-00-00 00:00:00',
+    flag BIT(3) NOT NULL DEFAULT b'101',
+    hidden INT INVISIBLE DEFAULT 3,
+    parent BIGINT UNSIGNED NULL,
+    label ENUM('b','a','it''s') NOT NULL DEFAULT 'a',
+    note TEXT,
+    plain VARCHAR(20) CHARACTER SET latin1 COLLATE latin1_german1_ci DEFAULT NULL,
+    uid VARCHAR(40) NOT NULL DEFAULT (uuid()),
+    PRIMARY KEY (id), UNIQUE KEY price_and_name (price, `odd ``name`),
+    KEY by_label (label, made DESC), KEY by_note (note(20)), FULLTEXT KEY words (note),
+    CONSTRAINT self FOREIGN KEY (parent) REFERENCES {db}.shapes (id),
+    CONSTRAINT positive CHECK (price >= 0)
+) COMMENT='all, (kinds)' DEFAULT CHARSET=utf8mb4"""
+PARTED = """CREATE TABLE {db}.parted (
+    id INT NOT NULL, at DATE NOT NULL, v INT, PRIMARY KEY (id, at), KEY by_v (v))
+    PARTITION BY RANGE (YEAR(at)) (PARTITION p1 VALUES LESS THAN (2020),
+    PARTITION y2 VALUES LESS THAN MAXVALUE)"""
+
+
+def test_every_shape(servers, source_db, place, spark):
+    a, b = servers
+    execute(a, LENIENT, SHAPES.format(db=source_db), PARTED.format(db=source_db))
+    execute(a, f"CREATE TABLE {source_db}.memory (id INT PRIMARY KEY, v INT) ENGINE=MyISAM")
+    for i in range(50):
+        execute(
+            a,
+            LENIENT,
+            f"INSERT INTO {source_db}.shapes (`odd ``name`, price, note, parent, plain) VALUES"
+            f" ('ä{i}', {i}.25, 'note {i}', {i or 'NULL'}, 'ß')",
+            f"INSERT INTO {source_db}.parted VALUES ({i}, '{2000 + i}-01-01', {i})",
+            f"INSERT INTO {source_db}.memory VALUES ({i}, {i})",
+        )
+    file = creating(a, b, [{"from": f"{source_db}.*"}])
+    found = {f.where.rpartition(", ")[2]: f for f in check_channel(file) if f.statements}
+    assert "no foreign keys" in found[f"{source_db}.shapes"].what
+    assert "InnoDB" in found[f"{source_db}.memory"].what
+    wait_until_loaded(place.lead(file))
+    for table in ("shapes", "parted", "memory"):
+        assert rows(a, f"{source_db}.{table}") == rows(b, f"{source_db}.{table}"), table
+        assert keys_of(a, source_db, table) == keys_of(b, source_db, table)
+    for _, what in errors_of(file):
+        raise AssertionError(what)
+    count = "SELECT COUNT(*) FROM information_schema.PARTITIONS WHERE PARTITION_NAME IS NOT NULL"
+    assert execute(b, f"{count} AND TABLE_SCHEMA = '{source_db}'") == ((2,),)
+    if one_family(servers):
+        columns, _, rest = text_of(a, f"{source_db}.shapes")
+        assert text_of(b, f"{source_db}.shapes")[0] == columns
+        assert text_of(b, f"{source_db}.shapes")[2] == rest
+        assert text_of(b, f"{source_db}.parted") == text_of(a, f"{source_db}.parted")
+    assert "FOREIGN" not in execute(b, f"SHOW CREATE TABLE {source_db}.shapes")[0][1]
+    execute(b, LENIENT, f"INSERT INTO {source_db}.shapes (`odd ``name`) VALUES ('own')")
+    own = f"SELECT id, twice, shown, hidden, flag + 0, zero, label FROM {source_db}.shapes"
+    (made,) = execute(b, f"{own} WHERE `odd ``name` = 'own'")
+    assert [str(value) for value in made[1:]] == [
+        "3.0000",
+        "<1.5000>",
+        "3",
+        "5",
+        str(execute(a, f"SELECT zero FROM {source_db}.shapes LIMIT 1")[0][0]),
+        "a",
+    ]
+    verdicts = verify_pipeline(spark, file.pipelines[0], settings=VerifySettings(rechecks=0))
+    assert len(verdicts) == 3
+
+
+def test_a_mapping_shapes_the_table(servers, source_db, place):
+    a, b = servers
+    execute(
+        a,
+        f"CREATE TABLE {source_db}.people (id INT PRIMARY KEY AUTO_INCREMENT, name VARCHAR(40),"
+        " secret BLOB, born DATE, price DECIMAL(10,2), qty INT, next INT AS (qty + 1) STORED,"
+        " off INT AS (LENGTH(secret)) STORED, UNIQUE KEY u (name, born), KEY s (secret(9), name),"
+        " KEY n (name), CHECK (qty > 0), CHECK (LENGTH(secret) < 100))",
+        f"CREATE TABLE {source_db}.keyless (a INT NOT NULL, b VARCHAR(9) NOT NULL, c TEXT)",
+        f"INSERT INTO {source_db}.people (name, secret, born, price, qty) VALUES"
+        " ('ann', 'x', '2000-02-03', 1.5, 2), ('bob', 'y', NULL, 2.5, 4)",
+        f"INSERT INTO {source_db}.keyless VALUES (1, 'x', 'one'), (2, 'y', 'two')",
+    )
+    mapped = {
+        "from": f"{source_db}.people",
+        "to": f"{source_db}_x.persons",
+        "exclude": ["secret"],
+        "columns": {
+            "who": "name",
+            "birth": "born",
+            "total": "price * qty",
+            "loud": "upper(name)",
+            "many": "qty > 3",
+            "day": "to_date(born)",
+            "half": "qty / 2.0D",
+        },
+        "where": "qty > 1",
+    }
+    keyless = {"from": f"{source_db}.keyless", "key": ["b", "a"]}
+    left = {"from": f"{source_db}.keyless", "to": f"{source_db}.left_alone", "create": False}
+    try:
+        file = creating(a, b, [mapped, keyless])
+        assert errors_of(file) == []
+        refused = errors_of(creating(a, b, [mapped, {**keyless, **left}]))
+        assert [what for _, what in refused] == [
+            "the target table does not exist, or the account may not see it"
+        ]
+        wait_until_loaded(place.lead(file))
+        table = f"{source_db}_x.persons"
+        assert execute(
+            b, f"SELECT id, who, birth, total + 0e0, loud, many, half, next FROM {table} ORDER BY 1"
+        )[1] == (2, "bob", None, 10.0, "BOB", 1, 2.0, 5)
+        names = [row[0] for row in execute(b, f"SHOW COLUMNS FROM {table}")]
+        assert " ".join(names) == "id who birth price qty next off total loud many day half"
+        text = execute(b, f"SHOW CREATE TABLE {table}")[0][1]
+        assert "UNIQUE KEY `u` (`who`,`birth`)" in text
+        assert "KEY `n` (`who`)" in text
+        assert "KEY `s`" not in text
+        assert "secret" not in text
+        keys = keys_of(b, source_db, "keyless")
+        assert [(k[0], k[2]) for k in keys] == [("PRIMARY", "b"), ("PRIMARY", "a")]
+        assert rows(b, f"{source_db}.keyless") == rows(a, f"{source_db}.keyless")
+        assert errors_of(file) == []
+    finally:
+        execute(b, f"DROP DATABASE IF EXISTS {source_db}_x")
+
+
+INDEXED = (
+    "CREATE TABLE {db}.{t} (id INT PRIMARY KEY, a INT, b VARCHAR(20), UNIQUE KEY u (b),"
+    " KEY by_a (a), KEY by_ba (b, a))"
+)
+
+
+@pytest.mark.one_family(why="the statements are the same ones")
+@pytest.mark.parametrize("point", ["create.begun", "create.made", "create.keys"])
+def test_a_leader_that_dies_between_two_steps(
+    servers, source_db, place, point, tmp_path, monkeypatch
+):
+    a, b = servers
+    for t in ("one", "two"):
+        execute(a, INDEXED.format(db=source_db, t=t))
+        execute(a, *(f"INSERT INTO {source_db}.{t} VALUES ({i}, {i}, 'n{i}')" for i in range(20)))
+    file = creating(a, b, [{"from": f"{source_db}.*"}])
+    monkeypatch.setattr(failpoints, "_folder", str(tmp_path))
+    (tmp_path / point).write_text("hang 4")
+    first = place.lead(file)
+    eventually((tmp_path / f"{point}.taken").exists, 60)
+    second = place.lead(file, nid="n2")
+    wait_until_loaded(second)
+    assert first.ends() is not None
+    for t in ("one", "two"):
+        assert rows(b, f"{source_db}.{t}") == rows(a, f"{source_db}.{t}")
+        assert keys_of(b, source_db, t) == keys_of(a, source_db, t)
+    assert execute(b, f"SELECT * FROM retl.setl_ddl WHERE pipeline = '{file.channel}/p'") == ()
+
+
+@pytest.mark.one_family(why="the statements are the same ones")
+def test_keys_come_after_the_rows(servers, source_db, place, tmp_path, monkeypatch):
+    a, b = servers
+    execute(a, INDEXED.format(db=source_db, t="one"))
+    execute(a, f"INSERT INTO {source_db}.one VALUES (1, 1, 'x')")
+    monkeypatch.setattr(failpoints, "_folder", str(tmp_path))
+    (tmp_path / "tables.after_job").write_text("hang 3")
+    file = creating(a, b, [{"from": f"{source_db}.*"}])
+    running = place.lead(file)
+    eventually((tmp_path / "tables.after_job.taken").exists, 60)
+    assert {k[0] for k in keys_of(b, source_db, "one")} == {"PRIMARY", "u"}
+    wait_until_loaded(running)
+    assert keys_of(b, source_db, "one") == keys_of(a, source_db, "one")
+    # What somebody drops later stays dropped.
+    execute(b, f"ALTER TABLE {source_db}.one DROP KEY by_a")
+    running.stop()
+    place.lead(file)
+    execute(a, f"INSERT INTO {source_db}.one VALUES (2, 2, 'y')")
+    eventually(lambda: len(rows(b, f"{source_db}.one")) == 2, 60)
+    assert "by_a" not in {k[0] for k in keys_of(b, source_db, "one")}
+
+
+@pytest.mark.one_family(why="who makes them is the same")
+def test_what_is_there_is_left_alone(servers, source_db, place):
+    a, b = servers
+    execute(a, INDEXED.format(db=source_db, t="one"))
+    execute(b, f"CREATE DATABASE {source_db}")
+    execute(b, f"CREATE TABLE {source_db}.one (id INT PRIMARY KEY, a INT, b VARCHAR(20), own INT)")
+    before = execute(b, f"SHOW CREATE TABLE {source_db}.one")
+    execute(a, f"INSERT INTO {source_db}.one VALUES (1, 1, 'x')")
+    wait_until_loaded(place.lead(creating(a, b, [{"from": f"{source_db}.*"}])))
+    assert execute(b, f"SHOW CREATE TABLE {source_db}.one") == before
+    assert rows(b, f"{source_db}.one") == ((1, 1, "x", None),)
+
+
+@pytest.mark.one_family(why="who makes them is the same")
+def test_a_table_that_comes_later_and_both_ways(servers, source_db, place):
+    a, b = servers
+    execute(b, f"CREATE DATABASE {source_db} CHARACTER SET utf8mb4")
+    file = two_way(a, b, [{"from": f"{source_db}.*"}], create=True)
+    there, back = place.lead(file, "ab"), place.lead(file, "ba")
+    eventually(lambda: {there.figures.state, back.figures.state} == {RunState.RUNNING}, 60)
+    for here, table in ((a, "of_a"), (b, "of_b")):
+        execute(
+            here,
+            INDEXED.format(db=source_db, t=table),
+            f"INSERT INTO {source_db}.{table} VALUES (1, 2, 'x')",
+        )
+    for table in ("of_a", "of_b"):
+        eventually(lambda table=table: rows(b, f"{source_db}.{table}"), 60)
+        eventually(lambda table=table: rows(a, f"{source_db}.{table}"), 60)
+        assert rows(a, f"{source_db}.{table}") == rows(b, f"{source_db}.{table}")
+        assert keys_of(a, source_db, table) == keys_of(b, source_db, table)
+    assert there.thread.is_alive(), there.error
+    assert back.thread.is_alive(), back.error
+
+
+def test_labels_that_the_server_does_not_show_are_refused(servers, source_db, place):
+    a, b = servers
+    execute(a, f"CREATE TABLE {source_db}.t (id INT PRIMARY KEY, e ENUM('🦊','b'))")
+    file = creating(a, b, [{"from": f"{source_db}.t"}])
+    assert "a label of the column e holds a question mark" in str(errors_of(file))
+    error = place.lead(file).ends()
+    assert isinstance(error, ConfigurationError)
+    assert "exclude" in error.hint
