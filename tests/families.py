@@ -57,6 +57,7 @@ ONCE: Mapping[str, str] = {
     f"{_I}test_cluster.py": "who leads, and what a standby does; nodes and ZooKeeper",
     f"{_I}test_cluster_environment.py": "what Spark's workers find on a cluster",
     f"{_I}test_fair_share.py": "Spark's scheduler",
+    f"{_I}test_index_creation.py": "Elasticsearch as the target; rows are the same by then",
     f"{_I}test_node_loses_spark.py": "the end of a JVM",
     f"{_I}test_operations.py": "commands and what they say, over ZooKeeper",
     f"{_I}test_pipeline_documents.py": "documents in Elasticsearch; rows are the same by then",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from setl.channel.routing import Route
 from setl.load.sink import LoadTicket
@@ -39,6 +39,18 @@ class Description:
     computed: Sequence[Column] = ()
 
 
+class StreamPlace(NamedTuple):
+    """A place of the source's stream.
+
+    Attributes:
+        generation: of the checkpoint; places of different ones say nothing about each other.
+        version: see `document_version`.
+    """
+
+    generation: int
+    version: int
+
+
 Describe = Callable[[NewTable], Description | None]
 """Describes a table of the source; None if it is gone. Raises SetlError."""
 
@@ -53,7 +65,11 @@ class TableCreation(Protocol):
     """
 
     def create(
-        self, ticket: LoadTicket, tables: Sequence[NewTable], describe: Describe
+        self,
+        ticket: LoadTicket,
+        tables: Sequence[NewTable],
+        describe: Describe,
+        latest: Callable[[], StreamPlace] | None = None,
     ) -> Sequence[str]:
         """Create the targets that are not there; returns what was done, for people.
 
@@ -61,6 +77,8 @@ class TableCreation(Protocol):
             ticket: on whose behalf.
             tables: what is mapped; several may go to one target, which the first one shapes.
             describe: only asked for tables whose target is missing.
+            latest: asks for the end of the source's stream, where schema changes are passed on:
+                those before it are in the table already. None where they are not.
 
         Raises:
             FencedError: a newer leadership exists; nothing more was begun.

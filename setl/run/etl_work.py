@@ -10,6 +10,7 @@ from setl import failpoints
 from setl.clock import Clock
 from setl.errors import CollisionError, SetlError, TransientError
 from setl.extract.extractor import Extracted, Extractor, RoutedRows
+from setl.load.creation import StreamPlace
 from setl.load.sink import Fence, LoadTicket
 from setl.model.batch import Batch
 from setl.model.checkpoint import Checkpoint
@@ -119,7 +120,14 @@ class EtlWork:
         parts.extractor.reset(checkpoint)
         self._schema_version = ticket.through
         self._reached = checkpoint
-        self._creating.begin(ticket, checkpoint.load)
+        generation, end = checkpoint.generation, parts.tables.latest
+        self._creating.begin(
+            ticket,
+            checkpoint.load,
+            (lambda: StreamPlace(generation, document_version(generation, end())))
+            if parts.ddl.passes
+            else None,
+        )
         self._tables.begin(checkpoint.load)
         self._load_of_tables = checkpoint.load
         if parts.letters is not None:

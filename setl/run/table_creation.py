@@ -6,11 +6,12 @@ import logging
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import partial
 
 from setl.bulk.source_reader import SourceTables
 from setl.channel.routing import Route, Router
 from setl.errors import ConfigurationError
-from setl.load.creation import Description, NewTable, TableCreation
+from setl.load.creation import Description, NewTable, StreamPlace, TableCreation
 from setl.load.sink import LoadTicket
 from setl.log import fields
 from setl.model.leadership import Leadership
@@ -47,12 +48,18 @@ class TableCreating:
         self._parts = parts
         self._leadership = leadership
 
-    def begin(self, ticket: LoadTicket, load: TableLoad | None) -> None:
+    def begin(
+        self,
+        ticket: LoadTicket,
+        load: TableLoad | None,
+        latest: Callable[[], StreamPlace] | None = None,
+    ) -> None:
         """Create what is missing for the tables that the source has now.
 
         Args:
             ticket: on whose behalf.
             load: the load of whole tables that goes on.
+            latest: see `TableCreation.create`.
 
         Raises:
             SetlError: as `TableCreation.create`, or the source does not answer.
@@ -74,7 +81,8 @@ class TableCreating:
                 for route in parts.router.route(*name)
                 if route.create and not route.nests(*name)
             ]
-            ran = parts.creation.create(ticket, tables, lambda t: _described(parts, there, t))
+            describe = partial(_described, parts, there)
+            ran = parts.creation.create(ticket, tables, describe, latest)
         self._tell("target table created", ran)
         if load is None or not load.reads:
             self.complete(ticket)

@@ -6,12 +6,13 @@ import pytest
 
 from setl import failpoints
 from setl.bulk.verify_target import VerifySettings
+from setl.channel.reading import parse_channel
 from setl.codec.sql.created_table import definitions_of
 from setl.errors import ConfigurationError
 from setl.operate.check import check_channel
 from setl.operate.verify import verify_pipeline
 from setl.run.figures import RunState
-from tests.integration.pipelines import execute, fresh_name, mysql, rows, two_way
+from tests.integration.pipelines import binlog_end, execute, fresh_name, mysql, rows, two_way
 from tests.integration.test_table_load import loading, wait_until_loaded
 from tests.integration.test_types_mysql import (
     LENIENT,
@@ -299,6 +300,11 @@ def test_what_is_there_is_left_alone(servers, source_db, place):
     assert rows(b, f"{source_db}.one") == ((1, 1, "x", None),)
 
 
+def filled(server, schema, table):
+    there = f"SHOW TABLES FROM {schema} LIKE '{table}'"
+    return execute(server, there) and rows(server, f"{schema}.{table}")
+
+
 @pytest.mark.one_family(why="who makes them is the same")
 def test_a_table_that_comes_later_and_both_ways(servers, source_db, place):
     a, b = servers
@@ -313,8 +319,7 @@ def test_a_table_that_comes_later_and_both_ways(servers, source_db, place):
             f"INSERT INTO {source_db}.{table} VALUES (1, 2, 'x')",
         )
     for table in ("of_a", "of_b"):
-        eventually(lambda table=table: rows(b, f"{source_db}.{table}"), 60)
-        eventually(lambda table=table: rows(a, f"{source_db}.{table}"), 60)
+        eventually(lambda table=table: all(filled(s, source_db, table) for s in servers), 60)
         assert rows(a, f"{source_db}.{table}") == rows(b, f"{source_db}.{table}")
         assert keys_of(a, source_db, table) == keys_of(b, source_db, table)
     assert there.thread.is_alive(), there.error
@@ -329,3 +334,43 @@ def test_labels_that_the_server_does_not_show_are_refused(servers, source_db, pl
     error = place.lead(file).ends()
     assert isinstance(error, ConfigurationError)
     assert "exclude" in error.hint
+
+
+@pytest.mark.one_family(why="statements that pass between the families have tests of their own")
+def test_schema_changes_that_the_table_has_already(servers, source_db, place):
+    a, b = servers
+    start = binlog_end(a)
+    execute(
+        a,
+        INDEXED.format(db=source_db, t="one"),
+        f"INSERT INTO {source_db}.one VALUES (1, 1, 'x')",
+        f"ALTER TABLE {source_db}.one ADD COLUMN more INT DEFAULT 7",
+        f"CREATE INDEX by_more ON {source_db}.one (more)",
+        f"INSERT INTO {source_db}.one VALUES (2, 2, 'y', 8)",
+    )
+    pipeline = {
+        "name": "p",
+        "source": {**mysql(a), "start": start, "heartbeat": 0},
+        "target": mysql(b),
+        "tables": [{"from": f"{source_db}.*"}],
+        "ddl": "pass",
+        "create": True,
+    }
+    file = parse_channel({"channel": fresh_name("passed"), "pipelines": [pipeline]})
+    running = place.lead(file)
+    running.applied(2)
+    assert rows(b, f"{source_db}.one") == ((1, 1, "x", 7), (2, 2, "y", 8))
+    execute(
+        a,
+        f"ALTER TABLE {source_db}.one DROP COLUMN a, ADD COLUMN last INT",
+        f"INSERT INTO {source_db}.one (id, last) VALUES (3, 3)",
+        f"DROP TABLE {source_db}.one",
+        f"CREATE TABLE {source_db}.one (id INT PRIMARY KEY, anew INT)",
+        f"INSERT INTO {source_db}.one VALUES (4, 4)",
+        f"CREATE TABLE {source_db}.two (id INT PRIMARY KEY)",
+        f"INSERT INTO {source_db}.two VALUES (5)",
+    )
+    running.applied(5)
+    for table in ("one", "two"):
+        assert text_of(b, f"{source_db}.{table}") == text_of(a, f"{source_db}.{table}")
+        assert rows(b, f"{source_db}.{table}") == rows(a, f"{source_db}.{table}")

@@ -10,6 +10,7 @@ from setl.bulk.source_side import MappedTable
 from setl.channel.endpoint import SourceConfig
 from setl.channel.file import ElasticsearchTarget, Pipeline
 from setl.channel.routing import Route, Router
+from setl.load.creation import TableCreation
 from setl.load.deadletters.store import DeadLetterStore
 from setl.load.sink import Fence, SchemaChanges
 from setl.load.target_view import LookAtTarget
@@ -18,6 +19,7 @@ from setl.select.checkpoints.note import Notes
 from setl.select.checkpoints.owner import Owner
 from setl.select.source import ReplaceableStore
 from setl.systems.conflicts import ConflictList
+from setl.systems.elasticsearch.creation import ElasticsearchCreation
 from setl.systems.elasticsearch.ddl import ElasticsearchDdl
 from setl.systems.elasticsearch.deadletters import opened_index
 from setl.systems.elasticsearch.endpoint import elastic_endpoint
@@ -66,6 +68,10 @@ class ElasticsearchTargetSystem:
     def schema_changes(self, passing: Passing) -> SchemaChanges:
         """See `TargetSystem.schema_changes`."""
         return ElasticsearchDdl(self._endpoint, passing.router)
+
+    def table_creation(self, passing: Passing) -> TableCreation:  # noqa: ARG002
+        """See `CreatingTarget.table_creation`."""
+        return ElasticsearchCreation(self._endpoint)
 
     def dead_letters(self) -> AbstractContextManager[DeadLetterStore]:
         """See `TargetSystem.dead_letters`."""

@@ -17,7 +17,7 @@ import pymysql
 from setl import failpoints
 from setl.codec.sql.tokens import TokenKind, tokenize
 from setl.errors import ConfigurationError, FatalError, SetlError, TransientError
-from setl.load.creation import Describe, NewTable
+from setl.load.creation import Describe, NewTable, StreamPlace
 from setl.load.sink import LoadTicket
 from setl.model.session import StatementSession
 from setl.systems.mysql.catalog import OWN_SCHEMA
@@ -25,12 +25,14 @@ from setl.systems.mysql.connection import MysqlEndpoint, error_number, translate
 from setl.systems.mysql.creation.kept_keys import KeptKeys, TableKeys, id_of
 from setl.systems.mysql.creation.plan import TablePlan, added_keys
 from setl.systems.mysql.creation.reading import Planner
+from setl.systems.mysql.ddl.made_tables import MadeTables
 from setl.systems.mysql.ddl.runner import DdlRunner
 from setl.systems.mysql.identifiers import quote
 from setl.systems.mysql.load.writer import Writer
 from setl.systems.mysql.preflight.server import Server
 
 _LOCK_WAIT: Final = 10
+_ATTEMPTS: Final = 5
 _TABLE_EXISTS: Final = 1050
 
 # Nothing is cut or replaced in silence; zero dates may be defaults.
@@ -76,7 +78,11 @@ class MysqlTableCreation:
         self._schema = OWN_SCHEMA if marked else None
 
     def create(
-        self, ticket: LoadTicket, tables: Sequence[NewTable], describe: Describe
+        self,
+        ticket: LoadTicket,
+        tables: Sequence[NewTable],
+        describe: Describe,
+        latest: Callable[[], StreamPlace] | None = None,
     ) -> Sequence[str]:
         """See `TableCreation.create`."""
         with closing(Writer(self._endpoint, _LOCK_WAIT)) as writer:
@@ -94,12 +100,8 @@ class MysqlTableCreation:
                     return [
                         statement
                         for table in missing
-                        if (described := describe(table)) is not None
-                        for statement in work.create(
-                            planner,
-                            planner.plan(described.schema, table.route, described.computed),
-                            later=table.loaded,
-                        )
+                        for plan, place in _planned(planner, table, describe, latest)
+                        for statement in work.create(planner, plan, place, later=table.loaded)
                     ]
 
     def complete(self, ticket: LoadTicket) -> Sequence[str]:
@@ -130,6 +132,26 @@ class MysqlTableCreation:
 
     def _told(self, ticket: LoadTicket | None) -> _Translating:
         return _Translating(self._endpoint, ticket)
+
+
+def _planned(
+    planner: Planner,
+    table: NewTable,
+    describe: Describe,
+    latest: Callable[[], StreamPlace] | None,
+) -> list[tuple[TablePlan, StreamPlace | None]]:
+    """The plan of a table, and the place at which the source's is like it; empty if it is gone."""
+    before: TablePlan | None = None
+    place: StreamPlace | None = None
+    for _ in range(_ATTEMPTS):
+        described = describe(table)
+        if described is None:
+            return []
+        plan = planner.plan(described.schema, table.route, described.computed)
+        if latest is None or plan == before:
+            return [(plan, place)]
+        before, place = plan, latest()
+    raise TransientError(f"the table {'.'.join(table.name)} is altered again and again")
 
 
 class _Translating:
@@ -164,13 +186,17 @@ class _Work:
         self._ticket, self._writer, self._runner = ticket, writer, runner
         self._mark, self._nonce = mark, nonce
 
-    def create(self, planner: Planner, plan: TablePlan, *, later: bool) -> list[str]:
+    def create(
+        self, planner: Planner, plan: TablePlan, place: StreamPlace | None, *, later: bool
+    ) -> list[str]:
         """Create a table; returns the statements that ran."""
         keys = plan.later if later else ()
         ran: list[str] = []
         # Also if there are none: whoever creates a table is looked at first (I2).
         with self._kept() as kept:
             kept.write(TableKeys(plan.target, keys))
+            if place is not None:
+                MadeTables(self._writer.open(), self._ticket).write(plan.target, place)
         failpoints.reached("create.begun")
         if not planner.has_schema(plan.target[0]):
             ran.append(f"CREATE DATABASE IF NOT EXISTS {quote(plan.target[0])}")
@@ -183,6 +209,7 @@ class _Work:
                 raise self._refused(statement, error) from error
             with self._kept() as kept:  # somebody else has made it, keys and all
                 kept.forget(plan.target)
+                MadeTables(self._writer.open(), self._ticket).forget(plan.target)
             return ran
         failpoints.reached("create.made")
         return [*ran, statement]

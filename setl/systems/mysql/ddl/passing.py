@@ -30,6 +30,7 @@ from setl.systems.mysql.catalog import OWN_SCHEMA
 from setl.systems.mysql.connection import MysqlEndpoint, error_number, translate
 from setl.systems.mysql.ddl.equivalence_check import EquivalenceCheck
 from setl.systems.mysql.ddl.ledger import BEGUN, DONE, FAILED, KEPT, Ledger, Recorded
+from setl.systems.mysql.ddl.made_tables import MadeTables
 from setl.systems.mysql.ddl.plan import Name, Plan, Routing, Step, plan_ddl, rewritten
 from setl.systems.mysql.ddl.runner import DdlRunner
 from setl.systems.mysql.identifiers import qualified
@@ -145,11 +146,13 @@ class _Attempt:
         self._writer = target.writer()
         self._runner = target.runner()
         self._equivalence_check = target.equivalence_check()
+        self._action: Action | None = None
 
     def carry_out(self, ddl: TableDdl) -> Sequence[str]:
         """Do what is not done yet; returns what was done, for people."""
         ledger = Ledger(self._writer.open(), self._ticket, self._change)
         known = ledger.steps()
+        self._action = ddl.action
         try:
             plan = self._target.plan(ddl)
             runs = self._runs(plan, ledger)
@@ -207,6 +210,12 @@ class _Attempt:
         statement = self._target.marked(text)
         if self._is_done(known):
             return f"done before: {statement}"
+        made = [MadeTables(connection, self._ticket).place(table) for table in step.tables]
+        of_now = [place for place in made if place and place.generation == self._change.generation]
+        if self._action in (Action.CREATE, Action.ALTER, Action.INDEX) and any(
+            place.version >= self._change.version for place in of_now
+        ):
+            return f"in the table since setl has created it: {statement}"
         looks = self._looks(step.tables)
         if known is not None and known.state == BEGUN and known.looks != looks:
             self._write(number, DONE, statement)
@@ -218,6 +227,7 @@ class _Attempt:
         self._write(number, BEGUN, statement, looks=looks)
         failpoints.reached("ddl.begun")
         again = known is not None and known.generation < self._change.generation
+        again = again or len(of_now) < sum(place is not None for place in made)
         try:
             self._runner.run(statement, session, more)
         except FatalError as error:
@@ -228,9 +238,17 @@ class _Attempt:
             if not already and not (step.may_lack and number_of in _MISSING_TABLE):
                 self._refused(number, statement, error)
         failpoints.reached("ddl.ran")
+        if self._action is Action.DROP:
+            self._forget_made(step.tables)
         self._write(number, DONE, statement)
         failpoints.reached("ddl.done")
         return statement
+
+    def _forget_made(self, tables: Sequence[Name]) -> None:
+        connection = self._begin()
+        for table in tables:
+            MadeTables(connection, self._ticket).forget(table)
+        connection.commit()
 
     def _is_done(self, known: Recorded | None) -> bool:
         if known is None or known.state != DONE:

@@ -1,0 +1,71 @@
+"""Creates indexes before the first document, with a field for each column."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Final
+
+from setl.channel.routing import passing_columns
+from setl.load.creation import Describe, Description, NewTable, StreamPlace
+from setl.load.sink import LoadTicket
+from setl.model.schema import Column, Kind
+from setl.systems.elasticsearch.client import ElasticEndpoint, make_client, translating
+from setl.systems.elasticsearch.load.index import ensure_index
+
+# MariaDB's own types, of which the binlog has the bytes and does not say what they mean.
+_LOGGED_AS_BYTES: Final = frozenset({"uuid", "inet4", "inet6"})
+
+
+class ElasticsearchCreation:
+    """The `setl.load.creation.TableCreation` of a cluster.
+
+    A leader that is not one any more creates nothing that its successor would not, so there is no
+    fence. What templates of the cluster say counts more, see
+    `setl.systems.elasticsearch.load.index`.
+    """
+
+    def __init__(self, endpoint: ElasticEndpoint) -> None:
+        """Connect to nothing yet."""
+        self._endpoint = endpoint
+
+    def create(
+        self,
+        ticket: LoadTicket,  # noqa: ARG002
+        tables: Sequence[NewTable],
+        describe: Describe,
+        latest: Callable[[], StreamPlace] | None = None,  # noqa: ARG002
+    ) -> Sequence[str]:
+        """See `TableCreation.create`; of several tables in one index each adds its fields."""
+        ran: list[str] = []
+        with translating(self._endpoint), make_client(self._endpoint) as client:
+            names = dict.fromkeys(table.route.target[1] for table in tables)
+            missing = {n for n in names if not client.indices.exists(index=n)}
+            for table in tables:
+                index = table.route.target[1]
+                described = describe(table) if index in missing else None
+                if described is not None:
+                    ensure_index(client, index, _columns(table, described), table.route.geometry)
+                    ran.append(f"index {index}, with fields for {'.'.join(table.name)}")
+        return ran
+
+    def complete(self, ticket: LoadTicket) -> Sequence[str]:  # noqa: ARG002
+        """See `TableCreation.complete`; an index is whole from the start."""
+        return ()
+
+
+def _columns(table: NewTable, described: Description) -> list[Column]:
+    """The columns under the names of their fields, as documents are made of them."""
+    schema = described.schema
+    passing = [
+        _as_logged(replace(schema.columns[i], name=name))
+        for i, name in passing_columns(table.route, schema.names)
+    ]
+    return [*passing, *described.computed]
+
+
+def _as_logged(column: Column) -> Column:
+    told = column.capacity
+    if told is not None and told.type in _LOGGED_AS_BYTES:
+        return replace(column, kind=Kind.BINARY)
+    return column
