@@ -18,6 +18,9 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON retl.* TO {user};
 -- Only for pipelines with `ddl: pass`:
 -- GRANT ALTER, CREATE, DROP, INDEX, REFERENCES ON {schema}.* TO {user};
 
+-- Only for pipelines with `create: true`, which create target tables:
+-- GRANT ALTER, CREATE, INDEX ON {schema}.* TO {user};
+
 -- Optional: lets `setl status` name the connection that holds a lock which a load waits for.
 -- GRANT PROCESS ON *.* TO {user};
 -- MySQL lists locks in performance_schema, so there it takes this as well:

@@ -1,12 +1,16 @@
 """What `setl check` prints for a table that the target lacks makes the same table there."""
 
-from typing import Any
-
 import pytest
 
+from setl.channel.routing import Route
 from setl.codec.sql.created_table import definitions_of
+from setl.systems.mysql.catalog import read_table
+from setl.systems.mysql.creation.reading import Planner
+from setl.systems.mysql.preflight.new_tables import statements_of
+from setl.systems.mysql.preflight.server import Server
 from setl.systems.mysql.preflight.table_facts import TableText
 from tests.integration.pipelines import execute, fresh_name
+from tests.loading import endpoint_of
 
 TABLES = {
     "two_foreign_keys": (
@@ -62,16 +66,6 @@ MARIADB = {
 }
 
 
-class Asked:
-    """A `setl.systems.mysql.preflight.server.Server`, as far as it is used here."""
-
-    def __init__(self, server):
-        self.server = server
-
-    def rows(self, sql, args=()):
-        return execute(self.server, sql)
-
-
 @pytest.fixture
 def db(servers):
     name = fresh_name("made")
@@ -83,15 +77,12 @@ def db(servers):
 
 
 def kept(text):
-    """A table's definitions and options, but for what is left out on purpose."""
+    """A table's columns, keys and options, but for what is left out on purpose."""
     found = list(definitions_of(text))
     rest = text[found[-1].end :].replace(" AUTO_INCREMENT=77", "", 1)
-    return [d.text for d in found if not d.is_foreign_key] + [rest]
-
-
-def table_text(server, schema, table):
-    asked: Any = Asked(server)
-    return TableText.read(asked, schema, table)
+    columns = [d.text for d in found if d.column]
+    # Keys that could come after rows stand behind the others.
+    return columns, sorted(d.text for d in found if not (d.column or d.is_foreign_key)), rest
 
 
 def of(family, tables):
@@ -103,11 +94,17 @@ def of(family, tables):
 def test_the_statement_makes_the_same_table(servers, db, which):
     a, b = servers
     execute(a, (TABLES | MYSQL | MARIADB)[which].format(db=db))
-    there = table_text(a, db, "c")
-    statement = there.elsewhere(db, "d``d" if which == "texts" else "c")
-    assert "FOREIGN KEY (`x`)" not in statement
-    execute(b, statement, statement)
-    made = table_text(b, db, "d``d" if which == "texts" else "c")
+    name = "d``d" if which == "texts" else "c"
+    with Server.opened(endpoint_of(a)) as source, Server.opened(endpoint_of(b)) as target:
+        there = TableText.read(source, db, "c")
+        schema = read_table(source.connection, db, "c")
+        planner = Planner(source, target)
+        plan = planner.plan(schema, Route(0, (db, name)), ())
+        statement, *more = [s.removesuffix(";") for s in statements_of(planner, plan)]
+        assert not more
+        assert "FOREIGN KEY (`x`)" not in statement
+        execute(b, statement, statement)
+        made = TableText.read(target, db, name)
     assert kept(made.text) == kept(there.text)
     for definition in definitions_of(there.text):
         own = any(word in definition.text for word in ("GENERATED", " CHECK "))

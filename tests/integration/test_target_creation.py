@@ -176,7 +176,7 @@ def test_every_shape(servers, source_db, place, spark):
         "a",
     ]
     verdicts = verify_pipeline(spark, file.pipelines[0], settings=VerifySettings(rechecks=0))
-    assert len(verdicts) == 3
+    assert [verdict.equal for verdict in verdicts] == [True] * 3
 
 
 def test_a_mapping_shapes_the_table(servers, source_db, place):
@@ -234,6 +234,25 @@ def test_a_mapping_shapes_the_table(servers, source_db, place):
         assert errors_of(file) == []
     finally:
         execute(b, f"DROP DATABASE IF EXISTS {source_db}_x")
+
+
+def test_tables_that_come_together(servers, source_db, place):
+    a, b = servers
+    for number, width in ((1, 20), (2, 9), (3, 99)):
+        execute(
+            a,
+            f"CREATE TABLE {source_db}.o_{number} (id INT PRIMARY KEY, v VARCHAR({width}),"
+            f" CONSTRAINT c_{number} CHECK (id > 0))",
+            f"INSERT INTO {source_db}.o_{number} VALUES ({number}, 'x{number}')",
+        )
+    tables = [{"from": f"{source_db}.o_[1-2]", "to": f"{source_db}.all_of_them"}]
+    wider = [{"from": f"{source_db}.o_[1-3]", "to": f"{source_db}.all_of_them"}]
+    (problem,) = errors_of(creating(a, b, wider))
+    assert problem[1] == "the column v is varchar(20), too small for the source's varchar(99)"
+    file = creating(a, b, tables)
+    assert errors_of(file) == []
+    wait_until_loaded(place.lead(file))
+    assert rows(b, f"{source_db}.all_of_them") == ((1, "x1"), (2, "x2"))
 
 
 INDEXED = (

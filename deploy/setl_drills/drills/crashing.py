@@ -125,7 +125,7 @@ DRILLS = (
     *(
         _drill("crash-at", point, crash_at)
         for point in failpoints.POINTS
-        if not point.startswith(("relay.", "ddl.", "tables."))
+        if not point.startswith(("relay.", "ddl.", "tables.", "create."))
     ),
     *(
         _drill("worker-crash-at", point, worker_crash_at)

@@ -111,21 +111,6 @@ def _executed_end(text: str, last: int, following: int) -> int:
     return last if closing < 0 else closing + 2
 
 
-def made_elsewhere(text: str, name: str) -> str:
-    """The statement that makes a table of another name, if there is none.
-
-    Without foreign keys, and without the next value of AUTO_INCREMENT.
-
-    Args:
-        text: as SHOW CREATE TABLE gives it.
-        name: the new name, in backticks where it needs them.
-    """
-    found = list(definitions_of(text))
-    kept = [definition.text for definition in found if not definition.is_foreign_key]
-    rest = without_next_number(text[found[-1].end :])
-    return f"CREATE TABLE IF NOT EXISTS {name} (\n  " + ",\n  ".join(kept) + rest
-
-
 def without_next_number(text: str) -> str:
     """A text of SHOW CREATE TABLE without the next value of AUTO_INCREMENT, which rows change."""
     tokens = tokenize(text)

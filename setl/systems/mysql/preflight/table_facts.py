@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from setl.codec.sql.created_table import definitions_of, made_elsewhere, without_counter
+from setl.codec.sql.created_table import definitions_of, without_counter
 from setl.systems.mysql.catalog import labels_of
 from setl.systems.mysql.identifiers import qualified, quote
 from setl.systems.mysql.preflight.server import Server
@@ -95,14 +95,6 @@ class TableText:
         """Ask the server. Raises SetlError."""
         rows = server.rows(f"SHOW CREATE TABLE {qualified(schema, table)}")
         return cls(str(rows[0][1]))
-
-    def elsewhere(self, schema: str, table: str) -> str:
-        """The statement that makes the same table under another name, on another server.
-
-        Does nothing where the table is there already. Leaves foreign keys out, since setl does
-        not write parents before their children, and the next value of AUTO_INCREMENT.
-        """
-        return made_elsewhere(self.text, qualified(schema, table))
 
     def definition(self, column: str, name: str) -> str:
         """The definition of one column under another name; "" if it cannot be found.

@@ -295,13 +295,6 @@ CREATED = """CREATE TABLE `or``ders` (
 ) ENGINE=InnoDB AUTO_INCREMENT=77 DEFAULT CHARSET=utf8mb4"""
 
 
-def test_a_table_made_elsewhere():
-    text = TableText(CREATED).elsewhere("d", r"a`\1")
-    assert text.startswith("CREATE TABLE IF NOT EXISTS `d`.`a``\\1` (\n  `id` bigint(20)")
-    assert "FOREIGN KEY" not in text
-    assert "  CONSTRAINT `c` CHECK (`own` > 0)\n) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4" in text
-
-
 @pytest.mark.parametrize(
     ("name", "definition"),
     [
