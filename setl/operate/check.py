@@ -12,6 +12,7 @@ from setl.operate.mistaken_echoes import mistaken_for_echoes
 from setl.select.checkpoints.container import container_sign, lost_with_container
 from setl.systems.finding import Finding, Report
 from setl.systems.pipeline_check import ExpressionCheck, PipelineCheck
+from setl.systems.port import LEAVE_CREATE_OUT, NOTHING_TO_CREATE, CreatingTarget
 from setl.systems.registry import system_of
 
 
@@ -64,6 +65,9 @@ def check_pipeline(check: PipelineCheck) -> list[Finding]:
             lost_with_container(sign),
             "Put `checkpoint_file` on a volume that stays, or leave `checkpoint` out",
         )
+    creates = any(table.create for table in pipeline.tables) or pipeline.create
+    if creates and not isinstance(system_of(pipeline.target), CreatingTarget):
+        target.error(NOTHING_TO_CREATE, LEAVE_CREATE_OUT)
     with check.open:
         system_of(pipeline.source).preflight(check, source)
         system_of(pipeline.target).preflight(check, target)

@@ -34,7 +34,14 @@ from setl.run.table_creation import CreatingParts
 from setl.run.table_loading import TableLoadingParts
 from setl.select.identity import heartbeat_id
 from setl.select.reader import SelectLoop
-from setl.systems.port import CreatingTarget, Passing, SourceSystem, TargetSystem
+from setl.systems.port import (
+    LEAVE_CREATE_OUT,
+    NOTHING_TO_CREATE,
+    CreatingTarget,
+    Passing,
+    SourceSystem,
+    TargetSystem,
+)
 from setl.systems.registry import system_of
 from setl.transform.expressions import analyse
 from setl.transform.work import TransformPlan, codec_named
@@ -129,10 +136,7 @@ def _creating(
     spark: SparkSession, origin: SourceSystem, target: TargetSystem, passing: Passing
 ) -> CreatingParts:
     if not isinstance(target, CreatingTarget):
-        raise ConfigurationError(
-            "this target has no tables that could be created",
-            hint="Leave `create` out of the channel file",
-        )
+        raise ConfigurationError(NOTHING_TO_CREATE, hint=LEAVE_CREATE_OUT)
     creation = target.table_creation(passing)
     return CreatingParts(creation, origin.tables, passing.router, partial(_computed, spark))
 

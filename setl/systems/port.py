@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Final, Literal, Protocol, runtime_checkable
 
 from setl.bulk.source_reader import SourceTables
 from setl.channel.endpoint import SourceConfig
@@ -319,3 +319,10 @@ class CreatingTarget(Protocol):
                 on.
         """
         ...
+
+
+NOTHING_TO_CREATE: Final = "this target has no tables that could be created"
+"""Why `create: true` is refused for any other target."""
+
+LEAVE_CREATE_OUT: Final = "Leave `create` out of the channel file"
+"""The way out."""
