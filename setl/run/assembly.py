@@ -34,6 +34,7 @@ from setl.run.table_creation import CreatingParts
 from setl.run.table_loading import TableLoadingParts
 from setl.select.identity import heartbeat_id
 from setl.select.reader import SelectLoop
+from setl.select.source import Source
 from setl.systems.port import (
     LEAVE_CREATE_OUT,
     NOTHING_TO_CREATE,
@@ -113,7 +114,7 @@ def build_run(
             router.entries_to_load(every=pipeline.source.loads_tables),
             pipeline.load_limits,
         ),
-        creating=_creating(spark, origin, target, passing) if router.creates else None,
+        creating=_creating(spark, origin, target, passing, source) if router.creates else None,
         letters=_letters(pipeline, job, leadership, progress, clock),
         tells_applied=target.tells_applied,
     )
@@ -133,12 +134,16 @@ def build_run(
 
 
 def _creating(
-    spark: SparkSession, origin: SourceSystem, target: TargetSystem, passing: Passing
+    spark: SparkSession,
+    origin: SourceSystem,
+    target: TargetSystem,
+    passing: Passing,
+    source: Source,
 ) -> CreatingParts:
     if not isinstance(target, CreatingTarget):
         raise ConfigurationError(NOTHING_TO_CREATE, hint=LEAVE_CREATE_OUT)
-    creation = target.table_creation(passing)
-    return CreatingParts(creation, origin.tables, passing.router, partial(_computed, spark))
+    creation, computed = target.table_creation(passing), partial(_computed, spark)
+    return CreatingParts(creation, origin.tables, passing.router, computed, source.latest)
 
 
 def _computed(spark: SparkSession, route: Route, schema: RowSchema) -> Sequence[Column]:

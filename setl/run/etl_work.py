@@ -10,7 +10,6 @@ from setl import failpoints
 from setl.clock import Clock
 from setl.errors import CollisionError, SetlError, TransientError
 from setl.extract.extractor import Extracted, Extractor, RoutedRows
-from setl.load.creation import StreamPlace
 from setl.load.sink import Fence, LoadTicket
 from setl.model.batch import Batch
 from setl.model.checkpoint import Checkpoint
@@ -18,8 +17,10 @@ from setl.model.leadership import Leadership
 from setl.model.loaded import Loaded
 from setl.model.position import document_version
 from setl.model.table_load import TableLoad
+from setl.run import load_choice
 from setl.run.accounting import account
 from setl.run.dead_letters import DeadLetterHandler
+from setl.run.load_choice import ComingLoad
 from setl.run.load_size import LoadSize
 from setl.run.pace import Stage
 from setl.run.parts import Applied
@@ -120,16 +121,10 @@ class EtlWork:
         parts.extractor.reset(checkpoint)
         self._schema_version = ticket.through
         self._reached = checkpoint
-        generation, end = checkpoint.generation, parts.tables.latest
-        self._creating.begin(
-            ticket,
-            checkpoint.load,
-            (lambda: StreamPlace(generation, document_version(generation, end())))
-            if parts.ddl.passes
-            else None,
-        )
-        self._tables.begin(checkpoint.load)
+        passes = parts.ddl.passes
         self._load_of_tables = checkpoint.load
+        self._creating.begin(ticket, self._coming_load, checkpoint.generation if passes else None)
+        self._tables.begin(checkpoint.load)
         if parts.letters is not None:
             parts.letters.begin()
         return checkpoint
@@ -225,6 +220,11 @@ class EtlWork:
         """See `Work.idle`."""
         self._look_at_letters(allowed)
 
+    @property
+    def _coming_load(self) -> ComingLoad:
+        load = self._load_of_tables
+        return ComingLoad(load, load_choice.missing_entries(load, self._parts.tables.wanted))
+
     def _look_at_letters(self, allowed: Callable[[], bool]) -> None:
         reached = self._reached
         if self._parts.letters is not None and reached is not None:
@@ -258,7 +258,7 @@ class EtlWork:
             self._creating.complete(ticket)  # what is changed may be one of the keys to come
         done = self._parts.ddl.act_on(entries, ticket, last.checkpoint.generation)
         if not self._parts.ddl.passes:
-            self._creating.begin(ticket, self._load_of_tables)
+            self._creating.begin(ticket, self._coming_load)
         return done
 
     def _ticket(self, batch_id: int, checkpoint: Checkpoint) -> LoadTicket:

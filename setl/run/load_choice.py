@@ -3,13 +3,50 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
+from setl.channel.routing import Route, Router
 from setl.model.load_request import LoadRequest, RequestState
 from setl.model.table_load import TableLoad
 
 START = "start"
 """The reason of requests that a leader makes by itself, because the channel file asks for them."""
+
+
+@dataclass(frozen=True, slots=True)
+class ComingLoad:
+    """What is about to be loaded as a whole, of rows that the target lacks.
+
+    Attributes:
+        load: the load that goes on, or the last one.
+        missing: entries of the channel file that no load has taken up yet.
+    """
+
+    load: TableLoad | None
+    missing: tuple[str, ...] = ()
+
+    @property
+    def comes(self) -> bool:
+        """Whether anything is about to be loaded."""
+        return bool(self.missing) or (self.load is not None and self.load.reads)
+
+    def takes(self, name: tuple[str, str], routes: Sequence[Route], router: Router) -> bool:
+        """Whether all rows of a source table are about to be loaded.
+
+        Args:
+            name: schema and table.
+            routes: the routes of its rows.
+            router: the pipeline's.
+        """
+        entries = {router.entries[route.index].name for route in routes}
+        if entries & set(self.missing):
+            return True
+        load = self.load
+        if load is None or not load.reads or load.narrowed:
+            return False
+        if load.entries:
+            return bool(entries & set(load.entries))
+        return not load.tables or ".".join(name) in load.tables
 
 
 def missing_entries(load: TableLoad | None, wanted: Sequence[str]) -> tuple[str, ...]:

@@ -15,8 +15,9 @@ from setl.load.creation import Description, NewTable, StreamPlace, TableCreation
 from setl.load.sink import LoadTicket
 from setl.log import fields
 from setl.model.leadership import Leadership
+from setl.model.position import Position, document_version
 from setl.model.schema import Column, RowSchema
-from setl.model.table_load import TableLoad
+from setl.run.load_choice import ComingLoad
 
 _log = logging.getLogger(__name__)
 
@@ -32,12 +33,14 @@ class CreatingParts:
         tables: opens the tables of the source; gives None if nobody can read them.
         router: which tables go where.
         computed: the columns that a route's expressions fill.
+        latest: asks for the end of the source's stream.
     """
 
     creation: TableCreation
     tables: Callable[[], AbstractContextManager[SourceTables] | None]
     router: Router
     computed: Callable[[Route, RowSchema], Sequence[Column]]
+    latest: Callable[[], Position]
 
 
 class TableCreating:
@@ -48,18 +51,14 @@ class TableCreating:
         self._parts = parts
         self._leadership = leadership
 
-    def begin(
-        self,
-        ticket: LoadTicket,
-        load: TableLoad | None,
-        latest: Callable[[], StreamPlace] | None = None,
-    ) -> None:
+    def begin(self, ticket: LoadTicket, load: ComingLoad, generation: int | None = None) -> None:
         """Create what is missing for the tables that the source has now.
 
         Args:
             ticket: on whose behalf.
-            load: the load of whole tables that goes on.
-            latest: see `TableCreation.create`.
+            load: which rows are about to be loaded as a whole.
+            generation: that of the checkpoint, where schema changes are passed on; see
+                `TableCreation.create`.
 
         Raises:
             SetlError: as `TableCreation.create`, or the source does not answer.
@@ -76,15 +75,17 @@ class TableCreating:
             )
         with opened as there:
             tables = [
-                NewTable(name, route, loaded=_is_loaded(name, load))
+                NewTable(name, route, loaded=load.takes(name, routes, parts.router))
                 for name in there.names()
-                for route in parts.router.route(*name)
+                for routes in [parts.router.route(*name)]
+                for route in routes
                 if route.create and not route.nests(*name)
             ]
             describe = partial(_described, parts, there)
+            latest = None if generation is None else partial(_end, parts.latest, generation)
             ran = parts.creation.create(ticket, tables, describe, latest)
         self._tell("target table created", ran)
-        if load is None or not load.reads:
+        if not load.comes:
             self.complete(ticket)
 
     def complete(self, ticket: LoadTicket) -> None:
@@ -115,5 +116,5 @@ def _described(parts: CreatingParts, there: SourceTables, table: NewTable) -> De
     return Description(schema, parts.computed(route, schema) if route.expressions else ())
 
 
-def _is_loaded(name: tuple[str, str], load: TableLoad | None) -> bool:
-    return load is not None and load.reads and load.wants(".".join(name))
+def _end(latest: Callable[[], Position], generation: int) -> StreamPlace:
+    return StreamPlace(generation, document_version(generation, latest()))
