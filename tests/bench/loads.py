@@ -146,7 +146,7 @@ def main(
         _print_memory(setl, console)
         if seconds:
             for kind in ("mysql",):
-                latencies += _while_loading(setl, folder, family, kind, rows or 10**6, seconds)
+                latencies += _while_loading(setl, folder, family, kind, rows or 3 * 10**6, seconds)
                 _small_tables(setl, folder, family, kind, console)
             print_latencies(latencies, console)
     finally:

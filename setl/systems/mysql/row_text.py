@@ -2,9 +2,8 @@
 
 Values then pass from one server to the other as bytes: nobody in between makes anything of them.
 That is what makes dump tools fast. It is right where the text of a value says all of it, and is
-what `setl.systems.mysql.load.literals` would have written. Floating-point numbers, JSON and
-geometries are therefore left out: the text of the first two is not all of them, or is another value
-when it is read again, and the last has none.
+what `setl.systems.mysql.load.literals` would have written. JSON and geometries are left out: the
+text of the one may be another value when it is read again, and the other has none.
 
 A value that cannot be written this way makes its whole row NULL: text that is not valid in its
 character set (QUOTE), or a row longer than the server's max_allowed_packet (CONCAT). No expression
@@ -28,6 +27,7 @@ VALUES: Final = "VALUES of MySQL in UTF-8"
 """The form: rows such as ``(1,'a',NULL)``, for a session without NO_BACKSLASH_ESCAPES."""
 
 _NUMBERS: Final = frozenset({"tinyint", "smallint", "mediumint", "int", "bigint", "year"})
+_FLOATING: Final = frozenset({"float", "double"})
 _QUOTED: Final = frozenset({"decimal", "date", "time", "datetime", "timestamp"})
 _TEXTS: Final = frozenset({"char", "varchar", "tinytext", "text", "mediumtext", "longtext"})
 _LABELLED: Final = frozenset({"enum", "set"})
@@ -63,6 +63,11 @@ def _rendered(column: Column) -> str | None:
         found = f"IFNULL({name},'NULL')" if held.nullable else name
     elif held.type == "bit":
         found = f"IFNULL({name}+0,'NULL')"
+    elif held.type in _FLOATING:
+        # As JSON it has all its digits, see `setl.systems.mysql.row_values`; in quotes a zero
+        # keeps its sign.
+        digits = f"REPLACE(REPLACE(JSON_ARRAY({name}*1e0),'[',''''),']','''')"
+        found = f"IF({name} IS NULL,'NULL',{digits})"
     elif held.type in _QUOTED:
         found = f"QUOTE({name})"  # of NULL: the word, without quotes
     elif held.type in _TEXTS or (held.type in _LABELLED and held.labels):
