@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 from elasticsearch import Elasticsearch as Client
 
-from tests.bench import latency, workloads
+from tests.bench import latency, loads, workloads
 from tests.bench.__main__ import main
 from tests.bench.cases import WORKLOADS, sized
 from tests.bench.competitor import Place, differences
@@ -215,6 +215,37 @@ def test_latency_and_setl_into_elasticsearch(tmp_path):
     steady, half = content["latencies"]
     assert (steady["load"], steady["transactions"], half["load"]) == (STEADY, 20, HALF)
     assert 0 < steady["p50"] <= steady["p99"] <= steady["worst"]
+
+
+@pytest.mark.servers
+@pytest.mark.timeout(1_200)  # nodes get warm slowly on a busy machine
+def test_loads_of_whole_tables(tmp_path):
+    file = tmp_path / "figures.json"
+    options = ["--target", "mysql", "--rows", "3000", "--rounds", "1", "--seconds", "0",
+               "--only", "setl", "--only", "mariadb-dump", "--json", str(file)]  # fmt: skip
+    done = CliRunner().invoke(loads.main, options, catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    content = json.loads(file.read_text())
+    turns = {turn["competitor"]: turn for turn in content["turns"]}
+    assert turns["setl"]["seconds"] > 0
+    assert {"driver", "jvm", "workers", "target", "source"} <= turns["setl"]["cpu"].keys()
+
+
+def test_ratios_of_loads_are_those_of_each_round():
+    turns = [
+        loads.Turn("mysql", name, 10, seconds, {})
+        for name, seconds in (("setl", 2.0), ("mydumper", 1.0), ("setl", 4.0), ("mydumper", 8.0))
+    ]
+    assert loads.ratios(turns, "mysql", "mydumper") == [0.5, 2.0]
+
+
+def test_copied_rows_have_keys_of_their_own(site_a, monkeypatch):
+    monkeypatch.setattr(workloads, "_COPIED", 40)
+    with site_a.connect() as connection, connection.cursor() as cursor:
+        workloads.fill(connection, workloads.loaded(100))
+        cursor.execute("SELECT COUNT(*), MIN(id), MAX(id) FROM bench.`load`")
+        assert cursor.fetchone() == (100, 1, 100)
+        cursor.execute("DROP DATABASE bench")
 
 
 def test_rows_are_visible_up_to_the_first_that_is_missing(site_a):
