@@ -47,6 +47,15 @@ def rows(numbers):
     return ", ".join(f"({n}, '名{n}', {n}.5, x'00ff')" for n in numbers)
 
 
+def test_it_has_no_tables_to_be_created(server, db, spark, tmp_path):
+    target = {"type": "jsonlines", "folder": str(tmp_path)}
+    file = one_way(server, target, [{"from": f"{db}.orders", "create": True}])
+    (problem,) = [f for f in check_channel(file) if f.level == "error"]
+    assert problem.what == "this target has no tables that could be created"
+    with site(spark) as place, pytest.raises(ConfigurationError, match="no tables that could be"):
+        place.lead(file)
+
+
 def test_a_pipeline_runs_into_it_and_verify_tells_what_differs(server, db, spark, tmp_path):
     tables = [{"from": f"{db}.orders", "columns": {"name": "concat(name, '!')"}}]
     file = one_way(server, {"type": "jsonlines", "folder": str(tmp_path)}, tables)

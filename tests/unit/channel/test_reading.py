@@ -277,6 +277,8 @@ def test_mistakes_of_a_relays_topic(target, path, message):
         (f"{P}.checkpoint", "target", "is kept in ZooKeeper for a relay; leave it out"),
         (f"{M}.to", "shop.other", "means nothing to a relay, which passes rows on unchanged"),
         (f"{M}.where", "a > 1", "means nothing to a relay, which passes rows on unchanged"),
+        (f"{M}.create", True, "means nothing to a relay, which passes rows on unchanged"),
+        (f"{P}.create", True, "means nothing to a relay, which writes records and no tables"),
         (
             f"{S}.start",
             {"load": True},
@@ -289,6 +291,15 @@ def test_what_a_relay_cannot_do(path, value, message):
     definition = changed(path, value, changed(T, DTS))
     at = f"{S}.type" if path == S else path
     assert only_problem(definition) == (at, message)
+
+
+@pytest.mark.parametrize("path", [f"{P}.create", f"{M}.create"])
+def test_tables_are_created_from_a_server_that_is_known(path):
+    definition = changed(path, True, changed(S, DTS))
+    message = "needs the server that the records are of: `database` in the source"
+    assert only_problem(definition) == (path, message)
+    database = {"host": "db1", "user": "u"}
+    parse_channel(changed(path, True, changed(S, {**DTS, "database": database})))
 
 
 SUBSCRIBED = {**DTS, "mode": "subscribe", "sid": "g"}
