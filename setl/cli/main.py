@@ -31,6 +31,7 @@ from setl.cli.signals import signal
 from setl.cli.states import pause, resume, start, stop
 from setl.cli.verifying import verify
 from setl.cli.views import history, list_, status, topology
+from setl.cli.waiting import wait
 from setl.errors import ConfigurationError, SetlError, TransientError
 
 EXIT_NO = 1
@@ -41,7 +42,7 @@ _EXIT_INTERRUPTED = 130
 
 _SECTIONS: dict[str, tuple[click.Command, ...]] = {
     "Run": (node, relay, check, apply, epoch),
-    "Look": (list_, topology, status, history, peek, verify, conflicts),
+    "Look": (list_, topology, status, history, peek, verify, wait, conflicts),
     "Channels": (start, pause, resume, stop, remove),
     "Pipelines": (switchover, failover, signal, position, deadletter, load, resend),
 }

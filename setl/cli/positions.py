@@ -69,7 +69,7 @@ def _wanted(facts: Facts, names: Sequence[str]) -> list[PipelineId]:
 
 def _position_row(arbiter: Arbiter, facts: Facts, ident: PipelineId) -> dict[str, Any]:
     config = pipeline_config(facts.channels[ident.channel], ident)
-    report = look_at_position(config, ident.channel, arbiter, _nid("position-show"))
+    report = look_at_position(config, ident.channel, arbiter, own_nid("position-show"))
     return {"pipeline": str(ident), **_report_values(report)}
 
 
@@ -128,7 +128,7 @@ def reset(  # noqa: PLR0917 - click passes options by name
         if why:
             raise AnswerNo(f"reset of {ident} refused: {why}")
         config = pipeline_config(facts.channels[ident.channel], ident)
-        nid = _nid("position-reset")
+        nid = own_nid("position-reset")
         try:
             place = system_of(config.source).parse_place(to)
         except ConfigurationError as error:
@@ -168,7 +168,7 @@ def _words(checkpoint: Checkpoint | None) -> str:
     return f"{checkpoint}, generation {checkpoint.generation}"
 
 
-def _nid(what: str) -> str:
+def own_nid(what: str) -> str:
     """As whom this command appears: a node's name that no node has."""
     host = re.sub(r"[^A-Za-z0-9_.-]", "-", socket.gethostname())[:64]
     return f"{what}.{host}"

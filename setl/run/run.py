@@ -35,7 +35,7 @@ _log = logging.getLogger(__name__)
 # A checkpoint that moved over nothing but foreign or filtered entries is stored this often.
 # Storing it at once would be a change in the target's binlog, which the opposite pipeline
 # reads and answers with a checkpoint of its own, for ever.
-IDLE_CHECKPOINT_SECONDS = 5.0
+IDLE_CHECKPOINT_SECONDS = 1.0  # `setl wait` takes at least so long on a quiet pipeline
 _POLL_SECONDS = 0.2
 _ABORT_SECONDS = 0.2
 _STREAM_TO_TABLES = 3.0  # how much longer the stream is applied than tables are loaded

@@ -122,6 +122,32 @@ class SourceSystem(Protocol):
         """
         ...
 
+    def place_to_pass(self, pipeline: Pipeline, channel: str, nid: str, text: str) -> Position:
+        """A place that somebody waits for, for `passed`; reads nothing of the stream's rows.
+
+        Args:
+            pipeline: the pipeline that reads it.
+            channel: the channel's name.
+            nid: as whom to ask.
+            text: ``now`` for the end of the stream as it is at this moment, or a place as
+                `parse_place` takes it.
+
+        Raises:
+            ConfigurationError: the text is no place, or one that does not say what lies before
+                it, such as a time where nothing is dated exactly.
+            PositionLostError: the source does not have the place.
+            TransientError: the source cannot be reached.
+        """
+        ...
+
+    def passed(self, reached: Position, place: Position) -> bool:
+        """Whether a pipeline that has come to `reached` surely has all before `place`.
+
+        False too where nobody can tell, as after the source was replaced by a server whose
+        stream has other places: then the pipeline itself has to find its place there first.
+        """
+        ...
+
     def distance(self, place: Position, latest: Position) -> int | None:
         """How far a place is from the end of the stream, None if they are not of one stream.
 

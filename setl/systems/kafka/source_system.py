@@ -24,7 +24,12 @@ from setl.systems.kafka.preflight.commits import check_commits
 from setl.systems.kafka.preflight.mark_probe import check_marks_arrive
 from setl.systems.kafka.preflight.source import check_dts_source
 from setl.systems.kafka.source.group import GroupMembership
-from setl.systems.kafka.source.places import parse_topic_place, topic_distance
+from setl.systems.kafka.source.places import (
+    parse_topic_place,
+    place_to_pass,
+    topic_distance,
+    topic_passed,
+)
 from setl.systems.kafka.source.subscription import DtsKafkaSource
 from setl.systems.mysql.documents import MysqlDocuments
 from setl.systems.mysql.endpoint import mysql_endpoint
@@ -109,6 +114,24 @@ class KafkaSource:
             return source.initial()
         finally:
             source.close()
+
+    def place_to_pass(self, pipeline: Pipeline, channel: str, nid: str, text: str) -> Position:
+        """See `SourceSystem.place_to_pass`: now, or an offset.
+
+        The end of a topic that is written exactly once lies behind a mark that is no record; the
+        next record, a heartbeat at the latest, takes a pipeline past it.
+        """
+        if text.strip() == "now":
+            source = self.stream(pipeline, channel, nid)
+            try:
+                return source.latest()
+            finally:
+                source.close()
+        return place_to_pass(parse_topic_place(text), self._config)
+
+    def passed(self, reached: Position, place: Position) -> bool:
+        """See `SourceSystem.passed`."""
+        return topic_passed(reached, place)
 
     def distance(self, place: Position, latest: Position) -> int | None:
         """See `SourceSystem.distance`."""

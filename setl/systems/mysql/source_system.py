@@ -12,6 +12,7 @@ from typing import Literal
 from setl.bulk.source_reader import SourceTables
 from setl.channel.file import MysqlSource, Pipeline
 from setl.channel.routing import Router
+from setl.clock import SystemClock
 from setl.codec.binlog.runs import MOST_BYTES, MOST_EVENTS
 from setl.model.position import BinlogPosition, Position
 from setl.relay.tables import RelayedTables
@@ -23,11 +24,13 @@ from setl.select.identity import heartbeat_id, replica_id
 from setl.select.place import Place
 from setl.select.source import ReplaceableStore, Source
 from setl.systems.finding import Report
+from setl.systems.mysql.binlog.passing import binlog_passed, binlog_place_to_pass
 from setl.systems.mysql.binlog.places import (
     binlog_distance,
     find_binlog_place,
     parse_binlog_place,
 )
+from setl.systems.mysql.binlog.search import BinlogSearch
 from setl.systems.mysql.binlog.server import BinlogServer
 from setl.systems.mysql.binlog.source import MysqlBinlogSource
 from setl.systems.mysql.binlog.stream import StreamLimits
@@ -122,6 +125,19 @@ class MysqlSourceSystem:
         that is dated cheaply; what was committed in it before that time is read as well.
         """
         return find_binlog_place(self._config, self._server_id(pipeline, channel, nid), place)
+
+    def place_to_pass(
+        self, pipeline: Pipeline, channel: str, nid: str, text: str
+    ) -> BinlogPosition:
+        """See `SourceSystem.place_to_pass`: now, GTIDs or FILE:OFFSET."""
+        del pipeline, channel, nid
+        server = BinlogServer(self._endpoint)
+        search = BinlogSearch(self._endpoint, StreamLimits(), server, SystemClock())
+        return binlog_place_to_pass(text, server, search)
+
+    def passed(self, reached: Position, place: Position) -> bool:
+        """See `SourceSystem.passed`."""
+        return binlog_passed(reached, place)
 
     def distance(self, place: Position, latest: Position) -> int | None:
         """See `SourceSystem.distance`."""

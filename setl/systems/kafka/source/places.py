@@ -6,7 +6,7 @@ import re
 
 from pydantic import ValidationError
 
-from setl.channel.file import OffsetStart, TimestampStart
+from setl.channel.file import DtsSource, OffsetStart, TimestampStart
 from setl.errors import ConfigurationError
 from setl.model.position import KafkaOrigin, KafkaPosition, Position
 from setl.select.place import Place, seconds_of
@@ -47,6 +47,28 @@ def topic_distance(place: Position, latest: Position) -> int | None:
     same = (place.topic, place.partition) == (latest.topic, latest.partition)
     same = same and _maybe_one(place.origin, latest.origin)
     return max(0, latest.offset - place.offset) if same else None
+
+
+def place_to_pass(place: Place, config: DtsSource) -> KafkaPosition:
+    """The offset that somebody wants to see passed.
+
+    Raises:
+        ConfigurationError: it is none; what Kafka finds for a time may lie before it.
+    """
+    if isinstance(place.start, OffsetStart):
+        return KafkaPosition(config.topic, config.partition, place.start.offset)
+    raise ConfigurationError(
+        "a topic can be waited for up to now or to an offset only",
+        hint="Kafka dates records when they arrive, which does not say what lies before a time",
+    )
+
+
+def topic_passed(reached: Position, place: Position) -> bool:
+    """Whether the place lies before where a pipeline has come to, in the same partition."""
+    if not (isinstance(reached, KafkaPosition) and isinstance(place, KafkaPosition)):
+        return False
+    same = (place.topic, place.partition) == (reached.topic, reached.partition)
+    return same and _maybe_one(place.origin, reached.origin) and reached.offset >= place.offset
 
 
 def _maybe_one(place: KafkaOrigin | None, latest: KafkaOrigin | None) -> bool:

@@ -107,6 +107,17 @@ class BinlogServer:
                 gtid = str(row[4]).replace("\n", "")
             return BinlogPosition(file, offset, gtid, BinlogOrigin(session.identity()))
 
+    def all_have_gtids(self) -> bool:
+        """Whether every transaction of the server has a GTID. Raises TransientError.
+
+        MariaDB gives each one; MySQL may be set to let some be without.
+        """
+        with self._session() as session:
+            if session.mariadb:
+                return True
+            row = session.row("SELECT @@GLOBAL.gtid_mode")
+            return row is not None and str(row[0]) == "ON"
+
     def earliest(self) -> BinlogPosition:
         """The beginning of the oldest binlog that is kept. Raises what `files` raises."""
         with self._session() as session:

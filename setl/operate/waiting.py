@@ -1,0 +1,195 @@
+"""Waits until a pipeline has brought everything up to a place of its source to its target."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+
+from arbiter.arbiter import Arbiter
+from arbiter.values import ChannelState, PipelineId
+from setl.channel.file import Pipeline
+from setl.clock import Clock
+from setl.errors import SetlError, TransientError
+from setl.model.checkpoint import Checkpoint
+from setl.model.position import BinlogPosition, Position
+from setl.operate.positions.position import position_text
+from setl.operate.positions.stored import read_stored
+from setl.systems.registry import system_of
+
+_GRACE = 5.0
+"""Seconds for which a pipeline may say that it failed: its next attempt may begin just then."""
+
+_POLL = 0.2
+
+
+class Verdict(Enum):
+    """What became of a wait."""
+
+    WAITING = "waiting"
+    PASSED = "passed"
+    TIMEOUT = "timeout"
+    STOPPED = "stopped"
+
+
+@dataclass(frozen=True, slots=True)
+class Runs:
+    """What is known of a pipeline beside its checkpoint.
+
+    Attributes:
+        wanted: the state that its channel is set to.
+        failed: whether whoever leads it says that it has failed.
+        error: its last error, "" if there is none or nobody says.
+    """
+
+    wanted: ChannelState
+    failed: bool = False
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Waited:
+    """How far a wait is.
+
+    Attributes:
+        verdict: whether it is over, and how.
+        place: what is waited for.
+        reached: how far the stored checkpoint is, None if nothing is stored or known.
+        why: why it is not passed, in words; "" if it is.
+        seconds: since the wait began.
+        behind: from `reached` to the place in `unit`, None if that cannot be compared.
+        unit: ``bytes`` or ``records``.
+    """
+
+    verdict: Verdict
+    place: Position
+    reached: Position | None = None
+    why: str = ""
+    seconds: float = 0.0
+    behind: int | None = None
+    unit: str = "bytes"
+
+    @property
+    def place_text(self) -> str:
+        """The place for people: its GTIDs where it is known by them alone."""
+        if isinstance(self.place, BinlogPosition) and not self.place.file:
+            return f"GTID {self.place.gtid}"
+        return position_text(self.place)
+
+
+def missing_to(checkpoint: Checkpoint | None, *, passed: bool) -> str:
+    """Why a checkpoint does not say that all up to a place is in the target; "" if it does.
+
+    Args:
+        checkpoint: what is stored, None if nothing is.
+        passed: whether its place to read on from lies at the place or behind it.
+    """
+    if checkpoint is None:
+        return "no checkpoint is stored yet"
+    if not passed:
+        return f"it is at {checkpoint}"
+    if checkpoint.load is not None and not checkpoint.load.ended:
+        return "whole tables are still being loaded"
+    return ""
+
+
+def judge(why: str, runs: Runs, *, failed_for: float, left: float) -> Verdict:
+    """What to do next.
+
+    Args:
+        why: see `missing_to`.
+        runs: what is known of the pipeline.
+        failed_for: seconds for which it has been said to have failed without a break.
+        left: seconds until the timeout.
+    """
+    if not why:
+        return Verdict.PASSED
+    if runs.wanted is not ChannelState.START or failed_for >= _GRACE:
+        return Verdict.STOPPED
+    return Verdict.TIMEOUT if left <= 0 else Verdict.WAITING
+
+
+def wait_for(
+    pipeline: Pipeline,
+    ident: PipelineId,
+    place: Position,
+    *,
+    arbiter: Arbiter,
+    runs: Callable[[], Runs],
+    timeout: float,
+    clock: Clock,
+    pause: Callable[[float], None],
+    progress: Callable[[Waited], None] | None = None,
+) -> Waited:
+    """Wait until the stored checkpoint says that all before a place is in the target.
+
+    Nothing is written. A server that does not answer is asked again until the timeout.
+
+    Args:
+        pipeline: from a channel file with its references resolved.
+        ident: its full name.
+        place: see `SourceSystem.place_to_pass`.
+        arbiter: a session.
+        runs: tells how the pipeline does.
+        timeout: seconds to wait at most.
+        clock: for the timeout.
+        pause: waits for so many seconds.
+        progress: is told how far it is, each time that was looked at.
+
+    Raises:
+        FatalError: what is stored cannot be read.
+        ConfigurationError: the target refuses the account.
+    """
+    source = system_of(pipeline.source)
+    began = clock.monotonic()
+    failing: float | None = None
+    while True:
+        reached: Checkpoint | None = None
+        behind: int | None = None
+        try:
+            stored = read_stored(pipeline, ident.channel, arbiter)
+            reached = stored.checkpoint
+            passed = reached is not None and source.passed(reached.resume, place)
+            why = stored.damage or missing_to(reached, passed=passed)
+            if reached is not None and not passed:
+                behind = _distance(pipeline, reached.resume, place)
+        except TransientError as error:
+            why = str(error)
+        now = clock.monotonic()
+        seen = runs() if why else Runs(ChannelState.START)
+        failing = (now if failing is None else failing) if seen.failed else None
+        verdict = judge(
+            why,
+            seen,
+            failed_for=0.0 if failing is None else now - failing,
+            left=began + timeout - now,
+        )
+        waited = Waited(
+            verdict,
+            place,
+            None if reached is None else reached.resume,
+            _explained(why, seen, verdict),
+            now - began,
+            behind,
+            source.unit,
+        )
+        if verdict is not Verdict.WAITING:
+            return waited
+        if progress is not None:
+            progress(waited)
+        pause(_POLL)
+
+
+def _distance(pipeline: Pipeline, reached: Position, place: Position) -> int | None:
+    try:
+        return system_of(pipeline.source).distance(reached, place)
+    except SetlError:  # only for people; the wait itself goes on
+        return None
+
+
+def _explained(why: str, runs: Runs, verdict: Verdict) -> str:
+    if not why:
+        return ""
+    if verdict is Verdict.STOPPED and runs.wanted is not ChannelState.START:
+        why = f"{why}, and its channel is set to {runs.wanted.value}"
+    return f"{why}; its last error: {runs.error}" if runs.error else why

@@ -1,0 +1,146 @@
+"""`setl wait`: when it says so, the target has it; compared by plain SELECT, at once."""
+
+import json
+import time
+from contextlib import contextmanager
+
+import pytest
+
+from arbiter.values import ChannelState
+from setl.channel.reading import parse_channel
+from setl.cli.main import run
+from tests.arbiter_in_memory import MemoryArbiter
+from tests.integration.pipelines import binlog_end, execute, fresh_name, mysql
+from tests.waiting import eventually
+
+
+class Waiting:
+    """A channel whose pipeline a test leads, and the command about it."""
+
+    def __init__(self, place, servers, db, heartbeat=0.2):
+        self.place, self.a, self.b, self.db = place, *servers, db
+        self.name = fresh_name("wait")
+        source = {**mysql(self.a), "start": binlog_end(self.a), "heartbeat": heartbeat}
+        self.definition = {
+            "channel": self.name,
+            "pipelines": [
+                {
+                    "name": "p",
+                    "source": source,
+                    "target": mysql(self.b),
+                    "tables": [{"from": f"{db}.orders"}],
+                }
+            ],
+        }
+        self.put()
+
+    def put(self):
+        channel = self.place.arbiter.put_channel(self.name, self.definition)
+        self.place.arbiter.set_state(channel, ChannelState.START)
+
+    def lead(self):
+        running = self.place.lead(parse_channel(self.definition))
+        self.put()
+        return running
+
+    @contextmanager
+    def connect(self, zookeeper, root):
+        arbiter = MemoryArbiter(self.place.arbiter._znodes._cluster)
+        try:
+            yield arbiter
+        finally:
+            arbiter.close()
+
+    def command(self, *arguments):
+        return run(["wait", self.name, *arguments, "-o", "json"], connect=self.connect)
+
+    def write(self, first, count=1):
+        with self.a.connect() as connection, connection.cursor() as cursor:
+            for i in range(first, first + count):
+                cursor.execute(f"INSERT INTO {self.db}.orders (id) VALUES ({i})")
+
+    def ids(self):
+        return {row[0] for row in execute(self.b, f"SELECT id FROM {self.db}.orders")}
+
+    def gtid(self):
+        if execute(self.a, "SELECT VERSION()")[0][0].lower().count("mariadb"):
+            return execute(self.a, "SELECT @@GLOBAL.gtid_binlog_pos")[0][0]
+        return execute(self.a, "SELECT @@GLOBAL.gtid_executed")[0][0].replace("\n", "")
+
+
+@pytest.fixture
+def waiting(place, servers, db):
+    return Waiting(place, servers, db)
+
+
+def outcome(capsys):
+    return json.loads(capsys.readouterr().out)[0]
+
+
+def test_what_was_written_before_is_there_when_the_wait_is_over(waiting, capsys):
+    waiting.lead()
+    for turn in range(3):
+        first = turn * 200
+        waiting.write(first, 200)
+        assert waiting.command("--for", "now") == 0
+        assert waiting.ids() >= set(range(first + 200))
+        assert outcome(capsys)["outcome"] == "passed"
+
+
+def test_a_gtid_and_an_offset(waiting, capsys):
+    waiting.write(1)
+    gtid, end = waiting.gtid(), binlog_end(waiting.a)
+    assert waiting.command("--for", gtid, "--timeout", "0.5") == 1
+    assert outcome(capsys)["outcome"] == "timeout"
+    running = waiting.lead()
+    assert waiting.command("--for", gtid) == 0
+    assert 1 in waiting.ids()
+    assert waiting.command("--for", f"{end['file']}:{end['offset']}") == 0
+    running.stop()
+    waiting.write(2)
+    assert waiting.command("--for", waiting.gtid(), "--timeout", "0.5") == 1
+    assert waiting.command("--for", gtid, "--timeout", "0.5") == 0
+
+
+def test_a_quiet_pipeline_is_not_waited_for_long(waiting, capsys):
+    waiting.lead()
+    waiting.write(1)
+    assert waiting.command() == 0
+    capsys.readouterr()
+    assert waiting.command() == 0
+    # The checkpoint of a quiet pipeline is kept each second; a wait takes about as long.
+    assert outcome(capsys)["seconds"] < 5
+
+
+def test_a_new_binlog_without_a_transaction_is_passed(waiting, place, capsys):
+    quiet = Waiting(place, (waiting.a, waiting.b), waiting.db, heartbeat=0)
+    quiet.write(1)
+    quiet.lead()
+    execute(quiet.a, "FLUSH BINARY LOGS")
+    assert quiet.command("--timeout", "20") == 0
+    assert 1 in quiet.ids()
+
+
+def test_who_stands_still_is_not_waited_for(waiting, capsys):
+    waiting.write(1)
+    waiting.place.arbiter.set_state(waiting.place.arbiter.channel(waiting.name), ChannelState.STOP)
+    began = time.monotonic()
+    assert waiting.command("--timeout", "600") == 1
+    assert time.monotonic() - began < 60
+    told = outcome(capsys)
+    assert (told["outcome"], "set to STOP" in told["why"]) == ("stopped", True)
+
+
+def test_places_that_are_none(waiting):
+    assert waiting.command("--for", "2026-11-21T22:00") == 2
+    assert waiting.command("--for", "somewhere") == 2
+    assert waiting.command("--for", "0-4294967-99999999") == 2
+    assert waiting.command("--for", "11111111-1111-1111-1111-111111111111:7") == 2
+
+
+def test_rows_that_a_load_has_to_bring_are_waited_for(waiting, capsys, monkeypatch):
+    waiting.write(1, 50)
+    waiting.definition["pipelines"][0]["source"]["start"] = {"load": True}
+    waiting.lead()
+    assert waiting.command() == 0
+    eventually(lambda: waiting.ids() == set(range(1, 51)), 0.1)
