@@ -252,6 +252,28 @@ class Arbiter(Protocol):
         """Keep a position over whatever is kept there, also what cannot be read; may conflict."""
         ...
 
+    def cutover(self, pipeline: PipelineId) -> tuple[dict[str, Any], int] | None:
+        """The cut-over kept here and its revision, None if there is none.
+
+        Raises:
+            Invalid: it cannot be read.
+        """
+        ...
+
+    def store_cutover(
+        self, pipeline: PipelineId, value: Mapping[str, Any], revision: int | None
+    ) -> int:
+        """Keep a cut-over if its revision is still `revision` (None: there is none yet).
+
+        Returns the new revision. Order: it is kept before whatever it announces is done, so
+        that a crash in between leaves behind what has to be put back. Raises Conflict.
+        """
+        ...
+
+    def forget_cutover(self, pipeline: PipelineId, revision: int) -> None:
+        """Remove a cut-over of this revision; Conflict if somebody has changed it meanwhile."""
+        ...
+
     def add_history(self, pipeline: PipelineId, item: HistoryItem) -> None:
         """Append, or replace the item of the same epoch if that is the newest.
 

@@ -6,6 +6,7 @@ Under a root::
     /channels/{channel}
     /channels/{channel}/{pipeline}/mainstem
     /channels/{channel}/{pipeline}/position
+    /channels/{channel}/{pipeline}/cutover
     /channels/{channel}/{pipeline}/signals/
     /channels/{channel}/{pipeline}/loads/
     /channels/{channel}/{pipeline}/history/
@@ -96,6 +97,10 @@ class Paths:
     def position(self, ident: PipelineId) -> str:
         """The checkpoint of a pipeline whose target cannot keep it."""
         return f"{self.pipeline(ident)}/position"
+
+    def cutover(self, ident: PipelineId) -> str:
+        """How far a cut-over of the pipeline is; missing means that there is none."""
+        return f"{self.pipeline(ident)}/cutover"
 
     def signals(self, ident: PipelineId) -> str:
         """Holds the operator's requests, in order."""

@@ -267,6 +267,24 @@ def read_load(data: bytes, wrong: list[str] | None = None) -> dict[str, Any] | N
     return value
 
 
+def cutover_payload(what: str, value: Mapping[str, Any]) -> bytes:
+    """A cut-over."""
+    return encode(f"the cut-over of {what}", {"cutover": dict(value)})
+
+
+def read_cutover(what: str, data: bytes) -> dict[str, Any]:
+    """Inverse of `cutover_payload`.
+
+    Raises:
+        Invalid: it cannot be read. Taking it for none would leave a source as it is for ever.
+    """
+    read = Fields(data)
+    cutover = read.mapping("cutover")
+    if cutover is None:
+        raise Invalid(f"the cut-over of {what} cannot be read, it {'; '.join(read.wrong)}")
+    return cutover
+
+
 def history_payload(item: HistoryItem) -> bytes:
     """One past change of leadership."""
     return encode(

@@ -13,11 +13,13 @@ from arbiter.paths import Paths
 from arbiter.payloads import (
     MAX_BASE,
     channel_payload,
+    cutover_payload,
     epoch_payload,
     mainstem_payload,
     node_payload,
     position_payload,
     read_channel,
+    read_cutover,
     read_epoch,
     read_mainstem,
     read_node,
@@ -358,7 +360,33 @@ class TreeArbiter:
         found = self._znodes.read(self._paths.position(pipeline))
         self.store_position(pipeline, value, found.version if found else None)
 
-    # -- signals, loads and history --------------------------------------------------------------
+    # -- cut-overs ------------------------------------------------------------
+
+    def cutover(self, pipeline: PipelineId) -> tuple[dict[str, Any], int] | None:
+        """See `arbiter.arbiter.Arbiter.cutover`."""
+        found = self._znodes.read(self._paths.cutover(pipeline))
+        return None if found is None else (read_cutover(str(pipeline), found.data), found.version)
+
+    def store_cutover(
+        self, pipeline: PipelineId, value: Mapping[str, Any], revision: int | None
+    ) -> int:
+        """See `arbiter.arbiter.Arbiter.store_cutover`."""
+        path, data = self._paths.cutover(pipeline), cutover_payload(str(pipeline), value)
+        try:
+            if revision is None:
+                return self._tree.create_below(pipeline, path, data).version
+            return self._znodes.write(path, data, revision)
+        except (Exists, Changed, Missing):
+            raise Conflict(f"somebody else carries on the cut-over of {pipeline}") from None
+
+    def forget_cutover(self, pipeline: PipelineId, revision: int) -> None:
+        """See `arbiter.arbiter.Arbiter.forget_cutover`."""
+        try:
+            self._znodes.delete(self._paths.cutover(pipeline), revision)
+        except (Changed, Missing):
+            raise Conflict(f"somebody else carries on the cut-over of {pipeline}") from None
+
+    # -- signals, loads and history -------------------------------------------------------
 
     def send_signal(self, pipeline: PipelineId, signal: Signal) -> Signal:
         """See `arbiter.arbiter.Arbiter.send_signal`."""

@@ -17,6 +17,7 @@ from setl import __version__
 from setl.cli.channels import apply, check
 from setl.cli.cluster import AnswerNo, Connect
 from setl.cli.conflicts import conflicts
+from setl.cli.cutting_over import cutover
 from setl.cli.deadletter import deadletter
 from setl.cli.epochs import epoch
 from setl.cli.handing_over import failover, switchover
@@ -44,7 +45,7 @@ _SECTIONS: dict[str, tuple[click.Command, ...]] = {
     "Run": (node, relay, check, apply, epoch),
     "Look": (list_, topology, status, history, peek, verify, wait, conflicts),
     "Channels": (start, pause, resume, stop, remove),
-    "Pipelines": (switchover, failover, signal, position, deadletter, load, resend),
+    "Pipelines": (switchover, failover, cutover, signal, position, deadletter, load, resend),
 }
 
 

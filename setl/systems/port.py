@@ -34,6 +34,7 @@ from setl.systems.finding import Report
 from setl.systems.pipeline_check import PipelineCheck
 from setl.systems.seen_record import SeenRecord, Wanted
 from setl.systems.stored_state import StoredState
+from setl.systems.write_stop import WriteStop
 from setl.transform.documents import DocumentSource
 
 if TYPE_CHECKING:
@@ -94,6 +95,10 @@ class SourceSystem(Protocol):
         Raises on entering:
             SetlError: the database does not answer.
         """
+        ...
+
+    def write_stop(self) -> WriteStop | None:
+        """What stops writes of applications to the database, None if nobody can."""
         ...
 
     def documents(self) -> DocumentSource | None:
@@ -319,6 +324,10 @@ class TargetSystem(Protocol):
 
     def conflicts(self) -> ConflictList | None:
         """The decisions about rows that both sites write, None if it is no such site."""
+        ...
+
+    def write_stop(self) -> WriteStop | None:
+        """What tells whether its account may write while others may not, None if nothing does."""
         ...
 
     def relaying(self, pipeline: str) -> Relaying:

@@ -753,3 +753,30 @@ def test_a_channel_that_runs_or_was_changed_meanwhile_is_not_removed(a):
     with pytest.raises(Conflict):
         a.remove_channel(stopped)
     assert a.stored_position(PIPELINE) is not None
+
+
+# -- cut-overs ------------------------------------------------------------------------------
+
+
+def test_cutovers_are_compared_and_set(a, b):
+    assert a.cutover(PIPELINE) is None
+    revision = a.store_cutover(PIPELINE, {"step": "drain"}, None)
+    assert b.cutover(PIPELINE) == ({"step": "drain"}, revision)
+    with pytest.raises(Conflict):
+        b.store_cutover(PIPELINE, {"step": "check"}, None)
+    newer = b.store_cutover(PIPELINE, {"step": "done"}, revision)
+    with pytest.raises(Conflict):
+        a.store_cutover(PIPELINE, {"step": "verify"}, revision)
+    with pytest.raises(Conflict):
+        a.forget_cutover(PIPELINE, revision)
+    assert a.cutover(PIPELINE) == ({"step": "done"}, newer)
+    assert a.cutover(BACK) is None
+    a.forget_cutover(PIPELINE, newer)
+    assert b.cutover(PIPELINE) is None
+
+
+def test_an_unreadable_cutover_is_an_error_and_not_none(place, a):
+    a.store_cutover(PIPELINE, {"step": "drain"}, None)
+    place.put("/channels/shop/there/cutover", b"[]")
+    with pytest.raises(Invalid, match="shop/there"):
+        a.cutover(PIPELINE)

@@ -36,6 +36,7 @@ from setl.systems.pipeline_check import PipelineCheck
 from setl.systems.port import Passing, Relaying
 from setl.systems.refusals import no_log
 from setl.systems.stored_state import StoredState
+from setl.systems.write_stop import WriteStop
 from setl.transform.work import document_form
 
 
@@ -107,6 +108,10 @@ class ElasticsearchTargetSystem:
 
     def conflicts(self) -> ConflictList | None:
         """See `TargetSystem.conflicts`; nobody else writes documents."""
+        return None
+
+    def write_stop(self) -> WriteStop | None:
+        """See `TargetSystem.write_stop`; indexes are not stopped."""
         return None
 
     def relaying(self, pipeline: str) -> Relaying:

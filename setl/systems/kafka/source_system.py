@@ -35,8 +35,10 @@ from setl.systems.mysql.documents import MysqlDocuments
 from setl.systems.mysql.endpoint import mysql_endpoint
 from setl.systems.mysql.preflight.origin import check_tables, open_origin
 from setl.systems.mysql.tables import opened_tables
+from setl.systems.mysql.write_stop import MysqlWriteStop
 from setl.systems.pipeline_check import PipelineCheck
 from setl.systems.seen_record import SeenRecord, Wanted
+from setl.systems.write_stop import WriteStop
 from setl.transform.documents import DocumentSource
 
 
@@ -92,6 +94,11 @@ class KafkaSource:
         """See `SourceSystem.tables`."""
         database = self._config.database
         return None if database is None else opened_tables(mysql_endpoint(database))
+
+    def write_stop(self) -> WriteStop | None:
+        """See `SourceSystem.write_stop`."""
+        database = self._config.database
+        return None if database is None else MysqlWriteStop(mysql_endpoint(database))
 
     def documents(self) -> DocumentSource | None:
         """See `SourceSystem.documents`."""

@@ -23,6 +23,7 @@ from setl.systems.kafka.relay.log import KafkaRelayLog
 from setl.systems.pipeline_check import PipelineCheck
 from setl.systems.port import Passing, Relaying
 from setl.systems.stored_state import StoredState
+from setl.systems.write_stop import WriteStop
 
 if TYPE_CHECKING:
     # Relays run without Spark, which these need.
@@ -101,6 +102,10 @@ class KafkaTarget:
 
     def conflicts(self) -> ConflictList | None:
         """See `TargetSystem.conflicts`."""
+        return None
+
+    def write_stop(self) -> WriteStop | None:
+        """See `TargetSystem.write_stop`."""
         return None
 
     def relaying(self, pipeline: str) -> Relaying:

@@ -42,8 +42,10 @@ from setl.systems.mysql.preflight.endpoints import check_mysql_source
 from setl.systems.mysql.preflight.origin import check_tables, open_origin
 from setl.systems.mysql.relayed_tables import MysqlRelayedTables
 from setl.systems.mysql.tables import opened_tables
+from setl.systems.mysql.write_stop import MysqlWriteStop
 from setl.systems.pipeline_check import PipelineCheck
 from setl.systems.seen_record import SeenRecord, Wanted
+from setl.systems.write_stop import WriteStop
 from setl.transform.documents import DocumentSource
 
 _SMALL_ROW = 64  # bytes, so that a run holds hardly more rows than a batch is to have
@@ -103,6 +105,10 @@ class MysqlSourceSystem:
     def tables(self) -> AbstractContextManager[SourceTables]:
         """See `SourceSystem.tables`."""
         return opened_tables(self._endpoint)
+
+    def write_stop(self) -> WriteStop:
+        """See `SourceSystem.write_stop`."""
+        return MysqlWriteStop(self._endpoint)
 
     def documents(self) -> DocumentSource:
         """See `SourceSystem.documents`."""

@@ -41,10 +41,12 @@ from setl.systems.mysql.stored_state import read_stored_state
 from setl.systems.mysql.table_reader import TableReader
 from setl.systems.mysql.table_target import TableTarget
 from setl.systems.mysql.target_view import look_at_target
+from setl.systems.mysql.write_stop import MysqlWriteStop
 from setl.systems.pipeline_check import PipelineCheck
 from setl.systems.port import Passing, Relaying
 from setl.systems.refusals import no_log
 from setl.systems.stored_state import StoredState
+from setl.systems.write_stop import WriteStop
 
 
 class MysqlTargetSystem:
@@ -145,6 +147,10 @@ class MysqlTargetSystem:
     def conflicts(self) -> ConflictList:
         """See `TargetSystem.conflicts`."""
         return MysqlConflicts(self._endpoint)
+
+    def write_stop(self) -> WriteStop | None:
+        """See `TargetSystem.write_stop`."""
+        return MysqlWriteStop(self._endpoint)
 
     def relaying(self, pipeline: str) -> Relaying:
         """See `TargetSystem.relaying`; there is no log to write."""

@@ -24,6 +24,7 @@ from setl.systems.pipeline_check import PipelineCheck
 from setl.systems.port import Passing, Relaying
 from setl.systems.refusals import no_log
 from setl.systems.stored_state import StoredState
+from setl.systems.write_stop import WriteStop
 from setl_jsonlines.config import JsonLinesTarget
 from setl_jsonlines.lines import file_of
 from setl_jsonlines.reader import JsonLinesReader
@@ -97,6 +98,10 @@ class JsonLines:
 
     def conflicts(self) -> ConflictList | None:
         """See `TargetSystem.conflicts`."""
+        return None
+
+    def write_stop(self) -> WriteStop | None:
+        """See `TargetSystem.write_stop`."""
         return None
 
     def relaying(self, pipeline: str) -> Relaying:

@@ -1,0 +1,168 @@
+"""What a cut-over does outside: asks nodes, servers and stores, and sets the source read-only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from arbiter.arbiter import Arbiter
+from arbiter.values import ChannelState, PipelineId
+from setl.channel.directions import way_back
+from setl.channel.file import ChannelFile, Pipeline
+from setl.clock import Clock
+from setl.errors import ConfigurationError
+from setl.operate.cutover.steps import Known, WayBack
+from setl.operate.positions.stored import read_stored
+from setl.operate.waiting import Runs, Verdict, Waited, wait_for
+from setl.systems.registry import system_of
+from setl.systems.write_stop import Writes, WriteStop
+
+if TYPE_CHECKING:
+    from setl.bulk.verdict import TableVerdict
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What the cluster says of a pipeline.
+
+    Attributes:
+        wanted: what its channel is set to.
+        state: what its leader says it is doing, or why there is none.
+        error: its last error.
+        standbys: nodes that could take over now.
+        lag: seconds that its target is behind, None if unknown.
+        dead_letters: open ones, None if unknown.
+        failed: whether it has failed.
+    """
+
+    wanted: ChannelState
+    state: str
+    error: str = ""
+    standbys: int = 0
+    lag: float | None = None
+    dead_letters: int | None = None
+    failed: bool = False
+
+
+class ClusterHands:
+    """The `Hands` of a pipeline in a cluster."""
+
+    def __init__(
+        self,
+        file: ChannelFile,
+        pipeline: Pipeline,
+        *,
+        arbiter: Arbiter,
+        look: Callable[[PipelineId], Seen],
+        verify: Callable[[Pipeline], Sequence[TableVerdict]],
+        nid: str,
+        clock: Clock,
+        pause: Callable[[float], None],
+        progress: Callable[[PipelineId], Callable[[Waited], None]],
+    ) -> None:
+        """Nothing is asked yet.
+
+        Args:
+            file: the channel, its references resolved.
+            pipeline: the one whose target the application moves to.
+            arbiter: a session.
+            look: what the cluster says of a pipeline.
+            verify: compares a pipeline's source and target.
+            nid: as whom to ask.
+            clock: for time limits.
+            pause: waits for so many seconds.
+            progress: gives for a pipeline what is told how far a wait is.
+        """
+        self._pipeline = pipeline
+        self._back = way_back(file, pipeline)
+        self._ident = PipelineId(file.channel, pipeline.name)
+        self._arbiter = arbiter
+        self._look = look
+        self._verify = verify
+        self._nid = nid
+        self._clock = clock
+        self._pause = pause
+        self._progress = progress
+        self._stop: WriteStop | None = system_of(pipeline.source).write_stop()
+
+    def known(self) -> Known:
+        """See `Hands.known`."""
+        seen = self._look(self._ident)
+        checkpoint = read_stored(self._pipeline, self._ident.channel, self._arbiter).checkpoint
+        load = None if checkpoint is None else checkpoint.load
+        return Known(
+            wanted=seen.wanted,
+            state=seen.state,
+            error=seen.error,
+            standbys=seen.standbys,
+            lag=seen.lag,
+            loading=load is not None and not load.ended,
+            dead_letters=seen.dead_letters,
+            writes=self.writes(),
+            way_back=self._known_back(),
+        )
+
+    def _known_back(self) -> WayBack | None:
+        if self._back is None:
+            return None
+        ident = PipelineId(self._ident.channel, self._back.name)
+        stop = system_of(self._back.target).write_stop()
+        return WayBack(str(ident), self._look(ident).state, None if stop is None else stop.look())
+
+    def differences(self) -> list[str]:
+        """See `Hands.differences`."""
+        return [
+            f"{verdict.target}: {verdict.missing:,} rows missing, {verdict.extra:,} too many,"
+            f" {verdict.different:,} different"
+            for verdict in self._verify(self._pipeline)
+            if not verdict.equal
+        ]
+
+    def writes(self) -> Writes | None:
+        """See `Hands.writes`."""
+        return None if self._stop is None else self._stop.look()
+
+    def stop(self) -> None:
+        """See `Hands.stop`."""
+        self._known_stop().stop()
+
+    def restore(self, settings: Mapping[str, str]) -> None:
+        """See `Hands.restore`."""
+        self._known_stop().restore(settings)
+
+    def drain(self, timeout: float) -> str:
+        """See `Hands.drain`."""
+        return self._at_its_end(self._pipeline, timeout)
+
+    def way_back(self, timeout: float) -> str | None:
+        """See `Hands.way_back`."""
+        return None if self._back is None else self._at_its_end(self._back, timeout)
+
+    def _at_its_end(self, pipeline: Pipeline, timeout: float) -> str:
+        ident = PipelineId(self._ident.channel, pipeline.name)
+        source = system_of(pipeline.source)
+        waited = wait_for(
+            pipeline,
+            ident,
+            source.place_to_pass(pipeline, ident.channel, self._nid, "now"),
+            arbiter=self._arbiter,
+            runs=lambda: self._runs(ident),
+            timeout=timeout,
+            clock=self._clock,
+            pause=self._pause,
+            progress=self._progress(ident),
+        )
+        if waited.verdict is Verdict.PASSED:
+            return ""
+        how = f"not within {timeout:g} s" if waited.verdict is Verdict.TIMEOUT else "stopped"
+        return f"{ident}, {how}: waited for {waited.place_text}, {waited.why}"
+
+    def _runs(self, ident: PipelineId) -> Runs:
+        seen = self._look(ident)
+        return Runs(seen.wanted, seen.failed, seen.error)
+
+    def _known_stop(self) -> WriteStop:
+        if self._stop is None:
+            raise ConfigurationError("the source names no database that could be made read-only")
+        return self._stop
