@@ -110,7 +110,7 @@ def cutover(  # noqa: PLR0917 - click passes options by name
             except (SetlError, ArbiterError):
                 _warn(ident)
                 raise
-    said.done(done, by_hand=by_hand, back=hands.known().way_back is not None)
+    said.done(done, by_hand=by_hand, back=hands.goes_back)
 
 
 def _question(ident: PipelineId, before: CutOver | None) -> str:

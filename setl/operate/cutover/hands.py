@@ -86,6 +86,11 @@ class ClusterHands:
         self._progress = progress
         self._stop: WriteStop | None = system_of(pipeline.source).write_stop()
 
+    @property
+    def goes_back(self) -> bool:
+        """Whether the channel has a way back."""
+        return self._back is not None
+
     def known(self) -> Known:
         """See `Hands.known`."""
         seen = self._look(self._ident)
