@@ -48,7 +48,7 @@ _TELL_EVERY = 1.0
 def wait(  # noqa: PLR0917 - click passes options by name
     name: str, place: str, timeout: float, zookeeper: str, root: str, output: str
 ) -> None:
-    """Wait until the target has everything up to a place of the source.
+    """Wait until the target has all up to a place of the source.
 
     With a channel's name and `--for now`, all its pipelines are waited for. Exit status 0: it is
     all there; 1: not within --timeout, or the pipeline is stopped or has failed. Rows kept as

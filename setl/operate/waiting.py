@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
 from arbiter.arbiter import Arbiter
 from arbiter.values import ChannelState, PipelineId
 from setl.channel.file import Pipeline
+from setl.channel.routing import Router
 from setl.clock import Clock
 from setl.errors import SetlError, TransientError
 from setl.model.checkpoint import Checkpoint
 from setl.model.position import BinlogPosition, Position
 from setl.operate.positions.position import position_text
 from setl.operate.positions.stored import read_stored
+from setl.run.load_choice import is_loading
 from setl.systems.registry import system_of
 
 _GRACE = 5.0
@@ -77,18 +79,19 @@ class Waited:
         return position_text(self.place)
 
 
-def missing_to(checkpoint: Checkpoint | None, *, passed: bool) -> str:
+def missing_to(checkpoint: Checkpoint | None, *, passed: bool, wanted: Sequence[str] = ()) -> str:
     """Why a checkpoint does not say that all up to a place is in the target; "" if it does.
 
     Args:
         checkpoint: what is stored, None if nothing is.
         passed: whether its place to read on from lies at the place or behind it.
+        wanted: entries of the channel file whose tables are to be loaded as a whole.
     """
     if checkpoint is None:
         return "no checkpoint is stored yet"
     if not passed:
         return f"it is at {checkpoint}"
-    if checkpoint.load is not None and not checkpoint.load.ended:
+    if is_loading(checkpoint.load, wanted):
         return "whole tables are still being loaded"
     return ""
 
@@ -141,6 +144,7 @@ def wait_for(
         ConfigurationError: the target refuses the account.
     """
     source = system_of(pipeline.source)
+    wanted = Router(pipeline).entries_to_load(every=pipeline.source.loads_tables)
     began = clock.monotonic()
     failing: float | None = None
     while True:
@@ -150,7 +154,7 @@ def wait_for(
             stored = read_stored(pipeline, ident.channel, arbiter)
             reached = stored.checkpoint
             passed = reached is not None and source.passed(reached.resume, place)
-            why = stored.damage or missing_to(reached, passed=passed)
+            why = stored.damage or missing_to(reached, passed=passed, wanted=wanted)
             if reached is not None and not passed:
                 behind = _distance(pipeline, reached.resume, place)
         except TransientError as error:

@@ -60,6 +60,17 @@ def missing_entries(load: TableLoad | None, wanted: Sequence[str]) -> tuple[str,
     return () if taken is None else tuple(name for name in wanted if name not in taken)
 
 
+def is_loading(load: TableLoad | None, wanted: Sequence[str]) -> bool:
+    """Whether the target still lacks rows that a load has to bring.
+
+    Args:
+        load: the last load, None if there was none.
+        wanted: entries of the channel file that are to be loaded.
+    """
+    under_way = load is not None and not load.ended
+    return under_way or bool(missing_entries(load, wanted))
+
+
 def remembered(load: TableLoad, wanted: Sequence[str]) -> TableLoad:
     """A load that has forgotten entries which the channel file does not ask for any more.
 

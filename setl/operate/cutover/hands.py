@@ -10,11 +10,13 @@ from arbiter.arbiter import Arbiter
 from arbiter.values import ChannelState, PipelineId
 from setl.channel.directions import way_back
 from setl.channel.file import ChannelFile, Pipeline
+from setl.channel.routing import Router
 from setl.clock import Clock
 from setl.errors import ConfigurationError
 from setl.operate.cutover.steps import Known, WayBack
 from setl.operate.positions.stored import read_stored
 from setl.operate.waiting import Runs, Verdict, Waited, wait_for
+from setl.run.load_choice import is_loading
 from setl.systems.registry import system_of
 from setl.systems.write_stop import Writes, WriteStop
 
@@ -85,6 +87,7 @@ class ClusterHands:
         self._pause = pause
         self._progress = progress
         self._stop: WriteStop | None = system_of(pipeline.source).write_stop()
+        self._to_load = Router(pipeline).entries_to_load(every=pipeline.source.loads_tables)
 
     @property
     def goes_back(self) -> bool:
@@ -102,7 +105,7 @@ class ClusterHands:
             error=seen.error,
             standbys=seen.standbys,
             lag=seen.lag,
-            loading=load is not None and not load.ended,
+            loading=is_loading(load, self._to_load),
             dead_letters=seen.dead_letters,
             writes=self.writes(),
             way_back=self._known_back(),

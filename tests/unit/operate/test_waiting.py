@@ -17,7 +17,10 @@ def test_what_a_checkpoint_lacks():
     assert missing_to(Checkpoint(HERE), passed=False) == "it is at b.1:4"
     assert missing_to(Checkpoint(HERE), passed=True) == ""
     assert missing_to(Checkpoint(HERE, load=TableLoad("l")), passed=True)
-    assert missing_to(Checkpoint(HERE, load=TableLoad("l", ended=1.0)), passed=True) == ""
+    done = Checkpoint(HERE, load=TableLoad("l", ended=1.0, taken=("a ->",)))
+    assert missing_to(done, passed=True, wanted=("a ->",)) == ""
+    assert missing_to(done, passed=True, wanted=("a ->", "b ->"))
+    assert missing_to(Checkpoint(HERE), passed=True, wanted=("a ->",))
 
 
 @pytest.mark.parametrize(
