@@ -35,7 +35,8 @@ _log = logging.getLogger(__name__)
 # A checkpoint that moved over nothing but foreign or filtered entries is stored this often.
 # Storing it at once would be a change in the target's binlog, which the opposite pipeline
 # reads and answers with a checkpoint of its own, for ever.
-IDLE_CHECKPOINT_SECONDS = 1.0  # `setl wait` takes at least so long on a quiet pipeline
+IDLE_CHECKPOINT_SECONDS = 1.0  # nobody waits longer to see that a quiet pipeline has it all
+_BUSY_CHECKPOINT_SECONDS = 5.0  # while batches come of which nothing is written to the target
 _POLL_SECONDS = 0.2
 _ABORT_SECONDS = 0.2
 _STREAM_TO_TABLES = 3.0  # how much longer the stream is applied than tables are loaded
@@ -334,7 +335,7 @@ class PipelineRun:
             self._parts.select.ack(batch)
         if applied.wrote:
             failpoints.reached("batch.acked")
-        self._store_if_due(max(self._parts.store_every, IDLE_CHECKPOINT_SECONDS))
+        self._store_if_due(max(self._parts.store_every, _BUSY_CHECKPOINT_SECONDS))
         self._parts.work.acknowledged(self._parts.select.status().unacked)
         self._gets_on()
 
