@@ -83,19 +83,19 @@ class KeyWriter:
         words = [token.word for token in definition.tokens]
         if "CHECK" in words[:3]:
             at = definition.tokens[words.index("CHECK")].start - definition.start
-            return self._check(definition.text, definition.text[at:], words)
+            return self._check(definition.text, definition.text[at:])
         if definition.is_foreign_key or self.as_it_is:
             return "" if definition.is_foreign_key else definition.text
         self.notes.append(f"left out: {definition.text}")
         return ""
 
-    def _check(self, whole: str, text: str, words: list[str]) -> str:
+    def _check(self, whole: str, text: str) -> str:
         if self.as_it_is:
             return whole if self.named else text
         condition = renamed(text[len("CHECK") :].strip(), self.names)
         foreign = self.here.mariadb != self.there.mariadb
         strange = foreign and condition is not None and not is_portable(condition, exact=False)
-        if condition is None or strange or "ENFORCED" in words:
+        if condition is None or strange:  # such as by NOT ENFORCED
             self.notes.append(f"left out: {text}")
             return ""
         return f"CHECK {condition}"

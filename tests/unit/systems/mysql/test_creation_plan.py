@@ -139,7 +139,8 @@ def test_what_a_mapping_does():
         "CREATE TABLE `t` (`id` int NOT NULL AUTO_INCREMENT, `a` int DEFAULT NULL,"
         " `b` int DEFAULT NULL, `c` int GENERATED ALWAYS AS ((`a` + 1)) VIRTUAL,"
         " KEY `by_id` (`id`), KEY `by_a` (`a` DESC,`id`), KEY `by_b` (`b`),"
-        " CONSTRAINT `f` FOREIGN KEY (`a`) REFERENCES `t` (`id`))",
+        " CONSTRAINT `f` FOREIGN KEY (`a`) REFERENCES `t` (`id`), CONSTRAINT `g` CHECK ((`b` > 1)),"
+        " CONSTRAINT `h` CHECK ((`a` > 1)) /*!80016 NOT ENFORCED */)",
         key=(),
     )
     text, plan = planned(
@@ -159,12 +160,14 @@ def test_what_a_mapping_does():
         "`sum` DECIMAL(12,2) NULL",
         "PRIMARY KEY (`id`)",
         "KEY `by_id` (`id`)",
+        "CHECK ((`aa` > 1)) /*!80016 NOT ENFORCED */",
     )
     assert plan.later == ("KEY `by_a` (`aa` DESC, `id`)",)
     assert "`by_a`" in text
     assert "`by_a`" not in plan.statement(whole=False)
     assert [note.split(" ")[:3] for note in plan.notes] == [
         ["the", "key", "by_b"],
+        ["left", "out:", "CHECK"],
         ["it", "has", "no"],
     ]
 
