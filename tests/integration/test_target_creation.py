@@ -399,3 +399,24 @@ def test_schema_changes_that_the_table_has_already(servers, source_db, place):
     for table in ("one", "two"):
         assert text_of(b, f"{source_db}.{table}") == text_of(a, f"{source_db}.{table}")
         assert rows(b, f"{source_db}.{table}") == rows(a, f"{source_db}.{table}")
+
+
+@pytest.mark.one_family(why="privileges are those of the target alone")
+def test_check_names_the_privileges_that_creating_takes(servers, source_db, place):
+    a, b = servers
+    user = fresh_name("u")[:12]
+    execute(a, INDEXED.format(db=source_db, t="one"))
+    execute(a, f"INSERT INTO {source_db}.one VALUES (1, 1, 'x')")
+    rights = "SELECT, INSERT, UPDATE, DELETE"
+    execute(b, f"CREATE USER {user}@'%' IDENTIFIED BY ''", f"GRANT {rights} ON retl.* TO {user}")
+    try:
+        target = {**mysql(b), "user": user, "password": ""}
+        file = loading(a, target, [{"from": f"{source_db}.one"}], create=True)
+        (problem,) = [f for f in check_channel(file) if f.level == "error"]
+        assert "lacks ALTER, CREATE, INDEX, SELECT, INSERT, UPDATE, DELETE on" in problem.what
+        execute(b, *problem.statements)
+        assert errors_of(file) == []
+        wait_until_loaded(place.lead(file))
+        assert keys_of(b, source_db, "one") == keys_of(a, source_db, "one")
+    finally:
+        execute(b, f"DROP USER {user}@'%'")
