@@ -27,7 +27,9 @@ from setl.select.checkpoints.file import FileCheckpointStore
 from setl.select.checkpoints.note import CheckpointNote
 from setl.select.checkpoints.owner import Owner
 from setl.systems.kafka.checkpoints import KafkaCheckpointStore
+from setl.systems.kafka.commit import read_commit
 from setl.systems.kafka.errors import commit_error
+from setl.systems.kafka.reader import open_reader
 from setl.systems.mysql.checkpoints import MysqlCheckpointStore
 from setl.systems.mysql.connection import MysqlEndpoint
 from setl.systems.mysql.sql_files import system_table_statements
@@ -561,6 +563,19 @@ def test_kafka_another_client_s_commit_is_gone_on_from(commits, metadata):
     )
     commits.store().store(commits.at(43), 1)
     assert commits.store().load() == commits.at(43)
+
+
+def test_kafka_another_client_s_commit_is_read_whatever_its_length(commits):
+    """The client library reads on behind what another client commits, up to a zero."""
+    reader = open_reader(commits.config(), 10.0, few=True)
+    try:
+        for length in range(80):  # one length in four had something behind it
+            commits.foreign_commit(42, metadata := f"1700000042{'x' * length}")
+            offset, found = reader.committed(0)
+            assert (offset, found[: len(metadata)]) == (42, metadata)
+            assert read_commit(commits.topic, 0, offset, found).timestamp == 1_700_000_042
+    finally:
+        reader.close()
 
 
 def test_kafka_another_client_s_commit_keeps_the_generation(commits):

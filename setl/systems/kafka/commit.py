@@ -17,11 +17,11 @@ from setl.errors import FatalError
 from setl.model.checkpoint import Checkpoint
 from setl.model.position import KafkaPosition
 
+_SECONDS = re.compile(r"\s*([0-9]{10})", re.ASCII)
+_JSON = json.JSONDecoder()
+
 METADATA_BYTES = 4096
 """What a broker takes unless told otherwise (``offset.metadata.max.bytes``)."""
-
-# Until the year 2286 no time has more digits; what follows may be rubbish, see `read_commit`.
-_SECONDS = re.compile(r"\s*([0-9]{9,10}|[0-9]+\s*$)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,17 +68,16 @@ def metadata_of(checkpoint: Checkpoint, pipeline: str, epoch: int) -> str:
 def read_commit(topic: str, partition: int, offset: int, metadata: str) -> Commit:
     """Inverse of `metadata_of`, and what can be known of any other commit.
 
-    Whatever follows behind what was committed counts for nothing, see `TopicReader.committed`.
+    Whatever follows is ignored, see `TopicReader.committed`: a time has ten digits from 2001 to
+    2286, and JSON ends with its bracket.
 
     Raises:
         FatalError: a pipeline wrote it, but not of this version.
     """
-    head, _, tail = metadata.partition("|")
-    digits = _SECONDS.match(head)
-    foreign = Commit(offset, int(digits[1]) if digits else 0)
+    seconds = _SECONDS.match(metadata)
+    foreign = Commit(offset, int(seconds[1]) if seconds else 0)
     try:
-        # It ends with its last bracket, whatever follows: see `TopicReader.committed`.
-        rest, _ = json.JSONDecoder().raw_decode(tail)
+        rest: Any = _JSON.raw_decode(metadata.partition("|")[2])[0]
     except ValueError:
         return foreign
     if not isinstance(rest, dict) or "setl" not in rest:

@@ -27,7 +27,6 @@ from setl.systems.kafka.settings import source_settings
 
 _T = TypeVar("_T")
 
-_READINGS: Final = 20  # of a commit, until what librdkafka gives is text
 _SLICE: Final = 0.25  # seconds of a question, after which it is looked why nobody answers
 _LEAST: Final = 0.05  # seconds that a question is given at least
 # Seconds between two looks at an idle topic. There are brokers that answer at once, having
@@ -175,25 +174,15 @@ class TopicReader:
     def committed(self, partition: int) -> tuple[int, str] | None:
         """The offset and the metadata that the group has committed, if it has.
 
-        Behind the metadata there may be characters that nobody committed: librdkafka copies them
-        without the zero that ends them, and its clients read on to the next one
-        (https://github.com/confluentinc/librdkafka/issues/4649).
-
-        Raises:
-            SetlError: the group cannot be asked.
+        Bytes that nobody committed may follow the metadata, so only a form that says where it
+        ends can be read. The client library takes it for a string of C, but other clients commit
+        it without the zero at its end. (librdkafka's issue 4649; setl's own have one.)
         """
         wanted = [Place(self._topic, partition)]
-        for _ in range(_READINGS):
-            [found] = self._asked(lambda limit: self._consumer.committed(wanted, timeout=limit))
-            if found.error is not None:
-                raise translate(found.error, "source")
-            if found.offset < 0:
-                return None
-            try:
-                return found.offset, found.metadata or ""
-            except UnicodeDecodeError:
-                continue  # what follows it is no text; next time it lies elsewhere
-        raise TransientError("what the group has committed cannot be read as text")
+        [found] = self._asked(lambda limit: self._consumer.committed(wanted, timeout=limit))
+        if found.error is not None:
+            raise translate(found.error, "source")
+        return None if found.offset < 0 else (found.offset, _text(found))
 
     # -- reading ----------------------------------------------------------------------------
 
@@ -430,3 +419,11 @@ class TopicReader:
         if self._committing:
             group = self._settings["group.id"]
             self._committing.pop(0)(None if error is None else commit_error(error, group))
+
+
+def _text(place: Place) -> str:
+    """The metadata of a committed place, with what follows it."""
+    try:
+        return place.metadata or ""
+    except UnicodeDecodeError as error:
+        return error.object.decode(errors="replace")
