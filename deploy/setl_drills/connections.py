@@ -16,6 +16,10 @@ from setl_drills.waiting import wait_for
 from setl_embedded import DatabaseServer
 
 _SECONDS: Final = 30.0
+_WORKING: Final = (
+    "WHERE trx_mysql_thread_id NOT IN (SELECT id FROM information_schema.processlist"
+    " WHERE command = 'Sleep' AND time >= 2)"
+)
 
 
 def connections(site: DatabaseServer) -> dict[int, str]:
@@ -34,10 +38,21 @@ def open_transactions(site: DatabaseServer) -> set[int]:
     return wait_for("the list of transactions", lambda: _open(site), _SECONDS)[0]
 
 
-def _open(site: DatabaseServer) -> tuple[set[int]] | None:
+def working_transactions(site: DatabaseServer) -> set[int]:
+    """Those of them that run a statement, or ran one within the last two seconds.
+
+    The others wait for a client. If it is cut off, they do so until the server ends.
+
+    Raises:
+        DidNotHappenError: the list cannot be read for half a minute.
+    """
+    return wait_for("the list of transactions", lambda: _open(site, _WORKING), _SECONDS)[0]
+
+
+def _open(site: DatabaseServer, which: str = "") -> tuple[set[int]] | None:
     try:
         with site.connect() as connection, connection.cursor() as cursor:
-            cursor.execute("SELECT trx_mysql_thread_id FROM information_schema.innodb_trx")
+            cursor.execute(f"SELECT trx_mysql_thread_id FROM information_schema.innodb_trx {which}")
             return ({int(row[0]) for row in cursor.fetchall()},)
     except pymysql.MySQLError as error:
         if error_number(error) != UNREADABLE:

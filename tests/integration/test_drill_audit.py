@@ -1,14 +1,17 @@
 """What drills read from a real binlog, and what their users write."""
 
+import threading
+
 import pytest
 
 from setl.systems.mysql.marks import MARK_STATEMENT, mark_id
 from setl_drills.binlog import binlog_begin, binlog_end, read_transactions
 from setl_drills.checkers import check_bank, check_epochs, check_set, count_echoes
+from setl_drills.connections import connections, open_transactions, working_transactions
 from setl_drills.tables import ACCOUNTS, BALANCE, create_tables, drop_tables
 from setl_drills.workload import SiteWriter
 from tests.integration.pipelines import execute, fresh_name, install_system_tables
-from tests.waiting import eventually
+from tests.waiting import INNODB_RENEWED, eventually
 
 KEY = "drill-audit/ba"
 
@@ -36,6 +39,25 @@ def raises_fence(server, epoch):
         server,
         f"REPLACE INTO retl.setl_fence (pipeline, epoch, nid) VALUES ('{KEY}', {epoch}, 'n')",
     )
+
+
+def test_a_transaction_that_waits_for_its_client_does_not_work(site_a, schema):
+    with site_a.connect(autocommit=False) as connection, connection.cursor() as cursor:
+        cursor.execute("SELECT CONNECTION_ID()")
+        [(own,)] = cursor.fetchall()
+        cursor.execute(f"INSERT INTO {schema}.entries VALUES (1, 'a', 1, NULL)")
+        assert own in working_transactions(site_a)
+        eventually(lambda: own not in working_transactions(site_a), 30, interval=INNODB_RENEWED)
+        assert own in open_transactions(site_a)
+        asking = threading.Thread(target=cursor.execute, args=("SELECT SLEEP(4)",))
+        asking.start()
+        eventually(lambda: _asks(site_a, own))
+        assert own in working_transactions(site_a)
+        asking.join(30)
+
+
+def _asks(site, number):
+    return connections(site)[number] == "Query"
 
 
 def test_marks_fences_and_rows_are_read_in_order(site_a, schema):
