@@ -80,17 +80,16 @@ def executors_of(worker):
     ]
 
 
-def holder_of_port(port, server):
+def holder_of_port(port, server_port):
     """The pid whose end of a local TCP connection to a server has this port, None if nobody's.
 
-    Connections to other servers may have the same port.
+    Connections to two servers may have the same port at this end.
     """
-    lines = (line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:])
-    inodes = {
-        fields[9]
-        for fields in lines
-        if [int(end.split(":")[1], 16) for end in fields[1:3]] == [port, server]
-    }
+    wanted, inodes = [port, server_port], set()
+    for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
+        fields = line.split()
+        if [int(end.partition(":")[2], 16) for end in fields[1:3]] == wanted:
+            inodes.add(fields[9])
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit():
             continue

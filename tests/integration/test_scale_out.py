@@ -222,9 +222,7 @@ def test_a_worker_that_is_killed_in_the_middle_of_a_batch(channel):
     with closing(channel.b.connect(autocommit=False)) as holder, holder.cursor() as cursor:
         cursor.execute(f"SELECT * FROM {channel.table} WHERE id IN (7, 8, 9, 10) FOR UPDATE")
         execute(channel.a, f"UPDATE {channel.table} SET n = n + 1")
-        waiting = eventually(lambda: _waiting(channel), 60, interval=INNODB_RENEWED)
-        pid = holder_of_port(waiting, channel.b.port)
-        (worker,) = [w for w in channel.workers if w.pid in parents(pid)]
+        worker = eventually(lambda: _waiting(channel), 60, interval=INNODB_RENEWED)
         worker.kill()  # and its executor, which is in the same process group
     channel.applied(8000)
     assert channel.equal()
@@ -233,14 +231,20 @@ def test_a_worker_that_is_killed_in_the_middle_of_a_batch(channel):
 
 
 def _waiting(channel):
-    """The port of a connection that waits for a row of the table."""
+    """The worker below which a task waits for a row of the table, None if none is seen."""
     found = execute(
         channel.b,
         "SELECT p.host FROM information_schema.innodb_trx t JOIN information_schema.processlist p"
         " ON p.id = t.trx_mysql_thread_id JOIN retl.setl_writer w ON w.conn_id = p.id"
         f" WHERE t.trx_state = 'LOCK WAIT' AND w.pipeline = '{channel.name}/p'",
     )
-    return int(found[0][0].rpartition(":")[2]) if found else None
+    for (host,) in found:
+        # Its wait, and its process, may have ended since.
+        pid = holder_of_port(int(host.rpartition(":")[2]), channel.b.port)
+        for worker in channel.workers:
+            if pid and worker.pid in parents(pid):
+                return worker
+    return None
 
 
 def test_a_worker_that_was_only_frozen_writes_nothing_late(channel, tmp_path):
@@ -278,6 +282,5 @@ def _has_been(channel, pid):
         "SELECT host FROM information_schema.processlist"
         " WHERE command = 'Sleep' AND time BETWEEN 1 AND 20",
     )
-    return pid in {
-        holder_of_port(int(host.rpartition(":")[2]), channel.b.port) for (host,) in found if host
-    }
+    ports = [int(host.rpartition(":")[2]) for (host,) in found if host]
+    return pid in {holder_of_port(port, channel.b.port) for port in ports}
