@@ -50,6 +50,15 @@ class RelayTopic:
         self.logs.append(KafkaRelayLog(self.target(**more), f"setl/{self.name}", limit=limit))
         return self.logs[-1]
 
+    def size(self):
+        """How many offsets the broker has given out, also to records that nobody is shown."""
+        consumer = KafkaConsumer(bootstrap_servers=self.brokers)
+        try:
+            places = [TopicPartition(self.name, number) for number in range(self.partitions)]
+            return sum(consumer.end_offsets(places).values())
+        finally:
+            consumer.close()
+
     def read(self, partition=0, timeout=15.0):
         """Everything that readers of committed records see."""
         where, found, deadline = (
