@@ -59,6 +59,8 @@ class MariaDb(DatabaseServer):
             mariadb_program("mariadbd"),
             "--no-defaults",
             *self._common_options(),
+            # Definitions of tables are not synced; the system writes them after a kill, too.
+            "--debug-no-sync",
             f"--gtid-domain-id={self.gtid_domain_id}",
             "--gtid-strict-mode=ON",
             "--binlog-format=ROW",

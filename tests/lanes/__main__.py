@@ -31,6 +31,8 @@ VARIABLE = "SETL_TEST_LANES"
 _LIMIT_S = 5000.0
 """All together; each test has a limit of its own beside it."""
 _POLL_S = 0.2
+_PER_CORE = 3
+_GIB_PER_LANE = 2.3  # two JVMs, four servers and pytest itself
 _STATUS_FAILED, _STATUS_NO_TESTS, _STATUS_INTERRUPTED = 1, 5, 130
 _WITH_VALUE = frozenset({"-k", "-m", "-p", "-o", "-W", "-c", "-r", "--family"})
 
@@ -91,7 +93,7 @@ def _class_archive() -> dict[str, str]:
 
 def _run(jobs: Sequence[Job], *, stop_early: bool) -> int:
     """Run jobs, some at once; returns a status other than 0 if they were ended too soon."""
-    width = int(os.environ.get(VARIABLE, "0")) or 2 * (os.cpu_count() or 1)
+    width = int(os.environ.get(VARIABLE, "0")) or _width(os.cpu_count() or 1, _memory())
     waiting, running = deque(jobs), list[Job]()
     deadline = time.monotonic() + _LIMIT_S
     try:
@@ -122,6 +124,16 @@ def _run(jobs: Sequence[Job], *, stop_early: bool) -> int:
     finally:
         end_all(running)
     return 0
+
+
+def _width(cores: int, gib: float) -> int:
+    """How many jobs run at once: as many as keep the cores busy and fit into the memory."""
+    return max(cores, min(_PER_CORE * cores, int(gib / _GIB_PER_LANE)))
+
+
+def _memory() -> float:
+    """What this machine has, GiB."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / (1 << 30)
 
 
 def _say(job: Job) -> None:

@@ -1,7 +1,8 @@
 """Which lanes there are, and in which of them a test runs. No test is in none or in two.
 
-The seconds are processor time of all that a lane starts, roughly; the longest begin first. Add them
-up and divide by the cores: the whole cannot be over sooner.
+The longest begin first, and the whole cannot be over sooner than one of them. A lane waits two
+thirds of its time (for sessions to end, programs to start, disks), so three run on each core; what
+a lane has servers of its own for costs half a minute of processor time.
 """
 
 from __future__ import annotations
@@ -13,28 +14,67 @@ from tests.families import BETWEEN, Pair
 
 _INTEGRATION = ("tests/contract", "tests/integration")
 
-# Whole nodes, Spark clusters, ensembles: what waits for sessions and starts.
-_NODES = tuple(
-    f"tests/integration/test_{name}.py"
-    for name in (
+
+def _integration(*names: str) -> tuple[str, ...]:
+    return tuple(f"tests/integration/test_{name}.py" for name in names)
+
+
+# Spark clusters, and what fills memory.
+_CLUSTERS = _integration(
+    "bounds",
+    "cluster_environment",
+    "jvm_memory",
+    "processor_on_a_cluster",
+    "scale_out",
+)
+# Whole nodes: what waits for sessions and starts.
+_NODES = _integration(
+    "cluster",
+    "embedded_stack",
+    "node_loses_spark",
+    "operations",
+    "signs",
+)
+# ZooKeeper and Kafka themselves.
+_SERVICES = (
+    *_integration(
         "arbiter_ensemble",
         "arbiter_security",
         "arbiter_zookeeper",
-        "bounds",
-        "cluster",
-        "cluster_environment",
-        "embedded_stack",
-        "jvm_memory",
         "kafka_security",
-        "node_loses_spark",
-        "operations",
-        "processor_on_a_cluster",
-        "scale_out",
-        "signs",
         "zookeeper_anew",
-    )
+    ),
+    "tests/contract/test_arbiter.py",
+    "tests/contract/test_relay_log.py",
 )
-_PLAIN_CONTRACTS = ("tests/contract/test_arbiter.py", "tests/contract/test_relay_log.py")
+# Tables, types and keys, on each family; with all that needs a pair of two.
+_TABLES = _integration(
+    "keyless_tables",
+    "mixed_pair",
+    "nested_documents",
+    "pipeline_mysql",
+    "preflight",
+    "preflight_indexes",
+    "preflight_keys",
+    "same_rows",
+    "same_rows_commands",
+    "schema_changes",
+    "schema_changes_elsewhere",
+    "schema_changes_fenced",
+    "schema_changes_rows",
+    "table_load",
+    "types_mysql",
+    "types_search",
+)
+_ALONE = {
+    path: lane
+    for lane, paths in (("clusters", _CLUSTERS), ("nodes", _NODES), ("services", _SERVICES))
+    for path in paths
+}
+# Half of them, by time.
+_UNIT_BESIDE = tuple(
+    f"tests/unit/{folder}" for folder in ("arbiter", "lanes", "node", "protocol", "transform")
+)
 
 
 @dataclass(frozen=True)
@@ -43,7 +83,7 @@ class Lane:
 
     Attributes:
         name: what people and `lane_of` call it.
-        seconds: processor time that it takes, roughly.
+        seconds: that it takes beside others, roughly.
         paths: files and folders in which its tests are.
     """
 
@@ -53,18 +93,23 @@ class Lane:
 
 
 LANES = (
-    Lane("drills with relays", 450, ("tests/drills",)),
-    Lane("drills", 650, ("tests/drills",)),
-    Lane("drills on mysql", 240, ("tests/drills",)),
-    Lane("drills on a mixed pair", 130, ("tests/drills",)),
-    Lane("nodes", 550, (*_NODES, *_PLAIN_CONTRACTS)),
-    Lane("mariadb", 650, _INTEGRATION),
-    Lane("mysql", 700, _INTEGRATION),
-    Lane("bench", 100, ("tests/bench/test_bench.py",)),
-    Lane("unit", 150, ("tests/unit",)),
+    Lane("tables on mysql", 820, _TABLES),
+    Lane("mariadb", 800, _INTEGRATION),
+    Lane("mysql", 690, _INTEGRATION),
+    Lane("clusters", 540, _CLUSTERS),
+    Lane("tables on mariadb", 520, _TABLES),
+    Lane("nodes", 500, _NODES),
+    Lane("drills", 480, ("tests/drills",)),
+    Lane("services", 310, _SERVICES),
+    Lane("drills with relays", 280, ("tests/drills",)),
+    Lane("unit", 140, ("tests/unit",)),
+    Lane("unit beside", 140, _UNIT_BESIDE),
+    Lane("drills on mysql", 140, ("tests/drills",)),
+    Lane("bench", 110, ("tests/bench/test_bench.py",)),
+    Lane("drills on a mixed pair", 50, ("tests/drills",)),
 )
 
-QUICK = ("unit",)
+QUICK = ("unit", "unit beside")
 """The lanes that need no server; with the checks, they tell most of what can be told in minutes."""
 
 
@@ -101,16 +146,19 @@ def lane_of(path: str, pair: Pair | None = None, drill: str = "", sites: str = "
         drill: the drill it rehearses, "" for none.
         sites: the sites of that drill, a key of `setl_drills.world.SITES`.
     """
-    for folder, lane in (("tests/unit/", "unit"), ("tests/bench/", "bench")):
-        if path.startswith(folder):
-            return lane
+    if path.startswith("tests/unit/"):
+        beside = any(path.startswith(f"{folder}/") for folder in _UNIT_BESIDE)
+        return "unit beside" if beside else "unit"
+    if path.startswith("tests/bench/"):
+        return "bench"
     if path.startswith("tests/drills/"):
         if sites != "mariadb":
             return {"mysql": "drills on mysql", "mixed": "drills on a mixed pair"}[sites]
         return "drills with relays" if drill and _needs_kafka(drill) else "drills"
-    if path in _NODES or path in _PLAIN_CONTRACTS:
-        return "nodes"
-    return "mysql" if pair in (Pair.MYSQL, *BETWEEN) else "mariadb"
+    if path in _ALONE:
+        return _ALONE[path]
+    family = "mysql" if pair in (Pair.MYSQL, *BETWEEN) else "mariadb"
+    return f"tables on {family}" if path in _TABLES else family
 
 
 def _needs_kafka(drill: str) -> bool:

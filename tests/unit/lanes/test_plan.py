@@ -8,7 +8,8 @@ import pytest
 from setl_drills.catalogue import CATALOGUE
 from setl_drills.world import SITES
 from tests.families import BETWEEN, MIXED, ONCE, Pair, pairs_of, suits
-from tests.lanes.plan import LANES, lane_of
+from tests.lanes.__main__ import _width
+from tests.lanes.plan import LANES, QUICK, lane_of
 from tests.lanes.recording import lane_of_item
 
 ROOT = Path(__file__).parents[3]
@@ -68,5 +69,17 @@ def test_a_test_about_one_family_runs_where_both_servers_are_of_it():
 
 
 def test_a_fixture_of_a_unit_test_may_have_the_name_of_a_drills_world():
-    item = SimpleNamespace(nodeid="tests/unit/node/test_x.py::test_y", fixturenames=["world"])
+    item = SimpleNamespace(nodeid="tests/unit/relay/test_x.py::test_y", fixturenames=["world"])
     assert lane_of_item(item) == "unit"
+
+
+@pytest.mark.parametrize(
+    ("cores", "gib", "width"),
+    [(2, 64, 6), (2, 15, 6), (2, 7.6, 3), (2, 2, 2), (4, 16, 6), (8, 64, 24)],
+)
+def test_as_many_lanes_run_at_once_as_cores_and_memory_take(cores, gib, width):
+    assert _width(cores, gib) == width
+
+
+def test_quick_runs_all_tests_that_need_no_server():
+    assert {lane_of(path) for path in FILES if path.startswith("tests/unit/")} == set(QUICK)
