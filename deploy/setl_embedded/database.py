@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
+import shutil
 import subprocess
+import tempfile
 from abc import abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,6 +21,11 @@ from setl_embedded.ports import HOST, free_port
 from setl_embedded.server import Server
 
 USER = "setl"
+TEMPLATES = "SETL_EMBEDDED_TEMPLATES"
+"""Variable with a folder, in which new data folders are kept for the servers that come after.
+
+For tests: what a server makes at its installation, certificates too, is that of all others.
+"""
 
 
 class DatabaseServer(Server):
@@ -94,7 +102,22 @@ class DatabaseServer(Server):
         )
         self._temporary.mkdir(exist_ok=True)
         if not (self._data / "mysql").is_dir():
+            self._install()
+
+    def _install(self) -> None:
+        """Make the data folder, or copy that of the first server of this kind, see `TEMPLATES`."""
+        folder = os.environ.get(TEMPLATES, "")
+        if not folder:
             self._run(self._installation())
+            return
+        template = Path(folder) / type(self).__name__
+        if not template.is_dir():
+            self._run(self._installation())
+            _keep(self._data, template)
+            return
+        shutil.copytree(template, self._data, dirs_exist_ok=True)
+        # Else two servers have one UUID, and their GTIDs are the same.
+        (self._data / "auto.cnf").unlink(missing_ok=True)
 
     @abstractmethod
     def _account(self, account: str) -> Sequence[str]:
@@ -137,6 +160,19 @@ class DatabaseServer(Server):
                 f"{self.name}: its data folder could not be made, exit status {done.returncode}:\n"
                 f"{done.stdout}\n{done.stderr}"
             )
+
+
+def _keep(data: Path, template: Path) -> None:
+    """Keep a copy; several servers may do so at the same time, and a half one is never seen."""
+    template.parent.mkdir(parents=True, exist_ok=True)
+    own = Path(tempfile.mkdtemp(dir=template.parent))
+    shutil.copytree(data, own / "data")
+    try:
+        (own / "data").rename(template)
+    except OSError as error:
+        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+            raise
+    shutil.rmtree(own)
 
 
 def as_root() -> tuple[str, ...]:

@@ -27,6 +27,7 @@ from setl_embedded import (
     ZooKeeper,
     ZooKeeperEnsemble,
 )
+from setl_embedded.database import TEMPLATES
 from tests.waiting import eventually
 
 pytestmark = pytest.mark.servers
@@ -92,6 +93,25 @@ def test_a_database_keeps_data_and_port_over_kill_and_restart(product, tmp_path)
         server.restart()
         assert rows(server, "SELECT id FROM shop.t ORDER BY id") == ((1,), (2,), (3,))
         assert len(rows(server, "SHOW BINARY LOGS")) >= 3
+
+
+@pytest.mark.parametrize(("product", "identity"), [(MariaDb, "server_uid"), (MySql, "server_uuid")])
+def test_a_copied_data_folder_is_that_of_another_server(product, identity, tmp_path, monkeypatch):
+    templates = tmp_path / "templates"
+    monkeypatch.setenv(TEMPLATES, str(templates))
+    found, position = set(), set()
+    for name in ("first", "second", "third"):
+        folder = tmp_path / name
+        folder.mkdir()
+        with product(folder, name, server_id=1) as server:
+            found |= set(rows(server, f"SELECT @@{identity}"))
+            position |= set(rows(server, "SHOW BINARY LOGS"))
+            # What a server got later is in no copy.
+            rows(server, "CREATE DATABASE later")
+        assert [path.name for path in templates.iterdir()] == [product.__name__]
+    assert len(found) == 3
+    # Each copy begins as the first did.
+    assert len({file for file, *_ in position}) == len(position)
 
 
 def test_mariadb_folder_can_be_used_again_by_another_object(tmp_path):

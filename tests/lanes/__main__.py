@@ -19,6 +19,7 @@ from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
 
+from setl_embedded.database import TEMPLATES
 from setl_embedded.errors import EmbeddedError
 from tests.lanes import class_archive
 from tests.lanes.job import Job, end_all
@@ -49,7 +50,7 @@ def main(arguments: Sequence[str]) -> int:
         if not _run_check(check, folder):
             return _STATUS_FAILED
     if not quick:
-        os.environ |= _class_archive()
+        os.environ |= _class_archive() | {TEMPLATES: str(folder / "templates")}
     lanes = [lane for lane in _by_length(LANES) if not quick or lane.name in QUICK]
     jobs = [_lane_job(lane, arguments, folder) for lane in lanes]
     jobs += [_check_job(check, folder) for check in SLOW_CHECKS]
@@ -176,6 +177,8 @@ def _lane_job(lane: Lane, arguments: Sequence[str], folder: Path) -> Job:
         "-p", "tests.lanes.recording", "--lane", lane.name, "--record", str(record),
         # Not pytest's own place, where it keeps only the last three runs.
         "--basetemp", str(own / "tmp"), "-o", "cache_dir=" + str(own / "cache"),
+        # What servers of a test that passed have written need not reach the disk any more.
+        "-o", "tmp_path_retention_policy=failed",
         *([] if _paths(arguments) else lane.paths),
         *arguments,
     ]  # fmt: skip
