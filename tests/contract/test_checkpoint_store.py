@@ -571,7 +571,9 @@ def test_kafka_another_client_s_commit_is_read_whatever_its_length(commits):
     try:
         for length in range(80):  # one length in four had something behind it
             commits.foreign_commit(42, metadata := f"1700000042{'x' * length}")
-            offset, found = reader.committed(0)
+            committed = reader.committed(0)
+            assert committed is not None
+            offset, found = committed
             assert (offset, found[: len(metadata)]) == (42, metadata)
             assert read_commit(commits.topic, 0, offset, found).timestamp == 1_700_000_042
     finally:
