@@ -136,12 +136,6 @@ class Node:
             for link in self.links[name]:
                 link.cut(direction)
 
-    def end_connections(self, *names: str) -> None:
-        """End its connections to some servers."""
-        for name in names:
-            for link in self.links[name]:
-                link.reset()
-
     def heal(self) -> None:
         """Restore all its links."""
         for links in self.links.values():
