@@ -18,8 +18,8 @@ CREATE TABLE IF NOT EXISTS retl.retl_mark (
     PRIMARY KEY (ID)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
--- Free gate: a row written here by hand or by a tool names a row that is to be sent again. setl
--- counts such requests and does not act on them yet.
+-- Free gate: a row written here by hand or by a tool names a row that is to be sent again, as the
+-- source has it then.
 CREATE TABLE IF NOT EXISTS retl.retl_buffer (
     ID BIGINT NOT NULL AUTO_INCREMENT,
     TABLE_ID INT NOT NULL COMMENT '0: FULL_NAME says which table',

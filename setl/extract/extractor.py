@@ -1,7 +1,8 @@
 """Extract: selects the rows of a batch that are applied, and their tables.
 
-Runs in the driver, over headers. Nothing is decoded but the rows of two tables of setl's own,
-``retl.retl_mark`` and ``retl.xdual``; everything else is decided by an entry's kind and name.
+Runs in the driver, over headers. Nothing is decoded but the rows of three tables of setl's own:
+``retl.retl_mark``, ``retl.xdual`` and ``retl.retl_buffer``. Everything else is decided by an
+entry's kind and name.
 """
 
 from __future__ import annotations
@@ -15,8 +16,9 @@ from setl.channel.routing import Route
 from setl.channel.shadow_tables import Shadow
 from setl.codec.row_codec import RowCodec, single_entries
 from setl.codec.sql.statement import tables_of
-from setl.errors import FatalError, SetlError
+from setl.errors import DataError, FatalError, SetlError
 from setl.extract.ddl import is_own_ddl, is_without_its_mark
+from setl.extract.free_gate import GateRow, gate_rows
 from setl.extract.heartbeats import HeartbeatSeen, heartbeats_in
 from setl.extract.loopback import (
     OUTSIDE,
@@ -95,7 +97,7 @@ class ExtractCounts:
         unmapped: rows of tables that the channel does not map.
         repeated: rows that were applied before and are read again for their transaction's mark.
         heartbeats: entries of ``retl.xdual``.
-        free_gate: rows written to ``retl.retl_buffer``; they are not acted on.
+        free_gate: rows written to ``retl.retl_buffer``.
         echoes_dropped: transactions of this channel, dropped whole.
         echoes_passed: transactions of this channel of which rows passed; never, unless somebody
             meddles with marks.
@@ -122,12 +124,16 @@ class Extracted:
         ddl: DDL of mapped tables, and DDL whose table is not known, in source order; its place
             among the rows is its position's.
         heartbeats: heartbeats seen, in source order.
+        gate: rows that the free gate asks for, in source order.
+        gate_problems: what is wrong with rows of the free gate that ask for nothing.
         counts: what became of the rest.
     """
 
     rows: list[RoutedRows] = field(default_factory=list[RoutedRows])
     ddl: list[Entry] = field(default_factory=list[Entry])
     heartbeats: list[HeartbeatSeen] = field(default_factory=list[HeartbeatSeen])
+    gate: list[GateRow] = field(default_factory=list[GateRow])
+    gate_problems: list[str] = field(default_factory=list[str])
     counts: ExtractCounts = field(default_factory=ExtractCounts)
 
 
@@ -273,12 +279,21 @@ class Extractor:
             if table is _System.HEARTBEAT:
                 extracted.counts.heartbeats += 1
                 extracted.heartbeats.extend(heartbeats_in(self._decode(entry)))
-            elif table is _System.FREE_GATE:
-                extracted.counts.free_gate += entry.rows
+            elif table is _System.FREE_GATE and not state.loopback:
+                self._gate(entry, extracted)
             elif table is _System.RECENT and self._agrees and state.loopback:
                 # Its transaction is dropped, as this channel's own; but this is meant for us.
                 extracted.rows.append(RoutedRows(entry, (_AGREEMENT,)))
         return after_entry(state, entry.kind)
+
+    def _gate(self, entry: Entry, extracted: Extracted) -> None:
+        extracted.counts.free_gate += entry.rows
+        try:
+            wanted, wrong = gate_rows(self._decode(entry))
+        except DataError as error:  # what people write there is no reason to stop
+            wanted, wrong = [], [str(error)]
+        extracted.gate.extend(wanted)
+        extracted.gate_problems.extend(wrong)
 
     def _marks(self, entry: Entry, state: LoopbackState, counts: ExtractCounts) -> LoopbackState:
         schema, op, images = self._decode(entry)

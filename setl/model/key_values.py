@@ -46,8 +46,10 @@ def normal_key(columns: Sequence[Column], values: Row) -> Row:
     A value that has another spelling as its column's server writes it stays as it is.
 
     Raises:
-        DataError: a value is none of its column.
+        DataError: a value is none of its column, or their number is another one.
     """
+    if len(columns) != len(values):
+        raise DataError(f"a key has {len(columns)} columns, and {len(values)} values are given")
     return tuple(
         _normal(column, value) if isinstance(value, str) else value
         for column, value in zip(columns, values, strict=True)

@@ -14,6 +14,9 @@ from setl.model.position import stored_number
 KEYS_PER_REQUEST = 5_000
 """So that a request fits where requests are kept: ZooKeeper takes a megabyte."""
 
+FREE_GATE = "free gate"
+"""The reason of requests that rows of ``retl.retl_buffer`` make."""
+
 _MOST_BYTES = 400_000  # of keys; as JSON they are larger
 
 
@@ -47,11 +50,11 @@ class LoadRequest:
             `setl.channel.routing.RoutedTable.name`. Without these and without `tables`: all.
         where: SQL condition over the source's columns, as its server understands it; "" for all
             rows.
-        key: names of the columns of `keys`; empty where no keys are given.
-        keys: values of these columns, in their normal form.
+        key: names of the columns of `keys`; empty for those of the table's own key.
+        keys: values of these columns, in their normal form or as text; empty for all rows.
         into_empty: whether it is refused if the target has rows already.
         reason: what it is for, a word for people: ``start`` of what the channel file asks for,
-            ``load``, ``resend``, ``repair``.
+            ``load``, ``resend``, ``repair``, ``free gate``.
         by: who asked, for people.
         sent: when, seconds since 1970.
         state: what became of it.
@@ -80,13 +83,13 @@ class LoadRequest:
     @property
     def narrowed(self) -> bool:
         """Whether it says which rows of a table it wants."""
-        return bool(self.where or self.key)
+        return bool(self.where or self.keys)
 
     @property
     def what(self) -> str:
         """What is to be read, for people."""
         tables = ", ".join(self.tables or self.entries) or "all tables"
-        if self.key:
+        if self.keys:
             return f"{len(self.keys):,} keys of {tables}"
         return f"{tables} where {self.where}" if self.where else tables
 
@@ -106,7 +109,7 @@ class LoadRequest:
         }
         if self.into_empty:
             value["into_empty"] = True
-        if self.key:
+        if self.keys:
             value["key"] = list(self.key)
             value["keys"] = [key_to_json(key) for key in self.keys]
         return value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -11,6 +12,7 @@ from setl.clock import Clock
 from setl.errors import CollisionError, SetlError, TransientError
 from setl.extract.extractor import Extracted, Extractor, RoutedRows
 from setl.load.sink import Fence, LoadTicket
+from setl.log import fields
 from setl.model.batch import Batch
 from setl.model.checkpoint import Checkpoint
 from setl.model.leadership import Leadership
@@ -28,6 +30,8 @@ from setl.run.progress import Progress
 from setl.run.schema_changes import SchemaChangePolicy
 from setl.run.table_creation import CreatingParts, TableCreating
 from setl.run.table_loading import TableLoading, TableLoadingParts
+
+_log = logging.getLogger(__name__)
 
 
 class Loading(Protocol):
@@ -158,9 +162,24 @@ class EtlWork:
             self._size.loaded(report.rows, self._clock.monotonic() - started)
             if self._parts.letters is not None:
                 self._parts.letters.loaded(report, str(batches[-1].checkpoint))
+        self._resend(extracted)
         self._done = batches, extracted, report
         self._reached = batches[-1].checkpoint
         return Applied(report.rows, wrote=bool(rows) or changed)
+
+    def _resend(self, extracted: Sequence[Extracted]) -> None:
+        """Ask for the rows that the free gate names, before the checkpoint passes that."""
+        problems = [problem for part in extracted for problem in part.gate_problems]
+        if problems:
+            _log.warning(
+                "rows of the free gate are left out",
+                extra=fields(
+                    **self._leadership.fields, count=len(problems), error="; ".join(problems[:3])
+                ),
+            )
+        wanted = [row for part in extracted for row in part.gate]
+        if wanted:
+            self._tables.resend(wanted)
 
     def _load(self, rows: Sequence[RoutedRows], ticket: LoadTicket, last: Batch) -> Loaded:
         generation = last.checkpoint.generation

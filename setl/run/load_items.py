@@ -9,11 +9,12 @@ from setl.bulk.key_rows import KeyRows
 from setl.bulk.range_rows import RangeRows
 from setl.bulk.source_reader import SourceReader, SourceTables
 from setl.channel.routing import Route
-from setl.errors import ConfigurationError
+from setl.errors import ConfigurationError, DataError
+from setl.model.change import Row
 from setl.model.key_values import normal_key
-from setl.model.load_request import LoadRequest
+from setl.model.load_request import FREE_GATE, LoadRequest
 from setl.model.table_load import TableLoad
-from setl.transform.columns import identity_indexes
+from setl.transform.columns import identity_indexes, key_indexes
 from setl.transform.work import TableRows, WorkItem
 
 LoadItem = tuple[WorkItem, Sequence[Route]]
@@ -62,11 +63,13 @@ class Step(NamedTuple):
         items: what tasks read; empty if nothing is left.
         load: how far the load has come then.
         rows: rows that are looked at, whether or not they are loaded; 0 if nobody knows.
+        refused: what is wrong with keys that are left out.
     """
 
     items: list[LoadItem]
     load: TableLoad
     rows: int = 0
+    refused: tuple[str, ...] = ()
 
 
 def tables_of(load: TableLoad, mapped: Sequence[MappedTable]) -> list[str]:
@@ -171,15 +174,27 @@ def keys_of(
     moved = load.at(table.text, (done,) if done < len(request.keys) else None, 0)
     if reader is None or not given:
         return Step([], moved)
-    key = tuple(reader.schema.columns[reader.schema.index[name]] for name in request.key)
-    keys = tuple(normal_key(key, values) for values in given)
-    deletes = _identified_by(request.key, reader)
+    own = key_indexes(reader.schema, table.routes[0].key)
+    names = request.key or tuple(reader.schema.columns[i].name for i in own)
+    key = tuple(reader.schema.columns[reader.schema.index[name]] for name in names)
+    keys: list[Row] = []
+    refused: list[str] = []
+    for values in given:
+        try:
+            keys.append(normal_key(key, values))
+        except DataError as error:
+            if request.reason != FREE_GATE:
+                raise
+            refused.append(error.message)
+    if not keys:
+        return Step([], moved, refused=tuple(refused))
+    deletes = _identified_by(names, reader)
     items: list[LoadItem] = []
     for told in (True, False):
         routes = [route for route in table.routes if deletes(route) is told]
         if routes:
-            items.append((_item(table, KeyRows(reader, key, keys, deletes=told)), routes))
-    return Step(items, moved, len(keys))
+            items.append((_item(table, KeyRows(reader, key, tuple(keys), deletes=told)), routes))
+    return Step(items, moved, len(keys), tuple(refused))
 
 
 def _identified_by(names: Sequence[str], reader: SourceReader) -> Callable[[Route], bool]:

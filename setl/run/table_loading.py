@@ -42,6 +42,7 @@ from setl.errors import (
     SetlError,
     TransientError,
 )
+from setl.extract.free_gate import GateRow
 from setl.load.sink import LoadTicket
 from setl.log import fields
 from setl.model.checkpoint import Checkpoint
@@ -52,6 +53,7 @@ from setl.model.position import Position
 from setl.model.table_load import TableLoad
 from setl.run import load_choice
 from setl.run.figures import LoadOutlook
+from setl.run.gate_requests import gate_requests
 from setl.run.giving_way import GivingWay
 from setl.run.load_choice import START
 from setl.run.load_items import (
@@ -77,6 +79,7 @@ STEP_SECONDS = 0.4
 _MOST_ROWS = 200_000  # of a step, however quick it is
 _MOST_ITEMS = 64  # ranges of a step: many small tables go together
 _LEAST_ROWS = 2_000  # of a range; below, a step costs more than its rows
+_REFUSED = 3  # of which the log says what is wrong
 _NEWS_SECONDS = 60.0  # after which the tables of the source are listed again
 
 
@@ -174,6 +177,30 @@ class TableLoading:
         if load is not None and not load.ended:
             self._prepare(load)
 
+    def resend(self, rows: Sequence[GateRow]) -> None:
+        """Have rows sent again that the stream asks for, as `setl.run.gate_requests` groups them.
+
+        Order: before the checkpoint passes what asked for them. Crash: it is asked again.
+
+        Raises:
+            SetlError: the requests cannot be kept now.
+        """
+        wanted = [row for row in rows if self._is_mapped(row.table)]
+        for request in gate_requests(wanted, self._clock.now()):
+            self._parts.requests.add(request)
+            self._queue.look_again()
+
+    def _is_mapped(self, table: str) -> bool:
+        schema, _, name = table.partition(".")
+        return any(not r.nests(schema, name) for r in self._parts.router.route(schema, name))
+
+    def _warn_of_keys(self, refused: Sequence[str]) -> None:
+        shown = "; ".join(refused[:_REFUSED])
+        _log.warning(
+            "rows of the free gate are left out",
+            extra=self._fields(count=len(refused), error=shown),
+        )
+
     def look_again(self) -> None:
         """Requests may have changed; from any thread."""
         self._queue.look_again()
@@ -265,7 +292,7 @@ class TableLoading:
         ]
         rows, size = sum(each.rows for each in sizes), sum(each.bytes for each in sizes)
         expected = rows if request is None or not request.where else None
-        if request is not None and request.key:
+        if request is not None and request.keys:
             expected = len(request.keys)
         row_bytes = size / rows if rows else 0.0
         self._outlook = LoadOutlook(rows_expected=expected, row_bytes=row_bytes)
@@ -310,6 +337,8 @@ class TableLoading:
                 step = self._next(load, request, there)
                 if not step.items and not step.load.left(tables_of(load, self._mapped)):
                     return self._all_is_read(step.load, there)
+            if step.refused:
+                self._warn_of_keys(step.refused)
             if not step.items:
                 return step.load
             if not allowed():
@@ -344,7 +373,7 @@ class TableLoading:
         at_once = self._parts.job.parallelism
         rows = self._way.most_rows(self._size.rows)
         size = StepSize(rows, at_once, least=_LEAST_ROWS, items=_MOST_ITEMS)
-        if request is not None and request.key:
+        if request is not None and request.keys:
             return keys_of(load, mapped, request, there, size)
         return ranges_of(load, mapped, request.where if request else "", there, size)
 

@@ -317,3 +317,45 @@ def test_check_says_what_a_first_start_loads_and_leaves_alone(servers, db):
     (leaves,) = said(both[:1], start="latest")
     assert "leaves the rows alone" in leaves
     assert said(both[:1], start="earliest") == []
+
+
+def test_the_free_gate_sends_rows_again(servers, db, asking, caplog):
+    a, b = servers
+    for server in servers:
+        execute(server, f"CREATE TABLE {db}.parts (id INT, side VARCHAR(9), v INT,"
+                        " PRIMARY KEY (id, side))")  # fmt: skip
+    fill(a, f"{db}.orders", 10)
+    execute(a, f"INSERT INTO {db}.parts VALUES (1, 'left', 1), (1, 'right', 2)")
+    asking.running.applied(12)
+    execute(
+        b,
+        f"UPDATE {db}.orders SET name = 'wrong' WHERE id IN (3, 4)",
+        f"INSERT INTO {db}.orders (id, name) VALUES (77, 'extra')",
+        f"UPDATE {db}.parts SET v = 0",
+    )
+
+    def gate(table, key, kind="U"):
+        execute(
+            a,
+            "INSERT INTO retl.retl_buffer (TABLE_ID, FULL_NAME, TYPE, PK_DATA)"
+            f" VALUES (0, '{table}', '{kind}', {key})",
+        )
+
+    for table, key in ((f"{db}.none", "1"), ("nothing", "1"), (f"{db}.orders", "'x'")):
+        gate(table, key)
+    gate(f"{db}.parts", "'1'")  # a value is missing
+    gate(f"{db}.orders", "'3'")
+    gate(f"{db}.orders", "'77'", "D")
+    gate(f"{db}.parts", "CONCAT('1', CHAR(1), 'left')")
+    execute(a, f"UPDATE {db}.orders SET name = 'later' WHERE id = 5")
+    expected = ((3, rows(a, f"{db}.orders", "1")[3][2]), (4, "wrong"), (5, "later"))
+    named = f"SELECT id, name FROM {db}.orders WHERE id IN (3, 4, 5, 77) ORDER BY id"
+    eventually(lambda: execute(b, named) == expected, 60)
+    parts = f"SELECT v FROM {db}.parts ORDER BY side"
+    eventually(lambda: execute(b, parts) == ((1,), (0,)), 60)
+    said = " ".join(str(getattr(record, "setl", "")) for record in caplog.records)
+    assert "no schema.table" in said
+    assert "'x' is no value of the column id" in said
+    assert "a key has 2 columns, and 1 values are given" in said
+    eventually(lambda: not asking.requests.unanswered(), 60)
+    assert asking.running.thread.is_alive()
