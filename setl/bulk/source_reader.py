@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from setl.model.change import Row
 from setl.model.nesting import Documents
+from setl.model.position import Position
 from setl.model.schema import Column, RowSchema
 
 
@@ -81,6 +82,17 @@ class SourceReader(Protocol):
 
         Args:
             condition: SQL over the table's columns, as its server understands it.
+        """
+        ...
+
+    def showing(self, place: Position, *, inside: bool) -> SourceReader:
+        """The same, so that `read` sees everything before a place of the stream.
+
+        What the stream has brought may not be in the tables yet when the source is asked.
+
+        Args:
+            place: the place.
+            inside: whether it is inside a transaction, which is to be seen as a whole then.
         """
         ...
 

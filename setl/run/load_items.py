@@ -11,8 +11,10 @@ from setl.bulk.source_reader import SourceReader, SourceTables
 from setl.channel.routing import Route
 from setl.errors import ConfigurationError, DataError
 from setl.model.change import Row
+from setl.model.checkpoint import Checkpoint
 from setl.model.key_values import normal_key
 from setl.model.load_request import FREE_GATE, LoadRequest
+from setl.model.position import Position
 from setl.model.table_load import TableLoad
 from setl.transform.columns import identity_indexes, key_indexes
 from setl.transform.work import TableRows, WorkItem
@@ -40,20 +42,39 @@ class MappedTable(NamedTuple):
         return ".".join(self.name)
 
 
+class Place(NamedTuple):
+    """Up to where the stream is applied; what is read has to show all of that.
+
+    Attributes:
+        position: the place.
+        inside: whether it is inside a transaction.
+    """
+
+    position: Position
+    inside: bool = False
+
+    @classmethod
+    def of(cls, reached: Checkpoint) -> Place:
+        """The place of a checkpoint."""
+        return cls(reached.applied or reached.resume, reached.applied is not None)
+
+
 class StepSize(NamedTuple):
-    """How much a step reads.
+    """How much a step reads, and as of when.
 
     Attributes:
         rows: rows of the step, about.
         at_once: how many ranges are loaded side by side.
         least: rows below which a range costs more than its rows.
         items: ranges of a step at most.
+        place: what the rows have to show.
     """
 
     rows: int
     at_once: int
     least: int
     items: int
+    place: Place
 
 
 class Step(NamedTuple):
@@ -125,7 +146,7 @@ def ranges_of(
         mapped: the tables that it wants, by ``schema.table``.
         where: condition for its rows, "" for all.
         there: the tables at the source.
-        size: how much to read.
+        size: how much to read, and as of when.
 
     Raises:
         SetlError: the source cannot be asked.
@@ -143,7 +164,8 @@ def ranges_of(
             continue
         rows = max(size.least, budget // size.at_once)
         count = max(1, min(budget // rows, size.items - len(items)))
-        chosen = reader.only(where) if where else reader
+        shown = reader.showing(size.place.position, inside=size.place.inside)
+        chosen = shown.only(where) if where else shown
         for found in reader.ranges(after, rows, count):
             if found.rows or found.last is not None or after is None:
                 items.append((_item(table, RangeRows(chosen, found.part)), table.routes))
@@ -193,7 +215,8 @@ def keys_of(
     for told in (True, False):
         routes = [route for route in table.routes if deletes(route) is told]
         if routes:
-            items.append((_item(table, KeyRows(reader, key, tuple(keys), deletes=told)), routes))
+            shown = reader.showing(size.place.position, inside=size.place.inside)
+            items.append((_item(table, KeyRows(shown, key, tuple(keys), deletes=told)), routes))
     return Step(items, moved, len(keys), tuple(refused))
 
 

@@ -3,10 +3,11 @@
 The target's rows come from two sides: the stream has brought it to the place P, and a step reads
 rows as the source has them at a place S that is never before P, since the stream was read from
 there. The step is a load as any other: it is over before the stream's next one begins (I15), under
-the same fence (I2) and with the same mark (I9). So what it writes is never older than what it
-replaces. What the stream brings between P and S is applied again to rows that have it already, as
-after a crash, and ends in the same rows. So once the stream has come to the end of the source as it
-was after the last step, the target is what the source was there: `TableLoad.until`.
+the same fence (I2) and with the same mark (I9). It sees all that the stream has brought, although a
+server's binlog is ahead of its tables (`SourceReader.showing`). So what it writes is never older
+than what it replaces. What the stream brings between P and S is applied again to rows that have it
+already, as after a crash, and ends in the same rows. So once the stream has come to the end of the
+source as it was after the last step, the target is what the source was there: `TableLoad.until`.
 
 What is loaded, requests say (see `LoadRequests`): those of operators, and those that a leader makes
 because the channel file asks for tables that no load has taken up yet. One is carried out after
@@ -59,6 +60,7 @@ from setl.run.load_choice import START
 from setl.run.load_items import (
     LoadItem,
     MappedTable,
+    Place,
     Step,
     StepSize,
     check_request,
@@ -246,7 +248,7 @@ class TableLoading:
             return self._end(load)
         if not load.reads or self._has_to_wait(load, request, reached):
             return None
-        moved = self._read(load, request, ticket, allowed)
+        moved = self._read(reached, request, ticket, allowed)
         if moved is not None:
             left = len(moved.left(tables_of(moved, self._mapped)))
             self._tell(moved, tables_left=left)
@@ -324,17 +326,19 @@ class TableLoading:
 
     def _read(
         self,
-        load: TableLoad,
+        reached: Checkpoint,
         request: LoadRequest | None,
         ticket: LoadTicket,
         allowed: Callable[[], bool],
     ) -> TableLoad | None:
+        load = reached.load
+        assert load is not None
         try:
             with self._open() as there:
                 if not self._way.may_step(there.busy):
                     self._tell(load)
                     return None
-                step = self._next(load, request, there)
+                step = self._next(reached, load, request, there)
                 if not step.items and not step.load.left(tables_of(load, self._mapped)):
                     return self._all_is_read(step.load, there)
             if step.refused:
@@ -360,7 +364,9 @@ class TableLoading:
         self._progress.loaded_ranges(report)
         return replace(step.load, rows=load.rows + report.rows)
 
-    def _next(self, load: TableLoad, request: LoadRequest | None, there: SourceTables) -> Step:
+    def _next(
+        self, reached: Checkpoint, load: TableLoad, request: LoadRequest | None, there: SourceTables
+    ) -> Step:
         if self._clock.monotonic() - self._listed > _NEWS_SECONDS:
             self._list(there)
         if request is not None and request.id != self._checked:
@@ -372,7 +378,7 @@ class TableLoading:
         mapped = {table.text: table for table in self._mapped if table.text in wanted}
         at_once = self._parts.job.parallelism
         rows = self._way.most_rows(self._size.rows)
-        size = StepSize(rows, at_once, least=_LEAST_ROWS, items=_MOST_ITEMS)
+        size = StepSize(rows, at_once, _LEAST_ROWS, _MOST_ITEMS, Place.of(reached))
         if request is not None and request.keys:
             return keys_of(load, mapped, request, there, size)
         return ranges_of(load, mapped, request.where if request else "", there, size)

@@ -1,5 +1,9 @@
 """What operators ask to be loaded, of whole tables or of some rows, while a pipeline runs."""
 
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+
+import pymysql
 import pytest
 
 from arbiter.values import PipelineId
@@ -19,6 +23,7 @@ from tests.integration.test_table_load import (
     wait_until_loaded,
     written,
 )
+from tests.mysql_servers import is_mariadb
 from tests.waiting import eventually
 
 
@@ -359,3 +364,41 @@ def test_the_free_gate_sends_rows_again(servers, db, asking, caplog):
     assert "a key has 2 columns, and 1 values are given" in said
     eventually(lambda: not asking.requests.unanswered(), 60)
     assert asking.running.thread.is_alive()
+
+
+@contextmanager
+def commits_that_hang(server, seconds):
+    """Commits are in the binlog at once, and so many seconds later in the tables."""
+    with server.connect() as connection:
+        mariadb = is_mariadb(connection)
+    name = "rpl_semi_sync_master" if mariadb else "rpl_semi_sync_source"
+    if not mariadb:
+        with suppress(pymysql.MySQLError):  # it is there already
+            execute(server, f"INSTALL PLUGIN {name} SONAME 'semisync_source.so'")
+    settings = {"timeout": int(seconds * 1000), "wait_point": "'AFTER_SYNC'", "enabled": 1}
+    execute(server, *(f"SET GLOBAL {name}_{k} = {v}" for k, v in settings.items()))
+    try:
+        yield
+    finally:
+        execute(server, f"SET GLOBAL {name}_enabled = 0")
+
+
+def test_rows_are_read_as_the_stream_has_brought_them(servers, db, asking):
+    """A semi-synchronous source shows in its binlog first what its tables show later."""
+    a, b = servers
+    fill(a, f"{db}.orders", 100)
+    asking.running.applied(100)
+    with commits_that_hang(a, 4), ThreadPoolExecutor(1) as pool:
+        change = f"UPDATE {db}.orders SET name = 'new' WHERE id = 7"
+        committing = pool.submit(execute, a, change)
+        eventually(lambda: execute(b, NAME.format(db=db)) == (("new",),), 10)
+        if committing.done():
+            pytest.fail("the server did not wait for a replica")
+        ident = asking.ask(tables=(f"{db}.orders",), where="id < 10")
+        assert execute(a, NAME.format(db=db)) != (("new",),)
+        committing.result(30)
+    asking.ended(ident)
+    assert rows(b, f"{db}.orders") == rows(a, f"{db}.orders")
+
+
+NAME = "SELECT name FROM {db}.orders WHERE id = 7"

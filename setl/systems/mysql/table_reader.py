@@ -23,12 +23,14 @@ from setl.bulk.source_reader import KeyRange
 from setl.codec.sql.condition import condition_problem
 from setl.errors import ConfigurationError, TransientError
 from setl.model.change import Row
+from setl.model.position import Position
 from setl.model.schema import Column, Kind, RowSchema
 from setl.systems.mysql.conditions import Condition, chunk_condition, keyed_conditions
 from setl.systems.mysql.connection import MysqlEndpoint, connect, translate, translating
 from setl.systems.mysql.identifiers import identifier, qualified
 from setl.systems.mysql.row_text import VALUES, can_render, rendering, rows_of_one_column
 from setl.systems.mysql.row_values import RAW_VALUES, decoded, decoders, select_list
+from setl.systems.mysql.shown_rows import show_all_before
 
 _FETCH_ROWS = 2_000
 # Seconds for which the server waits for a reader that is busy with what it has read.
@@ -43,11 +45,15 @@ class TableReader:
         endpoint: the server.
         schema: the table as the server describes it.
         condition: SQL that is true for the rows to read, "" for all.
+        place: everything before this place of the stream is to be seen; None for no matter what.
+        inside: whether it is inside a transaction.
     """
 
     endpoint: MysqlEndpoint
     schema: RowSchema
     condition: str = field(default="", kw_only=True)
+    place: Position | None = field(default=None, kw_only=True)
+    inside: bool = field(default=False, kw_only=True)
 
     @property
     def name(self) -> str:
@@ -97,6 +103,10 @@ class TableReader:
         """See `SourceReader.only`."""
         return replace(self, condition=condition)
 
+    def showing(self, place: Position, *, inside: bool) -> TableReader:
+        """See `SourceReader.showing`."""
+        return replace(self, place=place, inside=inside)
+
     def check(self) -> None:
         """See `SourceReader.check`."""
         if not self.condition:
@@ -143,7 +153,8 @@ class TableReader:
             connection.cursor() as cursor,
         ):
             cursor.execute(f"SET SESSION net_write_timeout={_PATIENCE}")
-            cursor.execute(sql, part.values)
+            ending = show_all_before(connection, self.place, inside=self.inside)
+            cursor.execute(sql + ending, part.values)
             while raw := cursor.fetchmany(_FETCH_ROWS):
                 yield [decoded(decode, row) for row in raw]
 
@@ -173,8 +184,9 @@ class TableReader:
             with connection.cursor(Cursor) as cursor:
                 cursor.execute(f"SET SESSION net_write_timeout={_PATIENCE}")
                 where = cursor.mogrify(self._where(part.sql), part.values)
+            ending = show_all_before(connection, self.place, inside=self.inside)
             table = qualified(self.schema.schema, self.schema.table)
-            sql = f"SELECT {rendering(columns)} FROM {table} WHERE {where}"
+            sql = f"SELECT {rendering(columns)} FROM {table} WHERE {where}{ending}"
             yield from rows_of_one_column(connection, sql)
 
     @property

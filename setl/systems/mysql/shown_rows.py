@@ -1,0 +1,116 @@
+"""Makes sure that rows are read as they are after everything before a place of the binlog.
+
+A server writes a transaction into its binlog before its tables show it. As a rule that takes less
+than a millisecond; with semi-synchronous replication (AFTER_SYNC) it takes until a replica has
+answered, or for ten seconds if none does. Meanwhile the stream has brought the transaction to the
+target already, and a plain read at the source would bring the rows back that were there before it:
+lost for good, since nothing comes again.
+
+- MariaDB tells to which place of the binlog a consistent snapshot belongs
+  (https://mariadb.com/kb/en/enhancements-for-start-transaction-with-consistent-snapshot/). Another
+  one is taken until that is far enough.
+- MySQL tells when GTIDs are in its tables: `WAIT_FOR_EXECUTED_GTID_SET`.
+- Otherwise (no GTIDs, a place inside a transaction, a place in a topic) rows are read under shared
+  locks. What is being committed has its rows locked, so such a read waits for it. Writers of these
+  rows wait until they are read.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any, Final
+
+from pymysql.connections import Connection
+from pymysql.cursors import Cursor
+from pymysql.err import MySQLError
+
+from setl.errors import TransientError
+from setl.model.position import BinlogPosition, Position
+from setl.systems.mysql.connection import is_mariadb
+
+_LIMIT: Final = 60.0
+_SLICE: Final = 5  # seconds of one wait for GTIDs, so that a connection that is lost shows
+_PAUSE: Final = 0.02
+
+
+def show_all_before(
+    connection: Connection[Any], place: Position | None, *, inside: bool = False
+) -> str:
+    """Get a session ready for one SELECT that sees everything before a place.
+
+    Args:
+        connection: to the server of the tables; in no transaction.
+        place: of the stream; None if it does not matter what is seen.
+        inside: whether the place is inside a transaction.
+
+    Returns:
+        What the SELECT has to end with, "" for nothing.
+
+    Raises:
+        TransientError: the server's tables do not come that far.
+        pymysql.MySQLError: an error of the server.
+    """
+    if place is None:
+        return ""
+    with connection.cursor(Cursor) as cursor:
+        if isinstance(place, BinlogPosition):
+            if is_mariadb(connection):
+                if _in_snapshot(cursor, place):
+                    return ""
+            elif place.gtid and not inside and _has_executed(cursor, place):
+                return ""
+        # Locks rows, and hardly any gaps between them.
+        cursor.execute("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED")
+    return " LOCK IN SHARE MODE" if is_mariadb(connection) else " FOR SHARE"
+
+
+def _in_snapshot(cursor: Cursor, place: BinlogPosition) -> bool:
+    """Begin a transaction that sees everything before a place; False if nobody can tell."""
+    cursor.execute("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+    until = time.monotonic() + _LIMIT
+    while True:
+        cursor.execute("START TRANSACTION WITH CONSISTENT SNAPSHOT")
+        cursor.execute("SHOW STATUS LIKE 'binlog_snapshot_%'")
+        told = {_text(name).lower(): _text(value) for name, value in cursor.fetchall()}
+        file, offset = told.get("binlog_snapshot_file", ""), told.get("binlog_snapshot_position")
+        if not offset or file.rpartition(".")[0] != place.file.rpartition(".")[0]:
+            cursor.execute("ROLLBACK")
+            return False
+        if BinlogPosition(file, int(offset)).order >= place.order:
+            return True
+        cursor.execute("ROLLBACK")
+        if time.monotonic() >= until:
+            raise _too_late(place)
+        time.sleep(_PAUSE)
+
+
+def _has_executed(cursor: Cursor, place: BinlogPosition) -> bool:
+    """Wait until the tables show GTIDs; False if the server cannot tell."""
+    until = time.monotonic() + _LIMIT
+    while True:
+        try:
+            cursor.execute("SELECT WAIT_FOR_EXECUTED_GTID_SET(%s, %s)", (place.gtid, _SLICE))
+        except MySQLError as error:
+            if error.args and error.args[0] in _NO_GTIDS:
+                return False
+            raise
+        row = cursor.fetchone()
+        if row is not None and _text(row[0]) == "0":
+            return True
+        if time.monotonic() >= until:
+            raise _too_late(place)
+
+
+# Malformed GTID set; GTIDs are switched off.
+_NO_GTIDS: Final = (1772, 1778, 1779, 3111)
+
+
+def _text(value: object) -> str:
+    return value.decode() if isinstance(value, bytes) else str(value)
+
+
+def _too_late(place: BinlogPosition) -> TransientError:
+    return TransientError(
+        f"the tables of the source do not show for {_LIMIT:g} s what its binlog has before {place}",
+        hint="See whether commits hang there, such as for a semi-synchronous replica",
+    )
