@@ -80,6 +80,12 @@ class Collecting:
     def idle(self, allowed):
         pass
 
+    def look_at_loads(self):
+        pass
+
+    def tables_due(self, reached):
+        return False
+
     def seal(self, checkpoint):
         pass
 
