@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Collection, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from arbiter.values import ChannelState, Facts, PipelineId
-from setl.channel.file import Pipeline
 from setl.cli.cluster import (
     AnswerNo,
     cluster_options,
@@ -26,6 +25,9 @@ from setl.cli.stored_channels import pipeline_config
 from setl.load.deadletters.letter import DeadLetter, State
 from setl.node.stored import pipelines_of
 from setl.systems.registry import system_of
+
+if TYPE_CHECKING:
+    from setl.channel.file import Pipeline
 
 _COLUMNS = (
     "id", "pipeline", "state", "at", "target", "key", "operation", "position", "attempts", "error",

@@ -7,32 +7,17 @@ usage or configuration; 3 the cluster or a server could not be reached; 4 any ot
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import click
 
 from arbiter.arbiter import ArbiterError, Invalid, NotFound, Unreachable
 from arbiter.requests import Refused
 from setl import __version__
-from setl.cli.channels import apply, check
+from setl.cli.catalogue import SECTIONS, entries
 from setl.cli.cluster import AnswerNo, Connect
-from setl.cli.conflicts import conflicts
-from setl.cli.cutting_over import cutover
-from setl.cli.deadletter import deadletter
-from setl.cli.epochs import epoch
-from setl.cli.handing_over import failover, switchover
-from setl.cli.loading import load, resend
-from setl.cli.peeking import peek
 from setl.cli.plugins import ExtensibleGroup
-from setl.cli.positions import position
-from setl.cli.removing import remove
-from setl.cli.run_node import node
-from setl.cli.run_relay import relay
-from setl.cli.signals import signal
-from setl.cli.states import pause, resume, start, stop
-from setl.cli.verifying import verify
-from setl.cli.views import history, list_, status, topology
-from setl.cli.waiting import wait
 from setl.errors import ConfigurationError, SetlError, TransientError
 
 EXIT_NO = 1
@@ -41,29 +26,39 @@ EXIT_UNREACHABLE = 3
 EXIT_FAILURE = 4
 _EXIT_INTERRUPTED = 130
 
-_SECTIONS: dict[str, tuple[click.Command, ...]] = {
-    "Run": (node, relay, check, apply, epoch),
-    "Look": (list_, topology, status, history, peek, verify, wait, conflicts),
-    "Channels": (start, pause, resume, stop, remove),
-    "Pipelines": (switchover, failover, cutover, signal, position, deadletter, load, resend),
-}
-
 
 class _Commands(ExtensibleGroup):
     """The subcommands, by what they are for."""
 
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        self._entries = {entry.name: entry for entry in entries()}
+
+    def own_names(self) -> Iterable[str]:
+        """See `ExtensibleGroup.own_names`."""
+        return self._entries
+
+    def own_command(self, name: str) -> click.Command | None:
+        """See `ExtensibleGroup.own_command`; imports it."""
+        entry = self._entries.get(name)
+        return entry.load() if entry else None
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write a section for each group of commands."""
-        own = {command for commands in _SECTIONS.values() for command in commands}
-        found = [self.get_command(ctx, name) for name in self.list_commands(ctx)]
-        further = tuple(command for command in found if command and command not in own)
-        width = max(len(str(command.name)) for command in (*own, *further))
+        further = [
+            (name, command)
+            for name in self.list_commands(ctx)
+            if name not in self._entries and (command := self.get_command(ctx, name))
+        ]
+        width = max(len(name) for name in (*self._entries, *(name for name, _ in further)))
         limit = formatter.width - 6 - width
-        sections = {**_SECTIONS, "More": further} if further else _SECTIONS
-        for title, commands in sections.items():
+        for title, section in SECTIONS.items():
             with formatter.section(title):
+                formatter.write_dl([(entry.name.ljust(width), entry.short) for entry in section])
+        if further:
+            with formatter.section("More"):
                 formatter.write_dl(
-                    [(str(c.name).ljust(width), c.get_short_help_str(limit)) for c in commands]
+                    [(name.ljust(width), each.get_short_help_str(limit)) for name, each in further]
                 )
 
 
@@ -74,11 +69,6 @@ class _Commands(ExtensibleGroup):
 @click.version_option(__version__, prog_name="setl")
 def cli() -> None:
     """Keep databases in step. A PIPELINE is channel/pipeline, or one if clear."""
-
-
-for _commands in _SECTIONS.values():
-    for _command in _commands:
-        cli.add_command(_command)
 
 
 def run(arguments: Sequence[str] | None = None, connect: Connect | None = None) -> int:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from setl.allocator import share_arenas
 from setl.cli.cluster import cluster_options
 from setl.cli.zookeeper_access import zookeeper_access
 from setl.log import configure
@@ -91,8 +90,10 @@ def process_options(command: Callable[..., None]) -> Callable[..., None]:
 
 def run_process(settings: NodeSettings, engine: Engine) -> None:
     """Run a process until SIGTERM or SIGINT; it drains what it leads and ends then."""
-    share_arenas()
     # Imported late: servers' clients take a second that other commands need not wait.
+    from setl.allocator import share_arenas  # noqa: PLC0415
+
+    share_arenas()
     from setl.node.process import NodeProcess  # noqa: PLC0415
 
     sys.setswitchinterval(_TURN)

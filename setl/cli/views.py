@@ -6,8 +6,6 @@ import time
 from typing import Any
 
 import click
-from rich.markup import escape
-from rich.tree import Tree
 
 from arbiter.values import EVERYTHING, ChannelState
 from setl.cli.cluster import (
@@ -202,6 +200,9 @@ def topology(channel: str | None, zookeeper: str, root: str, output: str) -> Non
     if output != "table":
         print_value(_topology_rows(view), output)
         return
+    from rich.markup import escape  # noqa: PLC0415
+    from rich.tree import Tree  # noqa: PLC0415
+
     for name in sorted(view.facts.channels):
         if channel and name != channel:
             continue
