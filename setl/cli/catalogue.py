@@ -21,11 +21,13 @@ class Entry:
         name: as it is typed.
         place: ``module:attribute`` of the click command, the module below `setl.cli`.
         short: the first sentence of its help; a test compares the two.
+        tidies_up: whether it puts things in order when it is interrupted, however long that takes.
     """
 
     name: str
     place: str
     short: str
+    tidies_up: bool = False
 
     def load(self) -> click.Command:
         """Import the command."""
@@ -36,8 +38,8 @@ class Entry:
 
 SECTIONS: Mapping[str, tuple[Entry, ...]] = {
     "Run": (
-        Entry("node", "run_node:node", "Run a node."),
-        Entry("relay", "run_relay:relay", "Run a relay."),
+        Entry("node", "run_node:node", "Run a node.", tidies_up=True),
+        Entry("relay", "run_relay:relay", "Run a relay.", tidies_up=True),
         Entry("check", "channels:check", "Check a channel FILE and the servers it names."),
         Entry("apply", "channels:apply", "Store a channel FILE in the cluster."),
         Entry(
@@ -76,6 +78,7 @@ SECTIONS: Mapping[str, tuple[Entry, ...]] = {
             "cutover",
             "cutting_over:cutover",
             "Make a pipeline's source read-only and its target complete.",
+            tidies_up=True,
         ),
         Entry("signal", "signals:signal", "Ask the leader of PIPELINE for a rollback or restart."),
         Entry(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -77,7 +76,6 @@ def comparer(
     settings: SparkSettings, sample: int, show: Callable[[str], None]
 ) -> Generator[Comparer]:
     """Start Spark, which takes seconds, and stop it at the end; arguments as `Comparer`."""
-    logging.getLogger("py4j").setLevel(logging.CRITICAL)
     show("starting Spark")
     session = start_session(settings)
     try:

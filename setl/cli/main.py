@@ -6,6 +6,7 @@ usage or configuration; 3 the cluster or a server could not be reached; 4 any ot
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -17,14 +18,15 @@ from arbiter.requests import Refused
 from setl import __version__
 from setl.cli.catalogue import SECTIONS, entries
 from setl.cli.cluster import AnswerNo, Connect
+from setl.cli.interruption import EXIT_INTERRUPTED, end_at_interrupt
 from setl.cli.plugins import ExtensibleGroup
 from setl.errors import ConfigurationError, SetlError, TransientError
+from setl.log import configure_command
 
 EXIT_NO = 1
 EXIT_CONFIGURATION = 2
 EXIT_UNREACHABLE = 3
 EXIT_FAILURE = 4
-_EXIT_INTERRUPTED = 130
 
 
 class _Commands(ExtensibleGroup):
@@ -91,7 +93,7 @@ def run(arguments: Sequence[str] | None = None, connect: Connect | None = None) 
         error.show()
         return EXIT_NO if isinstance(error, AnswerNo) else EXIT_CONFIGURATION
     except click.Abort:
-        return _EXIT_INTERRUPTED
+        return EXIT_INTERRUPTED
     except (SetlError, ArbiterError) as error:
         click.echo(f"Error: {error}", err=True)
         return _exit_status(error)
@@ -110,4 +112,18 @@ def _exit_status(error: SetlError | ArbiterError) -> int:
 
 def main() -> None:
     """Entry point of the console script."""
-    sys.exit(run())
+    configure_command()
+    if _ends_at_interrupt(sys.argv[1:]):
+        end_at_interrupt()
+    status = run()
+    if status == EXIT_INTERRUPTED:
+        # Python would wait for threads that wait for servers.
+        sys.stdout.flush()
+        os._exit(status)
+    sys.exit(status)
+
+
+def _ends_at_interrupt(arguments: Sequence[str]) -> bool:
+    """Whether Ctrl-C ends this command at once; some have to put things in order first."""
+    name = next((word for word in arguments if not word.startswith("-")), "")
+    return any(entry.name == name and not entry.tidies_up for entry in entries())

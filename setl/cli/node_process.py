@@ -13,7 +13,7 @@ import click
 
 from setl.cli.cluster import cluster_options
 from setl.cli.zookeeper_access import zookeeper_access
-from setl.log import configure
+from setl.log import LEVELS, configure
 from setl.node.settings import NodeSettings, default_nid
 
 if TYPE_CHECKING:
@@ -41,9 +41,22 @@ _OPTIONS = (
         metavar="HOST:PORT",
         help="Address for status and metrics; port 0 takes any free port.",
     ),
-    click.option("--log-json", is_flag=True, help="Log one JSON object a line."),
     click.option(
-        "--log-level", default="INFO", show_default=True, help="The lowest level that is logged."
+        "--log-format",
+        envvar="SETL_LOG_FORMAT",
+        type=click.Choice(("text", "json")),
+        default="text",
+        show_default=True,
+        help="Log lines of text, or one JSON object a line. [env: SETL_LOG_FORMAT]",
+    ),
+    click.option("--log-json", is_flag=True, hidden=True, help="As --log-format json."),
+    click.option(
+        "--log-level",
+        envvar="SETL_LOG_LEVEL",
+        type=click.Choice(LEVELS, case_sensitive=False),
+        default="INFO",
+        show_default=True,
+        help="The lowest level that is logged. [env: SETL_LOG_LEVEL]",
     ),
     cluster_options,
 )
@@ -60,6 +73,7 @@ def process_options(command: Callable[..., None]) -> Callable[..., None]:
         nid: str,
         session_timeout: float,
         http: str,
+        log_format: str,
         log_json: bool,
         log_level: str,
         zookeeper: str,
@@ -79,7 +93,7 @@ def process_options(command: Callable[..., None]) -> Callable[..., None]:
             http_port=int(port),
             environment=dict(os.environ),
         )
-        configure(level=log_level.upper(), as_json=log_json)
+        configure(level=log_level.upper(), as_json=log_json or log_format == "json")
         command(settings, **further)
 
     found: Callable[..., None] = with_settings
