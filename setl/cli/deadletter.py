@@ -22,6 +22,7 @@ from setl.cli.cluster_view import moment
 from setl.cli.confirmation import confirm, yes_option
 from setl.cli.output import console, print_rows, print_value
 from setl.cli.stored_channels import pipeline_config
+from setl.errors import ConfigurationError
 from setl.load.deadletters.letter import DeadLetter, State
 from setl.node.stored import pipelines_of
 from setl.systems.registry import system_of
@@ -65,11 +66,23 @@ def list_(  # noqa: PLR0917 - click passes options by name
     """List dead letters in the order of the stream."""
     states = () if everything else _WAITING
     rows: list[dict[str, Any]] = []
+    lacking: list[ConfigurationError] = []
     for ident, config in _pipelines(name, zookeeper, root):
-        with system_of(config.target).dead_letters() as store:
-            found = store.find(str(ident), target=table, states=states, limit=limit, newest=True)
+        try:
+            with system_of(config.target).dead_letters() as store:
+                found = store.find(
+                    str(ident), target=table, states=states, limit=limit, newest=True
+                )
+        except ConfigurationError as error:
+            lacking.append(error.at(pipeline=ident))
+            continue  # those of the others are shown all the same
         rows += [_row(letter) for letter in reversed(found)]
-    print_rows(rows, _COLUMNS, output)
+    if rows or not lacking:
+        print_rows(rows, _COLUMNS, output)
+    for error in lacking[:-1]:
+        click.echo(f"Error: {error}", err=True)
+    if lacking:
+        raise lacking[-1]
 
 
 @deadletter.command()

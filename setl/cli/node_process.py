@@ -13,6 +13,7 @@ import click
 
 from setl.cli.cluster import cluster_options
 from setl.cli.zookeeper_access import zookeeper_access
+from setl.errors import ConfigurationError
 from setl.log import LEVELS, configure
 from setl.node.settings import NodeSettings, default_nid
 
@@ -111,7 +112,14 @@ def run_process(settings: NodeSettings, engine: Engine) -> None:
     from setl.node.process import NodeProcess  # noqa: PLC0415
 
     sys.setswitchinterval(_TURN)
-    process = NodeProcess(settings, engine)
+    try:
+        process = NodeProcess(settings, engine)
+    except OSError as error:
+        raise ConfigurationError(
+            f"the HTTP interface cannot be at {settings.http_host}:{settings.http_port}:"
+            f" {error.strerror or error}",
+            hint="Choose another address with --http or SETL_HTTP; port 0 takes any free one",
+        ) from error
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda _number, _frame: process.stop())
     process.run()

@@ -49,7 +49,7 @@ _STYLES = {"head": "bold", "detail": "dim", "changed": "yellow", "problem": "red
 )
 @click.option(
     "--all", "everything", is_flag=True,
-    help="Also show begin, commit, heartbeats and other records that change nothing.",
+    help="Also show begin, commit, heartbeats, and the rows of setl's own tables (retl.*).",
 )  # fmt: skip
 @click.option(
     "-o", "--output", type=click.Choice(("text", "json")), default="text", show_default=True,

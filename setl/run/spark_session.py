@@ -16,7 +16,7 @@ from typing import cast
 
 import pyspark
 from pyspark import SparkConf, SparkContext
-from pyspark.java_gateway import launch_gateway
+from pyspark.java_gateway import launch_gateway  # pyright: ignore[reportUnknownVariableType]
 from pyspark.sql import SparkSession
 
 from setl.errors import FatalError
