@@ -92,6 +92,16 @@ def literal_secrets(definition: Mapping[str, Any]) -> Iterator[Problem]:
             yield Problem(written(path), advice, lines.get(path), level="warning")
 
 
+def without_literal_secrets(definition: Mapping[str, Any]) -> dict[str, Any]:
+    """The definition with *** in place of every secret that stands in it; references stay."""
+
+    def hidden(path: Path, text: str) -> str:
+        bare = _REFERENCE.sub(lambda m: m.group("default") or "", text)
+        return "***" if bare and is_secret(path) else text
+
+    return cast("dict[str, Any]", _mapped(definition, (), hidden))
+
+
 def _mapped(value: Any, path: Path, change: Callable[[Path, str], str]) -> Any:
     if isinstance(value, str):
         return change(path, value)

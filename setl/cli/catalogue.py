@@ -65,6 +65,7 @@ SECTIONS: Mapping[str, tuple[Entry, ...]] = {
         Entry("pause", "states:pause", "Pause CHANNEL: load no more, keep the leaders."),
         Entry("resume", "states:resume", "Let a paused CHANNEL go on."),
         Entry("stop", "states:stop", "Stop CHANNEL: load no more, give leaderships up."),
+        Entry("show", "showing:show", "Print the file of CHANNEL, as the cluster keeps it."),
         Entry("remove", "removing:remove", "Remove a stopped CHANNEL from the cluster."),
     ),
     "Pipelines": (

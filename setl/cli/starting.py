@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,6 +12,9 @@ from arbiter.arbiter import Arbiter
 from arbiter.values import Channel
 from setl.cli.cluster import AnswerNo
 from setl.systems.finding import Finding
+
+if TYPE_CHECKING:
+    from setl.channel.file import ChannelFile
 
 
 def refuse_unready(channel: Channel, arbiter: Arbiter) -> None:
@@ -29,14 +33,30 @@ def refuse_unready(channel: Channel, arbiter: Arbiter) -> None:
     # Imported late: servers' clients take a second that a refusal need not wait.
     from setl.channel.problems import ChannelFileError  # noqa: PLC0415
     from setl.channel.reading import resolve_and_parse  # noqa: PLC0415
-    from setl.operate.check import check_channel  # noqa: PLC0415
-    from setl.operate.positions.used_starts import without_used_starts  # noqa: PLC0415
 
     try:
         file = resolve_and_parse(channel.definition, os.environ)
     except ChannelFileError as error:
         click.echo(f"not checked, since its references are not set here: {error}", err=True)
         return
+    refuse_faults(file, arbiter, "started", f"`setl start {channel.name} --no-check` starts it")
+
+
+def refuse_faults(file: ChannelFile, arbiter: Arbiter, done: str, otherwise: str) -> None:
+    """Refuse to go on with a channel of which `setl check` says that something must be fixed first.
+
+    Args:
+        file: the channel, its references resolved.
+        arbiter: says which pipelines have begun and need no `start` any more.
+        done: what is not done to the channel, the end of a sentence.
+        otherwise: how to do it all the same, the beginning of one.
+
+    Raises:
+        AnswerNo: something must be fixed; says what, where and how.
+    """
+    from setl.operate.check import check_channel  # noqa: PLC0415
+    from setl.operate.positions.used_starts import without_used_starts  # noqa: PLC0415
+
     file = without_used_starts(file, arbiter)
     errors = [finding for finding in check_channel(file) if finding.level == "error"]
     for finding in errors:
@@ -44,11 +64,13 @@ def refuse_unready(channel: Channel, arbiter: Arbiter) -> None:
             click.echo(f"not checked from here: {finding.where}: {finding.what}", err=True)
     faults = [finding for finding in errors if not finding.unseen]
     if faults:
-        raise AnswerNo("\n".join(_lines(channel.name, faults)))
+        head = f"channel {file.channel} is not {done}; {len(faults)} to fix first:"
+        raise AnswerNo("\n".join([head, *_lines(faults), f"{otherwise} all the same"]))
 
 
-def _lines(name: str, faults: Sequence[Finding]) -> list[str]:
-    lines = [f"channel {name} is not started; {len(faults)} to fix first:"]
+def _lines(faults: Sequence[Finding]) -> list[str]:
+    lines: list[str] = []
     for fault in faults:
-        lines += [f"  {fault.where}: {fault.what}", *(f"    {fix}" for fix in fault.fix)]
-    return [*lines, f"`setl start {name} --no-check` starts it all the same"]
+        name = f" [{fault.id}]" if fault.id else ""
+        lines += [f"  {fault.where}: {fault.what}{name}", *(f"    {fix}" for fix in fault.fix)]
+    return lines
