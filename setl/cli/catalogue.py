@@ -49,7 +49,11 @@ SECTIONS: Mapping[str, tuple[Entry, ...]] = {
     "Look": (
         Entry("list", "views:list_", "List nodes, and pipelines with their leaders."),
         Entry("topology", "views:topology", "Show who leads what, and who would be next."),
-        Entry("status", "views:status", "Show every figure of CHANNEL."),
+        Entry(
+            "status",
+            "status:status",
+            "Show how CHANNEL does: who leads, lag, rates, what is wrong.",
+        ),
         Entry("history", "views:history", "Show past leaderships, the newest last."),
         Entry("peek", "peeking:peek", "Print the records of SOURCE, and change nothing anywhere."),
         Entry("verify", "verifying:verify", "Compare source and target, and name what differs."),
