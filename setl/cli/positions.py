@@ -15,6 +15,7 @@ from arbiter.requests import Refused
 from arbiter.values import Facts, PipelineId
 from setl.cli.cluster import AnswerNo, cluster_options, joined, output_option, pipeline_named
 from setl.cli.cluster_view import moment
+from setl.cli.completion import complete_pipeline
 from setl.cli.confirmation import confirm, yes_option
 from setl.cli.output import console, print_rows, print_value
 from setl.cli.stored_channels import pipeline_config
@@ -103,7 +104,7 @@ def _checkpoint_values(checkpoint: Checkpoint | None) -> dict[str, Any]:
 
 
 @position.command()
-@click.argument("pipeline")
+@click.argument("pipeline", shell_complete=complete_pipeline)
 @click.option(
     "--to", required=True, metavar="PLACE",
     help="latest, earliest, FILE:OFFSET, GTIDs, a Kafka offset, or a time: 2026-11-21T22:00.",

@@ -21,6 +21,7 @@ from setl.cli.cluster import (
     timeout_option,
 )
 from setl.cli.cluster_view import NO_ANSWER, ClusterView, look_at
+from setl.cli.completion import complete_channel
 from setl.cli.output import console, print_value
 from setl.cli.starting import refuse_unready
 from setl.node.stored import pipelines_of
@@ -56,7 +57,7 @@ class _Place:
 
 def _state_command(name: str, state: ChannelState, text: str) -> click.Command:
     @click.command(name, help=text)
-    @click.argument("channel")
+    @click.argument("channel", shell_complete=complete_channel)
     @_wait
     @timeout_option
     @cluster_options

@@ -15,6 +15,7 @@ from setl.cli.cluster_view import (
     look_at,
     moment,
 )
+from setl.cli.completion import complete_channel
 from setl.cli.load_sentence import load_sentence
 from setl.cli.output import console, print_rows
 from setl.cli.units import count, duration, figure, rate, size
@@ -25,7 +26,7 @@ _ENDED = ("done", "cancelled", "failed")
 
 
 @click.command()
-@click.argument("channel")
+@click.argument("channel", shell_complete=complete_channel)
 @click.option("-v", "--verbose", is_flag=True, help="Show every figure.")
 @cluster_options
 @output_option

@@ -26,6 +26,7 @@ from setl.cli.cluster_view import (
     look_at,
     moment,
 )
+from setl.cli.completion import complete_channel, complete_pipeline
 from setl.cli.endpoints import endpoints_of
 from setl.cli.load_sentence import load_sentence
 from setl.cli.output import console, print_rows, print_value
@@ -41,7 +42,7 @@ _CLEAR = "\x1b[2J\x1b[H"
 
 
 @click.command("list")
-@click.argument("channel", required=False)
+@click.argument("channel", shell_complete=complete_channel, required=False)
 @click.option(
     "-W", "--watch", type=click.FloatRange(min=0.1), metavar="SECONDS",
     help="Show it again every so many seconds, until interrupted.",
@@ -186,7 +187,7 @@ def _load_lines(pipeline: PipelineView) -> list[str]:
 
 
 @click.command()
-@click.argument("channel", required=False)
+@click.argument("channel", shell_complete=complete_channel, required=False)
 @cluster_options
 @output_option
 def topology(channel: str | None, zookeeper: str, root: str, output: str) -> None:
@@ -278,7 +279,7 @@ def _topology_rows(view: ClusterView) -> list[dict[str, Any]]:
 
 
 @click.command()
-@click.argument("pipeline", required=False)
+@click.argument("pipeline", shell_complete=complete_pipeline, required=False)
 @cluster_options
 @output_option
 def history(pipeline: str | None, zookeeper: str, root: str, output: str) -> None:
