@@ -41,6 +41,7 @@ def test_one_line_and_the_end(wait):
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     try:
+        assert process.stdout is not None
         assert process.stdout.readline() == "begun\n"
         process.send_signal(signal.SIGINT)
         _, said = process.communicate(timeout=60)
@@ -72,6 +73,7 @@ def test_what_does_not_listen_is_ended():
         [sys.executable, "-c", _DEAF], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     try:
+        assert process.stdout is not None
         assert process.stdout.readline() == "begun\n"
         process.send_signal(signal.SIGINT)
         _, said = process.communicate(timeout=60)
