@@ -159,7 +159,8 @@ def test_what_is_delivered_again_does_not_undo_what_was_written_since(both):
     a, b = sites.wait_until_equal()
     assert a == b
     assert [row[:2] for row in a] == [(1, "b")]
-    assert sites.runs["ab"].figures.rows_redelivered >= 2
+    # Counted a moment after it can be seen.
+    eventually(lambda: sites.runs["ab"].figures.rows_redelivered >= 2, 30)
     assert sites.conflicts(0) == sites.conflicts(1) == ()
 
 
