@@ -165,8 +165,13 @@ def wait_for_death_at(folder, point):
 
 def revive_the_dead(cluster):
     """Start whoever has just died anew."""
-    dead = eventually(lambda: [n for n, node in cluster.nodes.items() if not node.running], LIMIT)
-    for nid in dead:
+
+    def dead():
+        found = [nid for nid, node in cluster.nodes.items() if not node.running]
+        assert found, "\n\n".join(f"{nid}: {node.tail()}" for nid, node in cluster.nodes.items())
+        return found
+
+    for nid in eventually(dead, LIMIT):
         cluster.start_node(nid, free_port(), master="local[2]")
 
 
