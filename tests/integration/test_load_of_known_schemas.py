@@ -9,6 +9,7 @@ import yaml
 from setl.failpoints import FOLDER
 from setl_drills.nodes import Cluster
 from setl_embedded.ports import free_port
+from tests.deadlocks import repeated
 from tests.integration.known_schemas import (
     COMPANY,
     COMPANY_EXTRAS,
@@ -54,13 +55,15 @@ class Schema:
 
     def write(self, stopping, draw, told):
         """Change rows until told to stop."""
+
+        def change(cursor):
+            for statement in self.changes(draw, told["transactions"]):
+                cursor.execute(statement)
+
         try:
             with self.here.connect(autocommit=False, database=self.name) as connection:
                 while not stopping.wait(0.01):
-                    with connection.cursor() as cursor:
-                        for statement in self.changes(draw, told["transactions"]):
-                            cursor.execute(statement)
-                    connection.commit()
+                    repeated(connection, change)
                     told["transactions"] += 1
         except Exception as error:  # noqa: BLE001 - told by the thread that waits
             told["error"] = error
