@@ -37,6 +37,8 @@ from setl.model.schema import Kind
 _FINER = 50  # pieces into which a chunk that differs is cut, so that few rows are read
 _MOST_FINER = 32  # chunks for which that is worth it
 
+_UNKNOWN = "nobody could tell how far the pipeline is, so rows were read again a few times only"
+
 
 @dataclass(frozen=True, slots=True)
 class VerifySettings:
@@ -265,7 +267,7 @@ class TargetComparison:
         end = None if self._arrivals is None else self._arrivals.end()
         if self._arrivals is None or end is None:
             self._wait(self._settings.pause)
-            return Arrival(Arrived.UNKNOWN)
+            return Arrival(Arrived.UNKNOWN, _UNKNOWN)
         return self._arrivals.wait(end)
 
 
