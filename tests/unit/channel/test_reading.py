@@ -200,8 +200,8 @@ P, S, T, M = "pipelines[0]", "pipelines[0].source", "pipelines[0].target", "pipe
         (f"{P}.colour", 1,
          ("is an unknown key; known are name, source, target, tables, batch_rows, batch_bytes,"
          " batch_wait, window, buffer_bytes, rows_per_task, create, ddl, faulty_rows,"
-         " dead_letter_limit, accept, checkpoint, checkpoint_file, checkpoint_interval, load_limits,"
-         " generation, nodes")),
+         " dead_letter_limit, accept, checkpoint, checkpoint_file, checkpoint_interval,"
+         " load_limits, generation, nodes")),
     ],
 )  # fmt: skip
 def test_one_mistake_one_readable_line(path, value, message):
