@@ -296,6 +296,7 @@ def history_payload(item: HistoryItem) -> bytes:
             "at": item.at,
             "outage": item.outage,
             "redelivered": item.redelivered,
+            **({"error": item.error} if item.error else {}),
         },
     )
 
@@ -313,6 +314,7 @@ def read_history(data: bytes, wrong: list[str] | None = None) -> HistoryItem | N
             at=at,
             outage=read.seconds("outage"),
             redelivered=read.whole("redelivered"),
+            error=read.text("error"),
         )
     elif not read.wrong:
         read.wrong.append("has no epoch or no time")

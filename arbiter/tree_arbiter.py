@@ -104,9 +104,7 @@ class TreeArbiter:
                 if found is None:
                     continue
                 if found.owner != session:
-                    raise Conflict(
-                        f"another session ({found.owner:#x}) uses the node id {node.nid!r}"
-                    ) from None
+                    raise Conflict(_taken(read_node(node.nid, found.data))) from None
                 if found.data != data and not self._written(path, data, found, session):
                     continue
             self._znodes.rejoined(session)
@@ -459,3 +457,12 @@ def _base_or_none(data: bytes) -> int | None:
         return read_epoch(data)
     except Invalid:
         return None
+
+
+def _taken(other: NodeInfo) -> str:
+    """Why a node id cannot be had: who has it."""
+    who = f"process {other.pid} on {other.host}" if other.host else "another process"
+    return (
+        f"the node id {other.nid!r} is in use by {who}; choose another one with --id or"
+        " SETL_NODE_ID, or end that process"
+    )

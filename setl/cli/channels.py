@@ -10,26 +10,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from rich.markup import escape
 
 from arbiter.arbiter import ArbiterError
 from arbiter.values import ChannelState
-from setl.channel.file import ChannelFile
-from setl.channel.partitions import read_expanded
-from setl.channel.reading import definition_warnings, read_channel_definition
-from setl.channel.routing import Route
 from setl.cli.cluster import AnswerNo, cluster_options, joined, output_option
 from setl.cli.output import console, print_rows
 from setl.cli.ring_check import option_is_given, ring_findings
 from setl.cli.user_code import make_importable, py_files_option
-from setl.model.schema import Column, RowSchema
-from setl.operate.check import check_channel
-from setl.operate.positions.used_starts import without_used_starts
 from setl.systems.finding import Finding
-from setl.transform.processing import processor_named
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from setl.channel.file import ChannelFile
+    from setl.channel.routing import Route
+    from setl.model.schema import Column, RowSchema
 
 _FILE = click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 
@@ -57,6 +52,13 @@ def check(  # noqa: PLR0917 - click passes options by name
     Prints what is missing and how to fix it. If ZooKeeper is given, by option or in the
     environment, it also tells whether changes would go round between channels.
     """
+    # Imported late, as whatever a help or a refusal has no use for.
+    from setl.channel.partitions import read_expanded  # noqa: PLC0415
+    from setl.channel.reading import (  # noqa: PLC0415
+        definition_warnings,
+        read_channel_definition,
+    )
+
     make_importable(py_files)
     definition, channel = read_expanded(read_channel_definition(file), os.environ)
     findings = [
@@ -67,6 +69,8 @@ def check(  # noqa: PLR0917 - click passes options by name
         found, channel = _beside_the_cluster(definition, channel, zookeeper, root)
         findings += found
     if not offline:
+        from setl.operate.check import check_channel  # noqa: PLC0415
+
         findings += check_channel(channel, expressions=_route_check(), probe=probe)
     if output != "table":
         rows = [
@@ -93,6 +97,8 @@ def _beside_the_cluster(
 
     A cluster that does not answer is one more thing to fix.
     """
+    from setl.operate.positions.used_starts import without_used_starts  # noqa: PLC0415
+
     try:
         with joined(zookeeper, root) as arbiter:
             return ring_findings(arbiter, definition), without_used_starts(channel, arbiter)
@@ -107,6 +113,8 @@ def _beside_the_cluster(
 
 def _route_check() -> Callable[[Route, RowSchema], Sequence[Column]]:
     """How expressions and processors are checked: by Spark itself, and by an import."""
+    from setl.transform.processing import processor_named  # noqa: PLC0415
+
     spark_starts = cache(_checking_session)
 
     def check_route(route: Route, schema: RowSchema) -> Sequence[Column]:
@@ -129,6 +137,8 @@ def _checking_session() -> SparkSession:
 
 
 def _print_findings(findings: list[Finding], *, offline: bool, name: str) -> None:
+    from rich.markup import escape  # noqa: PLC0415
+
     out = console()
     signs = {"ok": "[green]ok[/]     ", "warning": "[yellow]warning[/]", "error": "[red]error[/]  "}
     for finding in findings:
@@ -156,6 +166,12 @@ def apply(file: Path, allow_ring: bool, zookeeper: str, root: str) -> None:
     A new channel is stopped. A known one keeps its state. References such as ${PASSWORD} are
     stored as they are; each node resolves them from its own environment.
     """
+    from setl.channel.partitions import read_expanded  # noqa: PLC0415
+    from setl.channel.reading import (  # noqa: PLC0415
+        definition_warnings,
+        read_channel_definition,
+    )
+
     definition, channel = read_expanded(read_channel_definition(file), os.environ)
     for problem in definition_warnings(definition):
         click.echo(f"warning: {problem}", err=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -109,7 +108,6 @@ def comparer(
         connect: opens a session with the cluster, if it is needed.
         timeout: see `Comparer`.
     """
-    logging.getLogger("py4j").setLevel(logging.CRITICAL)
     show("starting Spark")
     session = start_session(settings)
     try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import time
 from collections.abc import Callable, Generator, Sequence
@@ -163,7 +162,6 @@ def _verifying(
         from setl.operate.verify import verify_pipeline  # noqa: PLC0415
         from setl.run.spark_session import start_session  # noqa: PLC0415
 
-        logging.getLogger("py4j").setLevel(logging.CRITICAL)
         if not sessions:
             sessions.append(start_session(spark("setl cutover")))
         return verify_pipeline(sessions[0], pipeline, sample=0)

@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Collection, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from arbiter.values import ChannelState, Facts, PipelineId
-from setl.channel.file import Pipeline
 from setl.cli.cluster import (
     AnswerNo,
     cluster_options,
@@ -23,9 +22,13 @@ from setl.cli.cluster_view import moment
 from setl.cli.confirmation import confirm, yes_option
 from setl.cli.output import console, print_rows, print_value
 from setl.cli.stored_channels import pipeline_config
+from setl.errors import ConfigurationError
 from setl.load.deadletters.letter import DeadLetter, State
 from setl.node.stored import pipelines_of
 from setl.systems.registry import system_of
+
+if TYPE_CHECKING:
+    from setl.channel.file import Pipeline
 
 _COLUMNS = (
     "id", "pipeline", "state", "at", "target", "key", "operation", "position", "attempts", "error",
@@ -63,11 +66,23 @@ def list_(  # noqa: PLR0917 - click passes options by name
     """List dead letters in the order of the stream."""
     states = () if everything else _WAITING
     rows: list[dict[str, Any]] = []
+    lacking: list[ConfigurationError] = []
     for ident, config in _pipelines(name, zookeeper, root):
-        with system_of(config.target).dead_letters() as store:
-            found = store.find(str(ident), target=table, states=states, limit=limit, newest=True)
+        try:
+            with system_of(config.target).dead_letters() as store:
+                found = store.find(
+                    str(ident), target=table, states=states, limit=limit, newest=True
+                )
+        except ConfigurationError as error:
+            lacking.append(error.at(pipeline=ident))
+            continue  # those of the others are shown all the same
         rows += [_row(letter) for letter in reversed(found)]
-    print_rows(rows, _COLUMNS, output)
+    if rows or not lacking:
+        print_rows(rows, _COLUMNS, output)
+    for error in lacking[:-1]:
+        click.echo(f"Error: {error}", err=True)
+    if lacking:
+        raise lacking[-1]
 
 
 @deadletter.command()

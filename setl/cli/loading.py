@@ -13,7 +13,6 @@ import click
 
 from arbiter.arbiter import Arbiter
 from arbiter.values import Facts, PipelineId
-from setl.channel.file import Pipeline
 from setl.channel.keys_file import read_keys
 from setl.cli.asking import (
     carried_out,
@@ -44,6 +43,7 @@ from setl.run.load_requests import StoredLoadRequests
 
 if TYPE_CHECKING:
     # Spark comes with it.
+    from setl.channel.file import Pipeline
     from setl.run.spark_session import SparkSettings
 
 _COLUMNS = (

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from setl.allocator import share_arenas
 from setl.cli.cluster import cluster_options
 from setl.cli.zookeeper_access import zookeeper_access
-from setl.log import configure
+from setl.errors import ConfigurationError
+from setl.log import LEVELS, configure
 from setl.node.settings import NodeSettings, default_nid
 
 if TYPE_CHECKING:
@@ -42,9 +42,22 @@ _OPTIONS = (
         metavar="HOST:PORT",
         help="Address for status and metrics; port 0 takes any free port.",
     ),
-    click.option("--log-json", is_flag=True, help="Log one JSON object a line."),
     click.option(
-        "--log-level", default="INFO", show_default=True, help="The lowest level that is logged."
+        "--log-format",
+        envvar="SETL_LOG_FORMAT",
+        type=click.Choice(("text", "json")),
+        default="text",
+        show_default=True,
+        help="Log lines of text, or one JSON object a line. [env: SETL_LOG_FORMAT]",
+    ),
+    click.option("--log-json", is_flag=True, hidden=True, help="As --log-format json."),
+    click.option(
+        "--log-level",
+        envvar="SETL_LOG_LEVEL",
+        type=click.Choice(LEVELS, case_sensitive=False),
+        default="INFO",
+        show_default=True,
+        help="The lowest level that is logged. [env: SETL_LOG_LEVEL]",
     ),
     cluster_options,
 )
@@ -61,6 +74,7 @@ def process_options(command: Callable[..., None]) -> Callable[..., None]:
         nid: str,
         session_timeout: float,
         http: str,
+        log_format: str,
         log_json: bool,
         log_level: str,
         zookeeper: str,
@@ -80,7 +94,7 @@ def process_options(command: Callable[..., None]) -> Callable[..., None]:
             http_port=int(port),
             environment=dict(os.environ),
         )
-        configure(level=log_level.upper(), as_json=log_json)
+        configure(level=log_level.upper(), as_json=log_json or log_format == "json")
         command(settings, **further)
 
     found: Callable[..., None] = with_settings
@@ -91,12 +105,21 @@ def process_options(command: Callable[..., None]) -> Callable[..., None]:
 
 def run_process(settings: NodeSettings, engine: Engine) -> None:
     """Run a process until SIGTERM or SIGINT; it drains what it leads and ends then."""
-    share_arenas()
     # Imported late: servers' clients take a second that other commands need not wait.
+    from setl.allocator import share_arenas  # noqa: PLC0415
+
+    share_arenas()
     from setl.node.process import NodeProcess  # noqa: PLC0415
 
     sys.setswitchinterval(_TURN)
-    process = NodeProcess(settings, engine)
+    try:
+        process = NodeProcess(settings, engine)
+    except OSError as error:
+        raise ConfigurationError(
+            f"the HTTP interface cannot be at {settings.http_host}:{settings.http_port}:"
+            f" {error.strerror or error}",
+            hint="Choose another address with --http or SETL_HTTP; port 0 takes any free one",
+        ) from error
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda _number, _frame: process.stop())
     process.run()

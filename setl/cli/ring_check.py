@@ -9,12 +9,13 @@ import click
 from click.core import ParameterSource
 
 from arbiter.arbiter import Arbiter
-from setl.channel.rings import of_unknown_database, ring_through
 from setl.systems.finding import Finding
 
 
 def ring_findings(arbiter: Arbiter, definition: Mapping[str, Any]) -> list[Finding]:
     """An error if changes would go round, a warning for each pipeline that may hide it."""
+    from setl.channel.rings import of_unknown_database, ring_through  # noqa: PLC0415
+
     name = str(definition["channel"])
     others = [other.definition for other in arbiter.channels() if other.name != name]
     where = f"channel {name}"

@@ -9,11 +9,7 @@ import click
 
 from arbiter.arbiter import Arbiter
 from arbiter.values import Channel
-from setl.channel.problems import ChannelFileError
-from setl.channel.reading import resolve_and_parse
 from setl.cli.cluster import AnswerNo
-from setl.operate.check import check_channel
-from setl.operate.positions.used_starts import without_used_starts
 from setl.systems.finding import Finding
 
 
@@ -30,6 +26,12 @@ def refuse_unready(channel: Channel, arbiter: Arbiter) -> None:
     Raises:
         AnswerNo: something must be fixed; says what, where and how.
     """
+    # Imported late: servers' clients take a second that a refusal need not wait.
+    from setl.channel.problems import ChannelFileError  # noqa: PLC0415
+    from setl.channel.reading import resolve_and_parse  # noqa: PLC0415
+    from setl.operate.check import check_channel  # noqa: PLC0415
+    from setl.operate.positions.used_starts import without_used_starts  # noqa: PLC0415
+
     try:
         file = resolve_and_parse(channel.definition, os.environ)
     except ChannelFileError as error:

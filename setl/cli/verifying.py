@@ -11,11 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from rich.console import Console
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from setl.channel.file import ChannelFile
-from setl.channel.reading import read_channel_definition, resolve_and_parse
+from setl.cli.asking import progress_line
 from setl.cli.cluster import (
     channel_named,
     cluster_options,
@@ -30,6 +27,7 @@ from setl.cli.spark_options import spark_options
 if TYPE_CHECKING:
     # Spark comes with these.
     from setl.bulk.verdict import TableVerdict
+    from setl.channel.file import ChannelFile
     from setl.run.spark_session import SparkSettings
 
 _COLUMNS = (
@@ -94,7 +92,7 @@ def verify(  # noqa: PLR0917 - click passes options by name
     from setl.cli.comparing import comparer  # noqa: PLC0415
     from setl.cli.repairing import repaired  # noqa: PLC0415
 
-    with _progress() as shown:
+    with progress_line() as shown:
         task = shown.add_task("", total=None)
 
         def show(words: str) -> None:
@@ -116,6 +114,11 @@ def verify(  # noqa: PLR0917 - click passes options by name
 
 def _channel_files(names: tuple[str, ...], zookeeper: str, root: str) -> list[ChannelFile]:
     """Each name as a channel file if there is such a file, else as a channel of the cluster."""
+    from setl.channel.reading import (  # noqa: PLC0415
+        read_channel_definition,
+        resolve_and_parse,
+    )
+
     stored = [name for name in names if not Path(name).is_file()]
     found: dict[str, Mapping[str, Any]] = {}
     if stored:
@@ -123,17 +126,6 @@ def _channel_files(names: tuple[str, ...], zookeeper: str, root: str) -> list[Ch
             found = {name: channel_named(arbiter, name).definition for name in stored}
     definitions = [found.get(name) or read_channel_definition(Path(name)) for name in names]
     return [resolve_and_parse(definition, os.environ) for definition in definitions]
-
-
-def _progress() -> Progress:
-    # On standard error, so that the result alone is on standard output.
-    return Progress(
-        SpinnerColumn(),
-        TextColumn("{task.description}"),
-        TimeElapsedColumn(),
-        console=Console(stderr=True),
-        transient=True,
-    )
 
 
 def _row(pipeline: str, verdict: TableVerdict) -> dict[str, Any]:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+import heapq
 import time
 from typing import Any
 
 import click
-from rich.markup import escape
-from rich.tree import Tree
 
 from arbiter.values import EVERYTHING, ChannelState
 from setl.cli.cluster import (
@@ -37,7 +36,7 @@ _PIPELINE_COLUMNS = (
     "rows_per_second", "pending",
 )  # fmt: skip
 _NODE_COLUMNS = ("node", "serves", "host", "pid", "http", "up", "answers", "warm", "leads")
-_HISTORY_COLUMNS = ("pipeline", "epoch", "node", "reason", "at", "outage", "redelivered")
+_HISTORY_COLUMNS = ("pipeline", "epoch", "node", "reason", "at", "outage", "redelivered", "error")
 _CLEAR = "\x1b[2J\x1b[H"
 
 
@@ -202,6 +201,9 @@ def topology(channel: str | None, zookeeper: str, root: str, output: str) -> Non
     if output != "table":
         print_value(_topology_rows(view), output)
         return
+    from rich.markup import escape  # noqa: PLC0415
+    from rich.tree import Tree  # noqa: PLC0415
+
     for name in sorted(view.facts.channels):
         if channel and name != channel:
             continue
@@ -327,7 +329,8 @@ def history(pipeline: str | None, zookeeper: str, root: str, output: str) -> Non
     """Show past leaderships, the newest last.
 
     outage: seconds in which nobody applied changes. redelivered: rows that were applied again.
-    Both are known a moment after a leadership has begun, and not always.
+    Both are known a moment after a leadership has begun, and not always. error: what the
+    leadership failed with.
     """
     with joined(zookeeper, root) as arbiter:
         facts = arbiter.facts()
@@ -336,5 +339,9 @@ def history(pipeline: str | None, zookeeper: str, root: str, output: str) -> Non
             if pipeline
             else [p for _, c in sorted(facts.channels.items()) for p in pipelines_of(c)]
         )
-        rows = [history_row(ident, item) for ident in wanted for item in arbiter.history(ident)]
+        # Each pipeline's leaderships are in the order of their epochs, whatever its nodes' clocks
+        # say; between pipelines there is nothing but time.
+        found = [[(item.at, ident, item) for item in arbiter.history(ident)] for ident in wanted]
+        merged = heapq.merge(*found, key=lambda one: one[0])
+        rows = [history_row(ident, item) for _, ident, item in merged]
     print_rows(rows, _HISTORY_COLUMNS, output)

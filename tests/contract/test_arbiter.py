@@ -492,6 +492,27 @@ def test_history_of_the_newest_epoch_is_amended(a, b):
     assert list(a.history(PIPELINE)) == [old, amended]
 
 
+def test_history_of_an_earlier_epoch_is_amended_in_its_place(a, b):
+    """The leader before may say what it failed with once its successor is there already."""
+    ended, successor = HistoryItem(4, "n1", "first", 1.5), HistoryItem(5, "n2", "n1 failed", 2.5)
+    a.add_history(PIPELINE, ended)
+    b.add_history(PIPELINE, successor)
+    failed = replace(ended, error="Duplicate entry '1' for key 'PRIMARY'")
+    a.add_history(PIPELINE, failed)
+    assert list(b.history(PIPELINE)) == [failed, successor]
+    late = HistoryItem(3, "n3", "never begun", 0.5, error="no Spark")
+    a.add_history(PIPELINE, late)
+    assert list(b.history(PIPELINE)) == [late, failed, successor]
+
+
+def test_what_was_trimmed_does_not_come_back(place):
+    small = place.join(history_limit=2)
+    items = [HistoryItem(n, "n1", "", float(n)) for n in range(4)]
+    for item in (*items, items[0]):
+        small.add_history(PIPELINE, item)
+    assert list(small.history(PIPELINE)) == items[-2:]
+
+
 # -- facts ----------------------------------------------------------------------------------
 
 

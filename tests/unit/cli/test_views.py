@@ -208,6 +208,17 @@ def test_history(shop, capsys):
     assert (row["node"], row["reason"]) == ("n2", "second")
 
 
+def test_history_of_several_pipelines_is_in_the_order_of_time(shop, capsys):
+    shop.arbiter.add_history(AB, HistoryItem(5, "n1", "first", 1e9))
+    shop.arbiter.add_history(BA, HistoryItem(6, "n2", "second", 1e9 + 5))
+    shop.arbiter.add_history(AB, HistoryItem(9, "n2", "third", 1e9 + 9, error="the disk is full"))
+    rows = json.loads(printed(shop, capsys, "history", "-o", "json"))
+    assert [(r["pipeline"], r["reason"]) for r in rows] == [
+        ("shop/ab", "first"), ("shop/ba", "second"), ("shop/ab", "third"),
+    ]  # fmt: skip
+    assert "the disk is full" in printed(shop, capsys, "history")
+
+
 @pytest.mark.parametrize(
     ("name", "why"),
     [
