@@ -25,7 +25,6 @@ from setl.cli.cluster import (
     requester,
     timeout_option,
 )
-from setl.cli.cluster_view import look_at, moment
 from setl.cli.confirmation import confirm, yes_option
 from setl.cli.output import console, print_value
 from setl.cli.positions import own_nid
@@ -33,6 +32,7 @@ from setl.cli.spark_options import spark_options
 from setl.cli.waiting import ProgressLine
 from setl.clock import SystemClock
 from setl.errors import SetlError
+from setl.node.cluster_view import look_at, moment
 from setl.operate.cutover.course import Course
 from setl.operate.cutover.hands import ClusterHands, Seen
 from setl.operate.cutover.steps import ORDER, WHAT, CutOver, Known, Rules, Step, Told, objections

@@ -19,11 +19,11 @@ from setl.cli.cluster import (
     pipeline_named,
     timeout_option,
 )
-from setl.cli.cluster_view import moment
 from setl.cli.confirmation import confirm, yes_option
 from setl.cli.output import console, print_rows, print_value
 from setl.cli.stored_channels import pipeline_config
 from setl.load.deadletters.letter import DeadLetter, State
+from setl.node.cluster_view import moment
 from setl.node.stored import pipelines_of
 from setl.systems.registry import system_of
 

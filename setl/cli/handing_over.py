@@ -21,11 +21,11 @@ from setl.cli.cluster import (
     requester,
     timeout_option,
 )
-from setl.cli.cluster_view import PipelineView, look_at, moment
 from setl.cli.confirmation import confirm, yes_option
 from setl.cli.output import console, print_value
 from setl.cli.times import parse_time
 from setl.cli.views import topology_line
+from setl.node.cluster_view import PipelineView, look_at, moment
 from setl.node.stored import preference_of
 
 _ANSWER_SECONDS = 5.0

@@ -32,13 +32,13 @@ from setl.cli.cluster import (
     pipeline_named,
     requester,
 )
-from setl.cli.cluster_view import moment
 from setl.cli.confirmation import yes_option
-from setl.cli.load_sentence import load_sentence
 from setl.cli.output import console, print_rows, print_value
 from setl.cli.spark_options import spark_options
 from setl.cli.stored_channels import pipeline_config
 from setl.model.load_request import LoadRequest, RequestState, in_pieces
+from setl.node.cluster_view import moment
+from setl.node.load_sentence import load_sentence
 from setl.node.stored import pipelines_of
 from setl.run.load_requests import StoredLoadRequests
 

@@ -14,12 +14,12 @@ from arbiter.arbiter import Arbiter
 from arbiter.requests import Refused
 from arbiter.values import Facts, PipelineId
 from setl.cli.cluster import AnswerNo, cluster_options, joined, output_option, pipeline_named
-from setl.cli.cluster_view import moment
 from setl.cli.confirmation import confirm, yes_option
 from setl.cli.output import console, print_rows, print_value
 from setl.cli.stored_channels import pipeline_config
 from setl.errors import ConfigurationError
 from setl.model.checkpoint import Checkpoint
+from setl.node.cluster_view import moment
 from setl.node.stored import pipelines_of
 from setl.operate.positions.position import PositionReport, look_at_position, position_text
 from setl.operate.positions.reposition import move, moved_checkpoint, objection_to_move

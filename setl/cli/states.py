@@ -20,9 +20,9 @@ from setl.cli.cluster import (
     output_option,
     timeout_option,
 )
-from setl.cli.cluster_view import NO_ANSWER, ClusterView, look_at
 from setl.cli.output import console, print_value
 from setl.cli.starting import refuse_unready
+from setl.node.cluster_view import NO_ANSWER, ClusterView, look_at
 from setl.node.stored import pipelines_of
 
 _POLL = 0.2

@@ -17,7 +17,8 @@ from setl.cli.cluster import (
     output_option,
     pipeline_named,
 )
-from setl.cli.cluster_view import (
+from setl.cli.output import console, print_rows, print_value
+from setl.node.cluster_view import (
     NO_ANSWER,
     ClusterView,
     PipelineView,
@@ -27,9 +28,8 @@ from setl.cli.cluster_view import (
     look_at,
     moment,
 )
-from setl.cli.endpoints import endpoints_of
-from setl.cli.load_sentence import load_sentence
-from setl.cli.output import console, print_rows, print_value
+from setl.node.endpoints import endpoints_of
+from setl.node.load_sentence import load_sentence
 from setl.node.stored import nameless, pipelines_of
 
 _PIPELINE_COLUMNS = (
