@@ -25,6 +25,7 @@ from setl.cli.stored_channels import pipeline_config
 from setl.load.deadletters.letter import DeadLetter, State
 from setl.node.cluster_view import moment
 from setl.node.stored import pipelines_of
+from setl.operate.questions import before_drop
 from setl.systems.registry import system_of
 
 _COLUMNS = (
@@ -163,11 +164,7 @@ def drop(  # noqa: PLR0917 - click passes options by name
         chosen = _chosen(found, ids, everything=everything or superseded)
         waiting = sum(letter.state in _WAITING for letter in chosen)
         if chosen:
-            confirm(
-                f"Are you sure you want to drop {len(chosen)} dead letters of {ident}, {waiting} of"
-                " them open?",
-                yes=yes,
-            )
+            confirm(before_drop(ident, len(chosen), waiting), yes=yes)
         dropped = store.remove([letter.id for letter in chosen])
     if output == "table":
         console().print(f"{ident}: {dropped} dropped", markup=False)

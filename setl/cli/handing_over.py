@@ -27,6 +27,7 @@ from setl.cli.times import parse_time
 from setl.cli.views import topology_line
 from setl.node.cluster_view import PipelineView, look_at, moment
 from setl.node.stored import preference_of
+from setl.operate.questions import before_failover, before_switchover
 
 _ANSWER_SECONDS = 5.0
 _POLL = 0.2
@@ -107,12 +108,8 @@ def switchover(  # noqa: PLR0917 - click passes options by name
         asked = requester()
         due = parse_time(at, asked.now) if at else 0.0
         if view.leader:
-            when = f" at {moment(due)}" if due else ""
-            confirm(
-                f"Are you sure you want to switch {ident} over to {to or 'the next node'}{when},"
-                f" demoting current leader {view.leader}?",
-                yes=yes,
-            )
+            when = moment(due) if due else ""
+            confirm(before_switchover(ident, view.leader, to=to, when=when), yes=yes)
         preference = preference_of(arbiter.channel(ident.channel), ident.pipeline)
 
         def send() -> Signal:
@@ -148,16 +145,7 @@ def failover(  # noqa: PLR0917 - click passes options by name
     with joined(zookeeper, root) as arbiter:
         view = _seen(arbiter, pipeline, output)
         ident = view.ident
-        confirm(
-            f"Are you sure you want to fail {ident} over to {to or 'the next node'}"
-            + (
-                f", deposing current leader {view.leader}? What it has in flight will be applied"
-                " again."
-                if view.leader
-                else "?"
-            ),
-            yes=yes,
-        )
+        confirm(before_failover(ident, view.leader, to=to), yes=yes)
         preference = preference_of(arbiter.channel(ident.channel), ident.pipeline)
         asked = requester()
 

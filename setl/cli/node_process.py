@@ -42,6 +42,13 @@ _OPTIONS = (
         metavar="HOST:PORT",
         help="Address for status and metrics; port 0 takes any free port.",
     ),
+    click.option(
+        "--console/--no-console",
+        default=True,
+        envvar="SETL_CONSOLE",
+        show_default=True,
+        help="Serve pages for people at the same address, too.",
+    ),
     click.option("--log-json", is_flag=True, help="Log one JSON object a line."),
     click.option(
         "--log-level", default="INFO", show_default=True, help="The lowest level that is logged."
@@ -61,6 +68,7 @@ def process_options(command: Callable[..., None]) -> Callable[..., None]:
         nid: str,
         session_timeout: float,
         http: str,
+        console: bool,
         log_json: bool,
         log_level: str,
         zookeeper: str,
@@ -78,6 +86,7 @@ def process_options(command: Callable[..., None]) -> Callable[..., None]:
             session_timeout=session_timeout,
             http_host=host or "127.0.0.1",
             http_port=int(port),
+            console=console,
             environment=dict(os.environ),
         )
         configure(level=log_level.upper(), as_json=log_json)

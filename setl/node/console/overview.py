@@ -215,4 +215,3 @@ def node_row(view: ClusterView, nid: str, here: str) -> NodeRow:
         if memory
         else "",
     )
-

@@ -144,9 +144,7 @@ def _columns(directions: Sequence[Direction]) -> dict[str, int]:
     return columns
 
 
-def _boxes(
-    lanes: Sequence[Direction], columns: dict[str, int], measures: Measures
-) -> list[Box]:
+def _boxes(lanes: Sequence[Direction], columns: dict[str, int], measures: Measures) -> list[Box]:
     boxes: list[Box] = []
     for site, column in columns.items():
         mine = [n for n, d in enumerate(lanes) if site in (d.source, d.target)]
@@ -187,9 +185,7 @@ def _wrapped(name: str, letters: int) -> tuple[str, ...]:
     return tuple(name[i : i + letters] for i in range(0, len(name), letters))
 
 
-def _arrow(
-    direction: Direction, lane: int, columns: dict[str, int], measures: Measures
-) -> Arrow:
+def _arrow(direction: Direction, lane: int, columns: dict[str, int], measures: Measures) -> Arrow:
     step = measures.box + measures.gap
     source, target = columns[direction.source], columns[direction.target]
     y = 1 + lane * measures.lane + measures.lane // 2

@@ -7,6 +7,14 @@ import time
 
 UNKNOWN = "–"  # noqa: RUF001 - a dash in its own right
 
+_SPANS = (
+    (1, 0.001, 0, "ms"),
+    (60, 1, 1, "s"),
+    (5400, 60, 0, "min"),
+    (48 * 3600, 3600, 1, "h"),
+)
+"""Below how many seconds a span is told in which unit, and with how many decimals."""
+
 _SIZES = ("B", "KiB", "MiB", "GiB", "TiB")
 
 
@@ -16,14 +24,9 @@ def duration(seconds: float | None) -> str:
         return UNKNOWN
     if seconds < 0.0005:
         return "0 s"
-    if seconds < 1:
-        return f"{seconds * 1000:.0f} ms"
-    if seconds < 60:
-        return f"{seconds:.1f} s"
-    if seconds < 5400:
-        return f"{seconds / 60:.0f} min"
-    if seconds < 48 * 3600:
-        return f"{seconds / 3600:.1f} h"
+    for limit, unit, decimals, name in _SPANS:
+        if seconds < limit:
+            return f"{seconds / unit:.{decimals}f} {name}"
     return f"{seconds / 86400:.0f} d"
 
 
@@ -34,7 +37,11 @@ def size(number: float | None) -> str:
     value, unit = float(number), 0
     while value >= 1024 and unit < len(_SIZES) - 1:
         value, unit = value / 1024, unit + 1
-    return f"{value:.0f} {_SIZES[unit]}" if unit == 0 or value >= 100 else f"{value:.1f} {_SIZES[unit]}"
+    return (
+        f"{value:.0f} {_SIZES[unit]}"
+        if unit == 0 or value >= 100
+        else f"{value:.1f} {_SIZES[unit]}"
+    )
 
 
 def count(number: float | None) -> str:
