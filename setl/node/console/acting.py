@@ -137,7 +137,7 @@ class Acting:
         except (ArbiterError, SetlError) as error:
             session.note("error", str(error))
             return
-        except Exception as error:  # a defect; whoever asked has to know
+        except Exception as error:  # noqa: BLE001 - a defect; whoever asked has to know
             _log.exception("action failed unexpectedly", extra=fields(what=asked.what, on=asked.on))
             session.note("error", f"unexpected {type(error).__name__}; the node's log says more")
             return

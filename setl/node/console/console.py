@@ -107,8 +107,8 @@ class Console:
             watch,
             around.arbiter,
             around.clock,
-            self._jobs,
-            lambda: around.arbiter.contact().value,
+            jobs=self._jobs,
+            contact=lambda: around.arbiter.contact().value,
         )
         self._acting = Acting(
             around.nid, around.arbiter, around.clock, settings.environment, self._jobs

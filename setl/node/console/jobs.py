@@ -149,7 +149,7 @@ class Jobs:
         # The node holds the other end, which closes when it ends, by SIGKILL too.
         ears, mouth = os.pipe()
         try:
-            process = subprocess.Popen(
+            process = subprocess.Popen(  # noqa: S603 - our own program; names were looked up
                 [*self._program, *arguments],
                 env=dict(self._environment),
                 stdin=ears,

@@ -155,7 +155,7 @@ def _direction(channel: Channel, view: PipelineView) -> Direction:
     below = "no figures"
     if figures:
         lag, rate = units.duration(figures.get("lag")), units.rate(figures.get("rows_per_second"))
-        below = f"{lag} behind · {rate} rows/s"
+        below = f"lag {lag} · {rate} rows/s"
     elif not view.leader:
         below = "nobody leads"
     return Direction(

@@ -53,7 +53,7 @@ class Measures:
 
 
 WIDE = Measures(box=190, gap=300, lane=62, letters=25)
-NARROW = Measures(box=92, gap=160, lane=70, letters=13)
+NARROW = Measures(box=92, gap=164, lane=70, letters=13)
 
 
 @dataclass(frozen=True, slots=True)

@@ -166,7 +166,7 @@ def _now(view: PipelineView) -> list[Figure]:
         Figure(
             "behind",
             units.count(figures.get("behind")),
-            "bytes or records between what is applied and the stream's end",
+            "records to the stream's end",
         ),
         Figure("rows applied", units.count(figures.get("rows_total")), "since the first start"),
         Figure("position", str(figures.get("position") or units.UNKNOWN)),

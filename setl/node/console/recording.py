@@ -95,5 +95,5 @@ class Sampler:
         while not self._stopping.wait(self._every):
             try:
                 self._recorder.record(self._status(), self._clock.now())
-            except Exception:  # a defect must not end the charts for good
+            except Exception:  # noqa: BLE001 - a defect must not end the charts for good
                 _log.exception("figures were not recorded")

@@ -72,6 +72,7 @@ class Sight:
         watch: ClusterWatch,
         arbiter: Arbiter,
         clock: Clock,
+        *,
         jobs: Jobs,
         contact: Callable[[], str],
     ) -> None:

@@ -23,7 +23,6 @@ class Reign:
         width: how long it lasts, likewise; at least as much as can be seen.
         number: of the node, which decides its colour and pattern.
         title: everything about it.
-        label: the node's name where there is room for it.
     """
 
     nid: str
@@ -31,7 +30,6 @@ class Reign:
     width: int
     number: int
     title: str
-    label: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +77,6 @@ def timeline_of(items: Sequence[HistoryItem], now: float, *, leads: bool) -> Tim
                 width,
                 numbers[item.nid] % 6,
                 _title(item, ends, over=following is not None or not leads),
-                item.nid if width > 11 * len(item.nid) + 10 else "",
             )
         )
     return Timeline(
