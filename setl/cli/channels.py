@@ -18,7 +18,7 @@ from setl.channel.file import ChannelFile
 from setl.channel.partitions import read_expanded
 from setl.channel.reading import definition_warnings, read_channel_definition
 from setl.channel.routing import Route
-from setl.cli.cluster import AnswerNo, cluster_options, joined, output_option
+from setl.cli.cluster import AnswerNo, acting, cluster_options, joined, output_option
 from setl.cli.output import console, print_rows
 from setl.cli.ring_check import option_is_given, ring_findings
 from setl.cli.user_code import make_importable, py_files_option
@@ -164,7 +164,8 @@ def apply(file: Path, allow_ring: bool, zookeeper: str, root: str) -> None:
             if finding.level == "error" and not allow_ring:
                 raise AnswerNo(f"{finding.what}. {finding.fix[0]}, or say --allow-ring")
             click.echo(f"warning: {finding.what}", err=True)
-        stored = arbiter.put_channel(channel.channel, definition)
+        with acting(arbiter, "apply", channel.channel):
+            stored = arbiter.put_channel(channel.channel, definition)
     console().print(
         f"channel {stored.name} stored, state {stored.state.value}"
         + ("" if stored.state is ChannelState.START else f"; `setl start {stored.name}` starts it")

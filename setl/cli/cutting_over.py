@@ -18,6 +18,7 @@ from setl.channel.file import Pipeline
 from setl.channel.reading import resolve_and_parse
 from setl.cli.cluster import (
     AnswerNo,
+    acting,
     cluster_options,
     joined,
     output_option,
@@ -99,12 +100,14 @@ def cutover(  # noqa: PLR0917 - click passes options by name
                 return
             before = course.record()
             if what == "abort":
-                _abort(course, ident, before, yes=yes, output=output)
+                with acting(arbiter, "cutover --abort", str(ident)):
+                    _abort(course, ident, before, yes=yes, output=output)
                 return
             if before is None or before.step is not Step.DONE:
                 confirm(_question(ident, before), yes=yes)
             try:
-                done = course.carry_out(requester().by)
+                with acting(arbiter, "cutover", str(ident)):
+                    done = course.carry_out(requester().by)
             except (Conflict, Refused) as error:
                 raise AnswerNo(str(error)) from None
             except (SetlError, ArbiterError):

@@ -14,6 +14,7 @@ from arbiter.requests import Refused
 from arbiter.values import PipelineId, Signal, SignalKind, SignalState
 from setl.cli.cluster import (
     AnswerNo,
+    acting,
     cluster_options,
     joined,
     output_option,
@@ -115,8 +116,10 @@ def switchover(  # noqa: PLR0917 - click passes options by name
         def send() -> Signal:
             return requests.switchover(arbiter, ident, preference, asked, to=to, at=due)
 
-        sent = sent_by(send, ident, SignalKind.SWITCHOVER, output)
-        _follow(arbiter, ident, sent, wait=wait, limit=timeout, output=output)
+        with acting(arbiter, "switchover", str(ident)) as told:
+            sent = sent_by(send, ident, SignalKind.SWITCHOVER, output)
+            told.outcome = _sent_words(sent)
+            _follow(arbiter, ident, sent, wait=wait, limit=timeout, output=output)
 
 
 @click.command()
@@ -152,10 +155,12 @@ def failover(  # noqa: PLR0917 - click passes options by name
         def send() -> Signal:
             return requests.failover(arbiter, ident, preference, asked, to=to)
 
-        sent = sent_by(send, ident, SignalKind.FAILOVER, output)
-        if output == "table" and view.leader:
-            console().print("What is in flight will be redelivered.")
-        _follow(arbiter, ident, sent, wait=wait, limit=timeout, output=output)
+        with acting(arbiter, "failover", str(ident)) as told:
+            sent = sent_by(send, ident, SignalKind.FAILOVER, output)
+            told.outcome = _sent_words(sent)
+            if output == "table" and view.leader:
+                console().print("What is in flight will be redelivered.")
+            _follow(arbiter, ident, sent, wait=wait, limit=timeout, output=output)
 
 
 def _seen(arbiter: Arbiter, name: str, output: str) -> PipelineView:
@@ -171,12 +176,19 @@ def _cancel(arbiter: Arbiter, ident: PipelineId, output: str) -> None:
     def take_back() -> Signal:
         return requests.cancel(arbiter, ident, requester())[-1]
 
-    signal = sent_by(take_back, ident, SignalKind.SWITCHOVER, output)
+    with acting(arbiter, "cancel", str(ident)):
+        signal = sent_by(take_back, ident, SignalKind.SWITCHOVER, output)
     outcome = Outcome(
         str(ident), signal.kind.value, "cancelled", from_=signal.leader, to=signal.to,
         at=moment(signal.at),
     )  # fmt: skip
     show(outcome, output, f"{ident}: the switchover scheduled at {outcome.at} is taken back")
+
+
+def _sent_words(sent: Signal) -> str:
+    """What is asked, for the log of actions."""
+    when = f"scheduled at {moment(sent.at)}" if sent.at else "done or asked for"
+    return f"{when}: {sent.leader or 'nobody'} → {sent.to or 'whoever is next'}"
 
 
 def sent_by(send: Callable[[], Signal], ident: PipelineId, kind: SignalKind, output: str) -> Signal:

@@ -14,6 +14,7 @@ from arbiter.arbiter import Arbiter, Unreachable
 from arbiter.values import Channel, ChannelState
 from setl.cli.cluster import (
     AnswerNo,
+    acting,
     channel_named,
     cluster_options,
     joined,
@@ -72,10 +73,11 @@ def _state_command(name: str, state: ChannelState, text: str) -> click.Command:
     ) -> None:
         with joined(zookeeper, root) as arbiter:
             found = channel_named(arbiter, channel)
-            if checks and found.state is ChannelState.STOP:
-                refuse_unready(found, arbiter)
-            stored = _resumed(arbiter, channel) if name == "resume" else None
-            stored = stored or requests.change_state(arbiter, channel, state)
+            with acting(arbiter, name, channel):
+                if checks and found.state is ChannelState.STOP:
+                    refuse_unready(found, arbiter)
+                stored = _resumed(arbiter, channel) if name == "resume" else None
+                stored = stored or requests.change_state(arbiter, channel, state)
             places = _follow(arbiter, stored, timeout) if wait else None
         _report(stored, places, timeout, output)
 

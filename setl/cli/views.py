@@ -38,6 +38,7 @@ _PIPELINE_COLUMNS = (
 )  # fmt: skip
 _NODE_COLUMNS = ("node", "serves", "host", "pid", "http", "up", "answers", "warm", "leads")
 _HISTORY_COLUMNS = ("pipeline", "epoch", "node", "reason", "at", "outage", "redelivered")
+_ACTION_COLUMNS = ("at", "by", "what", "on", "outcome")
 _CLEAR = "\x1b[2J\x1b[H"
 
 
@@ -321,14 +322,20 @@ def status(channel: str, zookeeper: str, root: str, output: str) -> None:
 
 @click.command()
 @click.argument("pipeline", required=False)
+@click.option(
+    "--actions", is_flag=True, help="What operators did, from commands, HTTP and consoles."
+)
 @cluster_options
 @output_option
-def history(pipeline: str | None, zookeeper: str, root: str, output: str) -> None:
+def history(pipeline: str | None, actions: bool, zookeeper: str, root: str, output: str) -> None:
     """Show past leaderships, the newest last.
 
     outage: seconds in which nobody applied changes. redelivered: rows that were applied again.
     Both are known a moment after a leadership has begun, and not always.
     """
+    if actions:
+        _show_actions(pipeline, zookeeper, root, output)
+        return
     with joined(zookeeper, root) as arbiter:
         facts = arbiter.facts()
         wanted = (
@@ -338,3 +345,26 @@ def history(pipeline: str | None, zookeeper: str, root: str, output: str) -> Non
         )
         rows = [history_row(ident, item) for ident in wanted for item in arbiter.history(ident)]
     print_rows(rows, _HISTORY_COLUMNS, output)
+
+
+def _show_actions(name: str | None, zookeeper: str, root: str, output: str) -> None:
+    """The log of actions, or what of it is about a channel, a pipeline or its channel."""
+    with joined(zookeeper, root) as arbiter:
+        wanted = {name}
+        if name is not None and name not in (facts := arbiter.facts()).channels:
+            ident = pipeline_named(facts, name)
+            wanted = {str(ident), ident.channel}
+        kept = arbiter.actions()
+    rows = [
+        {
+            "at": moment(action.at),
+            "by": action.by,
+            "what": action.what,
+            "on": action.on,
+            "outcome": action.outcome or "under way",
+            "ended": moment(action.ended or None),
+        }
+        for action in kept
+        if name is None or action.on in wanted or action.on.partition("/")[0] == name
+    ]
+    print_rows(rows, _ACTION_COLUMNS, output)

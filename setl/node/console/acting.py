@@ -144,9 +144,10 @@ class Acting:
         session.note("done", told.outcome)
 
     def _comparing(
-        self, session: Session, asked: Asked, hands: Hands, _: Mapping[str, str]
+        self, session: Session, asked: Asked, hands: Hands, form: Mapping[str, str]
     ) -> None:
         """Begin a comparison; it ends long after the page was shown."""
+        del form  # there is nothing to choose
         if self._jobs.waiting >= MOST_AT_ONCE:
             session.note("error", f"{MOST_AT_ONCE} comparisons wait already")
             return

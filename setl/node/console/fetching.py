@@ -7,6 +7,7 @@ import urllib.request
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from http.client import HTTPException
+from itertools import repeat
 from typing import Any, cast
 
 from arbiter.values import NodeInfo, PipelineId
@@ -29,18 +30,12 @@ def recorded_elsewhere(
         since: seconds since 1970 UTC.
         timeout: seconds that a node may be silent.
     """
-    asked = [node for node in nodes if node.http.startswith("http")]
+    asked: list[NodeInfo] = [node for node in nodes if node.http.startswith("http")]
     if not asked:
         return []
     with ThreadPoolExecutor(min(len(asked), _AT_ONCE)) as pool:
-        return list(
-            pool.map(
-                lambda node: _recorded(
-                    f"{node.http}{series_link(pipeline)}?since={since}&own=yes", timeout
-                ),
-                asked,
-            )
-        )
+        addresses = [f"{n.http}{series_link(pipeline)}?since={since}&own=yes" for n in asked]
+        return list(pool.map(_recorded, addresses, repeat(timeout)))
 
 
 def _recorded(address: str, timeout: float) -> list[Point]:

@@ -14,7 +14,7 @@ from setl.node.stored import nameless
 LAG_SECONDS = 60.0
 """Seconds behind that are worth a word."""
 
-_ORDER = ("error", "warning", "note")
+_ORDER: tuple[str, ...] = ("error", "warning", "note")
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -16,7 +16,12 @@ _ENVIRONMENT = Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
-_ENVIRONMENT.filters.update(moment=units.moment, duration=units.duration, count=units.count)
+_FILTERS: dict[str, Callable[..., str]] = {
+    "moment": units.moment,
+    "duration": units.duration,
+    "count": units.count,
+}
+_ENVIRONMENT.filters.update(_FILTERS)  # pyright: ignore[reportUnknownMemberType]
 
 REGIONS: Mapping[str, Mapping[str, str]] = {
     "overview": {

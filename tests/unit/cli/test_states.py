@@ -4,7 +4,8 @@ import threading
 import pytest
 
 from arbiter.values import ChannelState, NodeInfo, PipelineId
-from setl.cli import starting, states
+from setl.cli import states
+from setl.operate import starting
 from setl.systems.finding import Finding
 from tests.unit.cli.cluster_in_memory import AB, definition
 from tests.waiting import eventually
