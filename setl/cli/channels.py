@@ -67,7 +67,7 @@ def check(  # noqa: PLR0917 - click passes options by name
         found, channel = _beside_the_cluster(definition, channel, zookeeper, root)
         findings += found
     if not offline:
-        findings += check_channel(channel, expressions=_route_check(), probe=probe)
+        findings += check_channel(channel, expressions=route_check(), probe=probe)
     if output != "table":
         rows = [
             {
@@ -105,7 +105,7 @@ def _beside_the_cluster(
         return [finding], channel
 
 
-def _route_check() -> Callable[[Route, RowSchema], Sequence[Column]]:
+def route_check() -> Callable[[Route, RowSchema], Sequence[Column]]:
     """How expressions and processors are checked: by Spark itself, and by an import."""
     spark_starts = cache(_checking_session)
 

@@ -23,6 +23,7 @@ from setl.cli.epochs import epoch
 from setl.cli.handing_over import failover, switchover
 from setl.cli.loading import load, resend
 from setl.cli.peeking import peek
+from setl.cli.planning import plan
 from setl.cli.plugins import ExtensibleGroup
 from setl.cli.positions import position
 from setl.cli.removing import remove
@@ -42,7 +43,7 @@ EXIT_FAILURE = 4
 _EXIT_INTERRUPTED = 130
 
 _SECTIONS: dict[str, tuple[click.Command, ...]] = {
-    "Run": (node, relay, check, apply, epoch),
+    "Run": (node, relay, check, plan, apply, epoch),
     "Look": (list_, topology, status, history, peek, verify, wait, conflicts),
     "Channels": (start, pause, resume, stop, remove),
     "Pipelines": (switchover, failover, cutover, signal, position, deadletter, load, resend),
