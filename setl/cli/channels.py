@@ -20,11 +20,12 @@ from setl.channel.reading import definition_warnings, read_channel_definition
 from setl.channel.routing import Route
 from setl.cli.cluster import AnswerNo, acting, cluster_options, joined, output_option
 from setl.cli.output import console, print_rows
-from setl.cli.ring_check import option_is_given, ring_findings
+from setl.cli.ring_check import option_is_given
 from setl.cli.user_code import make_importable, py_files_option
 from setl.model.schema import Column, RowSchema
 from setl.operate.check import check_channel
 from setl.operate.positions.used_starts import without_used_starts
+from setl.operate.ring_check import ring_findings
 from setl.systems.finding import Finding
 from setl.transform.processing import processor_named
 

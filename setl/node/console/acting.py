@@ -17,7 +17,8 @@ from setl.errors import SetlError
 from setl.log import fields
 from setl.node.cluster_view import ClusterView
 from setl.node.console.asking import Unwanted
-from setl.node.console.deeds import DEEDS, Deed, Hands, pipeline_of
+from setl.node.console.deeds import DEEDS, Deed
+from setl.node.console.hands import Hands, pipeline_of
 from setl.node.console.jobs import Job, Jobs
 from setl.node.console.links import channel_link, pipeline_link
 from setl.node.console.sessions import Session

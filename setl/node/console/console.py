@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -11,7 +11,6 @@ from urllib.parse import urlsplit
 
 from starlette.requests import Request
 from starlette.responses import (
-    HTMLResponse,
     JSONResponse,
     RedirectResponse,
     Response,
@@ -19,16 +18,19 @@ from starlette.responses import (
 )
 from starlette.routing import Route
 
-from arbiter.arbiter import Arbiter, ArbiterError
+from arbiter.arbiter import Arbiter
 from arbiter.snapshot import Snapshot
 from arbiter.values import PipelineId
 from setl.clock import Clock
 from setl.node.console import headers, rendering
 from setl.node.console.acting import Acting, Asked
-from setl.node.console.asking import Doorkeeper, Unwanted, form_of, refuse_other_sites
+from setl.node.console.answers import Answers, Endpoint
+from setl.node.console.asking import Doorkeeper, Unwanted, form_of
+from setl.node.console.editor_pages import EditorPages
 from setl.node.console.fetching import recorded_elsewhere
 from setl.node.console.files import files
 from setl.node.console.jobs import Jobs, environment_of
+from setl.node.console.letters_pages import LettersPages
 from setl.node.console.links import ROOT
 from setl.node.console.recording import Recorder, Sampler
 from setl.node.console.series import as_columns, merged
@@ -83,9 +85,6 @@ class Surroundings:
     call_seconds: float = 10.0
 
 
-_Endpoint = Callable[[Request], Awaitable[Response]]
-
-
 class Console:
     """Serves pages from the node's HTTP interface."""
 
@@ -98,9 +97,9 @@ class Console:
         self._streams = Streams()
         self._calls = BoundedCalls("console", threads=_READERS, limit=around.call_seconds)
         self._door = Doorkeeper(around.nid, settings.token, around.clock)
-        self._jobs = Jobs(
-            around.clock, environment_of(settings.environment, settings.zookeeper, settings.root)
-        )
+        self._answers = Answers(around.nid, self._door)
+        beside = environment_of(settings.environment, settings.zookeeper, settings.root)
+        self._jobs = Jobs(around.clock, beside)
         watch = ClusterWatch(around.nid, around.status, around.snapshot, around.clock)
         self._sight = Sight(
             around.nid,
@@ -113,6 +112,17 @@ class Console:
         self._acting = Acting(
             around.nid, around.arbiter, around.clock, settings.environment, self._jobs
         )
+        self._editor = EditorPages(
+            self._answers,
+            self._door,
+            around.arbiter,
+            around.clock,
+            environment=settings.environment,
+            beside=beside,
+        )
+        self._letters = LettersPages(
+            self._answers, self._door, around.snapshot, settings.environment
+        )
 
     def start(self) -> None:
         """Begin to record."""
@@ -124,11 +134,13 @@ class Console:
         self._streams.stop()
         self._jobs.stop()
         self._acting.stop()
+        self._editor.stop()
+        self._letters.stop()
         self._calls.stop()
 
     def routes(self) -> list[Route]:
         """Where the pages are, but for the first one."""
-        get: dict[str, _Endpoint] = {
+        get: dict[str, Endpoint] = {
             "/channels/{channel}": self._page,
             "/pipelines/{channel}/{pipeline}": self._page,
             "/actions": self._page,
@@ -139,22 +151,22 @@ class Console:
             "": self._home,
             "/": self._home,
         }
-        post: dict[str, _Endpoint] = {
+        post: dict[str, Endpoint] = {
             "/login": self._login,
             "/logout": self._logout,
             "/do": self._do,
         }
+        get |= {**self._editor.get, **self._letters.get}
+        post |= self._editor.post
         return [
-            *(Route(ROOT + path, self._guarded(act), methods=["GET"]) for path, act in get.items()),
-            *(
-                Route(ROOT + path, self._guarded(act), methods=["POST"])
-                for path, act in post.items()
-            ),
+            Route(ROOT + path, self._answers.guarded(act), methods=[method])
+            for method, found in (("GET", get), ("POST", post))
+            for path, act in found.items()
         ]
 
     async def overview(self, request: Request) -> Response:
         """The first page."""
-        return await self._guarded(self._page)(request)
+        return await self._answers.guarded(self._page)(request)
 
     # -- looking --------------------------------------------------------------------------
 
@@ -163,7 +175,7 @@ class Console:
         values = await self._values(address, session) if address else None
         if address is None or values is None:
             raise Unwanted(404, "Not found", "There is no such channel or pipeline (any more).")
-        return self._shown(request, f"{address.kind}.html", values, address.kind, live=True)
+        return self._answers.shown(request, f"{address.kind}.html", values, address.kind, live=True)
 
     async def _values(self, address: Address, session: Session | None) -> dict[str, Any] | None:
         return await self._calls.run(partial(self._sight.values, address, session))
@@ -217,7 +229,7 @@ class Console:
 
     async def _show_login(self, request: Request) -> Response:
         values = {"wrong": "", "next": _inner(request.query_params.get("next")), "name": ""}
-        return self._shown(request, "login.html", values, "login")
+        return self._answers.shown(request, "login.html", values, "login")
 
     async def _login(self, request: Request) -> Response:
         form = await form_of(request)
@@ -226,7 +238,7 @@ class Console:
             entry = self._door.let_in(request, name, form.get("token", ""))
         except Unwanted as wrong:
             values = {"wrong": str(wrong), "next": onward, "name": name}
-            return self._shown(request, "login.html", values, "login", code=wrong.code)
+            return self._answers.shown(request, "login.html", values, "login", code=wrong.code)
         _log.info(
             "log-in at the console", extra={"setl": {"nid": self._nid, "who": entry.session.who}}
         )
@@ -235,26 +247,15 @@ class Console:
         return response
 
     async def _logout(self, request: Request) -> Response:
-        await self._form_of_session(request)
+        await self._answers.form_of_session(request)
         response = RedirectResponse("/", _SEE_OTHER, headers.PAGE)
         self._door.let_out(request, response)
         return response
 
-    async def _form_of_session(self, request: Request) -> tuple[Session, Mapping[str, str]]:
-        """A form that somebody has sent who is logged in, from one of our pages."""
-        session = self._door.session(request)
-        if session is None:
-            refuse_other_sites(request)
-            raise Unwanted(401, "Not logged in", "Log in first; a session ends after an hour.")
-        form = await form_of(request)
-        if not session.sent(form.get("csrf", "")):
-            raise Unwanted(403, "Refused", "This form is not from a page of your session.")
-        return session, form
-
     # -- acting ---------------------------------------------------------------------------
 
     async def _do(self, request: Request) -> Response:
-        session, form = await self._form_of_session(request)
+        session, form = await self._answers.form_of_session(request)
         asked = Asked.of(form)
         deed = asked.deed
         view = await self._calls.run(self._sight.view)
@@ -267,51 +268,10 @@ class Console:
                 "back": asked.page,
                 "fields": [(k, v) for k, v in form.items() if k not in ("csrf", "sure")],
             }
-            return self._shown(request, "confirm.html", values, "confirm")
+            return self._answers.shown(request, "confirm.html", values, "confirm")
         await self._acting.do(session, asked, form)
         self._sight.forget()
         return RedirectResponse(asked.page, _SEE_OTHER, headers.PAGE)
-
-    # -- answering ------------------------------------------------------------------------
-
-    def _shown(
-        self,
-        request: Request,
-        template: str,
-        values: Mapping[str, Any],
-        kind: str,
-        *,
-        live: bool = False,
-        code: int = 200,
-    ) -> Response:
-        session = self._door.session(request)
-        around = {
-            "here": self._nid,
-            "kind": kind,
-            "path": request.url.path,
-            "live": request.url.path if live else "",
-            "writable": self._door.opens,
-            "session": session,
-            "notes": session.take_notes() if session else [],
-        }
-        html = rendering.page(template, {**around, **values})
-        return HTMLResponse(html, code, headers.PAGE)
-
-    def _guarded(self, act: _Endpoint) -> _Endpoint:
-        """An endpoint whose refusals and troubles are pages."""
-
-        async def endpoint(request: Request) -> Response:
-            try:
-                return await act(request)
-            except Unwanted as refused:
-                code, title, text = refused.code, refused.title, str(refused)
-            except ArbiterError as error:
-                code, title, text = 503, "ZooKeeper does not answer", str(error)
-            return self._shown(
-                request, "fault.html", {"title": title, "text": text}, "fault", code=code
-            )
-
-        return endpoint
 
 
 def _inner(path: str | None) -> str:

@@ -5,41 +5,23 @@ All functions here block for as long as the arbiter's calls do, or until a reque
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from arbiter import requests
-from arbiter.arbiter import Arbiter, ArbiterError
-from arbiter.requests import Refused, Requester
+from arbiter.arbiter import ArbiterError
+from arbiter.requests import Refused
 from arbiter.values import ChannelState, PipelineId, Signal, SignalKind, SignalState
 from setl.model.load_request import LoadRequest, RequestState
 from setl.node.cluster_view import ClusterView
+from setl.node.console import letters
+from setl.node.console.hands import Fields, Hands, pipeline_of
 from setl.node.stored import preference_of
 from setl.operate import questions
 from setl.operate.starting import readiness, refusal
 from setl.run.load_requests import StoredLoadRequests
 
 ANSWER_SECONDS = 60.0
-
-
-@dataclass(frozen=True, slots=True)
-class Hands:
-    """With what something is done.
-
-    Attributes:
-        arbiter: the node's session.
-        requester: who does it, and when.
-        environment: where references of channel files get their values from.
-    """
-
-    arbiter: Arbiter
-    requester: Requester
-    environment: Mapping[str, str]
-
-
-Fields = Mapping[str, str]
-"""The fields of a form."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,18 +34,14 @@ class Deed:
             raises `Refused` or another ArbiterError or SetlError if it is not done.
         question: what is asked before, None if nothing is.
         of_channel: whether it is about a channel, and not about a pipeline.
+        of_letters: whether it is about a pipeline's dead letters.
     """
 
     verb: str
     act: Callable[[Hands, str, Fields], str]
     question: Callable[[ClusterView, str, Fields], str] | None = None
     of_channel: bool = False
-
-
-def pipeline_of(name: str) -> PipelineId:
-    """The pipeline that a form names in full."""
-    channel, _, pipeline = name.partition("/")
-    return PipelineId(channel, pipeline)
+    of_letters: bool = False
 
 
 # -- channels -----------------------------------------------------------------------------
@@ -237,10 +215,7 @@ DEEDS: Mapping[str, Deed] = {
     "load-cancel": Deed(
         "End them", _changes_loads(RequestState.CANCELLED, "ended"), _cancel_loads_question
     ),
+    "retry": Deed("Load again", letters.retry, of_letters=True),
+    "drop": Deed("Drop", letters.drop, letters.drop_question, of_letters=True),
 }
 """What can be done, by the name that forms and the log of actions use."""
-
-
-def requester(who: str, nid: str, now: Callable[[], float] = time.time) -> Requester:
-    """Who acts: a person at the console of a node."""
-    return Requester(f"{who}, console of {nid}", now())

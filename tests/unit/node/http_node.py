@@ -62,6 +62,7 @@ class Node:
     serves: tuple[str, ...] = EVERYTHING
     call_seconds: float = 5.0
     console: bool = True
+    environment: dict[str, str] = field(default_factory=dict)
     figures: dict[PipelineId, Figures] = field(default_factory=dict)
     snapshot = None
     server = None
@@ -133,7 +134,9 @@ class Node:
             nid=self.nid,
             token=self.token,
             call_seconds=self.call_seconds,
-            console=ConsoleSettings(token=self.token) if self.console else None,
+            console=ConsoleSettings(token=self.token, environment=self.environment)
+            if self.console
+            else None,
         )
         server.start()
         return server

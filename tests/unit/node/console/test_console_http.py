@@ -6,6 +6,7 @@ import re
 from urllib.parse import urlencode
 
 import pytest
+import yaml
 
 from arbiter.values import ChannelState, SignalKind, SignalState
 from setl.node.console.attempts import FREE_ATTEMPTS
@@ -266,6 +267,94 @@ def test_forms_are_bounded(anna):
     assert anna.ask("POST", "/console/do", b"{}", {"Content-Type": "application/json"}).code == 415
     many = {f"f{n}": "" for n in range(200)}
     assert anna.post("/console/do", many).code == 400
+
+
+# -- dead letters and channel files -----------------------------------------------------------
+
+
+FILE = """\
+channel: shop
+pipelines:
+  - name: there
+    source: {type: mysql, host: 127.0.0.1, port: 1, user: u, password: "${CONSOLE_TEST_PW}"}
+    target: {type: mysql, host: 127.0.0.1, port: 2, user: u, password: "${CONSOLE_TEST_PW}"}
+    tables:
+      - from: s.t
+"""
+
+
+def edit(anna, what, text=FILE):
+    return anna.post("/console/edit", {"csrf": anna.csrf(), "text": text, "do": what})
+
+
+@pytest.fixture
+def password(node):
+    node.environment["CONSOLE_TEST_PW"] = "hunter2"
+
+
+def test_strangers_see_neither_rows_nor_files(browser):
+    for path in ("/console/letters/shop/there", "/console/edit", "/console/edit/shop"):
+        page = browser.get(path)
+        assert page.code == 200
+        assert b"<form" not in page.body
+        assert b"Log in" in page.body
+    assert browser.post("/console/edit", {"text": FILE, "do": "apply"}).code == 401
+    assert browser.post("/console/faults", {"text": FILE}).code == 401
+
+
+def test_mistakes_are_told_with_their_lines_while_somebody_types(anna, password):
+    wrong = FILE.replace("from:", "form:").replace("name: there", "name: no/slash")
+    reply = anna.post("/console/faults", {"csrf": anna.csrf(), "text": wrong}).json
+    assert {(fault["line"], fault["level"]) for fault in reply} == {(3, "error"), (7, "error")}
+    assert anna.post("/console/faults", {"csrf": anna.csrf(), "text": FILE}).json == []
+    (broken,) = anna.post("/console/faults", {"csrf": anna.csrf(), "text": "a: [1"}).json
+    assert "is not YAML" in broken["text"]
+
+
+def test_a_missing_variable_is_a_mistake_on_this_node(anna):
+    faults = anna.post("/console/faults", {"csrf": anna.csrf(), "text": FILE}).json
+    assert {fault["line"] for fault in faults} == {4, 5}
+    assert all("CONSOLE_TEST_PW is not set" in fault["text"] for fault in faults)
+
+
+def test_a_file_is_applied_and_kept_in_the_log(node, anna, password):
+    reply = edit(anna, "apply")
+    assert (reply.code, reply.headers["Location"]) == (303, "/console/channels/shop")
+    stored = node.operator.channel("shop")
+    assert stored.state is ChannelState.START
+    assert stored.definition["pipelines"][0]["source"]["password"] == "${CONSOLE_TEST_PW}"
+    assert outcomes(node) == [("apply", "shop", "channel shop stored, state START")]
+
+
+def test_a_file_with_mistakes_or_hidden_secrets_is_not_applied(node, anna, password):
+    before = node.operator.channel("shop").revision
+    for wrong in (FILE.replace("from:", "form:"), FILE.replace("${CONSOLE_TEST_PW}", "(hidden)")):
+        page = edit(anna, "apply", wrong)
+        assert page.code == 200
+        assert b'class="error"' in page.body
+    assert node.operator.channel("shop").revision == before
+    assert outcomes(node) == []
+
+
+def test_a_plan_says_what_would_change_and_what_servers_lack(node, anna, password):
+    node.operator.put_channel("shop", yaml.safe_load(FILE))
+    page = edit(anna, "plan", FILE + "      - from: s.u\n").body.decode()
+    assert "table s.u is added" in page
+    assert "table s.u is not loaded" in page
+    assert "These pipelines end in order and begin anew: there" in page
+    assert "to fix first" in page  # nothing listens at port 1
+    assert "hunter2" not in page
+
+
+def test_secrets_in_stored_files_are_shown_to_nobody(node, anna):
+    definition = yaml.safe_load(FILE.replace("${CONSOLE_TEST_PW}", "hunter2"))
+    node.operator.put_channel("shop", definition)
+    node.look()
+    node.cluster.clock.advance(5)
+    for path in ("/console/channels/shop", "/console/edit/shop"):
+        page = anna.get(path).body
+        assert b"hunter2" not in page
+        assert b"(hidden)" in page
 
 
 # -- live -------------------------------------------------------------------------------------
