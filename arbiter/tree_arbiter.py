@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
+from arbiter.actions import Actions
 from arbiter.arbiter import Conflict, Contact, Invalid, NotFound
 from arbiter.journal import Journal
 from arbiter.loads import Loads
@@ -35,6 +36,7 @@ from arbiter.values import (
     Mainstem,
     MainstemStatus,
     NodeInfo,
+    OperatorAction,
     PipelineId,
     Signal,
     SignalState,
@@ -55,6 +57,7 @@ class TreeArbiter:
         self._tree = Tree(znodes, self._paths)
         self._journal = Journal(self._tree, history_limit)
         self._loads = Loads(self._tree)
+        self._actions = Actions(self._tree)
 
     # -- the session ----------------------------------------------------------------------
 
@@ -425,6 +428,18 @@ class TreeArbiter:
     def history(self, pipeline: PipelineId) -> Sequence[HistoryItem]:
         """See `arbiter.arbiter.Arbiter.history`."""
         return self._journal.history(pipeline)
+
+    def add_action(self, action: OperatorAction) -> OperatorAction:
+        """See `arbiter.arbiter.Arbiter.add_action`."""
+        return self._actions.add(action)
+
+    def end_action(self, action: OperatorAction, outcome: str, at: float) -> OperatorAction:
+        """See `arbiter.arbiter.Arbiter.end_action`."""
+        return self._actions.end(action, outcome, at)
+
+    def actions(self) -> Sequence[OperatorAction]:
+        """See `arbiter.arbiter.Arbiter.actions`."""
+        return self._actions.all()
 
     # -- how ------------------------------------------------------------------------------
 

@@ -41,6 +41,7 @@ SECTIONS: Mapping[str, tuple[Entry, ...]] = {
         Entry("node", "run_node:node", "Run a node.", tidies_up=True),
         Entry("relay", "run_relay:relay", "Run a relay.", tidies_up=True),
         Entry("check", "channels:check", "Check a channel FILE and the servers it names."),
+        Entry("plan", "planning:plan", "Say what applying a channel FILE would change."),
         Entry("apply", "channels:apply", "Store a channel FILE in the cluster."),
         Entry(
             "epoch", "epochs:epoch", "Show epochs, or raise them after ZooKeeper was set up anew."

@@ -17,6 +17,7 @@ from setl.channel.file import Pipeline
 from setl.channel.reading import resolve_and_parse
 from setl.cli.cluster import (
     AnswerNo,
+    acting,
     cluster_options,
     joined,
     output_option,
@@ -24,7 +25,6 @@ from setl.cli.cluster import (
     requester,
     timeout_option,
 )
-from setl.cli.cluster_view import look_at, moment
 from setl.cli.confirmation import confirm, yes_option
 from setl.cli.output import console, print_value
 from setl.cli.positions import own_nid
@@ -32,6 +32,7 @@ from setl.cli.spark_options import spark_options
 from setl.cli.waiting import ProgressLine
 from setl.clock import SystemClock
 from setl.errors import SetlError
+from setl.node.cluster_view import look_at, moment
 from setl.operate.cutover.course import Course
 from setl.operate.cutover.hands import ClusterHands, Seen
 from setl.operate.cutover.steps import ORDER, WHAT, CutOver, Known, Rules, Step, Told, objections
@@ -98,12 +99,14 @@ def cutover(  # noqa: PLR0917 - click passes options by name
                 return
             before = course.record()
             if what == "abort":
-                _abort(course, ident, before, yes=yes, output=output)
+                with acting(arbiter, "cutover --abort", str(ident)):
+                    _abort(course, ident, before, yes=yes, output=output)
                 return
             if before is None or before.step is not Step.DONE:
                 confirm(_question(ident, before), yes=yes)
             try:
-                done = course.carry_out(requester().by)
+                with acting(arbiter, "cutover", str(ident)):
+                    done = course.carry_out(requester().by)
             except (Conflict, Refused) as error:
                 raise AnswerNo(str(error)) from None
             except (SetlError, ArbiterError):

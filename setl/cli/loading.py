@@ -24,6 +24,7 @@ from setl.cli.asking import (
 )
 from setl.cli.cluster import (
     AnswerNo,
+    acting,
     channel_named,
     cluster_options,
     joined,
@@ -31,13 +32,13 @@ from setl.cli.cluster import (
     pipeline_named,
     requester,
 )
-from setl.cli.cluster_view import moment
 from setl.cli.confirmation import yes_option
-from setl.cli.load_sentence import load_sentence
 from setl.cli.output import console, print_rows, print_value
 from setl.cli.spark_options import spark_options
 from setl.cli.stored_channels import pipeline_config
 from setl.model.load_request import LoadRequest, RequestState, in_pieces
+from setl.node.cluster_view import moment
+from setl.node.load_sentence import load_sentence
 from setl.node.stored import pipelines_of
 from setl.run.load_requests import StoredLoadRequests
 
@@ -133,7 +134,9 @@ def begin(  # noqa: PLR0917 - click passes options by name
         ident = _pipeline(arbiter, pipeline)
         channel = channel_named(arbiter, ident.channel)
         config = pipeline_config(channel, ident) if replacing else None
-        _carry_out(arbiter, ident, [request], _Waiting(wait, timeout, output))
+        with acting(arbiter, "load", str(ident)) as told:
+            told.outcome = f"asked for: {request.what}"
+            _carry_out(arbiter, ident, [request], _Waiting(wait, timeout, output))
     if config is not None:
         _delete_others(ident, config, tables, spark, partial(joined, zookeeper, root), yes=yes)
 
@@ -178,7 +181,9 @@ def resend(  # noqa: PLR0917 - click passes options by name
             raise click.UsageError(f"{keys_file} has no key")
     with joined(zookeeper, root) as arbiter:
         ident = _pipeline(arbiter, pipeline)
-        _carry_out(arbiter, ident, requests, _Waiting(wait, timeout, output))
+        with acting(arbiter, "resend", str(ident)) as told:
+            told.outcome = f"asked for: {requests[0].what}"
+            _carry_out(arbiter, ident, requests, _Waiting(wait, timeout, output))
 
 
 @load.command("list")
@@ -219,8 +224,9 @@ def _changing(name: str, state: RequestState, text: str) -> click.Command:
             ident = _pipeline(arbiter, pipeline)
             requests = StoredLoadRequests(arbiter, ident)
             chosen = _chosen(ident, requests.unanswered(), ids)
-            changed = [requests.change_state(request.id, state) for request in chosen]
-            tell_leader(arbiter, ident)
+            with acting(arbiter, f"load-{name}", str(ident)):
+                changed = [requests.change_state(request.id, state) for request in chosen]
+                tell_leader(arbiter, ident)
         rows = [_row(ident, request, {}) for request in changed if request is not None]
         if output != "table":
             print_value(rows, output)

@@ -16,7 +16,8 @@ from setl.cli.cluster import (
     output_option,
     pipeline_named,
 )
-from setl.cli.cluster_view import (
+from setl.cli.output import console, print_rows, print_value
+from setl.node.cluster_view import (
     NO_ANSWER,
     ClusterView,
     PipelineView,
@@ -26,9 +27,8 @@ from setl.cli.cluster_view import (
     look_at,
     moment,
 )
-from setl.cli.endpoints import endpoints_of
-from setl.cli.load_sentence import load_sentence
-from setl.cli.output import console, print_rows, print_value
+from setl.node.endpoints import endpoints_of
+from setl.node.load_sentence import load_sentence
 from setl.node.stored import nameless, pipelines_of
 
 _PIPELINE_COLUMNS = (
@@ -37,6 +37,7 @@ _PIPELINE_COLUMNS = (
 )  # fmt: skip
 _NODE_COLUMNS = ("node", "serves", "host", "pid", "http", "up", "answers", "warm", "leads")
 _HISTORY_COLUMNS = ("pipeline", "epoch", "node", "reason", "at", "outage", "redelivered", "error")
+_ACTION_COLUMNS = ("at", "by", "what", "on", "outcome")
 _CLEAR = "\x1b[2J\x1b[H"
 
 
@@ -323,15 +324,21 @@ def status(channel: str, zookeeper: str, root: str, output: str) -> None:
 
 @click.command()
 @click.argument("pipeline", required=False)
+@click.option(
+    "--actions", is_flag=True, help="What operators did, from commands, HTTP and consoles."
+)
 @cluster_options
 @output_option
-def history(pipeline: str | None, zookeeper: str, root: str, output: str) -> None:
+def history(pipeline: str | None, actions: bool, zookeeper: str, root: str, output: str) -> None:
     """Show past leaderships, the newest last.
 
     outage: seconds in which nobody applied changes. redelivered: rows that were applied again.
     Both are known a moment after a leadership has begun, and not always. error: what the
     leadership failed with.
     """
+    if actions:
+        _show_actions(pipeline, zookeeper, root, output)
+        return
     with joined(zookeeper, root) as arbiter:
         facts = arbiter.facts()
         wanted = (
@@ -345,3 +352,26 @@ def history(pipeline: str | None, zookeeper: str, root: str, output: str) -> Non
         merged = heapq.merge(*found, key=lambda one: one[0])
         rows = [history_row(ident, item) for _, ident, item in merged]
     print_rows(rows, _HISTORY_COLUMNS, output)
+
+
+def _show_actions(name: str | None, zookeeper: str, root: str, output: str) -> None:
+    """The log of actions, or what of it is about a channel, a pipeline or its channel."""
+    with joined(zookeeper, root) as arbiter:
+        wanted = {name}
+        if name is not None and name not in (facts := arbiter.facts()).channels:
+            ident = pipeline_named(facts, name)
+            wanted = {str(ident), ident.channel}
+        kept = arbiter.actions()
+    rows = [
+        {
+            "at": moment(action.at),
+            "by": action.by,
+            "what": action.what,
+            "on": action.on,
+            "outcome": action.outcome or "under way",
+            "ended": moment(action.ended or None),
+        }
+        for action in kept
+        if name is None or action.on in wanted or action.on.partition("/")[0] == name
+    ]
+    print_rows(rows, _ACTION_COLUMNS, output)

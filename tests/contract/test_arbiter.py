@@ -17,6 +17,7 @@ from arbiter.values import (
     Mainstem,
     MainstemStatus,
     NodeInfo,
+    OperatorAction,
     PipelineId,
     Signal,
     SignalKind,
@@ -511,6 +512,41 @@ def test_what_was_trimmed_does_not_come_back(place):
     for item in (*items, items[0]):
         small.add_history(PIPELINE, item)
     assert list(small.history(PIPELINE)) == items[-2:]
+
+
+# -- actions --------------------------------------------------------------------------------
+
+
+DONE = OperatorAction("anna@host", "switchover", "shop/there", 1.5)
+
+
+def test_actions_are_kept_in_order_and_their_outcome_is_said_once(a, b):
+    assert list(a.actions()) == []
+    first, second = a.add_action(DONE), b.add_action(replace(DONE, by="bert", on="shop/ä"))
+    assert first.id < second.id
+    ended = b.end_action(first, "done: n2 leads", 2.5)
+    assert (ended.outcome, ended.ended) == ("done: n2 leads", 2.5)
+    assert list(a.actions()) == [ended, second]
+    with pytest.raises(Conflict):
+        a.end_action(first, "refused", 3.5)
+    with pytest.raises(NotFound):
+        a.end_action(replace(first, id="action-9999999999"), "refused", 3.5)
+    assert list(b.actions()) == [ended, second]
+
+
+def test_actions_are_trimmed_and_very_long_texts_cut(a, monkeypatch):
+    monkeypatch.setattr("arbiter.actions.ACTIONS_KEPT", 3)
+    for n in range(6):
+        a.add_action(replace(DONE, by=f"nr {n}", outcome="x" * 100_000))
+    kept = a.actions()
+    assert [action.by for action in kept] == ["nr 3", "nr 4", "nr 5"]
+    assert all(action.outcome == "x" * 4000 for action in kept)
+
+
+def test_an_unreadable_action_hides_no_other(place, a):
+    first, second = a.add_action(DONE), a.add_action(DONE)
+    place.put(f"/actions/{first.id}", b"{")
+    assert list(a.actions()) == [second]
 
 
 # -- facts ----------------------------------------------------------------------------------

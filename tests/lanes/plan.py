@@ -30,6 +30,7 @@ _CLUSTERS = _integration(
 # Whole nodes: what waits for sessions and starts.
 _NODES = _integration(
     "cluster",
+    "console",
     "cutover",
     "embedded_stack",
     "node_loses_spark",
