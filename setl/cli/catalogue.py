@@ -50,7 +50,11 @@ SECTIONS: Mapping[str, tuple[Entry, ...]] = {
     "Look": (
         Entry("list", "views:list_", "List nodes, and pipelines with their leaders."),
         Entry("topology", "views:topology", "Show who leads what, and who would be next."),
-        Entry("status", "views:status", "Show every figure of CHANNEL."),
+        Entry(
+            "status",
+            "status:status",
+            "Show how CHANNEL does: who leads, lag, rates, what is wrong.",
+        ),
         Entry("history", "views:history", "Show past leaderships, the newest last."),
         Entry("peek", "peeking:peek", "Print the records of SOURCE, and change nothing anywhere."),
         Entry("verify", "verifying:verify", "Compare source and target, and name what differs."),
@@ -66,6 +70,7 @@ SECTIONS: Mapping[str, tuple[Entry, ...]] = {
         Entry("pause", "states:pause", "Pause CHANNEL: load no more, keep the leaders."),
         Entry("resume", "states:resume", "Let a paused CHANNEL go on."),
         Entry("stop", "states:stop", "Stop CHANNEL: load no more, give leaderships up."),
+        Entry("show", "showing:show", "Print the file of CHANNEL, as the cluster keeps it."),
         Entry("remove", "removing:remove", "Remove a stopped CHANNEL from the cluster."),
     ),
     "Pipelines": (

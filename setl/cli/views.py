@@ -1,4 +1,4 @@
-"""Commands that look: list, topology, status, history."""
+"""Commands that look: list, topology, history."""
 
 from __future__ import annotations
 
@@ -224,11 +224,12 @@ def _standing_lines(view: PipelineView) -> list[str]:
     return [
         leader if view.leader else f"nobody leads: {view.state}",
         *([view.missing] if view.missing else []),
-        *(f"{standby.node}  {_standby_words(standby)}" for standby in view.standbys),
+        *(f"{standby.node}  {standby_words(standby)}" for standby in view.standbys),
     ]
 
 
-def _standby_words(standby: Standby) -> str:
+def standby_words(standby: Standby) -> str:
+    """How a standby stands, in words."""
     words = ["warm" if standby.warm else "not warm yet"]
     if standby.preferred:
         words.append("preferred")
@@ -275,51 +276,6 @@ def _topology_rows(view: ClusterView) -> list[dict[str, Any]]:
             }
         )
     return rows
-
-
-@click.command()
-@click.argument("channel")
-@cluster_options
-@output_option
-def status(channel: str, zookeeper: str, root: str, output: str) -> None:
-    """Show every figure of CHANNEL.
-
-    State, error, position, lag, rows, retries; buffers and their limits; memory of the leader's
-    node; and the last decision of each node. Sizes are in bytes.
-    """
-    with joined(zookeeper, root) as arbiter:
-        channel_named(arbiter, channel)
-        view = look_at(arbiter, channel)
-    rows = [
-        {
-            **pipeline_row(p),
-            "memory": dict(p.memory),
-            "decisions": dict(p.decisions),
-            "damaged": dict(view.facts.damaged),
-        }
-        for p in view.pipelines
-    ]
-    if output != "table":
-        print_rows(rows, (), output)
-        return
-    for row in rows:
-        lines = [
-            {"figure": name.replace("_", " "), "value": value}
-            for name, value in row.items()
-            if not isinstance(value, dict | list) and name != "pipeline"
-        ]
-        lines += [
-            {"figure": f"table load: {name.replace('_', ' ')}", "value": value}
-            for name, value in (row.get("table_load") or {}).items()
-        ]
-        lines += [
-            {"figure": f"memory of {row['leader']}: {name.replace('_', ' ')}", "value": size}
-            for name, size in row["memory"].items()
-        ]
-        lines += [{"figure": f"{n} decided", "value": s} for n, s in row["decisions"].items()]
-        print_rows(lines, ("figure", "value"), output, title=str(row["pipeline"]))
-    for line in damaged_lines(view):
-        console().print(line, markup=False)
 
 
 @click.command()

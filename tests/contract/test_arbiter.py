@@ -506,7 +506,7 @@ def test_history_of_an_earlier_epoch_is_amended_in_its_place(a, b):
     assert list(b.history(PIPELINE)) == [late, failed, successor]
 
 
-def test_what_was_trimmed_does_not_come_back(place):
+def test_what_was_trimmed_does_not_come_back(place, a):
     small = place.join(history_limit=2)
     items = [HistoryItem(n, "n1", "", float(n)) for n in range(4)]
     for item in (*items, items[0]):
