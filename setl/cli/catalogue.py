@@ -39,9 +39,17 @@ class Entry:
 SECTIONS: Mapping[str, tuple[Entry, ...]] = {
     "Run": (
         Entry("node", "run_node:node", "Run a node.", tidies_up=True),
+        Entry(
+            "init", "initialising:init", "Write a commented channel file and node configuration."
+        ),
         Entry("relay", "run_relay:relay", "Run a relay.", tidies_up=True),
         Entry("check", "channels:check", "Check a channel FILE and the servers it names."),
         Entry("plan", "planning:plan", "Say what applying a channel FILE would change."),
+        Entry(
+            "completion",
+            "completion:completion",
+            "Print the script that lets SHELL complete commands.",
+        ),
         Entry("apply", "channels:apply", "Store a channel FILE in the cluster."),
         Entry(
             "epoch", "epochs:epoch", "Show epochs, or raise them after ZooKeeper was set up anew."
@@ -64,6 +72,7 @@ SECTIONS: Mapping[str, tuple[Entry, ...]] = {
             "conflicts:conflicts",
             "Show rows that both sites have changed (list, trim).",
         ),
+        Entry("doctor", "doctor:doctor", "Gather what a report of a fault needs, without secrets."),
     ),
     "Channels": (
         Entry("start", "states:start", "Start CHANNEL, or try again what failed in it."),

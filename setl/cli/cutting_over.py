@@ -25,6 +25,7 @@ from setl.cli.cluster import (
     requester,
     timeout_option,
 )
+from setl.cli.completion import complete_name
 from setl.cli.confirmation import confirm, yes_option
 from setl.cli.output import console, print_value
 from setl.cli.positions import own_nid
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("name", metavar="CHANNEL[/PIPELINE]")
+@click.argument("name", shell_complete=complete_name, metavar="CHANNEL[/PIPELINE]")
 @click.option("--abort", "what", flag_value="abort", help="Put back what a cut-over has changed.")
 @click.option("--status", "what", flag_value="status", help="Say how far a cut-over is.")
 @click.option("--dry-run", "what", flag_value="dry-run", help="Say what would be done, do nothing.")

@@ -19,6 +19,7 @@ from setl.cli.cluster import (
     pipeline_named,
     timeout_option,
 )
+from setl.cli.completion import complete_name, complete_pipeline
 from setl.cli.confirmation import confirm, yes_option
 from setl.cli.output import console, print_rows, print_value
 from setl.cli.stored_channels import pipeline_config
@@ -49,7 +50,7 @@ def deadletter() -> None:
 
 
 @deadletter.command("list")
-@click.argument("name", required=False, metavar="[CHANNEL|PIPELINE]")
+@click.argument("name", shell_complete=complete_name, required=False, metavar="[CHANNEL|PIPELINE]")
 @click.option("--table", default="", metavar="TABLE", help="Only this table or index.")
 @click.option("-n", "limit", type=click.IntRange(min=1), default=100, show_default=True,
               help="At most N of each pipeline, the last of its stream.")  # fmt: skip
@@ -102,7 +103,7 @@ def show(letter: str, zookeeper: str, root: str, output: str) -> None:
 
 
 @deadletter.command()
-@click.argument("pipeline")
+@click.argument("pipeline", shell_complete=complete_pipeline)
 @click.argument("ids", nargs=-1, metavar="[ID...]")
 @click.option("--all", "everything", is_flag=True, help="All that are open.")
 @click.option("--force", is_flag=True, help="Also letters whose row is not known.")
@@ -153,7 +154,7 @@ def retry(  # noqa: PLR0917 - click passes options by name
 
 
 @deadletter.command()
-@click.argument("pipeline")
+@click.argument("pipeline", shell_complete=complete_pipeline)
 @click.argument("ids", nargs=-1, metavar="[ID...]")
 @click.option("--all", "everything", is_flag=True, help="All of them, superseded ones too.")
 @click.option("--superseded", is_flag=True, help="All that are superseded.")

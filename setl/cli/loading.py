@@ -32,6 +32,7 @@ from setl.cli.cluster import (
     pipeline_named,
     requester,
 )
+from setl.cli.completion import complete_name, complete_pipeline
 from setl.cli.confirmation import yes_option
 from setl.cli.output import console, print_rows, print_value
 from setl.cli.spark_options import spark_options
@@ -87,7 +88,7 @@ def load() -> None:
 
 
 @load.command()
-@click.argument("pipeline")
+@click.argument("pipeline", shell_complete=complete_pipeline)
 @_table
 @_where
 @click.option("--into-empty", is_flag=True, help="Only if the target's tables have no row yet.")
@@ -142,7 +143,7 @@ def begin(  # noqa: PLR0917 - click passes options by name
 
 
 @click.command()
-@click.argument("pipeline")
+@click.argument("pipeline", shell_complete=complete_pipeline)
 @click.option("--table", required=True, metavar="TABLE", help="The source table, schema.table.")
 @_where
 @click.option(
@@ -187,7 +188,7 @@ def resend(  # noqa: PLR0917 - click passes options by name
 
 
 @load.command("list")
-@click.argument("name", required=False, metavar="[CHANNEL|PIPELINE]")
+@click.argument("name", shell_complete=complete_name, required=False, metavar="[CHANNEL|PIPELINE]")
 @cluster_options
 @output_option
 def list_(name: str | None, zookeeper: str, root: str, output: str) -> None:
@@ -213,7 +214,7 @@ def _changing(name: str, state: RequestState, text: str) -> click.Command:
     """A command that changes the state of a load."""
 
     @click.command(name, help=text)
-    @click.argument("pipeline")
+    @click.argument("pipeline", shell_complete=complete_pipeline)
     @click.argument("ids", nargs=-1, metavar="[ID...]")
     @cluster_options
     @output_option

@@ -5,11 +5,12 @@ from __future__ import annotations
 import click
 
 from setl.cli.cluster import channel_named, cluster_options, joined
+from setl.cli.completion import complete_channel
 from setl.cli.output import print_value
 
 
 @click.command()
-@click.argument("channel")
+@click.argument("channel", shell_complete=complete_channel)
 @cluster_options
 @click.option(
     "-o",

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from setl.cli.cluster import channel_named, cluster_options, joined, output_option
-from setl.cli.load_sentence import load_sentence
+from setl.cli.completion import complete_channel
 from setl.cli.output import console, print_rows
 from setl.cli.units import count, duration, figure, rate, size
 from setl.cli.views import damaged_lines, pipeline_row, standby_words
@@ -19,13 +19,14 @@ from setl.node.cluster_view import (
     look_at,
     moment,
 )
+from setl.node.load_sentence import load_sentence
 
 _MOMENTS = ("first_applied_at", "begun", "ended")
 _ENDED = ("done", "cancelled", "failed")
 
 
 @click.command()
-@click.argument("channel")
+@click.argument("channel", shell_complete=complete_channel)
 @click.option("-v", "--verbose", is_flag=True, help="Show every figure.")
 @cluster_options
 @output_option
@@ -121,6 +122,11 @@ def _trouble_lines(figures: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "ignored", f"a schema change: {ignored}"
 
 
+def _part(row: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """What a row holds under a name; nothing if it holds none."""
+    return row.get(name) or {}
+
+
 def _all_lines(row: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Every figure with its unit, a line each."""
     nested = ("memory", "decisions", "damaged", "table_load", "seconds")
@@ -131,11 +137,11 @@ def _all_lines(row: Mapping[str, Any]) -> list[dict[str, Any]]:
     ]
     lines += [
         _line(f"time in {stage}", "seconds", spent)
-        for stage, spent in (row.get("seconds") or {}).items()
+        for stage, spent in _part(row, "seconds").items()
     ]
     lines += [
         _line(f"table load: {name}", name, value)
-        for name, value in (row.get("table_load") or {}).items()
+        for name, value in _part(row, "table_load").items()
     ]
     lines += [
         _line(f"memory of {row['leader']}: {name}", "bytes", held)

@@ -20,6 +20,7 @@ from setl.cli.cluster import (
     output_option,
     timeout_option,
 )
+from setl.cli.completion import complete_channel
 from setl.cli.confirmation import yes_option
 from setl.cli.output import console, print_rows
 from setl.cli.spark_options import spark_options
@@ -37,7 +38,9 @@ _COLUMNS = (
 
 
 @click.command()
-@click.argument("channels", nargs=-1, required=True, metavar="CHANNEL...")
+@click.argument(
+    "channels", shell_complete=complete_channel, nargs=-1, required=True, metavar="CHANNEL..."
+)
 @click.option("--pipeline", multiple=True, help="Only this pipeline; may be repeated.")
 @click.option("--table", multiple=True, help="Only this source table, schema.table; repeatable.")
 @click.option(

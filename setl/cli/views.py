@@ -16,6 +16,7 @@ from setl.cli.cluster import (
     output_option,
     pipeline_named,
 )
+from setl.cli.completion import complete_channel, complete_pipeline
 from setl.cli.output import console, print_rows, print_value
 from setl.node.cluster_view import (
     NO_ANSWER,
@@ -42,7 +43,7 @@ _CLEAR = "\x1b[2J\x1b[H"
 
 
 @click.command("list")
-@click.argument("channel", required=False)
+@click.argument("channel", shell_complete=complete_channel, required=False)
 @click.option(
     "-W", "--watch", type=click.FloatRange(min=0.1), metavar="SECONDS",
     help="Show it again every so many seconds, until interrupted.",
@@ -187,7 +188,7 @@ def _load_lines(pipeline: PipelineView) -> list[str]:
 
 
 @click.command()
-@click.argument("channel", required=False)
+@click.argument("channel", shell_complete=complete_channel, required=False)
 @cluster_options
 @output_option
 def topology(channel: str | None, zookeeper: str, root: str, output: str) -> None:
@@ -279,7 +280,7 @@ def _topology_rows(view: ClusterView) -> list[dict[str, Any]]:
 
 
 @click.command()
-@click.argument("pipeline", required=False)
+@click.argument("pipeline", shell_complete=complete_pipeline, required=False)
 @click.option(
     "--actions", is_flag=True, help="What operators did, from commands, HTTP and consoles."
 )
