@@ -122,27 +122,18 @@ def _trouble_lines(figures: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "ignored", f"a schema change: {ignored}"
 
 
-def _part(row: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    """What a row holds under a name; nothing if it holds none."""
-    return row.get(name) or {}
-
-
 def _all_lines(row: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Every figure with its unit, a line each."""
+    seconds: Mapping[str, Any] = row.get("seconds") or {}
+    load: Mapping[str, Any] = row.get("table_load") or {}
     nested = ("memory", "decisions", "damaged", "table_load", "seconds")
     lines = [
         _line(name, name, value)
         for name, value in row.items()
         if name not in nested and not isinstance(value, dict | list) and name != "pipeline"
     ]
-    lines += [
-        _line(f"time in {stage}", "seconds", spent)
-        for stage, spent in _part(row, "seconds").items()
-    ]
-    lines += [
-        _line(f"table load: {name}", name, value)
-        for name, value in _part(row, "table_load").items()
-    ]
+    lines += [_line(f"time in {stage}", "seconds", spent) for stage, spent in seconds.items()]
+    lines += [_line(f"table load: {name}", name, value) for name, value in load.items()]
     lines += [
         _line(f"memory of {row['leader']}: {name}", "bytes", held)
         for name, held in row["memory"].items()

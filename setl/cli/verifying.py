@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     # Spark comes with these.
     from setl.bulk.verdict import TableVerdict
     from setl.channel.file import ChannelFile
+    from setl.cli.comparing import Compared
     from setl.run.spark_session import SparkSettings
 
 _COLUMNS = (
@@ -103,7 +104,13 @@ def verify(  # noqa: PLR0917 - click passes options by name
 
         connect = partial(joined, zookeeper, root)
         with comparer(spark("setl verify"), sample, show, connect, timeout) as compares:
-            found = [one for place in chosen for one in compares.compare(*place, tables=table)]
+            found: list[Compared] = []
+            for place in chosen:
+                ended = compares.compare(*place, tables=table)
+                found += ended
+                for one in ended:
+                    # At once, and beside the result: the whole may take hours, or be interrupted.
+                    shown.console.print(_sentence(str(one.ident), one.verdict), markup=False)
             if repair:
                 shown.stop()
                 found = repaired(found, compares.again, connect, yes=yes)
@@ -129,6 +136,12 @@ def _channel_files(names: tuple[str, ...], zookeeper: str, root: str) -> list[Ch
             found = {name: channel_named(arbiter, name).definition for name in stored}
     definitions = [found.get(name) or read_channel_definition(Path(name)) for name in names]
     return [resolve_and_parse(definition, os.environ) for definition in definitions]
+
+
+def _sentence(pipeline: str, verdict: TableVerdict) -> str:
+    """How a target compares, in one line."""
+    what = "equal" if verdict.equal else f"{verdict.differences:,} differ"
+    return f"{pipeline}: {verdict.target}: {what}, {verdict.source_rows:,} rows at the source"
 
 
 def _row(pipeline: str, verdict: TableVerdict) -> dict[str, Any]:
