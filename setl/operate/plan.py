@@ -10,6 +10,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from pydantic import BaseModel
+
 from setl.channel.file import ChannelFile, Pipeline
 from setl.channel.routing import Router
 from setl.systems.finding import Finding
@@ -237,7 +239,7 @@ def _entry(name: str) -> str:
     return name.removesuffix("->").strip()
 
 
-def _fields(model: Any) -> dict[str, Any]:
+def _fields(model: BaseModel) -> dict[str, Any]:
     return {name: getattr(model, name) for name in type(model).model_fields}
 
 

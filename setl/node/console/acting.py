@@ -16,8 +16,8 @@ from setl.clock import Clock
 from setl.errors import SetlError
 from setl.log import fields
 from setl.node.cluster_view import ClusterView
-from setl.node.console.asking import Unwanted
-from setl.node.console.deeds import DEEDS, Deed
+from setl.node.console.actions import ACTIONS, Action
+from setl.node.console.authentication import Unwanted
 from setl.node.console.hands import Hands, pipeline_of
 from setl.node.console.jobs import Job, Jobs
 from setl.node.console.links import channel_link, pipeline_link
@@ -36,27 +36,27 @@ class Asked:
     """What a form asks for.
 
     Attributes:
-        what: the name of the deed.
-        deed: the deed.
+        what: the name of the action.
+        action: the action.
         on: the channel or the pipeline.
     """
 
     what: str
-    deed: Deed
+    action: Action
     on: str
 
     @classmethod
     def of(cls, form: Mapping[str, str]) -> Asked:
         """Read a form. Raises Unwanted if nothing of this name can be done."""
         what = form.get("what", "")
-        deed = {**DEEDS, **COMPARING}.get(what)
-        if deed is None:
+        action = {**ACTIONS, **COMPARING}.get(what)
+        if action is None:
             raise Unwanted(400, "Unknown", "Nothing of this name can be done here.")
-        return cls(what, deed, form.get("on", ""))
+        return cls(what, action, form.get("on", ""))
 
     def known(self, view: ClusterView) -> bool:
         """Whether there is what it is to be done on."""
-        if self.deed.of_channel:
+        if self.action.of_channel:
             return self.on in view.facts.channels
         return any(str(pipeline.ident) == self.on for pipeline in view.pipelines)
 
@@ -64,7 +64,7 @@ class Asked:
     def page(self) -> str:
         """The page that shows what comes of it."""
         return (
-            channel_link(self.on) if self.deed.of_channel else pipeline_link(pipeline_of(self.on))
+            channel_link(self.on) if self.action.of_channel else pipeline_link(pipeline_of(self.on))
         )
 
 
@@ -134,7 +134,7 @@ class Acting:
             with recorded(
                 self._arbiter, hands.requester, asked.what, asked.on, self._clock.now
             ) as told:
-                told.outcome = asked.deed.act(hands, asked.on, form)
+                told.outcome = asked.action.act(hands, asked.on, form)
         except (ArbiterError, SetlError) as error:
             session.note("error", str(error))
             return
@@ -168,8 +168,8 @@ class Acting:
         arguments = ["verify", ident.channel, "--pipeline", ident.pipeline, "-o", "json"]
         if asked.what == "repair":
             arguments += ["--repair", "--yes"]
-        self._jobs.begin(asked.on, asked.deed.verb, arguments, ended)
-        session.note("done", f"{asked.deed.verb} has begun; this page shows how it ends")
+        self._jobs.begin(asked.on, asked.action.verb, arguments, ended)
+        session.note("done", f"{asked.action.verb} has begun; this page shows how it ends")
 
 
 async def _patiently(future: Future[None], session: Session, asked: Asked) -> None:
@@ -193,8 +193,8 @@ def _repair_question(_: ClusterView, on: str, __: Mapping[str, str]) -> str:
     )
 
 
-COMPARING: Mapping[str, Deed] = {
-    "verify": Deed("Verify", _not_here),
-    "repair": Deed("Verify and repair", _not_here, _repair_question),
+COMPARING: Mapping[str, Action] = {
+    "verify": Action("Verify", _not_here),
+    "repair": Action("Verify and repair", _not_here, _repair_question),
 }
 """What a process of its own does, since it takes long."""

@@ -16,7 +16,7 @@ from setl.clock import Clock
 from setl.errors import SetlError
 from setl.node.console import editing, headers
 from setl.node.console.answers import Answers, Endpoint
-from setl.node.console.asking import Doorkeeper, Unwanted
+from setl.node.console.authentication import Authenticator, Unwanted
 from setl.node.console.editing import Read
 from setl.node.console.hands import Hands
 from setl.node.console.links import channel_link
@@ -45,7 +45,7 @@ class EditorPages:
     def __init__(
         self,
         answers: Answers,
-        door: Doorkeeper,
+        authenticator: Authenticator,
         arbiter: Arbiter,
         clock: Clock,
         *,
@@ -56,14 +56,14 @@ class EditorPages:
 
         Args:
             answers: makes pages.
-            door: knows who asks.
+            authenticator: knows who asks.
             arbiter: keeps channels.
             clock: for the log of actions.
             environment: where references of channel files get their values from.
             beside: the environment of a command that runs beside the node.
         """
         self._answers = answers
-        self._door = door
+        self._authenticator = authenticator
         self._arbiter = arbiter
         self._clock = clock
         self._environment = environment
@@ -87,7 +87,7 @@ class EditorPages:
 
     async def _show(self, request: Request) -> Response:
         name = request.path_params.get("channel", "")
-        if self._door.session(request) is None:
+        if self._authenticator.session(request) is None:
             return self._answers.shown(request, "editor.html", _values(name), "editor")
         text = _NEW
         if name:
