@@ -14,7 +14,8 @@ from setl.channel.file import Pipeline
 from setl.codec.binlog.rows import BinlogRowCodec
 from setl.errors import ConfigurationError
 from setl.model.position import BinlogPosition
-from setl.operate.verify import mapped_targets, verify_pipeline, verify_route
+from setl.operate.verify import verify_pipeline, verify_route
+from setl.run.compared_targets import mapped_targets
 from setl.systems.elasticsearch.load.documents import render_document
 from setl.systems.elasticsearch.load.ids import document_id
 from setl.systems.mysql.binlog.source import MysqlBinlogSource

@@ -1,5 +1,8 @@
+import pytest
+
+from setl.bulk.arrivals import Arrived
 from setl.bulk.comparison import Difference, What, judge
-from setl.bulk.rechecking import Rechecking
+from setl.bulk.rechecking import Look, Rechecking
 
 
 def difference(key, source, target):
@@ -9,74 +12,97 @@ def difference(key, source, target):
     return Difference(key, what or What.DIFFERENT, None, *sides)
 
 
-def keys(differences):
-    return sorted(d.key for d in differences)
+def contents(rows):
+    return {key: [c.encode() for c in row] for key, row in rows.items() if row}
 
 
-def test_a_key_that_agrees_when_read_again_is_no_difference():
-    rechecking = Rechecking([difference("1", "a", ""), difference("2", "b", "c")])
-    rechecking.look([difference("2", "b", "c")])
-    assert keys(rechecking.pending) == ["2"]
-    rechecking.look([])
-    assert rechecking.still_different() == []
+def look(before, target, after, arrived=Arrived.THERE):
+    return Look(contents(before), contents(target), contents(after), arrived)
 
 
-def test_a_key_that_keeps_differing_counts():
-    rechecking = Rechecking([difference("1", "a", "")])
-    for _ in range(3):
-        rechecking.look([difference("1", "a", "")])
-    assert keys(rechecking.still_different()) == ["1"]
+def outcome(rechecking):
+    rechecked = rechecking.end()
+    return {
+        **{d.key: d.what.value for d in rechecked.different},
+        **{d.key: "undecided" for d in rechecked.undecided},
+    }
 
 
-def test_without_another_reading_everything_counts():
-    assert keys(Rechecking([difference("1", "a", "b")]).still_different()) == ["1"]
+def rechecked(first, *looks):
+    """What becomes of one key: source and target at first, then looks at it."""
+    rechecking = Rechecking([difference("k", *first)])
+    for before, target, after, arrived in looks:
+        rechecking.look(look({"k": before}, {"k": target}, {"k": after}, arrived))
+    return outcome(rechecking).get("k", "equal")
 
 
-def test_a_row_that_keeps_moving_is_followed_by_what_the_source_had_before():
-    rechecking = Rechecking([difference("1", "b", "a")])
-    rechecking.look([difference("1", "c", "b")])
-    assert rechecking.still_different() == []
+THERE, UNKNOWN, LATE = Arrived
 
 
-def test_a_target_that_stands_still_while_the_source_moves_counts():
-    rechecking = Rechecking([difference("1", "b", "a")])
-    rechecking.look([difference("1", "c", "a")])
-    rechecking.look([difference("1", "d", "a")])
-    assert keys(rechecking.still_different()) == ["1"]
+@pytest.mark.parametrize(
+    ("first", "looks", "becomes"),
+    [
+        # The target has to have what the source had all the time.
+        (("a", "b"), [("a", "b", "a", THERE)], "different"),
+        (("a", ""), [("a", "", "a", THERE)], "missing"),
+        (("", "a"), [("", "a", "", THERE)], "extra"),
+        (("a", "b"), [("a", "a", "a", THERE)], "equal"),
+        (("", "a"), [("", "", "", THERE)], "equal"),
+        # It has another row than at first, and still the wrong one.
+        (("a", "b"), [("a", "c", "a", THERE)], "different"),
+        # Two rows of one key are one too many, whatever they say.
+        (("a", "aa"), [("a", "aa", "a", THERE)], "different"),
+        # It has what the source had before, or what it got after: it follows.
+        (("a", "b"), [("a", "a", "c", THERE)], "equal"),
+        (("a", "b"), [("a", "c", "c", THERE)], "equal"),
+        (("a", "b"), [("a", "", "", THERE)], "equal"),
+        # What lies between two looks at the source, nobody knows.
+        (("a", "z"), [("a", "b", "c", THERE)], "undecided"),
+        (("a", "z"), [("a", "b", "c", THERE), ("c", "d", "e", THERE)], "undecided"),
+        (("a", "z"), [("a", "b", "c", THERE), ("c", "c", "c", THERE)], "equal"),
+        (("a", "z"), [("a", "b", "c", THERE), ("c", "b", "c", THERE)], "different"),
+        # The target cannot have what nobody brings.
+        (("a", "b"), [("a", "b", "a", LATE)], "different"),
+        (("a", "b"), [("c", "b", "d", LATE)], "different"),
+        (("a", "b"), [("a", "a", "a", LATE)], "equal"),
+        # Nobody can tell: it counts if it never comes to agree.
+        (("a", ""), [("a", "", "a", UNKNOWN)] * 3, "missing"),
+        (("a", ""), [("a", "", "a", UNKNOWN), ("a", "a", "a", UNKNOWN)], "equal"),
+        (("b", "a"), [("b", "a", "c", UNKNOWN), ("c", "a", "d", UNKNOWN)], "different"),
+        (("b", "a"), [("c", "b", "d", UNKNOWN)], "equal"),
+        (("b", "a"), [("c", "b", "c", UNKNOWN), ("c", "b", "c", UNKNOWN)], "different"),
+        (("a", "b"), [], "different"),
+    ],
+)
+def test_what_becomes_of_a_key(first, looks, becomes):
+    assert rechecked(first, *looks) == becomes
 
 
-def test_an_earlier_state_is_wrong_once_the_source_stands_still():
-    rechecking = Rechecking([difference("1", "b", "a")])
-    rechecking.look([difference("1", "c", "b")])
-    rechecking.look([difference("1", "c", "b")])
-    assert keys(rechecking.still_different()) == ["1"]
+def test_keys_are_followed_by_themselves():
+    rechecking = Rechecking(
+        [
+            difference("1", "a", "b"),
+            difference("2", "a", ""),
+            *[difference(key, "x", "y") for key in "345"],
+        ]
+    )
+    rechecking.look(
+        look(
+            {"1": "a", "2": "a", "3": "x", "4": "x", "5": "x"},
+            {"1": "a", "3": "y", "4": "y", "5": "z"},
+            {"1": "a", "2": "a", "3": "x", "4": "q", "5": "q"},
+        )
+    )
+    assert sorted(d.key for d in rechecking.pending) == ["4", "5"]
+    rechecking.look(look({"4": "q", "5": "q"}, {"4": "q", "5": "y"}, {"4": "q", "5": "r"}))
+    rechecked = rechecking.end()
+    assert {d.key: d.what for d in rechecked.different} == {"2": What.MISSING, "3": What.DIFFERENT}
+    assert [d.key for d in rechecked.undecided] == ["5"]
+    assert rechecked.caught_up == 2
 
 
-def test_a_delete_that_has_not_arrived():
-    rechecking = Rechecking([difference("1", "b", "a")])
-    rechecking.look([difference("1", "", "b")])
-    assert rechecking.still_different() == []
-    rechecking.look([difference("1", "", "b")])
-    assert keys(rechecking.still_different()) == ["1"]
-
-
-def test_an_insert_that_has_not_arrived():
-    rechecking = Rechecking([difference("1", "", "a")])
-    rechecking.look([difference("1", "b", "")])
-    assert rechecking.still_different() == []
-
-
-def test_keys_that_were_not_asked_for_are_not_taken_in():
+def test_a_difference_is_told_as_it_was_last():
     rechecking = Rechecking([difference("1", "a", "b")])
-    rechecking.look([difference("2", "a", "b")])
-    assert rechecking.pending == []
-
-
-def test_judging_a_key():
-    assert judge([b"a"], [b"a"], 1) is None
-    assert judge([b"a", b"b"], [b"b"], 1) is None
-    assert judge([b"a"], [b"b"], 1) is What.DIFFERENT
-    assert judge([b"a"], [b"a"], 2) is What.DIFFERENT
-    assert judge([b"a"], [], 0) is What.MISSING
-    assert judge([], [b"a"], 1) is What.EXTRA
-    assert judge([], [], 0) is None
+    rechecking.look(look({"1": "a"}, {}, {"1": "a"}))
+    (found,) = rechecking.end().different
+    assert (found.what, found.source, found.target) == (What.MISSING, {b"a"}, frozenset())
