@@ -115,7 +115,7 @@ def _asks(kind: SignalKind) -> Callable[[Hands, str, Fields], str]:
 
 
 def _answer(hands: Hands, ident: PipelineId, sent: Signal) -> str:
-    answered = requests.await_answer(hands.arbiter, ident, sent, ANSWER_SECONDS)
+    answered = requests.await_answer(hands.arbiter, ident, sent, ANSWER_SECONDS, hands.pause)
     what = f"{sent.kind.value} of {ident}"
     if answered.state is SignalState.REFUSED:
         raise Refused(f"{what} refused: {answered.answer}")

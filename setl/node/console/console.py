@@ -26,10 +26,12 @@ from setl.node.console import headers, rendering
 from setl.node.console.acting import Acting, Asked
 from setl.node.console.answers import Answers, Endpoint
 from setl.node.console.authentication import Authenticator, Unwanted, form_of
+from setl.node.console.beside import Beside, environment_of
+from setl.node.console.daemon_calls import DaemonCalls
 from setl.node.console.editor_pages import EditorPages
 from setl.node.console.fetching import recorded_elsewhere
 from setl.node.console.files import files
-from setl.node.console.jobs import Jobs, environment_of
+from setl.node.console.jobs import Jobs
 from setl.node.console.letters_pages import LettersPages
 from setl.node.console.links import ROOT
 from setl.node.console.page_values import Address, PageValues, address_of
@@ -38,7 +40,6 @@ from setl.node.console.series import as_columns, merged
 from setl.node.console.sessions import Session
 from setl.node.console.stream import Streams
 from setl.node.console.watching import ClusterWatch
-from setl.node.http.bounded_calls import BoundedCalls
 from setl.node.status import NodeStatus
 
 _log = logging.getLogger(__name__)
@@ -95,11 +96,13 @@ class Console:
         self._recorder = Recorder()
         self._sampler = Sampler(self._recorder, around.status, around.clock)
         self._streams = Streams()
-        self._calls = BoundedCalls("console", threads=_READERS, limit=around.call_seconds)
+        self._calls = DaemonCalls("console", threads=_READERS, limit=around.call_seconds)
         self._authenticator = Authenticator(around.nid, settings.token, around.clock)
         self._answers = Answers(around.nid, self._authenticator)
-        beside = environment_of(settings.environment, settings.zookeeper, settings.root)
-        self._jobs = Jobs(around.clock, beside)
+        self._beside = Beside(
+            environment_of(settings.environment, settings.zookeeper, settings.root)
+        )
+        self._jobs = Jobs(around.clock, self._beside)
         watch = ClusterWatch(around.nid, around.status, around.snapshot, around.clock)
         self._pages = PageValues(
             around.nid,
@@ -118,7 +121,7 @@ class Console:
             around.arbiter,
             around.clock,
             environment=settings.environment,
-            beside=beside,
+            beside=self._beside,
         )
         self._letters = LettersPages(
             self._answers, self._authenticator, around.snapshot, settings.environment
@@ -132,7 +135,7 @@ class Console:
         """End streams and work; waits for none."""
         self._sampler.stop()
         self._streams.stop()
-        self._jobs.stop()
+        self._beside.stop()
         self._acting.stop()
         self._editor.stop()
         self._letters.stop()

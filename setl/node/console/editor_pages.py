@@ -17,12 +17,13 @@ from setl.errors import SetlError
 from setl.node.console import editing, headers
 from setl.node.console.answers import Answers, Endpoint
 from setl.node.console.authentication import Authenticator, Unwanted
+from setl.node.console.beside import Beside
+from setl.node.console.daemon_calls import DaemonCalls
 from setl.node.console.editing import Read
 from setl.node.console.hands import Hands
 from setl.node.console.links import channel_link
 from setl.node.console.mapping import as_text
 from setl.node.console.sessions import Session
-from setl.node.http.bounded_calls import BoundedCalls
 from setl.operate.action_log import recorded
 from setl.resources import read_text
 
@@ -50,7 +51,7 @@ class EditorPages:
         clock: Clock,
         *,
         environment: Mapping[str, str],
-        beside: Mapping[str, str],
+        beside: Beside,
     ) -> None:
         """Nothing is read yet.
 
@@ -60,7 +61,7 @@ class EditorPages:
             arbiter: keeps channels.
             clock: for the log of actions.
             environment: where references of channel files get their values from.
-            beside: the environment of a command that runs beside the node.
+            beside: runs commands beside the node.
         """
         self._answers = answers
         self._authenticator = authenticator
@@ -69,7 +70,7 @@ class EditorPages:
         self._environment = environment
         self._beside = beside
         limit = editing.CHECK_SECONDS + 10
-        self._calls = BoundedCalls("console-editor", threads=_THREADS, limit=limit)
+        self._calls = DaemonCalls("console-editor", threads=_THREADS, limit=limit)
         self.get: dict[str, Endpoint] = {
             "/edit": self._show,
             "/edit/{channel}": self._show,

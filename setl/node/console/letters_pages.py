@@ -12,9 +12,9 @@ from arbiter.snapshot import Snapshot
 from arbiter.values import PipelineId
 from setl.node.console.answers import Answers, Endpoint
 from setl.node.console.authentication import Authenticator, Unwanted
+from setl.node.console.daemon_calls import DaemonCalls
 from setl.node.console.letters import letters_page
 from setl.node.console.links import pipeline_link
-from setl.node.http.bounded_calls import BoundedCalls
 from setl.node.stored import pipelines_of
 
 _SECONDS = 30.0
@@ -42,7 +42,7 @@ class LettersPages:
         self._authenticator = authenticator
         self._snapshot = snapshot
         self._environment = environment
-        self._calls = BoundedCalls("console-letters", threads=2, limit=_SECONDS)
+        self._calls = DaemonCalls("console-letters", threads=2, limit=_SECONDS)
         self.get: dict[str, Endpoint] = {"/letters/{channel}/{pipeline}": self._show}
 
     def stop(self) -> None:
