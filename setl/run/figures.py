@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from setl.model.table_load import TableLoad
+from setl.model.table_rows import ByTable, TableRows
 from setl.run.pace import Stage
 
 
@@ -126,6 +127,8 @@ class Figures:
         first_applied_at: when this leadership applied its first batch with rows, seconds since
             1970, None before.
         table_load: the load of whole tables, None if there never was one.
+        tables: rows written in this leadership, by table or index, at most
+            `setl.model.table_rows.MOST_TABLES` of these.
         seconds: time spent by stage.
         stage: where the run is, `Stage.NONE` while none runs.
         stage_seconds: since it came there.
@@ -172,6 +175,7 @@ class Figures:
     rows_per_second: float = 0.0
     first_applied_at: float | None = None
     table_load: TableLoadFigures | None = None
+    tables: ByTable = field(default_factory=dict[str, TableRows])
     seconds: dict[str, float] = field(default_factory=dict[str, float])
     stage: Stage = Stage.NONE
     stage_seconds: float = 0.0

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import threading
 from collections.abc import Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 
-from arbiter.arbiter import Arbiter, ArbiterError
+from arbiter.arbiter import Arbiter, ArbiterError, Unreachable
 from arbiter.requests import Refused, Requester
 from arbiter.values import OperatorAction
 from setl.clock import Clock
 from setl.errors import SetlError
 from setl.log import fields
 from setl.node.cluster_view import ClusterView
-from setl.node.console.asking import Unwanted
-from setl.node.console.deeds import DEEDS, Deed
+from setl.node.console.actions import ACTIONS, Action
+from setl.node.console.authentication import Unwanted
 from setl.node.console.hands import Hands, pipeline_of
 from setl.node.console.jobs import Job, Jobs
 from setl.node.console.links import channel_link, pipeline_link
@@ -36,27 +36,27 @@ class Asked:
     """What a form asks for.
 
     Attributes:
-        what: the name of the deed.
-        deed: the deed.
+        what: the name of the action.
+        action: the action.
         on: the channel or the pipeline.
     """
 
     what: str
-    deed: Deed
+    action: Action
     on: str
 
     @classmethod
     def of(cls, form: Mapping[str, str]) -> Asked:
         """Read a form. Raises Unwanted if nothing of this name can be done."""
         what = form.get("what", "")
-        deed = {**DEEDS, **COMPARING}.get(what)
-        if deed is None:
+        action = {**ACTIONS, **COMPARING}.get(what)
+        if action is None:
             raise Unwanted(400, "Unknown", "Nothing of this name can be done here.")
-        return cls(what, deed, form.get("on", ""))
+        return cls(what, action, form.get("on", ""))
 
     def known(self, view: ClusterView) -> bool:
         """Whether there is what it is to be done on."""
-        if self.deed.of_channel:
+        if self.action.of_channel:
             return self.on in view.facts.channels
         return any(str(pipeline.ident) == self.on for pipeline in view.pipelines)
 
@@ -64,12 +64,12 @@ class Asked:
     def page(self) -> str:
         """The page that shows what comes of it."""
         return (
-            channel_link(self.on) if self.deed.of_channel else pipeline_link(pipeline_of(self.on))
+            channel_link(self.on) if self.action.of_channel else pipeline_link(pipeline_of(self.on))
         )
 
 
 class Acting:
-    """Does what is asked in threads of its own, a few at a time."""
+    """Does what is asked in threads of its own; none of them keeps the node from ending."""
 
     def __init__(
         self,
@@ -93,12 +93,17 @@ class Acting:
         self._clock = clock
         self._environment = environment
         self._jobs = jobs
-        self._pool = ThreadPoolExecutor(MOST_AT_ONCE, thread_name_prefix="console-act")
+        self._leaving = threading.Event()
         self._under_way = 0
 
     def stop(self) -> None:
-        """Begin nothing any more; waits for nothing."""
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        """Begin nothing any more, and wait for no answers; returns at once."""
+        self._leaving.set()
+
+    def _pause(self, seconds: float) -> None:
+        """Between two looks at what comes of something; raises Unreachable if the node leaves."""
+        if self._leaving.wait(seconds):
+            raise Unreachable("the node is leaving; what was asked stands")
 
     async def do(self, session: Session, asked: Asked, form: Mapping[str, str]) -> None:
         """Do it, or at least begin; the session is told what came of it.
@@ -112,20 +117,27 @@ class Acting:
             self._arbiter,
             Requester(f"{session.who}, console of {self._nid}", self._clock.now()),
             self._environment,
+            self._pause,
         )
+        if self._leaving.is_set():
+            raise Unwanted(503, "Leaving", "This node is leaving.")
         self._under_way += 1
         work = self._comparing if asked.what in COMPARING else self._acting
-        try:
-            future = self._pool.submit(work, session, asked, hands, form)
-        except RuntimeError:
-            self._under_way -= 1
-            raise Unwanted(503, "Leaving", "This node is leaving.") from None
-        loop = asyncio.get_running_loop()
-        future.add_done_callback(lambda _: loop.call_soon_threadsafe(self._ended))
-        await _patiently(future, session, asked)
+        loop, done = asyncio.get_running_loop(), asyncio.Event()
 
-    def _ended(self) -> None:
+        def run() -> None:
+            try:
+                work(session, asked, hands, form)
+            finally:
+                with suppress(RuntimeError):  # the node has left
+                    loop.call_soon_threadsafe(self._ended, done)
+
+        threading.Thread(target=run, name="console-act", daemon=True).start()
+        await _patiently(done, session, asked)
+
+    def _ended(self, done: asyncio.Event) -> None:
         self._under_way -= 1
+        done.set()
 
     def _acting(
         self, session: Session, asked: Asked, hands: Hands, form: Mapping[str, str]
@@ -134,7 +146,7 @@ class Acting:
             with recorded(
                 self._arbiter, hands.requester, asked.what, asked.on, self._clock.now
             ) as told:
-                told.outcome = asked.deed.act(hands, asked.on, form)
+                told.outcome = asked.action.act(hands, asked.on, form)
         except (ArbiterError, SetlError) as error:
             session.note("error", str(error))
             return
@@ -168,15 +180,15 @@ class Acting:
         arguments = ["verify", ident.channel, "--pipeline", ident.pipeline, "-o", "json"]
         if asked.what == "repair":
             arguments += ["--repair", "--yes"]
-        self._jobs.begin(asked.on, asked.deed.verb, arguments, ended)
-        session.note("done", f"{asked.deed.verb} has begun; this page shows how it ends")
+        self._jobs.begin(asked.on, asked.action.verb, arguments, ended)
+        session.note("done", f"{asked.action.verb} has begun; this page shows how it ends")
 
 
-async def _patiently(future: Future[None], session: Session, asked: Asked) -> None:
+async def _patiently(done: asyncio.Event, session: Session, asked: Asked) -> None:
     """Wait for a moment; what takes longer is told by the log of actions."""
-    done = asyncio.wrap_future(future)
-    finished, _ = await asyncio.wait([done], timeout=PATIENCE)
-    if not finished:
+    try:
+        await asyncio.wait_for(done.wait(), PATIENCE)
+    except TimeoutError:
         session.note(
             "note", f"{asked.what} of {asked.on} is under way; Actions shows what comes of it"
         )
@@ -193,8 +205,8 @@ def _repair_question(_: ClusterView, on: str, __: Mapping[str, str]) -> str:
     )
 
 
-COMPARING: Mapping[str, Deed] = {
-    "verify": Deed("Verify", _not_here),
-    "repair": Deed("Verify and repair", _not_here, _repair_question),
+COMPARING: Mapping[str, Action] = {
+    "verify": Action("Verify", _not_here),
+    "repair": Action("Verify and repair", _not_here, _repair_question),
 }
 """What a process of its own does, since it takes long."""

@@ -11,7 +11,7 @@ from starlette.responses import HTMLResponse, Response
 from arbiter.arbiter import ArbiterError
 from setl.errors import SetlError
 from setl.node.console import headers, rendering
-from setl.node.console.asking import Doorkeeper, Unwanted, form_of, refuse_other_sites
+from setl.node.console.authentication import Authenticator, Unwanted, form_of, refuse_other_sites
 from setl.node.console.sessions import Session
 
 Endpoint = Callable[[Request], Awaitable[Response]]
@@ -20,10 +20,10 @@ Endpoint = Callable[[Request], Awaitable[Response]]
 class Answers:
     """Makes pages for whoever asks."""
 
-    def __init__(self, nid: str, door: Doorkeeper) -> None:
-        """For the console of the node `nid`, whose visitors `door` knows."""
+    def __init__(self, nid: str, authenticator: Authenticator) -> None:
+        """For the console of the node `nid`, whose visitors `authenticator` knows."""
         self._nid = nid
-        self._door = door
+        self._authenticator = authenticator
 
     def shown(
         self,
@@ -45,13 +45,13 @@ class Answers:
             live: whether it is kept up to date.
             code: HTTP status code.
         """
-        session = self._door.session(request)
+        session = self._authenticator.session(request)
         around = {
             "here": self._nid,
             "kind": kind,
             "path": request.url.path,
             "live": request.url.path if live else "",
-            "writable": self._door.opens,
+            "writable": self._authenticator.opens,
             "session": session,
             "notes": session.take_notes() if session else [],
         }
@@ -81,9 +81,9 @@ class Answers:
         Raises:
             Unwanted: there is none.
         """
-        session = self._door.session(request)
+        session = self._authenticator.session(request)
         if session is None:
-            text = "Log in to see this." if self._door.opens else "This node has no token."
+            text = "Log in to see this." if self._authenticator.opens else "This node has no token."
             raise Unwanted(401, "Not logged in", text)
         return session
 
@@ -93,7 +93,7 @@ class Answers:
         Raises:
             Unwanted: nobody is logged in, or another site has sent it.
         """
-        session = self._door.session(request)
+        session = self._authenticator.session(request)
         if session is None:
             refuse_other_sites(request)
             raise Unwanted(401, "Not logged in", "Log in first; a session ends after an hour.")

@@ -25,20 +25,21 @@ from setl.clock import Clock
 from setl.node.console import headers, rendering
 from setl.node.console.acting import Acting, Asked
 from setl.node.console.answers import Answers, Endpoint
-from setl.node.console.asking import Doorkeeper, Unwanted, form_of
+from setl.node.console.authentication import Authenticator, Unwanted, form_of
+from setl.node.console.beside import Beside, environment_of
+from setl.node.console.daemon_calls import DaemonCalls
 from setl.node.console.editor_pages import EditorPages
 from setl.node.console.fetching import recorded_elsewhere
 from setl.node.console.files import files
-from setl.node.console.jobs import Jobs, environment_of
+from setl.node.console.jobs import Jobs
 from setl.node.console.letters_pages import LettersPages
 from setl.node.console.links import ROOT
+from setl.node.console.page_values import Address, PageValues, address_of
 from setl.node.console.recording import Recorder, Sampler
 from setl.node.console.series import as_columns, merged
 from setl.node.console.sessions import Session
-from setl.node.console.sight import Address, Sight, address_of
 from setl.node.console.stream import Streams
 from setl.node.console.watching import ClusterWatch
-from setl.node.http.bounded_calls import BoundedCalls
 from setl.node.status import NodeStatus
 
 _log = logging.getLogger(__name__)
@@ -95,13 +96,15 @@ class Console:
         self._recorder = Recorder()
         self._sampler = Sampler(self._recorder, around.status, around.clock)
         self._streams = Streams()
-        self._calls = BoundedCalls("console", threads=_READERS, limit=around.call_seconds)
-        self._door = Doorkeeper(around.nid, settings.token, around.clock)
-        self._answers = Answers(around.nid, self._door)
-        beside = environment_of(settings.environment, settings.zookeeper, settings.root)
-        self._jobs = Jobs(around.clock, beside)
+        self._calls = DaemonCalls("console", threads=_READERS, limit=around.call_seconds)
+        self._authenticator = Authenticator(around.nid, settings.token, around.clock)
+        self._answers = Answers(around.nid, self._authenticator)
+        self._beside = Beside(
+            environment_of(settings.environment, settings.zookeeper, settings.root)
+        )
+        self._jobs = Jobs(around.clock, self._beside)
         watch = ClusterWatch(around.nid, around.status, around.snapshot, around.clock)
-        self._sight = Sight(
+        self._pages = PageValues(
             around.nid,
             watch,
             around.arbiter,
@@ -114,14 +117,14 @@ class Console:
         )
         self._editor = EditorPages(
             self._answers,
-            self._door,
+            self._authenticator,
             around.arbiter,
             around.clock,
             environment=settings.environment,
-            beside=beside,
+            beside=self._beside,
         )
         self._letters = LettersPages(
-            self._answers, self._door, around.snapshot, settings.environment
+            self._answers, self._authenticator, around.snapshot, settings.environment
         )
 
     def start(self) -> None:
@@ -132,7 +135,7 @@ class Console:
         """End streams and work; waits for none."""
         self._sampler.stop()
         self._streams.stop()
-        self._jobs.stop()
+        self._beside.stop()
         self._acting.stop()
         self._editor.stop()
         self._letters.stop()
@@ -171,14 +174,14 @@ class Console:
     # -- looking --------------------------------------------------------------------------
 
     async def _page(self, request: Request) -> Response:
-        address, session = address_of(request.url.path), self._door.session(request)
+        address, session = address_of(request.url.path), self._authenticator.session(request)
         values = await self._values(address, session) if address else None
         if address is None or values is None:
             raise Unwanted(404, "Not found", "There is no such channel or pipeline (any more).")
         return self._answers.shown(request, f"{address.kind}.html", values, address.kind, live=True)
 
     async def _values(self, address: Address, session: Session | None) -> dict[str, Any] | None:
-        return await self._calls.run(partial(self._sight.values, address, session))
+        return await self._calls.run(partial(self._pages.values, address, session))
 
     async def _events(self, request: Request) -> Response:
         address = address_of(request.query_params.get("of", "/"))
@@ -188,7 +191,7 @@ class Console:
             raise Unwanted(429, "Too many", "Too many pages are open.")
 
         async def render() -> dict[str, str] | None:
-            session = self._door.session(request)
+            session = self._authenticator.session(request)
             values = await self._values(address, session)
             return None if values is None else rendering.regions(address.kind, values)
 
@@ -235,7 +238,7 @@ class Console:
         form = await form_of(request)
         onward, name = _inner(form.get("next")), form.get("name", "")
         try:
-            entry = self._door.let_in(request, name, form.get("token", ""))
+            entry = self._authenticator.let_in(request, name, form.get("token", ""))
         except Unwanted as wrong:
             values = {"wrong": str(wrong), "next": onward, "name": name}
             return self._answers.shown(request, "login.html", values, "login", code=wrong.code)
@@ -243,13 +246,13 @@ class Console:
             "log-in at the console", extra={"setl": {"nid": self._nid, "who": entry.session.who}}
         )
         response = RedirectResponse(onward, _SEE_OTHER, headers.PAGE)
-        self._door.give_cookie(response, request, entry.cookie)
+        self._authenticator.give_cookie(response, request, entry.cookie)
         return response
 
     async def _logout(self, request: Request) -> Response:
         await self._answers.form_of_session(request)
         response = RedirectResponse("/", _SEE_OTHER, headers.PAGE)
-        self._door.let_out(request, response)
+        self._authenticator.let_out(request, response)
         return response
 
     # -- acting ---------------------------------------------------------------------------
@@ -257,20 +260,20 @@ class Console:
     async def _do(self, request: Request) -> Response:
         session, form = await self._answers.form_of_session(request)
         asked = Asked.of(form)
-        deed = asked.deed
-        view = await self._calls.run(self._sight.view)
+        action = asked.action
+        view = await self._calls.run(self._pages.view)
         if not asked.known(view):
             raise Unwanted(404, "Not found", "There is no such channel or pipeline (any more).")
-        if deed.question is not None and form.get("sure") != "yes":
+        if action.question is not None and form.get("sure") != "yes":
             values = {
-                "question": deed.question(view, asked.on, form),
-                "verb": deed.verb,
+                "question": action.question(view, asked.on, form),
+                "verb": action.verb,
                 "back": asked.page,
                 "fields": [(k, v) for k, v in form.items() if k not in ("csrf", "sure")],
             }
             return self._answers.shown(request, "confirm.html", values, "confirm")
         await self._acting.do(session, asked, form)
-        self._sight.forget()
+        self._pages.forget()
         return RedirectResponse(asked.page, _SEE_OTHER, headers.PAGE)
 
 

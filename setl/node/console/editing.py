@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,14 +16,13 @@ from setl.channel.problems import ChannelFileError
 from setl.channel.reading import ChannelDefinition, definition_warnings, read_channel_definition
 from setl.channel.references import HIDDEN
 from setl.errors import ConfigurationError, SetlError
+from setl.node.console.beside import Beside
 from setl.node.console.hands import Hands
 from setl.operate.plan import Plan
 from setl.operate.planning import make_plan
 from setl.operate.ring_check import ring_findings
 
 CHECK_SECONDS = 120.0
-MOST_BYTES = 500_000
-_PROGRAM = "import sys; from setl.cli.main import run; sys.exit(run(sys.argv[1:]))"
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,10 +108,12 @@ def apply(hands: Hands, found: Read) -> str:
     return f"channel {stored.name} stored, state {stored.state.value}"
 
 
-def check(text: str, environment: Mapping[str, str]) -> Sequence[Mapping[str, Any]]:
+def check(text: str, beside: Beside) -> Sequence[Mapping[str, Any]]:
     """What `setl check` finds at the real servers, expressions included; takes seconds.
 
-    It runs in a process of its own, since it may start Spark.
+    Args:
+        text: the file.
+        beside: runs it in a process of its own, since it may start Spark.
 
     Raises:
         SetlError: it did not answer in time, or ended without an answer.
@@ -122,24 +121,11 @@ def check(text: str, environment: Mapping[str, str]) -> Sequence[Mapping[str, An
     with tempfile.TemporaryDirectory(prefix="setl-console-") as folder:
         file = Path(folder) / "channel.yaml"
         file.write_text(text, encoding="utf-8")
-        try:
-            done = subprocess.run(  # noqa: S603 - our own program
-                [sys.executable, "-c", _PROGRAM, "check", str(file), "-o", "json"],
-                env=dict(environment),
-                cwd=folder,
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                text=True,
-                errors="replace",
-                timeout=CHECK_SECONDS,
-                check=False,
-            )
-        except subprocess.TimeoutExpired:
-            raise SetlError(f"the check took longer than {CHECK_SECONDS:g} s") from None
+        code, out, err = beside.output(["check", str(file), "-o", "json"], CHECK_SECONDS)
     try:
-        value: object = json.loads(done.stdout)
+        value: object = json.loads(out)
     except ValueError:
-        last = done.stderr.strip()[-1000:] or f"exit status {done.returncode}"
+        last = err.strip()[-1000:] or f"exit status {code}"
         raise SetlError(f"the check gave no answer: {last}") from None
     items = cast("list[Any]", value) if isinstance(value, list) else []
     return [cast("Mapping[str, Any]", item) for item in items if isinstance(item, dict)]

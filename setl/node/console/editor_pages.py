@@ -16,13 +16,14 @@ from setl.clock import Clock
 from setl.errors import SetlError
 from setl.node.console import editing, headers
 from setl.node.console.answers import Answers, Endpoint
-from setl.node.console.asking import Doorkeeper, Unwanted
+from setl.node.console.authentication import Authenticator, Unwanted
+from setl.node.console.beside import Beside
+from setl.node.console.daemon_calls import DaemonCalls
 from setl.node.console.editing import Read
 from setl.node.console.hands import Hands
 from setl.node.console.links import channel_link
 from setl.node.console.mapping import as_text
 from setl.node.console.sessions import Session
-from setl.node.http.bounded_calls import BoundedCalls
 from setl.operate.action_log import recorded
 from setl.resources import read_text
 
@@ -45,31 +46,31 @@ class EditorPages:
     def __init__(
         self,
         answers: Answers,
-        door: Doorkeeper,
+        authenticator: Authenticator,
         arbiter: Arbiter,
         clock: Clock,
         *,
         environment: Mapping[str, str],
-        beside: Mapping[str, str],
+        beside: Beside,
     ) -> None:
         """Nothing is read yet.
 
         Args:
             answers: makes pages.
-            door: knows who asks.
+            authenticator: knows who asks.
             arbiter: keeps channels.
             clock: for the log of actions.
             environment: where references of channel files get their values from.
-            beside: the environment of a command that runs beside the node.
+            beside: runs commands beside the node.
         """
         self._answers = answers
-        self._door = door
+        self._authenticator = authenticator
         self._arbiter = arbiter
         self._clock = clock
         self._environment = environment
         self._beside = beside
         limit = editing.CHECK_SECONDS + 10
-        self._calls = BoundedCalls("console-editor", threads=_THREADS, limit=limit)
+        self._calls = DaemonCalls("console-editor", threads=_THREADS, limit=limit)
         self.get: dict[str, Endpoint] = {
             "/edit": self._show,
             "/edit/{channel}": self._show,
@@ -87,7 +88,7 @@ class EditorPages:
 
     async def _show(self, request: Request) -> Response:
         name = request.path_params.get("channel", "")
-        if self._door.session(request) is None:
+        if self._authenticator.session(request) is None:
             return self._answers.shown(request, "editor.html", _values(name), "editor")
         text = _NEW
         if name:

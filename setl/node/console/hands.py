@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from arbiter.arbiter import Arbiter
@@ -18,11 +19,13 @@ class Hands:
         arbiter: the node's session.
         requester: who does it, and when.
         environment: where references of channel files get their values from.
+        pause: waits for so many seconds between two looks; raises Unreachable if the node leaves.
     """
 
     arbiter: Arbiter
     requester: Requester
     environment: Mapping[str, str]
+    pause: Callable[[float], object] = time.sleep
 
 
 Fields = Mapping[str, str]

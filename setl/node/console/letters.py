@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -115,7 +115,9 @@ def retry(hands: Hands, name: str, fields: Fields) -> str:
             left = store.find(str(ident), ids=marked) if marked else []
             return {letter.id for letter in left if letter.state is State.RETRY}
 
-        _until(lambda: not waiting(), _OUTCOME_SECONDS if runs else 0.0)
+        deadline = time.monotonic() + (_OUTCOME_SECONDS if runs else 0.0)
+        while time.monotonic() < deadline and waiting():
+            hands.pause(_POLL_SECONDS)
         left = store.find(str(ident), ids=marked) if marked else []
     waits = sum(letter.state is State.RETRY for letter in left)
     refused = len(left) - waits
@@ -165,9 +167,3 @@ def _config(
     definition: Mapping[str, Any], environment: Mapping[str, str], ident: PipelineId
 ) -> Pipeline:
     return resolve_and_parse(definition, environment).pipeline(ident.pipeline)
-
-
-def _until(so: Callable[[], bool], seconds: float) -> None:
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline and not so():
-        time.sleep(_POLL_SECONDS)

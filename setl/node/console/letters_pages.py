@@ -11,10 +11,10 @@ from starlette.responses import Response
 from arbiter.snapshot import Snapshot
 from arbiter.values import PipelineId
 from setl.node.console.answers import Answers, Endpoint
-from setl.node.console.asking import Doorkeeper, Unwanted
+from setl.node.console.authentication import Authenticator, Unwanted
+from setl.node.console.daemon_calls import DaemonCalls
 from setl.node.console.letters import letters_page
 from setl.node.console.links import pipeline_link
-from setl.node.http.bounded_calls import BoundedCalls
 from setl.node.stored import pipelines_of
 
 _SECONDS = 30.0
@@ -26,7 +26,7 @@ class LettersPages:
     def __init__(
         self,
         answers: Answers,
-        door: Doorkeeper,
+        authenticator: Authenticator,
         snapshot: Callable[[], Snapshot | None],
         environment: Mapping[str, str],
     ) -> None:
@@ -34,15 +34,15 @@ class LettersPages:
 
         Args:
             answers: makes pages.
-            door: knows who asks.
+            authenticator: knows who asks.
             snapshot: the last look at the cluster.
             environment: where references of channel files get their values from.
         """
         self._answers = answers
-        self._door = door
+        self._authenticator = authenticator
         self._snapshot = snapshot
         self._environment = environment
-        self._calls = BoundedCalls("console-letters", threads=2, limit=_SECONDS)
+        self._calls = DaemonCalls("console-letters", threads=2, limit=_SECONDS)
         self.get: dict[str, Endpoint] = {"/letters/{channel}/{pipeline}": self._show}
 
     def stop(self) -> None:
@@ -56,7 +56,7 @@ class LettersPages:
         if channel is None or ident not in pipelines_of(channel):
             raise Unwanted(404, "Not found", "There is no such pipeline (any more).")
         page = None
-        if self._door.session(request) is not None:
+        if self._authenticator.session(request) is not None:
             page = await self._calls.run(
                 partial(letters_page, channel.definition, self._environment, ident)
             )

@@ -63,6 +63,7 @@ class TableRows:
     table: str
     upserts: str
     deletes: str
+    contested: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +229,10 @@ def _stages(seconds: Mapping[str, float]) -> list[StageShare]:
 def _tables(tables: Mapping[str, Mapping[str, int]]) -> tuple[TableRows, ...]:
     by_rows = sorted(tables.items(), key=lambda item: (-sum(item[1].values()), item[0]))
     return tuple(
-        TableRows(name, units.count(kinds.get("upserts", 0)), units.count(kinds.get("deletes", 0)))
+        TableRows(
+            name,
+            *(units.count(kinds.get(kind, 0)) for kind in ("upserts", "deletes", "contested")),
+        )
         for name, kinds in by_rows
     )
 

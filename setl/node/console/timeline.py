@@ -14,7 +14,7 @@ _LEAST_WIDTH = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Reign:
+class Term:
     """One leadership on the line.
 
     Attributes:
@@ -37,13 +37,13 @@ class Timeline:
     """The last leaderships.
 
     Attributes:
-        reigns: oldest first.
+        terms: oldest first.
         begins: when the line begins, as text.
         ends: when it ends, as text.
         nodes: who led, with the number of each.
     """
 
-    reigns: tuple[Reign, ...] = ()
+    terms: tuple[Term, ...] = ()
     begins: str = ""
     ends: str = ""
     nodes: tuple[tuple[str, int], ...] = ()
@@ -63,15 +63,15 @@ def timeline_of(items: Sequence[HistoryItem], now: float, *, leads: bool) -> Tim
     begins = shown[0].at
     span = max(now - begins, 1.0)
     numbers = {nid: n for n, nid in enumerate(dict.fromkeys(item.nid for item in shown))}
-    reigns: list[Reign] = []
+    terms: list[Term] = []
     for number, item in enumerate(shown):
         following = shown[number + 1] if number + 1 < len(shown) else None
         ends = now if following is None else following.at - (following.outage or 0.0)
         x = round(WIDTH * (item.at - begins) / span)
         width = max(_LEAST_WIDTH, round(WIDTH * max(0.0, ends - item.at) / span))
         width = min(width, WIDTH - min(x, WIDTH - _LEAST_WIDTH))
-        reigns.append(
-            Reign(
+        terms.append(
+            Term(
                 item.nid,
                 min(x, WIDTH - _LEAST_WIDTH),
                 width,
@@ -80,7 +80,7 @@ def timeline_of(items: Sequence[HistoryItem], now: float, *, leads: bool) -> Tim
             )
         )
     return Timeline(
-        tuple(reigns),
+        tuple(terms),
         units.moment(begins),
         units.moment(now),
         tuple((nid, n % 6) for nid, n in numbers.items()),

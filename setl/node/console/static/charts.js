@@ -11,6 +11,11 @@
   const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   const figure = (value) => (value === null || value === undefined ? "–" : value.toLocaleString("en", { maximumFractionDigits: value < 10 ? 2 : 0 }));
 
+  const clock = (at) => {
+    const time = new Date(at * 1000);
+    return `${String(time.getHours()).padStart(2, "0")}:${String(time.getMinutes()).padStart(2, "0")}`;
+  };
+
   const options = (element, name) => {
     const text = colour("--muted");
     const axis = { stroke: text, grid: { stroke: colour("--line"), width: 1 }, ticks: { stroke: colour("--line") }, font: "11px system-ui, sans-serif" };
@@ -23,7 +28,7 @@
         x: { time: true, range: () => { const now = Date.now() / 1000; return [now - range, now]; } },
         y: { range: (plot, least, most) => [0, most > 0 ? most * 1.1 : 1] },
       },
-      axes: [axis, { ...axis, size: 52, values: (plot, ticks) => ticks.map(figure) }],
+      axes: [{ ...axis, space: 70, values: (plot, ticks) => ticks.map(clock) }, { ...axis, size: 52, values: (plot, ticks) => ticks.map(figure) }],
       series: [
         { label: "at", value: (plot, at) => (at === null ? "–" : new Date(at * 1000).toLocaleTimeString()) },
         { label: name === "lag" ? "seconds" : "rows/s", stroke: colour(name === "lag" ? "--n1" : "--n0"), width: 1.75,

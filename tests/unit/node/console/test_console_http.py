@@ -53,6 +53,7 @@ class Browser:
 
     def csrf(self):
         found = re.search(r'name="csrf" value="([^"]+)"', self.get("/").body.decode())
+        assert found is not None
         return found.group(1)
 
     def do(self, what, on, **fields):
@@ -392,16 +393,18 @@ def test_a_page_gets_its_regions_and_then_what_has_changed(node):
 
 
 def test_figures_over_time_come_from_whoever_led(node, browser):
-    node.serve()
-    recorder = node.server._console._recorder
+    server = node.serve()
+    assert server._console is not None
+    recorder = server._console._recorder
     recorder.record(node.status(), 1000.0)
     other = Node(nid="n3")
     try:
         other.lead()
-        address = other.serve().address
-        other.server._console._recorder.record(other.status(), 900.0)
+        elsewhere = other.serve()
+        assert elsewhere._console is not None
+        elsewhere._console._recorder.record(other.status(), 900.0)
         info = node.snapshot.facts.nodes["n2"]
-        node.operator.announce(type(info)("n2", http=address, ready=True))
+        node.operator.announce(type(info)("n2", http=elsewhere.address, ready=True))
         node.look()
         both = browser.get("/console/series/shop/there").json
         assert both["at"] == [900.0, 1000.0]

@@ -176,7 +176,7 @@ def test_a_timeline_shows_who_led_and_the_outage_between():
         HistoryItem(2, "n2", "n1 was gone", 500.0, outage=100.0, redelivered=3),
     ]
     line = timeline_of(items, 1000.0, leads=True)
-    first, second = line.reigns
+    first, second = line.terms
     assert (first.x, first.width) == (0, 400)
     assert (second.x, second.width) == (500, 500)
     assert "so far" in second.title
@@ -184,9 +184,9 @@ def test_a_timeline_shows_who_led_and_the_outage_between():
     assert [nid for nid, _ in line.nodes] == ["n1", "n2"]
     many = [HistoryItem(n, "n1", "", n * 1.0) for n in range(200)]
     assert all(
-        r.x >= 0 and r.x + r.width <= WIDTH for r in timeline_of(many, 1e6, leads=True).reigns
+        r.x >= 0 and r.x + r.width <= WIDTH for r in timeline_of(many, 1e6, leads=True).terms
     )
-    assert timeline_of([], 1.0, leads=False).reigns == ()
+    assert timeline_of([], 1.0, leads=False).terms == ()
 
 
 def test_the_page_of_a_pipeline():
@@ -202,6 +202,7 @@ def test_the_page_of_a_pipeline():
         ("load", "75 %", 750),
     ]
     assert [t.table for t in page.tables] == ["s.u", "s.t"]
+    assert page.load is not None
     assert (page.load.done, page.load.expected, page.load.open) == (10, 40, True)
     assert page.mapping[0].target == "same schema and table"
 

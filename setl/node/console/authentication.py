@@ -42,7 +42,7 @@ class LoggedIn(NamedTuple):
     session: Session
 
 
-class Doorkeeper:
+class Authenticator:
     """Lets people in who know the token, and knows them again."""
 
     def __init__(self, nid: str, token: str, clock: Clock) -> None:

@@ -25,7 +25,7 @@ ANSWER_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Deed:
+class Action:
     """Something that can be done.
 
     Attributes:
@@ -115,7 +115,7 @@ def _asks(kind: SignalKind) -> Callable[[Hands, str, Fields], str]:
 
 
 def _answer(hands: Hands, ident: PipelineId, sent: Signal) -> str:
-    answered = requests.await_answer(hands.arbiter, ident, sent, ANSWER_SECONDS)
+    answered = requests.await_answer(hands.arbiter, ident, sent, ANSWER_SECONDS, hands.pause)
     what = f"{sent.kind.value} of {ident}"
     if answered.state is SignalState.REFUSED:
         raise Refused(f"{what} refused: {answered.answer}")
@@ -199,23 +199,23 @@ def _cancel_loads_question(_: ClusterView, name: str, __: Fields) -> str:
     return f"End the loads of {name} that wait or are under way? What is loaded stays."
 
 
-DEEDS: Mapping[str, Deed] = {
-    "start": Deed("Start", _start, of_channel=True),
-    "pause": Deed("Pause", _pause, of_channel=True),
-    "resume": Deed("Resume", _resume, of_channel=True),
-    "stop": Deed("Stop", _stop, _stop_question, of_channel=True),
-    "switchover": Deed("Switch over", _switchover, _switchover_question),
-    "failover": Deed("Fail over", _failover, _failover_question),
-    "cancel": Deed("Take back", _cancel),
-    "rollback": Deed("Roll back", _asks(SignalKind.ROLLBACK)),
-    "restart": Deed("Restart", _asks(SignalKind.RESTART)),
-    "load": Deed("Load", _load, _load_question),
-    "load-pause": Deed("Pause", _changes_loads(RequestState.PAUSED, "paused")),
-    "load-resume": Deed("Resume", _changes_loads(RequestState.WAITING, "go on")),
-    "load-cancel": Deed(
+ACTIONS: Mapping[str, Action] = {
+    "start": Action("Start", _start, of_channel=True),
+    "pause": Action("Pause", _pause, of_channel=True),
+    "resume": Action("Resume", _resume, of_channel=True),
+    "stop": Action("Stop", _stop, _stop_question, of_channel=True),
+    "switchover": Action("Switch over", _switchover, _switchover_question),
+    "failover": Action("Fail over", _failover, _failover_question),
+    "cancel": Action("Take back", _cancel),
+    "rollback": Action("Roll back", _asks(SignalKind.ROLLBACK)),
+    "restart": Action("Restart", _asks(SignalKind.RESTART)),
+    "load": Action("Load", _load, _load_question),
+    "load-pause": Action("Pause", _changes_loads(RequestState.PAUSED, "paused")),
+    "load-resume": Action("Resume", _changes_loads(RequestState.WAITING, "go on")),
+    "load-cancel": Action(
         "End them", _changes_loads(RequestState.CANCELLED, "ended"), _cancel_loads_question
     ),
-    "retry": Deed("Load again", letters.retry, of_letters=True),
-    "drop": Deed("Drop", letters.drop, letters.drop_question, of_letters=True),
+    "retry": Action("Load again", letters.retry, of_letters=True),
+    "drop": Action("Drop", letters.drop, letters.drop_question, of_letters=True),
 }
 """What can be done, by the name that forms and the log of actions use."""

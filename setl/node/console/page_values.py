@@ -63,7 +63,7 @@ def address_of(path: str) -> Address | None:
     return None
 
 
-class Sight:
+class PageValues:
     """Gathers what a page needs; every call may block for a second or two."""
 
     def __init__(
