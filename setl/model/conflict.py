@@ -198,10 +198,14 @@ def site_writes_from(found: Mapping[str, Any], columns: Sequence[str]) -> SiteWr
     Raises ValueError, KeyError or TypeError for what `site_writes_values` did not make.
     """
     news = tuple((int(version), value_of(value)) for version, value in found["news"])
-    row = found["row"]
-    if row is not None:
-        row = tuple(value_of(row[name]) if name in row else ABSENT for name in columns)
-    return SiteWrites(news, int(found["seen"]), row)
+    return SiteWrites(news, int(found["seen"]), row_from(found["row"], columns))
+
+
+def row_from(found: Mapping[str, Any] | None, columns: Sequence[str]) -> Row | None:
+    """Inverse of `values_object`; a column that it does not have is absent."""
+    if found is None:
+        return None
+    return tuple(value_of(found[name]) if name in found else ABSENT for name in columns)
 
 
 def _packed(value: Value) -> Any:

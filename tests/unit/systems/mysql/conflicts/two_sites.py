@@ -102,8 +102,8 @@ def loaded(policy, number, site, other, count, redelivered=0):
         reached = row_read(rules, after.row, after.memory, held[-1], through)
         if reached.tells:
             after = reached
-            news = news._replace(said=found(rules, held[-1]))
-            against = (after.row,) if after.row == site.row else ()
+            if after.row == site.row:
+                news, against = news._replace(said=found(rules, held[-1])), (after.row,)
     log, count_told, memory_id = site.log, site.told, site.memory_id
     # A mark with nothing but `passed` is answered by nothing, else the two would go on for ever.
     answers = any(one.said or one.through or one.asks for _, one in told)
