@@ -96,7 +96,7 @@ class SourceReader(Protocol):
         """
         ...
 
-    def settled(self, pipeline: str) -> SourceReader:
+    def decided(self, pipeline: str) -> SourceReader:
         """The same without rows of which a pipeline that writes there still keeps something.
 
         Both sites write these rows, and what becomes of them is not decided yet. See

@@ -222,11 +222,11 @@ def _identified_by(names: Sequence[str], reader: SourceReader) -> Callable[[Rout
 def _by_policy(
     routes: Sequence[Route], reader: SourceReader, back: str
 ) -> Iterator[tuple[SourceReader, Sequence[Route]]]:
-    """Routes with what reads their rows: those that both sites write have to be settled."""
+    """Routes with what reads their rows: those that both sites write have to be decided."""
     contested = [route for route in routes if route.conflict is not None]
     others = [route for route in routes if route.conflict is None]
     if contested:
-        yield reader.settled(back), contested
+        yield reader.decided(back), contested
     if others:
         yield reader, others
 

@@ -49,8 +49,8 @@ class TableReader:
         condition: SQL that is true for the rows to read, "" for all.
         place: everything before this place of the stream is to be seen; None for no matter what.
         inside: whether it is inside a transaction.
-        settled_by: the pipeline without whose unsettled rows it is read, "" for none; see
-            `SourceReader.settled`.
+        decided_for: the pipeline without whose undecided rows it is read, "" for none; see
+            `SourceReader.decided`.
     """
 
     endpoint: MysqlEndpoint
@@ -58,7 +58,7 @@ class TableReader:
     condition: str = field(default="", kw_only=True)
     place: Position | None = field(default=None, kw_only=True)
     inside: bool = field(default=False, kw_only=True)
-    settled_by: str = field(default="", kw_only=True)
+    decided_for: str = field(default="", kw_only=True)
 
     @property
     def name(self) -> str:
@@ -112,9 +112,9 @@ class TableReader:
         """See `SourceReader.showing`."""
         return replace(self, place=place, inside=inside)
 
-    def settled(self, pipeline: str) -> TableReader:
-        """See `SourceReader.settled`."""
-        return replace(self, settled_by=pipeline)
+    def decided(self, pipeline: str) -> TableReader:
+        """See `SourceReader.decided`."""
+        return replace(self, decided_for=pipeline)
 
     def check(self) -> None:
         """See `SourceReader.check`."""
@@ -153,8 +153,8 @@ class TableReader:
         Raises:
             SetlError: of the kind that `setl.systems.mysql.connection.translate` gives.
         """
-        if self.settled_by:
-            yield from self._settled_rows(columns, part)
+        if self.decided_for:
+            yield from self._decided_rows(columns, part)
             return
         decode = decoders(columns)
         sql = f"SELECT {select_list(columns)} FROM {self._qualified}"
@@ -170,7 +170,7 @@ class TableReader:
             while raw := cursor.fetchmany(_FETCH_ROWS):
                 yield [decoded(decode, row) for row in raw]
 
-    def _settled_rows(self, columns: Sequence[Column], part: Condition) -> Iterator[list[Row]]:
+    def _decided_rows(self, columns: Sequence[Column], part: Condition) -> Iterator[list[Row]]:
         """Rows and what is kept of them, both as of one moment."""
         decode, schema = decoders(columns), self.schema
         key = [schema.columns[i] for i in schema.key]
@@ -185,7 +185,7 @@ class TableReader:
             cursor.execute(sql + ending, part.values)
             rows = [decoded(decode, raw) for raw in cursor.fetchall()]
             table = Table(
-                self.settled_by,
+                self.decided_for,
                 (schema.schema, schema.table),
                 schema.names,
                 tuple(column.name for column in key),
