@@ -68,7 +68,7 @@ def _or_n(column: Column, value: str) -> str:
 def _value(column: Column, form: Form) -> str:
     name, held = identifier(column.name), column.capacity
     if form.normal is Normal.NUMBER:
-        return f"CAST({name} + 0 AS CHAR)"
+        return f"{name} + 0"  # without ZEROFILL's zeros
     if form.normal is Normal.DECIMAL:
         as_it_is = (column.precision, column.scale) == (form.digits, form.scale)
         return name if as_it_is else f"CAST({name} AS DECIMAL({form.digits}, {form.scale}))"
