@@ -29,7 +29,7 @@ WORDS = """CREATE TABLE {db}.words (
     PRIMARY KEY (word, lang)) CHARACTER SET utf8mb4"""
 ROWS = 1200
 
-SMALL = VerifySettings(rows_per_part=100, rechecks=4, pause=0.2)
+SMALL = VerifySettings(rows_per_part=200, rechecks=4, pause=0.2)
 
 SWAPPED = (
     "UPDATE {goods} SET code = CASE id WHEN 50 THEN 'x' ELSE 'y' END WHERE id IN (50, 51);"
@@ -180,7 +180,7 @@ def test_exactly_what_is_damaged_is_named_and_repaired(damaged):
         keys = by_ranges.setdefault(comparer.name.partition(".")[2], {})
         after, rows = None, 0
         while True:
-            outcome = comparer.compare(after, 150)
+            outcome = comparer.compare(after, 500)
             after, rows = outcome.last, rows + outcome.rows
             keys |= {tuple(key): what for key, what in outcome.verdict.differing.keys}
             if after is None:
@@ -244,7 +244,7 @@ def test_rows_in_flight_are_no_differences(damaged):
         after = damaged.verify()["goods"]
         assert found(after) == {}
         assert writer.thread.is_alive()
-        assert writer.statements > 200
+        assert writer.statements > 100
     eventually(damaged.same, 60, message="both sides are the same")
 
 
