@@ -18,7 +18,7 @@ from setl.cli.cluster import AnswerNo, requester
 from setl.cli.comparing import Compared
 from setl.cli.confirmation import confirm
 from setl.model.load_request import RequestState
-from setl.operate.repair import Repair, repair_of
+from setl.bulk.repair import Repair, repair_of
 
 _MOST_ROUNDS = 100  # each repairs as many keys as a comparison reads again
 
