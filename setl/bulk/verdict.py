@@ -58,11 +58,13 @@ class DifferingKeys:
         keys: their values and how the sides differ, of keys whose values are known; not more than
             were read again.
         unknown: keys of the target of which nobody can say what they are at the source.
+        undecided: values of the keys that changed at every look.
     """
 
     columns: tuple[str, ...] = ()
     keys: tuple[tuple[Row, What], ...] = ()
     unknown: int = 0
+    undecided: tuple[Row, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +80,10 @@ class TableVerdict:
         extra: keys that only the target has.
         different: keys that both have, with other values.
         caught_up: keys that differed at first and agreed when they were read again.
+        undecided: keys whose row at the source changed at every look, so that nobody can tell.
         sample_keys: some of the keys that differ, sorted.
+        undecided_keys: some of the undecided ones, as text.
+        note: why a key may count as different although its row is only on its way, "" if none can.
         differing: what `setl verify --repair` sends again; empty where several tables come
             together, since nobody knows from which one a row should come.
     """
@@ -91,7 +96,10 @@ class TableVerdict:
     extra: int
     different: int
     caught_up: int = 0
+    undecided: int = 0
     sample_keys: tuple[KeyDifference, ...] = ()
+    undecided_keys: tuple[str, ...] = ()
+    note: str = ""
     differing: DifferingKeys = field(default=DifferingKeys(), repr=False)
 
     @property
@@ -101,5 +109,5 @@ class TableVerdict:
 
     @property
     def equal(self) -> bool:
-        """Whether source and target agree in every key."""
-        return not self.differences
+        """Whether source and target are known to agree in every key."""
+        return not (self.differences or self.undecided)
