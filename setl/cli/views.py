@@ -30,11 +30,12 @@ from setl.cli.cluster_view import (
 from setl.cli.endpoints import endpoints_of
 from setl.cli.load_sentence import load_sentence
 from setl.cli.output import console, print_rows, print_value
+from setl.cli.standing_sentence import finding_sentence, standing_sentence
 from setl.node.stored import nameless, pipelines_of
 
 _PIPELINE_COLUMNS = (
     "pipeline", "channel_state", "leader", "epoch", "state", "position", "lag", "behind",
-    "rows_per_second", "pending",
+    "rows_per_second", "pending", "differences",
 )  # fmt: skip
 _NODE_COLUMNS = ("node", "serves", "host", "pid", "http", "up", "answers", "warm", "leads")
 _HISTORY_COLUMNS = ("pipeline", "epoch", "node", "reason", "at", "outage", "redelivered")
@@ -108,6 +109,7 @@ def pipeline_row(view: PipelineView) -> dict[str, Any]:
         "behind": None,
         "rows_per_second": None,
         "pending": None,
+        "differences": (view.figures.get("verification") or {}).get("differences"),
         **view.figures,
         "state": view.state,
         "missing": view.missing,
@@ -159,6 +161,7 @@ def _footers(view: ClusterView) -> list[str]:
                 " its figures are not known"
             )
         lines += _load_lines(pipeline)
+        lines += _verification_lines(pipeline)
         number = pipeline.figures.get("dead_letters")
         if number:
             lines.append(
@@ -184,6 +187,14 @@ def _load_lines(pipeline: PipelineView) -> list[str]:
     if not load or load["state"] in ("done", "cancelled", "failed"):
         return []
     return [f"{pipeline.ident} loads tables: {load_sentence(load)}"]
+
+
+def _verification_lines(pipeline: PipelineView) -> list[str]:
+    """What standing verification says, if somebody has to know it."""
+    told = pipeline.figures.get("verification")
+    if not told or not (told["differences"] or told["error"] or told["tables_left_out"]):
+        return []
+    return [f"{pipeline.ident} is verified: {standing_sentence(told)}"]
 
 
 @click.command()
@@ -308,6 +319,20 @@ def status(channel: str, zookeeper: str, root: str, output: str) -> None:
         lines += [
             {"figure": f"table load: {name.replace('_', ' ')}", "value": value}
             for name, value in (row.get("table_load") or {}).items()
+        ]
+        told = row.get("verification") or {}
+        lines += [
+            {"figure": f"verification: {name.replace('_', ' ')}", "value": value}
+            for name, value in told.items()
+            if not isinstance(value, dict | list)
+        ]
+        lines += [
+            {"figure": f"verification: last pass, {name.replace('_', ' ')}", "value": value}
+            for name, value in (told.get("last") or {}).items()
+        ]
+        lines += [
+            {"figure": f"verification: {found['table']}", "value": finding_sentence(found)}
+            for found in told.get("findings", ())
         ]
         lines += [
             {"figure": f"memory of {row['leader']}: {name.replace('_', ' ')}", "value": size}

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from setl.bulk.range_comparison import RangeOutcome
-from setl.bulk.verdict import TableVerdict
 from setl.model.standing import (
     SAMPLED_TABLES,
     SAMPLES,
@@ -21,6 +19,11 @@ from setl.model.standing import (
     cut,
     no_finding,
 )
+
+if TYPE_CHECKING:
+    # Spark comes with these, and figures of all pipelines are told with what is here.
+    from setl.bulk.range_comparison import RangeOutcome
+    from setl.bulk.verdict import TableVerdict
 
 
 class Name(NamedTuple):
@@ -173,8 +176,9 @@ def left_out(state: Verification, error: str, tables: Sequence[Name], now: float
     """
     place = state.place
     assert place is not None
-    known = _known(state, place.so_far)
-    found = place.so_far if known is None or _weight(place.so_far) >= _weight(known) else known
+    here = _here(state, place)
+    known = _known(state, here)
+    found = here if known is None or _weight(here) >= _weight(known) else known
     now_ = replace(state.now, tables_left_out=state.now.tables_left_out + 1)
     state = _kept(replace(state, now=now_, repair=None), replace(found, error=cut(error), at=now))
     return _at_table_behind(state, Name(place.table, place.target), tables, now)
@@ -188,9 +192,7 @@ def standing(state: Verification) -> tuple[TableFinding, ...]:
     """
     found = list(state.findings)
     if state.place is not None:
-        here = state.place.so_far
-        if state.repair is not None:
-            here = here.plus(state.repair.found)
+        here = _here(state, state.place)
         known = _known(state, here)
         if known is None:
             found += [here] if not here.silent else []
@@ -266,6 +268,11 @@ def _kept(state: Verification, found: TableFinding) -> Verification:
 
 def _known(state: Verification, found: TableFinding) -> TableFinding | None:
     return next((f for f in state.findings if f.of_same_table(found)), None)
+
+
+def _here(state: Verification, place: VerificationPlace) -> TableFinding:
+    """What differs in the table at the place, what is being repaired included."""
+    return place.so_far if state.repair is None else place.so_far.plus(state.repair.found)
 
 
 def _weight(found: TableFinding) -> tuple[int, int]:

@@ -204,7 +204,7 @@ P, S, T, M = "pipelines[0]", "pipelines[0].source", "pipelines[0].target", "pipe
          " verify, generation, nodes")),
         (f"{P}.verify", {}, "is required"),
         (f"{P}.verify", {"every": "soon"},
-         "must be a time such as 6h, 90m or 1d 12h, or a number of seconds"),
+         "must be a time such as 6h, 90m or 1d 12h, or a number of seconds, not `soon`"),
     ],
 )  # fmt: skip
 def test_one_mistake_one_readable_line(path, value, message):
