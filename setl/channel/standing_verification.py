@@ -69,7 +69,8 @@ def wrong_verification(channel: Raw) -> Iterator[tuple[Path, str]]:
             needs = "the `database` of the subscription, to read what the target should have"
             yield path, f"needs{whose} {needs}"
         elif source.get("partitions") is not None or source.get("partition"):
-            yield path, f"needs{whose} a topic of one partition, since the others' changes come apart"
+            needs = "a topic of one partition, since the others' changes come apart"
+            yield path, f"needs{whose} {needs}"
         if wanted.get("repair") is True:
             back = _reads_target(i, pipelines)
             if back is not None:

@@ -80,11 +80,12 @@ def standing_row(ident: PipelineId, state: Verification, now: float) -> dict[str
 def _lines(ident: PipelineId, state: Verification) -> list[str]:
     if not state.now.number:
         return [f"{ident}: no pass has begun; `verify` in the channel file has it compared"]
-    lines = [f"{ident}: {found.table} {finding_sentence(found.to_json())}" for found in standing(state)]
+    lines = [
+        f"{ident}: {found.table} {finding_sentence(found.to_json())}" for found in standing(state)
+    ]
     if state.unnamed_tables:
-        lines.append(
-            f"{ident}: {state.unnamed_differences:,} keys of {state.unnamed_tables:,} further tables"
-        )
+        more = f"{state.unnamed_differences:,} keys of {state.unnamed_tables:,} further tables"
+        lines.append(f"{ident}: {more}")
     if state.under_way:
         lines.append(
             f"{ident}: pass {state.now.number} is under way, {100 * coverage(state):.0f} % of it is"

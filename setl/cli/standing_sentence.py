@@ -48,6 +48,28 @@ def finding_sentence(found: Mapping[str, Any]) -> str:
     return "; ".join([*parts, *([f"such as {', '.join(rows)}"] if rows else [])])
 
 
+def differences_of(told: Mapping[str, Any] | None) -> int | None:
+    """Keys that differ, None if nothing is verified."""
+    return told["differences"] if told else None
+
+
+def verification_figures(told: Mapping[str, Any] | None) -> list[dict[str, Any]]:
+    """Every figure of standing verification, as rows of `setl status`; none if there is none."""
+    if not told:
+        return []
+    last: Mapping[str, Any] = told["last"] or {}
+    plain = {name: value for name, value in told.items() if not isinstance(value, dict | list)}
+    return [
+        *(_figure(name.replace("_", " "), value) for name, value in plain.items()),
+        *(_figure(f"last pass, {name.replace('_', ' ')}", value) for name, value in last.items()),
+        *(_figure(found["table"], finding_sentence(found)) for found in told["findings"]),
+    ]
+
+
+def _figure(name: str, value: object) -> dict[str, Any]:
+    return {"figure": f"verification: {name}", "value": value}
+
+
 def duration(seconds: float) -> str:
     """A length of time, roughly."""
     if seconds < 120:

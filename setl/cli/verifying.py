@@ -92,7 +92,7 @@ def verify(  # noqa: PLR0917 - click passes options by name
         raise click.BadParameter(f"no such pipeline; there are {known}", param_hint="--pipeline")
     if last:
         if repair or table:
-            raise click.UsageError("--last compares nothing, so it takes no --repair and no --table")
+            raise click.UsageError("--last compares nothing; leave --repair and --table out")
         show_standing(chosen, partial(joined, zookeeper, root), output)
         return
     # Imported late: Spark comes with it, and a wrong name is known before.

@@ -30,7 +30,7 @@ from setl.cli.cluster_view import (
 from setl.cli.endpoints import endpoints_of
 from setl.cli.load_sentence import load_sentence
 from setl.cli.output import console, print_rows, print_value
-from setl.cli.standing_sentence import finding_sentence, standing_sentence
+from setl.cli.standing_sentence import differences_of, standing_sentence, verification_figures
 from setl.node.stored import nameless, pipelines_of
 
 _PIPELINE_COLUMNS = (
@@ -109,7 +109,7 @@ def pipeline_row(view: PipelineView) -> dict[str, Any]:
         "behind": None,
         "rows_per_second": None,
         "pending": None,
-        "differences": (view.figures.get("verification") or {}).get("differences"),
+        "differences": differences_of(view.figures.get("verification")),
         **view.figures,
         "state": view.state,
         "missing": view.missing,
@@ -320,20 +320,7 @@ def status(channel: str, zookeeper: str, root: str, output: str) -> None:
             {"figure": f"table load: {name.replace('_', ' ')}", "value": value}
             for name, value in (row.get("table_load") or {}).items()
         ]
-        told = row.get("verification") or {}
-        lines += [
-            {"figure": f"verification: {name.replace('_', ' ')}", "value": value}
-            for name, value in told.items()
-            if not isinstance(value, dict | list)
-        ]
-        lines += [
-            {"figure": f"verification: last pass, {name.replace('_', ' ')}", "value": value}
-            for name, value in (told.get("last") or {}).items()
-        ]
-        lines += [
-            {"figure": f"verification: {found['table']}", "value": finding_sentence(found)}
-            for found in told.get("findings", ())
-        ]
+        lines += verification_figures(row.get("verification"))
         lines += [
             {"figure": f"memory of {row['leader']}: {name.replace('_', ' ')}", "value": size}
             for name, size in row["memory"].items()

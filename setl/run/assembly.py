@@ -32,6 +32,8 @@ from setl.run.selecting import select_settings
 from setl.run.stalls.observer import Views
 from setl.run.table_creation import CreatingParts
 from setl.run.table_loading import TableLoadingParts
+from setl.run.verification.standing import Comparing, Standing, VerifyingParts
+from setl.run.verification.store import StoredVerification
 from setl.select.identity import heartbeat_id
 from setl.select.reader import SelectLoop
 from setl.select.source import Source
@@ -59,8 +61,19 @@ def build_run(
     spark: SparkSession,
     progress: Progress,
     clock: Clock,
+    comparing: Comparing | None = None,
 ) -> PipelineRun:
     """A run of one pipeline of a channel, under one epoch; nothing is connected yet.
+
+    Args:
+        file: the channel.
+        leadership: of which pipeline, and under which epoch.
+        arbiter: a session.
+        spark: the session.
+        progress: is told how the run does.
+        clock: for all times.
+        comparing: compares its tables with their targets while it runs, if the channel file asks
+            for that; None for a run that is not verified.
 
     Raises:
         ConfigurationError: the channel has no such pipeline, or it is a relay.
@@ -118,9 +131,24 @@ def build_run(
         letters=_letters(pipeline, job, leadership, progress, clock),
         tells_applied=target.tells_applied,
     )
+    etl = EtlWork(work, leadership, progress, clock)
+    beside = None
+    wanted = file.verification(name)
+    if wanted is not None and comparing is not None:
+        verifying = VerifyingParts(
+            wanted,
+            pipeline.load_limits,
+            partial(comparing, spark, pipeline),
+            origin.tables,
+            work.tables.latest,
+            work.tables.requests,
+            etl.look_at_loads,
+            StoredVerification(arbiter, PipelineId(file.channel, name)),
+        )
+        beside = Standing(verifying, leadership, progress, clock)
     parts = RunParts(
         source=source,
-        work=EtlWork(work, leadership, progress, clock),
+        work=etl,
         store=store_for_run(pipeline, leadership, arbiter, source),
         heartbeat=heartbeat,
         select=SelectLoop(
@@ -129,6 +157,7 @@ def build_run(
         generation=pipeline.generation,
         store_every=store_interval(pipeline),
         views=Views(job.activity, target.view(key)),
+        beside=beside,
     )
     return PipelineRun(parts, leadership, progress, clock)
 

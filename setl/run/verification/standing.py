@@ -14,11 +14,15 @@ import threading
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from pyspark.sql import SparkSession
 
 from setl.bulk.arrivals import Arrivals
 from setl.bulk.range_comparison import RangeComparer, RangeOutcome
 from setl.bulk.repair import Repair, repair_of
 from setl.bulk.source_reader import SourceTables
+from setl.channel.file import Pipeline
 from setl.channel.load_limits import LoadLimits
 from setl.channel.standing_verification import StandingVerification
 from setl.clock import Clock
@@ -57,6 +61,27 @@ _LEAST_ROWS = 1_000  # fewer cost as much as these
 _PACE_SECONDS = 5.0  # that a range takes with the pause after it, if it is not of the least rows
 
 
+class Comparing(Protocol):
+    """Gives what compares the tables of a pipeline with their targets."""
+
+    def __call__(
+        self, spark: SparkSession, pipeline: Pipeline, arrivals: Arrivals, /
+    ) -> Sequence[RangeComparer]:
+        """What compares each target with what goes into it, as the tables are now.
+
+        Takes a second or two, and longer with many tables; nothing is read of their rows.
+
+        Args:
+            spark: the session.
+            pipeline: the pipeline.
+            arrivals: tells when the target has what the source has shown.
+
+        Raises:
+            SetlError: a server does not answer, or what is mapped does not fit the tables.
+        """
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class VerifyingParts:
     """What verifies.
@@ -64,12 +89,9 @@ class VerifyingParts:
     Attributes:
         settings: what the channel file says of it.
         limits: what it gives way to, as loads do.
-        comparers: gives what compares each target with what goes into it, as the tables are now;
-            is given a way to learn that the target has what the source has shown. May take
-            seconds, and raises SetlError.
+        comparers: see `Comparing`.
         tables: opens the tables of the source; gives None if nobody can read them.
         latest: see `setl.run.table_loading.TableLoadingParts.latest`.
-        wanted: whether a table of the source is one of those that are compared.
         requests: take the repairs.
         look_at_loads: tells the run that there are new requests.
         store: keeps how far it is.
@@ -80,7 +102,6 @@ class VerifyingParts:
     comparers: Callable[[Arrivals], Sequence[RangeComparer]]
     tables: Callable[[], AbstractContextManager[SourceTables] | None]
     latest: Callable[[], Position] | None
-    wanted: Callable[[tuple[str, str]], bool]
     requests: LoadRequests
     look_at_loads: Callable[[], None]
     store: VerificationStore
@@ -209,7 +230,7 @@ class Standing:
         if kept.state.under_way:
             kept.state = course.on_the_way(kept.state, names, now)
         else:
-            kept.state = course.begun(kept.state, names, self._expected(), now)
+            kept.state = course.begun(kept.state, names, self._expected(names), now)
             _log.info("verification pass begins", extra=self._fields(number=kept.state.now.number))
 
     def _arrivals(self) -> RunArrivals:
@@ -221,13 +242,13 @@ class Standing:
             clock=self._clock,
         )
 
-    def _expected(self) -> int | None:
+    def _expected(self, names: Sequence[Name]) -> int | None:
         opened = self._parts.tables()
         if opened is None:
             return None
         with opened as there:
-            sizes = there.sizes()
-        return sum(size.rows for name, size in sizes.items() if self._parts.wanted(name))
+            rows = {".".join(name): size.rows for name, size in there.sizes().items()}
+        return sum(rows.get(table, 0) for name in names for table in name.table.split(", "))
 
     # -- giving way -------------------------------------------------------------------------
 
@@ -274,11 +295,14 @@ class Standing:
             if asked is not None:
                 kept.state = asked
                 return _REPAIR_SECONDS
-        before = kept.state.now
+        before = state.now
         kept.state = course.compared(
             kept.state, outcome, found, tuple(kept.comparers), self._clock.now()
         )
-        self._count_range(before.repaired, kept.state.now.repaired, found, repair is None)
+        self._count(
+            found=0 if repair else found.differences,
+            repaired=kept.state.now.repaired - before.repaired,
+        )
         if not kept.state.under_way:
             self._say_ended(kept.state)
         return course.pause_after(outcome.rows, seconds, self._parts.settings.rate)
@@ -288,9 +312,6 @@ class Standing:
         """Rows of the next range: as many as are quick, and not those of a long pause."""
         paced = int(self._parts.settings.rate * _PACE_SECONDS)
         return min(self._size.rows, max(_LEAST_ROWS, paced))
-
-    def _count_range(self, before: int, now: int, found: TableFinding, first: bool) -> None:
-        self._count(repaired=max(0, now - before), found=found.differences if first else 0)
 
     def _count(self, rows: int = 0, found: int = 0, repaired: int = 0) -> None:
         counters = self._counters
