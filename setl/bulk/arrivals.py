@@ -43,18 +43,19 @@ class Arrivals(Protocol):
     forward: `wait` would wait for itself.
     """
 
-    def end(self) -> StreamEnd:
-        """The end of the source's stream at this moment.
+    def end(self) -> StreamEnd | None:
+        """The end of the source's stream at this moment; None if nobody can tell.
 
         Raises:
             SetlError: the source does not answer.
         """
         ...
 
-    def wait(self, end: StreamEnd) -> Arrival:
+    def wait(self, end: StreamEnd | None) -> Arrival:
         """Return when the target has everything before a place, or when waiting is of no use.
 
-        It ends by itself after a time that whoever made it has decided.
+        It ends by itself after a time that whoever made it has decided. Of None it returns
+        `Arrived.UNKNOWN`, after a pause in which rows may have arrived.
 
         Raises:
             SetlError: what is known of the pipeline cannot be read, and trying again is of no use.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import Any
 
@@ -17,6 +17,7 @@ from setl.bulk.source_reader import SourceReader
 from setl.channel.routing import Route
 from setl.errors import SetlError
 from setl.model.change import DecodedRows, Op, Row
+from setl.model.position import Position
 from setl.model.schema import Column, RowSchema
 from setl.transform.columns import ColumnPlan, key_indexes
 from setl.transform.expressions import Evaluation, analyse, select_evaluated
@@ -71,6 +72,15 @@ class MappedTable:
         """The source's key columns, in the order of `key_names`."""
         schema = self.reader.schema
         return tuple(schema.columns[i] for i in key_indexes(schema, self.route.key))
+
+    def showing(self, place: Position | None) -> MappedTable:
+        """The same, reading what is there after a place of the stream; see `SourceReader.showing`.
+
+        None is no place: then it reads what is there.
+        """
+        if place is None:
+            return self
+        return replace(self, reader=self.reader.showing(place, inside=False))
 
     def frame(
         self, spark: SparkSession, parts: Sequence[Any], shape: Shape, reading: Reading

@@ -1,36 +1,42 @@
 """Compares one target with everything that goes into it.
 
-Both sides are read side by side by Spark tasks, source rows are mapped as the stream maps them,
-and what the two sides say of each key meets in one shuffle: a digest, never the row itself. A
-pipeline may be running meanwhile: keys that differ are read again before they count.
+Where both servers can compute checksums of the same ranges, they do, and rows are read only in
+ranges that differ. Otherwise both sides are read side by side by Spark tasks, source rows are
+mapped as the stream maps them, and what the two sides say of each key meets in one shuffle: a
+digest, never the row itself.
+
+A pipeline may be running meanwhile: keys that differ are looked at again before they count, see
+`setl.bulk.settling`.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 
-import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
-from setl.bulk.comparing import digest
-from setl.bulk.comparison import Comparison, Difference, What, compare
-from setl.bulk.pairs import FRAME, Content, Reading, Side, packed, shown, shown_values
-from setl.bulk.rechecking import Rechecking
+from setl.bulk.arrivals import Arrival, Arrivals, Arrived
+from setl.bulk.checksumming import Summed, SummedTable, compare_checksums
+from setl.bulk.checksums import ChecksummedTable, ChecksummedTarget
+from setl.bulk.chunks import Chunk
+from setl.bulk.comparison import Comparison, Difference, What
+from setl.bulk.comparison_plan import ComparedTable, ComparisonPlan, plan_comparison
+from setl.bulk.range_comparison import RangeOutcome
 from setl.bulk.row_counter import Progress, RowCounter
-from setl.bulk.source_side import MappedTable, numbers_in, one_task_each
+from setl.bulk.settling import Look, Settled, Settling
+from setl.bulk.source_side import MappedTable
 from setl.bulk.target_reader import TargetReader
-from setl.bulk.verdict import (
-    ColumnDifference,
-    DifferingKeys,
-    KeyDifference,
-    TableVerdict,
-    for_people,
-)
+from setl.bulk.two_sides import TwoSides
+from setl.bulk.verdict import TableVerdict
+from setl.model.change import Row
+from setl.model.schema import Kind
+from setl.model.stream_end import StreamEnd
 
-_PARTS_PER_COMPARING_TASK = 8
+_FINER = 50  # pieces into which a chunk that differs is cut, so that few rows are read
+_MOST_FINER = 32  # chunks for which that is worth it
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +45,11 @@ class VerifySettings:
 
     Attributes:
         sample: differing keys to name for each target.
-        rows_per_part: rows that one task reads.
-        rechecks: how many times keys that differ are read again before they count.
-        pause: seconds before each time.
-        recheck_keys: how many keys are read again at most; those beyond count as they are.
+        rows_per_part: rows of which a server computes one checksum, or that one task reads.
+        rechecks: how many times keys that differ are looked at again before they count.
+        pause: seconds before each time, where nobody can tell what the target has.
+        recheck_keys: how many keys are looked at again at most; those beyond count as they are.
+        checksums: whether servers may compute them.
     """
 
     sample: int = 20
@@ -50,6 +57,30 @@ class VerifySettings:
     rechecks: int = 5
     pause: float = 1.0
     recheck_keys: int = 10_000
+    checksums: bool = True
+
+
+class Pauses:
+    """`Arrivals` of which nobody can tell: waits a little each time."""
+
+    def __init__(self, pause: float, wait: Callable[[float], None] = time.sleep) -> None:
+        """Nothing is waited for yet.
+
+        Args:
+            pause: seconds.
+            wait: waits for so many.
+        """
+        self._pause = pause
+        self._wait = wait
+
+    def end(self) -> StreamEnd | None:
+        """See `Arrivals.end`."""
+        return None
+
+    def wait(self, end: StreamEnd | None) -> Arrival:  # noqa: ARG002
+        """See `Arrivals.wait`."""
+        self._wait(self._pause)
+        return Arrival(Arrived.UNKNOWN)
 
 
 def verify_target(
@@ -59,7 +90,7 @@ def verify_target(
     settings: VerifySettings = VerifySettings(),
     *,
     progress: Progress | None = None,
-    wait: Callable[[float], None] = time.sleep,
+    arrivals: Arrivals | None = None,
 ) -> TableVerdict:
     """Compare a target with all source tables that go into it.
 
@@ -71,149 +102,209 @@ def verify_target(
         target: the target.
         settings: how thoroughly to look.
         progress: is told how many rows were read so far, from a thread of its own.
-        wait: waits for so many seconds.
+        arrivals: tells when the target has what the source has shown; None if nobody can.
 
     Raises:
         SetlError: a side cannot be read, or Spark failed.
     """
-    with closing(target), RowCounter(spark, progress) as counter:
-        pair = _Pair(spark, sources, target, counter)
-        first = pair.compare_all(settings)
-        kept = sorted(first.differences, key=_order)[: settings.recheck_keys]
-        rechecking = Rechecking(kept)
-        # A processor may give rows other keys, by which they are not found at the source.
-        processed = any(source.route.processor for source in sources)
-        for _ in range(0 if processed else settings.rechecks):
-            if not rechecking.pending:
-                break
-            wait(settings.pause)
-            rechecking.look(pair.compare_keys(rechecking.pending, digest).differences)
-        still_different = sorted(rechecking.still_different(), key=_order)
-        counts = dict(first.counts)
-        for difference in kept:
-            counts[difference.what] -= 1
-        for difference in still_different:
-            counts[difference.what] += 1
-        sample = pair.explain(still_different[: settings.sample])
-        differing = _differing(sources, target, still_different)
-    return TableVerdict(
-        table=", ".join(source.reader.name for source in sources),
-        target=target.name,
-        source_rows=first.source_rows,
-        target_rows=first.target_rows,
-        missing=counts[What.MISSING],
-        extra=counts[What.EXTRA],
-        different=counts[What.DIFFERENT],
-        caught_up=len(kept) - len(still_different),
-        sample_keys=tuple(sample),
-        differing=differing,
-    )
+    return TargetComparison(
+        spark, sources, target, settings, progress=progress, arrivals=arrivals
+    ).compare_all()
 
 
-def _differing(
-    sources: Sequence[MappedTable], target: TargetReader, differences: Sequence[Difference]
-) -> DifferingKeys:
-    if len(sources) != 1 or sources[0].route.processor:
-        return DifferingKeys(unknown=len(differences))
-    columns = tuple(column.name for column in sources[0].key_columns)
-    keys = [(target.shape.source_key(d.key, d.lookup), d.what) for d in differences]
-    known = tuple((key, what) for key, what in keys if key is not None)
-    return DifferingKeys(columns, known, unknown=len(keys) - len(known))
+class TargetComparison:
+    """Compares one target with all source tables that go into it; a `RangeComparer`.
 
-
-class _Pair:
-    """The two sides of one comparison."""
+    What it knows of the tables' columns is of the time when it was made.
+    """
 
     def __init__(
         self,
         spark: SparkSession,
         sources: Sequence[MappedTable],
         target: TargetReader,
-        counter: RowCounter,
+        settings: VerifySettings = VerifySettings(),
+        *,
+        progress: Progress | None = None,
+        arrivals: Arrivals | None = None,
     ) -> None:
+        """Nothing is read yet; arguments as `verify_target`."""
         self._spark = spark
         self._sources = sources
         self._target = target
-        self._counter = counter
+        self._settings = settings
+        self._progress = progress
+        self._arrivals = arrivals or Pauses(settings.pause)
+        self._plan: ComparisonPlan | None = None
 
-    def compare_all(self, settings: VerifySettings) -> Comparison:
-        """Compare every row of both sides."""
-        reading = Reading(digest, self._counter.rows)
-        size = settings.rows_per_part
-        source_parts = [source.reader.parts(size) for source in self._sources]
-        target_parts = self._target.parts(size)
-        frames = [
-            source.frame(self._spark, parts, self._target.shape, reading)
-            for source, parts in zip(self._sources, source_parts, strict=True)
-        ]
-        count = sum(map(len, source_parts)) + len(target_parts)
-        return compare(
-            frames,
-            self._target_frame(target_parts, reading),
-            partitions=max(
-                self._spark.sparkContext.defaultParallelism, count // _PARTS_PER_COMPARING_TASK
-            ),
-            keep=settings.recheck_keys,
+    @property
+    def name(self) -> str:
+        """See `RangeComparer.name`."""
+        return self._target.name
+
+    @property
+    def table(self) -> str:
+        """See `RangeComparer.table`."""
+        return ", ".join(source.reader.name for source in self._sources)
+
+    def plan(self) -> ComparisonPlan:
+        """How it is compared.
+
+        Raises:
+            SetlError: a server cannot be asked.
+        """
+        if self._plan is None:
+            self._plan = plan_of(self._sources, self._target)
+        return self._plan
+
+    def compare_all(self) -> TableVerdict:
+        """Compare every row of both sides.
+
+        Raises:
+            SetlError: a side cannot be read, or Spark failed.
+        """
+        plan, settings = self.plan(), self._settings
+        with closing(self._target), RowCounter(self._spark, self._progress) as counter:
+            sides = TwoSides(self._spark, self._sources, self._target, counter)
+            if plan.by_checksums and settings.checksums:
+                there, _ = self._tables()
+                chunks = there.chunks(plan.source_cut, settings.rows_per_part)
+                found = self._by_checksums(sides, plan, chunks, counter)
+            else:
+                found = sides.compare_all(settings.rows_per_part, settings.recheck_keys)
+            return self._verdict(sides, found)
+
+    def compare(self, after: Row | None, rows: int) -> RangeOutcome:
+        """See `RangeComparer.compare`."""
+        plan, settings = self.plan(), self._settings
+        if not plan.source_cut:
+            verdict = self.compare_all()
+            return RangeOutcome(None, verdict.source_rows, verdict)
+        there, here = self._tables()
+        chunk = there.next_chunk(plan.source_cut, after, rows)
+        with closing(self._target), RowCounter(self._spark, self._progress) as counter:
+            sides = TwoSides(self._spark, self._sources, self._target, counter)
+            if plan.by_checksums and settings.checksums:
+                found = self._by_checksums(sides, plan, [chunk], counter)
+            else:
+                parts = [there.part(plan.source_cut, chunk)]
+                theirs = [here.part(plan.target_cut, chunk)]
+                found = sides.compare_parts([parts], theirs, settings.recheck_keys)
+            verdict = self._verdict(sides, found)
+        return RangeOutcome(chunk.high, verdict.source_rows, verdict)
+
+    def _tables(self) -> tuple[ChecksummedTable, ChecksummedTable]:
+        """Both tables; where the plan cuts them, they are such."""
+        source, target = self._sources[0].reader, self._target
+        assert isinstance(source, ChecksummedTable)
+        assert isinstance(target, ChecksummedTarget)
+        return source, target.reader
+
+    def _by_checksums(
+        self, sides: TwoSides, plan: ComparisonPlan, chunks: Sequence[Chunk], counter: RowCounter
+    ) -> Comparison:
+        summed = self._sum(plan, chunks, counter)
+        differing = summed.differing
+        if differing and len(differing) <= _MOST_FINER:
+            size = max(1, self._settings.rows_per_part // _FINER)
+            there, _ = self._tables()
+            finer = [
+                piece for chunk in differing for piece in there.chunks(plan.source_cut, size, chunk)
+            ]
+            differing = self._sum(plan, finer, counter).differing
+        found = Comparison()
+        if differing:
+            there, here = self._tables()
+            found = sides.compare_parts(
+                [[there.part(plan.source_cut, chunk) for chunk in differing]],
+                [here.part(plan.target_cut, chunk) for chunk in differing],
+                self._settings.recheck_keys,
+            )
+        found.source_rows, found.target_rows = summed.source_rows, summed.target_rows
+        return found
+
+    def _sum(self, plan: ComparisonPlan, chunks: Sequence[Chunk], counter: RowCounter) -> Summed:
+        there, here = self._tables()
+        return compare_checksums(
+            SummedTable(there, plan.source, plan.source_cut),
+            SummedTable(here, plan.target, plan.target_cut),
+            chunks,
+            counter.rows.add,
         )
 
-    def compare_keys(self, differences: Sequence[Difference], content: Content) -> Comparison:
-        """Read some keys on both sides again and compare them."""
-        reading = Reading(content, self._counter.rows)
-        shape = self._target.shape
-        keys = [shape.source_key(d.key, d.lookup) for d in differences]
-        known = [key for key in keys if key is not None]
-        target_parts = self._target.parts_of_keys([d.key for d in differences])
-        frames = [
-            source.frame(
-                self._spark,
-                source.reader.parts_of_keys(source.key_columns, known),
-                shape,
-                reading,
-            )
-            for source in self._sources
-        ]
-        target = self._target_frame(target_parts, reading)
-        return compare(frames, target, partitions=1, keep=len(differences))
+    def _verdict(self, sides: TwoSides, first: Comparison) -> TableVerdict:
+        settings = self._settings
+        kept = sorted(first.differences, key=_order)[: settings.recheck_keys]
+        settled, note = self._settle(sides, kept)
+        different = sorted(settled.different, key=_order)
+        undecided = sorted(settled.undecided, key=_order)
+        counts = dict(first.counts)
+        for difference in kept:
+            counts[difference.what] -= 1
+        for difference in different:
+            counts[difference.what] += 1
+        return TableVerdict(
+            table=self.table,
+            target=self._target.name,
+            source_rows=first.source_rows,
+            target_rows=first.target_rows,
+            missing=counts[What.MISSING],
+            extra=counts[What.EXTRA],
+            different=counts[What.DIFFERENT],
+            caught_up=settled.caught_up,
+            undecided=len(undecided),
+            sample_keys=tuple(sides.explain(different[: settings.sample])),
+            undecided_keys=tuple(d.key for d in undecided[: settings.sample]),
+            note=note if any(counts.values()) else "",
+            differing=sides.differing(different, undecided),
+        )
 
-    def explain(self, differences: Sequence[Difference]) -> Iterator[KeyDifference]:
-        """Read some differing keys once more, to say in which columns they differ."""
-        both = [d for d in differences if d.what is What.DIFFERENT]
-        values: dict[str, tuple[ColumnDifference, ...]] = {}
-        if both:
-            for again in self.compare_keys(both, shown).differences:
-                values[again.key] = tuple(self._columns_of(again))
-        for difference in differences:
-            yield KeyDifference(difference.key, difference.what, values.get(difference.key, ()))
-
-    def _columns_of(self, difference: Difference) -> Sequence[ColumnDifference]:
-        """The fewest columns in which the two sides differ, of all forms that would be right."""
-        names = self._target.shape.names
-        found = [
-            [
-                ColumnDifference(name, for_people(there), for_people(here))
-                for name, there, here in zip(
-                    names, shown_values(source), shown_values(target), strict=True
-                )
-                if there != here
-            ]
-            for source in difference.source
-            for target in difference.target
-        ]
-        return min(found, key=len) if found else []
-
-    def _target_frame(self, parts: Sequence[object], reading: Reading) -> DataFrame:
-        numbered = one_task_each(self._spark, len(parts))
-        return numbered.mapInArrow(_target_reading(self._target, list(parts), reading), FRAME)
+    def _settle(self, sides: TwoSides, kept: Sequence[Difference]) -> tuple[Settled, str]:
+        """What becomes of keys that differ, and why nobody can be sure, "" if one can."""
+        settling = Settling(kept)
+        # A processor may give rows other keys, by which they are not found at the source.
+        processed = any(source.route.processor for source in self._sources)
+        if processed or not kept or not self._settings.rechecks:
+            return settling.end(), ""
+        before = sides.source_of(settling.pending)
+        arrival = Arrival(Arrived.THERE)
+        for _ in range(self._settings.rechecks):
+            arrival = self._arrivals.wait(self._arrivals.end())
+            target = sides.target_of(settling.pending)
+            # The target may have what the source's tables do not show yet.
+            end = self._arrivals.end()
+            after = sides.source_of(settling.pending, None if end is None else end.position)
+            settling.look(Look(before, target, after, arrival.arrived))
+            if not settling.pending or arrival.arrived is Arrived.LATE:
+                break
+            before = after
+        return settling.end(), arrival.why
 
 
-def _target_reading(
-    target: TargetReader, parts: list[object], reading: Reading
-) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for number in numbers_in(batches):
-            yield from packed(Side.TARGET, target.read(parts[number]), reading)
+def plan_of(sources: Sequence[MappedTable], target: TargetReader) -> ComparisonPlan:
+    """How a target is compared with its sources.
 
-    return read
+    Raises:
+        SetlError: a server cannot be asked.
+    """
+    if len(sources) != 1:
+        return ComparisonPlan(why="several tables come together")
+    source = sources[0]
+    there = source.reader
+    if not isinstance(there, ChecksummedTable):
+        return ComparisonPlan(why="the source computes no checksums")
+    if not isinstance(target, ChecksummedTarget):
+        return ComparisonPlan(why="the target computes no checksums")
+    here = target.reader
+    textual = any(there.schema.columns[i].kind is Kind.TEXT for i in there.schema.key)
+    orders = (there.text_order(), here.text_order()) if textual else ("", "")
+    return plan_comparison(
+        source.route,
+        source.columns,
+        ComparedTable(there.schema, orders[0]),
+        ComparedTable(here.schema, orders[1]),
+        target.shape.names,
+    )
 
 
 def _order(difference: Difference) -> tuple[int, str]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from pyspark.sql import SparkSession
 
+from setl.bulk.arrivals import Arrivals
 from setl.bulk.row_counter import Progress
 from setl.bulk.source_reader import SourceReader
 from setl.bulk.source_side import MappedTable
@@ -30,12 +30,12 @@ def verify_route(
     settings: VerifySettings | None = None,
     *,
     progress: Progress | None = None,
-    wait: Callable[[float], None] = time.sleep,
+    arrivals: Arrivals | None = None,
 ) -> TableVerdict:
     """Compare one source table with the target that it alone goes into; see `verify_target`."""
     mapped = MappedTable.build(spark, source, route)
     return verify_target(
-        spark, [mapped], target, settings or VerifySettings(), progress=progress, wait=wait
+        spark, [mapped], target, settings or VerifySettings(), progress=progress, arrivals=arrivals
     )
 
 
@@ -48,7 +48,7 @@ def verify_pipeline(
     settings: VerifySettings | None = None,
     progress: Callable[[str, int], None] | None = None,
     finished: Callable[[TableVerdict], None] | None = None,
-    wait: Callable[[float], None] = time.sleep,
+    arrivals: Arrivals | None = None,
 ) -> list[TableVerdict]:
     """Compare everything that a pipeline keeps in step, one target after another.
 
@@ -64,7 +64,8 @@ def verify_pipeline(
         progress: is told a target's name and how many rows were read for it so far, from
             another thread.
         finished: is told each verdict as soon as there is one.
-        wait: waits for so many seconds.
+        arrivals: tells when the target has what the source has shown; None if nobody can, then
+            keys that differ are read again a few times.
 
     Raises:
         ConfigurationError: the source names no database; a table of `tables` or of the mapping
@@ -77,7 +78,7 @@ def verify_pipeline(
         mapped = [MappedTable.build(spark, reader, route) for reader, route in sources]
         reader = target_reader(pipeline, target, mapped)
         report = None if progress is None else _for_target(progress, reader.name)
-        verdict = verify_target(spark, mapped, reader, chosen, progress=report, wait=wait)
+        verdict = verify_target(spark, mapped, reader, chosen, progress=report, arrivals=arrivals)
         verdicts.append(verdict)
         if finished is not None:
             finished(verdict)

@@ -119,7 +119,7 @@ def read_table(connection: Connection[Any], schema: str, table: str) -> RowSchem
         key: tuple(places[n] for n in names if n in places) for key, names in _keys(parts).items()
     }
     keyed = [columns[i] for key in keys.values() for i in key]
-    if any(c.kind is Kind.TEXT and not c.binary_order for c in keyed):
+    if any(c.kind is Kind.TEXT for c in keyed):
         numbers = _collation_numbers(connection)
         columns = tuple(
             replace(column, collation=numbers.get(row.collation or "", 0))

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import closing
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any
 
 from pymysql.connections import Connection
 from pymysql.cursors import Cursor, SSCursor
 from pymysql.err import MySQLError
 
+from setl.bulk.checksums import Checksum, Formed
 from setl.bulk.chunks import (
     WHOLE_TABLE,
     Chunk,
@@ -25,8 +27,15 @@ from setl.errors import ConfigurationError, TransientError
 from setl.model.change import Row
 from setl.model.position import Position
 from setl.model.schema import Column, Kind, RowSchema
+from setl.systems.mysql.checksums import ChecksumQuery
 from setl.systems.mysql.conditions import Condition, chunk_condition, keyed_conditions
-from setl.systems.mysql.connection import MysqlEndpoint, connect, translate, translating
+from setl.systems.mysql.connection import (
+    MysqlEndpoint,
+    connect,
+    is_mariadb,
+    translate,
+    translating,
+)
 from setl.systems.mysql.identifiers import identifier, qualified
 from setl.systems.mysql.row_text import VALUES, can_render, rendering, rows_of_one_column
 from setl.systems.mysql.row_values import RAW_VALUES, decoded, decoders, select_list
@@ -35,6 +44,9 @@ from setl.systems.mysql.shown_rows import show_all_before
 _FETCH_ROWS = 2_000
 # Seconds for which the server waits for a reader that is busy with what it has read.
 _PATIENCE = 600
+# Of a chunk whose checksum is computed: its server answers nothing before the last row.
+_MOST_BYTES = 64 << 20
+_LEAST_ROWS = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +103,7 @@ class TableReader:
             connection.cursor(Cursor) as cursor,
         ):
             while len(found) < count:
-                last = self._limit(cursor, columns, after, rows)
+                last = self._limit(cursor, columns, Chunk(after), rows)
                 there = rows if last else self._count(cursor, columns, after, rows)
                 found.append(KeyRange(chunk_condition(columns, Chunk(after, last)), last, there))
                 if last is None:
@@ -158,6 +170,64 @@ class TableReader:
             while raw := cursor.fetchmany(_FETCH_ROWS):
                 yield [decoded(decode, row) for row in raw]
 
+    def text_order(self) -> str:
+        """See `ChecksummedTable.text_order`."""
+        with closing(self._connect()) as connection:
+            return "mariadb" if is_mariadb(connection) else "mysql"
+
+    def chunks(
+        self, columns: Sequence[Column], rows: int, within: Chunk = WHOLE_TABLE
+    ) -> list[Chunk]:
+        """See `ChecksummedTable.chunks`."""
+        with closing(self._connect()) as connection, translating(self.endpoint):
+            with connection.cursor(Cursor) as cursor:
+                rows = min(rows, self._rows_of_a_chunk(cursor))
+            if within == WHOLE_TABLE:
+                return self._chunks(connection, columns, rows)
+            with connection.cursor(Cursor) as cursor:
+                limits = self._limits(cursor, columns, rows, within)
+        return [Chunk(low, high) for low, high in pairwise([within.low, *limits, within.high])]
+
+    def next_chunk(self, columns: Sequence[Column], after: Row | None, rows: int) -> Chunk:
+        """See `ChecksummedTable.next_chunk`."""
+        with (
+            closing(self._connect()) as connection,
+            translating(self.endpoint),
+            connection.cursor(Cursor) as cursor,
+        ):
+            rows = min(rows, self._rows_of_a_chunk(cursor))
+            return Chunk(after, self._limit(cursor, columns, Chunk(after), rows))
+
+    def part(self, columns: Sequence[Column], chunk: Chunk) -> Condition:
+        """See `ChecksummedTable.part`."""
+        return chunk_condition(columns, chunk)
+
+    @contextmanager
+    def checksums(
+        self, formed: Sequence[Formed], cut: Sequence[Column]
+    ) -> Generator[Callable[[Chunk], Checksum]]:
+        """See `ChecksummedTable.checksums`."""
+        with closing(self._connect()) as connection:
+            query = ChecksumQuery(connection, self._qualified, formed)
+
+            def checksum(chunk: Chunk) -> Checksum:
+                where = chunk_condition(cut, chunk)
+                with translating(self.endpoint):
+                    return query.checksum(Condition(self._where(where.sql), where.values))
+
+            yield checksum
+
+    def _rows_of_a_chunk(self, cursor: Cursor) -> int:
+        """How many rows make a chunk at most, by their average length."""
+        cursor.execute(
+            "SELECT AVG_ROW_LENGTH FROM information_schema.TABLES"
+            " WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s",
+            (self.schema.schema, self.schema.table),
+        )
+        row = cursor.fetchone()
+        length = int(row[0] or 0) if row else 0
+        return max(_LEAST_ROWS, _MOST_BYTES // max(1, length))
+
     def _where(self, part: str) -> str:
         if not self.condition:
             return part
@@ -222,12 +292,19 @@ class TableReader:
         row = cursor.fetchone()
         return int(row[0]) if row and row[0] is not None else 0
 
-    def _limits(self, cursor: Cursor, columns: Sequence[Column], rows_per_part: int) -> list[Row]:
+    def _limits(
+        self,
+        cursor: Cursor,
+        columns: Sequence[Column],
+        rows_per_part: int,
+        within: Chunk = WHOLE_TABLE,
+    ) -> list[Row]:
         """Every so many rows the key, found by walking along the index from limit to limit."""
         limits: list[Row] = []
         while True:
-            found = self._limit(cursor, columns, limits[-1] if limits else None, rows_per_part)
-            if found is None:
+            left = Chunk(limits[-1], within.high) if limits else within
+            found = self._limit(cursor, columns, left, rows_per_part)
+            if found is None or found == within.high:
                 return limits
             limits.append(found)
 
@@ -245,15 +322,15 @@ class TableReader:
         return int(row[0]) if row else 0
 
     def _limit(
-        self, cursor: Cursor, columns: Sequence[Column], after: Row | None, rows: int
+        self, cursor: Cursor, columns: Sequence[Column], within: Chunk, rows: int
     ) -> Row | None:
-        """The key so many rows behind another one; None if there are fewer."""
+        """The key of the so many-th row of a chunk; None if it has fewer."""
         order = ", ".join(identifier(column.name) for column in columns)
-        above = chunk_condition(columns, Chunk(after))
+        where = chunk_condition(columns, within)
         cursor.execute(
-            f"SELECT {select_list(columns)} FROM {self._qualified} WHERE {above.sql}"
+            f"SELECT {select_list(columns)} FROM {self._qualified} WHERE {where.sql}"
             f" ORDER BY {order} LIMIT 1 OFFSET {max(1, rows) - 1}",
-            above.values,
+            where.values,
         )
         row = cursor.fetchone()
         return None if row is None else decoded(decoders(columns), row)

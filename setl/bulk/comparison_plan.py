@@ -1,0 +1,172 @@
+"""Decides how a target is compared with what goes into it: by checksums, or row by row."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from setl.bulk.checksums import Form, Formed, Normal
+from setl.bulk.chunks import chunk_columns
+from setl.channel.routing import Route
+from setl.model.schema import Column, Kind, RowSchema
+from setl.transform.columns import ColumnPlan
+
+_MOST_DIGITS: Final = 65  # of a DECIMAL
+_INTEGER_DIGITS: Final = 20
+
+# Kinds that have a form in common. A FLOAT (4 bytes) has another number than the DOUBLE that is
+# written alike, and JSON is text in one product.
+_NORMALS: Final = (
+    (frozenset({Kind.INTEGER, Kind.YEAR, Kind.BIT}), Normal.NUMBER),
+    (frozenset({Kind.INTEGER, Kind.YEAR, Kind.DECIMAL}), Normal.DECIMAL),
+    (frozenset({Kind.FLOAT}), Normal.FLOATING),
+    (frozenset({Kind.TEXT, Kind.ENUM, Kind.SET}), Normal.TEXT),
+    (frozenset({Kind.JSON}), Normal.TEXT),
+    (frozenset({Kind.BINARY}), Normal.BYTES),
+    (frozenset({Kind.GEOMETRY}), Normal.BYTES),
+    (frozenset({Kind.DATE}), Normal.DATE),
+    (frozenset({Kind.TIME}), Normal.CLOCK),
+    (frozenset({Kind.DATETIME, Kind.TIMESTAMP}), Normal.MOMENT),
+)
+_UNCLEAR: Final = frozenset({"vector"})  # functions of text refuse it
+
+# Numbers of collations that MySQL and MariaDB of all versions sort alike: latin1_swedish_ci,
+# ascii_general_ci, utf8mb3_general_ci, utf8mb4_general_ci, utf8mb4_bin, latin1_bin, ascii_bin,
+# utf8mb3_bin.
+_SORTED_ALIKE: Final = frozenset({8, 11, 33, 45, 46, 47, 65, 83})
+
+# Kinds whose order no server decides.
+_ORDERED: Final = frozenset(
+    {Kind.INTEGER, Kind.YEAR, Kind.DECIMAL, Kind.BINARY, Kind.DATE, Kind.DATETIME, Kind.TIMESTAMP,
+     Kind.TIME}
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedTable:
+    """One side of a comparison, as far as the plan needs it.
+
+    Attributes:
+        schema: the table as its server describes it.
+        text_order: see `ChecksummedTable.text_order`; "" if it does not matter.
+    """
+
+    schema: RowSchema
+    text_order: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ComparisonPlan:
+    """How a target is compared with the one table that goes into it.
+
+    Attributes:
+        source_cut: the source's columns by which both sides can be cut into the same ranges;
+            empty if they cannot.
+        target_cut: the target's columns of the same meaning.
+        source: the source's columns in the forms compared; empty for row by row.
+        target: the target's, in the same order.
+        why: why rows have to be read, "" if the servers can compute checksums.
+    """
+
+    source_cut: tuple[Column, ...] = ()
+    target_cut: tuple[Column, ...] = ()
+    source: tuple[Formed, ...] = ()
+    target: tuple[Formed, ...] = ()
+    why: str = ""
+
+    @property
+    def by_checksums(self) -> bool:
+        """Whether the servers can compute checksums."""
+        return not self.why
+
+
+def plan_comparison(
+    route: Route,
+    mapping: ColumnPlan,
+    source: ComparedTable,
+    target: ComparedTable,
+    names: Sequence[str],
+) -> ComparisonPlan:
+    """The plan for a table that alone goes into its target.
+
+    Args:
+        route: by which it goes there.
+        mapping: how its columns are mapped.
+        source: the source's side.
+        target: the target's side.
+        names: the target's columns that are compared.
+    """
+    if route.processor or route.documents:
+        return ComparisonPlan(why="rows are made in Spark tasks")
+    if route.key or not source.schema.key:
+        return ComparisonPlan(why="no key of the source tells its rows apart")
+    fed = {c.name.lower(): i for c, i in zip(mapping.columns, mapping.sources, strict=True)}
+    cut = _cut(source, target, fed)
+    cuts = tuple(one for one, _ in cut), tuple(other for _, other in cut)
+    if not cut:
+        return ComparisonPlan(why="the two sides do not sort their keys alike")
+    if route.expressions or route.where:
+        return ComparisonPlan(*cuts, why="expressions are evaluated by Spark")
+    sources: list[Formed] = []
+    targets: list[Formed] = []
+    for name in names:
+        theirs = source.schema.columns[fed[name.lower()]]
+        ours = target.schema.columns[target.schema.folded[name.lower()]]
+        form = common_form(theirs, ours)
+        if form is None:
+            return ComparisonPlan(*cuts, why=f"the servers write {ours.name} in different ways")
+        sources.append(Formed(theirs, form))
+        targets.append(Formed(ours, form))
+    return ComparisonPlan(*cuts, tuple(sources), tuple(targets))
+
+
+def _cut(
+    source: ComparedTable, target: ComparedTable, fed: dict[str, int]
+) -> list[tuple[Column, Column]]:
+    """The first columns of both keys that hold the same values in the same order.
+
+    The target's have to be those of its primary key: they have an index, and no NULL, which no
+    range holds.
+    """
+    cut: list[tuple[Column, Column]] = []
+    targets = [target.schema.columns[i] for i in target.schema.key]
+    for theirs, ours in zip(chunk_columns(source.schema), targets, strict=False):
+        place = fed.get(ours.name.lower())
+        if place is None or source.schema.columns[place] is not theirs:
+            break
+        if not _sorted_alike(theirs, ours, one_order=source.text_order == target.text_order):
+            break
+        cut.append((theirs, ours))
+    return cut
+
+
+def _sorted_alike(one: Column, other: Column, *, one_order: bool) -> bool:
+    if one.kind is Kind.TEXT and other.kind is Kind.TEXT:
+        same = one.collation == other.collation
+        return same and (one.collation in _SORTED_ALIKE or (one_order and bool(one.collation)))
+    return one.kind is other.kind and one.kind in _ORDERED
+
+
+def common_form(one: Column, other: Column) -> Form | None:
+    """The form in which two columns' servers can write the same values alike, None for none."""
+    if one.capacity is None or other.capacity is None:
+        return None
+    kinds, types = {one.kind, other.kind}, {one.capacity.type, other.capacity.type}
+    normal = next((normal for group, normal in _NORMALS if kinds <= group), None)
+    if normal is None or types & _UNCLEAR or (normal is Normal.FLOATING and len(types) > 1):
+        return None
+    if normal is Normal.DECIMAL:
+        return _decimal(one, other)
+    timed = normal in {Normal.CLOCK, Normal.MOMENT}
+    scales = (one.capacity.scale or 0, other.capacity.scale or 0)
+    return Form(normal, scale=max(scales) if timed else 0)
+
+
+def _decimal(one: Column, other: Column) -> Form | None:
+    scale = max(one.scale, other.scale)
+    whole = max(
+        column.precision - column.scale if column.kind is Kind.DECIMAL else _INTEGER_DIGITS
+        for column in (one, other)
+    )
+    return Form(Normal.DECIMAL, whole + scale, scale) if whole + scale <= _MOST_DIGITS else None

@@ -1,0 +1,126 @@
+"""Tells rows that are on their way from rows that differ.
+
+Both sides of a working pipeline are never read at the same instant, so a row that changes while it
+is compared looks different. Such keys are read again: the source, then the target when it has
+everything that the source had then, then the source once more. If the source's row is the same
+both times, the target had to have it.
+
+Where nobody can tell what the target has, keys are read again a few times, and count as different
+if they do not come to agree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+from setl.bulk.arrivals import Arrived
+from setl.bulk.comparison import Difference, What, judge
+
+Contents = Mapping[str, list[bytes]]
+"""By key, what one side's rows of it say, a digest for each row; keys without a row are left out.
+"""
+
+
+class Look(NamedTuple):
+    """One look at the keys that are pending.
+
+    Attributes:
+        before: what the source had before the target was waited for.
+        target: what the target had then.
+        after: what the source had after that.
+        arrived: whether the target had everything that the source had when it was read first.
+    """
+
+    before: Contents
+    target: Contents
+    after: Contents
+    arrived: Arrived
+
+
+@dataclass(slots=True)
+class Settled:
+    """What became of keys that differed at first.
+
+    Attributes:
+        different: those that differ.
+        undecided: those whose row at the source changed at every look.
+        caught_up: how many agreed in the end.
+    """
+
+    different: list[Difference] = field(default_factory=list[Difference])
+    undecided: list[Difference] = field(default_factory=list[Difference])
+    caught_up: int = 0
+
+
+class Settling:
+    """Follows keys that differ through one look after another.
+
+    A key agrees if the target has what the source had before or after: then it follows. It differs
+    if it does not agree although the source stood still and the target has everything. All others
+    are pending.
+    """
+
+    def __init__(self, differences: Iterable[Difference]) -> None:
+        """Nothing has been looked at again yet."""
+        self._pending = {difference.key: difference for difference in differences}
+        self._seen = {key: {d.source} for key, d in self._pending.items()}
+        self._settled = Settled()
+        self._moved: set[str] = set()
+        self._arrived = Arrived.UNKNOWN
+
+    @property
+    def pending(self) -> list[Difference]:
+        """The keys that have to be looked at again, as they were last."""
+        return list(self._pending.values())
+
+    def look(self, look: Look) -> None:
+        """Take in what a look at the pending keys has found."""
+        self._arrived = look.arrived
+        self._moved = set()
+        for key, difference in list(self._pending.items()):
+            self._judge(key, difference, look)
+
+    def end(self) -> Settled:
+        """What became of the keys, after the last look; those still pending are judged by it."""
+        for key, difference in self._pending.items():
+            if self._arrived is Arrived.THERE:
+                self._settled.undecided.append(difference)
+            elif self._follows(key, difference):
+                self._settled.caught_up += 1
+            else:
+                self._settled.different.append(difference)
+        self._pending = {}
+        return self._settled
+
+    def _judge(self, key: str, difference: Difference, look: Look) -> None:
+        before, after = frozenset(look.before.get(key, ())), frozenset(look.after.get(key, ()))
+        rows = look.target.get(key, [])
+        target = sorted(set(rows))
+        what = judge(after, target, len(rows))
+        latest = replace(
+            difference,
+            what=what or What.DIFFERENT,
+            source=after,
+            target=frozenset(target),
+        )
+        if what is None or judge(before, target, len(rows)) is None:
+            del self._pending[key]
+            self._settled.caught_up += 1
+        elif before == after and look.arrived is Arrived.THERE:
+            del self._pending[key]
+            self._settled.different.append(latest)
+        else:
+            if not before == after == difference.source:
+                self._moved.add(key)
+            self._seen[key] |= {before, after}
+            self._pending[key] = latest
+
+    def _follows(self, key: str, difference: Difference) -> bool:
+        """Whether the target has what a source that moves on had in one of the looks before."""
+        earlier = self._seen[key] - {difference.source}
+        return key in self._moved and any(
+            difference.target == source or (difference.target and difference.target <= source)
+            for source in earlier
+        )

@@ -1,0 +1,204 @@
+"""Reads both sides of a comparison in Spark tasks: ranges, or keys once more."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterator, Sequence
+from functools import reduce
+from typing import Any
+
+import pyarrow as pa
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+from setl.bulk.comparing import digest
+from setl.bulk.comparison import Comparison, Difference, What, compare, spark_failure
+from setl.bulk.pairs import FRAME, Content, Reading, Side, packed, shown, shown_values
+from setl.bulk.row_counter import RowCounter
+from setl.bulk.settling import Contents
+from setl.bulk.source_side import MappedTable, numbers_in, one_task_each
+from setl.bulk.target_reader import TargetReader
+from setl.bulk.verdict import ColumnDifference, DifferingKeys, KeyDifference, for_people
+from setl.model.change import Row
+from setl.model.position import Position
+
+_PARTS_PER_COMPARING_TASK = 8
+
+
+class TwoSides:
+    """A target and all source tables that go into it."""
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        sources: Sequence[MappedTable],
+        target: TargetReader,
+        counter: RowCounter,
+    ) -> None:
+        """Nothing is read yet.
+
+        Args:
+            spark: the session.
+            sources: the source tables, at least one.
+            target: the target.
+            counter: counts the rows that are read.
+        """
+        self._spark = spark
+        self._sources = sources
+        self._target = target
+        self._counter = counter
+
+    def compare_all(self, rows_per_part: int, keep: int) -> Comparison:
+        """Compare every row of both sides; `keep` as `setl.bulk.comparison.compare` has it.
+
+        Raises:
+            SetlError: a side cannot be read, or Spark failed.
+        """
+        source_parts = [source.reader.parts(rows_per_part) for source in self._sources]
+        return self.compare_parts(source_parts, self._target.parts(rows_per_part), keep)
+
+    def compare_parts(
+        self, source_parts: Sequence[Sequence[Any]], target_parts: Sequence[Any], keep: int
+    ) -> Comparison:
+        """Compare parts of the source tables, those of each by itself, with parts of the target.
+
+        Raises:
+            SetlError: a side cannot be read, or Spark failed.
+        """
+        reading = Reading(digest, self._counter.rows)
+        frames = [
+            source.frame(self._spark, parts, self._target.shape, reading)
+            for source, parts in zip(self._sources, source_parts, strict=True)
+        ]
+        count = sum(map(len, source_parts)) + len(target_parts)
+        most = count // _PARTS_PER_COMPARING_TASK
+        return compare(
+            frames,
+            self._target_frame(target_parts, reading),
+            partitions=max(min(count, self._spark.sparkContext.defaultParallelism), most),
+            keep=keep,
+        )
+
+    def source_of(
+        self, differences: Sequence[Difference], showing: Position | None = None
+    ) -> Contents:
+        """What the source says of some keys; with everything before a place, if one is given.
+
+        Raises:
+            SetlError: it cannot be read, or Spark failed.
+        """
+        reading = Reading(digest, self._counter.rows)
+        return _contents(reduce(DataFrame.union, self._frames(differences, reading, showing)))
+
+    def target_of(self, differences: Sequence[Difference]) -> Contents:
+        """What the target has of some keys.
+
+        Raises:
+            SetlError: it cannot be read, or Spark failed.
+        """
+        reading = Reading(digest, self._counter.rows)
+        parts = self._target.parts_of_keys([d.key for d in differences])
+        return _contents(self._target_frame(parts, reading))
+
+    def explain(self, differences: Sequence[Difference]) -> Iterator[KeyDifference]:
+        """Read some differing keys once more, to say in which columns they differ.
+
+        Raises:
+            SetlError: a side cannot be read, or Spark failed.
+        """
+        both = [d for d in differences if d.what is What.DIFFERENT]
+        values: dict[str, tuple[ColumnDifference, ...]] = {}
+        if both:
+            for again in self._compare_keys(both, shown).differences:
+                values[again.key] = tuple(self._columns_of(again))
+        for difference in differences:
+            yield KeyDifference(difference.key, difference.what, values.get(difference.key, ()))
+
+    def differing(
+        self, differences: Sequence[Difference], undecided: Sequence[Difference]
+    ) -> DifferingKeys:
+        """Keys as the source knows them."""
+        if len(self._sources) != 1 or self._sources[0].route.processor:
+            return DifferingKeys(unknown=len(differences))
+        columns = tuple(column.name for column in self._sources[0].key_columns)
+        keys = [(self._source_key(d), d.what) for d in differences]
+        known = tuple((key, what) for key, what in keys if key is not None)
+        moving = tuple(key for d in undecided if (key := self._source_key(d)) is not None)
+        return DifferingKeys(columns, known, len(keys) - len(known), moving)
+
+    def _source_key(self, difference: Difference) -> Row | None:
+        return self._target.shape.source_key(difference.key, difference.lookup)
+
+    def _compare_keys(self, differences: Sequence[Difference], content: Content) -> Comparison:
+        reading = Reading(content, self._counter.rows)
+        frames = self._frames(differences, reading)
+        parts = self._target.parts_of_keys([d.key for d in differences])
+        target = self._target_frame(parts, reading)
+        return compare(frames, target, partitions=1, keep=len(differences))
+
+    def _frames(
+        self,
+        differences: Sequence[Difference],
+        reading: Reading,
+        showing: Position | None = None,
+    ) -> list[DataFrame]:
+        known = [key for d in differences if (key := self._source_key(d)) is not None]
+        return [
+            source.showing(showing).frame(
+                self._spark,
+                source.reader.parts_of_keys(source.key_columns, known),
+                self._target.shape,
+                reading,
+            )
+            for source in self._sources
+        ]
+
+    def _columns_of(self, difference: Difference) -> Sequence[ColumnDifference]:
+        """The fewest columns in which the two sides differ, of all forms that would be right."""
+        names = self._target.shape.names
+        found = [
+            [
+                ColumnDifference(name, for_people(there), for_people(here))
+                for name, there, here in zip(
+                    names, shown_values(source), shown_values(target), strict=True
+                )
+                if there != here
+            ]
+            for source in difference.source
+            for target in difference.target
+        ]
+        return min(found, key=len) if found else []
+
+    def _target_frame(self, parts: Sequence[object], reading: Reading) -> DataFrame:
+        numbered = one_task_each(self._spark, len(parts))
+        return numbered.mapInArrow(_target_reading(self._target, list(parts), reading), FRAME)
+
+
+def _contents(frame: DataFrame) -> Contents:
+    """Keys and digests of a frame of `FRAME`, which holds few.
+
+    Raises:
+        SetlError: the error of a task that read.
+    """
+    found: dict[str, list[bytes]] = {}
+    try:
+        rows = frame.select("side", "key", "digest").collect()
+    except (PySparkException, Py4JError) as error:
+        raise spark_failure(str(error).strip() or type(error).__name__) from error
+    for row in rows:
+        content = bytes(row["digest"])
+        if row["side"] == Side.REFUSED:
+            raise pickle.loads(content)  # noqa: S301 - made by our own task
+        found.setdefault(str(row["key"]), []).append(content)
+    return found
+
+
+def _target_reading(
+    target: TargetReader, parts: list[object], reading: Reading
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for number in numbers_in(batches):
+            yield from packed(Side.TARGET, target.read(parts[number]), reading)
+
+    return read

@@ -1,0 +1,108 @@
+import pytest
+
+from setl.bulk.arrivals import Arrived
+from setl.bulk.comparison import Difference, What, judge
+from setl.bulk.settling import Look, Settling
+
+
+def difference(key, source, target):
+    """Digests are written as letters; '' is no row."""
+    sides = [frozenset(c.encode() for c in side) for side in (source, target)]
+    what = judge(list(sides[0]), sorted(sides[1]), len(sides[1]))
+    return Difference(key, what or What.DIFFERENT, None, *sides)
+
+
+def contents(rows):
+    return {key: [c.encode() for c in row] for key, row in rows.items() if row}
+
+
+def look(before, target, after, arrived=Arrived.THERE):
+    return Look(contents(before), contents(target), contents(after), arrived)
+
+
+def outcome(settling):
+    settled = settling.end()
+    return {
+        **{d.key: d.what.value for d in settled.different},
+        **{d.key: "undecided" for d in settled.undecided},
+    }
+
+
+def settled(first, *looks):
+    """What becomes of one key: source and target at first, then looks at it."""
+    settling = Settling([difference("k", *first)])
+    for before, target, after, arrived in looks:
+        settling.look(look({"k": before}, {"k": target}, {"k": after}, arrived))
+    return outcome(settling).get("k", "equal")
+
+
+THERE, UNKNOWN, LATE = Arrived
+
+
+@pytest.mark.parametrize(
+    ("first", "looks", "becomes"),
+    [
+        # The target has to have what the source had all the time.
+        (("a", "b"), [("a", "b", "a", THERE)], "different"),
+        (("a", ""), [("a", "", "a", THERE)], "missing"),
+        (("", "a"), [("", "a", "", THERE)], "extra"),
+        (("a", "b"), [("a", "a", "a", THERE)], "equal"),
+        (("", "a"), [("", "", "", THERE)], "equal"),
+        # It has another row than at first, and still the wrong one.
+        (("a", "b"), [("a", "c", "a", THERE)], "different"),
+        # Two rows of one key are one too many, whatever they say.
+        (("a", "aa"), [("a", "aa", "a", THERE)], "different"),
+        # It has what the source had before, or what it got after: it follows.
+        (("a", "b"), [("a", "a", "c", THERE)], "equal"),
+        (("a", "b"), [("a", "c", "c", THERE)], "equal"),
+        (("a", "b"), [("a", "", "", THERE)], "equal"),
+        # What lies between two looks at the source, nobody knows.
+        (("a", "z"), [("a", "b", "c", THERE)], "undecided"),
+        (("a", "z"), [("a", "b", "c", THERE), ("c", "d", "e", THERE)], "undecided"),
+        (("a", "z"), [("a", "b", "c", THERE), ("c", "c", "c", THERE)], "equal"),
+        (("a", "z"), [("a", "b", "c", THERE), ("c", "b", "c", THERE)], "different"),
+        # The target cannot have what nobody brings.
+        (("a", "b"), [("a", "b", "a", LATE)], "different"),
+        (("a", "b"), [("c", "b", "d", LATE)], "different"),
+        (("a", "b"), [("a", "a", "a", LATE)], "equal"),
+        # Nobody can tell: it counts if it never comes to agree.
+        (("a", ""), [("a", "", "a", UNKNOWN)] * 3, "missing"),
+        (("a", ""), [("a", "", "a", UNKNOWN), ("a", "a", "a", UNKNOWN)], "equal"),
+        (("b", "a"), [("b", "a", "c", UNKNOWN), ("c", "a", "d", UNKNOWN)], "different"),
+        (("b", "a"), [("c", "b", "d", UNKNOWN)], "equal"),
+        (("b", "a"), [("c", "b", "c", UNKNOWN), ("c", "b", "c", UNKNOWN)], "different"),
+        (("a", "b"), [], "different"),
+    ],
+)
+def test_what_becomes_of_a_key(first, looks, becomes):
+    assert settled(first, *looks) == becomes
+
+
+def test_keys_are_followed_by_themselves():
+    settling = Settling(
+        [
+            difference("1", "a", "b"),
+            difference("2", "a", ""),
+            *[difference(key, "x", "y") for key in "345"],
+        ]
+    )
+    settling.look(
+        look(
+            {"1": "a", "2": "a", "3": "x", "4": "x", "5": "x"},
+            {"1": "a", "3": "y", "4": "y", "5": "z"},
+            {"1": "a", "2": "a", "3": "x", "4": "q", "5": "q"},
+        )
+    )
+    assert sorted(d.key for d in settling.pending) == ["4", "5"]
+    settling.look(look({"4": "q", "5": "q"}, {"4": "q", "5": "y"}, {"4": "q", "5": "r"}))
+    settled = settling.end()
+    assert {d.key: d.what for d in settled.different} == {"2": What.MISSING, "3": What.DIFFERENT}
+    assert [d.key for d in settled.undecided] == ["5"]
+    assert settled.caught_up == 2
+
+
+def test_a_difference_is_told_as_it_was_last():
+    settling = Settling([difference("1", "a", "b")])
+    settling.look(look({"1": "a"}, {}, {"1": "a"}))
+    (found,) = settling.end().different
+    assert (found.what, found.source, found.target) == (What.MISSING, {b"a"}, frozenset())
