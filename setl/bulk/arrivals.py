@@ -21,8 +21,7 @@ class Arrival(NamedTuple):
 
     Attributes:
         arrived: whether the target has everything.
-        why: why it has not, or why nobody can tell, in words that can follow a semicolon; "" if
-            it has.
+        why: why it has not, or why nobody can tell, as a sentence without its end; "" if it has.
     """
 
     arrived: Arrived
@@ -51,11 +50,10 @@ class Arrivals(Protocol):
         """
         ...
 
-    def wait(self, end: StreamEnd | None) -> Arrival:
+    def wait(self, end: StreamEnd) -> Arrival:
         """Return when the target has everything before a place, or when waiting is of no use.
 
-        It ends by itself after a time that whoever made it has decided. Of None it returns
-        `Arrived.UNKNOWN`, after a pause in which rows may have arrived.
+        It ends by itself after a time that whoever made it has decided.
 
         Raises:
             SetlError: what is known of the pipeline cannot be read, and trying again is of no use.

@@ -33,7 +33,6 @@ from setl.bulk.two_sides import TwoSides
 from setl.bulk.verdict import TableVerdict
 from setl.model.change import Row
 from setl.model.schema import Kind
-from setl.model.stream_end import StreamEnd
 
 _FINER = 50  # pieces into which a chunk that differs is cut, so that few rows are read
 _MOST_FINER = 32  # chunks for which that is worth it
@@ -60,29 +59,6 @@ class VerifySettings:
     checksums: bool = True
 
 
-class Pauses:
-    """`Arrivals` of which nobody can tell: waits a little each time."""
-
-    def __init__(self, pause: float, wait: Callable[[float], None] = time.sleep) -> None:
-        """Nothing is waited for yet.
-
-        Args:
-            pause: seconds.
-            wait: waits for so many.
-        """
-        self._pause = pause
-        self._wait = wait
-
-    def end(self) -> StreamEnd | None:
-        """See `Arrivals.end`."""
-        return None
-
-    def wait(self, end: StreamEnd | None) -> Arrival:  # noqa: ARG002
-        """See `Arrivals.wait`."""
-        self._wait(self._pause)
-        return Arrival(Arrived.UNKNOWN)
-
-
 def verify_target(
     spark: SparkSession,
     sources: Sequence[MappedTable],
@@ -91,6 +67,7 @@ def verify_target(
     *,
     progress: Progress | None = None,
     arrivals: Arrivals | None = None,
+    wait: Callable[[float], None] = time.sleep,
 ) -> TableVerdict:
     """Compare a target with all source tables that go into it.
 
@@ -103,12 +80,13 @@ def verify_target(
         settings: how thoroughly to look.
         progress: is told how many rows were read so far, from a thread of its own.
         arrivals: tells when the target has what the source has shown; None if nobody can.
+        wait: waits for so many seconds, where nobody can.
 
     Raises:
         SetlError: a side cannot be read, or Spark failed.
     """
     return TargetComparison(
-        spark, sources, target, settings, progress=progress, arrivals=arrivals
+        spark, sources, target, settings, progress=progress, arrivals=arrivals, wait=wait
     ).compare_all()
 
 
@@ -127,6 +105,7 @@ class TargetComparison:
         *,
         progress: Progress | None = None,
         arrivals: Arrivals | None = None,
+        wait: Callable[[float], None] = time.sleep,
     ) -> None:
         """Nothing is read yet; arguments as `verify_target`."""
         self._spark = spark
@@ -134,7 +113,8 @@ class TargetComparison:
         self._target = target
         self._settings = settings
         self._progress = progress
-        self._arrivals = arrivals or Pauses(settings.pause)
+        self._arrivals = arrivals
+        self._wait = wait
         self._plan: ComparisonPlan | None = None
 
     @property
@@ -269,16 +249,24 @@ class TargetComparison:
         before = sides.source_of(settling.pending)
         arrival = Arrival(Arrived.THERE)
         for _ in range(self._settings.rechecks):
-            arrival = self._arrivals.wait(self._arrivals.end())
+            arrival = self._arrived()
             target = sides.target_of(settling.pending)
             # The target may have what the source's tables do not show yet.
-            end = self._arrivals.end()
+            end = None if self._arrivals is None else self._arrivals.end()
             after = sides.source_of(settling.pending, None if end is None else end.position)
             settling.look(Look(before, target, after, arrival.arrived))
             if not settling.pending or arrival.arrived is Arrived.LATE:
                 break
             before = after
         return settling.end(), arrival.why
+
+    def _arrived(self) -> Arrival:
+        """Wait until the target has what the source has shown so far, or may have it."""
+        end = None if self._arrivals is None else self._arrivals.end()
+        if self._arrivals is None or end is None:
+            self._wait(self._settings.pause)
+            return Arrival(Arrived.UNKNOWN)
+        return self._arrivals.wait(end)
 
 
 def plan_of(sources: Sequence[MappedTable], target: TargetReader) -> ComparisonPlan:

@@ -11,12 +11,10 @@ class StreamEnd(NamedTuple):
     """Where a source's stream ended at some moment.
 
     Attributes:
-        position: the place.
-        time: the moment, seconds since 1970, by the clock of the source's server.
-        by_time: whether the stream may end before what the source's tables show, so that only
-            commit times tell when everything has come that was there.
+        position: the place; None if the stream may end before what the source's tables show, so
+            that only time tells.
+        time: seconds since 1970, by the clock of the source's server.
     """
 
-    position: Position
+    position: Position | None
     time: float
-    by_time: bool = False

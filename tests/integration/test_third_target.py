@@ -82,7 +82,7 @@ def test_a_pipeline_runs_into_it_and_verify_tells_what_differs(server, db, spark
         out.write(json.dumps([newest, "[2]", found["[2]"] | {"name": "other"}]) + "\n")
         out.write(json.dumps([newest, "[3]", None]) + "\n")
         out.write(json.dumps([newest, "[5000]", found["[2]"] | {"id": 5000}]) + "\n")
-    (verdict,) = verify_pipeline(spark, pipeline, arrivals=Pauses(0))
+    (verdict,) = verify_pipeline(spark, pipeline, wait=lambda _: None)
     assert (verdict.missing, verdict.extra, verdict.different) == (1, 1, 1)
     assert {key.key for key in verdict.sample_keys} == {"2", "3", "5000"}
 

@@ -9,12 +9,13 @@ from elasticsearch.helpers import bulk
 
 from setl.bulk.comparison import What
 from setl.bulk.table_shape import TableShape
-from setl.bulk.verify_target import Pauses, VerifySettings
+from setl.bulk.verify_target import VerifySettings
 from setl.channel.file import Pipeline
 from setl.codec.binlog.rows import BinlogRowCodec
 from setl.errors import ConfigurationError
 from setl.model.position import BinlogPosition
-from setl.operate.verify import mapped_targets, verify_pipeline, verify_route
+from setl.operate.verify import verify_pipeline, verify_route
+from setl.run.compared_targets import mapped_targets
 from setl.systems.elasticsearch.load.documents import render_document
 from setl.systems.elasticsearch.load.ids import document_id
 from setl.systems.mysql.binlog.source import MysqlBinlogSource
@@ -447,8 +448,8 @@ def test_rows_that_arrive_while_it_looks_are_no_differences(pair):
         if len(pauses) == 2:
             pair.run(pair.target, "UPDATE orders SET price = -0.05 WHERE id = 2")
 
-    settings = VerifySettings(rechecks=3)
-    verdict = pair.verdict(settings=settings, arrivals=Pauses(0.25, wait))
+    settings = VerifySettings(rechecks=3, pause=0.25)
+    verdict = pair.verdict(settings=settings, wait=wait)
     assert named(verdict) == [("3", What.DIFFERENT, ["price"])]
     assert (verdict.missing, verdict.extra, verdict.different, verdict.caught_up) == (0, 0, 1, 3)
     assert pauses == [0.25] * 3
@@ -460,7 +461,7 @@ def test_equal_tables_are_not_read_again(pair):
     def wait(seconds):
         raise AssertionError(seconds)
 
-    assert pair.verdict(arrivals=Pauses(1, wait)).equal
+    assert pair.verdict(settings=VerifySettings(), wait=wait).equal
 
 
 def test_more_differences_than_are_named_or_read_again(pair):
@@ -552,7 +553,7 @@ def test_an_index_that_catches_up(pair, index):
 
     settings = VerifySettings(rechecks=1)
     verdict = pair.verdict(
-        {"from": "pairs", "to": name}, target=target, settings=settings, arrivals=Pauses(1, wait)
+        {"from": "pairs", "to": name}, target=target, settings=settings, wait=wait
     )
     assert named(verdict) == [("1,k\\,1", What.MISSING, []), ("80,new", What.EXTRA, [])]
     assert verdict.caught_up == 2
