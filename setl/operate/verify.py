@@ -78,7 +78,9 @@ def verify_pipeline(
         mapped = [MappedTable.build(spark, reader, route) for reader, route in sources]
         reader = target_reader(pipeline, target, mapped)
         report = None if progress is None else _for_target(progress, reader.name)
-        verdict = verify_target(spark, mapped, reader, chosen, progress=report, arrivals=arrivals, wait=wait)
+        verdict = verify_target(
+            spark, mapped, reader, chosen, progress=report, arrivals=arrivals, wait=wait
+        )
         verdicts.append(verdict)
         if finished is not None:
             finished(verdict)

@@ -32,8 +32,7 @@ from setl.run.selecting import select_settings
 from setl.run.stalls.observer import Views
 from setl.run.table_creation import CreatingParts
 from setl.run.table_loading import TableLoadingParts
-from setl.run.verification.standing import Comparing, Standing, VerifyingParts
-from setl.run.verification.store import StoredVerification
+from setl.run.verification.assembly import standing_verification
 from setl.select.identity import heartbeat_id
 from setl.select.reader import SelectLoop
 from setl.select.source import Source
@@ -61,19 +60,8 @@ def build_run(
     spark: SparkSession,
     progress: Progress,
     clock: Clock,
-    comparing: Comparing | None = None,
 ) -> PipelineRun:
     """A run of one pipeline of a channel, under one epoch; nothing is connected yet.
-
-    Args:
-        file: the channel.
-        leadership: of which pipeline, and under which epoch.
-        arbiter: a session.
-        spark: the session.
-        progress: is told how the run does.
-        clock: for all times.
-        comparing: compares its tables with their targets while it runs, if the channel file asks
-            for that; None for a run that is not verified.
 
     Raises:
         ConfigurationError: the channel has no such pipeline, or it is a relay.
@@ -133,19 +121,17 @@ def build_run(
     )
     etl = EtlWork(work, leadership, progress, clock)
     beside = None
-    wanted = file.verification(name)
-    if wanted is not None and comparing is not None:
-        verifying = VerifyingParts(
-            wanted,
-            pipeline.load_limits,
-            partial(comparing, spark, pipeline),
-            origin.tables,
-            work.tables.latest,
-            work.tables.requests,
-            etl.look_at_loads,
-            StoredVerification(arbiter, PipelineId(file.channel, name)),
+    if file.verification(name) is not None:
+        beside = standing_verification(
+            file,
+            leadership,
+            arbiter=arbiter,
+            spark=spark,
+            progress=progress,
+            clock=clock,
+            latest=source.latest,
+            look_at_loads=etl.look_at_loads,
         )
-        beside = Standing(verifying, leadership, progress, clock)
     parts = RunParts(
         source=source,
         work=etl,

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 
 from setl.bulk.arrivals import Arrival, Arrived
-from setl.bulk.source_reader import SourceTables
 from setl.clock import Clock
-from setl.errors import ConfigurationError
 from setl.model.checkpoint import Checkpoint
 from setl.model.position import Position
 from setl.model.stream_end import StreamEnd
@@ -27,8 +24,8 @@ class RunArrivals:
     def __init__(
         self,
         *,
-        tables: Callable[[], AbstractContextManager[SourceTables] | None],
-        latest: Callable[[], Position] | None,
+        end: Callable[[], StreamEnd],
+        passed: Callable[[Position, Position], bool],
         reached: Callable[[], Checkpoint | None],
         stopping: threading.Event,
         clock: Clock,
@@ -37,16 +34,15 @@ class RunArrivals:
         """Nothing is asked yet.
 
         Args:
-            tables: opens the tables of the source.
-            latest: asks for the end of the source's stream; None if it may end before what its
-                tables show.
+            end: asks for the end of the source's stream; raises SetlError.
+            passed: see `SourceSystem.passed`.
             reached: up to where everything is applied.
             stopping: set when nobody waits any more.
             clock: for the limit of a wait.
             longest: seconds that a wait may take.
         """
-        self._tables = tables
-        self._latest = latest
+        self._end = end
+        self._passed = passed
         self._reached = reached
         self._stopping = stopping
         self._clock = clock
@@ -54,19 +50,12 @@ class RunArrivals:
 
     def end(self) -> StreamEnd:
         """See `Arrivals.end`."""
-        opened = self._tables()
-        if opened is None:
-            raise ConfigurationError(
-                "a subscription has no tables to compare with",
-                hint="Name the database it is of: `database:` in the source of the channel file",
-            )
-        with opened as there:
-            return StreamEnd(self._latest() if self._latest else None, there.now())
+        return self._end()
 
     def wait(self, end: StreamEnd) -> Arrival:
         """See `Arrivals.wait`."""
         until = self._clock.monotonic() + self._longest
-        while not is_past(self._reached(), end):
+        while not self._is_past(end):
             if self._clock.monotonic() >= until:
                 why = f"the pipeline did not come there within {self._longest:g} s"
                 return Arrival(Arrived.LATE, why)
@@ -74,12 +63,12 @@ class RunArrivals:
                 return Arrival(Arrived.LATE, "the pipeline is ending")
         return Arrival(Arrived.THERE)
 
-
-def is_past(reached: Checkpoint | None, end: StreamEnd) -> bool:
-    """Whether everything before the end is applied."""
-    if reached is None:
-        return False
-    if end.position is not None:
-        return reached.resume.order >= end.position.order
-    # Commit times have whole seconds: what is of this second may still come.
-    return reached.timestamp >= int(end.time) + 1
+    def _is_past(self, end: StreamEnd) -> bool:
+        """Whether everything before an end is applied."""
+        reached = self._reached()
+        if reached is None:
+            return False
+        if end.position is not None:
+            return self._passed(reached.resume, end.position)
+        # Commit times have whole seconds: what is of this second may still come.
+        return reached.timestamp >= int(end.time) + 1

@@ -83,14 +83,14 @@ def on_the_way(state: Verification, tables: Sequence[Name], now: float) -> Verif
     return _at_table_behind(replace(state, repair=None), behind, tables, now)
 
 
-def found_in(verdict: TableVerdict, now: float) -> TableFinding:
+def found_in(name: Name, verdict: TableVerdict, now: float) -> TableFinding:
     """What a comparison of a range has found, as it is kept."""
     rows = [
         DifferingRow(cut(each.key), each.what.value, tuple(c.name for c in each.columns))
         for each in verdict.sample_keys[:SAMPLES]
     ]
     return replace(
-        no_finding(verdict.table, verdict.target),
+        no_finding(*name),
         missing=verdict.missing,
         extra=verdict.extra,
         different=verdict.different,

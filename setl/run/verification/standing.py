@@ -14,15 +14,11 @@ import threading
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field, replace
-from typing import Protocol
-
-from pyspark.sql import SparkSession
 
 from setl.bulk.arrivals import Arrivals
 from setl.bulk.range_comparison import RangeComparer, RangeOutcome
 from setl.bulk.repair import Repair, repair_of
 from setl.bulk.source_reader import SourceTables
-from setl.channel.file import Pipeline
 from setl.channel.load_limits import LoadLimits
 from setl.channel.standing_verification import StandingVerification
 from setl.clock import Clock
@@ -32,6 +28,7 @@ from setl.model.checkpoint import Checkpoint
 from setl.model.leadership import Leadership
 from setl.model.position import Position
 from setl.model.standing import TableFinding, Verification
+from setl.model.stream_end import StreamEnd
 from setl.run.backoff import Backoff
 from setl.run.figures import Figures, RunState
 from setl.run.load_requests import LoadRequests
@@ -40,6 +37,7 @@ from setl.run.progress import Progress
 from setl.run.verification import course
 from setl.run.verification.arrivals import RunArrivals
 from setl.run.verification.course import Name
+from setl.run.verification.looking import Looked, Looking
 from setl.run.verification.store import VerificationStore
 from setl.run.verification.told import REPAIRS_NO_MORE, VerifiedSoFar, told_of
 
@@ -49,6 +47,7 @@ REPAIRED_BY = "standing verification"
 """Who asks for repairs, in the list of load requests."""
 
 _LOOK_SECONDS = 1.0  # after which it is seen again whether to give way
+_DOUBT_SECONDS = 2.0  # after which a range that differs is compared once more, before it counts
 _REPAIR_SECONDS = 0.5  # after which it is seen whether a repair is done
 _KEEP_SECONDS = 5.0  # between two writes of how far it is
 _LONGEST_BACKOFF = 60.0
@@ -61,37 +60,21 @@ _LEAST_ROWS = 1_000  # fewer cost as much as these
 _PACE_SECONDS = 5.0  # that a range takes with the pause after it, if it is not of the least rows
 
 
-class Comparing(Protocol):
-    """Gives what compares the tables of a pipeline with their targets."""
-
-    def __call__(
-        self, spark: SparkSession, pipeline: Pipeline, arrivals: Arrivals, /
-    ) -> Sequence[RangeComparer]:
-        """What compares each target with what goes into it, as the tables are now.
-
-        Takes a second or two, and longer with many tables; nothing is read of their rows.
-
-        Args:
-            spark: the session.
-            pipeline: the pipeline.
-            arrivals: tells when the target has what the source has shown.
-
-        Raises:
-            SetlError: a server does not answer, or what is mapped does not fit the tables.
-        """
-        ...
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class VerifyingParts:
     """What verifies.
 
     Attributes:
         settings: what the channel file says of it.
         limits: what it gives way to, as loads do.
-        comparers: see `Comparing`.
+        comparers: gives what compares each target with what goes into it, as the tables are now;
+            see `setl.run.verification.comparers.standing_comparers`.
+        end: asks for the end of the source's stream; raises SetlError.
+        passed: see `SourceSystem.passed`.
         tables: opens the tables of the source; gives None if nobody can read them.
-        latest: see `setl.run.table_loading.TableLoadingParts.latest`.
+        opposite: waits until the other direction has brought what the target has, see `Opposite`;
+            None where there is none.
+        cancel: ends what compares just now, as soon as can be; from any thread.
         requests: take the repairs.
         look_at_loads: tells the run that there are new requests.
         store: keeps how far it is.
@@ -101,10 +84,13 @@ class VerifyingParts:
     limits: LoadLimits
     comparers: Callable[[Arrivals], Sequence[RangeComparer]]
     tables: Callable[[], AbstractContextManager[SourceTables] | None]
-    latest: Callable[[], Position] | None
+    end: Callable[[], StreamEnd]
+    passed: Callable[[Position, Position], bool]
     requests: LoadRequests
     look_at_loads: Callable[[], None]
     store: VerificationStore
+    opposite: Callable[[threading.Event], None] | None = None
+    cancel: Callable[[], None] = lambda: None
 
 
 @dataclass(slots=True)
@@ -141,6 +127,7 @@ class Standing:
             first=1.0,
             longest=_LONGEST_BACKOFF,
         )
+        self._looking = Looking(parts.opposite, self._stopping, clock)
         self._error = ""
         self._waits_for = ""
         self._at_range = False  # whether what is done now is to compare
@@ -159,7 +146,10 @@ class Standing:
 
     def stop(self) -> None:
         """Compare nothing more; what is just being read may be read to its end."""
-        self._stopping.set()
+        if not self._stopping.is_set():
+            self._stopping.set()
+            # A JVM that hangs must not hold up the caller.
+            threading.Thread(target=self._parts.cancel, name="verify-end", daemon=True).start()
 
     def join(self, seconds: float) -> bool:
         """Wait until it has ended, at most so long; returns whether it has."""
@@ -235,8 +225,8 @@ class Standing:
 
     def _arrivals(self) -> RunArrivals:
         return RunArrivals(
-            tables=self._parts.tables,
-            latest=self._parts.latest,
+            end=self._parts.end,
+            passed=self._parts.passed,
             reached=self._reached,
             stopping=self._stopping,
             clock=self._clock,
@@ -276,25 +266,24 @@ class Standing:
         place, repair = state.place, state.repair
         assert place is not None
         size = repair.size if repair else self._rows
-        started, self._at_range = self._clock.monotonic(), True
-        outcome = kept.comparers[Name(place.table, place.target)].compare(place.after, size)
-        seconds = self._clock.monotonic() - started
-        verdict = outcome.verdict
-        if verdict.differences and verdict.note:
-            raise TransientError(f"what differs may be on its way: {verdict.note}")
+        name, self._at_range = Name(place.table, place.target), True
+        looked = self._looking.look(kept.comparers[name], place.after, size)
         self._at_range = False
         if self._stopping.is_set():
             return 0.0
-        self._size.loaded(outcome.rows, seconds)
+        outcome, pause = looked.outcome, self._pause(looked)
+        self._size.loaded(outcome.rows, looked.seconds)
         self._recovered()
-        found = course.found_in(verdict, self._clock.now())
         self._count(rows=outcome.rows)
+        if not looked.sure:
+            return max(_DOUBT_SECONDS, pause)
+        found = course.found_in(name, outcome.verdict, self._clock.now())
         if repair is None and found.differences:
             self._warn(kept, found)
             asked = self._repair(kept, outcome, size, found)
             if asked is not None:
                 kept.state = asked
-                return _REPAIR_SECONDS
+                return max(_REPAIR_SECONDS, pause)
         before = state.now
         kept.state = course.compared(
             kept.state, outcome, found, tuple(kept.comparers), self._clock.now()
@@ -305,7 +294,10 @@ class Standing:
         )
         if not kept.state.under_way:
             self._say_ended(kept.state)
-        return course.pause_after(outcome.rows, seconds, self._parts.settings.rate)
+        return pause
+
+    def _pause(self, looked: Looked) -> float:
+        return course.pause_after(looked.outcome.rows, looked.seconds, self._parts.settings.rate)
 
     @property
     def _rows(self) -> int:
@@ -363,6 +355,7 @@ class Standing:
         kept = self._kept
         if kept is not None:
             names, place = tuple(kept.comparers), kept.state.place
+            self._looking.forget()
             kept.comparers = {}  # what they know of the tables may be of the past
             if self._at_range and place is not None:
                 kept.state = course.failed(kept.state)

@@ -21,7 +21,7 @@ def after_a_pass(missing):
     state = course.begun(Verification(), (ORDERS,), 10, 1e9)
     keys = tuple(KeyDifference(str(n), What.MISSING) for n in range(missing))
     verdict = TableVerdict(*ORDERS, 10, 10, missing, 0, 0, sample_keys=keys)
-    found = course.found_in(verdict, 1e9 + 5)
+    found = course.found_in(ORDERS, verdict, 1e9 + 5)
     return course.compared(state, RangeOutcome(None, 10, verdict), found, (ORDERS,), 1e9 + 5)
 
 

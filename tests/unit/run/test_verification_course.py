@@ -37,7 +37,7 @@ def verdict(name, missing=0, extra=0, different=0, undecided=0):
 def compare(state, tables, rows=10, last=None, now=5.0, **found):
     name = Name(state.place.table, state.place.target)
     outcome = RangeOutcome(last, rows, verdict(name, **found))
-    found = course.found_in(outcome.verdict, now)
+    found = course.found_in(name, outcome.verdict, now)
     return as_any(course.compared(state, outcome, found, tables, now))
 
 
@@ -87,7 +87,9 @@ def test_it_is_kept_exactly():
     tables = (ORDERS, USERS)
     state = begun(Verification(epoch=7), tables, None, 1.25)
     state = compare(state, tables, last=(2**63, b"\x00\xff", "1.10", "\U0001f600'\"", None))
-    state = course.to_repair(state, ["load-1"], 3, 100, course.found_in(verdict(ORDERS, 3), 4.0))
+    state = course.to_repair(
+        state, ["load-1"], 3, 100, course.found_in(ORDERS, verdict(ORDERS, 3), 4.0)
+    )
     assert Verification.from_json(json.loads(json.dumps(state.to_json()))) == state
 
 
@@ -115,7 +117,7 @@ def test_what_differs_is_kept_until_a_later_pass_finds_the_table_equal():
 def test_a_repaired_range_is_compared_once_more_and_counts_only_what_is_left():
     tables = (ORDERS,)
     state = begun(Verification(), tables, None, 1.0)
-    found = course.found_in(verdict(ORDERS, missing=3), 2.0)
+    found = course.found_in(ORDERS, verdict(ORDERS, missing=3), 2.0)
     state = as_any(course.to_repair(state, ["load-7"], 3, 50, found))
     assert course.differences(state) == 3, "it is told before it is repaired"
     assert (state.place.after, state.asked) == (None, 3)
