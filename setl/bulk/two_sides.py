@@ -15,8 +15,8 @@ from pyspark.sql import DataFrame, SparkSession
 from setl.bulk.comparing import digest
 from setl.bulk.comparison import Comparison, Difference, What, compare, spark_failure
 from setl.bulk.pairs import FRAME, Content, Reading, Side, packed, shown, shown_values
+from setl.bulk.rechecking import Contents
 from setl.bulk.row_counter import RowCounter
-from setl.bulk.settling import Contents
 from setl.bulk.source_side import MappedTable, numbers_in, one_task_each
 from setl.bulk.target_reader import TargetReader
 from setl.bulk.verdict import ColumnDifference, DifferingKeys, KeyDifference, for_people

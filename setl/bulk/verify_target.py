@@ -6,7 +6,7 @@ mapped as the stream maps them, and what the two sides say of each key meets in 
 digest, never the row itself.
 
 A pipeline may be running meanwhile: keys that differ are looked at again before they count, see
-`setl.bulk.settling`.
+`setl.bulk.rechecking`.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from setl.bulk.chunks import Chunk
 from setl.bulk.comparison import Comparison, Difference, What
 from setl.bulk.comparison_plan import ComparedTable, ComparisonPlan, plan_comparison
 from setl.bulk.range_comparison import RangeOutcome
+from setl.bulk.rechecking import Look, Rechecked, Rechecking
 from setl.bulk.row_counter import Progress, RowCounter
-from setl.bulk.settling import Look, Settled, Settling
 from setl.bulk.source_side import MappedTable
 from setl.bulk.target_reader import TargetReader
 from setl.bulk.two_sides import TwoSides
@@ -36,6 +36,8 @@ from setl.model.schema import Kind
 
 _FINER = 50  # pieces into which a chunk that differs is cut, so that few rows are read
 _MOST_FINER = 32  # chunks for which that is worth it
+
+_UNKNOWN = "nobody could tell how far the pipeline is, so rows were read again a few times only"
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,9 +217,9 @@ class TargetComparison:
     def _verdict(self, sides: TwoSides, first: Comparison) -> TableVerdict:
         settings = self._settings
         kept = sorted(first.differences, key=_order)[: settings.recheck_keys]
-        settled, note = self._settle(sides, kept)
-        different = sorted(settled.different, key=_order)
-        undecided = sorted(settled.undecided, key=_order)
+        rechecked, note = self._recheck(sides, kept)
+        different = sorted(rechecked.different, key=_order)
+        undecided = sorted(rechecked.undecided, key=_order)
         counts = dict(first.counts)
         for difference in kept:
             counts[difference.what] -= 1
@@ -231,7 +233,7 @@ class TargetComparison:
             missing=counts[What.MISSING],
             extra=counts[What.EXTRA],
             different=counts[What.DIFFERENT],
-            caught_up=settled.caught_up,
+            caught_up=rechecked.caught_up,
             undecided=len(undecided),
             sample_keys=tuple(sides.explain(different[: settings.sample])),
             undecided_keys=tuple(d.key for d in undecided[: settings.sample]),
@@ -239,33 +241,33 @@ class TargetComparison:
             differing=sides.differing(different, undecided),
         )
 
-    def _settle(self, sides: TwoSides, kept: Sequence[Difference]) -> tuple[Settled, str]:
+    def _recheck(self, sides: TwoSides, kept: Sequence[Difference]) -> tuple[Rechecked, str]:
         """What becomes of keys that differ, and why nobody can be sure, "" if one can."""
-        settling = Settling(kept)
+        rechecking = Rechecking(kept)
         # A processor may give rows other keys, by which they are not found at the source.
         processed = any(source.route.processor for source in self._sources)
         if processed or not kept or not self._settings.rechecks:
-            return settling.end(), ""
-        before = sides.source_of(settling.pending)
+            return rechecking.end(), ""
+        before = sides.source_of(rechecking.pending)
         arrival = Arrival(Arrived.THERE)
         for _ in range(self._settings.rechecks):
             arrival = self._arrived()
-            target = sides.target_of(settling.pending)
+            target = sides.target_of(rechecking.pending)
             # The target may have what the source's tables do not show yet.
             end = None if self._arrivals is None else self._arrivals.end()
-            after = sides.source_of(settling.pending, None if end is None else end.position)
-            settling.look(Look(before, target, after, arrival.arrived))
-            if not settling.pending or arrival.arrived is Arrived.LATE:
+            after = sides.source_of(rechecking.pending, None if end is None else end.position)
+            rechecking.look(Look(before, target, after, arrival.arrived))
+            if not rechecking.pending or arrival.arrived is Arrived.LATE:
                 break
             before = after
-        return settling.end(), arrival.why
+        return rechecking.end(), arrival.why
 
     def _arrived(self) -> Arrival:
         """Wait until the target has what the source has shown so far, or may have it."""
         end = None if self._arrivals is None else self._arrivals.end()
         if self._arrivals is None or end is None:
             self._wait(self._settings.pause)
-            return Arrival(Arrived.UNKNOWN)
+            return Arrival(Arrived.UNKNOWN, _UNKNOWN)
         return self._arrivals.wait(end)
 
 

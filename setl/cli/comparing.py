@@ -9,9 +9,11 @@ from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
 
+from arbiter.arbiter import Arbiter
 from arbiter.values import PipelineId
 from setl.bulk.verdict import TableVerdict
 from setl.channel.file import Pipeline
+from setl.cli.following import ClusterArrivals, Connect, lasting_session
 from setl.operate.verify import verify_pipeline
 from setl.run.spark_session import SparkSettings, start_session
 
@@ -39,17 +41,28 @@ class Compared:
 class Comparer:
     """Compares, and says how far it is."""
 
-    def __init__(self, spark: SparkSession, sample: int, show: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        spark: SparkSession,
+        sample: int,
+        show: Callable[[str], None],
+        session: Callable[[], Arbiter],
+        timeout: float,
+    ) -> None:
         """Nothing is compared yet.
 
         Args:
             spark: the session.
             sample: differing keys to name for each target.
             show: is told how far it is, from another thread.
+            session: gives a session with the cluster, which is asked how far pipelines are.
+            timeout: seconds to wait for a pipeline to bring what is on its way.
         """
         self._spark = spark
         self._sample = sample
         self._show = show
+        self._session = session
+        self._timeout = timeout
 
     def compare(self, channel: str, config: Pipeline, tables: Sequence[str] = ()) -> list[Compared]:
         """Compare everything that a pipeline keeps in step, or what some source tables go into.
@@ -61,8 +74,15 @@ class Comparer:
         def report(target: str, count: int) -> None:
             self._show(f"{channel}/{config.name}: {target}, {count:,} rows")
 
+        ident = PipelineId(channel, config.name)
+        arrivals = ClusterArrivals(ident, config, self._session, self._timeout, self._show)
         verdicts = verify_pipeline(
-            self._spark, config, list(tables) or None, self._sample, progress=report
+            self._spark,
+            config,
+            list(tables) or None,
+            self._sample,
+            progress=report,
+            arrivals=arrivals,
         )
         return [Compared(channel, config, verdict) for verdict in verdicts]
 
@@ -74,13 +94,26 @@ class Comparer:
 
 @contextmanager
 def comparer(
-    settings: SparkSettings, sample: int, show: Callable[[str], None]
+    settings: SparkSettings,
+    sample: int,
+    show: Callable[[str], None],
+    connect: Connect,
+    timeout: float,
 ) -> Generator[Comparer]:
-    """Start Spark, which takes seconds, and stop it at the end; arguments as `Comparer`."""
+    """Start Spark, which takes seconds, and stop it at the end.
+
+    Args:
+        settings: of the session.
+        sample: see `Comparer`.
+        show: likewise.
+        connect: opens a session with the cluster, if it is needed.
+        timeout: see `Comparer`.
+    """
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
     show("starting Spark")
     session = start_session(settings)
     try:
-        yield Comparer(session, sample, show)
+        with lasting_session(connect) as cluster:
+            yield Comparer(session, sample, show, cluster, timeout)
     finally:
         session.stop()

@@ -250,6 +250,9 @@ load.add_command(
 )
 
 
+_ARRIVE_SECONDS = 60.0  # that rows on their way may take, before a row counts as one too many
+
+
 def _delete_others(
     ident: PipelineId,
     config: Pipeline,
@@ -271,7 +274,7 @@ def _delete_others(
         def show(words: str) -> None:
             shown.update(task, description=words)
 
-        with comparer(spark("setl load"), 20, show) as compares:
+        with comparer(spark("setl load"), 20, show, connect, _ARRIVE_SECONDS) as compares:
             found = compares.compare(ident.channel, config, tables)
             shown.stop()
             found = repaired(found, compares.again, connect, yes=yes, only=(What.EXTRA,))

@@ -16,7 +16,13 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from setl.channel.file import ChannelFile
 from setl.channel.reading import read_channel_definition, resolve_and_parse
-from setl.cli.cluster import channel_named, cluster_options, joined, output_option
+from setl.cli.cluster import (
+    channel_named,
+    cluster_options,
+    joined,
+    output_option,
+    timeout_option,
+)
 from setl.cli.confirmation import yes_option
 from setl.cli.output import console, print_rows
 from setl.cli.spark_options import spark_options
@@ -29,6 +35,7 @@ if TYPE_CHECKING:
 
 _COLUMNS = (
     "pipeline", "target", "source_rows", "target_rows", "missing", "extra", "different",
+    "undecided",
 )  # fmt: skip
 
 
@@ -52,6 +59,7 @@ _COLUMNS = (
 )  # fmt: skip
 @yes_option
 @spark_options
+@timeout_option
 @cluster_options
 @output_option
 def verify(  # noqa: PLR0917 - click passes options by name
@@ -63,15 +71,17 @@ def verify(  # noqa: PLR0917 - click passes options by name
     last: bool,
     yes: bool,
     spark: Callable[[str], SparkSettings],
+    timeout: float,
     zookeeper: str,
     root: str,
     output: str,
 ) -> None:
     """Compare source and target, and name what differs.
 
-    CHANNEL is a name or a channel file. Keys that differ are read again for a while, so that a
-    pipeline that is only behind does not count as different. Exit status 0: all equal; 1:
-    something differs.
+    CHANNEL is a name or a channel file. Rows that are on their way do not count: of a key that
+    differs, the target is read again when the pipeline has brought it what the source had, within
+    --timeout. Exit status 0: all equal; 1: something differs, or is undecided, since its row
+    changed at every look.
 
     With --last, nothing is compared and no server is asked: what standing verification found last
     is read from ZooKeeper. Exit status 0: a whole pass found all equal; 1: something differs, or
@@ -105,11 +115,11 @@ def verify(  # noqa: PLR0917 - click passes options by name
         def show(words: str) -> None:
             shown.update(task, description=words)
 
-        with comparer(spark("setl verify"), sample, show) as compares:
+        connect = partial(joined, zookeeper, root)
+        with comparer(spark("setl verify"), sample, show, connect, timeout) as compares:
             found = [one for place in chosen for one in compares.compare(*place, tables=table)]
             if repair:
                 shown.stop()
-                connect = partial(joined, zookeeper, root)
                 found = repaired(found, compares.again, connect, yes=yes)
     rows = [_row(str(one.ident), one.verdict) for one in found]
     print_rows(rows, _COLUMNS, output)
@@ -163,8 +173,13 @@ def _name_differences(rows: list[dict[str, Any]], verdicts: list[TableVerdict]) 
                     f"    {column.name}: source {column.source!r}, target {column.target!r}",
                     markup=False,
                 )
-        unnamed = verdict.differences - len(verdict.sample_keys)
+        for key in verdict.undecided_keys:
+            out.print(f"  {key}: undecided, it changed at every look", markup=False)
+        named = len(verdict.sample_keys) + len(verdict.undecided_keys)
+        unnamed = verdict.differences + verdict.undecided - named
         if unnamed > 0:
             out.print(f"  and {unnamed:,} more")
+        if verdict.note:
+            out.print(f"  note: {verdict.note}", markup=False)
     if all(verdict.equal for verdict in verdicts):
         out.print("all equal.")

@@ -122,7 +122,7 @@ class ClusterHands:
         """See `Hands.differences`."""
         return [
             f"{verdict.target}: {verdict.missing:,} rows missing, {verdict.extra:,} too many,"
-            f" {verdict.different:,} different"
+            f" {verdict.different:,} different, {verdict.undecided:,} undecided"
             for verdict in self._verify(self._pipeline)
             if not verdict.equal
         ]

@@ -40,7 +40,7 @@ class Look(NamedTuple):
 
 
 @dataclass(slots=True)
-class Settled:
+class Rechecked:
     """What became of keys that differed at first.
 
     Attributes:
@@ -54,7 +54,7 @@ class Settled:
     caught_up: int = 0
 
 
-class Settling:
+class Rechecking:
     """Follows keys that differ through one look after another.
 
     A key agrees if the target has what the source had before or after: then it follows. It differs
@@ -66,7 +66,7 @@ class Settling:
         """Nothing has been looked at again yet."""
         self._pending = {difference.key: difference for difference in differences}
         self._seen = {key: {d.source} for key, d in self._pending.items()}
-        self._settled = Settled()
+        self._done = Rechecked()
         self._moved: set[str] = set()
         self._arrived = Arrived.UNKNOWN
 
@@ -82,17 +82,17 @@ class Settling:
         for key, difference in list(self._pending.items()):
             self._judge(key, difference, look)
 
-    def end(self) -> Settled:
+    def end(self) -> Rechecked:
         """What became of the keys, after the last look; those still pending are judged by it."""
         for key, difference in self._pending.items():
             if self._arrived is Arrived.THERE:
-                self._settled.undecided.append(difference)
+                self._done.undecided.append(difference)
             elif self._follows(key, difference):
-                self._settled.caught_up += 1
+                self._done.caught_up += 1
             else:
-                self._settled.different.append(difference)
+                self._done.different.append(difference)
         self._pending = {}
-        return self._settled
+        return self._done
 
     def _judge(self, key: str, difference: Difference, look: Look) -> None:
         before, after = frozenset(look.before.get(key, ())), frozenset(look.after.get(key, ()))
@@ -107,10 +107,10 @@ class Settling:
         )
         if what is None or judge(before, target, len(rows)) is None:
             del self._pending[key]
-            self._settled.caught_up += 1
+            self._done.caught_up += 1
         elif before == after and look.arrived is Arrived.THERE:
             del self._pending[key]
-            self._settled.different.append(latest)
+            self._done.different.append(latest)
         else:
             if not before == after == difference.source:
                 self._moved.add(key)

@@ -2,7 +2,7 @@ import pytest
 
 from setl.bulk.arrivals import Arrived
 from setl.bulk.comparison import Difference, What, judge
-from setl.bulk.settling import Look, Settling
+from setl.bulk.rechecking import Look, Rechecking
 
 
 def difference(key, source, target):
@@ -20,20 +20,20 @@ def look(before, target, after, arrived=Arrived.THERE):
     return Look(contents(before), contents(target), contents(after), arrived)
 
 
-def outcome(settling):
-    settled = settling.end()
+def outcome(rechecking):
+    rechecked = rechecking.end()
     return {
-        **{d.key: d.what.value for d in settled.different},
-        **{d.key: "undecided" for d in settled.undecided},
+        **{d.key: d.what.value for d in rechecked.different},
+        **{d.key: "undecided" for d in rechecked.undecided},
     }
 
 
-def settled(first, *looks):
+def rechecked(first, *looks):
     """What becomes of one key: source and target at first, then looks at it."""
-    settling = Settling([difference("k", *first)])
+    rechecking = Rechecking([difference("k", *first)])
     for before, target, after, arrived in looks:
-        settling.look(look({"k": before}, {"k": target}, {"k": after}, arrived))
-    return outcome(settling).get("k", "equal")
+        rechecking.look(look({"k": before}, {"k": target}, {"k": after}, arrived))
+    return outcome(rechecking).get("k", "equal")
 
 
 THERE, UNKNOWN, LATE = Arrived
@@ -75,34 +75,34 @@ THERE, UNKNOWN, LATE = Arrived
     ],
 )
 def test_what_becomes_of_a_key(first, looks, becomes):
-    assert settled(first, *looks) == becomes
+    assert rechecked(first, *looks) == becomes
 
 
 def test_keys_are_followed_by_themselves():
-    settling = Settling(
+    rechecking = Rechecking(
         [
             difference("1", "a", "b"),
             difference("2", "a", ""),
             *[difference(key, "x", "y") for key in "345"],
         ]
     )
-    settling.look(
+    rechecking.look(
         look(
             {"1": "a", "2": "a", "3": "x", "4": "x", "5": "x"},
             {"1": "a", "3": "y", "4": "y", "5": "z"},
             {"1": "a", "2": "a", "3": "x", "4": "q", "5": "q"},
         )
     )
-    assert sorted(d.key for d in settling.pending) == ["4", "5"]
-    settling.look(look({"4": "q", "5": "q"}, {"4": "q", "5": "y"}, {"4": "q", "5": "r"}))
-    settled = settling.end()
-    assert {d.key: d.what for d in settled.different} == {"2": What.MISSING, "3": What.DIFFERENT}
-    assert [d.key for d in settled.undecided] == ["5"]
-    assert settled.caught_up == 2
+    assert sorted(d.key for d in rechecking.pending) == ["4", "5"]
+    rechecking.look(look({"4": "q", "5": "q"}, {"4": "q", "5": "y"}, {"4": "q", "5": "r"}))
+    rechecked = rechecking.end()
+    assert {d.key: d.what for d in rechecked.different} == {"2": What.MISSING, "3": What.DIFFERENT}
+    assert [d.key for d in rechecked.undecided] == ["5"]
+    assert rechecked.caught_up == 2
 
 
 def test_a_difference_is_told_as_it_was_last():
-    settling = Settling([difference("1", "a", "b")])
-    settling.look(look({"1": "a"}, {}, {"1": "a"}))
-    (found,) = settling.end().different
+    rechecking = Rechecking([difference("1", "a", "b")])
+    rechecking.look(look({"1": "a"}, {}, {"1": "a"}))
+    (found,) = rechecking.end().different
     assert (found.what, found.source, found.target) == (What.MISSING, {b"a"}, frozenset())

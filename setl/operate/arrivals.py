@@ -1,0 +1,156 @@
+"""Tells by stored checkpoints when a target has what its source has shown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from arbiter.arbiter import Arbiter
+from arbiter.values import ChannelState, PipelineId
+from setl.bulk.arrivals import Arrival, Arrived
+from setl.channel.file import Pipeline
+from setl.channel.routing import Router
+from setl.clock import Clock
+from setl.errors import ConfigurationError, SetlError, TransientError
+from setl.model.checkpoint import Checkpoint
+from setl.model.position import Position
+from setl.model.stream_end import StreamEnd
+from setl.operate.positions.stored import read_stored
+from setl.operate.waiting import Runs, Verdict, judge
+from setl.run.load_choice import is_loading
+from setl.systems.registry import system_of
+
+_POLL = 0.2
+_LOADING = "whole tables are still being loaded, so rows of them may be missing"
+
+
+def is_past(
+    reached: Checkpoint, end: StreamEnd, passed: Callable[[Position, Position], bool]
+) -> bool:
+    """Whether everything before an end of the stream is applied.
+
+    Args:
+        reached: how far a pipeline is.
+        end: the end.
+        passed: see `SourceSystem.passed`.
+    """
+    if end.position is not None:
+        return passed(reached.resume, end.position)
+    # Commit times have whole seconds: what is of this second may still come.
+    return reached.timestamp >= int(end.time) + 1
+
+
+@dataclass(frozen=True, slots=True)
+class Following:
+    """What `StoredArrivals` needs.
+
+    Attributes:
+        pipelines: those that bring the target forward, their references resolved. Several share a
+            topic of several partitions.
+        arbiter: a session.
+        runs: tells how one of them does.
+        nid: as whom to ask the source.
+        timeout: seconds that a wait takes at most.
+        clock: for the timeout.
+        pause: waits for so many seconds.
+        progress: is told in words what is waited for.
+    """
+
+    pipelines: Mapping[PipelineId, Pipeline]
+    arbiter: Arbiter
+    runs: Callable[[PipelineId], Runs]
+    nid: str
+    timeout: float
+    clock: Clock
+    pause: Callable[[float], None]
+    progress: Callable[[str], None]
+
+
+class StoredArrivals:
+    """`setl.bulk.arrivals.Arrivals` of pipelines that other processes run."""
+
+    def __init__(self, following: Following) -> None:
+        """Nothing is asked yet."""
+        self._following = following
+        self._failing: dict[PipelineId, float] = {}
+
+    def end(self) -> StreamEnd | None:
+        """See `Arrivals.end`."""
+        ident, pipeline = next(iter(self._following.pipelines.items()))
+        source = system_of(pipeline.source)
+        if source.tells_end:
+            place = source.place_to_pass(pipeline, ident.channel, self._following.nid, "now")
+            return StreamEnd(place, 0.0)
+        opened = source.tables()
+        if opened is None:
+            raise ConfigurationError(
+                "a subscription has no tables to compare with",
+                hint="Name the database it is of: `database:` in the source of the channel file",
+                pipeline=pipeline.name,
+            )
+        with opened as there:
+            return StreamEnd(None, there.now())
+
+    def wait(self, end: StreamEnd) -> Arrival:
+        """See `Arrivals.wait`."""
+        until = self._following.clock.monotonic() + self._following.timeout
+        self._failing.clear()
+        notes: list[str] = []
+        for ident, pipeline in self._following.pipelines.items():
+            found = self._wait_for(ident, pipeline, end, until)
+            if found.arrived is not Arrived.THERE:
+                return found
+            notes.append(found.why)
+        return Arrival(Arrived.THERE, next(filter(None, notes), ""))
+
+    def _wait_for(
+        self, ident: PipelineId, pipeline: Pipeline, end: StreamEnd, until: float
+    ) -> Arrival:
+        following, passed = self._following, system_of(pipeline.source).passed
+        wanted = Router(pipeline).entries_to_load(every=pipeline.source.loads_tables)
+        while True:
+            reached: Checkpoint | None = None
+            try:
+                reached = read_stored(pipeline, ident.channel, following.arbiter).checkpoint
+                if reached is not None and is_past(reached, end, passed):
+                    loading = is_loading(reached.load, wanted)
+                    return Arrival(Arrived.THERE, _LOADING if loading else "")
+                why = _distance(pipeline, reached, end)
+            except TransientError as error:
+                why = f"how far it is cannot be read: {error}"
+            verdict, runs = self._judged(ident, why, until)
+            if verdict is not Verdict.WAITING:
+                return Arrival(Arrived.LATE, _late(ident, verdict, runs, why, following.timeout))
+            following.progress(f"waits for {ident}: {why}")
+            following.pause(_POLL)
+
+    def _judged(self, ident: PipelineId, why: str, until: float) -> tuple[Verdict, Runs]:
+        now, runs = self._following.clock.monotonic(), self._following.runs(ident)
+        if not runs.failed:
+            self._failing.pop(ident, None)
+        since = self._failing.setdefault(ident, now) if runs.failed else now
+        return judge(why, runs, failed_for=now - since, left=until - now), runs
+
+
+def _late(ident: PipelineId, verdict: Verdict, runs: Runs, why: str, timeout: float) -> str:
+    if verdict is Verdict.TIMEOUT:
+        return f"{ident} is not there after {timeout:g} s: {why}"
+    if runs.wanted is not ChannelState.START:
+        return f"{ident} does not run, its channel is set to {runs.wanted.value}: {why}"
+    return f"{ident} does not run, its last error is: {runs.error or 'unknown'}; {why}"
+
+
+def _distance(pipeline: Pipeline, reached: Checkpoint | None, end: StreamEnd) -> str:
+    """How far a pipeline is from an end, in words."""
+    if reached is None:
+        return "it has stored no checkpoint yet"
+    if end.position is None:
+        return f"it is {max(0.0, end.time - reached.timestamp):,.0f} s behind"
+    source = system_of(pipeline.source)
+    try:
+        distance = source.distance(reached.resume, end.position)
+    except SetlError:  # only for people
+        distance = None
+    if distance is None:
+        return f"it is at {reached.resume}, and {end.position} is wanted"
+    return f"it is {distance:,} {source.unit} behind"
