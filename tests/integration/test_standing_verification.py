@@ -85,7 +85,7 @@ def test_what_is_damaged_by_hand_is_found_told_and_repaired_while_a_writer_write
     fill(a, f"{db}.orders", 3000)
     running.applied(3000)
     with written(a, f"{db}.orders", 300):
-        told = passes(running, 2)
+        told = passes(running)
         assert (told.differences, told.counters.found, told.error) == (0, 0, "")
         assert told.last.rows > 2000
         execute(
@@ -162,7 +162,7 @@ def test_rows_on_their_way_in_the_other_direction_are_no_differences(servers, db
         writer.start()
     try:
         for running in runs.values():
-            told = passes(running, 2)
+            told = passes(running)
             assert (told.differences, told.counters.found, told.error) == (0, 0, ""), told
     finally:
         stopping.set()
