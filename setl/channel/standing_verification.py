@@ -61,16 +61,16 @@ def wrong_verification(channel: Raw) -> Iterator[tuple[Path, str]]:
             continue
         of_its_own = pipeline.get("verify") is not None
         path: Path = ("pipelines", i, "verify") if of_its_own else ("verify",)
-        whose = "" if of_its_own else f" for pipelines[{i}]"
+        whose = "" if of_its_own else f" (pipelines[{i}])"
         source, target = part(pipeline.get("source")), part(pipeline.get("target"))
         if target.get("type") == "dts":
-            yield path, f"means nothing{whose} to a relay, which writes records and no tables"
+            yield path, f"means nothing to a relay, which writes records and no tables{whose}"
         elif source.get("type") == "dts" and not source.get("database"):
-            needs = "the `database` of the subscription, to read what the target should have"
-            yield path, f"needs{whose} {needs}"
+            needs = "needs the `database` of the subscription, since no record has the rows"
+            yield path, f"{needs}{whose}"
         elif source.get("partitions") is not None or source.get("partition"):
-            needs = "a topic of one partition, since the others' changes come apart"
-            yield path, f"needs{whose} {needs}"
+            needs = "needs a topic of one partition, since the others' changes come apart"
+            yield path, f"{needs}{whose}"
         if wanted.get("repair") is True:
             back = _reads_target(i, pipelines)
             if back is not None:

@@ -16,7 +16,6 @@ from tests.integration.pipelines import (
     execute,
     fresh_name,
     mysql,
-    one_way,
     rows,
     two_way,
 )

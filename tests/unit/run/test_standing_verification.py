@@ -390,3 +390,48 @@ def test_its_thread_ends_when_it_is_told_to():
     bench.standing.stop()
     bench.standing.stop()
     assert bench.standing.join(30)
+
+
+def test_what_differs_in_one_look_only_is_no_difference(logged):
+    orders = Pair("orders", 100)
+    bench = Bench(orders, repair=True)
+    del orders.target[7]
+    bench.when(lambda _: len(orders.compared) == 1)
+    orders.target[7] = orders.source[7]
+    told = bench.whole_pass()
+    assert (told.differences, told.counters.found, bench.requests.all()) == (0, 0, [])
+    assert len(orders.compared) == 2
+    assert logged("verification found differences") == []
+
+
+def test_what_differs_in_the_second_look_only_is_looked_at_once_more():
+    orders = Pair("orders", 100)
+    bench = Bench(orders)
+    del orders.target[7]
+    bench.when(lambda _: len(orders.compared) == 1)
+    orders.target[8] = "other"
+    assert bench.whole_pass().differences == 2
+    assert len(orders.compared) == 3
+
+
+def test_rows_that_the_other_direction_is_to_bring_are_waited_for():
+    orders = Pair("orders", 100)
+
+    def comes(_stopping):
+        orders.source[101] = orders.target[101]
+
+    bench = Bench(orders, opposite=comes)
+    orders.target[101] = "of the other site"
+    assert bench.whole_pass().differences == 0
+    assert len(orders.compared) == 2
+
+
+def test_nothing_is_told_while_the_other_direction_does_not_come():
+    def late(_stopping):
+        raise TransientError("it did not come")
+
+    orders = Pair("orders", 100)
+    bench = Bench(orders, opposite=late)
+    orders.target[101] = "of the other site"
+    told = bench.until("failing")
+    assert (told.differences, "did not come" in told.error) == (0, True)
