@@ -15,8 +15,9 @@ from setl.channel.file import Pipeline
 from setl.model.change import Row
 from setl.run.compared_targets import Sources, mapped_targets, target_reader
 
-# Ranges are small, so every key of one that differs can be looked at again, and named.
-_SETTINGS = VerifySettings(sample=100, rows_per_part=50_000, recheck_keys=100_000)
+# Ranges are small, so every key of one that differs can be looked at again. So are the parts that
+# tasks read: the stream's tasks come between any two of them.
+_SETTINGS = VerifySettings(sample=100, rows_per_part=5_000, recheck_keys=100_000)
 
 
 def standing_comparers(
