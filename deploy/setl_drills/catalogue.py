@@ -7,6 +7,7 @@ from setl_drills.drills import (
     brokers,
     crashing,
     cutting,
+    cutting_over,
     failing,
     freezing,
     handing_over,
@@ -33,6 +34,7 @@ CATALOGUE: dict[str, Drill] = {
         *failing.DRILLS,
         *crashing.DRILLS,
         *loading.DRILLS,
+        *cutting_over.DRILLS,
     )
 }
 """In the order in which `run all` rehearses them: those that kill no node come first, since a node

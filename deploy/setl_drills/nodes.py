@@ -108,6 +108,18 @@ class Cluster:
             )
         return done
 
+    def begin(self, *arguments: str) -> subprocess.Popen[str]:
+        """Start a setl command; what it says on standard error can be read line by line."""
+        return subprocess.Popen(
+            [self.setl, *arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=self.folder,
+            env={**os.environ, **self._environment},
+        )
+
     def stop(self) -> None:
         """Stop all nodes that still run, asking first."""
         for process in self.nodes.values():

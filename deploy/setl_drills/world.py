@@ -194,6 +194,8 @@ class World:
         self.resume_zookeeper()
         if self._kafka is not None and not self._kafka.running:
             self._kafka.start()
+        for link in self._site_links.values():
+            link.heal()
         for node in self.processes.values():
             node.heal()
             node.thaw()
@@ -273,6 +275,10 @@ class World:
         former.stop()
         other.port = former.port
         self._kafka = other.start()
+
+    def cut_commands(self, site: str) -> None:
+        """Cut the link that commands have to a site; nodes keep theirs."""
+        self._site_links[site].cut()
 
     def restore_replica(self) -> None:
         """Start the server that was replaced again, as a replica of the one that replaced it."""

@@ -41,6 +41,7 @@ from setl.channel.pipeline_rules import (
     wrong_relay,
 )
 from setl.channel.problems import Path
+from setl.channel.reread_rules import wrong_rereads
 from setl.channel.standing_verification import (
     StandingVerification,
     wrong_verification,
@@ -190,6 +191,7 @@ class Pipeline(StrictModel):
             yield ("faulty_rows",), "means nothing to a relay, which looks into no row"
         yield from wrong_targets(tables, source, target)
         yield from wrong_policies(tables, source, target)
+        yield from wrong_rereads(tables, source, target)
         yield from repeated_sources(tables)
         yield from wrong_groups(tables, target)
         yield from wrong_documents(tables, target)

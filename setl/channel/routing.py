@@ -60,6 +60,7 @@ class Route:
         conflict: who wins where both sites have changed a row; None for whoever comes last.
         documents: what the target's documents are made of, where that is more than one table.
         create: whether the target is created if it is missing.
+        rereads: whether changes only name rows, which are read at the source then.
     """
 
     index: int
@@ -79,6 +80,7 @@ class Route:
     conflict: ConflictPolicy | None = None
     documents: Documents | None = None
     create: bool = False
+    rereads: bool = False
 
     def nests(self, schema: str, table: str) -> bool:
         """Whether rows of this table are only nested in documents of another table."""
@@ -212,6 +214,11 @@ class Router:
         return any(_policy(entry.mapping, from_home=False) for entry in self.entries)
 
     @property
+    def rereads(self) -> bool:
+        """Whether rows of any table are read at the source."""
+        return any(entry.mapping.read == "source" for entry in self.entries)
+
+    @property
     def creates(self) -> bool:
         """Whether targets of any table are created."""
         return any(map(self._is_created, self.entries))
@@ -327,6 +334,7 @@ def _route(entry: RoutedTable, target: tuple[str, str], template: IdTemplate | N
         no_dates_as_null=mapping.zero_dates == "as_null",
         geometry=mapping.geometry or "base64",
         documents=_documents(entry),
+        rereads=mapping.read == "source",
     )
 
 

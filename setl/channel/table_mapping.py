@@ -127,6 +127,12 @@ class TableMapping(StrictModel):
         description="Whether target tables that are missing are created from the source's tables."
         " Not given: what the pipeline says.",
     )
+    read: Literal["event", "source"] | None = Field(
+        default=None,
+        description="Where the values of a changed row come from. event (the default): from the"
+        " change, as the stream has it. source: the row is read at the source when its change is"
+        " loaded, as it is then.",
+    )
     nested: list[NestedRows] = Field(
         default_factory=list[NestedRows],
         description="Elasticsearch: rows of other tables that the documents show, such as an"

@@ -55,8 +55,16 @@ class RowCodec(Protocol):
         """
         ...
 
-    def decode(self, payload: bytes, context: tuple[bytes, ...]) -> DecodedRows:
-        """Decode one record, given its bytes and the `Entry.context` of its entry.
+    def decode(
+        self, payload: bytes, context: tuple[bytes, ...], *, keys_alone: bool = False
+    ) -> DecodedRows:
+        """Decode one record.
+
+        Args:
+            payload: its bytes.
+            context: the `Entry.context` of its entry.
+            keys_alone: whether nothing but keys is asked for, so that images need not tell all
+                that a row is. What they leave out is `ABSENT`.
 
         Raises:
             DataError: the bytes cannot be understood, or hold a value that no `Kind` has.

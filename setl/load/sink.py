@@ -8,6 +8,7 @@ from typing import Protocol, runtime_checkable
 
 from setl.clock import Clock
 from setl.model.change import TargetChanges
+from setl.model.checkpoint import Place
 from setl.model.conflict import History
 from setl.model.faulty import FaultyRow
 from setl.model.leadership import Leadership
@@ -38,6 +39,8 @@ class LoadTicket:
         catching_up: source tables, as ``schema.table``, that may have such rows in the target. A
             row that is in the way of another one there is removed: the stream is about to bring
             it again, since the source cannot hold both either.
+        place: the end of what is loaded, as those need it who read rows at the source; None if
+            nobody does.
         schema_version: changes whenever tables of the target may have changed; what a sink
             knows of them is forgotten then.
     """
@@ -53,6 +56,7 @@ class LoadTicket:
     schema_version: int = 0
     from_tables: bool = False
     catching_up: frozenset[str] = frozenset()
+    place: Place | None = None
 
     @property
     def pipeline_key(self) -> str:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 from setl.errors import FatalError
 from setl.model.entry import Entry, EntryKind
@@ -269,3 +269,20 @@ class CheckpointTracker:
 
 
 _BOUNDARIES = frozenset((EntryKind.COMMIT, EntryKind.DDL))
+
+
+class Place(NamedTuple):
+    """Up to where the stream is applied; what is read at the source has to show all of that.
+
+    Attributes:
+        position: the place.
+        inside: whether it is inside a transaction.
+    """
+
+    position: Position
+    inside: bool = False
+
+    @classmethod
+    def of(cls, reached: Checkpoint) -> Place:
+        """The place of a checkpoint."""
+        return cls(reached.applied or reached.resume, reached.applied is not None)

@@ -26,6 +26,7 @@ from setl.run.job import LoadJob
 from setl.run.load_requests import StoredLoadRequests
 from setl.run.parts import RunParts
 from setl.run.progress import Progress
+from setl.run.rereading import Rereading
 from setl.run.run import PipelineRun
 from setl.run.schema_changes import SchemaChangePolicy
 from setl.run.selecting import select_settings
@@ -46,6 +47,7 @@ from setl.systems.port import (
 )
 from setl.systems.registry import system_of
 from setl.transform.expressions import analyse
+from setl.transform.rereading import Lookup
 from setl.transform.work import TransformPlan, codec_named
 
 _LOADS_IN_A_ROW = 4
@@ -76,6 +78,7 @@ def build_run(
     limit = pipeline.dead_letter_limit if pipeline.keeps_dead_letters else 0
     sink = target.sink(mark, dead_letter_limit=limit)
     nested = any(table.nested for table in pipeline.tables)
+    rows = origin.rows() if router.rereads else None
     job = LoadJob(
         spark,
         name=key,
@@ -84,6 +87,7 @@ def build_run(
             router,
             isolates=pipeline.keeps_dead_letters,
             documents=origin.documents() if nested else None,
+            lookup=None if rows is None else Lookup(rows),
         ),
         sink=sink,
         rows_per_task=pipeline.rows_per_task,
@@ -91,6 +95,8 @@ def build_run(
     passing = Passing(mark, router, is_two_way(file, pipeline), pipeline.source)
     changes = target.schema_changes(passing) if pipeline.ddl == "pass" else None
     heartbeat = origin.heartbeat(file.channel, name)
+    agreeing = partial(target.agreeing_tables, pipeline.source)
+    rereading = Rereading(router, origin.tables, agreeing, isolates=pipeline.keeps_dead_letters)
     work = EtlParts(
         extractor=Extractor(
             router,
@@ -108,7 +114,7 @@ def build_run(
             job,
             origin.tables,
             source.latest if origin.tells_end else None,
-            partial(target.agreeing_tables, pipeline.source),
+            agreeing,
             router,
             target.holds_rows,
             StoredLoadRequests(arbiter, PipelineId(file.channel, name)),
@@ -118,6 +124,7 @@ def build_run(
         creating=_creating(spark, origin, target, passing, source) if router.creates else None,
         letters=_letters(pipeline, job, leadership, progress, clock),
         tells_applied=target.tells_applied,
+        rereading=rereading if router.rereads else None,
     )
     etl = EtlWork(work, leadership, progress, clock)
     beside = None

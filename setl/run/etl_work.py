@@ -14,7 +14,7 @@ from setl.extract.extractor import Extracted, Extractor, RoutedRows
 from setl.load.sink import Fence, LoadTicket
 from setl.log import fields
 from setl.model.batch import Batch
-from setl.model.checkpoint import Checkpoint
+from setl.model.checkpoint import Checkpoint, Place
 from setl.model.leadership import Leadership
 from setl.model.loaded import Loaded
 from setl.model.position import document_version
@@ -27,6 +27,7 @@ from setl.run.load_size import LoadSize
 from setl.run.pace import Stage
 from setl.run.parts import Applied
 from setl.run.progress import Progress
+from setl.run.rereading import Rereading
 from setl.run.schema_changes import SchemaChangePolicy
 from setl.run.table_creation import CreatingParts, TableCreating
 from setl.run.table_loading import TableLoading, TableLoadingParts
@@ -76,6 +77,7 @@ class EtlParts:
         creating: what creates target tables, None for a pipeline that creates none.
         letters: the dead letters, None for a pipeline that stops at a faulty row.
         tells_applied: whether the target keeps what `Loading.applied_through` asks for.
+        rereading: runs loads of rows that are read at the source, None if there are none.
     """
 
     extractor: Extractor
@@ -88,6 +90,7 @@ class EtlParts:
     creating: CreatingParts | None = None
     letters: DeadLetterHandler | None = None
     tells_applied: bool = True
+    rereading: Rereading | None = None
 
 
 class EtlWork:
@@ -187,7 +190,12 @@ class EtlWork:
         if not last.checkpoint.repeats:
             self._repeated = 0.0
         try:
-            return self._parts.job.run(rows, ticket, max(self._applied_through, again))
+            through = max(self._applied_through, again)
+            if self._parts.rereading is None:
+                return self._parts.job.run(rows, ticket, through)
+            return self._parts.rereading.load(
+                rows, ticket, lambda ticket: self._parts.job.run(rows, ticket, through)
+            )
         except SetlError as error:
             if isinstance(error, CollisionError) and last.checkpoint.repeats:
                 # A relay may have to write again first what its topic has lost.
@@ -291,6 +299,7 @@ class EtlWork:
             at=checkpoint.resume,
             lettered=self._parts.letters.lettered if self._parts.letters else frozenset(),
             catching_up=self._tables.catching_up,
+            place=Place.of(checkpoint),
         )
 
 

@@ -177,7 +177,7 @@ class LoadJob:
         tasks: int,
         runner: LoadRunner | None = None,
     ) -> Loaded:
-        runner = runner or self._runner(work, tasks)
+        runner, plan = runner or self._runner(work, tasks), plan.ending_at(ticket.place)
         while True:
             try:
                 self._state.phase = Phase.BOTH

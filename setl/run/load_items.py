@@ -11,10 +11,9 @@ from setl.bulk.source_reader import SourceReader, SourceTables
 from setl.channel.routing import Route
 from setl.errors import ConfigurationError, DataError
 from setl.model.change import Row
-from setl.model.checkpoint import Checkpoint
+from setl.model.checkpoint import Place
 from setl.model.key_values import normal_key
 from setl.model.load_request import FREE_GATE, LoadRequest
-from setl.model.position import Position
 from setl.model.table_load import TableLoad
 from setl.transform.columns import identity_indexes, key_indexes
 from setl.transform.work import TableRows, WorkItem
@@ -40,23 +39,6 @@ class MappedTable(NamedTuple):
     def text(self) -> str:
         """``schema.table``."""
         return ".".join(self.name)
-
-
-class Place(NamedTuple):
-    """Up to where the stream is applied; what is read has to show all of that.
-
-    Attributes:
-        position: the place.
-        inside: whether it is inside a transaction.
-    """
-
-    position: Position
-    inside: bool = False
-
-    @classmethod
-    def of(cls, reached: Checkpoint) -> Place:
-        """The place of a checkpoint."""
-        return cls(reached.applied or reached.resume, reached.applied is not None)
 
 
 class StepSize(NamedTuple):

@@ -75,7 +75,8 @@ class _Instructions(NamedTuple):
 
     def plan(self, prepared: TransformPlan) -> TransformPlan:
         """The load's plan, given the part that is in the query."""
-        return replace(prepared, applied_through=self.applied_through, excluded=self.excluded)
+        own = replace(prepared, applied_through=self.applied_through, excluded=self.excluded)
+        return own.ending_at(self.ticket.place)
 
 
 class PreparedQueries:

@@ -46,7 +46,7 @@ from setl.errors import (
 from setl.extract.free_gate import GateRow
 from setl.load.sink import LoadTicket
 from setl.log import fields
-from setl.model.checkpoint import Checkpoint
+from setl.model.checkpoint import Checkpoint, Place
 from setl.model.leadership import Leadership
 from setl.model.load_request import LoadRequest, RequestState
 from setl.model.loaded import Loaded
@@ -56,11 +56,11 @@ from setl.run import load_choice
 from setl.run.figures import LoadOutlook
 from setl.run.gate_requests import gate_requests
 from setl.run.giving_way import GivingWay
+from setl.run.joined_targets import with_targets_of_their_own
 from setl.run.load_choice import START
 from setl.run.load_items import (
     LoadItem,
     MappedTable,
-    Place,
     Step,
     StepSize,
     check_request,
@@ -287,6 +287,8 @@ class TableLoading:
         self._list()
         wanted = set(tables_of(load, self._mapped))
         named = [(m.name, route) for m in self._mapped for route in m.routes if m.text in wanted]
+        there = [table.name for table in self._mapped]
+        named = with_targets_of_their_own(named, there, self._parts.router)
         self._agreeing = self._parts.agreeing(named)
         request = self._queue.of(load)
         sizes = [

@@ -36,6 +36,7 @@ from setl.systems.seen_record import SeenRecord, Wanted
 from setl.systems.stored_state import StoredState
 from setl.systems.write_stop import WriteStop
 from setl.transform.documents import DocumentSource
+from setl.transform.rereading import RowSource
 
 if TYPE_CHECKING:
     # Relays run without Spark, which these need.
@@ -99,6 +100,10 @@ class SourceSystem(Protocol):
 
     def write_stop(self) -> WriteStop | None:
         """What stops writes of applications to the database, None if nobody can."""
+        ...
+
+    def rows(self) -> RowSource | None:
+        """What looks up single rows, None if nothing can."""
         ...
 
     def documents(self) -> DocumentSource | None:

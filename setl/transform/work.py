@@ -19,6 +19,7 @@ from setl.codec.row_codec import RowCodec
 from setl.codec.scanning import RowScanner
 from setl.errors import ConfigurationError, DataError
 from setl.model.change import DecodedRows, Row, TargetChanges
+from setl.model.checkpoint import Place
 from setl.model.document import DocumentForm
 from setl.model.faulty import FaultyRow, RawRecord
 from setl.model.schema import RowSchema
@@ -29,6 +30,7 @@ from setl.transform.isolating import Refused, faults_one_by_one, null_keys, take
 from setl.transform.lazy_images import LatestImages, UndecodedRowError
 from setl.transform.placement import bucket_of, homes_of, spreads
 from setl.transform.processing import processed
+from setl.transform.rereading import Lookup, RereadRows
 
 
 class TableRows(Protocol):
@@ -84,6 +86,7 @@ class TransformPlan:
         isolates: whether faulty rows are taken out; else the first one is an error.
         excluded: rows known to be faulty, by index of the route, key and version.
         documents: where documents of several tables' rows are looked up; None if there are none.
+        lookup: how rows of routes with `Route.rereads` are looked up; None if there are none.
     """
 
     codec: str
@@ -93,6 +96,13 @@ class TransformPlan:
     isolates: bool = False
     excluded: Mapping[tuple[int, Row, int], DataError] = field(default_factory=dict[Any, Any])
     documents: DocumentSource | None = None
+    lookup: Lookup | None = None
+
+    def ending_at(self, place: Place | None) -> TransformPlan:
+        """The plan for a load that ends at this place of the stream."""
+        return (
+            self if self.lookup is None else replace(self, lookup=self.lookup._replace(place=place))
+        )
 
 
 class Compacted(NamedTuple):
@@ -160,6 +170,9 @@ def compact(plan: TransformPlan, items: Iterable[WorkItem]) -> Compacted:
 
 
 def _compacted(plan: TransformPlan, share: list[WorkItem], *, scanning: bool) -> Compacted:
+    # Rows of a table come alone, and as they were read.
+    if any(item.table_rows is not None for item in share):
+        plan = replace(plan, lookup=None)
     compaction = _Compaction(plan, codec_named(plan.codec))
     take = compaction.take_run if scanning else compaction.take_records
     for item in share:
@@ -167,11 +180,15 @@ def _compacted(plan: TransformPlan, share: list[WorkItem], *, scanning: bool) ->
     return compaction.compacted()
 
 
+Taking = Compactor | DocumentKeys | RereadRows
+"""What takes the changes of a table in."""
+
+
 class _Table(NamedTuple):
     """What takes the changes of a table in, for one of its routes."""
 
     route: Route
-    compactor: Compactor | DocumentKeys
+    compactor: Taking
     images: LatestImages | None  # None where each change has to be seen
 
 
@@ -213,7 +230,8 @@ class _Compaction:
         routes, version, context, payload, table, ready, first, _ = item
         plan = self._plan
         try:
-            decoded = ready or self._codec.decode(payload, context)
+            keys_alone = plan.lookup is not None and self._all_reread(item)
+            decoded = ready or self._codec.decode(payload, context, keys_alone=keys_alone)
         except DataError as error:
             if not plan.isolates:
                 raise
@@ -239,6 +257,10 @@ class _Compaction:
                     raise
                 one_by_one = faults_one_by_one(route, decoded, version, take, first=first)
                 self._faulty += [(route, fault) for fault in one_by_one]
+
+    def _all_reread(self, item: WorkItem) -> bool:
+        routes = self._plan.router.route(*item.table)
+        return all(route.rereads for route in routes if route.index in item.routes)
 
     def _count(self, versions: Sequence[int]) -> None:
         """Count changes of these versions, which do not fall."""
@@ -294,10 +316,10 @@ class _Compaction:
         return Compacted(survivors, self._rows, self._redelivered, faulty)
 
 
-def _compactor(
-    plan: TransformPlan, route: Route, schema: str, table: str
-) -> Compactor | DocumentKeys:
+def _compactor(plan: TransformPlan, route: Route, schema: str, table: str) -> Taking:
     """What takes the changes of a table in, for one of its routes."""
+    if route.rereads and plan.lookup is not None:
+        return RereadRows(plan.lookup)
     if route.documents is None:
         return Compactor(route.key, route.routing)
     return DocumentKeys(route.documents, (schema, table), document_source(plan))
@@ -314,9 +336,7 @@ def document_source(plan: TransformPlan) -> DocumentSource:
     return plan.documents
 
 
-def _take_in(
-    route: Route, compactor: Compactor | DocumentKeys, version: int, decoded: DecodedRows
-) -> None:
+def _take_in(route: Route, compactor: Taking, version: int, decoded: DecodedRows) -> None:
     if route.processor is None:
         compactor.add_many(decoded, version)
         return

@@ -23,6 +23,7 @@ from tests.waiting import eventually
 MIB = 1 << 20
 BUFFER = 8 * MIB
 ROW_BYTES = 100
+WIDE_BYTES = 1000  # the same bytes in a tenth of the rows
 # Longer by hand: SETL_TEST_DOWN_SECONDS=600.
 DOWN_SECONDS = float(os.environ.get("SETL_TEST_DOWN_SECONDS", "20"))
 
@@ -62,7 +63,7 @@ class Channel:
             execute(
                 server,
                 f"CREATE DATABASE {self.db}",
-                f"CREATE TABLE {self.db}.t (id INT PRIMARY KEY, v VARCHAR({ROW_BYTES}))",
+                f"CREATE TABLE {self.db}.t (id INT PRIMARY KEY, v VARCHAR({WIDE_BYTES}))",
             )
         pipeline = {
             "name": "p",
@@ -89,9 +90,9 @@ class Channel:
         line = next((p for p in status["pipelines"] if p["channel"] == self.name), {})
         return line.get("figures", {}), status["memory"]
 
-    def insert(self, count):
+    def insert(self, count, width=ROW_BYTES):
         """So many rows in one transaction."""
-        text = f"REPEAT(CHAR(97 + ({NUMBER}) % 26), {ROW_BYTES})"
+        text = f"REPEAT(CHAR(97 + ({NUMBER}) % 26), {width})"
         select = NUMBERS.format(f"{self.highest} + {NUMBER}, {text}")
         execute(self.source, f"INSERT INTO {self.db}.t {select} WHERE {NUMBER} < {count}")
         self.highest += count
@@ -157,12 +158,12 @@ def test_a_target_that_hangs_or_is_down_holds_the_source_back(channel, target):
     channel.applied(60)
     with target.connect() as stranger, stranger.cursor() as cursor:
         cursor.execute(f"LOCK TABLES {channel.db}.t WRITE")
-        channel.insert(150_000)
+        channel.insert(15_000, WIDE_BYTES)
         figures = eventually(lambda: held_back(channel), 120)
         assert BUFFER / 2 < figures["buffered_bytes"] <= BUFFER == figures["buffer_bytes"]
         before = channel.look()[1]["driver"]
         for _ in (1, 2):
-            channel.insert(MILLION)
+            channel.insert(110_000, WIDE_BYTES)
         target.pause()
         try:
             ends = time.monotonic() + DOWN_SECONDS

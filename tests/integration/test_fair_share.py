@@ -3,6 +3,7 @@
 import threading
 import time
 from contextlib import closing, suppress
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -19,6 +20,8 @@ from setl.run.job import LoadJob
 from setl.run.spark_session import parallelism
 from setl.systems.elasticsearch.client import ElasticEndpoint
 from setl.systems.elasticsearch.load.sink import ElasticsearchSinkSettings
+from setl.systems.mysql import target_system
+from setl.systems.mysql.endpoint import mysql_endpoint
 from setl.transform.work import TransformPlan
 from tests.integration.pipelines import execute, fresh_name, mysql, one_way, rows
 from tests.waiting import eventually
@@ -88,8 +91,22 @@ def start_workers(spark, count):
     spark.sparkContext.parallelize(range(count), count).foreach(wait)
 
 
+@pytest.fixture
+def patient(monkeypatch):
+    """Loads that wait for their target's answer as long as the test may last.
+
+    As a rule a target that does not answer for a minute counts as lost, and the load is tried
+    again. On a machine that is busy with other things the test may take longer than that.
+    """
+
+    def endpoint(configured):
+        return replace(mysql_endpoint(configured), read_timeout=600.0)
+
+    monkeypatch.setattr(target_system, "mysql_endpoint", endpoint)
+
+
 @pytest.mark.timeout(600)
-def test_pipelines_whose_targets_hang_leave_room_for_the_others(spark, tables, servers):
+def test_pipelines_whose_targets_hang_leave_room_for_the_others(spark, patient, tables, servers):
     # A lock that the server waits for without the limit that row locks have. The server may
     # give it to the next, and rows need not follow each other: it is only to be waited for.
     gate = fresh_name("gate")

@@ -106,7 +106,7 @@ def test_no_reader_sees_a_child_without_its_parent(servers, parents, place):
         reader.end()
     assert reader.orphans == []
     assert reader.looked > 20
-    assert running.figures.loads > 3
+    eventually(lambda: running.figures.loads > 3, 30)
 
 
 def same(running, servers, db):

@@ -9,6 +9,7 @@ import yaml
 from setl.failpoints import FOLDER
 from setl_drills.nodes import Cluster
 from setl_embedded.ports import free_port
+from tests.deadlocks import repeated
 from tests.integration.known_schemas import (
     COMPANY,
     COMPANY_EXTRAS,
@@ -54,13 +55,15 @@ class Schema:
 
     def write(self, stopping, draw, told):
         """Change rows until told to stop."""
+
+        def change(cursor):
+            for statement in self.changes(draw, told["transactions"]):
+                cursor.execute(statement)
+
         try:
             with self.here.connect(autocommit=False, database=self.name) as connection:
                 while not stopping.wait(0.01):
-                    with connection.cursor() as cursor:
-                        for statement in self.changes(draw, told["transactions"]):
-                            cursor.execute(statement)
-                    connection.commit()
+                    repeated(connection, change)
                     told["transactions"] += 1
         except Exception as error:  # noqa: BLE001 - told by the thread that waits
             told["error"] = error
@@ -145,10 +148,7 @@ def test_known_schemas_while_all_is_changed_and_two_leaders_are_killed(servers, 
     for thread in (*writers, starting):
         thread.start()
     try:
-        for point in points:
-            wait_for_death_at(folder, point)
-            revive_the_dead(cluster)
-        eventually(lambda: state_of_load(b, name) == "ended", LIMIT)
+        eventually(lambda: has_ended(cluster, folder, points, b, name), 3 * LIMIT)
     finally:
         stopping.set()
         for thread in (*writers, starting):
@@ -159,15 +159,14 @@ def test_known_schemas_while_all_is_changed_and_two_leaders_are_killed(servers, 
     cluster.run("stop", name)
 
 
-def wait_for_death_at(folder, point):
-    eventually((folder / f"{point}.taken").exists, LIMIT, message=f"a leader dies at {point}")
-
-
-def revive_the_dead(cluster):
-    """Start whoever has just died anew."""
-    dead = eventually(lambda: [n for n, node in cluster.nodes.items() if not node.running], LIMIT)
-    for nid in dead:
-        cluster.start_node(nid, free_port(), master="local[2]")
+def has_ended(cluster, folder, points, target, channel):
+    """Whether the load has, after a death at each point; who is dead is started anew."""
+    for nid, node in list(cluster.nodes.items()):
+        if not node.running:
+            cluster.start_node(nid, free_port(), master="local[2]")
+    assert [point for point in points if not (folder / f"{point}.taken").exists()] == []
+    assert state_of_load(target, channel) == "ended"
+    return True
 
 
 def state_of_load(server, name):

@@ -15,6 +15,7 @@ from setl.errors import ConfigurationError, TransientError
 from setl.model.nesting import Documents, NestedTable
 from setl.operate.verify import verify_pipeline
 from setl.systems.mysql.documents import MysqlDocuments
+from tests.deadlocks import repeated
 from tests.integration.pipelines import execute, fresh_name, mysql, one_way
 from tests.loading import endpoint_of, rows_of
 from tests.waiting import eventually
@@ -166,17 +167,18 @@ def test_many_writers_end_in_equal_documents(servers, elasticsearch, shop, place
     execute(a, f"INSERT INTO {shop}.orders VALUES {orders}")
 
     def write(seed):
-        with a.connect() as connection, connection.cursor() as cursor:
+        with a.connect() as connection:
             for n in range(100):
                 number, order = seed * 1000 + n % 30, (n * 7 + seed) % 20 + 1
-                cursor.execute(
-                    f"REPLACE INTO {shop}.items VALUES (%s, %s, %s, 1, NULL)",
-                    (number, order, f"{seed}-{n}"),
-                )
+                statements = [
+                    f"REPLACE INTO {shop}.items VALUES ({number}, {order}, '{seed}-{n}', 1, NULL)"
+                ]
                 if n % 5 == 0:
-                    cursor.execute(f"UPDATE {shop}.orders SET total = {n} WHERE id = {order}")
+                    statements.append(f"UPDATE {shop}.orders SET total = {n} WHERE id = {order}")
                 if n % 11 == 0:
-                    cursor.execute(f"DELETE FROM {shop}.items WHERE id = {number}")
+                    statements.append(f"DELETE FROM {shop}.items WHERE id = {number}")
+                for statement in statements:
+                    repeated(connection, lambda cursor, sql=statement: cursor.execute(sql))
 
     writers = [threading.Thread(target=write, args=(seed,)) for seed in range(4)]
     for writer in writers:

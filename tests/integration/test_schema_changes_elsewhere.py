@@ -78,7 +78,7 @@ def test_fields_are_added_and_a_table_that_is_emptied_empties_its_index(
     assert index.ids() == ["2", "4"]
     execute(a, f"DROP TABLE {db}.t")
     eventually(lambda: index.ids() == [], 30)
-    assert running.figures.ddl_passed == 4
+    eventually(lambda: running.figures.ddl_passed == 4, 30)  # counted after it can be seen
 
 
 def test_a_type_that_the_field_does_not_take_stops_the_pipeline(servers, elasticsearch, db, place):

@@ -10,6 +10,7 @@ from setl.channel.problems import ChannelFileError
 from setl.channel.reading import parse_channel
 from setl.errors import CollisionError
 from setl.run import table_loading
+from tests.deadlocks import repeated
 from tests.integration.pipelines import (
     ORDERS,
     execute,
@@ -80,13 +81,14 @@ class Writer(threading.Thread):
         try:
             with self.server.connect(autocommit=False) as connection:
                 while not self.stopping.is_set():
-                    with connection.cursor() as cursor:
-                        for _ in range(self.draw.randrange(1, 6)):
-                            self.change(cursor)
-                    connection.commit()
+                    repeated(connection, self.transaction)
                     self.written += 1
         except Exception as error:  # noqa: BLE001 - told by the thread that waits
             self.error = error
+
+    def transaction(self, cursor):
+        for _ in range(self.draw.randrange(1, 6)):
+            self.change(cursor)
 
     def change(self, cursor):
         draw, table = self.draw, self.table

@@ -72,14 +72,16 @@ class BinlogRowCodec:
         """See `setl.codec.row_codec.RowCodec.join`."""
         return b"".join([payload for _, payload in payloads])
 
-    def decode(self, payload: bytes, context: tuple[bytes, ...]) -> DecodedRows:
+    def decode(
+        self, payload: bytes, context: tuple[bytes, ...], *, keys_alone: bool = False
+    ) -> DecodedRows:
         """See `setl.codec.row_codec.RowCodec.decode`."""
         table = self._decoders.get(context) or self._learn(context)
         checksum = has_checksums(context[0])
         try:
             if payload[4] in COMPRESSED_ROWS:
                 payload, checksum = inflated_rows(payload, checksum=checksum), False
-            rows = _decode_event(payload, table, checksum=checksum)
+            rows = _decode_event(payload, table, checksum=checksum, keys_alone=keys_alone)
         except DataError as error:
             error.at(schema=table.schema.schema, table=table.schema.table)
             raise
@@ -145,7 +147,9 @@ class BinlogRowCodec:
         return known
 
 
-def _decode_event(event: bytes, table: _Decoder, *, checksum: bool) -> DecodedRows:
+def _decode_event(
+    event: bytes, table: _Decoder, *, checksum: bool, keys_alone: bool
+) -> DecodedRows:
     kind = event[4]
     end = len(event) - CHECKSUM_BYTES if checksum else len(event)
     at = _rows_start(event)
@@ -166,10 +170,10 @@ def _decode_event(event: bytes, table: _Decoder, *, checksum: bool) -> DecodedRo
         pairs: list[tuple[Row | None, Row | None]] = list(
             zip(images[::2], images[1::2], strict=True)
         )
-        if after != (1 << count) - 1:
+        if after != (1 << count) - 1 and not keys_alone:
             _refuse_replaced(table.schema, pairs)
         return DecodedRows(table.schema, Op.UPDATE, pairs)
-    if kind in INSERTS and present != (1 << count) - 1:
+    if kind in INSERTS and present != (1 << count) - 1 and not keys_alone:
         raise _unsaid("an insert leaves columns out, whose defaults are not known")
     images = _images(event, at, end, table, present)
     if kind in INSERTS:
@@ -295,5 +299,6 @@ def _broken_column(event: bytes, table: _Decoder, *, checksum: bool) -> str:
 
     readers = tuple(watched(n, r) for n, r in zip(names, table.readers, strict=True))
     with contextlib.suppress(*DAMAGED):
-        _decode_event(event, table._replace(readers=readers, rows=None), checksum=checksum)
+        watching = table._replace(readers=readers, rows=None)
+        _decode_event(event, watching, checksum=checksum, keys_alone=True)
     return current

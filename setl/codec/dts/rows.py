@@ -71,7 +71,13 @@ class DtsRowCodec:
             return None
         return self._last.scanner(key, logical_names=self._logical_names)
 
-    def decode(self, payload: bytes, context: tuple[bytes, ...]) -> DecodedRows:  # noqa: ARG002
+    def decode(
+        self,
+        payload: bytes,
+        context: tuple[bytes, ...],  # noqa: ARG002
+        *,
+        keys_alone: bool = False,  # noqa: ARG002
+    ) -> DecodedRows:
         """See `setl.codec.row_codec.RowCodec.decode`; a record needs no context."""
         try:
             return self._read_by_hand(payload)

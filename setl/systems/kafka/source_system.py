@@ -34,12 +34,14 @@ from setl.systems.kafka.source.subscription import DtsKafkaSource
 from setl.systems.mysql.documents import MysqlDocuments
 from setl.systems.mysql.endpoint import mysql_endpoint
 from setl.systems.mysql.preflight.origin import check_tables, open_origin
+from setl.systems.mysql.present_rows import MysqlRows
 from setl.systems.mysql.tables import opened_tables
 from setl.systems.mysql.write_stop import MysqlWriteStop
 from setl.systems.pipeline_check import PipelineCheck
 from setl.systems.seen_record import SeenRecord, Wanted
 from setl.systems.write_stop import WriteStop
 from setl.transform.documents import DocumentSource
+from setl.transform.rereading import RowSource
 
 
 class KafkaSource:
@@ -99,6 +101,11 @@ class KafkaSource:
         """See `SourceSystem.write_stop`."""
         database = self._config.database
         return None if database is None else MysqlWriteStop(mysql_endpoint(database))
+
+    def rows(self) -> RowSource | None:
+        """See `SourceSystem.rows`."""
+        database = self._config.database
+        return None if database is None else MysqlRows(mysql_endpoint(database))
 
     def documents(self) -> DocumentSource | None:
         """See `SourceSystem.documents`."""

@@ -9,17 +9,15 @@ up its document for as long.
 
 from __future__ import annotations
 
-import os
 import time
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import closing, suppress
+from collections.abc import Iterable, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any, Final, cast
 
-import pymysql
 from pymysql.connections import Connection
 
-from setl.errors import ConfigurationError, SetlError, TransientError
+from setl.errors import ConfigurationError, SetlError
 from setl.model.change import Row, Value
 from setl.model.nesting import Documents, NestedTable
 from setl.model.schema import Column, RowSchema
@@ -29,19 +27,18 @@ from setl.systems.mysql.connection import (
     connect,
     is_mariadb,
     translating,
-    was_cut_off,
 )
 from setl.systems.mysql.identifiers import identifier
+from setl.systems.mysql.kept_connection import KeptConnection
 from setl.systems.mysql.nested_tables import DescribedDocuments, describe_documents
-from setl.systems.mysql.row_values import RAW_VALUES, decoded, decoders, select_list
+from setl.systems.mysql.row_values import decoded, decoders, select_list
 
 _LOCK_WAIT: Final = 10
 # How long a column that was dropped, or whose type has changed, may go unnoticed.
 _DESCRIBED_SECONDS: Final = 2.0
 
 
-# Connections and descriptions of this process; both outlive the tasks that use them.
-_connections: dict[tuple[int, MysqlEndpoint], Connection[Any]] = {}
+# Descriptions of this process outlive the tasks that use them, as its connections do.
 _descriptions: dict[tuple[MysqlEndpoint, Documents], tuple[float, DescribedDocuments]] = {}
 
 
@@ -135,50 +132,10 @@ class MysqlDocuments:
             return rows
 
         try:
-            return self._asked(ask)
+            return _kept(self.endpoint).ask(ask)
         except SetlError as error:
             error.at(table=table.name)
             raise
-
-    def _asked(self, ask: Callable[[Connection[Any]], list[Row]]) -> list[Row]:
-        """What a question finds; asked once more if the connection had ended since the last one.
-
-        Each worker has a connection of its own, so after a restart of the server each would
-        fail a whole load of its own.
-        """
-        kept = (os.getpid(), self.endpoint) in _connections
-        try:
-            return self._ask(ask)
-        except TransientError as error:
-            if not (kept and was_cut_off(error.__cause__)):
-                raise
-        return self._ask(ask)
-
-    def _ask(self, ask: Callable[[Connection[Any]], list[Row]]) -> list[Row]:
-        connection = self._connection()
-        try:
-            return ask(connection)
-        except BaseException:
-            self._drop()
-            raise
-
-    def _connection(self) -> Connection[Any]:
-        # A fork has copied what the other process had open, which is not ours to use.
-        place = (os.getpid(), self.endpoint)
-        connection = _connections.get(place)
-        if connection is None:
-            connection = connect(self.endpoint, conv=RAW_VALUES, lock_wait=_LOCK_WAIT)
-            with translating(self.endpoint), connection.cursor() as cursor:
-                # Locks rows, and hardly any gaps between them.
-                cursor.execute("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED")
-            _connections[place] = connection
-        return connection
-
-    def _drop(self) -> None:
-        connection = _connections.pop((os.getpid(), self.endpoint), None)
-        if connection is not None:
-            with suppress(pymysql.MySQLError, OSError):
-                connection.close()
 
     def _described(self, documents: Documents) -> DescribedDocuments:
         place = (self.endpoint, documents)
@@ -188,6 +145,12 @@ class MysqlDocuments:
                 known = describe_documents(connection, documents)
             _descriptions[place] = (time.monotonic() + _DESCRIBED_SECONDS, known)
         return known
+
+
+def _kept(endpoint: MysqlEndpoint) -> KeptConnection:
+    # Locks rows, and hardly any gaps between them.
+    first = ("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",)
+    return KeptConnection(endpoint, _LOCK_WAIT, first)
 
 
 def _folded(key: Row) -> tuple[Value, ...]:

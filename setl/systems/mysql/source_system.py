@@ -40,6 +40,7 @@ from setl.systems.mysql.heartbeat import MysqlHeartbeat
 from setl.systems.mysql.peek import BinlogPeek, peek_id
 from setl.systems.mysql.preflight.endpoints import check_mysql_source
 from setl.systems.mysql.preflight.origin import check_tables, open_origin
+from setl.systems.mysql.present_rows import MysqlRows
 from setl.systems.mysql.relayed_tables import MysqlRelayedTables
 from setl.systems.mysql.tables import opened_tables
 from setl.systems.mysql.write_stop import MysqlWriteStop
@@ -47,6 +48,7 @@ from setl.systems.pipeline_check import PipelineCheck
 from setl.systems.seen_record import SeenRecord, Wanted
 from setl.systems.write_stop import WriteStop
 from setl.transform.documents import DocumentSource
+from setl.transform.rereading import RowSource
 
 _SMALL_ROW = 64  # bytes, so that a run holds hardly more rows than a batch is to have
 
@@ -109,6 +111,10 @@ class MysqlSourceSystem:
     def write_stop(self) -> WriteStop:
         """See `SourceSystem.write_stop`."""
         return MysqlWriteStop(self._endpoint)
+
+    def rows(self) -> RowSource:
+        """See `SourceSystem.rows`."""
+        return MysqlRows(self._endpoint)
 
     def documents(self) -> DocumentSource:
         """See `SourceSystem.documents`."""

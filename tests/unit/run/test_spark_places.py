@@ -18,6 +18,7 @@ from setl.run.spark_session import SparkSettings, worker_python
 from setl.run.tasks import TaskReport
 from setl.systems.elasticsearch.client import ElasticEndpoint
 from setl.systems.elasticsearch.load.sink import ElasticsearchSinkSettings
+from setl.transform.work import TransformPlan
 
 ARCHIVES = ("/data/rules.zip", "hdfs://n/env.tar.gz#environment", "/data/more.tgz#more")
 
@@ -66,7 +67,8 @@ class Context:
 def job_whose_tasks_report(monkeypatch, *reports) -> LoadJob:
     conf = SimpleNamespace(get=lambda _name, default: default)
     spark: Any = SimpleNamespace(sparkContext=Context(), conf=conf)
-    plan: Any = SimpleNamespace(codec="binlog", router=SimpleNamespace(decides=False))
+    router: Any = SimpleNamespace(decides=False)
+    plan = TransformPlan("binlog", router)
     monkeypatch.setattr(job_module, "replace", lambda value, **_: value)
     sink = ElasticsearchSinkSettings(ElasticEndpoint(("http://127.0.0.1:1",)))
     job = LoadJob(spark, name="shop/orders", plan=plan, sink=sink, rows_per_task=10)

@@ -1,0 +1,135 @@
+"""Rows looked up in the MySQL or MariaDB server whose stream has named them.
+
+A table may be altered between the moment at which it is described and the one at which it is
+read. So the rows are read in a transaction, in which nobody can alter the table any more, and it
+is described in there, too. If it is not what it was taken for, it is read again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from pymysql.connections import Connection
+from pymysql.cursors import Cursor
+from pymysql.err import MySQLError
+
+from setl.errors import SetlError, TransientError
+from setl.model.change import Row
+from setl.model.checkpoint import Place
+from setl.model.schema import RowSchema
+from setl.systems.mysql.catalog import read_table
+from setl.systems.mysql.conditions import keyed_conditions
+from setl.systems.mysql.connection import (
+    MysqlEndpoint,
+    error_number,
+    is_mariadb,
+    translating,
+)
+from setl.systems.mysql.identifiers import identifier
+from setl.systems.mysql.kept_connection import KeptConnection
+from setl.systems.mysql.row_values import decoded, decoders, select_list
+from setl.systems.mysql.shown_rows import show_all_before
+
+_LOCK_WAIT: Final = 10
+_ATTEMPTS: Final = 5
+_MOST_TABLES: Final = 1_000
+# Unknown column; no such table; its definition has changed since the transaction began.
+_ALTERED: Final = frozenset((1054, 1146, 1412))
+
+# What this process took the tables for when it asked last.
+_described: dict[tuple[MysqlEndpoint, str, str], RowSchema] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class MysqlRows:
+    """The `setl.transform.rereading.RowSource` of a MySQL or MariaDB server.
+
+    Attributes:
+        endpoint: the server; its account may read the tables.
+    """
+
+    endpoint: MysqlEndpoint
+
+    def read(
+        self, table: RowSchema, keys: Sequence[Row], place: Place | None
+    ) -> tuple[RowSchema, list[Row]] | None:
+        """See `RowSource.read`."""
+        kept = KeptConnection(self.endpoint, _LOCK_WAIT)
+        try:
+            for _ in range(_ATTEMPTS):
+                there = self._described(kept, table)
+                if there is None or not _has_key(there, table):
+                    return None
+                rows = kept.ask(lambda found, as_=there: self._rows(found, table, as_, keys, place))
+                if rows is not None:
+                    return there, rows
+                _described.pop(self._name(table), None)
+        except SetlError as error:
+            error.at(table=table.name)
+            raise
+        raise TransientError("the table is just being changed", table=table.name)
+
+    def _described(self, kept: KeptConnection, table: RowSchema) -> RowSchema | None:
+        known = _described.get(self._name(table))
+        if known is None:
+            known = kept.ask(lambda found: read_table(found, table.schema, table.table))
+            if known is not None:
+                if len(_described) >= _MOST_TABLES:
+                    _described.clear()
+                _described[self._name(table)] = known
+        return known
+
+    def _name(self, table: RowSchema) -> tuple[MysqlEndpoint, str, str]:
+        return self.endpoint, table.schema, table.table
+
+    def _rows(
+        self,
+        connection: Connection[Any],
+        seen: RowSchema,
+        there: RowSchema,
+        keys: Sequence[Row],
+        place: Place | None,
+    ) -> list[Row] | None:
+        """The rows; None if the table is not what it is taken for."""
+        decode, rows = decoders(there.columns), list[Row]()
+        key = [there.columns[_place(there, seen.columns[i].name)] for i in seen.key]
+        select = (
+            f"SELECT {select_list(there.columns)}"
+            f" FROM {identifier(there.schema)}.{identifier(there.table)}"
+        )
+        with translating(self.endpoint):
+            try:
+                ending = _begin(connection, place)
+                with connection.cursor(Cursor) as cursor:
+                    for condition in keyed_conditions(key, keys):
+                        sql = f"{select} WHERE {condition.sql}{ending}"
+                        cursor.execute(sql, condition.values)
+                        rows += [decoded(decode, raw) for raw in cursor.fetchall()]
+                same = read_table(connection, there.schema, there.table) == there
+            except MySQLError as error:
+                if error_number(error) not in _ALTERED:
+                    raise
+                same = False
+            connection.rollback()
+        return rows if same else None
+
+
+def _begin(connection: Connection[Any], place: Place | None) -> str:
+    """Begin a transaction that sees everything before a place; returns what a SELECT ends with."""
+    if place is None:
+        connection.begin()
+        return ""
+    ending = show_all_before(connection, place.position, inside=place.inside)
+    if ending or not is_mariadb(connection):
+        connection.begin()  # MariaDB has begun one already, with its snapshot
+    return ending
+
+
+def _has_key(there: RowSchema, seen: RowSchema) -> bool:
+    return all(seen.columns[i].name.lower() in there.folded for i in seen.key)
+
+
+def _place(there: RowSchema, name: str) -> int:
+    return there.folded[name.lower()]
