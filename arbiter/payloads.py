@@ -286,6 +286,16 @@ def read_cutover(what: str, data: bytes) -> dict[str, Any]:
     return cutover
 
 
+def verification_payload(what: str, value: Mapping[str, Any]) -> bytes:
+    """How far standing verification is."""
+    return encode(f"the verification of {what}", {"verification": dict(value)})
+
+
+def read_verification(data: bytes) -> dict[str, Any]:
+    """Inverse of `verification_payload`; empty for what cannot be read: it can begin anew."""
+    return Fields(data).mapping("verification") or {}
+
+
 def history_payload(item: HistoryItem) -> bytes:
     """One past change of leadership."""
     return encode(

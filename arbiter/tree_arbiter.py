@@ -25,6 +25,8 @@ from arbiter.payloads import (
     read_mainstem,
     read_node,
     read_position,
+    read_verification,
+    verification_payload,
 )
 from arbiter.reading import read_facts
 from arbiter.tree import ATTEMPTS, Tree
@@ -386,6 +388,25 @@ class TreeArbiter:
             self._znodes.delete(self._paths.cutover(pipeline), revision)
         except (Changed, Missing):
             raise Conflict(f"somebody else carries on the cut-over of {pipeline}") from None
+
+    # -- standing verification ------------------------------------------------------------
+
+    def verification(self, pipeline: PipelineId) -> tuple[dict[str, Any], int] | None:
+        """See `arbiter.arbiter.Arbiter.verification`."""
+        found = self._znodes.read(self._paths.verification(pipeline))
+        return None if found is None else (read_verification(found.data), found.version)
+
+    def store_verification(
+        self, pipeline: PipelineId, value: Mapping[str, Any], revision: int | None
+    ) -> int:
+        """See `arbiter.arbiter.Arbiter.store_verification`."""
+        path, data = self._paths.verification(pipeline), verification_payload(str(pipeline), value)
+        try:
+            if revision is None:
+                return self._tree.create_below(pipeline, path, data).version
+            return self._znodes.write(path, data, revision)
+        except (Exists, Changed, Missing):
+            raise Conflict(f"somebody else verifies {pipeline}") from None
 
     # -- signals, loads and history -------------------------------------------------------
 

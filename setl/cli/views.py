@@ -18,6 +18,7 @@ from setl.cli.cluster import (
 )
 from setl.cli.completion import complete_channel, complete_pipeline
 from setl.cli.output import console, print_rows, print_value
+from setl.cli.standing_sentence import differences_of, standing_sentence
 from setl.node.cluster_view import (
     NO_ANSWER,
     ClusterView,
@@ -34,7 +35,7 @@ from setl.node.stored import nameless, pipelines_of
 
 _PIPELINE_COLUMNS = (
     "pipeline", "channel_state", "leader", "epoch", "state", "position", "lag", "behind",
-    "rows_per_second", "pending",
+    "rows_per_second", "pending", "differences",
 )  # fmt: skip
 _NODE_COLUMNS = ("node", "serves", "host", "pid", "http", "up", "answers", "warm", "leads")
 _HISTORY_COLUMNS = ("pipeline", "epoch", "node", "reason", "at", "outage", "redelivered", "error")
@@ -109,6 +110,7 @@ def pipeline_row(view: PipelineView) -> dict[str, Any]:
         "behind": None,
         "rows_per_second": None,
         "pending": None,
+        "differences": differences_of(view.figures.get("verification")),
         **view.figures,
         "state": view.state,
         "missing": view.missing,
@@ -160,6 +162,7 @@ def _footers(view: ClusterView) -> list[str]:
                 " its figures are not known"
             )
         lines += _load_lines(pipeline)
+        lines += _verification_lines(pipeline)
         number = pipeline.figures.get("dead_letters")
         if number:
             lines.append(
@@ -185,6 +188,14 @@ def _load_lines(pipeline: PipelineView) -> list[str]:
     if not load or load["state"] in ("done", "cancelled", "failed"):
         return []
     return [f"{pipeline.ident} loads tables: {load_sentence(load)}"]
+
+
+def _verification_lines(pipeline: PipelineView) -> list[str]:
+    """What standing verification says, if somebody has to know it."""
+    told = pipeline.figures.get("verification")
+    if not told or not (told["differences"] or told["error"] or told["tables_left_out"]):
+        return []
+    return [f"{pipeline.ident} is verified: {standing_sentence(told)}"]
 
 
 @click.command()

@@ -33,6 +33,7 @@ from setl.run.selecting import select_settings
 from setl.run.stalls.observer import Views
 from setl.run.table_creation import CreatingParts
 from setl.run.table_loading import TableLoadingParts
+from setl.run.verification.assembly import standing_verification
 from setl.select.identity import heartbeat_id
 from setl.select.reader import SelectLoop
 from setl.select.source import Source
@@ -128,9 +129,22 @@ def build_run(
         tells_applied=target.tells_applied,
         rereading=rereading if router.rereads else None,
     )
+    etl = EtlWork(work, leadership, progress, clock)
+    beside = None
+    if file.verification(name) is not None:
+        beside = standing_verification(
+            file,
+            leadership,
+            arbiter=arbiter,
+            spark=spark,
+            progress=progress,
+            clock=clock,
+            latest=source.latest,
+            look_at_loads=etl.look_at_loads,
+        )
     parts = RunParts(
         source=source,
-        work=EtlWork(work, leadership, progress, clock),
+        work=etl,
         store=store_for_run(pipeline, leadership, arbiter, source),
         heartbeat=heartbeat,
         select=SelectLoop(
@@ -139,6 +153,7 @@ def build_run(
         generation=pipeline.generation,
         store_every=store_interval(pipeline),
         views=Views(job.activity, target.view(key)),
+        beside=beside,
     )
     return PipelineRun(parts, leadership, progress, clock)
 

@@ -832,6 +832,27 @@ def test_cutovers_are_compared_and_set(a, b):
     assert b.cutover(PIPELINE) is None
 
 
+def test_what_verification_keeps_is_compared_and_set(place, a, b):
+    assert a.verification(PIPELINE) is None
+    revision = a.store_verification(PIPELINE, {"epoch": 5, "after": [{"hex": "ff"}, "é"]}, None)
+    assert b.verification(PIPELINE) == ({"epoch": 5, "after": [{"hex": "ff"}, "é"]}, revision)
+    with pytest.raises(Conflict):
+        b.store_verification(PIPELINE, {"epoch": 4}, None)
+    newer = b.store_verification(PIPELINE, {"epoch": 6}, revision)
+    with pytest.raises(Conflict):
+        a.store_verification(PIPELINE, {"epoch": 5}, revision)
+    assert a.verification(PIPELINE) == ({"epoch": 6}, newer)
+    assert a.verification(BACK) is None
+    place.put("/channels/shop/there/verification", b"[]")
+    empty, revision = a.verification(PIPELINE)
+    assert empty == {}, "it begins anew"
+    a.store_verification(PIPELINE, {"epoch": 7}, revision)
+    channel = b.channel("shop")
+    b.remove_channel(channel)
+    with pytest.raises(NotFound):
+        a.store_verification(PIPELINE, {"epoch": 7}, None)
+
+
 def test_an_unreadable_cutover_is_an_error_and_not_none(place, a):
     a.store_cutover(PIPELINE, {"step": "drain"}, None)
     place.put("/channels/shop/there/cutover", b"[]")

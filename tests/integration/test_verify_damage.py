@@ -5,6 +5,7 @@ import threading
 import time
 
 import pytest
+from setl.operate.repair import repair_of
 
 from arbiter.values import ChannelState, PipelineId
 from setl.bulk.comparison import What
@@ -12,7 +13,6 @@ from setl.bulk.verify_target import VerifySettings
 from setl.clock import SystemClock
 from setl.model.load_request import RequestState
 from setl.operate.arrivals import Following, StoredArrivals
-from setl.operate.repair import repair_of
 from setl.operate.verify import verify_pipeline
 from setl.operate.waiting import Runs
 from setl.run.compared_targets import range_comparers
