@@ -63,8 +63,16 @@ class Comparer:
         self._session = session
         self._timeout = timeout
 
-    def compare(self, channel: str, config: Pipeline, tables: Sequence[str] = ()) -> list[Compared]:
+    def compare(
+        self,
+        channel: str,
+        config: Pipeline,
+        tables: Sequence[str] = (),
+        finished: Callable[[TableVerdict], None] | None = None,
+    ) -> list[Compared]:
         """Compare everything that a pipeline keeps in step, or what some source tables go into.
+
+        `finished` is told each verdict as soon as there is one.
 
         Raises:
             SetlError: as `setl.operate.verify.verify_pipeline`.
@@ -81,6 +89,7 @@ class Comparer:
             list(tables) or None,
             self._sample,
             progress=report,
+            finished=finished,
             arrivals=arrivals,
         )
         return [Compared(channel, config, verdict) for verdict in verdicts]

@@ -120,12 +120,13 @@ def verify(  # noqa: PLR0917 - click passes options by name
         connect = partial(joined, zookeeper, root)
         with comparer(spark("setl verify"), sample, show, connect, timeout) as compares:
             found: list[Compared] = []
-            for place in chosen:
-                ended = compares.compare(*place, tables=table)
-                found += ended
-                for one in ended:
+            for channel, config in chosen:
+
+                def tell(verdict: TableVerdict, name: str = f"{channel}/{config.name}") -> None:
                     # At once, and beside the result: the whole may take hours, or be interrupted.
-                    shown.console.print(_sentence(str(one.ident), one.verdict), markup=False)
+                    shown.console.print(_sentence(name, verdict), markup=False)
+
+                found += compares.compare(channel, config, tables=table, finished=tell)
             if repair:
                 shown.stop()
                 found = repaired(found, compares.again, connect, yes=yes)
@@ -156,6 +157,8 @@ def _channel_files(names: tuple[str, ...], zookeeper: str, root: str) -> list[Ch
 def _sentence(pipeline: str, verdict: TableVerdict) -> str:
     """How a target compares, in one line."""
     what = "equal" if verdict.equal else f"{verdict.differences:,} differ"
+    if verdict.undecided:
+        what += f", {verdict.undecided:,} undecided"
     return f"{pipeline}: {verdict.target}: {what}, {verdict.source_rows:,} rows at the source"
 
 
