@@ -16,8 +16,8 @@ BOTH, SAME = range(3000, 3200), range(4000, 4050)
 
 @pytest.fixture
 def small_steps(monkeypatch):
-    monkeypatch.setattr(table_loading, "_MOST_ROWS", 60)
-    monkeypatch.setattr(table_loading, "_LEAST_ROWS", 20)
+    monkeypatch.setattr(table_loading, "_MOST_ROWS", 120)
+    monkeypatch.setattr(table_loading, "_LEAST_ROWS", 40)
 
 
 @pytest.fixture
@@ -65,12 +65,16 @@ def fill(sites):
 
 def loaded(sites, *names):
     def done():
-        for name, run in sites.runs.items():
-            assert run.thread.is_alive(), (name, run.error)
-        told = [sites.runs[name].figures.table_load for name in names]
-        return all(t is not None and t.state == "done" for t in told)
+        for name in names:
+            run = sites.runs[name]
+            if not run.thread.is_alive():
+                raise RuntimeError(f"{name} has ended: {run.error}")
+            told = run.figures.table_load
+            assert told is not None, name
+            assert told.state == "done", (name, told, run.figures.error)
+        return True
 
-    eventually(done, 120, message="the tables are loaded")
+    eventually(done, 180, message="the tables are loaded")
 
 
 def stays(policy, number):
