@@ -6,15 +6,20 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import Any
+
+import click
 
 from arbiter.arbiter import Arbiter
 from arbiter.values import PipelineId
-from setl.channel.file import Pipeline
+from setl.channel.document import read_channel_definition
+from setl.cli.cluster import channel_named
 from setl.cli.cluster_view import moment
 from setl.cli.output import console, print_rows
 from setl.cli.standing_sentence import finding_sentence
 from setl.model.standing import Verification
+from setl.node.stored import pipelines_of
 from setl.run.verification.course import coverage, differences, standing
 from setl.run.verification.store import StoredVerification
 from setl.run.verification.told import REPAIRS_NO_MORE, age
@@ -26,7 +31,8 @@ _COLUMNS = (
 
 
 def show_standing(
-    chosen: Sequence[tuple[str, Pipeline]],
+    channels: Sequence[str],
+    pipelines: Sequence[str],
     connect: Callable[[], AbstractContextManager[Arbiter]],
     output: str,
 ) -> None:
@@ -35,15 +41,21 @@ def show_standing(
     Exits with 1 if something differs, or if no whole pass has ended yet.
 
     Args:
-        chosen: channels and their pipelines.
+        channels: names of channels, or files that describe them; no secrets are needed.
+        pipelines: names of pipelines to show; empty for all.
         connect: opens a session with the cluster.
         output: how to print.
     """
     with connect() as arbiter:
-        kept = {
-            ident: StoredVerification(arbiter, ident).load()
-            for ident in (PipelineId(channel, pipeline.name) for channel, pipeline in chosen)
-        }
+        stored = [channel_named(arbiter, _name_of(channel)) for channel in channels]
+        idents = [ident for channel in stored for ident in pipelines_of(channel)]
+        chosen = [ident for ident in idents if not pipelines or ident.pipeline in pipelines]
+        if not chosen:
+            known = ", ".join(map(str, idents))
+            raise click.BadParameter(
+                f"no such pipeline; there are {known}", param_hint="--pipeline"
+            )
+        kept = {ident: StoredVerification(arbiter, ident).load() for ident in chosen}
     rows = [standing_row(ident, state, time.time()) for ident, state in kept.items()]
     print_rows(rows, _COLUMNS, output)
     if output == "table":
@@ -52,6 +64,11 @@ def show_standing(
                 console().print(line, markup=False)
     if any(differences(state) or state.last is None for state in kept.values()):
         sys.exit(1)
+
+
+def _name_of(channel: str) -> str:
+    path = Path(channel)
+    return str(read_channel_definition(path).get("channel")) if path.is_file() else channel
 
 
 def standing_row(ident: PipelineId, state: Verification, now: float) -> dict[str, Any]:

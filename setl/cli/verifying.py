@@ -92,6 +92,11 @@ def verify(  # noqa: PLR0917 - click passes options by name
     With --repair, you are asked first; then the leaders send what differs again, rows that only the
     target has are deleted there, and what was repaired is compared once more.
     """
+    if last:
+        if repair or table:
+            raise click.UsageError("--last compares nothing; leave --repair and --table out")
+        show_standing(channels, pipeline, partial(joined, zookeeper, root), output)
+        return
     files = _channel_files(channels, zookeeper, root)
     chosen = [
         (file.channel, p)
@@ -102,11 +107,6 @@ def verify(  # noqa: PLR0917 - click passes options by name
     if not chosen:
         known = ", ".join(f"{f.channel}/{p.name}" for f in files for p in f.pipelines)
         raise click.BadParameter(f"no such pipeline; there are {known}", param_hint="--pipeline")
-    if last:
-        if repair or table:
-            raise click.UsageError("--last compares nothing; leave --repair and --table out")
-        show_standing(chosen, partial(joined, zookeeper, root), output)
-        return
     # Imported late: Spark comes with it, and a wrong name is known before.
     from setl.cli.comparing import comparer  # noqa: PLC0415
     from setl.cli.repairing import repaired  # noqa: PLC0415
