@@ -18,6 +18,7 @@ from arbiter.values import (
     Mainstem,
     MainstemStatus,
     NodeInfo,
+    OperatorAction,
     PipelineId,
     Signal,
     SignalState,
@@ -274,6 +275,23 @@ class Arbiter(Protocol):
         """Remove a cut-over of this revision; Conflict if somebody has changed it meanwhile."""
         ...
 
+    def verification(self, pipeline: PipelineId) -> tuple[dict[str, Any], int] | None:
+        """How far standing verification is, and its revision; None if nothing is kept.
+
+        What cannot be read is empty: verification can begin anew.
+        """
+        ...
+
+    def store_verification(
+        self, pipeline: PipelineId, value: Mapping[str, Any], revision: int | None
+    ) -> int:
+        """Keep it if its revision is still `revision` (None: there is none yet).
+
+        Returns the new revision. Order and crash: what was compared after it was last kept is
+        compared again. Raises Conflict: somebody else has written, who leads now.
+        """
+        ...
+
     def add_history(self, pipeline: PipelineId, item: HistoryItem) -> None:
         """Append, or replace the item of the same epoch if that is the newest.
 
@@ -283,6 +301,28 @@ class Arbiter(Protocol):
 
     def history(self, pipeline: PipelineId) -> Sequence[HistoryItem]:
         """Past leaderships, oldest first."""
+        ...
+
+    def add_action(self, action: OperatorAction) -> OperatorAction:
+        """Keep what an operator is about to do; returns it with its id. Not idempotent.
+
+        Order: it is kept before it is done, so that nothing is done that nobody finds again. The
+        oldest actions beyond a limit are removed; so are the ends of very long texts. For people
+        only: nobody decides anything by it.
+        """
+        ...
+
+    def end_action(self, action: OperatorAction, outcome: str, at: float) -> OperatorAction:
+        """Say what came of an action, and when.
+
+        Raises:
+            Conflict: somebody has said so already.
+            NotFound: it was removed meanwhile.
+        """
+        ...
+
+    def actions(self) -> Sequence[OperatorAction]:
+        """What operators did, oldest first; what cannot be read is left out."""
         ...
 
     def close(self) -> None:

@@ -45,7 +45,7 @@ class Journal:
         if item.epoch < newest and len(names) >= self._history_limit:
             return  # it was trimmed meanwhile, and its place is not at the end
         self._tree.append(pipeline, folder, "item-", data)
-        self._trim(folder, names[: max(0, len(names) + 1 - self._history_limit)])
+        self._tree.trim(folder, names[: max(0, len(names) + 1 - self._history_limit)])
 
     def history(self, pipeline: PipelineId) -> Sequence[HistoryItem]:
         """See `arbiter.arbiter.Arbiter.history`."""
@@ -66,7 +66,7 @@ class Journal:
         folder = self._paths.signals(pipeline)
         answered = [s for s in self.signals(pipeline) if s.state is not SignalState.PENDING]
         ident = self._tree.append(pipeline, folder, "signal-", signal_payload(signal))
-        self._trim(folder, [s.id for s in answered[: max(0, len(answered) - SIGNALS_KEPT)]])
+        self._tree.trim(folder, [s.id for s in answered[: max(0, len(answered) - SIGNALS_KEPT)]])
         return replace(signal, id=ident)
 
     def signals(self, pipeline: PipelineId) -> Sequence[Signal]:
@@ -86,16 +86,6 @@ class Journal:
         except Missing:
             raise NotFound(f"the signal {signal.id} of {pipeline} is gone") from None
         return replace(answered, revision=revision)
-
-    def _trim(self, folder: str, names: Iterable[str]) -> None:
-        for name in names:
-            found = self._znodes.read(f"{folder}/{name}")
-            if found is None:
-                continue
-            try:
-                self._znodes.delete(f"{folder}/{name}", found.version)
-            except (Missing, Changed):
-                continue  # somebody else trims too
 
 
 def signals_of(found: Iterable[tuple[str, Znode]]) -> tuple[Signal, ...]:

@@ -7,9 +7,11 @@ Under a root::
     /channels/{channel}/{pipeline}/mainstem
     /channels/{channel}/{pipeline}/position
     /channels/{channel}/{pipeline}/cutover
+    /channels/{channel}/{pipeline}/verification
     /channels/{channel}/{pipeline}/signals/
     /channels/{channel}/{pipeline}/loads/
     /channels/{channel}/{pipeline}/history/
+    /actions/
     /epoch
     /probe-{session}
 """
@@ -102,6 +104,10 @@ class Paths:
         """How far a cut-over of the pipeline is; missing means that there is none."""
         return f"{self.pipeline(ident)}/cutover"
 
+    def verification(self, ident: PipelineId) -> str:
+        """How far standing verification of the pipeline is; missing means that none began."""
+        return f"{self.pipeline(ident)}/verification"
+
     def signals(self, ident: PipelineId) -> str:
         """Holds the operator's requests, in order."""
         return f"{self.pipeline(ident)}/signals"
@@ -109,6 +115,11 @@ class Paths:
     def loads(self, ident: PipelineId) -> str:
         """Holds the requests to load tables, in order."""
         return f"{self.pipeline(ident)}/loads"
+
+    @property
+    def actions(self) -> str:
+        """Holds what operators did, in order."""
+        return f"{self.root}/actions"
 
     @property
     def epoch(self) -> str:

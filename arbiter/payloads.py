@@ -22,6 +22,7 @@ from arbiter.values import (
     Mainstem,
     MainstemStatus,
     NodeInfo,
+    OperatorAction,
     PipelineId,
     Signal,
     SignalKind,
@@ -285,6 +286,16 @@ def read_cutover(what: str, data: bytes) -> dict[str, Any]:
     return cutover
 
 
+def verification_payload(what: str, value: Mapping[str, Any]) -> bytes:
+    """How far standing verification is."""
+    return encode(f"the verification of {what}", {"verification": dict(value)})
+
+
+def read_verification(data: bytes) -> dict[str, Any]:
+    """Inverse of `verification_payload`; empty for what cannot be read: it can begin anew."""
+    return Fields(data).mapping("verification") or {}
+
+
 def history_payload(item: HistoryItem) -> bytes:
     """One past change of leadership."""
     return encode(
@@ -320,6 +331,45 @@ def read_history(data: bytes, wrong: list[str] | None = None) -> HistoryItem | N
         read.wrong.append("has no epoch or no time")
     _note(read, wrong)
     return item
+
+
+def action_payload(action: OperatorAction) -> bytes:
+    """Something that an operator did."""
+    return encode(
+        "an action",
+        {
+            "by": action.by,
+            "what": action.what,
+            "on": action.on,
+            "at": action.at,
+            "outcome": action.outcome,
+            "ended": action.ended,
+        },
+    )
+
+
+def read_action(
+    ident: str, data: bytes, revision: int, wrong: list[str] | None = None
+) -> OperatorAction | None:
+    """Inverse of `action_payload`; None for what cannot be read, which people can do without."""
+    read = Fields(data)
+    at = read.seconds("at")
+    action = None
+    if at is not None:
+        action = OperatorAction(
+            by=read.text("by"),
+            what=read.text("what"),
+            on=read.text("on"),
+            at=at,
+            outcome=read.text("outcome"),
+            ended=read.seconds("ended") or 0.0,
+            id=ident,
+            revision=revision,
+        )
+    elif not read.wrong:
+        read.wrong.append("has no time")
+    _note(read, wrong)
+    return action
 
 
 def _note(read: Fields, wrong: list[str] | None) -> None:

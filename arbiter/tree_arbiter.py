@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
+from arbiter.actions import Actions
 from arbiter.arbiter import Conflict, Contact, Invalid, NotFound
 from arbiter.journal import Journal
 from arbiter.loads import Loads
@@ -24,6 +25,8 @@ from arbiter.payloads import (
     read_mainstem,
     read_node,
     read_position,
+    read_verification,
+    verification_payload,
 )
 from arbiter.reading import read_facts
 from arbiter.tree import ATTEMPTS, Tree
@@ -35,6 +38,7 @@ from arbiter.values import (
     Mainstem,
     MainstemStatus,
     NodeInfo,
+    OperatorAction,
     PipelineId,
     Signal,
     SignalState,
@@ -55,6 +59,7 @@ class TreeArbiter:
         self._tree = Tree(znodes, self._paths)
         self._journal = Journal(self._tree, history_limit)
         self._loads = Loads(self._tree)
+        self._actions = Actions(self._tree)
 
     # -- the session ----------------------------------------------------------------------
 
@@ -384,6 +389,25 @@ class TreeArbiter:
         except (Changed, Missing):
             raise Conflict(f"somebody else carries on the cut-over of {pipeline}") from None
 
+    # -- standing verification ------------------------------------------------------------
+
+    def verification(self, pipeline: PipelineId) -> tuple[dict[str, Any], int] | None:
+        """See `arbiter.arbiter.Arbiter.verification`."""
+        found = self._znodes.read(self._paths.verification(pipeline))
+        return None if found is None else (read_verification(found.data), found.version)
+
+    def store_verification(
+        self, pipeline: PipelineId, value: Mapping[str, Any], revision: int | None
+    ) -> int:
+        """See `arbiter.arbiter.Arbiter.store_verification`."""
+        path, data = self._paths.verification(pipeline), verification_payload(str(pipeline), value)
+        try:
+            if revision is None:
+                return self._tree.create_below(pipeline, path, data).version
+            return self._znodes.write(path, data, revision)
+        except (Exists, Changed, Missing):
+            raise Conflict(f"somebody else verifies {pipeline}") from None
+
     # -- signals, loads and history -------------------------------------------------------
 
     def send_signal(self, pipeline: PipelineId, signal: Signal) -> Signal:
@@ -425,6 +449,18 @@ class TreeArbiter:
     def history(self, pipeline: PipelineId) -> Sequence[HistoryItem]:
         """See `arbiter.arbiter.Arbiter.history`."""
         return self._journal.history(pipeline)
+
+    def add_action(self, action: OperatorAction) -> OperatorAction:
+        """See `arbiter.arbiter.Arbiter.add_action`."""
+        return self._actions.add(action)
+
+    def end_action(self, action: OperatorAction, outcome: str, at: float) -> OperatorAction:
+        """See `arbiter.arbiter.Arbiter.end_action`."""
+        return self._actions.end(action, outcome, at)
+
+    def actions(self) -> Sequence[OperatorAction]:
+        """See `arbiter.arbiter.Arbiter.actions`."""
+        return self._actions.all()
 
     # -- how ------------------------------------------------------------------------------
 

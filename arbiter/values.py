@@ -128,6 +128,32 @@ class HistoryItem:
     error: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class OperatorAction:
+    """Something that an operator did or tried, for the log of actions.
+
+    Attributes:
+        by: who, for people.
+        what: what he did, such as ``start``.
+        on: to which channel, pipeline or other thing.
+        at: when he began, seconds since 1970 UTC.
+        outcome: what came of it, in a sentence; "" while it is under way, or if whoever did it
+            ended before he could tell.
+        ended: when that was known, seconds since 1970 UTC, 0.0 before.
+        id: the arbiter's name for it; grows with time; "" before it is kept.
+        revision: for compare-and-set.
+    """
+
+    by: str
+    what: str
+    on: str
+    at: float
+    outcome: str = ""
+    ended: float = 0.0
+    id: str = ""
+    revision: int = 0
+
+
 class SignalKind(Enum):
     """What an operator can ask of a pipeline."""
 

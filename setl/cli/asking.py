@@ -10,9 +10,9 @@ from arbiter.arbiter import Arbiter, ArbiterError, Unreachable
 from arbiter.requests import Refused, ask_leader
 from arbiter.values import ChannelState, Facts, PipelineId, SignalKind
 from setl.cli.cluster import AnswerNo, requester
-from setl.cli.load_sentence import load_sentence
-from setl.cli.node_answers import node_report, node_status
 from setl.model.load_request import LoadRequest
+from setl.node.load_sentence import load_sentence
+from setl.node.node_answers import node_report, node_status
 from setl.run.load_requests import StoredLoadRequests
 
 if TYPE_CHECKING:

@@ -44,6 +44,7 @@ SECTIONS: Mapping[str, tuple[Entry, ...]] = {
         ),
         Entry("relay", "run_relay:relay", "Run a relay.", tidies_up=True),
         Entry("check", "channels:check", "Check a channel FILE and the servers it names."),
+        Entry("plan", "planning:plan", "Say what applying a channel FILE would change."),
         Entry(
             "completion",
             "completion:completion",

@@ -13,7 +13,7 @@ import click
 
 from arbiter.arbiter import ArbiterError
 from arbiter.values import ChannelState
-from setl.cli.cluster import AnswerNo, cluster_options, joined
+from setl.cli.cluster import AnswerNo, acting, cluster_options, joined
 from setl.cli.findings import (
     exit_status,
     finding_row,
@@ -22,7 +22,7 @@ from setl.cli.findings import (
     summary,
 )
 from setl.cli.output import FORMATS, console, print_rows
-from setl.cli.ring_check import option_is_given, ring_findings
+from setl.cli.ring_check import option_is_given
 from setl.cli.starting import refuse_faults
 from setl.cli.user_code import make_importable, py_files_option
 from setl.systems.finding import Finding
@@ -96,7 +96,7 @@ def check(  # noqa: PLR0917 - click passes options by name
     if not offline:
         from setl.operate.check import check_channel  # noqa: PLC0415
 
-        findings += check_channel(channel, expressions=_route_check(), probe=probe)
+        findings += check_channel(channel, expressions=route_check(), probe=probe)
     if output == "sql":
         _print_sql(findings, channel.channel, server)
     elif output != "table":
@@ -126,6 +126,7 @@ def _beside_the_cluster(
     A cluster that does not answer is one more thing to fix.
     """
     from setl.operate.positions.used_starts import without_used_starts  # noqa: PLC0415
+    from setl.operate.ring_check import ring_findings  # noqa: PLC0415
 
     try:
         with joined(zookeeper, root) as arbiter:
@@ -145,7 +146,7 @@ def _beside_the_cluster(
         return [finding], channel
 
 
-def _route_check() -> Callable[[Route, RowSchema], Sequence[Column]]:
+def route_check() -> Callable[[Route, RowSchema], Sequence[Column]]:
     """How expressions and processors are checked: by Spark itself, and by an import."""
     from setl.transform.processing import processor_named  # noqa: PLC0415
 
@@ -209,6 +210,7 @@ def apply(file: Path, allow_ring: bool, checks: bool, zookeeper: str, root: str)
         definition_warnings,
         read_channel_definition,
     )
+    from setl.operate.ring_check import ring_findings  # noqa: PLC0415
 
     definition, channel = read_expanded(read_channel_definition(file), os.environ)
     for problem in definition_warnings(definition):
@@ -224,7 +226,8 @@ def apply(file: Path, allow_ring: bool, checks: bool, zookeeper: str, root: str)
         )
         if checks and running:
             refuse_faults(channel, arbiter, "stored", f"`setl apply {file} --no-check` stores it")
-        stored = arbiter.put_channel(channel.channel, definition)
+        with acting(arbiter, "apply", channel.channel):
+            stored = arbiter.put_channel(channel.channel, definition)
     console().print(
         f"channel {stored.name} stored, state {stored.state.value}"
         + ("" if stored.state is ChannelState.START else f"; `setl start {stored.name}` starts it")

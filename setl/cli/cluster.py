@@ -18,6 +18,7 @@ from arbiter.values import Channel, Facts, PipelineId
 from setl.cli.output import FORMATS
 from setl.cli.zookeeper_access import zookeeper_access
 from setl.node.naming import known_pipelines, meant_by
+from setl.operate.action_log import Told, recorded
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -105,6 +106,11 @@ class AnswerNo(click.ClickException):
 def requester() -> Requester:
     """Who uses this command, and when."""
     return Requester(f"{getpass.getuser()}@{socket.gethostname()}", time.time())
+
+
+def acting(arbiter: Arbiter, what: str, on: str) -> AbstractContextManager[Told]:
+    """Keep in the log of actions what the user of this command does; see `recorded`."""
+    return recorded(arbiter, requester(), what, on)
 
 
 def channel_named(arbiter: Arbiter, name: str) -> Channel:

@@ -12,11 +12,11 @@ from arbiter.arbiter import Arbiter
 from arbiter.values import PipelineId
 from setl.channel.routing import Router
 from setl.cli.cluster import cluster_options, joined, output_option, pipeline_named
-from setl.cli.cluster_view import moment
 from setl.cli.completion import complete_name
 from setl.cli.confirmation import confirm, yes_option
 from setl.cli.output import console, print_rows, print_value
 from setl.cli.stored_channels import pipeline_config
+from setl.node.cluster_view import moment
 from setl.node.stored import pipelines_of
 from setl.systems.conflicts import KEPT, Conflict, ConflictList
 from setl.systems.registry import system_of

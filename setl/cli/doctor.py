@@ -16,9 +16,9 @@ import click
 from arbiter.arbiter import Arbiter, ArbiterError
 from setl import __version__
 from setl.cli.cluster import cluster_options, joined
-from setl.cli.cluster_view import history_row, look_at
 from setl.cli.views import pipeline_row
 from setl.errors import SetlError
+from setl.node.cluster_view import history_row, look_at
 from setl.node.stored import pipelines_of
 
 _LIBRARIES = (
@@ -154,7 +154,7 @@ def _nodes(arbiter: Arbiter) -> Any:
 
 
 def _channels(arbiter: Arbiter) -> Any:
-    from setl.channel.references import without_literal_secrets  # noqa: PLC0415
+    from setl.channel.references import without_secrets  # noqa: PLC0415
 
     facts = arbiter.facts()
     return {
@@ -162,7 +162,7 @@ def _channels(arbiter: Arbiter) -> Any:
         **{
             name: {
                 "state": channel.state.value,
-                "file": without_literal_secrets(channel.definition),
+                "file": without_secrets(channel.definition),
             }
             for name, channel in sorted(facts.channels.items())
         },

@@ -70,6 +70,13 @@ _OPTIONS = (
         help="Address for status and metrics; port 0 takes any free port.",
     ),
     click.option(
+        "--console/--no-console",
+        default=True,
+        envvar="SETL_CONSOLE",
+        show_default=True,
+        help="Serve pages for people at the same address, too.",
+    ),
+    click.option(
         "--log-format",
         envvar="SETL_LOG_FORMAT",
         type=click.Choice(("text", "json")),
@@ -103,6 +110,7 @@ def process_options(command: Callable[..., None]) -> Callable[..., None]:
         session_timeout: float,
         http: str,
         log_format: str,
+        console: bool,
         log_json: bool,
         log_level: str,
         zookeeper: str,
@@ -123,6 +131,7 @@ def process_options(command: Callable[..., None]) -> Callable[..., None]:
             session_timeout=session_timeout,
             http_host=host or "127.0.0.1",
             http_port=int(port),
+            console=console,
             environment=dict(os.environ),
         )
         configure(level=log_level.upper(), as_json=log_json or log_format == "json")

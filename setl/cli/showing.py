@@ -24,10 +24,10 @@ def show(channel: str, zookeeper: str, root: str, output: str) -> None:
     """Print the file of CHANNEL, as the cluster keeps it.
 
     What is printed can be changed and given to `setl apply`. References such as ${PASSWORD} stay
-    references; a password that was written into the file itself is printed as ***.
+    references; a password that was written into the file itself is shown as (hidden).
     """
-    from setl.channel.references import without_literal_secrets  # noqa: PLC0415
+    from setl.channel.references import without_secrets  # noqa: PLC0415
 
     with joined(zookeeper, root) as arbiter:
         found = channel_named(arbiter, channel)
-    print_value(without_literal_secrets(found.definition), output)
+    print_value(without_secrets(found.definition), output)

@@ -10,6 +10,7 @@ from arbiter import requests
 from arbiter.values import Signal, SignalKind, SignalState
 from setl.cli.cluster import (
     AnswerNo,
+    acting,
     cluster_options,
     joined,
     output_option,
@@ -43,7 +44,8 @@ def signal(  # noqa: PLR0917 - click passes options by name
         def ask() -> Signal:
             return requests.ask_leader(arbiter, ident, kind, requester())
 
-        sent = sent_by(ask, ident, kind, output)
+        with acting(arbiter, what, str(ident)):
+            sent = sent_by(ask, ident, kind, output)
         name = str(ident)
         if not wait:
             outcome = Outcome(name, what, "sent", from_=sent.leader, to=sent.leader)

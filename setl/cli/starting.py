@@ -1,9 +1,8 @@
-"""Checks a channel's servers before `setl start` starts it."""
+"""Checks a channel's servers before `setl start` starts it, or `setl apply` changes it."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -11,17 +10,16 @@ import click
 from arbiter.arbiter import Arbiter
 from arbiter.values import Channel
 from setl.cli.cluster import AnswerNo
-from setl.systems.finding import Finding
 
 if TYPE_CHECKING:
     from setl.channel.file import ChannelFile
+    from setl.operate.starting import Readiness
 
 
 def refuse_unready(channel: Channel, arbiter: Arbiter) -> None:
     """Refuse to start a channel of which `setl check` says that something must be fixed first.
 
-    What cannot be seen from here is said and starts all the same: nodes have their own variables
-    and their own ways to the servers. Expressions are left to `setl check`, since they need Spark.
+    What cannot be seen from here is said and starts all the same.
 
     Args:
         channel: as the cluster keeps it.
@@ -31,15 +29,10 @@ def refuse_unready(channel: Channel, arbiter: Arbiter) -> None:
         AnswerNo: something must be fixed; says what, where and how.
     """
     # Imported late: servers' clients take a second that a refusal need not wait.
-    from setl.channel.problems import ChannelFileError  # noqa: PLC0415
-    from setl.channel.reading import resolve_and_parse  # noqa: PLC0415
+    from setl.operate.starting import readiness  # noqa: PLC0415
 
-    try:
-        file = resolve_and_parse(channel.definition, os.environ)
-    except ChannelFileError as error:
-        click.echo(f"not checked, since its references are not set here: {error}", err=True)
-        return
-    refuse_faults(file, arbiter, "started", f"`setl start {channel.name} --no-check` starts it")
+    found = readiness(channel, arbiter, os.environ)
+    _refuse(channel.name, found, "started", f"`setl start {channel.name} --no-check` starts it")
 
 
 def refuse_faults(file: ChannelFile, arbiter: Arbiter, done: str, otherwise: str) -> None:
@@ -54,23 +47,15 @@ def refuse_faults(file: ChannelFile, arbiter: Arbiter, done: str, otherwise: str
     Raises:
         AnswerNo: something must be fixed; says what, where and how.
     """
-    from setl.operate.check import check_channel  # noqa: PLC0415
-    from setl.operate.positions.used_starts import without_used_starts  # noqa: PLC0415
+    from setl.operate.starting import readiness_of_file  # noqa: PLC0415
 
-    file = without_used_starts(file, arbiter)
-    errors = [finding for finding in check_channel(file) if finding.level == "error"]
-    for finding in errors:
-        if finding.unseen:
-            click.echo(f"not checked from here: {finding.where}: {finding.what}", err=True)
-    faults = [finding for finding in errors if not finding.unseen]
-    if faults:
-        head = f"channel {file.channel} is not {done}; {len(faults)} to fix first:"
-        raise AnswerNo("\n".join([head, *_lines(faults), f"{otherwise} all the same"]))
+    _refuse(file.channel, readiness_of_file(file, arbiter), done, otherwise)
 
 
-def _lines(faults: Sequence[Finding]) -> list[str]:
-    lines: list[str] = []
-    for fault in faults:
-        name = f" [{fault.id}]" if fault.id else ""
-        lines += [f"  {fault.where}: {fault.what}{name}", *(f"    {fix}" for fix in fault.fix)]
-    return lines
+def _refuse(name: str, found: Readiness, done: str, otherwise: str) -> None:
+    from setl.operate.starting import refusal  # noqa: PLC0415
+
+    for sentence in found.unseen:
+        click.echo(sentence, err=True)
+    if found.faults:
+        raise AnswerNo(f"{refusal(name, found.faults, done)}\n{otherwise} all the same")

@@ -8,18 +8,19 @@ from typing import Any
 import click
 
 from setl.cli.cluster import channel_named, cluster_options, joined, output_option
-from setl.cli.cluster_view import (
+from setl.cli.completion import complete_channel
+from setl.cli.output import console, print_rows
+from setl.cli.standing_sentence import standing_sentence, verification_figures
+from setl.cli.units import count, duration, figure, rate, size
+from setl.cli.views import damaged_lines, pipeline_row, standby_words
+from setl.node.cluster_view import (
     ClusterView,
     PipelineView,
     handover_sentence,
     look_at,
     moment,
 )
-from setl.cli.completion import complete_channel
-from setl.cli.load_sentence import load_sentence
-from setl.cli.output import console, print_rows
-from setl.cli.units import count, duration, figure, rate, size
-from setl.cli.views import damaged_lines, pipeline_row, standby_words
+from setl.node.load_sentence import load_sentence
 
 _MOMENTS = ("first_applied_at", "begun", "ended")
 _ENDED = ("done", "cancelled", "failed")
@@ -84,6 +85,8 @@ def _short_lines(pipeline: PipelineView) -> Iterator[tuple[str, str]]:
     load = figures.get("table_load")
     if load and load["state"] not in _ENDED:
         yield "loads", load_sentence(load)
+    if told := figures.get("verification"):
+        yield "verified", standing_sentence(told)
     yield from _trouble_lines(figures)
     for standby in pipeline.standbys:
         yield "standby", f"{standby.node}, {standby_words(standby).removeprefix('standby, ')}"
@@ -138,6 +141,7 @@ def _all_lines(row: Mapping[str, Any]) -> list[dict[str, Any]]:
         _line(f"memory of {row['leader']}: {name}", "bytes", held)
         for name, held in row["memory"].items()
     ]
+    lines += verification_figures(row.get("verification"))
     return lines + [_line(f"{n} decided", "", said) for n, said in row["decisions"].items()]
 
 

@@ -24,6 +24,7 @@ from setl.cli.completion import complete_channel
 from setl.cli.confirmation import yes_option
 from setl.cli.output import console, print_rows
 from setl.cli.spark_options import spark_options
+from setl.cli.standing import show_standing
 
 if TYPE_CHECKING:
     # Spark comes with these.
@@ -54,6 +55,10 @@ _COLUMNS = (
     "--repair", is_flag=True,
     help="Send rows that differ again, as the source has them; the pipeline has to run.",
 )  # fmt: skip
+@click.option(
+    "--last", is_flag=True,
+    help="Compare nothing; show what standing verification (`verify` in the channel file) found.",
+)  # fmt: skip
 @yes_option
 @spark_options
 @timeout_option
@@ -65,6 +70,7 @@ def verify(  # noqa: PLR0917 - click passes options by name
     table: tuple[str, ...],
     sample: int,
     repair: bool,
+    last: bool,
     yes: bool,
     spark: Callable[[str], SparkSettings],
     timeout: float,
@@ -79,9 +85,18 @@ def verify(  # noqa: PLR0917 - click passes options by name
     --timeout. Exit status 0: all equal; 1: something differs, or is undecided, since its row
     changed at every look.
 
+    With --last, nothing is compared and no server is asked: what standing verification found last
+    is read from ZooKeeper. Exit status 0: a whole pass found all equal; 1: something differs, or
+    there is no whole pass yet.
+
     With --repair, you are asked first; then the leaders send what differs again, rows that only the
     target has are deleted there, and what was repaired is compared once more.
     """
+    if last:
+        if repair or table:
+            raise click.UsageError("--last compares nothing; leave --repair and --table out")
+        show_standing(channels, pipeline, partial(joined, zookeeper, root), output)
+        return
     files = _channel_files(channels, zookeeper, root)
     chosen = [
         (file.channel, p)

@@ -16,7 +16,10 @@ from setl.cli.cluster import (
     output_option,
     pipeline_named,
 )
-from setl.cli.cluster_view import (
+from setl.cli.completion import complete_channel, complete_pipeline
+from setl.cli.output import console, print_rows, print_value
+from setl.cli.standing_sentence import differences_of, standing_sentence
+from setl.node.cluster_view import (
     NO_ANSWER,
     ClusterView,
     PipelineView,
@@ -26,18 +29,17 @@ from setl.cli.cluster_view import (
     look_at,
     moment,
 )
-from setl.cli.completion import complete_channel, complete_pipeline
-from setl.cli.endpoints import endpoints_of
-from setl.cli.load_sentence import load_sentence
-from setl.cli.output import console, print_rows, print_value
+from setl.node.endpoints import endpoints_of
+from setl.node.load_sentence import load_sentence
 from setl.node.stored import nameless, pipelines_of
 
 _PIPELINE_COLUMNS = (
     "pipeline", "channel_state", "leader", "epoch", "state", "position", "lag", "behind",
-    "rows_per_second", "pending",
+    "rows_per_second", "pending", "differences",
 )  # fmt: skip
 _NODE_COLUMNS = ("node", "serves", "host", "pid", "http", "up", "answers", "warm", "leads")
 _HISTORY_COLUMNS = ("pipeline", "epoch", "node", "reason", "at", "outage", "redelivered", "error")
+_ACTION_COLUMNS = ("at", "by", "what", "on", "outcome")
 _CLEAR = "\x1b[2J\x1b[H"
 
 
@@ -108,6 +110,7 @@ def pipeline_row(view: PipelineView) -> dict[str, Any]:
         "behind": None,
         "rows_per_second": None,
         "pending": None,
+        "differences": differences_of(view.figures.get("verification")),
         **view.figures,
         "state": view.state,
         "missing": view.missing,
@@ -159,6 +162,7 @@ def _footers(view: ClusterView) -> list[str]:
                 " its figures are not known"
             )
         lines += _load_lines(pipeline)
+        lines += _verification_lines(pipeline)
         number = pipeline.figures.get("dead_letters")
         if number:
             lines.append(
@@ -184,6 +188,14 @@ def _load_lines(pipeline: PipelineView) -> list[str]:
     if not load or load["state"] in ("done", "cancelled", "failed"):
         return []
     return [f"{pipeline.ident} loads tables: {load_sentence(load)}"]
+
+
+def _verification_lines(pipeline: PipelineView) -> list[str]:
+    """What standing verification says, if somebody has to know it."""
+    told = pipeline.figures.get("verification")
+    if not told or not (told["differences"] or told["error"] or told["tables_left_out"]):
+        return []
+    return [f"{pipeline.ident} is verified: {standing_sentence(told)}"]
 
 
 @click.command()
@@ -280,15 +292,21 @@ def _topology_rows(view: ClusterView) -> list[dict[str, Any]]:
 
 @click.command()
 @click.argument("pipeline", shell_complete=complete_pipeline, required=False)
+@click.option(
+    "--actions", is_flag=True, help="What operators did, from commands, HTTP and consoles."
+)
 @cluster_options
 @output_option
-def history(pipeline: str | None, zookeeper: str, root: str, output: str) -> None:
+def history(pipeline: str | None, actions: bool, zookeeper: str, root: str, output: str) -> None:
     """Show past leaderships, the newest last.
 
     outage: seconds in which nobody applied changes. redelivered: rows that were applied again.
     Both are known a moment after a leadership has begun, and not always. error: what the
     leadership failed with.
     """
+    if actions:
+        _show_actions(pipeline, zookeeper, root, output)
+        return
     with joined(zookeeper, root) as arbiter:
         facts = arbiter.facts()
         wanted = (
@@ -302,3 +320,26 @@ def history(pipeline: str | None, zookeeper: str, root: str, output: str) -> Non
         merged = heapq.merge(*found, key=lambda one: one[0])
         rows = [history_row(ident, item) for _, ident, item in merged]
     print_rows(rows, _HISTORY_COLUMNS, output)
+
+
+def _show_actions(name: str | None, zookeeper: str, root: str, output: str) -> None:
+    """The log of actions, or what of it is about a channel, a pipeline or its channel."""
+    with joined(zookeeper, root) as arbiter:
+        wanted = {name}
+        if name is not None and name not in (facts := arbiter.facts()).channels:
+            ident = pipeline_named(facts, name)
+            wanted = {str(ident), ident.channel}
+        kept = arbiter.actions()
+    rows = [
+        {
+            "at": moment(action.at),
+            "by": action.by,
+            "what": action.what,
+            "on": action.on,
+            "outcome": action.outcome or "under way",
+            "ended": moment(action.ended or None),
+        }
+        for action in kept
+        if name is None or action.on in wanted or action.on.partition("/")[0] == name
+    ]
+    print_rows(rows, _ACTION_COLUMNS, output)

@@ -19,7 +19,6 @@ from setl.cli.cluster import (
     pipeline_named,
     timeout_option,
 )
-from setl.cli.cluster_view import look_at
 from setl.cli.completion import complete_name
 from setl.cli.output import console, print_value
 from setl.cli.positions import own_nid
@@ -27,6 +26,7 @@ from setl.cli.stored_channels import pipeline_config
 from setl.clock import SystemClock
 from setl.errors import ConfigurationError
 from setl.model.position import Position
+from setl.node.cluster_view import look_at
 from setl.node.stored import pipelines_of
 from setl.operate.positions.position import position_text
 from setl.operate.waiting import Runs, Verdict, Waited, wait_for

@@ -23,6 +23,7 @@ from setl.errors import SetlError
 from setl.log import fields
 from setl.model.leadership import Leadership
 from setl.node.candidacies import Candidacies
+from setl.node.console.console import ConsoleSettings
 from setl.node.cycle_problems import CycleProblem, DamagedZnodes
 from setl.node.engine import Engine
 from setl.node.fitness import Fitness
@@ -109,6 +110,7 @@ class NodeProcess:
             ),
             nid=settings.nid,
             token=settings.http_token,
+            console=_console(settings),
         )
         self._watchdog = Watchdog(self._arbiter, self._candidacies.current, self._clock)
         self._stall_watch = StallWatch(self._clock)
@@ -320,3 +322,14 @@ class NodeProcess:
         self._arbiter.close()
         self._http.stop()
         self._engine.stop()
+
+
+def _console(settings: NodeSettings) -> ConsoleSettings | None:
+    if not settings.console:
+        return None
+    return ConsoleSettings(
+        token=settings.http_token,
+        environment=settings.environment,
+        zookeeper=settings.zookeeper,
+        root=settings.root,
+    )

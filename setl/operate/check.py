@@ -6,8 +6,9 @@ for; and nothing but a defect raises: a server that does not answer is a finding
 
 from __future__ import annotations
 
-from setl.channel.directions import comes_back, is_two_way, way_back
+from setl.channel.directions import comes_back, is_two_way, overwritten_by_loads, way_back
 from setl.channel.file import ChannelFile
+from setl.channel.routing import Router
 from setl.operate.acceptance import with_accepted
 from setl.operate.mistaken_echoes import mistaken_for_echoes
 from setl.select.checkpoints.container import container_sign, lost_with_container
@@ -41,6 +42,18 @@ def check_channel(
                 " echo, and never reach the target",
                 f"Put {pipeline.name} into a channel of its own",
                 code="foreign-echo",
+            )
+        router = Router(pipeline)
+        asked = router.entries_to_load(every=pipeline.source.loads_tables)
+        loaded = {entry.mapping.from_ for entry in router.entries if entry.name in asked}
+        overwritten = [t for t in overwritten_by_loads(file, pipeline) if t in loaded]
+        if overwritten:
+            Report(pipeline.name, findings).warning(
+                f"a load replaces rows of {', '.join(overwritten)} that clients of the target"
+                " change meanwhile: what they write may come to the source after it is read",
+                f"Write to these tables only at the source of {pipeline.name} until the load is"
+                " done, or give them a `conflict` policy",
+                code="overwritten-by-load",
             )
         found = check_pipeline(
             PipelineCheck(

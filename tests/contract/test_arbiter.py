@@ -17,6 +17,7 @@ from arbiter.values import (
     Mainstem,
     MainstemStatus,
     NodeInfo,
+    OperatorAction,
     PipelineId,
     Signal,
     SignalKind,
@@ -513,6 +514,41 @@ def test_what_was_trimmed_does_not_come_back(place, a):
     assert list(small.history(PIPELINE)) == items[-2:]
 
 
+# -- actions --------------------------------------------------------------------------------
+
+
+DONE = OperatorAction("anna@host", "switchover", "shop/there", 1.5)
+
+
+def test_actions_are_kept_in_order_and_their_outcome_is_said_once(a, b):
+    assert list(a.actions()) == []
+    first, second = a.add_action(DONE), b.add_action(replace(DONE, by="bert", on="shop/ä"))
+    assert first.id < second.id
+    ended = b.end_action(first, "done: n2 leads", 2.5)
+    assert (ended.outcome, ended.ended) == ("done: n2 leads", 2.5)
+    assert list(a.actions()) == [ended, second]
+    with pytest.raises(Conflict):
+        a.end_action(first, "refused", 3.5)
+    with pytest.raises(NotFound):
+        a.end_action(replace(first, id="action-9999999999"), "refused", 3.5)
+    assert list(b.actions()) == [ended, second]
+
+
+def test_actions_are_trimmed_and_very_long_texts_cut(a, monkeypatch):
+    monkeypatch.setattr("arbiter.actions.ACTIONS_KEPT", 3)
+    for n in range(6):
+        a.add_action(replace(DONE, by=f"nr {n}", outcome="x" * 100_000))
+    kept = a.actions()
+    assert [action.by for action in kept] == ["nr 3", "nr 4", "nr 5"]
+    assert all(action.outcome == "x" * 4000 for action in kept)
+
+
+def test_an_unreadable_action_hides_no_other(place, a):
+    first, second = a.add_action(DONE), a.add_action(DONE)
+    place.put(f"/actions/{first.id}", b"{")
+    assert list(a.actions()) == [second]
+
+
 # -- facts ----------------------------------------------------------------------------------
 
 
@@ -794,6 +830,27 @@ def test_cutovers_are_compared_and_set(a, b):
     assert a.cutover(BACK) is None
     a.forget_cutover(PIPELINE, newer)
     assert b.cutover(PIPELINE) is None
+
+
+def test_what_verification_keeps_is_compared_and_set(place, a, b):
+    assert a.verification(PIPELINE) is None
+    revision = a.store_verification(PIPELINE, {"epoch": 5, "after": [{"hex": "ff"}, "é"]}, None)
+    assert b.verification(PIPELINE) == ({"epoch": 5, "after": [{"hex": "ff"}, "é"]}, revision)
+    with pytest.raises(Conflict):
+        b.store_verification(PIPELINE, {"epoch": 4}, None)
+    newer = b.store_verification(PIPELINE, {"epoch": 6}, revision)
+    with pytest.raises(Conflict):
+        a.store_verification(PIPELINE, {"epoch": 5}, revision)
+    assert a.verification(PIPELINE) == ({"epoch": 6}, newer)
+    assert a.verification(BACK) is None
+    place.put("/channels/shop/there/verification", b"[]")
+    empty, revision = a.verification(PIPELINE)
+    assert empty == {}, "it begins anew"
+    a.store_verification(PIPELINE, {"epoch": 7}, revision)
+    channel = b.channel("shop")
+    b.remove_channel(channel)
+    with pytest.raises(NotFound):
+        a.store_verification(PIPELINE, {"epoch": 7}, None)
 
 
 def test_an_unreadable_cutover_is_an_error_and_not_none(place, a):

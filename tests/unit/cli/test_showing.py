@@ -21,7 +21,7 @@ def test_what_was_applied_is_shown(shop, capsys):
     text = capsys.readouterr().out
     shown = yaml.safe_load(text)
     assert shown["pipelines"][0]["source"]["password"] == "${SHOP_PASSWORD}"
-    assert shown["pipelines"][0]["target"]["password"] == "***"
+    assert shown["pipelines"][0]["target"]["password"] == "(hidden)"
     assert "hunter2" not in text
     assert list(shown) == ["channel", "pipelines"]
     shown["pipelines"][0]["target"]["password"] = "hunter2"

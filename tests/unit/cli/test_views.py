@@ -6,7 +6,8 @@ import pytest
 import yaml
 
 from arbiter.values import ChannelState, HistoryItem, PipelineId, Signal, SignalKind
-from setl.cli import node_answers, views
+from setl.cli import views
+from setl.node import node_answers
 from tests.unit.cli.cluster_in_memory import AB
 
 BA = PipelineId("shop", "ba")
@@ -268,3 +269,23 @@ def test_help_fits_on_one_screen(shop, capsys):
     lines = printed(shop, capsys, "--help").splitlines()
     assert len(lines) <= 52
     assert not [line for line in lines if line.endswith("...") and "Usage" not in line]
+
+
+def test_what_operators_did_is_told_with_its_outcome(shop, capsys):
+    shop.put("shop")
+    shop.node("n1").leads(AB)
+
+    def told(*arguments):
+        capsys.readouterr()
+        assert shop.run("history", "--actions", *arguments, "-o", "json") == 0
+        return json.loads(capsys.readouterr().out)
+
+    assert shop.run("switchover", "shop/ab", "--to", "nobody", "--yes", "--no-wait") == 1
+    assert shop.run("pause", "shop", "--no-wait") == 0
+    rows = told()
+    assert [(r["what"], r["on"]) for r in rows] == [("switchover", "shop/ab"), ("pause", "shop")]
+    assert rows[0]["outcome"].startswith("not done: ")
+    assert rows[1]["outcome"] == "done"
+    assert all("@" in r["by"] for r in rows)
+    assert told("shop/ab") == told("shop") == rows
+    assert told("shop/ba") == rows[1:]
