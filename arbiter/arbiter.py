@@ -275,6 +275,23 @@ class Arbiter(Protocol):
         """Remove a cut-over of this revision; Conflict if somebody has changed it meanwhile."""
         ...
 
+    def verification(self, pipeline: PipelineId) -> tuple[dict[str, Any], int] | None:
+        """How far standing verification is, and its revision; None if nothing is kept.
+
+        What cannot be read is empty: verification can begin anew.
+        """
+        ...
+
+    def store_verification(
+        self, pipeline: PipelineId, value: Mapping[str, Any], revision: int | None
+    ) -> int:
+        """Keep it if its revision is still `revision` (None: there is none yet).
+
+        Returns the new revision. Order and crash: what was compared after it was last kept is
+        compared again. Raises Conflict: somebody else has written, who leads now.
+        """
+        ...
+
     def add_history(self, pipeline: PipelineId, item: HistoryItem) -> None:
         """Append, or replace the item of the same epoch if that is the newest.
 

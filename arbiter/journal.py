@@ -31,15 +31,19 @@ class Journal:
     def add_history(self, pipeline: PipelineId, item: HistoryItem) -> None:
         """See `arbiter.arbiter.Arbiter.add_history`."""
         folder, data = self._paths.history(pipeline), history_payload(item)
-        names = self._znodes.children(folder)
-        if names:
-            newest = self._znodes.read(f"{folder}/{names[-1]}")
-            kept = read_history(newest.data) if newest else None
-            if newest is not None and kept is not None and kept.epoch == item.epoch:
+        found = self._tree.read_folder(folder)
+        names = [name for name, _ in found]
+        newest = 0
+        for name, znode in reversed(found):
+            kept = read_history(znode.data)
+            if kept is not None and kept.epoch == item.epoch:
                 # Somebody else may trim or amend; this is for people, so let it be.
                 with suppress(Changed, Missing):
-                    self._znodes.write(f"{folder}/{names[-1]}", data, newest.version)
+                    self._znodes.write(f"{folder}/{name}", data, znode.version)
                 return
+            newest = max(newest, kept.epoch if kept else 0)
+        if item.epoch < newest and len(names) >= self._history_limit:
+            return  # it was trimmed meanwhile, and its place is not at the end
         self._tree.append(pipeline, folder, "item-", data)
         self._tree.trim(folder, names[: max(0, len(names) + 1 - self._history_limit)])
 
@@ -54,7 +58,8 @@ class Journal:
                 extra = {"setl": {"znode": f"{folder}/{name}", "error": "; ".join(wrong)}}
                 _log.warning("history item cannot be read", extra=extra)
             items += [] if item is None else [item]
-        return items
+        # A leadership that has ended may be recorded after the next has begun.
+        return sorted(items, key=lambda item: item.epoch)
 
     def send_signal(self, pipeline: PipelineId, signal: Signal) -> Signal:
         """See `arbiter.arbiter.Arbiter.send_signal`."""

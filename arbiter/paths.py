@@ -7,6 +7,7 @@ Under a root::
     /channels/{channel}/{pipeline}/mainstem
     /channels/{channel}/{pipeline}/position
     /channels/{channel}/{pipeline}/cutover
+    /channels/{channel}/{pipeline}/verification
     /channels/{channel}/{pipeline}/signals/
     /channels/{channel}/{pipeline}/loads/
     /channels/{channel}/{pipeline}/history/
@@ -102,6 +103,10 @@ class Paths:
     def cutover(self, ident: PipelineId) -> str:
         """How far a cut-over of the pipeline is; missing means that there is none."""
         return f"{self.pipeline(ident)}/cutover"
+
+    def verification(self, ident: PipelineId) -> str:
+        """How far standing verification of the pipeline is; missing means that none began."""
+        return f"{self.pipeline(ident)}/verification"
 
     def signals(self, ident: PipelineId) -> str:
         """Holds the operator's requests, in order."""

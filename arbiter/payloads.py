@@ -286,6 +286,16 @@ def read_cutover(what: str, data: bytes) -> dict[str, Any]:
     return cutover
 
 
+def verification_payload(what: str, value: Mapping[str, Any]) -> bytes:
+    """How far standing verification is."""
+    return encode(f"the verification of {what}", {"verification": dict(value)})
+
+
+def read_verification(data: bytes) -> dict[str, Any]:
+    """Inverse of `verification_payload`; empty for what cannot be read: it can begin anew."""
+    return Fields(data).mapping("verification") or {}
+
+
 def history_payload(item: HistoryItem) -> bytes:
     """One past change of leadership."""
     return encode(
@@ -297,6 +307,7 @@ def history_payload(item: HistoryItem) -> bytes:
             "at": item.at,
             "outage": item.outage,
             "redelivered": item.redelivered,
+            **({"error": item.error} if item.error else {}),
         },
     )
 
@@ -314,6 +325,7 @@ def read_history(data: bytes, wrong: list[str] | None = None) -> HistoryItem | N
             at=at,
             outage=read.seconds("outage"),
             redelivered=read.whole("redelivered"),
+            error=read.text("error"),
         )
     elif not read.wrong:
         read.wrong.append("has no epoch or no time")

@@ -25,6 +25,8 @@ from arbiter.payloads import (
     read_mainstem,
     read_node,
     read_position,
+    read_verification,
+    verification_payload,
 )
 from arbiter.reading import read_facts
 from arbiter.tree import ATTEMPTS, Tree
@@ -107,9 +109,7 @@ class TreeArbiter:
                 if found is None:
                     continue
                 if found.owner != session:
-                    raise Conflict(
-                        f"another session ({found.owner:#x}) uses the node id {node.nid!r}"
-                    ) from None
+                    raise Conflict(_taken(read_node(node.nid, found.data))) from None
                 if found.data != data and not self._written(path, data, found, session):
                     continue
             self._znodes.rejoined(session)
@@ -389,6 +389,25 @@ class TreeArbiter:
         except (Changed, Missing):
             raise Conflict(f"somebody else carries on the cut-over of {pipeline}") from None
 
+    # -- standing verification ------------------------------------------------------------
+
+    def verification(self, pipeline: PipelineId) -> tuple[dict[str, Any], int] | None:
+        """See `arbiter.arbiter.Arbiter.verification`."""
+        found = self._znodes.read(self._paths.verification(pipeline))
+        return None if found is None else (read_verification(found.data), found.version)
+
+    def store_verification(
+        self, pipeline: PipelineId, value: Mapping[str, Any], revision: int | None
+    ) -> int:
+        """See `arbiter.arbiter.Arbiter.store_verification`."""
+        path, data = self._paths.verification(pipeline), verification_payload(str(pipeline), value)
+        try:
+            if revision is None:
+                return self._tree.create_below(pipeline, path, data).version
+            return self._znodes.write(path, data, revision)
+        except (Exists, Changed, Missing):
+            raise Conflict(f"somebody else verifies {pipeline}") from None
+
     # -- signals, loads and history -------------------------------------------------------
 
     def send_signal(self, pipeline: PipelineId, signal: Signal) -> Signal:
@@ -474,3 +493,12 @@ def _base_or_none(data: bytes) -> int | None:
         return read_epoch(data)
     except Invalid:
         return None
+
+
+def _taken(other: NodeInfo) -> str:
+    """Why a node id cannot be had: who has it."""
+    who = f"process {other.pid} on {other.host}" if other.host else "another process"
+    return (
+        f"the node id {other.nid!r} is in use by {who}; choose another one with --id or"
+        " SETL_NODE_ID, or end that process"
+    )

@@ -116,6 +116,7 @@ class HistoryItem:
         at: when it began to apply, seconds since 1970 UTC.
         outage: seconds since the leader before was last known to be there, None if unknown.
         redelivered: rows that were applied again because of the change, None if unknown.
+        error: what it failed with, "" if it did not.
     """
 
     epoch: int
@@ -124,6 +125,7 @@ class HistoryItem:
     at: float
     outage: float | None = None
     redelivered: int | None = None
+    error: str = ""
 
 
 @dataclass(frozen=True, slots=True)

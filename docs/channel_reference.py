@@ -30,6 +30,7 @@ _TITLES: Final = {
     "NestedRows": "Nested rows",
     "NewestRow": "The conflict policy newest",
     "LoadLimits": "What loads of tables give way to",
+    "StandingVerification": "Standing verification",
     "NodeChoice": "Which nodes lead",
     "Database": "The database behind a subscription",
     "BinlogStart": "Start at a place of a binlog",

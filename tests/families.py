@@ -76,6 +76,7 @@ BETWEEN_ALONE = frozenset({f"{_I}test_mixed_pair.py"})
 
 MIXED = frozenset(
     {
+        f"{_I}test_checksums.py",
         f"{_I}test_keyless_tables.py",
         f"{_I}test_pipeline_mysql.py",
         f"{_I}test_target_creation.py",

@@ -93,6 +93,27 @@ def _seconds_since_1970(value: int) -> int:
     return value
 
 
+_DURATION = re.compile(
+    r"(?:(?P<d>\d+(?:\.\d+)?)d)?(?:(?P<h>\d+(?:\.\d+)?)h)?"
+    r"(?:(?P<m>\d+(?:\.\d+)?)m)?(?:(?P<s>\d+(?:\.\d+)?)s)?"
+)
+_SECONDS_OF_UNIT = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}
+
+
+def _seconds_of(value: Any) -> Any:
+    """Text such as ``1d 12h`` as seconds; all else as it is."""
+    if not isinstance(value, str) or has_reference(value):
+        return value
+    found = _DURATION.fullmatch("".join(value.lower().split()))
+    given = {unit: number for unit, number in found.groupdict().items() if number} if found else {}
+    if given:
+        return sum(float(number) * _SECONDS_OF_UNIT[unit] for unit, number in given.items())
+    try:
+        return float(value)
+    except ValueError:
+        raise problem("must be a time such as 6h, 90m or 1d 12h, or a number of seconds") from None
+
+
 def _scalar(value: Any) -> Any:
     if not isinstance(value, str | int | float | bool):
         raise problem("must be text, a number, true or false")
@@ -113,4 +134,13 @@ PythonFunction = Annotated[str, _unless_reference(_python_function)]
 BinlogFile = Annotated[str, _unless_reference(_binlog_file)]
 UnixTime = Annotated[int, Field(ge=0), AfterValidator(_seconds_since_1970)]
 Seconds = Annotated[float, Field(gt=0, le=3600)]
+_Long = Annotated[float, Field(ge=1, le=366 * 86_400)]
+Duration = Annotated[
+    _Long,
+    BeforeValidator(
+        _seconds_of,
+        json_schema_input_type=_Long
+        | Annotated[str, Field(pattern=r"^\s*(?:\d+(?:\.\d+)?\s*[dhmsDHMS]\s*)+$")],
+    ),
+]
 KafkaSetting = Annotated[str | int | float | bool, BeforeValidator(_scalar)]

@@ -42,6 +42,10 @@ from setl.channel.pipeline_rules import (
 )
 from setl.channel.problems import Path
 from setl.channel.reread_rules import wrong_rereads
+from setl.channel.standing_verification import (
+    StandingVerification,
+    wrong_verification,
+)
 from setl.channel.strict_model import StrictModel
 from setl.channel.table_mapping import TableMapping
 from setl.errors import ConfigurationError
@@ -130,6 +134,11 @@ class Pipeline(StrictModel):
         description="Open dead letters above which the pipeline stops all the same: then it is not"
         " the rows that are faulty.",
     )
+    accept: list[Text] = Field(
+        default_factory=list[str],
+        description="What `setl check` finds and the channel is to live with: names of findings, as"
+        " it prints them, such as foreign-key-action@shop.orders; * stands for any text.",
+    )
     checkpoint: Literal["target", "zookeeper", "kafka", "file"] | None = Field(
         default=None,
         description="Where the checkpoint is kept. Not given: in the target if it can keep it,"
@@ -149,6 +158,11 @@ class Pipeline(StrictModel):
     load_limits: LoadLimits = Field(
         default_factory=LoadLimits,
         description="What loads of whole tables give way to.",
+    )
+    verify: StandingVerification | None = Field(
+        default=None,
+        description="Compare its tables with their targets again and again while it runs. Not"
+        " given: as the channel's `verify` says.",
     )
     generation: int = Field(
         default=1,
@@ -213,6 +227,12 @@ class ChannelFile(StrictModel):
         description="The pipeline whose source is the home site: where a conflict policy has to"
         " prefer one site, it is this. Not given: the first pipeline.",
     )
+    verify: StandingVerification | None = Field(
+        default=None,
+        description="Compare all tables with their targets again and again while the channel runs."
+        " A pipeline may have a `verify` of its own instead. Not given: only those that have are"
+        " compared.",
+    )
     pipelines: list[Pipeline] = Field(
         min_length=1, description="Its pipelines, one for each direction."
     )
@@ -224,6 +244,10 @@ class ChannelFile(StrictModel):
                 return pipeline
         raise ConfigurationError(f"channel {self.channel} has no pipeline {name}")
 
+    def verification(self, name: str) -> StandingVerification | None:
+        """How the tables of the pipeline of this name are verified, None if they are not."""
+        return self.pipeline(name).verify or self.verify
+
     def from_home(self, name: str) -> bool:
         """Whether the source of the pipeline of this name is the home site."""
         return name == (self.home or self.pipelines[0].name)
@@ -233,6 +257,7 @@ class ChannelFile(StrictModel):
         """Pipelines have names of their own, and at one server ids of their own."""
         yield from shared_places([part(each) for each in items(raw.get("pipelines"))])
         yield from wrong_pair(raw)
+        yield from wrong_verification(raw)
         names: dict[str, int] = {}
         readers: dict[tuple[str, str, str], int] = {}
         for i, pipeline in enumerate(map(part, items(raw.get("pipelines")))):

@@ -15,7 +15,6 @@ import click
 from arbiter.arbiter import Arbiter, Invalid, NotFound
 from arbiter.requests import Requester
 from arbiter.values import Channel, Facts, PipelineId
-from arbiter.zookeeper import ZooKeeperArbiter
 from setl.cli.output import FORMATS
 from setl.cli.zookeeper_access import zookeeper_access
 from setl.node.naming import known_pipelines, meant_by
@@ -78,6 +77,9 @@ Connect = Callable[[str, str], AbstractContextManager[Arbiter]]
 @contextmanager
 def connect_zookeeper(zookeeper: str, root: str) -> Generator[Arbiter]:
     """A session with ZooKeeper; credentials come from the environment."""
+    # Imported late: its client takes time that help and refusals need not wait.
+    from arbiter.zookeeper import ZooKeeperArbiter  # noqa: PLC0415
+
     access = zookeeper_access(os.environ)
     arbiter = ZooKeeperArbiter(zookeeper, root=root, session_timeout=10.0, access=access)
     try:

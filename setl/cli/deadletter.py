@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Collection, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from arbiter.values import ChannelState, Facts, PipelineId
-from setl.channel.file import Pipeline
 from setl.cli.cluster import (
     AnswerNo,
     acting,
@@ -20,15 +19,20 @@ from setl.cli.cluster import (
     pipeline_named,
     timeout_option,
 )
+from setl.cli.completion import complete_name, complete_pipeline
 from setl.cli.confirmation import confirm, yes_option
 from setl.cli.output import console, print_rows, print_value
 from setl.cli.stored_channels import pipeline_config
+from setl.errors import ConfigurationError
 from setl.load.deadletters.letter import DeadLetter, State
 from setl.node.cluster_view import moment
 from setl.node.stored import pipelines_of
 from setl.operate.dead_letters import WAITING, loadable, missing
 from setl.operate.questions import before_drop
 from setl.systems.registry import system_of
+
+if TYPE_CHECKING:
+    from setl.channel.file import Pipeline
 
 _COLUMNS = (
     "id", "pipeline", "state", "at", "target", "key", "operation", "position", "attempts", "error",
@@ -46,7 +50,7 @@ def deadletter() -> None:
 
 
 @deadletter.command("list")
-@click.argument("name", required=False, metavar="[CHANNEL|PIPELINE]")
+@click.argument("name", shell_complete=complete_name, required=False, metavar="[CHANNEL|PIPELINE]")
 @click.option("--table", default="", metavar="TABLE", help="Only this table or index.")
 @click.option("-n", "limit", type=click.IntRange(min=1), default=100, show_default=True,
               help="At most N of each pipeline, the last of its stream.")  # fmt: skip
@@ -65,11 +69,23 @@ def list_(  # noqa: PLR0917 - click passes options by name
     """List dead letters in the order of the stream."""
     states = () if everything else WAITING
     rows: list[dict[str, Any]] = []
+    lacking: list[ConfigurationError] = []
     for ident, config in _pipelines(name, zookeeper, root):
-        with system_of(config.target).dead_letters() as store:
-            found = store.find(str(ident), target=table, states=states, limit=limit, newest=True)
+        try:
+            with system_of(config.target).dead_letters() as store:
+                found = store.find(
+                    str(ident), target=table, states=states, limit=limit, newest=True
+                )
+        except ConfigurationError as error:
+            lacking.append(error.at(pipeline=ident))
+            continue  # those of the others are shown all the same
         rows += [_row(letter) for letter in reversed(found)]
-    print_rows(rows, _COLUMNS, output)
+    if rows or not lacking:
+        print_rows(rows, _COLUMNS, output)
+    for error in lacking[:-1]:
+        click.echo(f"Error: {error}", err=True)
+    if lacking:
+        raise lacking[-1]
 
 
 @deadletter.command()
@@ -87,7 +103,7 @@ def show(letter: str, zookeeper: str, root: str, output: str) -> None:
 
 
 @deadletter.command()
-@click.argument("pipeline")
+@click.argument("pipeline", shell_complete=complete_pipeline)
 @click.argument("ids", nargs=-1, metavar="[ID...]")
 @click.option("--all", "everything", is_flag=True, help="All that are open.")
 @click.option("--force", is_flag=True, help="Also letters whose row is not known.")
@@ -138,7 +154,7 @@ def retry(  # noqa: PLR0917 - click passes options by name
 
 
 @deadletter.command()
-@click.argument("pipeline")
+@click.argument("pipeline", shell_complete=complete_pipeline)
 @click.argument("ids", nargs=-1, metavar="[ID...]")
 @click.option("--all", "everything", is_flag=True, help="All of them, superseded ones too.")
 @click.option("--superseded", is_flag=True, help="All that are superseded.")

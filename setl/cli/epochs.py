@@ -18,6 +18,7 @@ from setl.cli.cluster import (
     joined,
     output_option,
 )
+from setl.cli.completion import complete_channel
 from setl.cli.confirmation import confirm, yes_option
 from setl.cli.output import console, print_rows, print_value
 from setl.cli.stored_channels import pipeline_config
@@ -56,7 +57,7 @@ def epoch() -> None:
 
 
 @epoch.command()
-@click.argument("channel", required=False)
+@click.argument("channel", shell_complete=complete_channel, required=False)
 @cluster_options
 @output_option
 def show(channel: str | None, zookeeper: str, root: str, output: str) -> None:

@@ -22,6 +22,7 @@ from setl.cli.cluster import (
     requester,
     timeout_option,
 )
+from setl.cli.completion import complete_node, complete_pipeline
 from setl.cli.confirmation import confirm, yes_option
 from setl.cli.output import console, print_value
 from setl.cli.times import parse_time
@@ -65,14 +66,20 @@ class Outcome:
     redelivered: int | None = None
 
 
-_to = click.option("--to", default="", metavar="NODE", help="Who is to lead. [default: the next]")
+_to = click.option(
+    "--to",
+    default="",
+    metavar="NODE",
+    shell_complete=complete_node,
+    help="Who is to lead. [default: the next]",
+)
 _wait = click.option(
     "--wait/--no-wait", default=True, help="Wait until the new leader works. [default: wait]"
 )
 
 
 @click.command()
-@click.argument("pipeline")
+@click.argument("pipeline", shell_complete=complete_pipeline)
 @_to
 @click.option("--at", "at", default="", metavar="TIME", help="Later: 2026-11-21T22:00, or +5m.")
 @click.option("--cancel", is_flag=True, help="Take a scheduled switchover back.")
@@ -123,7 +130,7 @@ def switchover(  # noqa: PLR0917 - click passes options by name
 
 
 @click.command()
-@click.argument("pipeline")
+@click.argument("pipeline", shell_complete=complete_pipeline)
 @_to
 @yes_option
 @_wait

@@ -21,6 +21,7 @@ from setl.cli.cluster import (
     output_option,
     pipeline_named,
 )
+from setl.cli.completion import complete_pipeline
 from setl.cli.confirmation import confirm, yes_option
 from setl.cli.output import console, print_rows, print_value
 from setl.cli.stored_channels import pipeline_config
@@ -110,7 +111,7 @@ def _checkpoint_values(checkpoint: Checkpoint | None) -> dict[str, Any]:
 
 
 @position.command()
-@click.argument("pipeline")
+@click.argument("pipeline", shell_complete=complete_pipeline)
 @click.option(
     "--to", required=True, metavar="PLACE",
     help="latest, earliest, FILE:OFFSET, GTIDs, a Kafka offset, or a time: 2026-11-21T22:00.",

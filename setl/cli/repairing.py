@@ -12,13 +12,13 @@ from rich.progress import Progress, TaskID
 from arbiter.arbiter import Arbiter
 from arbiter.values import PipelineId
 from setl.bulk.comparison import What
+from setl.bulk.repair import Repair, repair_of
 from setl.bulk.verdict import TableVerdict
 from setl.cli.asking import carried_out, progress_line
 from setl.cli.cluster import AnswerNo, requester
 from setl.cli.comparing import Compared
 from setl.cli.confirmation import confirm
 from setl.model.load_request import RequestState
-from setl.operate.repair import Repair, repair_of
 
 _MOST_ROUNDS = 100  # each repairs as many keys as a comparison reads again
 

@@ -18,12 +18,13 @@ from setl.cli.cluster import (
     requester,
     timeout_option,
 )
+from setl.cli.completion import complete_pipeline
 from setl.cli.handing_over import Outcome, refusal, sent_by, show
 
 
 @click.command()
 @click.argument("what", type=click.Choice(("rollback", "restart")), metavar="rollback|restart")
-@click.argument("pipeline")
+@click.argument("pipeline", shell_complete=complete_pipeline)
 @click.option("--wait/--no-wait", default=True, help="Wait for the answer. [default: wait]")
 @timeout_option
 @cluster_options

@@ -1,15 +1,19 @@
-"""Checks a channel's servers before `setl start` starts it."""
+"""Checks a channel's servers before `setl start` starts it, or `setl apply` changes it."""
 
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
 import click
 
 from arbiter.arbiter import Arbiter
 from arbiter.values import Channel
 from setl.cli.cluster import AnswerNo
-from setl.operate.starting import readiness, refusal
+
+if TYPE_CHECKING:
+    from setl.channel.file import ChannelFile
+    from setl.operate.starting import Readiness
 
 
 def refuse_unready(channel: Channel, arbiter: Arbiter) -> None:
@@ -24,9 +28,34 @@ def refuse_unready(channel: Channel, arbiter: Arbiter) -> None:
     Raises:
         AnswerNo: something must be fixed; says what, where and how.
     """
+    # Imported late: servers' clients take a second that a refusal need not wait.
+    from setl.operate.starting import readiness  # noqa: PLC0415
+
     found = readiness(channel, arbiter, os.environ)
+    _refuse(channel.name, found, "started", f"`setl start {channel.name} --no-check` starts it")
+
+
+def refuse_faults(file: ChannelFile, arbiter: Arbiter, done: str, otherwise: str) -> None:
+    """Refuse to go on with a channel of which `setl check` says that something must be fixed first.
+
+    Args:
+        file: the channel, its references resolved.
+        arbiter: says which pipelines have begun and need no `start` any more.
+        done: what is not done to the channel, the end of a sentence.
+        otherwise: how to do it all the same, the beginning of one.
+
+    Raises:
+        AnswerNo: something must be fixed; says what, where and how.
+    """
+    from setl.operate.starting import readiness_of_file  # noqa: PLC0415
+
+    _refuse(file.channel, readiness_of_file(file, arbiter), done, otherwise)
+
+
+def _refuse(name: str, found: Readiness, done: str, otherwise: str) -> None:
+    from setl.operate.starting import refusal  # noqa: PLC0415
+
     for sentence in found.unseen:
         click.echo(sentence, err=True)
     if found.faults:
-        way = f"`setl start {channel.name} --no-check` starts it all the same"
-        raise AnswerNo(f"{refusal(channel.name, found.faults)}\n{way}")
+        raise AnswerNo(f"{refusal(name, found.faults, done)}\n{otherwise} all the same")

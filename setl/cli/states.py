@@ -21,6 +21,7 @@ from setl.cli.cluster import (
     output_option,
     timeout_option,
 )
+from setl.cli.completion import complete_channel
 from setl.cli.output import console, print_value
 from setl.cli.starting import refuse_unready
 from setl.node.cluster_view import NO_ANSWER, ClusterView, look_at
@@ -57,7 +58,7 @@ class _Place:
 
 def _state_command(name: str, state: ChannelState, text: str) -> click.Command:
     @click.command(name, help=text)
-    @click.argument("channel")
+    @click.argument("channel", shell_complete=complete_channel)
     @_wait
     @timeout_option
     @cluster_options

@@ -11,11 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from rich.console import Console
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from setl.channel.file import ChannelFile
-from setl.channel.reading import read_channel_definition, resolve_and_parse
+from setl.cli.asking import progress_line
 from setl.cli.cluster import (
     channel_named,
     cluster_options,
@@ -23,13 +20,17 @@ from setl.cli.cluster import (
     output_option,
     timeout_option,
 )
+from setl.cli.completion import complete_channel
 from setl.cli.confirmation import yes_option
 from setl.cli.output import console, print_rows
 from setl.cli.spark_options import spark_options
+from setl.cli.standing import show_standing
 
 if TYPE_CHECKING:
     # Spark comes with these.
     from setl.bulk.verdict import TableVerdict
+    from setl.channel.file import ChannelFile
+    from setl.cli.comparing import Compared
     from setl.run.spark_session import SparkSettings
 
 _COLUMNS = (
@@ -39,7 +40,9 @@ _COLUMNS = (
 
 
 @click.command()
-@click.argument("channels", nargs=-1, required=True, metavar="CHANNEL...")
+@click.argument(
+    "channels", shell_complete=complete_channel, nargs=-1, required=True, metavar="CHANNEL..."
+)
 @click.option("--pipeline", multiple=True, help="Only this pipeline; may be repeated.")
 @click.option("--table", multiple=True, help="Only this source table, schema.table; repeatable.")
 @click.option(
@@ -52,6 +55,10 @@ _COLUMNS = (
     "--repair", is_flag=True,
     help="Send rows that differ again, as the source has them; the pipeline has to run.",
 )  # fmt: skip
+@click.option(
+    "--last", is_flag=True,
+    help="Compare nothing; show what standing verification (`verify` in the channel file) found.",
+)  # fmt: skip
 @yes_option
 @spark_options
 @timeout_option
@@ -63,6 +70,7 @@ def verify(  # noqa: PLR0917 - click passes options by name
     table: tuple[str, ...],
     sample: int,
     repair: bool,
+    last: bool,
     yes: bool,
     spark: Callable[[str], SparkSettings],
     timeout: float,
@@ -77,9 +85,18 @@ def verify(  # noqa: PLR0917 - click passes options by name
     --timeout. Exit status 0: all equal; 1: something differs, or is undecided, since its row
     changed at every look.
 
+    With --last, nothing is compared and no server is asked: what standing verification found last
+    is read from ZooKeeper. Exit status 0: a whole pass found all equal; 1: something differs, or
+    there is no whole pass yet.
+
     With --repair, you are asked first; then the leaders send what differs again, rows that only the
     target has are deleted there, and what was repaired is compared once more.
     """
+    if last:
+        if repair or table:
+            raise click.UsageError("--last compares nothing; leave --repair and --table out")
+        show_standing(channels, pipeline, partial(joined, zookeeper, root), output)
+        return
     files = _channel_files(channels, zookeeper, root)
     chosen = [
         (file.channel, p)
@@ -94,7 +111,7 @@ def verify(  # noqa: PLR0917 - click passes options by name
     from setl.cli.comparing import comparer  # noqa: PLC0415
     from setl.cli.repairing import repaired  # noqa: PLC0415
 
-    with _progress() as shown:
+    with progress_line() as shown:
         task = shown.add_task("", total=None)
 
         def show(words: str) -> None:
@@ -102,7 +119,14 @@ def verify(  # noqa: PLR0917 - click passes options by name
 
         connect = partial(joined, zookeeper, root)
         with comparer(spark("setl verify"), sample, show, connect, timeout) as compares:
-            found = [one for place in chosen for one in compares.compare(*place, tables=table)]
+            found: list[Compared] = []
+            for channel, config in chosen:
+
+                def tell(verdict: TableVerdict, name: str = f"{channel}/{config.name}") -> None:
+                    # At once, and beside the result: the whole may take hours, or be interrupted.
+                    shown.console.print(_sentence(name, verdict), markup=False)
+
+                found += compares.compare(channel, config, tables=table, finished=tell)
             if repair:
                 shown.stop()
                 found = repaired(found, compares.again, connect, yes=yes)
@@ -116,6 +140,11 @@ def verify(  # noqa: PLR0917 - click passes options by name
 
 def _channel_files(names: tuple[str, ...], zookeeper: str, root: str) -> list[ChannelFile]:
     """Each name as a channel file if there is such a file, else as a channel of the cluster."""
+    from setl.channel.reading import (  # noqa: PLC0415
+        read_channel_definition,
+        resolve_and_parse,
+    )
+
     stored = [name for name in names if not Path(name).is_file()]
     found: dict[str, Mapping[str, Any]] = {}
     if stored:
@@ -125,15 +154,12 @@ def _channel_files(names: tuple[str, ...], zookeeper: str, root: str) -> list[Ch
     return [resolve_and_parse(definition, os.environ) for definition in definitions]
 
 
-def _progress() -> Progress:
-    # On standard error, so that the result alone is on standard output.
-    return Progress(
-        SpinnerColumn(),
-        TextColumn("{task.description}"),
-        TimeElapsedColumn(),
-        console=Console(stderr=True),
-        transient=True,
-    )
+def _sentence(pipeline: str, verdict: TableVerdict) -> str:
+    """How a target compares, in one line."""
+    what = "equal" if verdict.equal else f"{verdict.differences:,} differ"
+    if verdict.undecided:
+        what += f", {verdict.undecided:,} undecided"
+    return f"{pipeline}: {verdict.target}: {what}, {verdict.source_rows:,} rows at the source"
 
 
 def _row(pipeline: str, verdict: TableVerdict) -> dict[str, Any]:

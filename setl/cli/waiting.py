@@ -19,6 +19,7 @@ from setl.cli.cluster import (
     pipeline_named,
     timeout_option,
 )
+from setl.cli.completion import complete_name
 from setl.cli.output import console, print_value
 from setl.cli.positions import own_nid
 from setl.cli.stored_channels import pipeline_config
@@ -36,7 +37,7 @@ _TELL_EVERY = 1.0
 
 
 @click.command()
-@click.argument("name", metavar="CHANNEL[/PIPELINE]")
+@click.argument("name", shell_complete=complete_name, metavar="CHANNEL[/PIPELINE]")
 @click.option(
     "--for", "place", default="now", show_default=True, metavar="PLACE",
     help="now (the end of the source's stream at this moment), GTIDs, FILE:OFFSET, or a Kafka"

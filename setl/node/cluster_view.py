@@ -238,4 +238,5 @@ def history_row(ident: PipelineId, item: HistoryItem) -> dict[str, Any]:
         "at": moment(item.at),
         "outage": item.outage,
         "redelivered": item.redelivered,
+        "error": item.error,
     }

@@ -71,6 +71,7 @@ class NodeCollector(Collector):
         yield from _of_stages(status.pipelines)
         yield _of_conflicts(status.pipelines)
         yield from _of_table_loads(status.pipelines)
+        yield from _of_verification(status.pipelines)
         for name, text in _COUNTERS.items():
             family = CounterMetricFamily(f"setl_{name}", text, labels=_LABELS)
             for line in status.pipelines:
@@ -150,6 +151,44 @@ def _of_table_loads(lines: Sequence[PipelineStatus]) -> Iterator[Metric]:
         if load is not None and load.rows_expected is not None:
             expected.add_metric(key, float(load.rows_expected))
     yield from (active, rows, expected)
+
+
+def _of_verification(lines: Sequence[PipelineStatus]) -> Iterator[Metric]:
+    """Of pipelines that are verified while they run; others have no series of these."""
+    gauges = {
+        "differences": "Keys that differ between source and target, as far as is known",
+        "age_seconds": "Since the last whole pass ended, or since the first began",
+        "coverage_ratio": "How much of the pass that is under way is done, or of the last one",
+        "failing": "1 while nothing can be compared because of an error",
+        "left_out_tables": "Tables that could not be compared in this pass",
+    }
+    counters = {
+        "rows": "Rows of the source compared with the target",
+        "found": "Keys found to differ, those repaired since included",
+        "repaired": "Keys that differed, were sent again and did not differ any more",
+    }
+    gauge = {
+        name: GaugeMetricFamily(f"setl_verification_{name}", text, labels=_LABELS)
+        for name, text in gauges.items()
+    }
+    counter = {
+        name: CounterMetricFamily(f"setl_verification_{name}", text, labels=_LABELS)
+        for name, text in counters.items()
+    }
+    for line in lines:
+        told, key = line.figures.verification, [line.channel, line.pipeline]
+        if told is None:
+            continue
+        gauge["differences"].add_metric(key, float(told.differences))
+        gauge["coverage_ratio"].add_metric(key, told.coverage)
+        gauge["failing"].add_metric(key, float(bool(told.error)))
+        gauge["left_out_tables"].add_metric(key, float(told.tables_left_out))
+        if told.age is not None:
+            gauge["age_seconds"].add_metric(key, told.age)
+        for name, family in counter.items():
+            family.add_metric(key, float(getattr(told.counters, name)))
+    yield from gauge.values()
+    yield from counter.values()
 
 
 def _of_conflicts(lines: Sequence[PipelineStatus]) -> Metric:

@@ -20,13 +20,14 @@ def ring_findings(arbiter: Arbiter, definition: Mapping[str, Any]) -> list[Findi
         way = ", ".join(map(str, ring))
         what = f"a change would go round for ever: {way}, and again"
         fix = "Leave out one of these pipelines, or these tables in one of them"
-        return [Finding("error", what, where, (fix,))]
+        return [Finding("error", what, where, (fix,), code="ring")]
     return [
         Finding(
             "warning",
             f"nothing says what server {pipeline} reads, so changes may go round unseen",
             where,
             ("Name the `database` of its source",),
+            code="ring-unknown-database",
         )
         for pipeline in of_unknown_database(definition, others)
     ]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from arbiter.arbiter import Arbiter
 from arbiter.values import Channel
+from setl.channel.file import ChannelFile
 from setl.channel.problems import ChannelFileError
 from setl.channel.reading import resolve_and_parse
 from setl.operate.check import check_channel
@@ -40,6 +41,11 @@ def readiness(channel: Channel, arbiter: Arbiter, environment: Mapping[str, str]
         file = resolve_and_parse(channel.definition, environment)
     except ChannelFileError as error:
         return Readiness(unseen=(f"not checked, since its references are not set here: {error}",))
+    return readiness_of_file(file, arbiter)
+
+
+def readiness_of_file(file: ChannelFile, arbiter: Arbiter) -> Readiness:
+    """The same for a channel whose references are resolved."""
     file = without_used_starts(file, arbiter)
     errors = [finding for finding in check_channel(file) if finding.level == "error"]
     return Readiness(
@@ -52,9 +58,10 @@ def readiness(channel: Channel, arbiter: Arbiter, environment: Mapping[str, str]
     )
 
 
-def refusal(name: str, faults: Sequence[Finding]) -> str:
-    """Why a channel is not started, and what is to be fixed, in lines."""
-    lines = [f"channel {name} is not started; {len(faults)} to fix first:"]
+def refusal(name: str, faults: Sequence[Finding], done: str = "started") -> str:
+    """Why something is not done to a channel, and what is to be fixed, in lines."""
+    lines = [f"channel {name} is not {done}; {len(faults)} to fix first:"]
     for fault in faults:
-        lines += [f"  {fault.where}: {fault.what}", *(f"    {fix}" for fix in fault.fix)]
+        ident = f" [{fault.id}]" if fault.id else ""
+        lines += [f"  {fault.where}: {fault.what}{ident}", *(f"    {fix}" for fix in fault.fix)]
     return "\n".join(lines)

@@ -33,6 +33,7 @@ from setl.run.selecting import select_settings
 from setl.run.stalls.observer import Views
 from setl.run.table_creation import CreatingParts
 from setl.run.table_loading import TableLoadingParts
+from setl.run.verification.assembly import standing_verification
 from setl.select.identity import heartbeat_id
 from setl.select.reader import SelectLoop
 from setl.select.source import Source
@@ -94,6 +95,7 @@ def build_run(
     passing = Passing(mark, router, is_two_way(file, pipeline), pipeline.source)
     changes = target.schema_changes(passing) if pipeline.ddl == "pass" else None
     heartbeat = origin.heartbeat(file.channel, name)
+    decided = target.conflicts() if router.decides else None
     agreeing = partial(target.agreeing_tables, pipeline.source)
     rereading = Rereading(router, origin.tables, agreeing, isolates=pipeline.keeps_dead_letters)
     work = EtlParts(
@@ -119,15 +121,30 @@ def build_run(
             StoredLoadRequests(arbiter, PipelineId(file.channel, name)),
             router.entries_to_load(every=pipeline.source.loads_tables),
             pipeline.load_limits,
+            back=_back(file, name) if router.decides else "",
+            unpassed=None if decided is None else partial(decided.unpassed, key),
         ),
         creating=_creating(spark, origin, target, passing, source) if router.creates else None,
         letters=_letters(pipeline, job, leadership, progress, clock),
         tells_applied=target.tells_applied,
         rereading=rereading if router.rereads else None,
     )
+    etl = EtlWork(work, leadership, progress, clock)
+    beside = None
+    if file.verification(name) is not None:
+        beside = standing_verification(
+            file,
+            leadership,
+            arbiter=arbiter,
+            spark=spark,
+            progress=progress,
+            clock=clock,
+            latest=source.latest,
+            look_at_loads=etl.look_at_loads,
+        )
     parts = RunParts(
         source=source,
-        work=EtlWork(work, leadership, progress, clock),
+        work=etl,
         store=store_for_run(pipeline, leadership, arbiter, source),
         heartbeat=heartbeat,
         select=SelectLoop(
@@ -136,8 +153,15 @@ def build_run(
         generation=pipeline.generation,
         store_every=store_interval(pipeline),
         views=Views(job.activity, target.view(key)),
+        beside=beside,
     )
     return PipelineRun(parts, leadership, progress, clock)
+
+
+def _back(file: ChannelFile, name: str) -> str:
+    """The pipeline of the other direction; a checked file has one where tables have policies."""
+    other = next(each.name for each in file.pipelines if each.name != name)
+    return f"{file.channel}/{other}"
 
 
 def _creating(

@@ -8,6 +8,7 @@ from enum import Enum
 from setl.model.table_load import TableLoad
 from setl.model.table_rows import ByTable, TableRows
 from setl.run.pace import Stage
+from setl.run.verification.told import VerificationFigures
 
 
 class RunState(Enum):
@@ -129,6 +130,8 @@ class Figures:
         table_load: the load of whole tables, None if there never was one.
         tables: rows written in this leadership, by table or index, at most
             `setl.model.table_rows.MOST_TABLES` of these.
+        verification: how standing verification does, None if the channel file asks for none, and
+            where it is not led.
         seconds: time spent by stage.
         stage: where the run is, `Stage.NONE` while none runs.
         stage_seconds: since it came there.
@@ -176,6 +179,7 @@ class Figures:
     first_applied_at: float | None = None
     table_load: TableLoadFigures | None = None
     tables: ByTable = field(default_factory=dict[str, TableRows])
+    verification: VerificationFigures | None = None
     seconds: dict[str, float] = field(default_factory=dict[str, float])
     stage: Stage = Stage.NONE
     stage_seconds: float = 0.0

@@ -10,6 +10,7 @@ from setl.model.batch import Batch
 from setl.model.checkpoint import Checkpoint
 from setl.model.table_load import TableLoad
 from setl.run.stalls.observer import Views
+from setl.run.verification.beside import Beside
 from setl.select.heartbeat import Heartbeat
 from setl.select.reader import SelectLoop
 from setl.select.source import CheckpointStore, Source
@@ -163,6 +164,7 @@ class RunParts:
         generation: that the channel file asks for.
         store_every: seconds between two checkpoints; 0 stores one with everything written.
         views: what can be looked at from outside.
+        beside: what is done beside the stream, None for nothing.
     """
 
     source: Source
@@ -173,3 +175,4 @@ class RunParts:
     generation: int
     store_every: float = 0.0
     views: Views = field(default_factory=Views)
+    beside: Beside | None = None

@@ -15,6 +15,7 @@ from setl.run.figures import Figures, HandoverCost, LoadOutlook, RunState, told_
 from setl.run.lag import LagTracker
 from setl.run.pace import Order, Pace, PaceTracker, Stage
 from setl.run.stalls.stall import Stall
+from setl.run.verification.told import GIVING_WAY, VerificationFigures
 from setl.select.reader import SelectStatus
 
 _UNKNOWN = LoadOutlook()
@@ -86,12 +87,20 @@ class Progress:
         with self._lock:
             self._figures = replace(self._figures, state=state, error=error)
             if state not in _IN_HAND:
+                self._verifies_no_more(state)
                 self._pace.forget_failures()
                 self._stall = None
             if state is RunState.STANDBY:
                 self._lag.forget()
             elif state in _IN_HAND:
                 self._lag.begin()
+
+    def _verifies_no_more(self, state: RunState) -> None:
+        told = self._figures.verification
+        if told is not None:
+            told = replace(told, state=GIVING_WAY, waits_for=f"the pipeline is {state.value}")
+            standby = state is RunState.STANDBY
+            self._figures = replace(self._figures, verification=None if standby else told)
 
     def begin_attempt(self) -> None:
         """Begin to take over; after a failure it is still being tried again."""
@@ -215,6 +224,11 @@ class Progress:
         """Add what a load of ranges of tables did; its rows are no changes of the stream."""
         self.add(upserts=done.upserts, stale=done.stale)
         self.spent("load", done.seconds)
+
+    def verifies(self, verification: VerificationFigures) -> None:
+        """How standing verification does."""
+        with self._lock:
+            self._figures = replace(self._figures, verification=verification)
 
     def add(self, **counters: int) -> None:
         """Add to counters, named as in `Figures`."""

@@ -83,6 +83,8 @@ class PipelineRun:
         """Finish and acknowledge what is being applied, then return from `run`."""
         self._stopping.set()
         self._interrupted.set()
+        if self._parts.beside is not None:
+            self._parts.beside.stop()
 
     def rollback(self) -> threading.Event:
         """Finish what is being applied, then go back to the stored checkpoint and on from there.
@@ -168,7 +170,10 @@ class PipelineRun:
                 `abandoned`.
             SetlError: any other error that trying again does not help.
         """
+        beside = self._parts.beside
         try:
+            if beside is not None:
+                beside.start(lambda: self._reached)
             while not self._stopping.is_set():
                 failure = self._attempt()
                 if failure:
@@ -422,6 +427,8 @@ class PipelineRun:
     def _end(self) -> None:
         """Leave no thread and no connection behind."""
         parts = self._parts
+        if parts.beside is not None:
+            parts.beside.stop()
         if parts.heartbeat is not None:
             parts.heartbeat.stop()
         parts.select.stop()

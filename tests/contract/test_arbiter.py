@@ -493,6 +493,27 @@ def test_history_of_the_newest_epoch_is_amended(a, b):
     assert list(a.history(PIPELINE)) == [old, amended]
 
 
+def test_history_of_an_earlier_epoch_is_amended_in_its_place(a, b):
+    """The leader before may say what it failed with once its successor is there already."""
+    ended, successor = HistoryItem(4, "n1", "first", 1.5), HistoryItem(5, "n2", "n1 failed", 2.5)
+    a.add_history(PIPELINE, ended)
+    b.add_history(PIPELINE, successor)
+    failed = replace(ended, error="Duplicate entry '1' for key 'PRIMARY'")
+    a.add_history(PIPELINE, failed)
+    assert list(b.history(PIPELINE)) == [failed, successor]
+    late = HistoryItem(3, "n3", "never begun", 0.5, error="no Spark")
+    a.add_history(PIPELINE, late)
+    assert list(b.history(PIPELINE)) == [late, failed, successor]
+
+
+def test_what_was_trimmed_does_not_come_back(place, a):
+    small = place.join(history_limit=2)
+    items = [HistoryItem(n, "n1", "", float(n)) for n in range(4)]
+    for item in (*items, items[0]):
+        small.add_history(PIPELINE, item)
+    assert list(small.history(PIPELINE)) == items[-2:]
+
+
 # -- actions --------------------------------------------------------------------------------
 
 
@@ -809,6 +830,27 @@ def test_cutovers_are_compared_and_set(a, b):
     assert a.cutover(BACK) is None
     a.forget_cutover(PIPELINE, newer)
     assert b.cutover(PIPELINE) is None
+
+
+def test_what_verification_keeps_is_compared_and_set(place, a, b):
+    assert a.verification(PIPELINE) is None
+    revision = a.store_verification(PIPELINE, {"epoch": 5, "after": [{"hex": "ff"}, "é"]}, None)
+    assert b.verification(PIPELINE) == ({"epoch": 5, "after": [{"hex": "ff"}, "é"]}, revision)
+    with pytest.raises(Conflict):
+        b.store_verification(PIPELINE, {"epoch": 4}, None)
+    newer = b.store_verification(PIPELINE, {"epoch": 6}, revision)
+    with pytest.raises(Conflict):
+        a.store_verification(PIPELINE, {"epoch": 5}, revision)
+    assert a.verification(PIPELINE) == ({"epoch": 6}, newer)
+    assert a.verification(BACK) is None
+    place.put("/channels/shop/there/verification", b"[]")
+    empty, revision = a.verification(PIPELINE)
+    assert empty == {}, "it begins anew"
+    a.store_verification(PIPELINE, {"epoch": 7}, revision)
+    channel = b.channel("shop")
+    b.remove_channel(channel)
+    with pytest.raises(NotFound):
+        a.store_verification(PIPELINE, {"epoch": 7}, None)
 
 
 def test_an_unreadable_cutover_is_an_error_and_not_none(place, a):

@@ -51,6 +51,7 @@ _SERVICES = (
 )
 # Tables, types and keys, on each family; with all that needs a pair of two.
 _TABLES = _integration(
+    "checksums",
     "keyless_tables",
     "mixed_pair",
     "nested_documents",

@@ -83,6 +83,7 @@ def _node(node: NodeInfo, leads: int) -> dict[str, Any]:
 def _pipeline(pipeline: PipelineId, facts: Facts, line: PipelineStatus | None) -> dict[str, Any]:
     mainstem = facts.mainstems.get(pipeline)
     figures = line.figures if line and line.mine else None
+    verified = figures.verification if figures else None
     channel = facts.channels[pipeline.channel]
     preference = preference_of(channel, pipeline.pipeline)
     return {
@@ -100,6 +101,8 @@ def _pipeline(pipeline: PipelineId, facts: Facts, line: PipelineStatus | None) -
         "pending": figures.pending if figures else None,
         "error": figures.error if figures else None,
         "stalled": figures.stalled if figures else None,
+        "differences": verified.differences if verified else None,
+        "verification_age": verified.age if verified else None,
         "decision": line.decision if line else None,
     }
 

@@ -21,7 +21,7 @@ GOOD = [
     DATA / "two_way.yaml",
     DATA / "dts_to_search.yaml",
     DATA / "from_environment.yaml",
-    *sorted((ROOT / "deploy" / "examples").glob("*.yaml")),
+    *sorted((ROOT / "deploy" / "examples").glob("shop*.yaml")),
 ]
 
 
@@ -101,6 +101,16 @@ P, S, T, M = "pipelines[0]", "pipelines[0].source", "pipelines[0].target", "pipe
         (f"{P}.checkpoint", None, True),
         (f"{P}.generation", 2048, False),
         (f"{P}.window", "0x4", False),
+        (f"{P}.verify", {"every": "6h"}, True),
+        (f"{P}.verify", {"every": "1d 12h", "rate": 500, "repair": True}, True),
+        (f"{P}.verify", {"every": 3600.5}, True),
+        (f"{P}.verify", {"every": "3600"}, True),
+        (f"{P}.verify", {"every": 0}, False),
+        (f"{P}.verify", {"every": "6 o'clock"}, False),
+        (f"{P}.verify", {"every": True}, False),
+        (f"{P}.verify", {"rate": 5}, False),
+        (f"{P}.verify", {"every": "6h", "rate": 0}, False),
+        ("verify", {"every": "6h"}, True),
         (f"{M}.from", "orders", False),
         (f"{M}.from", "a\\.b", False),
         (f"{M}.from", "a\\.b.c", True),

@@ -7,6 +7,7 @@ from setl.node.metrics import CONTACTS, STATES, NodeCollector
 from setl.node.status import NodeStatus, PipelineStatus
 from setl.run.figures import Figures, RunState
 from setl.run.pace import Stage
+from setl.run.verification.told import VerificationFigures, VerifiedSoFar
 
 LABELS = {"channel": "shop", "pipeline": "orders"}
 
@@ -73,3 +74,24 @@ def test_a_standby_has_no_stage():
     assert registry.get_sample_value("setl_paused", LABELS) == 1
     names = {s.name for m in registry.collect() for s in m.samples}
     assert not names & {"setl_stalled", "setl_stage_seconds"}
+
+
+def test_a_pipeline_that_is_verified_has_series_for_alarms_and_others_have_none():
+    told = VerificationFigures(
+        "comparing",
+        coverage=0.25,
+        age=12.5,
+        differences=3,
+        tables_left_out=1,
+        error="gone",
+        counters=VerifiedSoFar(rows=900, found=5, repaired=2),
+    )
+    registry = collected(replace(RUNS, verification=told))
+    names = {
+        "differences": 3, "age_seconds": 12.5, "coverage_ratio": 0.25, "failing": 1,
+        "left_out_tables": 1, "rows_total": 900, "found_total": 5, "repaired_total": 2,
+    }  # fmt: skip
+    for name, value in names.items():
+        assert registry.get_sample_value(f"setl_verification_{name}", LABELS) == value
+    others = {s.name for m in collected(RUNS).collect() for s in m.samples}
+    assert not any(name.startswith("setl_verification") for name in others)

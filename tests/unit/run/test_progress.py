@@ -4,6 +4,7 @@ from setl.run.figures import HandoverCost, RunState
 from setl.run.pace import Stage
 from setl.run.progress import Progress, percentile
 from setl.run.stalls.stall import Reason, Stall
+from setl.run.verification.told import VerificationFigures
 
 
 class Clock:
@@ -203,3 +204,18 @@ def test_rows_are_counted_by_table_within_a_bound():
     assert tables["s.t0"] == TableRows(7, 1, 7)
     assert tables[OTHERS] == TableRows(6, 3)
     assert len(tables) == MOST_TABLES + 1
+
+
+def test_verification_of_a_run_that_has_ended_gives_way_and_of_a_standby_is_not_told():
+    progress = Progress(Clock())
+    progress.enter(RunState.RUNNING)
+    progress.verifies(VerificationFigures("comparing", differences=3))
+    progress.enter(RunState.RETRYING, "gone")
+    assert progress.figures().verification == VerificationFigures("comparing", differences=3)
+    progress.enter(RunState.PAUSED)
+    told = progress.figures().verification
+    assert told is not None
+    assert (told.state, told.waits_for) == ("giving way", "the pipeline is paused")
+    assert told.differences == 3
+    progress.enter(RunState.STANDBY)
+    assert progress.figures().verification is None

@@ -234,6 +234,7 @@ class Bench:
             select=SelectLoop(self.source, settings, epoch=5, name="shop/orders"),
             generation=changes.pop("generation", 1),
             store_every=changes.pop("store_every", 0.0),
+            beside=changes.pop("beside", None),
         )
         self.run = PipelineRun(parts, leading, self.progress, clock)
         self.error = None
@@ -772,3 +773,35 @@ def test_a_stop_during_a_rollback_stops(begun):
     bench.run.rollback()
     bench.finish()
     assert bench.error is None
+
+
+class Beside:
+    """What is done beside the stream; notes what it is told."""
+
+    def __init__(self):
+        self.reached = lambda: None
+        self.stopped = threading.Event()
+
+    def start(self, reached):
+        self.reached = reached
+
+    def stop(self):
+        self.stopped.set()
+
+
+@pytest.mark.parametrize("end", ["stop", "abort"])
+def test_what_is_done_beside_the_stream_knows_how_far_it_is_and_ends_first(begun, end):
+    beside = Beside()
+    bench = begun(transaction(100, 2), beside=beside).start()
+    end_of_rows = bench.source.entries[-1].position
+
+    def reached():
+        checkpoint: Any = beside.reached()
+        return checkpoint is not None and checkpoint.resume.order >= end_of_rows.order
+
+    eventually(reached, 10)
+    assert not beside.stopped.is_set()
+    getattr(bench.run, end)()
+    assert beside.stopped.is_set(), "at once, whatever the run still does"
+    bench.thread.join(10)
+    assert not bench.thread.is_alive()

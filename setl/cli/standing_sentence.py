@@ -1,0 +1,75 @@
+"""What standing verification says, for people."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from setl.cli.units import duration, figure
+
+_NAMED = 3  # rows of a table
+
+
+def standing_sentence(told: Mapping[str, Any]) -> str:
+    """How standing verification does, in one line.
+
+    Args:
+        told: `setl.run.verification.told.VerificationFigures` as JSON.
+    """
+    number, tables = told["differences"], len(told["findings"]) + told["unnamed_tables"]
+    parts = ["nothing is known to differ"]
+    if number:
+        parts = [f"{number:,} keys of {tables:,} tables differ"]
+    parts.append(f"pass {told['number']} is at {100 * told['coverage']:.0f} %")
+    if told["age"] is not None and told["last"]:
+        parts.append(f"the last whole one ended {duration(told['age'])} ago")
+    if told["tables_left_out"]:
+        parts.append(f"{told['tables_left_out']:,} tables could not be compared")
+    if told["repairs_no_more"]:
+        parts.append(told["repairs_no_more"])
+    if told["error"]:
+        parts.append(f"it fails: {told['error']}")
+    return ", ".join(parts)
+
+
+def finding_sentence(found: Mapping[str, Any]) -> str:
+    """What was found in a table.
+
+    Args:
+        found: `setl.model.standing.TableFinding` as JSON.
+    """
+    counts = [
+        f"{found[kind]:,} {kind}"
+        for kind in ("missing", "extra", "different", "undecided")
+        if found[kind]
+    ]
+    parts = [f"in {found['target']}: {', '.join(counts) or 'nothing found'}"]
+    if found["error"]:
+        parts.append(f"could not be compared: {found['error']}")
+    rows = [f"{row['key']} {row['what']}" for row in found["rows"][:_NAMED]]
+    return "; ".join([*parts, *([f"such as {', '.join(rows)}"] if rows else [])])
+
+
+def differences_of(told: Mapping[str, Any] | None) -> int | None:
+    """Keys that differ, None if nothing is verified."""
+    return told["differences"] if told else None
+
+
+def verification_figures(told: Mapping[str, Any] | None) -> list[dict[str, Any]]:
+    """Every figure of standing verification, as rows of `setl status`; none if there is none."""
+    if not told:
+        return []
+    last: Mapping[str, Any] = told["last"] or {}
+    plain = {name: value for name, value in told.items() if not isinstance(value, dict | list)}
+    return [
+        *(_figure(name.replace("_", " "), figure(name, value)) for name, value in plain.items()),
+        *(
+            _figure(f"last pass, {name.replace('_', ' ')}", figure(name, value))
+            for name, value in last.items()
+        ),
+        *(_figure(found["table"], finding_sentence(found)) for found in told["findings"]),
+    ]
+
+
+def _figure(name: str, value: object) -> dict[str, Any]:
+    return {"figure": f"verification: {name}", "value": value}

@@ -1,0 +1,1 @@
+"""Standing verification: tables are compared with their targets while the pipeline runs."""

@@ -1,0 +1,100 @@
+"""Builds the standing verification of a pipeline from its channel file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from pyspark.sql import SparkSession
+
+from arbiter.arbiter import Arbiter
+from arbiter.values import PipelineId
+from setl.bulk.arrivals import Arrivals
+from setl.bulk.range_comparison import RangeComparer
+from setl.channel.file import ChannelFile, Pipeline
+from setl.clock import Clock
+from setl.errors import ConfigurationError
+from setl.model.leadership import Leadership
+from setl.model.position import Position
+from setl.model.stream_end import StreamEnd
+from setl.run.load_requests import StoredLoadRequests
+from setl.run.progress import Progress
+from setl.run.verification.comparers import standing_comparers
+from setl.run.verification.opposite import Opposite, opposite_pipelines
+from setl.run.verification.spark_jobs import VerificationJobs
+from setl.run.verification.standing import Standing, VerifyingParts
+from setl.run.verification.store import StoredVerification
+from setl.systems.registry import system_of
+
+
+def standing_verification(
+    file: ChannelFile,
+    leadership: Leadership,
+    *,
+    arbiter: Arbiter,
+    spark: SparkSession,
+    progress: Progress,
+    clock: Clock,
+    latest: Callable[[], Position],
+    look_at_loads: Callable[[], None],
+) -> Standing:
+    """The standing verification of one leadership; nothing is connected yet.
+
+    Args:
+        file: the channel; its file asks for it.
+        leadership: of which pipeline.
+        arbiter: a session.
+        spark: the session.
+        progress: is told how it does, and tells how the run does.
+        clock: for all times.
+        latest: asks for the end of the source's stream, see `Source.latest`.
+        look_at_loads: tells the run that there are new requests to load rows.
+
+    Raises:
+        ConfigurationError: the channel has no such pipeline, or the file does not ask for it.
+    """
+    name = leadership.pipeline
+    pipeline, settings = file.pipeline(name), file.verification(name)
+    if settings is None:
+        raise ConfigurationError(f"{leadership.key} is not to be verified")
+    origin, ident = system_of(pipeline.source), PipelineId(file.channel, name)
+    jobs = VerificationJobs(spark, leadership.key)
+    others = opposite_pipelines(file, pipeline)
+    opposite = Opposite(file.channel, others, arbiter=arbiter, nid=leadership.nid, clock=clock)
+    parts = VerifyingParts(
+        settings=settings,
+        limits=pipeline.load_limits,
+        comparers=partial(_comparers, jobs, spark, pipeline),
+        end=partial(_end, pipeline, latest),
+        passed=origin.passed,
+        tables=origin.tables,
+        requests=StoredLoadRequests(arbiter, ident),
+        look_at_loads=look_at_loads,
+        store=StoredVerification(arbiter, ident),
+        opposite=opposite.wait if others else None,
+        cancel=jobs.cancel,
+    )
+    return Standing(parts, leadership, progress, clock)
+
+
+def _comparers(
+    jobs: VerificationJobs, spark: SparkSession, pipeline: Pipeline, arrivals: Arrivals
+) -> list[RangeComparer]:
+    jobs.begin()
+    return standing_comparers(spark, pipeline, arrivals)
+
+
+def _end(pipeline: Pipeline, latest: Callable[[], Position]) -> StreamEnd:
+    """The end of the stream at this moment; where it lies before what tables show, the time."""
+    system = system_of(pipeline.source)
+    if system.tells_end:
+        return StreamEnd(latest(), 0.0)
+    opened = system.tables()
+    if opened is None:
+        raise ConfigurationError(
+            "a subscription has no tables to compare with",
+            hint="Name the database it is of: `database:` in the source of the channel file",
+            pipeline=pipeline.name,
+        )
+    with opened as there:
+        return StreamEnd(None, there.now())

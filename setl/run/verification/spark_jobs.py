@@ -1,0 +1,40 @@
+"""The Spark jobs that standing verification runs where servers cannot compare by themselves."""
+
+from __future__ import annotations
+
+import logging
+
+from py4j.protocol import Py4JError
+from pyspark.sql import SparkSession
+
+from setl.log import fields
+
+_log = logging.getLogger(__name__)
+
+
+class VerificationJobs:
+    """Names the jobs of the thread that verifies, so that they share Spark's tasks fairly."""
+
+    def __init__(self, spark: SparkSession, name: str) -> None:
+        """Nothing runs yet.
+
+        Args:
+            spark: the session.
+            name: ``channel/pipeline``.
+        """
+        self._context = spark.sparkContext
+        self._group = f"setl verify {name}"
+
+    def begin(self) -> None:
+        """Jobs of this thread belong to the group and the pool from now on."""
+        # Never interrupt: see `setl.run.job.LoadJob`.
+        self._context.setJobGroup(self._group, "standing verification", interruptOnCancel=False)
+        self._context.setLocalProperty("spark.scheduler.pool", self._group)
+
+    def cancel(self) -> None:
+        """Cancel what runs; may block while Spark does not answer, so call it from a thread."""
+        try:
+            self._context.cancelJobGroup(self._group)
+        except (Py4JError, OSError) as error:
+            # Nothing runs in a JVM that is gone.
+            _log.info("verification not cancelled", extra=fields(error=repr(error)))

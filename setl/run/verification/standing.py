@@ -1,0 +1,470 @@
+"""Standing verification: the leader compares its tables with their targets while it runs.
+
+It has a thread and connections of its own, and gives way to everything else: to the stream, to
+loads of tables, to a run that is in trouble. It writes nothing into the target. What it repairs, it
+asks of the run by load requests, as an operator would. So a leader whose leadership is over may end
+at once: what its verification still reads changes nothing.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass, field, replace
+
+from setl.bulk.arrivals import Arrivals
+from setl.bulk.range_comparison import RangeComparer, RangeOutcome
+from setl.bulk.repair import Repair, repair_of
+from setl.bulk.source_reader import SourceTables
+from setl.channel.load_limits import LoadLimits
+from setl.channel.standing_verification import StandingVerification
+from setl.clock import Clock
+from setl.errors import ConfigurationError, FencedError, SetlError, TransientError
+from setl.log import fields
+from setl.model.checkpoint import Checkpoint
+from setl.model.leadership import Leadership
+from setl.model.position import Position
+from setl.model.standing import TableFinding, Verification
+from setl.model.stream_end import StreamEnd
+from setl.run.backoff import Backoff
+from setl.run.figures import Figures, RunState
+from setl.run.load_requests import LoadRequests
+from setl.run.load_size import LoadSize
+from setl.run.progress import Progress
+from setl.run.verification import course
+from setl.run.verification.arrivals import RunArrivals
+from setl.run.verification.course import Name
+from setl.run.verification.looking import Looked, Looking
+from setl.run.verification.store import VerificationStore
+from setl.run.verification.told import REPAIRS_NO_MORE, VerifiedSoFar, told_of
+
+_log = logging.getLogger(__name__)
+
+REPAIRED_BY = "standing verification"
+"""Who asks for repairs, in the list of load requests."""
+
+_LOOK_SECONDS = 1.0  # after which it is seen again whether to give way
+_DOUBT_SECONDS = 2.0  # after which a range that differs is compared once more, before it counts
+_REPAIR_SECONDS = 0.5  # after which it is seen whether a repair is done
+_KEEP_SECONDS = 5.0  # between two writes of how far it is
+_LONGEST_BACKOFF = 60.0
+_FAILURES = 5  # at one place, after which the table is left out of the pass
+_LAG = 5.0  # seconds behind, above which nothing is compared if the channel file says nothing
+_RANGE_SECONDS = 2.0  # what a range should take
+_RANGE_ROWS = 50_000  # of a range, however quick it is
+_FIRST_ROWS = 2_000
+_LEAST_ROWS = 1_000  # fewer cost as much as these
+_PACE_SECONDS = 5.0  # that a range takes with the pause after it, if it is not of the least rows
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerifyingParts:
+    """What verifies.
+
+    Attributes:
+        settings: what the channel file says of it.
+        limits: what it gives way to, as loads do.
+        comparers: gives what compares each target with what goes into it, as the tables are now;
+            see `setl.run.verification.comparers.standing_comparers`.
+        end: asks for the end of the source's stream; raises SetlError.
+        passed: see `SourceSystem.passed`.
+        tables: opens the tables of the source; gives None if nobody can read them.
+        opposite: waits until the other direction has brought what the target has, see `Opposite`;
+            None where there is none.
+        cancel: ends what compares just now, as soon as can be; from any thread.
+        requests: take the repairs.
+        look_at_loads: tells the run that there are new requests.
+        store: keeps how far it is.
+    """
+
+    settings: StandingVerification
+    limits: LoadLimits
+    comparers: Callable[[Arrivals], Sequence[RangeComparer]]
+    tables: Callable[[], AbstractContextManager[SourceTables] | None]
+    end: Callable[[], StreamEnd]
+    passed: Callable[[Position, Position], bool]
+    requests: LoadRequests
+    look_at_loads: Callable[[], None]
+    store: VerificationStore
+    opposite: Callable[[threading.Event], None] | None = None
+    cancel: Callable[[], None] = lambda: None
+
+
+@dataclass(slots=True)
+class _Kept:
+    """How far verification is, and what of that is stored."""
+
+    state: Verification
+    stored: Verification
+    at: float  # monotonic
+    comparers: dict[Name, RangeComparer] = field(default_factory=dict[Name, RangeComparer])
+
+
+class Standing:
+    """The standing verification of one leadership.
+
+    `start` and `stop` return at once and may be called from any thread; `stop` twice.
+    """
+
+    def __init__(
+        self, parts: VerifyingParts, leadership: Leadership, progress: Progress, clock: Clock
+    ) -> None:
+        """Nothing is asked yet."""
+        self._parts = parts
+        self._leadership = leadership
+        self._progress = progress
+        self._clock = clock
+        self._stopping = threading.Event()
+        self._reached: Callable[[], Checkpoint | None] = lambda: None
+        self._kept: _Kept | None = None
+        self._counters = VerifiedSoFar()
+        self._size = LoadSize(_RANGE_ROWS, seconds=_RANGE_SECONDS, first=_FIRST_ROWS)
+        self._backoff = Backoff(
+            random.Random(),  # noqa: S311 - jitter is no secret
+            first=1.0,
+            longest=_LONGEST_BACKOFF,
+        )
+        self._looking = Looking(parts.opposite, self._stopping, clock)
+        self._error = ""
+        self._waits_for = ""
+        self._at_range = False  # whether what is done now is to compare
+        self._thread = threading.Thread(
+            target=self._work, name=f"verify-{leadership.key}", daemon=True
+        )
+
+    def start(self, reached: Callable[[], Checkpoint | None]) -> None:
+        """Begin.
+
+        Args:
+            reached: up to where everything is applied; is asked from another thread.
+        """
+        self._reached = reached
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Compare nothing more; what is just being read may be read to its end."""
+        if not self._stopping.is_set():
+            self._stopping.set()
+            # A JVM that hangs must not hold up the caller.
+            threading.Thread(target=self._parts.cancel, name="verify-end", daemon=True).start()
+
+    def join(self, seconds: float) -> bool:
+        """Wait until it has ended, at most so long; returns whether it has."""
+        self._thread.join(seconds)
+        return not self._thread.is_alive()
+
+    # -- the thread -------------------------------------------------------------------------
+
+    def _work(self) -> None:
+        try:
+            while not self._stopping.is_set():
+                pause = self.step()
+                self._stopping.wait(pause)
+        except FencedError as error:
+            _log.info("verification ends", extra=self._fields(error=str(error)))
+        else:
+            with suppress(SetlError):
+                self._keep(0.0)
+
+    def step(self) -> float:
+        """Do what is next; returns the seconds after which to come again.
+
+        Raises:
+            FencedError: a newer leadership verifies.
+        """
+        self._at_range = False
+        try:
+            pause = self._next()
+            self._keep(_KEEP_SECONDS)
+        except FencedError:
+            raise
+        except SetlError as error:
+            pause = self._failed(error)
+        except Exception as error:  # noqa: BLE001 - a defect in it must not look like an end of it
+            _log.exception("verification failed unexpectedly", extra=self._fields())
+            pause = self._failed(TransientError(f"unexpected {type(error).__name__}: {error}"))
+        self._tell()
+        return pause
+
+    def _next(self) -> float:
+        kept = self._kept
+        if kept is None:
+            state = self._parts.store.load()
+            kept = self._kept = _Kept(state, state, self._clock.monotonic())
+        self._waits_for = self._gives_way()
+        if self._waits_for:
+            return _LOOK_SECONDS
+        state, now = kept.state, self._clock.now()
+        left = course.seconds_left(state, self._parts.settings.every, now)
+        if left:
+            kept.comparers = {}
+            return min(left, _LOOK_SECONDS)
+        if state.repair is not None and self._is_repairing(state.repair.requests):
+            return _REPAIR_SECONDS
+        if not (state.under_way and kept.comparers):
+            self._prepare(kept)
+        if kept.state.place is None:
+            self._say_ended(kept.state)
+            return 0.0
+        return self._compare(kept)
+
+    def _prepare(self, kept: _Kept) -> None:
+        """Begin a pass, or go on with one that another leadership has begun, or that failed."""
+        kept.comparers = {
+            Name(each.table, each.name): each for each in self._parts.comparers(self._arrivals())
+        }
+        names, now = tuple(kept.comparers), self._clock.now()
+        if kept.state.under_way:
+            kept.state = course.on_the_way(kept.state, names, now)
+        else:
+            kept.state = course.begun(kept.state, names, self._expected(names), now)
+            _log.info("verification pass begins", extra=self._fields(number=kept.state.now.number))
+
+    def _arrivals(self) -> RunArrivals:
+        return RunArrivals(
+            end=self._parts.end,
+            passed=self._parts.passed,
+            reached=self._reached,
+            stopping=self._stopping,
+            clock=self._clock,
+        )
+
+    def _expected(self, names: Sequence[Name]) -> int | None:
+        opened = self._parts.tables()
+        if opened is None:
+            return None
+        with opened as there:
+            rows = {".".join(name): size.rows for name, size in there.sizes().items()}
+        return sum(rows.get(table, 0) for name in names for table in name.table.split(", "))
+
+    # -- giving way -------------------------------------------------------------------------
+
+    def _gives_way(self) -> str:
+        limits = self._parts.limits
+        reason = reason_to_wait(self._progress.figures(), limits.lag or _LAG)
+        if reason or limits.threads_running is None:
+            return reason
+        opened = self._parts.tables()
+        if opened is None:
+            return ""
+        with opened as there:
+            busy = there.busy()
+        too_many = busy > limits.threads_running
+        return f"the source carries out {busy} statements" if too_many else ""
+
+    def _is_repairing(self, requests: Sequence[str]) -> bool:
+        waiting = {request.id for request in self._parts.requests.unanswered()}
+        return bool(waiting & set(requests))
+
+    # -- a range ----------------------------------------------------------------------------
+
+    def _compare(self, kept: _Kept) -> float:
+        state = kept.state
+        place, repair = state.place, state.repair
+        assert place is not None
+        size = repair.size if repair else self._rows
+        name, self._at_range = Name(place.table, place.target), True
+        looked = self._looking.look(kept.comparers[name], place.after, size)
+        self._at_range = False
+        if self._stopping.is_set():
+            return 0.0
+        outcome, pause = looked.outcome, self._pause(looked)
+        self._size.loaded(outcome.rows, looked.seconds)
+        self._recovered()
+        self._count(rows=outcome.rows)
+        if not looked.sure:
+            return max(_DOUBT_SECONDS, pause)
+        found = course.found_in(name, outcome.verdict, self._clock.now())
+        if repair is None and found.differences:
+            self._warn(kept, found)
+            asked = self._repair(kept, outcome, size, found)
+            if asked is not None:
+                kept.state = asked
+                return max(_REPAIR_SECONDS, pause)
+        before = state.now
+        kept.state = course.compared(
+            kept.state, outcome, found, tuple(kept.comparers), self._clock.now()
+        )
+        self._count(
+            found=0 if repair else found.differences,
+            repaired=kept.state.now.repaired - before.repaired,
+        )
+        if not kept.state.under_way:
+            self._say_ended(kept.state)
+        return pause
+
+    def _pause(self, looked: Looked) -> float:
+        return course.pause_after(looked.outcome.rows, looked.seconds, self._parts.settings.rate)
+
+    @property
+    def _rows(self) -> int:
+        """Rows of the next range: as many as are quick, and not those of a long pause."""
+        paced = int(self._parts.settings.rate * _PACE_SECONDS)
+        return min(self._size.rows, max(_LEAST_ROWS, paced))
+
+    def _count(self, rows: int = 0, found: int = 0, repaired: int = 0) -> None:
+        counters = self._counters
+        self._counters = VerifiedSoFar(
+            counters.rows + rows, counters.found + found, counters.repaired + repaired
+        )
+
+    def _repair(
+        self, kept: _Kept, outcome: RangeOutcome, size: int, found: TableFinding
+    ) -> Verification | None:
+        """Have what differs sent again; None if nothing is repaired."""
+        settings, state = self._parts.settings, kept.state
+        if not settings.repair or state.repairs_no_more:
+            return None
+        repair = repair_of(outcome.verdict, REPAIRED_BY, self._clock.now())
+        if not repair.keys:
+            return None
+        if state.asked + repair.keys > settings.repair_limit:
+            kept.state = replace(state, repairs_no_more=True)
+            _log.warning(
+                "verification repairs no more in this pass",
+                extra=self._fields(
+                    number=state.now.number, repaired=state.asked, reason=REPAIRS_NO_MORE
+                ),
+            )
+            return None
+        requests = self._ask(repair)
+        self._count(found=found.differences)
+        _log.info(
+            "verification repairs",
+            extra=self._fields(target=repair.target, keys=repair.keys, loads=", ".join(requests)),
+        )
+        return course.to_repair(state, requests, repair.keys, size, found)
+
+    def _ask(self, repair: Repair) -> list[str]:
+        asked = [self._parts.requests.add(request).id for request in repair.requests]
+        self._parts.look_at_loads()
+        return asked
+
+    # -- what goes wrong --------------------------------------------------------------------
+
+    def _failed(self, error: SetlError) -> float:
+        """Note an error, and leave a table out that fails again and again."""
+        if self._stopping.is_set():
+            return 0.0
+        first, self._error = not self._error, str(error)
+        if first:
+            _log.warning("verification fails", extra=self._fields(error=str(error)))
+        kept = self._kept
+        if kept is not None:
+            names, place = tuple(kept.comparers), kept.state.place
+            self._looking.forget()
+            kept.comparers = {}  # what they know of the tables may be of the past
+            if self._at_range and place is not None:
+                kept.state = course.failed(kept.state)
+                if place.failures + 1 >= _FAILURES:
+                    self._leave_out(kept, names, str(error))
+        return self._backoff.failed()
+
+    def _leave_out(self, kept: _Kept, names: Sequence[Name], error: str) -> None:
+        place = kept.state.place
+        assert place is not None
+        _log.warning(
+            "table left out of verification",
+            extra=self._fields(table=place.table, target=place.target, error=error),
+        )
+        kept.state = course.left_out(kept.state, error, names, self._clock.now())
+        if not kept.state.under_way:
+            self._say_ended(kept.state)
+
+    def _recovered(self) -> None:
+        if self._error:
+            self._error = ""
+            self._backoff.succeeded()
+            _log.info("verification goes on", extra=self._fields())
+
+    # -- what is kept and told --------------------------------------------------------------
+
+    def _keep(self, interval: float) -> None:
+        kept = self._kept
+        if kept is None or kept.state == kept.stored:
+            return
+        now = self._clock.monotonic()
+        if now - kept.at < interval:
+            return
+        kept.at = now
+        state = replace(kept.state, epoch=self._leadership.epoch)
+        try:
+            self._parts.store.store(state)
+        except TypeError as error:
+            raise ConfigurationError(f"its place cannot be kept: {error}") from error
+        kept.stored = kept.state
+
+    def _tell(self) -> None:
+        if self._stopping.is_set():
+            return
+        kept = self._kept
+        state = kept.state if kept is not None else Verification()
+        self._progress.verifies(
+            told_of(
+                state,
+                self._parts.settings.every,
+                self._clock.now(),
+                waits_for=self._waits_for,
+                error=self._error,
+                counters=self._counters,
+            )
+        )
+
+    def _warn(self, kept: _Kept, found: TableFinding) -> None:
+        """One line for each table and pass; status and metrics have the rest."""
+        place, number = kept.state.place, kept.state.now.number
+        assert place is not None
+        if place.warned:
+            return
+        kept.state = course.warned(kept.state)
+        _log.warning(
+            "verification found differences",
+            extra=self._fields(
+                table=found.table,
+                target=found.target,
+                number=number,
+                missing=found.missing,
+                extra=found.extra,
+                different=found.different,
+                keys="; ".join(f"{row.key} {row.what}" for row in found.rows),
+            ),
+        )
+
+    def _say_ended(self, state: Verification) -> None:
+        done = state.now
+        _log.info(
+            "verification pass ended",
+            extra=self._fields(
+                number=done.number,
+                rows=done.rows,
+                seconds=round(done.ended - done.begun, 1),
+                found=done.found,
+                repaired=done.repaired,
+                undecided=done.undecided,
+                tables_left_out=done.tables_left_out,
+            ),
+        )
+
+    def _fields(self, **values: object) -> dict[str, object]:
+        return fields(**self._leadership.fields, **values)
+
+
+def reason_to_wait(figures: Figures, lag: float) -> str:
+    """Why nothing is to be compared now, for people; "" if nothing speaks against it.
+
+    Args:
+        figures: how the run does.
+        lag: seconds by which the target may be behind.
+    """
+    if figures.state is not RunState.RUNNING:
+        return f"the pipeline is {figures.state.value}"
+    if figures.stalled:
+        return f"the pipeline stands still: {figures.stalled}"
+    if figures.table_load is not None and not figures.table_load.ended:
+        return "whole tables are loaded"
+    if figures.lag is not None and figures.lag > lag:
+        return f"the target is {figures.lag:.1f} s behind"
+    return ""
