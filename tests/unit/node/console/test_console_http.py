@@ -217,6 +217,7 @@ def test_an_action_is_done_told_and_kept(node, anna):
     assert kept.outcome.startswith("channel shop is set to PAUSE")
     node.cluster.clock.advance(5)
     assert "anna (127.0.0.1)" in anna.get("/console/actions").body.decode()
+    assert "anna" not in Browser(node).get("/console/actions").body.decode()
 
 
 def test_a_refusal_is_told_and_kept(node, anna):
