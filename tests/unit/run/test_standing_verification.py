@@ -352,7 +352,7 @@ def test_a_table_that_cannot_be_compared_is_left_out_and_the_others_are_not():
     orders.failures = [ConfigurationError("no such table")] * 100
     told = bench.whole_pass()
     assert users.compared
-    assert (told.tables_left_out, told.rows) == (1, 10)
+    assert (told.number, told.tables_left_out, told.rows) == (1, 1, 10)
     assert told.coverage < 1
     assert "no such table" in told.findings[0].error
     assert told.error == ""
@@ -451,7 +451,7 @@ def test_a_source_that_cannot_be_asked_whether_it_is_busy_costs_no_table():
         assert bench.step().error
     del bench.tables.busy
     told = bench.whole_pass()
-    assert (told.tables_left_out, told.rows) == (0, 50_000)
+    assert (told.number, told.tables_left_out, told.rows) == (1, 0, 50_000)
 
 
 def test_a_range_that_is_compared_again_is_as_large_as_before():
