@@ -18,6 +18,7 @@ from arbiter.values import (
     Mainstem,
     MainstemStatus,
     NodeInfo,
+    OperatorAction,
     PipelineId,
     Signal,
     SignalState,
@@ -300,6 +301,28 @@ class Arbiter(Protocol):
 
     def history(self, pipeline: PipelineId) -> Sequence[HistoryItem]:
         """Past leaderships, oldest first."""
+        ...
+
+    def add_action(self, action: OperatorAction) -> OperatorAction:
+        """Keep what an operator is about to do; returns it with its id. Not idempotent.
+
+        Order: it is kept before it is done, so that nothing is done that nobody finds again. The
+        oldest actions beyond a limit are removed; so are the ends of very long texts. For people
+        only: nobody decides anything by it.
+        """
+        ...
+
+    def end_action(self, action: OperatorAction, outcome: str, at: float) -> OperatorAction:
+        """Say what came of an action, and when.
+
+        Raises:
+            Conflict: somebody has said so already.
+            NotFound: it was removed meanwhile.
+        """
+        ...
+
+    def actions(self) -> Sequence[OperatorAction]:
+        """What operators did, oldest first; what cannot be read is left out."""
         ...
 
     def close(self) -> None:

@@ -31,17 +31,21 @@ class Journal:
     def add_history(self, pipeline: PipelineId, item: HistoryItem) -> None:
         """See `arbiter.arbiter.Arbiter.add_history`."""
         folder, data = self._paths.history(pipeline), history_payload(item)
-        names = self._znodes.children(folder)
-        if names:
-            newest = self._znodes.read(f"{folder}/{names[-1]}")
-            kept = read_history(newest.data) if newest else None
-            if newest is not None and kept is not None and kept.epoch == item.epoch:
+        found = self._tree.read_folder(folder)
+        names = [name for name, _ in found]
+        newest = 0
+        for name, znode in reversed(found):
+            kept = read_history(znode.data)
+            if kept is not None and kept.epoch == item.epoch:
                 # Somebody else may trim or amend; this is for people, so let it be.
                 with suppress(Changed, Missing):
-                    self._znodes.write(f"{folder}/{names[-1]}", data, newest.version)
+                    self._znodes.write(f"{folder}/{name}", data, znode.version)
                 return
+            newest = max(newest, kept.epoch if kept else 0)
+        if item.epoch < newest and len(names) >= self._history_limit:
+            return  # it was trimmed meanwhile, and its place is not at the end
         self._tree.append(pipeline, folder, "item-", data)
-        self._trim(folder, names[: max(0, len(names) + 1 - self._history_limit)])
+        self._tree.trim(folder, names[: max(0, len(names) + 1 - self._history_limit)])
 
     def history(self, pipeline: PipelineId) -> Sequence[HistoryItem]:
         """See `arbiter.arbiter.Arbiter.history`."""
@@ -54,14 +58,15 @@ class Journal:
                 extra = {"setl": {"znode": f"{folder}/{name}", "error": "; ".join(wrong)}}
                 _log.warning("history item cannot be read", extra=extra)
             items += [] if item is None else [item]
-        return items
+        # A leadership that has ended may be recorded after the next has begun.
+        return sorted(items, key=lambda item: item.epoch)
 
     def send_signal(self, pipeline: PipelineId, signal: Signal) -> Signal:
         """See `arbiter.arbiter.Arbiter.send_signal`."""
         folder = self._paths.signals(pipeline)
         answered = [s for s in self.signals(pipeline) if s.state is not SignalState.PENDING]
         ident = self._tree.append(pipeline, folder, "signal-", signal_payload(signal))
-        self._trim(folder, [s.id for s in answered[: max(0, len(answered) - SIGNALS_KEPT)]])
+        self._tree.trim(folder, [s.id for s in answered[: max(0, len(answered) - SIGNALS_KEPT)]])
         return replace(signal, id=ident)
 
     def signals(self, pipeline: PipelineId) -> Sequence[Signal]:
@@ -81,16 +86,6 @@ class Journal:
         except Missing:
             raise NotFound(f"the signal {signal.id} of {pipeline} is gone") from None
         return replace(answered, revision=revision)
-
-    def _trim(self, folder: str, names: Iterable[str]) -> None:
-        for name in names:
-            found = self._znodes.read(f"{folder}/{name}")
-            if found is None:
-                continue
-            try:
-                self._znodes.delete(f"{folder}/{name}", found.version)
-            except (Missing, Changed):
-                continue  # somebody else trims too
 
 
 def signals_of(found: Iterable[tuple[str, Znode]]) -> tuple[Signal, ...]:

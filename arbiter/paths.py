@@ -11,6 +11,7 @@ Under a root::
     /channels/{channel}/{pipeline}/signals/
     /channels/{channel}/{pipeline}/loads/
     /channels/{channel}/{pipeline}/history/
+    /actions/
     /epoch
     /probe-{session}
 """
@@ -114,6 +115,11 @@ class Paths:
     def loads(self, ident: PipelineId) -> str:
         """Holds the requests to load tables, in order."""
         return f"{self.pipeline(ident)}/loads"
+
+    @property
+    def actions(self) -> str:
+        """Holds what operators did, in order."""
+        return f"{self.root}/actions"
 
     @property
     def epoch(self) -> str:

@@ -22,6 +22,7 @@ from arbiter.values import (
     Mainstem,
     MainstemStatus,
     NodeInfo,
+    OperatorAction,
     PipelineId,
     Signal,
     SignalKind,
@@ -306,6 +307,7 @@ def history_payload(item: HistoryItem) -> bytes:
             "at": item.at,
             "outage": item.outage,
             "redelivered": item.redelivered,
+            **({"error": item.error} if item.error else {}),
         },
     )
 
@@ -323,11 +325,51 @@ def read_history(data: bytes, wrong: list[str] | None = None) -> HistoryItem | N
             at=at,
             outage=read.seconds("outage"),
             redelivered=read.whole("redelivered"),
+            error=read.text("error"),
         )
     elif not read.wrong:
         read.wrong.append("has no epoch or no time")
     _note(read, wrong)
     return item
+
+
+def action_payload(action: OperatorAction) -> bytes:
+    """Something that an operator did."""
+    return encode(
+        "an action",
+        {
+            "by": action.by,
+            "what": action.what,
+            "on": action.on,
+            "at": action.at,
+            "outcome": action.outcome,
+            "ended": action.ended,
+        },
+    )
+
+
+def read_action(
+    ident: str, data: bytes, revision: int, wrong: list[str] | None = None
+) -> OperatorAction | None:
+    """Inverse of `action_payload`; None for what cannot be read, which people can do without."""
+    read = Fields(data)
+    at = read.seconds("at")
+    action = None
+    if at is not None:
+        action = OperatorAction(
+            by=read.text("by"),
+            what=read.text("what"),
+            on=read.text("on"),
+            at=at,
+            outcome=read.text("outcome"),
+            ended=read.seconds("ended") or 0.0,
+            id=ident,
+            revision=revision,
+        )
+    elif not read.wrong:
+        read.wrong.append("has no time")
+    _note(read, wrong)
+    return action
 
 
 def _note(read: Fields, wrong: list[str] | None) -> None:

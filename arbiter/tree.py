@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from arbiter.arbiter import NotFound, Unreachable
 from arbiter.paths import Paths, ancestors
 from arbiter.values import PipelineId
-from arbiter.znodes import Exists, Missing, Znode, Znodes
+from arbiter.znodes import Changed, Exists, Missing, Znode, Znodes
 
 ATTEMPTS = 5
 """How often a call looks again when others write at the same time."""
@@ -70,6 +72,26 @@ class Tree:
         except Missing:
             self._make_folders(pipeline, folder)
             return self.znodes.append(f"{folder}/{prefix}", data)
+
+    def append_below_root(self, folder: str, prefix: str, data: bytes) -> str:
+        """Create the next znode of a folder that belongs to no pipeline; returns its name."""
+        try:
+            return self.znodes.append(f"{folder}/{prefix}", data)
+        except Missing:
+            for path in (*ancestors(folder), folder):
+                self._make(path)
+            return self.znodes.append(f"{folder}/{prefix}", data)
+
+    def trim(self, folder: str, names: Iterable[str]) -> None:
+        """Remove znodes of a folder; whoever else changes or removes them is not in the way."""
+        for name in names:
+            found = self.znodes.read(f"{folder}/{name}")
+            if found is None:
+                continue
+            try:
+                self.znodes.delete(f"{folder}/{name}", found.version)
+            except (Missing, Changed):
+                continue
 
     def read_folder(self, folder: str) -> list[tuple[str, Znode]]:
         """The znodes of a folder with their names, oldest first."""

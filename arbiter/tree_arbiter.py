@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
+from arbiter.actions import Actions
 from arbiter.arbiter import Conflict, Contact, Invalid, NotFound
 from arbiter.journal import Journal
 from arbiter.loads import Loads
@@ -37,6 +38,7 @@ from arbiter.values import (
     Mainstem,
     MainstemStatus,
     NodeInfo,
+    OperatorAction,
     PipelineId,
     Signal,
     SignalState,
@@ -57,6 +59,7 @@ class TreeArbiter:
         self._tree = Tree(znodes, self._paths)
         self._journal = Journal(self._tree, history_limit)
         self._loads = Loads(self._tree)
+        self._actions = Actions(self._tree)
 
     # -- the session ----------------------------------------------------------------------
 
@@ -106,9 +109,7 @@ class TreeArbiter:
                 if found is None:
                     continue
                 if found.owner != session:
-                    raise Conflict(
-                        f"another session ({found.owner:#x}) uses the node id {node.nid!r}"
-                    ) from None
+                    raise Conflict(_taken(read_node(node.nid, found.data))) from None
                 if found.data != data and not self._written(path, data, found, session):
                     continue
             self._znodes.rejoined(session)
@@ -449,6 +450,18 @@ class TreeArbiter:
         """See `arbiter.arbiter.Arbiter.history`."""
         return self._journal.history(pipeline)
 
+    def add_action(self, action: OperatorAction) -> OperatorAction:
+        """See `arbiter.arbiter.Arbiter.add_action`."""
+        return self._actions.add(action)
+
+    def end_action(self, action: OperatorAction, outcome: str, at: float) -> OperatorAction:
+        """See `arbiter.arbiter.Arbiter.end_action`."""
+        return self._actions.end(action, outcome, at)
+
+    def actions(self) -> Sequence[OperatorAction]:
+        """See `arbiter.arbiter.Arbiter.actions`."""
+        return self._actions.all()
+
     # -- how ------------------------------------------------------------------------------
 
     def _held(self, path: str, held: Mainstem) -> Znode | None:
@@ -480,3 +493,12 @@ def _base_or_none(data: bytes) -> int | None:
         return read_epoch(data)
     except Invalid:
         return None
+
+
+def _taken(other: NodeInfo) -> str:
+    """Why a node id cannot be had: who has it."""
+    who = f"process {other.pid} on {other.host}" if other.host else "another process"
+    return (
+        f"the node id {other.nid!r} is in use by {who}; choose another one with --id or"
+        " SETL_NODE_ID, or end that process"
+    )

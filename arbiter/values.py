@@ -116,6 +116,7 @@ class HistoryItem:
         at: when it began to apply, seconds since 1970 UTC.
         outage: seconds since the leader before was last known to be there, None if unknown.
         redelivered: rows that were applied again because of the change, None if unknown.
+        error: what it failed with, "" if it did not.
     """
 
     epoch: int
@@ -124,6 +125,33 @@ class HistoryItem:
     at: float
     outage: float | None = None
     redelivered: int | None = None
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorAction:
+    """Something that an operator did or tried, for the log of actions.
+
+    Attributes:
+        by: who, for people.
+        what: what he did, such as ``start``.
+        on: to which channel, pipeline or other thing.
+        at: when he began, seconds since 1970 UTC.
+        outcome: what came of it, in a sentence; "" while it is under way, or if whoever did it
+            ended before he could tell.
+        ended: when that was known, seconds since 1970 UTC, 0.0 before.
+        id: the arbiter's name for it; grows with time; "" before it is kept.
+        revision: for compare-and-set.
+    """
+
+    by: str
+    what: str
+    on: str
+    at: float
+    outcome: str = ""
+    ended: float = 0.0
+    id: str = ""
+    revision: int = 0
 
 
 class SignalKind(Enum):

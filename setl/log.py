@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import sys
 import time
 from pathlib import Path
@@ -59,12 +60,40 @@ def _is_not_of_py4j(record: logging.LogRecord) -> bool:
     return not (record.name == "root" and Path(record.pathname).parent.name == "py4j")
 
 
+LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
+"""The levels that can be chosen, the most talkative first."""
+
+# They report as errors what the adapters above them handle.
+_LIBRARIES = (
+    "kazoo", "kafka", "py4j", "pyspark", "elastic_transport", "elasticsearch", "urllib3", "uvicorn",
+    "asyncio",
+)  # fmt: skip
+
+
 def configure(*, level: str = "INFO", as_json: bool = False) -> None:
-    """Send the log of this process to standard error."""
+    """Send the log of this process to standard error.
+
+    Libraries are only heard at level DEBUG, and then what they warn of; for Spark's own log see
+    `setl.run.jvm_output`.
+
+    Args:
+        level: the lowest level that is logged, one of `LEVELS`.
+        as_json: whether each line is a JSON object, or text for people.
+    """
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonFormatter() if as_json else TextFormatter())
     handler.addFilter(_is_not_of_py4j)
     logging.basicConfig(level=level, handlers=[handler], force=True)
-    # Libraries report as errors what the adapters above them handle.
-    for name in ("kazoo", "kafka", "py4j", "elastic_transport", "elasticsearch", "uvicorn"):
-        logging.getLogger(name).setLevel(logging.CRITICAL)
+    logging.captureWarnings(capture=True)
+    for name in _LIBRARIES:
+        heard = logging.WARNING if level == "DEBUG" else logging.CRITICAL
+        logging.getLogger(name).setLevel(heard)
+
+
+def configure_command() -> None:
+    """Let a command that a person waits for say only what setl itself warns of.
+
+    The variable SETL_LOG_LEVEL asks for more.
+    """
+    level = os.environ.get("SETL_LOG_LEVEL", "").upper()
+    configure(level=level if level in LEVELS else "WARNING")

@@ -1,4 +1,4 @@
-"""Finds the files that are not Python: `schemas/` and `sql/`."""
+"""Finds the files that are not Python: `schemas/`, `sql/`, and examples for people."""
 
 from __future__ import annotations
 
@@ -8,10 +8,16 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 
 FOLDERS = ("schemas", "sql")
+"""What setl itself needs, wherever it runs."""
+
+EXAMPLES = "examples"
+"""Channel files and configuration, commented."""
+
+_BESIDE = {EXAMPLES: "deploy/examples"}
 
 
 def resource(folder: str, name: str) -> Traversable:
-    """A file of `schemas/` or `sql/`.
+    """A file of one of these folders.
 
     In a wheel they lie inside the package; in a checkout (an editable install) they lie
     beside it, where people look for them.
@@ -41,9 +47,11 @@ def everything() -> Iterator[tuple[str, bytes]]:
 
 def _places(folder: str) -> tuple[Traversable, ...]:
     """Where files of a folder may lie; the first that has one counts."""
-    return resources.files("setl") / folder, Path(__file__).parent.parent / folder
+    return resources.files("setl") / folder, Path(__file__).parent.parent / _BESIDE.get(
+        folder, folder
+    )
 
 
 def read_text(folder: str, name: str) -> str:
-    """The text of a file of `schemas/` or `sql/`."""
+    """The text of a file of one of these folders."""
     return resource(folder, name).read_text(encoding="utf-8")

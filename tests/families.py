@@ -56,6 +56,7 @@ ONCE: Mapping[str, str] = {
     f"{_I}test_bounds.py": "how much memory a queue takes; the server only fills it",
     f"{_I}test_cluster.py": "who leads, and what a standby does; nodes and ZooKeeper",
     f"{_I}test_cluster_environment.py": "what Spark's workers find on a cluster",
+    f"{_I}test_console.py": "pages of a browser, over what nodes say",
     f"{_I}test_fair_share.py": "Spark's scheduler",
     f"{_I}test_index_creation.py": "Elasticsearch as the target; rows are the same by then",
     f"{_I}test_node_loses_spark.py": "the end of a JVM",
@@ -75,6 +76,7 @@ BETWEEN_ALONE = frozenset({f"{_I}test_mixed_pair.py"})
 
 MIXED = frozenset(
     {
+        f"{_I}test_checksums.py",
         f"{_I}test_keyless_tables.py",
         f"{_I}test_pipeline_mysql.py",
         f"{_I}test_target_creation.py",

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from rich.console import Console
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from setl_drills.drill import Drill, DrillResult
 
 _FOLDER = click.option(
@@ -284,6 +285,8 @@ def _chosen(names: tuple[str, ...]) -> list[Drill]:
 
 
 def _console() -> Console:
+    from rich.console import Console  # noqa: PLC0415
+
     return Console(highlight=False, width=None if sys.stdout.isatty() else 150)
 
 

@@ -69,6 +69,25 @@ def chunks_between(limits: Sequence[Row]) -> list[Chunk]:
     return [Chunk(ends[i], ends[i + 1]) for i in range(len(ends) - 1)]
 
 
+def joined_chunks(chunks: Sequence[Chunk], most: int) -> list[Chunk]:
+    """The same rows in fewer chunks: neighbours are joined, so many at most.
+
+    Args:
+        chunks: in order.
+        most: of how many a chunk may be made.
+    """
+    joined: list[Chunk] = []
+    parts = 0
+    for chunk in chunks:
+        if joined and parts < most and chunk.low is not None and joined[-1].high == chunk.low:
+            joined[-1] = Chunk(joined[-1].low, chunk.high)
+            parts += 1
+        else:
+            joined.append(chunk)
+            parts = 1
+    return joined
+
+
 def is_sparse(lowest: int, highest: int, rows: int) -> bool:
     """Whether equal ranges of an integer key would hold very different numbers of rows."""
     return highest - lowest + 1 > _SPARSE * max(1, rows)

@@ -96,6 +96,17 @@ class SourceReader(Protocol):
         """
         ...
 
+    def decided(self, pipeline: str) -> SourceReader:
+        """The same without rows of which a pipeline that writes there still keeps something.
+
+        Both sites write these rows, and what becomes of them is not decided yet. See
+        `setl.systems.mysql.conflicts.agreement`.
+
+        Args:
+            pipeline: ``channel/pipeline``, the one whose target the table is.
+        """
+        ...
+
     def check(self) -> None:
         """Have the server look at the condition of `only`, without reading rows.
 

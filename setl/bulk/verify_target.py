@@ -21,7 +21,7 @@ from pyspark.sql import SparkSession
 from setl.bulk.arrivals import Arrival, Arrivals, Arrived
 from setl.bulk.checksumming import Summed, SummedTable, compare_checksums
 from setl.bulk.checksums import ChecksummedTable, ChecksummedTarget
-from setl.bulk.chunks import Chunk
+from setl.bulk.chunks import Chunk, joined_chunks
 from setl.bulk.comparison import Comparison, Difference, What
 from setl.bulk.comparison_plan import ComparedTable, ComparisonPlan, plan_comparison
 from setl.bulk.range_comparison import RangeOutcome
@@ -193,7 +193,7 @@ class TargetComparison:
             finer = [
                 piece for chunk in differing for piece in there.chunks(plan.source_cut, size, chunk)
             ]
-            differing = self._sum(plan, finer, counter).differing
+            differing = joined_chunks(self._sum(plan, finer, counter).differing, _FINER)
         found = Comparison()
         if differing:
             there, here = self._tables()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from setl.channel.file import ChannelFile, Pipeline
+from setl.channel.table_mapping import NewestRow
 
 
 def is_two_way(file: ChannelFile, pipeline: Pipeline) -> bool:
@@ -24,6 +25,24 @@ def way_back(file: ChannelFile, pipeline: Pipeline) -> Pipeline | None:
     if len(others) != 1 or not (is_two_way(file, pipeline) and is_two_way(file, others[0])):
         return None
     return others[0]
+
+
+def overwritten_by_loads(file: ChannelFile, pipeline: Pipeline) -> list[str]:
+    """Entries of a pipeline in which a load may replace a newer row of the target.
+
+    What the target's clients write comes to the source some time later. What is read at the
+    source before that is older. Only a conflict policy tells the two apart.
+
+    Returns:
+        Their `from`; none if nothing goes the other way.
+    """
+    if way_back(file, pipeline) is None:
+        return []
+    return [
+        table.from_
+        for table in pipeline.tables
+        if table.conflict != "home" and not isinstance(table.conflict, NewestRow)
+    ]
 
 
 def comes_back(file: ChannelFile, pipeline: Pipeline) -> bool:

@@ -18,6 +18,7 @@ MAX_BYTES = 1 << 20
 MAX_VALUES = 100_000
 
 _FILE = "the channel file"
+_CHANNEL = "must be a mapping that begins with `channel:` and `pipelines:`"
 
 
 class ChannelDefinition(dict[str, Any]):
@@ -47,11 +48,12 @@ class ChannelDefinition(dict[str, Any]):
         self.problems = problems
 
 
-def read_channel_definition(source: FilePath | str) -> ChannelDefinition:
+def read_channel_definition(source: FilePath | str, *, what: str = _CHANNEL) -> ChannelDefinition:
     """Read a channel file; nothing but its YAML is checked.
 
     Args:
         source: a path of a file, or as a str the YAML text itself.
+        what: what is said of a file that holds no mapping.
 
     Raises:
         ConfigurationError: the file cannot be read.
@@ -66,7 +68,7 @@ def read_channel_definition(source: FilePath | str) -> ChannelDefinition:
         try:
             node = loader.get_single_node()
             if not isinstance(node, yaml.MappingNode):
-                raise _whole(origin, _not_a_mapping(node))
+                raise _whole(origin, what if node is not None else "is empty")
             reader = _Reader(loader)
             content = reader.value(node, ())
         finally:
@@ -107,12 +109,6 @@ def _read(path: FilePath) -> str:
 
 def _whole(origin: str, message: str, line: int | None = None) -> ChannelFileError:
     return ChannelFileError([Problem("", f"the file {message}", line)], origin)
-
-
-def _not_a_mapping(node: yaml.Node | None) -> str:
-    if node is None:
-        return "is empty"
-    return "must be a mapping that begins with `channel:` and `pipelines:`"
 
 
 @dataclass(slots=True)

@@ -43,7 +43,7 @@ _BinlogPlace = Annotated[
     | Annotated[LoadStart, Tag("load")],
     Discriminator(
         start_kind(file=BinlogStart, gtid=GtidStart, load=LoadStart),
-        **start_error("{load: true}, {file: …, offset: …} or {gtid: …}"),
+        **start_error("latest, earliest, {load: true}, {file: …, offset: …} or {gtid: …}"),
     ),
 ]
 

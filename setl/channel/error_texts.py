@@ -57,6 +57,8 @@ def path_of(loc: Path) -> Path:
             del steps[3]
         if len(steps) > 4 and steps[3] == "start":
             del steps[4]
+    if len(steps) > 5 and steps[2] == "tables" and steps[4] == "conflict":
+        del steps[5]
     return tuple(steps)
 
 
@@ -72,10 +74,10 @@ def _message(
 ) -> str:
     """What is wrong, "" for a kind of error that nothing is known of."""
     text = ""
-    if kind == RULE:
-        text = str(context["text"])
-    elif given is None:
+    if given is None:
         text = "has no value; give it one or remove the key"
+    elif kind == RULE:
+        text = str(context["text"])
     elif kind in _FIXED:
         text = _FIXED[kind]
     elif kind in _WITH_LIMIT:
@@ -100,6 +102,8 @@ def _but(path: Path, raw: Mapping[str, Any]) -> str:
 
 
 def _shown(value: object) -> str:
+    if value is None:
+        return "nothing"
     if isinstance(value, list | Mapping):
         return "a list" if isinstance(value, list) else "a mapping"
     if isinstance(value, bool):
@@ -134,6 +138,8 @@ _FIXED: Mapping[str, str] = {
     **dict.fromkeys(("int_type", "int_parsing", "int_from_float"), "must be a whole number"),
     "int_parsing_size": "must be a smaller number",
     **dict.fromkeys(("float_type", "float_parsing", "finite_number"), "must be a number"),
+    **dict.fromkeys(("bool_type", "bool_parsing"), "must be true or false"),
+    "invalid_key": "has a key that is not text",
     "string_too_short": "must not be empty",
     "list_type": "must be a list (each item on a line that begins with -)",
     **dict.fromkeys(

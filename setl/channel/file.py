@@ -134,6 +134,11 @@ class Pipeline(StrictModel):
         description="Open dead letters above which the pipeline stops all the same: then it is not"
         " the rows that are faulty.",
     )
+    accept: list[Text] = Field(
+        default_factory=list[str],
+        description="What `setl check` finds and the channel is to live with: names of findings, as"
+        " it prints them, such as foreign-key-action@shop.orders; * stands for any text.",
+    )
     checkpoint: Literal["target", "zookeeper", "kafka", "file"] | None = Field(
         default=None,
         description="Where the checkpoint is kept. Not given: in the target if it can keep it,"

@@ -62,7 +62,7 @@ _KafkaPlace = Annotated[
     | Annotated[LoadStart, Tag("load")],
     Discriminator(
         start_kind(timestamp=TimestampStart, offset=OffsetStart, load=LoadStart),
-        **start_error("{load: true}, {timestamp: …} or {offset: …}"),
+        **start_error("latest, earliest, {load: true}, {timestamp: …} or {offset: …}"),
     ),
 ]
 
@@ -170,7 +170,7 @@ class DtsSource(SourceConfig):
         if raw.get("password") and not raw.get("user"):
             yield ("user",), "is required where there is a password"
         for name in part(raw.get("kafka")):
-            if name.replace(".", "_") in OWN_KAFKA_SETTINGS:
+            if str(name).replace(".", "_") in OWN_KAFKA_SETTINGS:
                 yield ("kafka", name), "cannot be set; setl keeps the place in the topic itself"
         if raw.get("partitions") is not None and raw.get("partition"):
             yield ("partition",), "cannot be given together with `partitions`; choose one of them"
@@ -251,7 +251,7 @@ class DtsTarget(TargetConfig):
         if raw.get("password") and not raw.get("user"):
             yield ("user",), "is required where there is a password"
         for name in part(raw.get("kafka")):
-            if name.replace(".", "_") in OWN_PRODUCER_SETTINGS:
+            if str(name).replace(".", "_") in OWN_PRODUCER_SETTINGS:
                 yield ("kafka", name), "cannot be set; `delivery` decides it"
-        if raw.get("partition_by", "order") == "order" and raw.get("partitions", 1) not in {1, "1"}:
+        if raw.get("partition_by", "order") == "order" and raw.get("partitions", 1) not in (1, "1"):
             yield ("partitions",), _EMPTY

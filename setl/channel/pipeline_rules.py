@@ -61,8 +61,6 @@ def wrong_load(tables: Sequence[Raw], source: Raw, target: Raw) -> Iterator[tupl
     for path in asking:
         if target.get("type") == "dts":
             yield path, "means nothing to a relay, which copies changes and no rows"
-        if any(table.get("conflict") for table in tables):
-            yield path, "cannot be combined with a `conflict` policy yet: load the tables before"
         if source.get("type") == "dts":
             if not source.get("database"):
                 yield path, "needs the `database` of the subscription, since no record has the rows"

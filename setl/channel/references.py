@@ -18,6 +18,11 @@ _REFERENCE = re.compile(
     r"(?P<escaped>\$\$\{)|\$\{(?:(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?P<or>:-(?P<default>[^}]*))?\})?"
 )
 
+HIDDEN = "(hidden)"
+"""What is shown in place of a literal secret."""
+
+_LOGIN = re.compile(r"(\w://)[^/@\s]*:[^/@\s]*@")
+
 # Keys whose values are secrets, wherever they stand; all but the first two are of Kafka's clients.
 SECRET_KEYS = frozenset({
     "password", "api_key", "sasl_plain_password", "ssl_password",
@@ -90,6 +95,24 @@ def literal_secrets(definition: Mapping[str, Any]) -> Iterator[Problem]:
         if bare and is_secret(path):
             advice = "is a literal secret; write ${NAME} and set NAME in the nodes' environment"
             yield Problem(written(path), advice, lines.get(path), level="warning")
+
+
+def without_secrets(definition: Mapping[str, Any]) -> dict[str, Any]:
+    """The definition to be shown: literal secrets are `HIDDEN`, references are not.
+
+    Hides more than `literal_secrets` warns of: whatever a key calls a password, also where it
+    means nothing, and logins in addresses.
+    """
+
+    def shown(path: Path, text: str) -> str:
+        bare = _REFERENCE.sub(lambda m: m.group("default") or "", text)
+        key = str(next((part for part in reversed(path) if isinstance(part, str)), "")).lower()
+        named = any(word in key for word in ("password", "api_key", "secret", "pem"))
+        if bare and (named or is_secret(path)):
+            return HIDDEN
+        return _LOGIN.sub(rf"\1{HIDDEN}@", text)
+
+    return cast("dict[str, Any]", _mapped(definition, (), shown))
 
 
 def _mapped(value: Any, path: Path, change: Callable[[Path, str], str]) -> Any:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, ConfigDict, Field
+from pydantic import AfterValidator, ConfigDict, Discriminator, Field, Tag
 
 from setl.channel.checks import Name, PythonFunction, Text
 from setl.channel.document_ids import IdTemplateError, parse_id
@@ -15,6 +15,7 @@ from setl.channel.nested_rows import NestedRows
 from setl.channel.patterns import PatternError, parse_from
 from setl.channel.problems import Path
 from setl.channel.references import has_reference
+from setl.channel.start_place import NOTHING, WORD, start_error, start_kind
 from setl.channel.strict_model import StrictModel, problem
 
 
@@ -49,6 +50,17 @@ class NewestRow(StrictModel):
     newest: Text = Field(
         description="Source column that says how new a row is: a date, a time or a number."
     )
+
+
+_Conflict = Annotated[
+    Annotated[Literal["source", "home"], WORD]
+    | Annotated[NewestRow, Tag("newest")]
+    | Annotated[None, NOTHING],
+    Discriminator(
+        start_kind(optional=True, newest=NewestRow),
+        **start_error("source, home or {newest: COLUMN}"),
+    ),
+]
 
 
 class TableMapping(StrictModel):
@@ -170,7 +182,7 @@ class TableMapping(StrictModel):
         " and 4326, longitude first; the SRID itself is left out.",
     )
 
-    conflict: Literal["source", "home"] | NewestRow | None = Field(
+    conflict: _Conflict = Field(
         default=None,
         description="Which row stays where both sites have changed one, in a channel of two"
         " directions. source (the default): whatever arrives, so that rows both sites write may"

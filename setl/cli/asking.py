@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
-
-from rich.console import Console
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from typing import TYPE_CHECKING, Any
 
 from arbiter.arbiter import Arbiter, ArbiterError, Unreachable
 from arbiter.requests import Refused, ask_leader
 from arbiter.values import ChannelState, Facts, PipelineId, SignalKind
 from setl.cli.cluster import AnswerNo, requester
-from setl.cli.load_sentence import load_sentence
-from setl.cli.node_answers import node_report, node_status
 from setl.model.load_request import LoadRequest
+from setl.node.load_sentence import load_sentence
+from setl.node.node_answers import node_report, node_status
 from setl.run.load_requests import StoredLoadRequests
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
 
 POLL_SECONDS = 0.5
 
@@ -120,6 +120,14 @@ def short_id(ident: str) -> str:
 
 def progress_line() -> Progress:
     """One line that changes, for people who wait."""
+    from rich.console import Console  # noqa: PLC0415
+    from rich.progress import (  # noqa: PLC0415
+        Progress,
+        SpinnerColumn,
+        TextColumn,
+        TimeElapsedColumn,
+    )
+
     # On standard error, so that the result alone is on standard output.
     return Progress(
         SpinnerColumn(),

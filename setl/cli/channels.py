@@ -10,26 +10,29 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from rich.markup import escape
 
 from arbiter.arbiter import ArbiterError
 from arbiter.values import ChannelState
-from setl.channel.file import ChannelFile
-from setl.channel.partitions import read_expanded
-from setl.channel.reading import definition_warnings, read_channel_definition
-from setl.channel.routing import Route
-from setl.cli.cluster import AnswerNo, cluster_options, joined, output_option
-from setl.cli.output import console, print_rows
-from setl.cli.ring_check import option_is_given, ring_findings
+from setl.cli.cluster import AnswerNo, acting, cluster_options, joined
+from setl.cli.findings import (
+    exit_status,
+    finding_row,
+    print_findings,
+    sql_scripts,
+    summary,
+)
+from setl.cli.output import FORMATS, console, print_rows
+from setl.cli.ring_check import option_is_given
+from setl.cli.starting import refuse_faults
 from setl.cli.user_code import make_importable, py_files_option
-from setl.model.schema import Column, RowSchema
-from setl.operate.check import check_channel
-from setl.operate.positions.used_starts import without_used_starts
 from setl.systems.finding import Finding
-from setl.transform.processing import processor_named
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from setl.channel.file import ChannelFile
+    from setl.channel.routing import Route
+    from setl.model.schema import Column, RowSchema
 
 _FILE = click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 
@@ -40,13 +43,26 @@ _FILE = click.argument("file", type=click.Path(exists=True, dir_okay=False, path
 @click.option(
     "--probe", is_flag=True, help="Write to retl.retl_mark and see that subscriptions deliver it."
 )
+@click.option("--strict", is_flag=True, help="Exit status 1 for warnings, too, unless accepted.")
+@click.option("-v", "--verbose", is_flag=True, help="Show what is right, and all statements.")
+@click.option("--server", metavar="HOST:PORT", help="With -o sql: the script for this server only.")
 @py_files_option
 @cluster_options
-@output_option
+@click.option(
+    "-o",
+    "--output",
+    type=click.Choice((*FORMATS, "sql")),
+    default="table",
+    show_default=True,
+    help="How to print the result; sql: one script for each server.",
+)
 def check(  # noqa: PLR0917 - click passes options by name
     file: Path,
     offline: bool,
     probe: bool,
+    strict: bool,
+    verbose: bool,
+    server: str | None,
     py_files: tuple[Path, ...],
     zookeeper: str,
     root: str,
@@ -54,36 +70,52 @@ def check(  # noqa: PLR0917 - click passes options by name
 ) -> None:
     """Check a channel FILE and the servers it names.
 
-    Prints what is missing and how to fix it. If ZooKeeper is given, by option or in the
-    environment, it also tells whether changes would go round between channels.
+    Prints what is missing and how to fix it; `-o sql` prints the statements for each server. If
+    ZooKeeper is given, by option or in the environment, it also tells whether changes would go
+    round between channels. Risks that the file accepts (`accept`) count as right.
+
+    Exit status 0: right; 1: something is to be fixed; 2: the file is wrong; 3: all is right that
+    could be seen, and a server does not answer.
     """
+    # Imported late, as whatever a help or a refusal has no use for.
+    from setl.channel.partitions import read_expanded  # noqa: PLC0415
+    from setl.channel.reading import (  # noqa: PLC0415
+        definition_warnings,
+        read_channel_definition,
+    )
+
     make_importable(py_files)
     definition, channel = read_expanded(read_channel_definition(file), os.environ)
     findings = [
-        Finding("warning", problem.message, problem.path)
+        Finding("warning", problem.message, problem.path, code="literal-password")
         for problem in definition_warnings(definition)
     ]
     if not offline and option_is_given("zookeeper"):
         found, channel = _beside_the_cluster(definition, channel, zookeeper, root)
         findings += found
     if not offline:
-        findings += check_channel(channel, expressions=_route_check(), probe=probe)
-    if output != "table":
-        rows = [
-            {
-                "level": f.level,
-                "what": f.what,
-                "where": f.where,
-                "fix": list(f.fix),
-                **({"mapping": f.mapping} if f.mapping is not None else {}),
-            }
-            for f in findings
-        ]
-        print_rows(rows, (), output)
+        from setl.operate.check import check_channel  # noqa: PLC0415
+
+        findings += check_channel(channel, expressions=route_check(), probe=probe)
+    if output == "sql":
+        _print_sql(findings, channel.channel, server)
+    elif output != "table":
+        print_rows([finding_row(finding) for finding in findings], (), output)
     else:
-        _print_findings(findings, offline=offline, name=channel.channel)
-    if any(f.level == "error" for f in findings):
-        sys.exit(1)
+        _print_findings(findings, offline=offline, verbose=verbose, name=channel.channel)
+    status = exit_status(findings, strict=strict)
+    if status:
+        sys.exit(status)
+
+
+def _print_sql(findings: Sequence[Finding], name: str, server: str | None) -> None:
+    scripts = sql_scripts(findings, name)
+    for place, script in scripts.items():
+        if server in (None, place):
+            print(script)
+    if server is not None and server not in scripts:
+        there = ", ".join(scripts) or "none"
+        click.echo(f"nothing to run on {server}; servers with something to run: {there}", err=True)
 
 
 def _beside_the_cluster(
@@ -93,6 +125,9 @@ def _beside_the_cluster(
 
     A cluster that does not answer is one more thing to fix.
     """
+    from setl.operate.positions.used_starts import without_used_starts  # noqa: PLC0415
+    from setl.operate.ring_check import ring_findings  # noqa: PLC0415
+
     try:
         with joined(zookeeper, root) as arbiter:
             return ring_findings(arbiter, definition), without_used_starts(channel, arbiter)
@@ -101,12 +136,20 @@ def _beside_the_cluster(
             "Check `--zookeeper` and SETL_ZOOKEEPER; whether changes would go round with other"
             " channels was not looked at"
         )
-        finding = Finding("error", f"no answer: {error}", f"ZooKeeper {zookeeper}", (fix,))
+        finding = Finding(
+            "error",
+            f"no answer: {error}",
+            f"ZooKeeper {zookeeper}",
+            (fix,),
+            code="zookeeper-unreachable",
+        )
         return [finding], channel
 
 
-def _route_check() -> Callable[[Route, RowSchema], Sequence[Column]]:
+def route_check() -> Callable[[Route, RowSchema], Sequence[Column]]:
     """How expressions and processors are checked: by Spark itself, and by an import."""
+    from setl.transform.processing import processor_named  # noqa: PLC0415
+
     spark_starts = cache(_checking_session)
 
     def check_route(route: Route, schema: RowSchema) -> Sequence[Column]:
@@ -128,20 +171,20 @@ def _checking_session() -> SparkSession:
     return start_session(SparkSettings(master="local[1]", name="setl check"))
 
 
-def _print_findings(findings: list[Finding], *, offline: bool, name: str) -> None:
+def _print_findings(
+    findings: Sequence[Finding], *, offline: bool, verbose: bool, name: str
+) -> None:
     out = console()
-    signs = {"ok": "[green]ok[/]     ", "warning": "[yellow]warning[/]", "error": "[red]error[/]  "}
-    for finding in findings:
-        # What was found may hold brackets, which would be taken for markup.
-        out.print(f"{signs[finding.level]} {escape(f'{finding.where}: {finding.what}')}")
-        for line in (*finding.fix, *finding.mapping_lines):
-            out.print(f"          {line}", markup=False)
-    errors = sum(f.level == "error" for f in findings)
+    print_findings(out, findings, verbose=verbose)
+    counted = summary(findings)
+    if counted:
+        out.print(f"{counted}.", markup=False)
+    errors = sum(finding.level == "error" for finding in findings)
     if errors:
-        out.print(f"\n{errors} to fix before channel {name} can start.")
+        out.print(f"{errors} to fix before channel {name} can start.", markup=False)
     else:
         scope = "the file is right" if offline else "the file and the servers are right"
-        out.print(f"channel {name}: {scope}.")
+        out.print(f"channel {name}: {scope}.", markup=False)
 
 
 @click.command()
@@ -149,13 +192,27 @@ def _print_findings(findings: list[Finding], *, offline: bool, name: str) -> Non
 @click.option(
     "--allow-ring", is_flag=True, help="Store it even if changes would go round between channels."
 )
+@click.option(
+    "--check/--no-check",
+    "checks",
+    default=True,
+    help="Look at the servers first if the channel is not stopped. [default: check]",
+)
 @cluster_options
-def apply(file: Path, allow_ring: bool, zookeeper: str, root: str) -> None:
+def apply(file: Path, allow_ring: bool, checks: bool, zookeeper: str, root: str) -> None:
     """Store a channel FILE in the cluster.
 
-    A new channel is stopped. A known one keeps its state. References such as ${PASSWORD} are
-    stored as they are; each node resolves them from its own environment.
+    A new channel is stopped. A known one keeps its state: if it is not stopped, its pipelines go on
+    by the new file at once, so the servers are looked at first, as by `setl start`. References such
+    as ${PASSWORD} are stored as they are; each node resolves them from its own environment.
     """
+    from setl.channel.partitions import read_expanded  # noqa: PLC0415
+    from setl.channel.reading import (  # noqa: PLC0415
+        definition_warnings,
+        read_channel_definition,
+    )
+    from setl.operate.ring_check import ring_findings  # noqa: PLC0415
+
     definition, channel = read_expanded(read_channel_definition(file), os.environ)
     for problem in definition_warnings(definition):
         click.echo(f"warning: {problem}", err=True)
@@ -164,7 +221,14 @@ def apply(file: Path, allow_ring: bool, zookeeper: str, root: str) -> None:
             if finding.level == "error" and not allow_ring:
                 raise AnswerNo(f"{finding.what}. {finding.fix[0]}, or say --allow-ring")
             click.echo(f"warning: {finding.what}", err=True)
-        stored = arbiter.put_channel(channel.channel, definition)
+        running = any(
+            other.name == channel.channel and other.state is not ChannelState.STOP
+            for other in arbiter.channels()
+        )
+        if checks and running:
+            refuse_faults(channel, arbiter, "stored", f"`setl apply {file} --no-check` stores it")
+        with acting(arbiter, "apply", channel.channel):
+            stored = arbiter.put_channel(channel.channel, definition)
     console().print(
         f"channel {stored.name} stored, state {stored.state.value}"
         + ("" if stored.state is ChannelState.START else f"; `setl start {stored.name}` starts it")

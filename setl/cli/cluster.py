@@ -15,10 +15,10 @@ import click
 from arbiter.arbiter import Arbiter, Invalid, NotFound
 from arbiter.requests import Requester
 from arbiter.values import Channel, Facts, PipelineId
-from arbiter.zookeeper import ZooKeeperArbiter
 from setl.cli.output import FORMATS
 from setl.cli.zookeeper_access import zookeeper_access
 from setl.node.naming import known_pipelines, meant_by
+from setl.operate.action_log import Told, recorded
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -77,6 +77,9 @@ Connect = Callable[[str, str], AbstractContextManager[Arbiter]]
 @contextmanager
 def connect_zookeeper(zookeeper: str, root: str) -> Generator[Arbiter]:
     """A session with ZooKeeper; credentials come from the environment."""
+    # Imported late: its client takes time that help and refusals need not wait.
+    from arbiter.zookeeper import ZooKeeperArbiter  # noqa: PLC0415
+
     access = zookeeper_access(os.environ)
     arbiter = ZooKeeperArbiter(zookeeper, root=root, session_timeout=10.0, access=access)
     try:
@@ -103,6 +106,11 @@ class AnswerNo(click.ClickException):
 def requester() -> Requester:
     """Who uses this command, and when."""
     return Requester(f"{getpass.getuser()}@{socket.gethostname()}", time.time())
+
+
+def acting(arbiter: Arbiter, what: str, on: str) -> AbstractContextManager[Told]:
+    """Keep in the log of actions what the user of this command does; see `recorded`."""
+    return recorded(arbiter, requester(), what, on)
 
 
 def channel_named(arbiter: Arbiter, name: str) -> Channel:

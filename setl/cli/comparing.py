@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -64,8 +63,16 @@ class Comparer:
         self._session = session
         self._timeout = timeout
 
-    def compare(self, channel: str, config: Pipeline, tables: Sequence[str] = ()) -> list[Compared]:
+    def compare(
+        self,
+        channel: str,
+        config: Pipeline,
+        tables: Sequence[str] = (),
+        finished: Callable[[TableVerdict], None] | None = None,
+    ) -> list[Compared]:
         """Compare everything that a pipeline keeps in step, or what some source tables go into.
+
+        `finished` is told each verdict as soon as there is one.
 
         Raises:
             SetlError: as `setl.operate.verify.verify_pipeline`.
@@ -82,6 +89,7 @@ class Comparer:
             list(tables) or None,
             self._sample,
             progress=report,
+            finished=finished,
             arrivals=arrivals,
         )
         return [Compared(channel, config, verdict) for verdict in verdicts]
@@ -109,7 +117,6 @@ def comparer(
         connect: opens a session with the cluster, if it is needed.
         timeout: see `Comparer`.
     """
-    logging.getLogger("py4j").setLevel(logging.CRITICAL)
     show("starting Spark")
     session = start_session(settings)
     try:

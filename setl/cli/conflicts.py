@@ -12,10 +12,11 @@ from arbiter.arbiter import Arbiter
 from arbiter.values import PipelineId
 from setl.channel.routing import Router
 from setl.cli.cluster import cluster_options, joined, output_option, pipeline_named
-from setl.cli.cluster_view import moment
+from setl.cli.completion import complete_name
 from setl.cli.confirmation import confirm, yes_option
 from setl.cli.output import console, print_rows, print_value
 from setl.cli.stored_channels import pipeline_config
+from setl.node.cluster_view import moment
 from setl.node.stored import pipelines_of
 from setl.systems.conflicts import KEPT, Conflict, ConflictList
 from setl.systems.registry import system_of
@@ -29,7 +30,7 @@ def conflicts() -> None:
 
 
 @conflicts.command("list")
-@click.argument("name", metavar="CHANNEL|PIPELINE")
+@click.argument("name", shell_complete=complete_name, metavar="CHANNEL|PIPELINE")
 @click.option("--table", default="", help="Only this table of the target, schema.table.")
 @click.option(
     "-n",
@@ -59,7 +60,7 @@ def list_(  # noqa: PLR0917 - click passes options by name
 
 
 @conflicts.command()
-@click.argument("name", metavar="CHANNEL|PIPELINE")
+@click.argument("name", shell_complete=complete_name, metavar="CHANNEL|PIPELINE")
 @click.option(
     "--keep", default=KEPT, show_default=True, type=click.IntRange(min=0),
     help="How many of each pipeline to keep, the newest.",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import time
 from collections.abc import Callable, Generator, Sequence
@@ -18,6 +17,7 @@ from setl.channel.file import Pipeline
 from setl.channel.reading import resolve_and_parse
 from setl.cli.cluster import (
     AnswerNo,
+    acting,
     cluster_options,
     joined,
     output_option,
@@ -25,26 +25,33 @@ from setl.cli.cluster import (
     requester,
     timeout_option,
 )
-from setl.cli.cluster_view import look_at, moment
+from setl.cli.completion import complete_name
 from setl.cli.confirmation import confirm, yes_option
+from setl.cli.following import ClusterArrivals
 from setl.cli.output import console, print_value
 from setl.cli.positions import own_nid
 from setl.cli.spark_options import spark_options
 from setl.cli.waiting import ProgressLine
 from setl.clock import SystemClock
 from setl.errors import SetlError
+from setl.node.cluster_view import look_at, moment
 from setl.operate.cutover.course import Course
 from setl.operate.cutover.hands import ClusterHands, Seen
 from setl.operate.cutover.steps import ORDER, WHAT, CutOver, Known, Rules, Step, Told, objections
 
 if TYPE_CHECKING:
     # Spark comes with these.
+    from setl.bulk.arrivals import Arrivals
     from setl.bulk.verdict import TableVerdict
     from setl.run.spark_session import SparkSettings
 
+    _Verify = Callable[[Pipeline, Arrivals], Sequence[TableVerdict]]
+
+_ARRIVE_SECONDS = 60.0  # that rows on their way may take, before they count as different
+
 
 @click.command()
-@click.argument("name", metavar="CHANNEL[/PIPELINE]")
+@click.argument("name", shell_complete=complete_name, metavar="CHANNEL[/PIPELINE]")
 @click.option("--abort", "what", flag_value="abort", help="Put back what a cut-over has changed.")
 @click.option("--status", "what", flag_value="status", help="Say how far a cut-over is.")
 @click.option("--dry-run", "what", flag_value="dry-run", help="Say what would be done, do nothing.")
@@ -99,12 +106,14 @@ def cutover(  # noqa: PLR0917 - click passes options by name
                 return
             before = course.record()
             if what == "abort":
-                _abort(course, ident, before, yes=yes, output=output)
+                with acting(arbiter, "cutover --abort", str(ident)):
+                    _abort(course, ident, before, yes=yes, output=output)
                 return
             if before is None or before.step is not Step.DONE:
                 confirm(_question(ident, before), yes=yes)
             try:
-                done = course.carry_out(requester().by)
+                with acting(arbiter, "cutover", str(ident)):
+                    done = course.carry_out(requester().by)
             except (Conflict, Refused) as error:
                 raise AnswerNo(str(error)) from None
             except (SetlError, ArbiterError):
@@ -155,18 +164,17 @@ def _abort(
 @contextmanager
 def _verifying(
     spark: Callable[[str], SparkSettings],
-) -> Generator[Callable[[Pipeline], Sequence[TableVerdict]]]:
+) -> Generator[_Verify]:
     """What compares; Spark starts when that is first wanted, and ends with the block."""
     sessions: list[Any] = []
 
-    def verify(pipeline: Pipeline) -> Sequence[TableVerdict]:
+    def verify(pipeline: Pipeline, arrivals: Arrivals) -> Sequence[TableVerdict]:
         from setl.operate.verify import verify_pipeline  # noqa: PLC0415
         from setl.run.spark_session import start_session  # noqa: PLC0415
 
-        logging.getLogger("py4j").setLevel(logging.CRITICAL)
         if not sessions:
             sessions.append(start_session(spark("setl cutover")))
-        return verify_pipeline(sessions[0], pipeline, sample=0)
+        return verify_pipeline(sessions[0], pipeline, sample=0, arrivals=arrivals)
 
     try:
         yield verify
@@ -178,7 +186,7 @@ def _verifying(
 def _hands(
     arbiter: Arbiter,
     ident: PipelineId,
-    verify: Callable[[Pipeline], Sequence[TableVerdict]],
+    verify: _Verify,
 ) -> ClusterHands:
     file = resolve_and_parse(arbiter.channel(ident.channel).definition, os.environ)
     pipeline = next(p for p in file.pipelines if p.name == ident.pipeline)
@@ -187,7 +195,9 @@ def _hands(
         pipeline,
         arbiter=arbiter,
         look=lambda which: _seen(arbiter, which),
-        verify=verify,
+        verify=lambda which: verify(
+            which, ClusterArrivals(ident, which, lambda: arbiter, _ARRIVE_SECONDS, lambda _: None)
+        ),
         nid=own_nid("cutover"),
         clock=SystemClock(),
         pause=time.sleep,

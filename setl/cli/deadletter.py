@@ -5,32 +5,38 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Collection, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from arbiter.values import ChannelState, Facts, PipelineId
-from setl.channel.file import Pipeline
 from setl.cli.cluster import (
     AnswerNo,
+    acting,
     cluster_options,
     joined,
     output_option,
     pipeline_named,
     timeout_option,
 )
-from setl.cli.cluster_view import moment
+from setl.cli.completion import complete_name, complete_pipeline
 from setl.cli.confirmation import confirm, yes_option
 from setl.cli.output import console, print_rows, print_value
 from setl.cli.stored_channels import pipeline_config
+from setl.errors import ConfigurationError
 from setl.load.deadletters.letter import DeadLetter, State
+from setl.node.cluster_view import moment
 from setl.node.stored import pipelines_of
+from setl.operate.dead_letters import WAITING, loadable, missing
+from setl.operate.questions import before_drop
 from setl.systems.registry import system_of
+
+if TYPE_CHECKING:
+    from setl.channel.file import Pipeline
 
 _COLUMNS = (
     "id", "pipeline", "state", "at", "target", "key", "operation", "position", "attempts", "error",
 )  # fmt: skip
-_WAITING = (State.OPEN, State.RETRY)
 _POLL_SECONDS = 0.5
 
 
@@ -44,7 +50,7 @@ def deadletter() -> None:
 
 
 @deadletter.command("list")
-@click.argument("name", required=False, metavar="[CHANNEL|PIPELINE]")
+@click.argument("name", shell_complete=complete_name, required=False, metavar="[CHANNEL|PIPELINE]")
 @click.option("--table", default="", metavar="TABLE", help="Only this table or index.")
 @click.option("-n", "limit", type=click.IntRange(min=1), default=100, show_default=True,
               help="At most N of each pipeline, the last of its stream.")  # fmt: skip
@@ -61,13 +67,25 @@ def list_(  # noqa: PLR0917 - click passes options by name
     output: str,
 ) -> None:
     """List dead letters in the order of the stream."""
-    states = () if everything else _WAITING
+    states = () if everything else WAITING
     rows: list[dict[str, Any]] = []
+    lacking: list[ConfigurationError] = []
     for ident, config in _pipelines(name, zookeeper, root):
-        with system_of(config.target).dead_letters() as store:
-            found = store.find(str(ident), target=table, states=states, limit=limit, newest=True)
+        try:
+            with system_of(config.target).dead_letters() as store:
+                found = store.find(
+                    str(ident), target=table, states=states, limit=limit, newest=True
+                )
+        except ConfigurationError as error:
+            lacking.append(error.at(pipeline=ident))
+            continue  # those of the others are shown all the same
         rows += [_row(letter) for letter in reversed(found)]
-    print_rows(rows, _COLUMNS, output)
+    if rows or not lacking:
+        print_rows(rows, _COLUMNS, output)
+    for error in lacking[:-1]:
+        click.echo(f"Error: {error}", err=True)
+    if lacking:
+        raise lacking[-1]
 
 
 @deadletter.command()
@@ -85,7 +103,7 @@ def show(letter: str, zookeeper: str, root: str, output: str) -> None:
 
 
 @deadletter.command()
-@click.argument("pipeline")
+@click.argument("pipeline", shell_complete=complete_pipeline)
 @click.argument("ids", nargs=-1, metavar="[ID...]")
 @click.option("--all", "everything", is_flag=True, help="All that are open.")
 @click.option("--force", is_flag=True, help="Also letters whose row is not known.")
@@ -117,7 +135,9 @@ def retry(  # noqa: PLR0917 - click passes options by name
         chosen = _chosen(store.find(str(ident), ids=ids), ids, everything=everything)
         wanted = _loadable(chosen, force=force, everything=everything)
         marked = {letter.id for letter in wanted}
-        store.mark(marked, State.RETRY)
+        with joined(zookeeper, root) as arbiter, acting(arbiter, "retry", str(ident)) as told:
+            store.mark(marked, State.RETRY)
+            told.outcome = f"{len(marked)} dead letters are to be loaded again"
         until = time.monotonic() + (timeout if runs else 0)
         while (waiting := _waiting(store.find(str(ident), ids=marked), marked)) and (
             time.monotonic() < until
@@ -134,7 +154,7 @@ def retry(  # noqa: PLR0917 - click passes options by name
 
 
 @deadletter.command()
-@click.argument("pipeline")
+@click.argument("pipeline", shell_complete=complete_pipeline)
 @click.argument("ids", nargs=-1, metavar="[ID...]")
 @click.option("--all", "everything", is_flag=True, help="All of them, superseded ones too.")
 @click.option("--superseded", is_flag=True, help="All that are superseded.")
@@ -161,14 +181,12 @@ def drop(  # noqa: PLR0917 - click passes options by name
     with system_of(config.target).dead_letters() as store:
         found = store.find(str(ident), ids=ids, states=states)
         chosen = _chosen(found, ids, everything=everything or superseded)
-        waiting = sum(letter.state in _WAITING for letter in chosen)
+        waiting = sum(letter.state in WAITING for letter in chosen)
         if chosen:
-            confirm(
-                f"Are you sure you want to drop {len(chosen)} dead letters of {ident}, {waiting} of"
-                " them open?",
-                yes=yes,
-            )
-        dropped = store.remove([letter.id for letter in chosen])
+            confirm(before_drop(ident, len(chosen), waiting), yes=yes)
+        with joined(zookeeper, root) as arbiter, acting(arbiter, "drop", str(ident)) as told:
+            dropped = store.remove([letter.id for letter in chosen])
+            told.outcome = f"{dropped} dead letters dropped"
     if output == "table":
         console().print(f"{ident}: {dropped} dropped", markup=False)
     else:
@@ -206,9 +224,7 @@ def _chosen(
 ) -> Sequence[DeadLetter]:
     if bool(ids) == everything:
         raise click.UsageError("give the ids of dead letters, or one of the options that choose")
-    missing = set(ids) - {letter.id for letter in found}
-    if missing:
-        raise AnswerNo(f"there is no dead letter {', '.join(sorted(missing))}; nothing was done")
+    missing(found, ids)
     return found
 
 
@@ -216,21 +232,10 @@ def _loadable(
     chosen: Sequence[DeadLetter], *, force: bool, everything: bool
 ) -> Sequence[DeadLetter]:
     """Those that may be loaded again; what is chosen by its id must be, or nothing is done."""
-    superseded = [x.id for x in chosen if x.state is State.SUPERSEDED]
-    unknown = [] if force else [x.id for x in chosen if x.state in _WAITING and not x.key_hash]
-    if superseded and not everything:
-        raise AnswerNo(
-            f"refused: {', '.join(superseded)} is superseded, since its row has changed again; the"
-            " later change counts. `setl deadletter drop` removes it"
-        )
-    if unknown and not everything:
-        raise AnswerNo(
-            f"refused: which row {', '.join(unknown)} is about is not known, so a later change of"
-            " it may be undone; --force loads it all the same"
-        )
-    if unknown:
-        click.echo(f"{len(unknown)} left out, whose rows are not known (--force)", err=True)
-    return [x for x in chosen if x.id not in {*superseded, *unknown}]
+    found = loadable(chosen, force=force, everything=everything)
+    if found.unknown:
+        click.echo(f"{found.unknown} left out, whose rows are not known (--force)", err=True)
+    return found.letters
 
 
 def _waiting(letters: Sequence[DeadLetter], marked: Collection[str]) -> set[str]:

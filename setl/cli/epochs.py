@@ -12,11 +12,13 @@ from arbiter.arbiter import Arbiter
 from arbiter.values import Facts, Mainstem, PipelineId
 from setl.cli.cluster import (
     AnswerNo,
+    acting,
     channel_named,
     cluster_options,
     joined,
     output_option,
 )
+from setl.cli.completion import complete_channel
 from setl.cli.confirmation import confirm, yes_option
 from setl.cli.output import console, print_rows, print_value
 from setl.cli.stored_channels import pipeline_config
@@ -55,7 +57,7 @@ def epoch() -> None:
 
 
 @epoch.command()
-@click.argument("channel", required=False)
+@click.argument("channel", shell_complete=complete_channel, required=False)
 @cluster_options
 @output_option
 def show(channel: str | None, zookeeper: str, root: str, output: str) -> None:
@@ -109,10 +111,11 @@ def raise_(to: int | None, yes: bool, zookeeper: str, root: str, output: str) ->
                 f"Are you sure you want to {told}" + (f", and depose {names}?" if low else "?"),
                 yes=yes,
             )
-        after = arbiter.raise_epoch_base(wanted) if needed else before
-        for line in low:
-            if line.mainstem is not None:
-                arbiter.depose(line.ident, line.mainstem)
+        with acting(arbiter, "epoch raise", str(wanted)):
+            after = arbiter.raise_epoch_base(wanted) if needed else before
+            for line in low:
+                if line.mainstem is not None:
+                    arbiter.depose(line.ident, line.mainstem)
         coming = arbiter.next_epoch()
     _tell(_Raised(before, after, coming, tuple(str(line.ident) for line in low)), output)
 

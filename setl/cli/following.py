@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 
+import click
+
 from arbiter.arbiter import Arbiter, ArbiterError
 from arbiter.values import PipelineId
 from setl.bulk.arrivals import Arrival, Arrived
@@ -27,11 +29,8 @@ class ClusterArrivals:
     """`setl.bulk.arrivals.Arrivals` of a pipeline as the cluster knows it.
 
     The cluster is asked when something differs and not before, since a channel file can be compared
-    without one. Where it does not answer, or has no such channel, nobody can tell.
-
-    Attributes:
-        why: why nobody can tell, as a sentence without its end; "" if the cluster can, or was not
-            asked.
+    without one. Where it does not answer, or has no such channel, nobody can tell, and the user is
+    told why.
     """
 
     def __init__(
@@ -58,7 +57,6 @@ class ClusterArrivals:
         self._show = show
         self._stored: StoredArrivals | None = None
         self._asked = False
-        self.why = ""
 
     def end(self) -> StreamEnd | None:
         """See `Arrivals.end`."""
@@ -70,7 +68,7 @@ class ClusterArrivals:
     def wait(self, end: StreamEnd) -> Arrival:
         """See `Arrivals.wait`."""
         if self._stored is None:
-            return Arrival(Arrived.UNKNOWN, self.why)
+            return Arrival(Arrived.UNKNOWN)
         return self._stored.wait(end)
 
     def _found(self) -> StoredArrivals | None:
@@ -80,11 +78,9 @@ class ClusterArrivals:
             idents = [each for each in pipelines_of(channel) if self._is_meant(each)]
             configs = {each: pipeline_config(channel, each) for each in idents}
         except (ArbiterError, ConfigurationError) as error:
-            self.why = f"the cluster cannot tell how far {self._name} is: {error}"
-            return None
+            return self._unknown(f"the cluster cannot tell how far {self._name} is: {error}")
         if not configs:
-            self.why = f"the cluster has no pipeline {self._name}"
-            return None
+            return self._unknown(f"the cluster has no pipeline {self._name}")
         return StoredArrivals(
             Following(
                 configs,
@@ -97,6 +93,10 @@ class ClusterArrivals:
                 self._show,
             )
         )
+
+    @staticmethod
+    def _unknown(why: str) -> None:
+        click.echo(f"{why}; keys that differ are read again a few times", err=True)
 
     def _is_meant(self, ident: PipelineId) -> bool:
         """Whether it is the pipeline, or one of those that share its partitions."""

@@ -14,6 +14,7 @@ from arbiter.requests import Refused
 from arbiter.values import PipelineId, Signal, SignalKind, SignalState
 from setl.cli.cluster import (
     AnswerNo,
+    acting,
     cluster_options,
     joined,
     output_option,
@@ -21,12 +22,14 @@ from setl.cli.cluster import (
     requester,
     timeout_option,
 )
-from setl.cli.cluster_view import PipelineView, look_at, moment
+from setl.cli.completion import complete_node, complete_pipeline
 from setl.cli.confirmation import confirm, yes_option
 from setl.cli.output import console, print_value
 from setl.cli.times import parse_time
 from setl.cli.views import topology_line
+from setl.node.cluster_view import PipelineView, look_at, moment
 from setl.node.stored import preference_of
+from setl.operate.questions import before_failover, before_switchover
 
 _ANSWER_SECONDS = 5.0
 _POLL = 0.2
@@ -63,14 +66,20 @@ class Outcome:
     redelivered: int | None = None
 
 
-_to = click.option("--to", default="", metavar="NODE", help="Who is to lead. [default: the next]")
+_to = click.option(
+    "--to",
+    default="",
+    metavar="NODE",
+    shell_complete=complete_node,
+    help="Who is to lead. [default: the next]",
+)
 _wait = click.option(
     "--wait/--no-wait", default=True, help="Wait until the new leader works. [default: wait]"
 )
 
 
 @click.command()
-@click.argument("pipeline")
+@click.argument("pipeline", shell_complete=complete_pipeline)
 @_to
 @click.option("--at", "at", default="", metavar="TIME", help="Later: 2026-11-21T22:00, or +5m.")
 @click.option("--cancel", is_flag=True, help="Take a scheduled switchover back.")
@@ -107,23 +116,21 @@ def switchover(  # noqa: PLR0917 - click passes options by name
         asked = requester()
         due = parse_time(at, asked.now) if at else 0.0
         if view.leader:
-            when = f" at {moment(due)}" if due else ""
-            confirm(
-                f"Are you sure you want to switch {ident} over to {to or 'the next node'}{when},"
-                f" demoting current leader {view.leader}?",
-                yes=yes,
-            )
+            when = moment(due) if due else ""
+            confirm(before_switchover(ident, view.leader, to=to, when=when), yes=yes)
         preference = preference_of(arbiter.channel(ident.channel), ident.pipeline)
 
         def send() -> Signal:
             return requests.switchover(arbiter, ident, preference, asked, to=to, at=due)
 
-        sent = sent_by(send, ident, SignalKind.SWITCHOVER, output)
-        _follow(arbiter, ident, sent, wait=wait, limit=timeout, output=output)
+        with acting(arbiter, "switchover", str(ident)) as told:
+            sent = sent_by(send, ident, SignalKind.SWITCHOVER, output)
+            told.outcome = _sent_words(sent)
+            _follow(arbiter, ident, sent, wait=wait, limit=timeout, output=output)
 
 
 @click.command()
-@click.argument("pipeline")
+@click.argument("pipeline", shell_complete=complete_pipeline)
 @_to
 @yes_option
 @_wait
@@ -148,26 +155,19 @@ def failover(  # noqa: PLR0917 - click passes options by name
     with joined(zookeeper, root) as arbiter:
         view = _seen(arbiter, pipeline, output)
         ident = view.ident
-        confirm(
-            f"Are you sure you want to fail {ident} over to {to or 'the next node'}"
-            + (
-                f", deposing current leader {view.leader}? What it has in flight will be applied"
-                " again."
-                if view.leader
-                else "?"
-            ),
-            yes=yes,
-        )
+        confirm(before_failover(ident, view.leader, to=to), yes=yes)
         preference = preference_of(arbiter.channel(ident.channel), ident.pipeline)
         asked = requester()
 
         def send() -> Signal:
             return requests.failover(arbiter, ident, preference, asked, to=to)
 
-        sent = sent_by(send, ident, SignalKind.FAILOVER, output)
-        if output == "table" and view.leader:
-            console().print("What is in flight will be redelivered.")
-        _follow(arbiter, ident, sent, wait=wait, limit=timeout, output=output)
+        with acting(arbiter, "failover", str(ident)) as told:
+            sent = sent_by(send, ident, SignalKind.FAILOVER, output)
+            told.outcome = _sent_words(sent)
+            if output == "table" and view.leader:
+                console().print("What is in flight will be redelivered.")
+            _follow(arbiter, ident, sent, wait=wait, limit=timeout, output=output)
 
 
 def _seen(arbiter: Arbiter, name: str, output: str) -> PipelineView:
@@ -183,12 +183,19 @@ def _cancel(arbiter: Arbiter, ident: PipelineId, output: str) -> None:
     def take_back() -> Signal:
         return requests.cancel(arbiter, ident, requester())[-1]
 
-    signal = sent_by(take_back, ident, SignalKind.SWITCHOVER, output)
+    with acting(arbiter, "cancel", str(ident)):
+        signal = sent_by(take_back, ident, SignalKind.SWITCHOVER, output)
     outcome = Outcome(
         str(ident), signal.kind.value, "cancelled", from_=signal.leader, to=signal.to,
         at=moment(signal.at),
     )  # fmt: skip
     show(outcome, output, f"{ident}: the switchover scheduled at {outcome.at} is taken back")
+
+
+def _sent_words(sent: Signal) -> str:
+    """What is asked, for the log of actions."""
+    when = f"scheduled at {moment(sent.at)}" if sent.at else "done or asked for"
+    return f"{when}: {sent.leader or 'nobody'} → {sent.to or 'whoever is next'}"
 
 
 def sent_by(send: Callable[[], Signal], ident: PipelineId, kind: SignalKind, output: str) -> Signal:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from arbiter.arbiter import Arbiter
-from arbiter.values import Facts, PipelineId
-from setl.channel.file import Pipeline
+from arbiter.values import Channel, Facts, PipelineId
+from setl.channel.directions import overwritten_by_loads
 from setl.channel.keys_file import read_keys
 from setl.cli.asking import (
     carried_out,
@@ -25,6 +25,7 @@ from setl.cli.asking import (
 )
 from setl.cli.cluster import (
     AnswerNo,
+    acting,
     channel_named,
     cluster_options,
     joined,
@@ -32,18 +33,21 @@ from setl.cli.cluster import (
     pipeline_named,
     requester,
 )
-from setl.cli.cluster_view import moment
-from setl.cli.confirmation import yes_option
-from setl.cli.load_sentence import load_sentence
+from setl.cli.completion import complete_name, complete_pipeline
+from setl.cli.confirmation import confirm, yes_option
 from setl.cli.output import console, print_rows, print_value
 from setl.cli.spark_options import spark_options
-from setl.cli.stored_channels import pipeline_config
+from setl.cli.stored_channels import pipeline_config, stored_file
+from setl.errors import ConfigurationError
 from setl.model.load_request import LoadRequest, RequestState, in_pieces
+from setl.node.cluster_view import moment
+from setl.node.load_sentence import load_sentence
 from setl.node.stored import pipelines_of
 from setl.run.load_requests import StoredLoadRequests
 
 if TYPE_CHECKING:
     # Spark comes with it.
+    from setl.channel.file import Pipeline
     from setl.run.spark_session import SparkSettings
 
 _COLUMNS = (
@@ -86,7 +90,7 @@ def load() -> None:
 
 
 @load.command()
-@click.argument("pipeline")
+@click.argument("pipeline", shell_complete=complete_pipeline)
 @_table
 @_where
 @click.option("--into-empty", is_flag=True, help="Only if the target's tables have no row yet.")
@@ -133,13 +137,16 @@ def begin(  # noqa: PLR0917 - click passes options by name
         ident = _pipeline(arbiter, pipeline)
         channel = channel_named(arbiter, ident.channel)
         config = pipeline_config(channel, ident) if replacing else None
-        _carry_out(arbiter, ident, [request], _Waiting(wait, timeout, output))
+        _ask_if_overwritten(channel, ident, yes=yes)
+        with acting(arbiter, "load", str(ident)) as told:
+            told.outcome = f"asked for: {request.what}"
+            _carry_out(arbiter, ident, [request], _Waiting(wait, timeout, output))
     if config is not None:
         _delete_others(ident, config, tables, spark, partial(joined, zookeeper, root), yes=yes)
 
 
 @click.command()
-@click.argument("pipeline")
+@click.argument("pipeline", shell_complete=complete_pipeline)
 @click.option("--table", required=True, metavar="TABLE", help="The source table, schema.table.")
 @_where
 @click.option(
@@ -178,11 +185,13 @@ def resend(  # noqa: PLR0917 - click passes options by name
             raise click.UsageError(f"{keys_file} has no key")
     with joined(zookeeper, root) as arbiter:
         ident = _pipeline(arbiter, pipeline)
-        _carry_out(arbiter, ident, requests, _Waiting(wait, timeout, output))
+        with acting(arbiter, "resend", str(ident)) as told:
+            told.outcome = f"asked for: {requests[0].what}"
+            _carry_out(arbiter, ident, requests, _Waiting(wait, timeout, output))
 
 
 @load.command("list")
-@click.argument("name", required=False, metavar="[CHANNEL|PIPELINE]")
+@click.argument("name", shell_complete=complete_name, required=False, metavar="[CHANNEL|PIPELINE]")
 @cluster_options
 @output_option
 def list_(name: str | None, zookeeper: str, root: str, output: str) -> None:
@@ -208,7 +217,7 @@ def _changing(name: str, state: RequestState, text: str) -> click.Command:
     """A command that changes the state of a load."""
 
     @click.command(name, help=text)
-    @click.argument("pipeline")
+    @click.argument("pipeline", shell_complete=complete_pipeline)
     @click.argument("ids", nargs=-1, metavar="[ID...]")
     @cluster_options
     @output_option
@@ -219,8 +228,9 @@ def _changing(name: str, state: RequestState, text: str) -> click.Command:
             ident = _pipeline(arbiter, pipeline)
             requests = StoredLoadRequests(arbiter, ident)
             chosen = _chosen(ident, requests.unanswered(), ids)
-            changed = [requests.change_state(request.id, state) for request in chosen]
-            tell_leader(arbiter, ident)
+            with acting(arbiter, f"load-{name}", str(ident)):
+                changed = [requests.change_state(request.id, state) for request in chosen]
+                tell_leader(arbiter, ident)
         rows = [_row(ident, request, {}) for request in changed if request is not None]
         if output != "table":
             print_value(rows, output)
@@ -248,6 +258,19 @@ load.add_command(
         "End loads of PIPELINE: those that are named, or all. What is loaded stays.",
     )
 )
+
+
+def _ask_if_overwritten(channel: Channel, ident: PipelineId, *, yes: bool) -> None:
+    """Ask before a load that may replace newer rows, as far as the file can be read here."""
+    with suppress(ConfigurationError):
+        file = stored_file(channel)
+        tables = overwritten_by_loads(file, file.pipeline(ident.pipeline))
+        if tables:
+            confirm(
+                f"Clients of the target must not write to {', '.join(tables)} until the load is"
+                " done: newer rows would be replaced. Load?",
+                yes=yes,
+            )
 
 
 _ARRIVE_SECONDS = 60.0  # that rows on their way may take, before a row counts as one too many

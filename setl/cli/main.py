@@ -6,64 +6,61 @@ usage or configuration; 3 the cluster or a server could not be reached; 4 any ot
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import click
 
 from arbiter.arbiter import ArbiterError, Invalid, NotFound, Unreachable
 from arbiter.requests import Refused
 from setl import __version__
-from setl.cli.channels import apply, check
+from setl.cli.catalogue import SECTIONS, entries
 from setl.cli.cluster import AnswerNo, Connect
-from setl.cli.conflicts import conflicts
-from setl.cli.cutting_over import cutover
-from setl.cli.deadletter import deadletter
-from setl.cli.epochs import epoch
-from setl.cli.handing_over import failover, switchover
-from setl.cli.loading import load, resend
-from setl.cli.peeking import peek
+from setl.cli.interruption import EXIT_INTERRUPTED, end_at_interrupt
 from setl.cli.plugins import ExtensibleGroup
-from setl.cli.positions import position
-from setl.cli.removing import remove
-from setl.cli.run_node import node
-from setl.cli.run_relay import relay
-from setl.cli.signals import signal
-from setl.cli.states import pause, resume, start, stop
-from setl.cli.verifying import verify
-from setl.cli.views import history, list_, status, topology
-from setl.cli.waiting import wait
 from setl.errors import ConfigurationError, SetlError, TransientError
+from setl.log import configure_command
 
 EXIT_NO = 1
 EXIT_CONFIGURATION = 2
 EXIT_UNREACHABLE = 3
 EXIT_FAILURE = 4
-_EXIT_INTERRUPTED = 130
-
-_SECTIONS: dict[str, tuple[click.Command, ...]] = {
-    "Run": (node, relay, check, apply, epoch),
-    "Look": (list_, topology, status, history, peek, verify, wait, conflicts),
-    "Channels": (start, pause, resume, stop, remove),
-    "Pipelines": (switchover, failover, cutover, signal, position, deadletter, load, resend),
-}
 
 
 class _Commands(ExtensibleGroup):
     """The subcommands, by what they are for."""
 
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        self._entries = {entry.name: entry for entry in entries()}
+
+    def own_names(self) -> Iterable[str]:
+        """See `ExtensibleGroup.own_names`."""
+        return self._entries
+
+    def own_command(self, name: str) -> click.Command | None:
+        """See `ExtensibleGroup.own_command`; imports it."""
+        entry = self._entries.get(name)
+        return entry.load() if entry else None
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write a section for each group of commands."""
-        own = {command for commands in _SECTIONS.values() for command in commands}
-        found = [self.get_command(ctx, name) for name in self.list_commands(ctx)]
-        further = tuple(command for command in found if command and command not in own)
-        width = max(len(str(command.name)) for command in (*own, *further))
+        further = [
+            (name, command)
+            for name in self.list_commands(ctx)
+            if name not in self._entries and (command := self.get_command(ctx, name))
+        ]
+        width = max(len(name) for name in (*self._entries, *(name for name, _ in further)))
         limit = formatter.width - 6 - width
-        sections = {**_SECTIONS, "More": further} if further else _SECTIONS
-        for title, commands in sections.items():
+        for title, section in SECTIONS.items():
             with formatter.section(title):
+                formatter.write_dl([(entry.name.ljust(width), entry.short) for entry in section])
+        if further:
+            with formatter.section("More"):
                 formatter.write_dl(
-                    [(str(c.name).ljust(width), c.get_short_help_str(limit)) for c in commands]
+                    [(name.ljust(width), each.get_short_help_str(limit)) for name, each in further]
                 )
 
 
@@ -74,11 +71,6 @@ class _Commands(ExtensibleGroup):
 @click.version_option(__version__, prog_name="setl")
 def cli() -> None:
     """Keep databases in step. A PIPELINE is channel/pipeline, or one if clear."""
-
-
-for _commands in _SECTIONS.values():
-    for _command in _commands:
-        cli.add_command(_command)
 
 
 def run(arguments: Sequence[str] | None = None, connect: Connect | None = None) -> int:
@@ -101,7 +93,7 @@ def run(arguments: Sequence[str] | None = None, connect: Connect | None = None) 
         error.show()
         return EXIT_NO if isinstance(error, AnswerNo) else EXIT_CONFIGURATION
     except click.Abort:
-        return _EXIT_INTERRUPTED
+        return EXIT_INTERRUPTED
     except (SetlError, ArbiterError) as error:
         click.echo(f"Error: {error}", err=True)
         return _exit_status(error)
@@ -120,4 +112,18 @@ def _exit_status(error: SetlError | ArbiterError) -> int:
 
 def main() -> None:
     """Entry point of the console script."""
-    sys.exit(run())
+    configure_command()
+    if _ends_at_interrupt(sys.argv[1:]):
+        end_at_interrupt()
+    status = run()
+    if status == EXIT_INTERRUPTED:
+        # Python would wait for threads that wait for servers.
+        sys.stdout.flush()
+        os._exit(status)
+    sys.exit(status)
+
+
+def _ends_at_interrupt(arguments: Sequence[str]) -> bool:
+    """Whether Ctrl-C ends this command at once; some have to put things in order first."""
+    name = next((word for word in arguments if not word.startswith("-")), "")
+    return any(entry.name == name and not entry.tidies_up for entry in entries())

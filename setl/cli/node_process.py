@@ -5,16 +5,18 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import wraps
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
 
 import click
+from click.core import ParameterSource
 
-from setl.allocator import share_arenas
 from setl.cli.cluster import cluster_options
 from setl.cli.zookeeper_access import zookeeper_access
-from setl.log import configure
+from setl.errors import ConfigurationError
+from setl.log import LEVELS, configure
 from setl.node.settings import NodeSettings, default_nid
 
 if TYPE_CHECKING:
@@ -25,10 +27,35 @@ if TYPE_CHECKING:
 # waits that long for each answer (a backlog from Kafka took 14 % longer).
 _TURN = 0.001
 
+
+def _read_config(context: click.Context, _param: click.Parameter, file: Path | None) -> Path | None:
+    """Take the file's values as defaults; runs before all other options are looked at."""
+    if context.resilient_parsing:
+        return file
+    from setl.cli.node_config import read_config  # noqa: PLC0415
+
+    context.default_map = read_config(file, os.environ)
+    return file
+
+
 _OPTIONS = (
+    click.option(
+        "--config",
+        envvar="SETL_CONFIG",
+        type=click.Path(exists=True, dir_okay=False, path_type=Path),
+        is_eager=True,
+        expose_value=False,
+        callback=_read_config,
+        metavar="FILE",
+        help="A configuration file; options and the environment come before it. [env: SETL_CONFIG]",
+    ),
+    click.option(
+        "--print-config", is_flag=True, help="Print what this would run with, and why; run nothing."
+    ),
     click.option("--id", "nid", envvar="SETL_NODE_ID", default=default_nid, help="This node's id."),
     click.option(
         "--session-timeout",
+        envvar="SETL_SESSION_TIMEOUT",
         type=click.FloatRange(min=1),
         default=10.0,
         show_default=True,
@@ -42,9 +69,29 @@ _OPTIONS = (
         metavar="HOST:PORT",
         help="Address for status and metrics; port 0 takes any free port.",
     ),
-    click.option("--log-json", is_flag=True, help="Log one JSON object a line."),
     click.option(
-        "--log-level", default="INFO", show_default=True, help="The lowest level that is logged."
+        "--console/--no-console",
+        default=True,
+        envvar="SETL_CONSOLE",
+        show_default=True,
+        help="Serve pages for people at the same address, too.",
+    ),
+    click.option(
+        "--log-format",
+        envvar="SETL_LOG_FORMAT",
+        type=click.Choice(("text", "json")),
+        default="text",
+        show_default=True,
+        help="Log lines of text, or one JSON object a line. [env: SETL_LOG_FORMAT]",
+    ),
+    click.option("--log-json", is_flag=True, hidden=True, help="As --log-format json."),
+    click.option(
+        "--log-level",
+        envvar="SETL_LOG_LEVEL",
+        type=click.Choice(LEVELS, case_sensitive=False),
+        default="INFO",
+        show_default=True,
+        help="The lowest level that is logged. [env: SETL_LOG_LEVEL]",
     ),
     cluster_options,
 )
@@ -58,9 +105,12 @@ def process_options(command: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(command)
     def with_settings(  # noqa: PLR0917 - click passes options by name
+        print_config: bool,
         nid: str,
         session_timeout: float,
         http: str,
+        log_format: str,
+        console: bool,
         log_json: bool,
         log_level: str,
         zookeeper: str,
@@ -70,6 +120,9 @@ def process_options(command: Callable[..., None]) -> Callable[..., None]:
         host, _, port = http.rpartition(":")
         if not port.isdigit():
             raise click.BadParameter(f"{http!r} is not HOST:PORT", param_hint="--http")
+        if print_config:
+            _print_config(click.get_current_context())
+            return
         settings = NodeSettings(
             nid=nid,
             zookeeper=zookeeper,
@@ -78,9 +131,10 @@ def process_options(command: Callable[..., None]) -> Callable[..., None]:
             session_timeout=session_timeout,
             http_host=host or "127.0.0.1",
             http_port=int(port),
+            console=console,
             environment=dict(os.environ),
         )
-        configure(level=log_level.upper(), as_json=log_json)
+        configure(level=log_level.upper(), as_json=log_json or log_format == "json")
         command(settings, **further)
 
     found: Callable[..., None] = with_settings
@@ -89,14 +143,60 @@ def process_options(command: Callable[..., None]) -> Callable[..., None]:
     return found
 
 
+_END_OF_SCALAR = "...\n"
+_REASONS = {
+    ParameterSource.COMMANDLINE: "command line",
+    ParameterSource.ENVIRONMENT: "environment",
+    ParameterSource.DEFAULT_MAP: "configuration file",
+}
+_SECRET_VARIABLES = frozenset({
+    "SETL_HTTP_TOKEN", "SETL_ZOOKEEPER_DIGEST", "SETL_ZOOKEEPER_SASL",
+    "SETL_ZOOKEEPER_KEY_PASSWORD",
+})  # fmt: skip
+
+
+def _print_config(context: click.Context) -> None:
+    """Print the settings of a process as a configuration file, each with where it comes from."""
+    import yaml  # noqa: PLC0415
+
+    shown = dict(context.params)
+    if shown.pop("log_json"):
+        shown["log_format"] = "json"
+    for name, value in shown.items():
+        if name == "print_config":
+            continue
+        plain: Any = value
+        if name == "spark_conf":
+            plain = dict(item.split("=", 1) for item in value)
+        elif isinstance(value, tuple | list):
+            plain = [str(item) for item in cast("Sequence[object]", value)]
+        source = context.get_parameter_source(name)
+        reason = _REASONS.get(source, "default") if source else "default"
+        key = "id" if name == "nid" else name
+        text = yaml.safe_dump(plain, default_flow_style=True, width=1_000)
+        line = f"{key}: {text.removesuffix(_END_OF_SCALAR).strip()}"
+        click.echo(f"{line:<40} # {reason}")
+    secret = [name for name in sorted(os.environ) if name in _SECRET_VARIABLES]
+    click.echo(f"# secrets in the environment: {', '.join(secret) or 'none'}")
+
+
 def run_process(settings: NodeSettings, engine: Engine) -> None:
     """Run a process until SIGTERM or SIGINT; it drains what it leads and ends then."""
-    share_arenas()
     # Imported late: servers' clients take a second that other commands need not wait.
+    from setl.allocator import share_arenas  # noqa: PLC0415
+
+    share_arenas()
     from setl.node.process import NodeProcess  # noqa: PLC0415
 
     sys.setswitchinterval(_TURN)
-    process = NodeProcess(settings, engine)
+    try:
+        process = NodeProcess(settings, engine)
+    except OSError as error:
+        raise ConfigurationError(
+            f"the HTTP interface cannot be at {settings.http_host}:{settings.http_port}:"
+            f" {error.strerror or error}",
+            hint="Choose another address with --http or SETL_HTTP; port 0 takes any free one",
+        ) from error
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda _number, _frame: process.stop())
     process.run()

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import yaml
-from rich.console import Console
-from rich.table import Table
+if TYPE_CHECKING:
+    # Imported late everywhere: help and refusals need no tables.
+    from rich.console import Console
 
 _WIDE = 400
 
@@ -18,6 +18,8 @@ FORMATS = ("table", "json", "yaml")
 
 def console() -> Console:
     """Where results go: standard output, without colour or wrapping when it is no terminal."""
+    from rich.console import Console  # noqa: PLC0415
+
     if sys.stdout.isatty():
         return Console(highlight=False)
     # A table is only as wide as its content; without a terminal nothing is cut to fit one.
@@ -34,6 +36,8 @@ def print_rows(
     if output != "table":
         print_value([dict(row) for row in rows], output)
         return
+    from rich.table import Table  # noqa: PLC0415
+
     table = Table(title=title or None, title_justify="left", header_style="bold")
     for column in columns:
         numeric = bool(rows) and all(isinstance(row.get(column), int | float) for row in rows)
@@ -48,6 +52,8 @@ def print_value(value: Any, output: str) -> None:
     if output == "json":
         print(json.dumps(value, indent=2, default=str), flush=True)
     else:
+        import yaml  # noqa: PLC0415
+
         print(yaml.safe_dump(value, sort_keys=False), end="", flush=True)
 
 

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Final
 
 import click
-from rich.text import Text
 
 from setl.channel.file import Pipeline
 from setl.channel.patterns import PatternError, TablePattern, parse_tables
@@ -50,7 +49,7 @@ _STYLES = {"head": "bold", "detail": "dim", "changed": "yellow", "problem": "red
 )
 @click.option(
     "--all", "everything", is_flag=True,
-    help="Also show begin, commit, heartbeats and other records that change nothing.",
+    help="Also show begin, commit, heartbeats, and the rows of setl's own tables (retl.*).",
 )  # fmt: skip
 @click.option(
     "-o", "--output", type=click.Choice(("text", "json")), default="text", show_default=True,
@@ -122,6 +121,8 @@ def _print_json(record: SeenRecord) -> None:
 def _text_printer() -> Callable[[SeenRecord], None]:
     if not sys.stdout.isatty():
         return lambda record: print(*(line.text for line in text_lines(record)), sep="\n")
+    from rich.text import Text  # noqa: PLC0415
+
     out = console()
 
     def show(record: SeenRecord) -> None:

@@ -7,6 +7,8 @@ only, with a message that names it.
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable
 from importlib.metadata import EntryPoint, entry_points
 
 import click
@@ -17,19 +19,39 @@ GROUP = "setl.commands"
 class ExtensibleGroup(click.Group):
     """A group whose commands may also come from entry points; its own ones win."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """See `click.Group.list_commands`."""
-        own = super().list_commands(ctx)
-        return sorted({*own, *(point.name for point in entry_points(group=GROUP))})
+    def own_names(self) -> Iterable[str]:
+        """The names of the commands that are no other package's."""
+        return self.commands
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+    def own_command(self, name: str) -> click.Command | None:
+        """One of these commands, None if there is no such one."""
+        return self.commands.get(name)
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's interface
+        """See `click.Group.list_commands`."""
+        return sorted({*self.own_names(), *(point.name for point in entry_points(group=GROUP))})
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         """See `click.Group.get_command`."""
-        own = super().get_command(ctx, cmd_name)
+        own = self.own_command(cmd_name)
         if own is not None:
             return own
         for point in entry_points(group=GROUP, name=cmd_name):
             return _load(point)
         return None
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """See `click.Group.resolve_command`; an unknown name gets a suggestion."""
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            near = difflib.get_close_matches(args[0].lower(), self.list_commands(ctx), n=1)
+            if not near or near[0] in error.message:
+                raise
+            advice = f"{error.message} Did you mean {near[0]!r}?"
+            raise click.UsageError(advice, ctx) from None
 
 
 def _load(point: EntryPoint) -> click.Command:

@@ -13,13 +13,21 @@ import click
 from arbiter.arbiter import Arbiter
 from arbiter.requests import Refused
 from arbiter.values import Facts, PipelineId
-from setl.cli.cluster import AnswerNo, cluster_options, joined, output_option, pipeline_named
-from setl.cli.cluster_view import moment
+from setl.cli.cluster import (
+    AnswerNo,
+    acting,
+    cluster_options,
+    joined,
+    output_option,
+    pipeline_named,
+)
+from setl.cli.completion import complete_pipeline
 from setl.cli.confirmation import confirm, yes_option
 from setl.cli.output import console, print_rows, print_value
 from setl.cli.stored_channels import pipeline_config
 from setl.errors import ConfigurationError
 from setl.model.checkpoint import Checkpoint
+from setl.node.cluster_view import moment
 from setl.node.stored import pipelines_of
 from setl.operate.positions.position import PositionReport, look_at_position, position_text
 from setl.operate.positions.reposition import move, moved_checkpoint, objection_to_move
@@ -103,7 +111,7 @@ def _checkpoint_values(checkpoint: Checkpoint | None) -> dict[str, Any]:
 
 
 @position.command()
-@click.argument("pipeline")
+@click.argument("pipeline", shell_complete=complete_pipeline)
 @click.option(
     "--to", required=True, metavar="PLACE",
     help="latest, earliest, FILE:OFFSET, GTIDs, a Kafka offset, or a time: 2026-11-21T22:00.",
@@ -144,7 +152,9 @@ def reset(  # noqa: PLR0917 - click passes options by name
             click.echo(f"warning: {before.damage}; it will be written over", err=True)
         confirm(f"Are you sure you want to move {ident} to {found}?", yes=yes)
         try:
-            moved = move(config, ident, found, arbiter=arbiter, nid=nid)
+            with acting(arbiter, "position reset", str(ident)) as told:
+                moved = move(config, ident, found, arbiter=arbiter, nid=nid)
+                told.outcome = f"moved to {_words(moved.after)}"
         except Refused as error:
             raise AnswerNo(f"reset of {ident} refused: {error}") from None
     if output == "table":

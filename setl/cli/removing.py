@@ -8,7 +8,8 @@ import click
 
 from arbiter.arbiter import Conflict
 from arbiter.values import Channel, ChannelState
-from setl.cli.cluster import AnswerNo, channel_named, cluster_options, joined, output_option
+from setl.cli.cluster import AnswerNo, acting, channel_named, cluster_options, joined, output_option
+from setl.cli.completion import complete_channel
 from setl.cli.confirmation import confirm, yes_option
 from setl.cli.output import console, print_value
 from setl.node.stored import pipelines_of
@@ -20,7 +21,7 @@ _BY_PIPELINE = (
 
 
 @click.command()
-@click.argument("channel")
+@click.argument("channel", shell_complete=complete_channel)
 @yes_option
 @cluster_options
 @output_option
@@ -41,7 +42,8 @@ def remove(channel: str, yes: bool, zookeeper: str, root: str, output: str) -> N
             yes=yes,
         )
         try:
-            arbiter.remove_channel(found)
+            with acting(arbiter, "remove", channel):
+                arbiter.remove_channel(found)
         except Conflict as error:
             raise AnswerNo(f"{error}; nothing was removed") from None
     statements = left_in_targets(found)

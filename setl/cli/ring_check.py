@@ -1,38 +1,9 @@
-"""Checks whether a channel forms a ring with others of its cluster."""
+"""Tells whether the user has named the cluster in which rings are looked for."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import click
 from click.core import ParameterSource
-
-from arbiter.arbiter import Arbiter
-from setl.channel.rings import of_unknown_database, ring_through
-from setl.systems.finding import Finding
-
-
-def ring_findings(arbiter: Arbiter, definition: Mapping[str, Any]) -> list[Finding]:
-    """An error if changes would go round, a warning for each pipeline that may hide it."""
-    name = str(definition["channel"])
-    others = [other.definition for other in arbiter.channels() if other.name != name]
-    where = f"channel {name}"
-    ring = ring_through(definition, others)
-    if ring is not None:
-        way = ", ".join(map(str, ring))
-        what = f"a change would go round for ever: {way}, and again"
-        fix = "Leave out one of these pipelines, or these tables in one of them"
-        return [Finding("error", what, where, (fix,))]
-    return [
-        Finding(
-            "warning",
-            f"nothing says what server {pipeline} reads, so changes may go round unseen",
-            where,
-            ("Name the `database` of its source",),
-        )
-        for pipeline in of_unknown_database(definition, others)
-    ]
 
 
 def option_is_given(name: str) -> bool:

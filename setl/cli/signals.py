@@ -10,6 +10,7 @@ from arbiter import requests
 from arbiter.values import Signal, SignalKind, SignalState
 from setl.cli.cluster import (
     AnswerNo,
+    acting,
     cluster_options,
     joined,
     output_option,
@@ -17,12 +18,13 @@ from setl.cli.cluster import (
     requester,
     timeout_option,
 )
+from setl.cli.completion import complete_pipeline
 from setl.cli.handing_over import Outcome, refusal, sent_by, show
 
 
 @click.command()
 @click.argument("what", type=click.Choice(("rollback", "restart")), metavar="rollback|restart")
-@click.argument("pipeline")
+@click.argument("pipeline", shell_complete=complete_pipeline)
 @click.option("--wait/--no-wait", default=True, help="Wait for the answer. [default: wait]")
 @timeout_option
 @cluster_options
@@ -42,7 +44,8 @@ def signal(  # noqa: PLR0917 - click passes options by name
         def ask() -> Signal:
             return requests.ask_leader(arbiter, ident, kind, requester())
 
-        sent = sent_by(ask, ident, kind, output)
+        with acting(arbiter, what, str(ident)):
+            sent = sent_by(ask, ident, kind, output)
         name = str(ident)
         if not wait:
             outcome = Outcome(name, what, "sent", from_=sent.leader, to=sent.leader)

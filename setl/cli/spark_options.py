@@ -28,6 +28,14 @@ _OPTIONS = (
         metavar="NAME=VALUE",
         help="A Spark setting; may be repeated.",
     ),
+    click.option(
+        "--log-spark",
+        envvar="SETL_LOG_SPARK",
+        type=click.Choice(("off", "error", "warn", "info", "debug"), case_sensitive=False),
+        default="off",
+        show_default=True,
+        help="The lowest level of Spark's own log that is logged. [env: SETL_LOG_SPARK]",
+    ),
     py_files_option,
     click.option(
         "--archives",
@@ -51,6 +59,7 @@ def spark_options(command: Callable[..., None]) -> Callable[..., None]:
         spark_conf: tuple[str, ...],
         py_files: tuple[Path, ...],
         archives: tuple[str, ...],
+        log_spark: str,
         **further: Any,
     ) -> None:
         conf, files = _settings(spark_conf), shipped(py_files)
@@ -60,7 +69,7 @@ def spark_options(command: Callable[..., None]) -> Callable[..., None]:
             # Imported late: Spark takes a second that other commands need not wait.
             from setl.run.spark_session import SparkSettings  # noqa: PLC0415
 
-            return SparkSettings(master, name, conf, files, unpacked)
+            return SparkSettings(master, name, conf, files, unpacked, log_level=log_spark.lower())
 
         command(*arguments, spark=named, **further)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from setl.cli.units import duration, figure
+
 _NAMED = 3  # rows of a table
 
 
@@ -60,20 +62,14 @@ def verification_figures(told: Mapping[str, Any] | None) -> list[dict[str, Any]]
     last: Mapping[str, Any] = told["last"] or {}
     plain = {name: value for name, value in told.items() if not isinstance(value, dict | list)}
     return [
-        *(_figure(name.replace("_", " "), value) for name, value in plain.items()),
-        *(_figure(f"last pass, {name.replace('_', ' ')}", value) for name, value in last.items()),
+        *(_figure(name.replace("_", " "), figure(name, value)) for name, value in plain.items()),
+        *(
+            _figure(f"last pass, {name.replace('_', ' ')}", figure(name, value))
+            for name, value in last.items()
+        ),
         *(_figure(found["table"], finding_sentence(found)) for found in told["findings"]),
     ]
 
 
 def _figure(name: str, value: object) -> dict[str, Any]:
     return {"figure": f"verification: {name}", "value": value}
-
-
-def duration(seconds: float) -> str:
-    """A length of time, roughly."""
-    if seconds < 120:
-        return f"{seconds:.0f} s"
-    if seconds < 7200:
-        return f"{seconds / 60:.0f} min"
-    return f"{seconds / 3600:.1f} h" if seconds < 172_800 else f"{seconds / 86_400:.1f} days"

@@ -1,27 +1,25 @@
-"""Checks a channel's servers before `setl start` starts it."""
+"""Checks a channel's servers before `setl start` starts it, or `setl apply` changes it."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import click
 
 from arbiter.arbiter import Arbiter
 from arbiter.values import Channel
-from setl.channel.problems import ChannelFileError
-from setl.channel.reading import resolve_and_parse
 from setl.cli.cluster import AnswerNo
-from setl.operate.check import check_channel
-from setl.operate.positions.used_starts import without_used_starts
-from setl.systems.finding import Finding
+
+if TYPE_CHECKING:
+    from setl.channel.file import ChannelFile
+    from setl.operate.starting import Readiness
 
 
 def refuse_unready(channel: Channel, arbiter: Arbiter) -> None:
     """Refuse to start a channel of which `setl check` says that something must be fixed first.
 
-    What cannot be seen from here is said and starts all the same: nodes have their own variables
-    and their own ways to the servers. Expressions are left to `setl check`, since they need Spark.
+    What cannot be seen from here is said and starts all the same.
 
     Args:
         channel: as the cluster keeps it.
@@ -30,23 +28,34 @@ def refuse_unready(channel: Channel, arbiter: Arbiter) -> None:
     Raises:
         AnswerNo: something must be fixed; says what, where and how.
     """
-    try:
-        file = resolve_and_parse(channel.definition, os.environ)
-    except ChannelFileError as error:
-        click.echo(f"not checked, since its references are not set here: {error}", err=True)
-        return
-    file = without_used_starts(file, arbiter)
-    errors = [finding for finding in check_channel(file) if finding.level == "error"]
-    for finding in errors:
-        if finding.unseen:
-            click.echo(f"not checked from here: {finding.where}: {finding.what}", err=True)
-    faults = [finding for finding in errors if not finding.unseen]
-    if faults:
-        raise AnswerNo("\n".join(_lines(channel.name, faults)))
+    # Imported late: servers' clients take a second that a refusal need not wait.
+    from setl.operate.starting import readiness  # noqa: PLC0415
+
+    found = readiness(channel, arbiter, os.environ)
+    _refuse(channel.name, found, "started", f"`setl start {channel.name} --no-check` starts it")
 
 
-def _lines(name: str, faults: Sequence[Finding]) -> list[str]:
-    lines = [f"channel {name} is not started; {len(faults)} to fix first:"]
-    for fault in faults:
-        lines += [f"  {fault.where}: {fault.what}", *(f"    {fix}" for fix in fault.fix)]
-    return [*lines, f"`setl start {name} --no-check` starts it all the same"]
+def refuse_faults(file: ChannelFile, arbiter: Arbiter, done: str, otherwise: str) -> None:
+    """Refuse to go on with a channel of which `setl check` says that something must be fixed first.
+
+    Args:
+        file: the channel, its references resolved.
+        arbiter: says which pipelines have begun and need no `start` any more.
+        done: what is not done to the channel, the end of a sentence.
+        otherwise: how to do it all the same, the beginning of one.
+
+    Raises:
+        AnswerNo: something must be fixed; says what, where and how.
+    """
+    from setl.operate.starting import readiness_of_file  # noqa: PLC0415
+
+    _refuse(file.channel, readiness_of_file(file, arbiter), done, otherwise)
+
+
+def _refuse(name: str, found: Readiness, done: str, otherwise: str) -> None:
+    from setl.operate.starting import refusal  # noqa: PLC0415
+
+    for sentence in found.unseen:
+        click.echo(sentence, err=True)
+    if found.faults:
+        raise AnswerNo(f"{refusal(name, found.faults, done)}\n{otherwise} all the same")

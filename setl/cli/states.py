@@ -14,15 +14,17 @@ from arbiter.arbiter import Arbiter, Unreachable
 from arbiter.values import Channel, ChannelState
 from setl.cli.cluster import (
     AnswerNo,
+    acting,
     channel_named,
     cluster_options,
     joined,
     output_option,
     timeout_option,
 )
-from setl.cli.cluster_view import NO_ANSWER, ClusterView, look_at
+from setl.cli.completion import complete_channel
 from setl.cli.output import console, print_value
 from setl.cli.starting import refuse_unready
+from setl.node.cluster_view import NO_ANSWER, ClusterView, look_at
 from setl.node.stored import pipelines_of
 
 _POLL = 0.2
@@ -56,7 +58,7 @@ class _Place:
 
 def _state_command(name: str, state: ChannelState, text: str) -> click.Command:
     @click.command(name, help=text)
-    @click.argument("channel")
+    @click.argument("channel", shell_complete=complete_channel)
     @_wait
     @timeout_option
     @cluster_options
@@ -72,10 +74,11 @@ def _state_command(name: str, state: ChannelState, text: str) -> click.Command:
     ) -> None:
         with joined(zookeeper, root) as arbiter:
             found = channel_named(arbiter, channel)
-            if checks and found.state is ChannelState.STOP:
-                refuse_unready(found, arbiter)
-            stored = _resumed(arbiter, channel) if name == "resume" else None
-            stored = stored or requests.change_state(arbiter, channel, state)
+            with acting(arbiter, name, channel):
+                if checks and found.state is ChannelState.STOP:
+                    refuse_unready(found, arbiter)
+                stored = _resumed(arbiter, channel) if name == "resume" else None
+                stored = stored or requests.change_state(arbiter, channel, state)
             places = _follow(arbiter, stored, timeout) if wait else None
         _report(stored, places, timeout, output)
 

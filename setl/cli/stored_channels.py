@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
 from arbiter.values import Channel, PipelineId
-from setl.channel.file import Pipeline
-from setl.channel.reading import resolve_and_parse
-from setl.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from setl.channel.file import ChannelFile, Pipeline
 
 
 def pipeline_config(channel: Channel, ident: PipelineId) -> Pipeline:
@@ -16,8 +17,15 @@ def pipeline_config(channel: Channel, ident: PipelineId) -> Pipeline:
     Raises:
         ConfigurationError: a variable is missing here, or the channel has no such pipeline.
     """
-    file = resolve_and_parse(channel.definition, os.environ)
-    for pipeline in file.pipelines:
-        if pipeline.name == ident.pipeline:
-            return pipeline
-    raise ConfigurationError(f"channel {channel.name} has no pipeline {ident.pipeline}")
+    return stored_file(channel).pipeline(ident.pipeline)
+
+
+def stored_file(channel: Channel) -> ChannelFile:
+    """A stored channel's file, its references resolved from this process's environment.
+
+    Raises:
+        ConfigurationError: a variable is missing here.
+    """
+    from setl.channel.reading import resolve_and_parse  # noqa: PLC0415
+
+    return resolve_and_parse(channel.definition, os.environ)

@@ -11,11 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from rich.console import Console
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from setl.channel.file import ChannelFile
-from setl.channel.reading import read_channel_definition, resolve_and_parse
+from setl.cli.asking import progress_line
 from setl.cli.cluster import (
     channel_named,
     cluster_options,
@@ -23,6 +20,7 @@ from setl.cli.cluster import (
     output_option,
     timeout_option,
 )
+from setl.cli.completion import complete_channel
 from setl.cli.confirmation import yes_option
 from setl.cli.output import console, print_rows
 from setl.cli.spark_options import spark_options
@@ -31,6 +29,8 @@ from setl.cli.standing import show_standing
 if TYPE_CHECKING:
     # Spark comes with these.
     from setl.bulk.verdict import TableVerdict
+    from setl.channel.file import ChannelFile
+    from setl.cli.comparing import Compared
     from setl.run.spark_session import SparkSettings
 
 _COLUMNS = (
@@ -40,7 +40,9 @@ _COLUMNS = (
 
 
 @click.command()
-@click.argument("channels", nargs=-1, required=True, metavar="CHANNEL...")
+@click.argument(
+    "channels", shell_complete=complete_channel, nargs=-1, required=True, metavar="CHANNEL..."
+)
 @click.option("--pipeline", multiple=True, help="Only this pipeline; may be repeated.")
 @click.option("--table", multiple=True, help="Only this source table, schema.table; repeatable.")
 @click.option(
@@ -109,7 +111,7 @@ def verify(  # noqa: PLR0917 - click passes options by name
     from setl.cli.comparing import comparer  # noqa: PLC0415
     from setl.cli.repairing import repaired  # noqa: PLC0415
 
-    with _progress() as shown:
+    with progress_line() as shown:
         task = shown.add_task("", total=None)
 
         def show(words: str) -> None:
@@ -117,7 +119,14 @@ def verify(  # noqa: PLR0917 - click passes options by name
 
         connect = partial(joined, zookeeper, root)
         with comparer(spark("setl verify"), sample, show, connect, timeout) as compares:
-            found = [one for place in chosen for one in compares.compare(*place, tables=table)]
+            found: list[Compared] = []
+            for channel, config in chosen:
+
+                def tell(verdict: TableVerdict, name: str = f"{channel}/{config.name}") -> None:
+                    # At once, and beside the result: the whole may take hours, or be interrupted.
+                    shown.console.print(_sentence(name, verdict), markup=False)
+
+                found += compares.compare(channel, config, tables=table, finished=tell)
             if repair:
                 shown.stop()
                 found = repaired(found, compares.again, connect, yes=yes)
@@ -131,6 +140,11 @@ def verify(  # noqa: PLR0917 - click passes options by name
 
 def _channel_files(names: tuple[str, ...], zookeeper: str, root: str) -> list[ChannelFile]:
     """Each name as a channel file if there is such a file, else as a channel of the cluster."""
+    from setl.channel.reading import (  # noqa: PLC0415
+        read_channel_definition,
+        resolve_and_parse,
+    )
+
     stored = [name for name in names if not Path(name).is_file()]
     found: dict[str, Mapping[str, Any]] = {}
     if stored:
@@ -140,15 +154,12 @@ def _channel_files(names: tuple[str, ...], zookeeper: str, root: str) -> list[Ch
     return [resolve_and_parse(definition, os.environ) for definition in definitions]
 
 
-def _progress() -> Progress:
-    # On standard error, so that the result alone is on standard output.
-    return Progress(
-        SpinnerColumn(),
-        TextColumn("{task.description}"),
-        TimeElapsedColumn(),
-        console=Console(stderr=True),
-        transient=True,
-    )
+def _sentence(pipeline: str, verdict: TableVerdict) -> str:
+    """How a target compares, in one line."""
+    what = "equal" if verdict.equal else f"{verdict.differences:,} differ"
+    if verdict.undecided:
+        what += f", {verdict.undecided:,} undecided"
+    return f"{pipeline}: {verdict.target}: {what}, {verdict.source_rows:,} rows at the source"
 
 
 def _row(pipeline: str, verdict: TableVerdict) -> dict[str, Any]:

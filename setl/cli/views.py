@@ -1,13 +1,12 @@
-"""Commands that look: list, topology, status, history."""
+"""Commands that look: list, topology, history."""
 
 from __future__ import annotations
 
+import heapq
 import time
 from typing import Any
 
 import click
-from rich.markup import escape
-from rich.tree import Tree
 
 from arbiter.values import EVERYTHING, ChannelState
 from setl.cli.cluster import (
@@ -17,7 +16,10 @@ from setl.cli.cluster import (
     output_option,
     pipeline_named,
 )
-from setl.cli.cluster_view import (
+from setl.cli.completion import complete_channel, complete_pipeline
+from setl.cli.output import console, print_rows, print_value
+from setl.cli.standing_sentence import differences_of, standing_sentence
+from setl.node.cluster_view import (
     NO_ANSWER,
     ClusterView,
     PipelineView,
@@ -27,10 +29,8 @@ from setl.cli.cluster_view import (
     look_at,
     moment,
 )
-from setl.cli.endpoints import endpoints_of
-from setl.cli.load_sentence import load_sentence
-from setl.cli.output import console, print_rows, print_value
-from setl.cli.standing_sentence import differences_of, standing_sentence, verification_figures
+from setl.node.endpoints import endpoints_of
+from setl.node.load_sentence import load_sentence
 from setl.node.stored import nameless, pipelines_of
 
 _PIPELINE_COLUMNS = (
@@ -38,12 +38,13 @@ _PIPELINE_COLUMNS = (
     "rows_per_second", "pending", "differences",
 )  # fmt: skip
 _NODE_COLUMNS = ("node", "serves", "host", "pid", "http", "up", "answers", "warm", "leads")
-_HISTORY_COLUMNS = ("pipeline", "epoch", "node", "reason", "at", "outage", "redelivered")
+_HISTORY_COLUMNS = ("pipeline", "epoch", "node", "reason", "at", "outage", "redelivered", "error")
+_ACTION_COLUMNS = ("at", "by", "what", "on", "outcome")
 _CLEAR = "\x1b[2J\x1b[H"
 
 
 @click.command("list")
-@click.argument("channel", required=False)
+@click.argument("channel", shell_complete=complete_channel, required=False)
 @click.option(
     "-W", "--watch", type=click.FloatRange(min=0.1), metavar="SECONDS",
     help="Show it again every so many seconds, until interrupted.",
@@ -198,7 +199,7 @@ def _verification_lines(pipeline: PipelineView) -> list[str]:
 
 
 @click.command()
-@click.argument("channel", required=False)
+@click.argument("channel", shell_complete=complete_channel, required=False)
 @cluster_options
 @output_option
 def topology(channel: str | None, zookeeper: str, root: str, output: str) -> None:
@@ -213,6 +214,9 @@ def topology(channel: str | None, zookeeper: str, root: str, output: str) -> Non
     if output != "table":
         print_value(_topology_rows(view), output)
         return
+    from rich.markup import escape  # noqa: PLC0415
+    from rich.tree import Tree  # noqa: PLC0415
+
     for name in sorted(view.facts.channels):
         if channel and name != channel:
             continue
@@ -232,11 +236,12 @@ def _standing_lines(view: PipelineView) -> list[str]:
     return [
         leader if view.leader else f"nobody leads: {view.state}",
         *([view.missing] if view.missing else []),
-        *(f"{standby.node}  {_standby_words(standby)}" for standby in view.standbys),
+        *(f"{standby.node}  {standby_words(standby)}" for standby in view.standbys),
     ]
 
 
-def _standby_words(standby: Standby) -> str:
+def standby_words(standby: Standby) -> str:
+    """How a standby stands, in words."""
     words = ["warm" if standby.warm else "not warm yet"]
     if standby.preferred:
         words.append("preferred")
@@ -286,61 +291,22 @@ def _topology_rows(view: ClusterView) -> list[dict[str, Any]]:
 
 
 @click.command()
-@click.argument("channel")
+@click.argument("pipeline", shell_complete=complete_pipeline, required=False)
+@click.option(
+    "--actions", is_flag=True, help="What operators did, from commands, HTTP and consoles."
+)
 @cluster_options
 @output_option
-def status(channel: str, zookeeper: str, root: str, output: str) -> None:
-    """Show every figure of CHANNEL.
-
-    State, error, position, lag, rows, retries; buffers and their limits; memory of the leader's
-    node; and the last decision of each node. Sizes are in bytes.
-    """
-    with joined(zookeeper, root) as arbiter:
-        channel_named(arbiter, channel)
-        view = look_at(arbiter, channel)
-    rows = [
-        {
-            **pipeline_row(p),
-            "memory": dict(p.memory),
-            "decisions": dict(p.decisions),
-            "damaged": dict(view.facts.damaged),
-        }
-        for p in view.pipelines
-    ]
-    if output != "table":
-        print_rows(rows, (), output)
-        return
-    for row in rows:
-        lines = [
-            {"figure": name.replace("_", " "), "value": value}
-            for name, value in row.items()
-            if not isinstance(value, dict | list) and name != "pipeline"
-        ]
-        lines += [
-            {"figure": f"table load: {name.replace('_', ' ')}", "value": value}
-            for name, value in (row.get("table_load") or {}).items()
-        ]
-        lines += verification_figures(row.get("verification"))
-        lines += [
-            {"figure": f"memory of {row['leader']}: {name.replace('_', ' ')}", "value": size}
-            for name, size in row["memory"].items()
-        ]
-        lines += [{"figure": f"{n} decided", "value": s} for n, s in row["decisions"].items()]
-        print_rows(lines, ("figure", "value"), output, title=str(row["pipeline"]))
-    for line in damaged_lines(view):
-        console().print(line, markup=False)
-
-
-@click.command()
-@click.argument("pipeline", required=False)
-@cluster_options
-@output_option
-def history(pipeline: str | None, zookeeper: str, root: str, output: str) -> None:
+def history(pipeline: str | None, actions: bool, zookeeper: str, root: str, output: str) -> None:
     """Show past leaderships, the newest last.
 
     outage: seconds in which nobody applied changes. redelivered: rows that were applied again.
-    Both are known a moment after a leadership has begun, and not always.
+    Both are known a moment after a leadership has begun, and not always. error: what the
+    leadership failed with.
     """
+    if actions:
+        _show_actions(pipeline, zookeeper, root, output)
+        return
     with joined(zookeeper, root) as arbiter:
         facts = arbiter.facts()
         wanted = (
@@ -348,5 +314,32 @@ def history(pipeline: str | None, zookeeper: str, root: str, output: str) -> Non
             if pipeline
             else [p for _, c in sorted(facts.channels.items()) for p in pipelines_of(c)]
         )
-        rows = [history_row(ident, item) for ident in wanted for item in arbiter.history(ident)]
+        # Each pipeline's leaderships are in the order of their epochs, whatever its nodes' clocks
+        # say; between pipelines there is nothing but time.
+        found = [[(item.at, ident, item) for item in arbiter.history(ident)] for ident in wanted]
+        merged = heapq.merge(*found, key=lambda one: one[0])
+        rows = [history_row(ident, item) for _, ident, item in merged]
     print_rows(rows, _HISTORY_COLUMNS, output)
+
+
+def _show_actions(name: str | None, zookeeper: str, root: str, output: str) -> None:
+    """The log of actions, or what of it is about a channel, a pipeline or its channel."""
+    with joined(zookeeper, root) as arbiter:
+        wanted = {name}
+        if name is not None and name not in (facts := arbiter.facts()).channels:
+            ident = pipeline_named(facts, name)
+            wanted = {str(ident), ident.channel}
+        kept = arbiter.actions()
+    rows = [
+        {
+            "at": moment(action.at),
+            "by": action.by,
+            "what": action.what,
+            "on": action.on,
+            "outcome": action.outcome or "under way",
+            "ended": moment(action.ended or None),
+        }
+        for action in kept
+        if name is None or action.on in wanted or action.on.partition("/")[0] == name
+    ]
+    print_rows(rows, _ACTION_COLUMNS, output)

@@ -19,13 +19,14 @@ from setl.cli.cluster import (
     pipeline_named,
     timeout_option,
 )
-from setl.cli.cluster_view import look_at
+from setl.cli.completion import complete_name
 from setl.cli.output import console, print_value
 from setl.cli.positions import own_nid
 from setl.cli.stored_channels import pipeline_config
 from setl.clock import SystemClock
 from setl.errors import ConfigurationError
 from setl.model.position import Position
+from setl.node.cluster_view import look_at
 from setl.node.stored import pipelines_of
 from setl.operate.positions.position import position_text
 from setl.operate.waiting import Runs, Verdict, Waited, wait_for
@@ -36,7 +37,7 @@ _TELL_EVERY = 1.0
 
 
 @click.command()
-@click.argument("name", metavar="CHANNEL[/PIPELINE]")
+@click.argument("name", shell_complete=complete_name, metavar="CHANNEL[/PIPELINE]")
 @click.option(
     "--for", "place", default="now", show_default=True, metavar="PLACE",
     help="now (the end of the source's stream at this moment), GTIDs, FILE:OFFSET, or a Kafka"

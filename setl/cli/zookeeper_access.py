@@ -18,7 +18,6 @@ from collections.abc import Mapping
 
 from arbiter.access import Access, Tls
 from arbiter.arbiter import Invalid
-from arbiter.session.tls import client_context
 from setl.errors import ConfigurationError
 
 _PREFIX = "SETL_ZOOKEEPER_"
@@ -34,6 +33,8 @@ def zookeeper_access(environment: Mapping[str, str]) -> Access:
     """
     access = read_access(environment)
     if access.tls is not None:
+        from arbiter.session.tls import client_context  # noqa: PLC0415 - TLS is rarely asked for
+
         try:
             client_context(access.tls)
         except Invalid as error:

@@ -89,6 +89,20 @@ class WritesSeen(NamedTuple):
     said: SiteWrites
 
 
+class ReadRow(NamedTuple):
+    """A row that was read from the source's table, and that perhaps nobody ever wrote.
+
+    Attributes:
+        version: how far the source had come, or where in the source it tells of it.
+        key: values of the key columns.
+        row: the row, None if there is none.
+    """
+
+    version: int
+    key: Row
+    row: Row | None
+
+
 class Mark(NamedTuple):
     """How far the source has come with the target's stream, at a place of its own.
 
@@ -119,6 +133,8 @@ class History:
         steps: its changes, in source order.
         heard: what it tells of the target's own writes, in source order.
         marks: how far it has come, in source order; in a history of `RECENT_TABLE`.
+        held: rows of which it tells that it holds them, in source order.
+        read: rows that were read from its table; nothing else is in the history then.
     """
 
     target: tuple[str, str]
@@ -129,6 +145,8 @@ class History:
     steps: list[Step] = field(default_factory=list[Step])
     heard: list[WritesSeen] = field(default_factory=list[WritesSeen])
     marks: list[Mark] = field(default_factory=list[Mark])
+    held: list[ReadRow] = field(default_factory=list[ReadRow])
+    read: list[ReadRow] = field(default_factory=list[ReadRow])
 
 
 Values = Mapping[str, Value]
@@ -180,10 +198,14 @@ def site_writes_from(found: Mapping[str, Any], columns: Sequence[str]) -> SiteWr
     Raises ValueError, KeyError or TypeError for what `site_writes_values` did not make.
     """
     news = tuple((int(version), value_of(value)) for version, value in found["news"])
-    row = found["row"]
-    if row is not None:
-        row = tuple(value_of(row[name]) if name in row else ABSENT for name in columns)
-    return SiteWrites(news, int(found["seen"]), row)
+    return SiteWrites(news, int(found["seen"]), row_from(found["row"], columns))
+
+
+def row_from(found: Mapping[str, Any] | None, columns: Sequence[str]) -> Row | None:
+    """Inverse of `values_object`; a column that it does not have is absent."""
+    if found is None:
+        return None
+    return tuple(value_of(found[name]) if name in found else ABSENT for name in columns)
 
 
 def _packed(value: Value) -> Any:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from setl.model.table_rows import ByTable, TableRows, added
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +24,7 @@ class Loaded:
         dead_letters: faulty rows that were put aside.
         lettered: ``schema.table`` or indexes that these were meant for.
         fault: the error of the first of them, "" if there is none.
+        tables: what was written to each table or index.
     """
 
     rows: int = 0
@@ -36,6 +39,7 @@ class Loaded:
     dead_letters: int = 0
     lettered: frozenset[str] = frozenset()
     fault: str = ""
+    tables: ByTable = field(default_factory=dict[str, TableRows])
 
     def __add__(self, other: Loaded) -> Loaded:
         return Loaded(
@@ -51,4 +55,5 @@ class Loaded:
             dead_letters=self.dead_letters + other.dead_letters,
             lettered=self.lettered | other.lettered,
             fault=self.fault or other.fault,
+            tables=added(self.tables, other.tables),
         )

@@ -6,6 +6,7 @@ import logging
 import random
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 
 from arbiter.arbiter import Arbiter, ArbiterError, Contact
 from arbiter.campaign import Campaign, ElectionState
@@ -23,6 +24,8 @@ from setl.run.progress import Progress
 from setl.run.running import Running
 
 _log = logging.getLogger(__name__)
+
+_ERROR_KEPT = 500  # characters of an error in the history
 
 RunFactory = Callable[[int, Progress], Running]
 """Builds a run for an epoch; raises SetlError if the pipeline cannot be built."""
@@ -76,6 +79,7 @@ class Candidacy:
         self._run: Running | None = None
         self._pending_calls: list[Callable[[Running], None]] = []
         self._begun = 0
+        self._noted: HistoryItem | None = None  # of the leadership that was recorded last
         self._recorded = 0  # epoch whose cost is in the history
         self._thread: threading.Thread | None = None
         self._held: Mainstem | None = None
@@ -301,10 +305,12 @@ class Candidacy:
                 "pipeline is fenced off" if fenced else "pipeline failed",
                 extra=self._fields(mainstem, error=str(error)),
             )
+            self._record_failure(mainstem, str(error))
         except Exception as error:  # noqa: BLE001 - a defect: shown in status, the others go on
             self._failed_at = revision
             self._progress.enter(RunState.FAILED, f"unexpected {type(error).__name__}: {error}")
             _log.exception("pipeline failed unexpectedly", extra=self._fields(mainstem))
+            self._record_failure(mainstem, f"unexpected {type(error).__name__}: {error}")
         finally:
             self._wake()
 
@@ -327,11 +333,12 @@ class Candidacy:
                 wait=round(wait, 2),
             ),
         )
+        self._record_failure(mainstem, str(error))
 
     def _say_overtaken(self, mainstem: Mainstem) -> None:
         """Tell the cluster; a refusal is not acted on here, the next tick will see why."""
         reason = self._election.reason if self._election else ""
-        item = HistoryItem(mainstem.epoch, self._nid, reason, self._clock.now())
+        item = self._noted = HistoryItem(mainstem.epoch, self._nid, reason, self._clock.now())
 
         def record() -> None:
             self._arbiter.set_mainstem_status(self.pipeline, mainstem, MainstemStatus.OVERTAKE)
@@ -348,19 +355,30 @@ class Candidacy:
         outage = None
         if election.vacant_from is not None:
             outage = round(max(0.0, cost.working_at - election.vacant_from), 3)
-        item = HistoryItem(
-            mainstem.epoch,
-            self._nid,
-            election.reason,
-            cost.working_at,
-            outage,
-            cost.redelivered,
+        item = self._noted = replace(
+            self._item(mainstem, election.reason),
+            at=cost.working_at,
+            outage=outage,
+            redelivered=cost.redelivered,
         )
         self._recording(lambda: self._arbiter.add_history(self.pipeline, item), mainstem)
         _log.info(
             "pipeline has taken over",
             extra=self._fields(mainstem, outage=outage, redelivered=cost.redelivered),
         )
+
+    def _item(self, mainstem: Mainstem, reason: str) -> HistoryItem:
+        """What the history has of a leadership so far."""
+        if self._noted is not None and self._noted.epoch == mainstem.epoch:
+            return self._noted
+        return HistoryItem(mainstem.epoch, self._nid, reason, self._clock.now())
+
+    def _record_failure(self, mainstem: Mainstem, error: str) -> None:
+        """Amend the history by what a leadership failed with, whether it had begun or not."""
+        reason = self._election.reason if self._election else ""
+        short = error if len(error) <= _ERROR_KEPT else error[: _ERROR_KEPT - 1] + "…"
+        item = self._noted = replace(self._item(mainstem, reason), error=short)
+        self._recording(lambda: self._arbiter.add_history(self.pipeline, item), mainstem)
 
     def _recording(self, record: Callable[[], None], mainstem: Mainstem) -> None:
         """Write something down for others; a leadership goes on without it."""

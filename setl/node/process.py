@@ -23,6 +23,7 @@ from setl.errors import SetlError
 from setl.log import fields
 from setl.model.leadership import Leadership
 from setl.node.candidacies import Candidacies
+from setl.node.console.console import ConsoleSettings
 from setl.node.cycle_problems import CycleProblem, DamagedZnodes
 from setl.node.engine import Engine
 from setl.node.fitness import Fitness
@@ -38,6 +39,7 @@ from setl.run.running import Running
 
 _log = logging.getLogger(__name__)
 
+_CONNECT_PAUSE = 1.0  # an attempt takes seconds itself
 _DRAIN_SECONDS = 30.0
 _DRAIN_WITHOUT_ENGINE = 2.0  # nothing can be written any more, so there is little to wait for
 
@@ -108,6 +110,7 @@ class NodeProcess:
             ),
             nid=settings.nid,
             token=settings.http_token,
+            console=_console(settings),
         )
         self._watchdog = Watchdog(self._arbiter, self._candidacies.current, self._clock)
         self._stall_watch = StallWatch(self._clock)
@@ -123,16 +126,19 @@ class NodeProcess:
     def run(self) -> None:
         """Join, warm up, then take part until `stop`.
 
+        A ZooKeeper that does not answer is waited for, as long as it takes.
+
         Raises:
-            Unreachable: ZooKeeper cannot be reached at the start.
+            ArbiterError: ZooKeeper refuses this node, or its id is taken.
             SetlError: what the pipelines run on cannot be started, or has ended, such as Spark's
                 JVM; all leaderships are given up.
         """
         place = fields(nid=self._settings.nid)
         failpoints.declare_node()
         self._http.start()
-        self._arbiter.start()
         try:
+            if not self._connect():
+                return
             self._join()
             while not self._stopping.is_set():
                 self._last_cycle = self._clock.monotonic()
@@ -145,6 +151,26 @@ class NodeProcess:
             _log.info("node left", extra=place)
         if self._lost is not None:
             raise self._lost
+
+    def _connect(self) -> bool:
+        """Begin the session; whether that was done before `stop`."""
+        place, began, told = self._settings.nid, self._clock.monotonic(), False
+        while not self._stopping.is_set():
+            try:
+                self._arbiter.start()
+            except Unreachable as error:
+                waited = round(self._clock.monotonic() - began)
+                _log.warning(
+                    "ZooKeeper does not answer; the node tries again",
+                    extra=fields(nid=place, error=str(error), waited=waited),
+                )
+                told = True
+                self._stopping.wait(_CONNECT_PAUSE)
+                continue
+            if told:
+                _log.info("ZooKeeper answers", extra=fields(nid=place))
+            return True
+        return False
 
     def _join(self) -> None:
         place = fields(nid=self._settings.nid)
@@ -217,10 +243,17 @@ class NodeProcess:
         """Make the node known; waits out the session of a process that had the same id."""
         info = self._info()
         deadline = time.monotonic() + 2 * self._settings.session_timeout
+        told = False
         while True:
             try:
                 self._arbiter.announce(info)
-            except Conflict:
+            except Conflict as error:
+                if not told:
+                    told = True
+                    _log.warning(
+                        "node id is in use; the node waits until that session ends",
+                        extra=fields(nid=info.nid, error=str(error)),
+                    )
                 if time.monotonic() > deadline or self._stopping.is_set():
                     raise
                 self._stopping.wait(0.2)
@@ -289,3 +322,14 @@ class NodeProcess:
         self._arbiter.close()
         self._http.stop()
         self._engine.stop()
+
+
+def _console(settings: NodeSettings) -> ConsoleSettings | None:
+    if not settings.console:
+        return None
+    return ConsoleSettings(
+        token=settings.http_token,
+        environment=settings.environment,
+        zookeeper=settings.zookeeper,
+        root=settings.root,
+    )

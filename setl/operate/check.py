@@ -6,8 +6,10 @@ for; and nothing but a defect raises: a server that does not answer is a finding
 
 from __future__ import annotations
 
-from setl.channel.directions import comes_back, is_two_way, way_back
+from setl.channel.directions import comes_back, is_two_way, overwritten_by_loads, way_back
 from setl.channel.file import ChannelFile
+from setl.channel.routing import Router
+from setl.operate.acceptance import with_accepted
 from setl.operate.mistaken_echoes import mistaken_for_echoes
 from setl.select.checkpoints.container import container_sign, lost_with_container
 from setl.systems.finding import Finding, Report
@@ -39,8 +41,21 @@ def check_channel(
                 f"what {other} writes to the source would be dropped here as the channel's own"
                 " echo, and never reach the target",
                 f"Put {pipeline.name} into a channel of its own",
+                code="foreign-echo",
             )
-        findings += check_pipeline(
+        router = Router(pipeline)
+        asked = router.entries_to_load(every=pipeline.source.loads_tables)
+        loaded = {entry.mapping.from_ for entry in router.entries if entry.name in asked}
+        overwritten = [t for t in overwritten_by_loads(file, pipeline) if t in loaded]
+        if overwritten:
+            Report(pipeline.name, findings).warning(
+                f"a load replaces rows of {', '.join(overwritten)} that clients of the target"
+                " change meanwhile: what they write may come to the source after it is read",
+                f"Write to these tables only at the source of {pipeline.name} until the load is"
+                " done, or give them a `conflict` policy",
+                code="overwritten-by-load",
+            )
+        found = check_pipeline(
             PipelineCheck(
                 pipeline,
                 two_way=is_two_way(file, pipeline),
@@ -50,6 +65,7 @@ def check_channel(
                 probe=probe,
             )
         )
+        findings += with_accepted(pipeline, found)
     return findings
 
 
@@ -57,17 +73,29 @@ def check_pipeline(check: PipelineCheck) -> list[Finding]:
     """Check one pipeline; see `check_channel`."""
     findings: list[Finding] = []
     pipeline = check.pipeline
-    source = Report(f"{pipeline.name}, source {pipeline.source.address}", findings)
-    target = Report(f"{pipeline.name}, target {pipeline.target.address}", findings)
+    origin = pipeline.source.origin
+    source = Report(
+        f"{pipeline.name}, source {pipeline.source.address}",
+        findings,
+        end="source",
+        server=f"{origin.host}:{origin.port}" if origin else pipeline.source.address,
+    )
+    target = Report(
+        f"{pipeline.name}, target {pipeline.target.address}",
+        findings,
+        end="target",
+        server=pipeline.target.address,
+    )
     sign = container_sign() if pipeline.checkpoint == "file" else ""
     if sign:
         source.warning(
             lost_with_container(sign),
             "Put `checkpoint_file` on a volume that stays, or leave `checkpoint` out",
+            code="checkpoint-in-container",
         )
     creates = any(table.create for table in pipeline.tables) or pipeline.create
     if creates and not isinstance(system_of(pipeline.target), CreatingTarget):
-        target.error(NOTHING_TO_CREATE, LEAVE_CREATE_OUT)
+        target.error(NOTHING_TO_CREATE, LEAVE_CREATE_OUT, code="nothing-to-create")
     with check.open:
         system_of(pipeline.source).preflight(check, source)
         system_of(pipeline.target).preflight(check, target)

@@ -95,6 +95,7 @@ def build_run(
     passing = Passing(mark, router, is_two_way(file, pipeline), pipeline.source)
     changes = target.schema_changes(passing) if pipeline.ddl == "pass" else None
     heartbeat = origin.heartbeat(file.channel, name)
+    decided = target.conflicts() if router.decides else None
     agreeing = partial(target.agreeing_tables, pipeline.source)
     rereading = Rereading(router, origin.tables, agreeing, isolates=pipeline.keeps_dead_letters)
     work = EtlParts(
@@ -120,6 +121,8 @@ def build_run(
             StoredLoadRequests(arbiter, PipelineId(file.channel, name)),
             router.entries_to_load(every=pipeline.source.loads_tables),
             pipeline.load_limits,
+            back=_back(file, name) if router.decides else "",
+            unpassed=None if decided is None else partial(decided.unpassed, key),
         ),
         creating=_creating(spark, origin, target, passing, source) if router.creates else None,
         letters=_letters(pipeline, job, leadership, progress, clock),
@@ -153,6 +156,12 @@ def build_run(
         beside=beside,
     )
     return PipelineRun(parts, leadership, progress, clock)
+
+
+def _back(file: ChannelFile, name: str) -> str:
+    """The pipeline of the other direction; a checked file has one where tables have policies."""
+    other = next(each.name for each in file.pipelines if each.name != name)
+    return f"{file.channel}/{other}"
 
 
 def _creating(

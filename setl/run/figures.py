@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from setl.model.table_load import TableLoad
+from setl.model.table_rows import ByTable, TableRows
 from setl.run.pace import Stage
 from setl.run.verification.told import VerificationFigures
 
@@ -127,6 +128,8 @@ class Figures:
         first_applied_at: when this leadership applied its first batch with rows, seconds since
             1970, None before.
         table_load: the load of whole tables, None if there never was one.
+        tables: rows written in this leadership, by table or index, at most
+            `setl.model.table_rows.MOST_TABLES` of these.
         verification: how standing verification does, None if the channel file asks for none, and
             where it is not led.
         seconds: time spent by stage.
@@ -175,6 +178,7 @@ class Figures:
     rows_per_second: float = 0.0
     first_applied_at: float | None = None
     table_load: TableLoadFigures | None = None
+    tables: ByTable = field(default_factory=dict[str, TableRows])
     verification: VerificationFigures | None = None
     seconds: dict[str, float] = field(default_factory=dict[str, float])
     stage: Stage = Stage.NONE

@@ -52,9 +52,14 @@ class GivingWay:
                 self.waits_for = f"the source carries out {running} statements"
         if not self.waits_for:
             return True
+        self.wait_for(self.waits_for)
+        return False
+
+    def wait_for(self, what: str) -> None:
+        """The next step waits for something that no limit is about."""
+        self.waits_for = what
         self.count += 1
         self._not_before = self._clock.monotonic() + _LOOK_SECONDS
-        return False
 
     def loaded(self, rows: int, seconds: float) -> None:
         """A step has loaded so many rows in so many seconds."""

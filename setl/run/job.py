@@ -164,7 +164,9 @@ class LoadJob:
             self._begin(len(items), ticket)
             # Rows of one table that could be in each other's way are written by one task.
             together = self._undivided.among({r.target for _, routes in items for r in routes})
-            tasks = 1 if together else min(self.parallelism, len(items))
+            # What both sites write is decided about in one transaction after another anyway.
+            decided = any(route.conflict for _, routes in items for route in routes)
+            tasks = 1 if together or decided else min(self.parallelism, len(items))
         except (Py4JError, OSError, EOFError) as error:
             raise self._spark_error(error) from error
         return self._load(self._plan, work, ticket, tasks, self._item_by_item)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from setl.bulk.key_rows import KeyRows
@@ -50,6 +50,7 @@ class StepSize(NamedTuple):
         least: rows below which a range costs more than its rows.
         items: ranges of a step at most.
         place: what the rows have to show.
+        back: the pipeline that writes into the source's tables, ``channel/pipeline``; "" without.
     """
 
     rows: int
@@ -57,6 +58,7 @@ class StepSize(NamedTuple):
     least: int
     items: int
     place: Place
+    back: str = ""
 
 
 class Step(NamedTuple):
@@ -150,7 +152,8 @@ def ranges_of(
         chosen = shown.only(where) if where else shown
         for found in reader.ranges(after, rows, count):
             if found.rows or found.last is not None or after is None:
-                items.append((_item(table, RangeRows(chosen, found.part)), table.routes))
+                for read, routes in _by_policy(table.routes, chosen, size.back):
+                    items.append((_item(table, RangeRows(read, found.part)), routes))
             budget -= found.rows
             looked_at += found.rows
             after = found.last
@@ -198,7 +201,8 @@ def keys_of(
         routes = [route for route in table.routes if deletes(route) is told]
         if routes:
             shown = reader.showing(size.place.position, inside=size.place.inside)
-            items.append((_item(table, KeyRows(shown, key, tuple(keys), deletes=told)), routes))
+            for read, own in _by_policy(routes, shown, size.back):
+                items.append((_item(table, KeyRows(read, key, tuple(keys), deletes=told)), own))
     return Step(items, moved, len(keys), tuple(refused))
 
 
@@ -207,10 +211,24 @@ def _identified_by(names: Sequence[str], reader: SourceReader) -> Callable[[Rout
     schema = reader.schema
 
     def identifies(route: Route) -> bool:
+        if route.conflict is not None:
+            return False  # nobody says when the row went, so it is the policy's alone
         identity = identity_indexes(schema, route.key, route.routing)
         return route.processor is None and {schema.columns[i].name for i in identity} <= set(names)
 
     return identifies
+
+
+def _by_policy(
+    routes: Sequence[Route], reader: SourceReader, back: str
+) -> Iterator[tuple[SourceReader, Sequence[Route]]]:
+    """Routes with what reads their rows: those that both sites write have to be decided."""
+    contested = [route for route in routes if route.conflict is not None]
+    others = [route for route in routes if route.conflict is None]
+    if contested:
+        yield reader.decided(back), contested
+    if others:
+        yield reader, others
 
 
 def _item(table: MappedTable, rows: TableRows) -> WorkItem:

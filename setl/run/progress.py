@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from setl.clock import Clock
 from setl.model.loaded import Loaded
 from setl.model.table_load import TableLoad
+from setl.model.table_rows import added
 from setl.run.figures import Figures, HandoverCost, LoadOutlook, RunState, told_of
 from setl.run.lag import LagTracker
 from setl.run.pace import Order, Pace, PaceTracker, Stage
@@ -196,6 +197,9 @@ class Progress:
             conflicts_source=done.conflicts_source,
             conflicts_target=done.conflicts_target,
         )
+        with self._lock:
+            tables = added(self._figures.tables, done.tables)
+            self._figures = replace(self._figures, tables=tables)
         self.spent("transform", done.transform_seconds)
         self.spent("load", done.seconds)
 

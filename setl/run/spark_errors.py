@@ -50,13 +50,13 @@ def start_error(error: Exception) -> FatalError:
         return SparkGone(
             "the Spark session's JVM ended before it was ready",
             hint="The node has to be started again; Java that is missing (JAVA_HOME), an option"
-            " that it does not know, or memory that ran out are the usual causes, see the"
-            " output above",
+            " that it does not know, or memory that ran out are the usual causes, what it"
+            " wrote is in the log",
         )
     lines = str(error).strip().splitlines() or [type(error).__name__]
     return FatalError(
         f"the Spark session could not be started: {lines[0][:500]}",
-        hint="See --master and --spark-conf, and the output above",
+        hint="See --master and --spark-conf, and the log",
     )
 
 

@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
+import logging
 import os
+import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
 
 import pyspark
-from pyspark import SparkContext
+from pyspark import SparkConf, SparkContext
+from pyspark.java_gateway import launch_gateway  # pyright: ignore[reportUnknownVariableType]
 from pyspark.sql import SparkSession
 
 from setl.errors import FatalError
+from setl.log import fields
 from setl.run import worker_daemon
+from setl.run.jvm_output import JvmOutput
 from setl.run.own_code import write_own_code
 from setl.run.spark_security import handed_over, secured
+
+_log = logging.getLogger(__name__)
 
 _JVM_LOOK_SECONDS = 0.5
 
@@ -37,6 +45,8 @@ class SparkSettings:
             that have no Python with the libraries that setl uses.
         python: the workers' Python, "" for the variable PYSPARK_PYTHON; without that, the one
             in the first archive, or the one that runs here.
+        log_level: what of Spark's own log becomes lines of this process's log: off, error, warn,
+            info, debug.
     """
 
     master: str = "local[*]"
@@ -45,6 +55,7 @@ class SparkSettings:
     py_files: tuple[str, ...] = ()
     archives: tuple[str, ...] = ()
     python: str = ""
+    log_level: str = "off"
 
     @property
     def is_local(self) -> bool:
@@ -114,7 +125,6 @@ def start_session(settings: SparkSettings) -> SparkSession:
     given, secret = secured(settings.master, settings.conf, os.environ)
     os.environ["PYSPARK_PYTHON"] = worker_python(settings, os.environ.get("PYSPARK_PYTHON", ""))
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
-    builder = SparkSession.builder.appName(settings.name).master(settings.master)
     conf = dict(_DEFAULTS)
     if tuple(int(part) for part in pyspark.__version__.split(".")[:2]) >= _FRACTIONAL_CORES:
         conf["spark.task.cpus"] = str(1 / _TASKS_PER_CORE)
@@ -132,12 +142,11 @@ def start_session(settings: SparkSettings) -> SparkSession:
         conf[name] = ",".join(settings.archives)
     log4j = Path(__file__).with_name("log4j2.properties").as_uri()
     # Spark puts them before `extraJavaOptions`, which are for whoever starts the node.
-    conf["spark.driver.defaultJavaOptions"] = f"-Dlog4j2.configurationFile={log4j} {_QUICK} {_ENDS}"
-    for name, value in {**conf, **given, **_REQUIRED}.items():
-        builder = builder.config(name, value)
-    with handed_over(secret):
-        session = builder.getOrCreate()
-    session.sparkContext.setLogLevel("ERROR")
+    log = f"-Dlog4j2.configurationFile={log4j} -Dsetl.spark.level={settings.log_level}"
+    conf["spark.driver.defaultJavaOptions"] = f"{log} {_QUICK} {_ENDS}"
+    chosen = {"spark.app.name": settings.name, "spark.master": settings.master}
+    with handed_over(secret), _own_interrupts():
+        session = _session({**chosen, **conf, **given, **_REQUIRED})
     context = session.sparkContext
     for file in settings.py_files:
         context.addPyFile(file)
@@ -146,6 +155,37 @@ def start_session(settings: SparkSettings) -> SparkSession:
         # folder is Spark's own, which the JVM removes when it ends.
         context.addPyFile(str(write_own_code(Path(vars(context)["_temp_dir"]))))
     return session
+
+
+def _session(conf: Mapping[str, str]) -> SparkSession:
+    """The session of this process; the JVM that it may start writes to this process's log."""
+    builder = SparkSession.builder
+    for name, value in conf.items():
+        builder = builder.config(name, value)
+    if vars(SparkContext).get("_gateway") is None:
+        spark_conf = SparkConf().setAll(list(conf.items()))
+        output = JvmOutput()
+        try:
+            with output.writing() as end:
+                gateway = launch_gateway(spark_conf, {"stdout": end, "stderr": end})
+        except Exception:
+            _log.error("the JVM of Spark did not start", extra=fields(output=output.last_lines()))
+            raise
+        SparkContext(conf=spark_conf, gateway=gateway)
+    return builder.getOrCreate()
+
+
+@contextmanager
+def _own_interrupts() -> Generator[None]:
+    """Keep this process's answer to SIGINT, in whose place a new session sets one of its own."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def worker_python(settings: SparkSettings, preset: str) -> str:

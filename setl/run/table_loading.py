@@ -82,6 +82,7 @@ _MOST_ROWS = 200_000  # of a step, however quick it is
 _MOST_ITEMS = 64  # ranges of a step: many small tables go together
 _LEAST_ROWS = 2_000  # of a range; below, a step costs more than its rows
 _REFUSED = 3  # of which the log says what is wrong
+_MOST_UNPASSED = 100_000  # rows that the target keeps for the other site
 _NEWS_SECONDS = 60.0  # after which the tables of the source are listed again
 
 
@@ -113,6 +114,9 @@ class TableLoadingParts:
         requests: what operators ask for.
         wanted: names of the channel file's entries whose tables are to be loaded.
         limits: what a load gives way to.
+        back: the pipeline that writes into the source's tables, if any table has a conflict
+            policy, as ``channel/pipeline``; "" without.
+        unpassed: of how many rows the target still keeps something until `back` has read it.
     """
 
     job: RangeLoading
@@ -124,6 +128,8 @@ class TableLoadingParts:
     requests: LoadRequests
     wanted: tuple[str, ...] = ()
     limits: LoadLimits = field(default_factory=LoadLimits)
+    back: str = ""
+    unpassed: Callable[[], int] | None = None
 
 
 class _End(NamedTuple):
@@ -282,8 +288,6 @@ class TableLoading:
 
     def _prepare(self, load: TableLoad) -> None:
         """Learn what a load needs to know of the tables."""
-        if self._parts.router.decides:
-            self._refuse_policies(load)
         self._list()
         wanted = set(tables_of(load, self._mapped))
         named = [(m.name, route) for m in self._mapped for route in m.routes if m.text in wanted]
@@ -337,7 +341,7 @@ class TableLoading:
         assert load is not None
         try:
             with self._open() as there:
-                if not self._way.may_step(there.busy):
+                if not self._may_step(there):
                     self._tell(load)
                     return None
                 step = self._next(reached, load, request, there)
@@ -366,6 +370,15 @@ class TableLoading:
         self._progress.loaded_ranges(report)
         return replace(step.load, rows=load.rows + report.rows)
 
+    def _may_step(self, there: SourceTables) -> bool:
+        if not self._way.may_step(there.busy):
+            return False
+        unpassed = self._parts.unpassed
+        if unpassed is not None and unpassed() > _MOST_UNPASSED:
+            self._way.wait_for(f"the opposite pipeline {self._parts.back} has rows to read")
+            return False
+        return True
+
     def _next(
         self, reached: Checkpoint, load: TableLoad, request: LoadRequest | None, there: SourceTables
     ) -> Step:
@@ -380,7 +393,8 @@ class TableLoading:
         mapped = {table.text: table for table in self._mapped if table.text in wanted}
         at_once = self._parts.job.parallelism
         rows = self._way.most_rows(self._size.rows)
-        size = StepSize(rows, at_once, _LEAST_ROWS, _MOST_ITEMS, Place.of(reached))
+        place, back = Place.of(reached), self._parts.back
+        size = StepSize(rows, at_once, _LEAST_ROWS, _MOST_ITEMS, place, back)
         if request is not None and request.keys:
             return keys_of(load, mapped, request, there, size)
         return ranges_of(load, mapped, request.where if request else "", there, size)
@@ -447,13 +461,6 @@ class TableLoading:
                 pipeline=self._leadership.key,
             )
         return opened
-
-    def _refuse_policies(self, load: TableLoad) -> None:
-        raise ConfigurationError(
-            f"load {load.id}: tables with a conflict policy cannot be loaded as a whole yet",
-            hint="Load them before the channel starts, or without the policy",
-            pipeline=self._leadership.key,
-        )
 
     def _fields(self, **values: object) -> dict[str, object]:
         return fields(**self._leadership.fields, **values)

@@ -18,12 +18,16 @@ from setl.errors import SetlError
 from setl.garbage_collection import keep_what_is_loaded
 from setl.load.sink import LoadTicket, SinkSettings
 from setl.load.worker import resolve_conflicts, sink_for
+from setl.model.change import TargetChanges
+from setl.model.conflict import History
 from setl.model.loaded import Loaded
+from setl.model.table_rows import ByTable, TableRows, added
 from setl.transform.merging import merge
 from setl.transform.share import Dealt, Share, deal
 from setl.transform.work import TransformPlan
 
 NOTHING = Loaded()
+_NO_ROWS = TableRows()
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,15 +65,16 @@ def _load(
             return TaskReport(error=share.error)
     started = time.monotonic()
     changes = merge([part for share in received for part in share.changes])
+    histories = [history for share in received for history in share.histories]
     merged = time.monotonic()
     loaded = Loaded(
         rows=sum(s.rows for s in received),
         redelivered=sum(s.redelivered for s in received),
+        tables=_by_table(changes, histories),
         transform_seconds=sum(s.seconds for s in received) + merged - started,
     )
     faulty = [row for share in received for row in share.faulty]
     ticket = replace(ticket, slot=slot)
-    histories = [history for share in received for history in share.histories]
     try:
         if histories:
             failpoints.reached("task.before_load")
@@ -83,6 +88,23 @@ def _load(
     except SetlError as error:
         return TaskReport(error=error)
     return TaskReport(loaded)
+
+
+def _by_table(changes: Iterable[TargetChanges], histories: Iterable[History]) -> ByTable:
+    """What a task writes, by table; counted once a table, not once a row."""
+    counts: ByTable = {}
+    for part in changes:
+        rows = TableRows(len(part.upserts), len(part.deletes))
+        if rows != _NO_ROWS:
+            counts = added(counts, {_name(part.target): rows})
+    for history in histories:
+        if history.steps:
+            counts = added(counts, {_name(history.target): TableRows(contested=len(history.steps))})
+    return counts
+
+
+def _name(target: tuple[str, str]) -> str:
+    return ".".join(part for part in target if part)
 
 
 def deal_stretch(plan: TransformPlan, items: bytes, buckets: int) -> Dealt:

@@ -56,6 +56,14 @@ class ConflictList(Protocol):
         """
         ...
 
+    def unpassed(self, pipeline: str) -> int:
+        """Of how many rows a pipeline keeps something until the opposite one has read it.
+
+        Raises:
+            SetlError: the target cannot be asked.
+        """
+        ...
+
     def trim(self, pipeline: str, keep: int) -> int:
         """Delete all but the newest decisions of a pipeline; returns how many were deleted.
 

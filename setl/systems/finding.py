@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from setl.errors import SetlError, TransientError
 
-Level = Literal["error", "warning", "ok"]
+Level = Literal["error", "warning", "accepted", "ok"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +17,8 @@ class Finding:
     """One thing that was checked.
 
     Attributes:
-        level: "error" keeps the channel from working, "warning" may hurt one day, "ok".
+        level: "error" keeps the channel from working, "warning" may hurt one day, "accepted" is
+            a risk that the channel file accepts, "ok".
         what: what was found, in one sentence.
         where: pipeline, end and table.
         fix: what fixes it. SQL statements end with a semicolon and can be run as they are, in
@@ -26,6 +27,12 @@ class Finding:
         mapping: the mapping that an index will get or be given, as Elasticsearch writes it.
         mapping_lines: the same for people.
         unseen: whether a server did not answer, so that nothing is known of what it has.
+        code: what kind of thing it is, a short name that stays the same from release to release;
+            "" for what is "ok".
+        place: the table or index, or "source" or "target"; "" for what is of the whole channel.
+        server: host and port of the server that it was found on, where SQL statements belong.
+        risk: whether an error may be accepted, since it is one only if something else happens; a
+            warning always may.
     """
 
     level: Level
@@ -35,6 +42,20 @@ class Finding:
     mapping: dict[str, Any] | None = None
     unseen: bool = False
     mapping_lines: tuple[str, ...] = ()
+    code: str = ""
+    place: str = ""
+    server: str = ""
+    risk: bool = False
+
+    @property
+    def id(self) -> str:
+        """What `accept` in a channel file names it by: its kind, and where it is."""
+        return f"{self.code}@{self.place}" if self.place else self.code
+
+    @property
+    def acceptable(self) -> bool:
+        """Whether `accept` may name it."""
+        return self.level == "warning" or (self.level == "error" and self.risk)
 
     @property
     def statements(self) -> tuple[str, ...]:
@@ -45,29 +66,73 @@ class Finding:
 class Report:
     """Collects the findings of one place; narrower places collect into the same list."""
 
-    def __init__(self, where: str, findings: list[Finding] | None = None) -> None:
+    def __init__(
+        self,
+        where: str,
+        findings: list[Finding] | None = None,
+        *,
+        end: str = "",
+        server: str = "",
+        table: str = "",
+    ) -> None:
+        """Begin a report.
+
+        Args:
+            where: the place, for people.
+            findings: collects them; None for a list of its own.
+            end: "source" or "target", "" for neither.
+            server: the server's host and port.
+            table: the table or index, if it is a place as narrow as that.
+        """
         self.where = where
+        self._end, self._server, self._table = end, server, table
         self.findings: list[Finding] = [] if findings is None else findings
 
     def at(self, place: str) -> Report:
         """A narrower place, such as a table."""
-        return Report(f"{self.where}, {place}", self.findings)
+        return Report(
+            f"{self.where}, {place}",
+            self.findings,
+            end=self._end,
+            server=self._server,
+            table=self._table or place.removeprefix("index "),
+        )
 
-    def add(self, level: Level, what: str, *fix: str) -> None:
-        """Add a finding."""
-        self.findings.append(Finding(level, what, self.where, fix))
+    def add(
+        self,
+        level: Level,
+        what: str,
+        *fix: str,
+        code: str,
+        unseen: bool = False,
+        risk: bool = False,
+    ) -> None:
+        """Add a finding; see `Finding` for a code and a risk."""
+        self.findings.append(
+            Finding(
+                level,
+                what,
+                self.where,
+                fix,
+                unseen=unseen,
+                code=code,
+                place=self._table or self._end,
+                server=self._server,
+                risk=risk,
+            )
+        )
 
-    def error(self, what: str, *fix: str) -> None:
+    def error(self, what: str, *fix: str, code: str, risk: bool = False) -> None:
         """Add what keeps the channel from working."""
-        self.add("error", what, *fix)
+        self.add("error", what, *fix, code=code, risk=risk)
 
-    def unseen(self, what: str, *fix: str) -> None:
+    def unseen(self, what: str, *fix: str, code: str) -> None:
         """Add an error: a server does not answer here, and may answer the nodes."""
-        self.findings.append(Finding("error", what, self.where, fix, unseen=True))
+        self.add("error", what, *fix, code=code, unseen=True)
 
-    def warning(self, what: str, *fix: str) -> None:
+    def warning(self, what: str, *fix: str, code: str) -> None:
         """Add what may hurt one day."""
-        self.add("warning", what, *fix)
+        self.add("warning", what, *fix, code=code)
 
     def ok(
         self,
@@ -86,6 +151,7 @@ class Report:
             what,
             self.where,
             fix=tuple(statements),
+            server=self._server,
             mapping=mapping,
             mapping_lines=tuple(lines),
         )
@@ -99,5 +165,7 @@ class Report:
         except SetlError as error:
             place = [f"{k} {v}" for k, v in error.where.items() if k not in {"server", "table"}]
             what = error.message + (f" ({', '.join(place)})" if place else "")
-            add = self.unseen if isinstance(error, TransientError) else self.error
-            add(what, *([error.hint] if error.hint else []))
+            unseen = isinstance(error, TransientError)
+            code = "no-answer" if unseen else "not-readable"
+            hints = [error.hint] if error.hint else []
+            self.add("error", what, *hints, code=code, unseen=unseen)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import overload
+from typing import TYPE_CHECKING, overload
 
-from setl.channel.endpoint import SourceConfig, TargetConfig
-from setl.systems.port import SourceSystem, TargetSystem
+if TYPE_CHECKING:
+    from setl.channel.endpoint import SourceConfig, TargetConfig
+
+    # Behind the ports are codecs, and a library that reads Avro.
+    from setl.systems.port import SourceSystem, TargetSystem
 
 
 @overload

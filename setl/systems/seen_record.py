@@ -14,7 +14,7 @@ from setl.model.typed import TypedChange
 UNREADABLE = "UNREADABLE"
 """Stands as the operation of bytes that are no record, or hold a row that cannot be decoded."""
 
-_HEARTBEATS = ("retl", "xdual")
+_OWN_SCHEMA = "retl"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,8 @@ class Wanted:
 
     Attributes:
         tables: only rows and DDL of these tables; empty for all.
-        everything: also what changes nothing: BEGIN, COMMIT, heartbeats, fillers.
+        everything: also what changes nothing: BEGIN, COMMIT, heartbeats, fillers; and the rows of
+            setl's own tables.
         since: only what was committed at or after this time, seconds since 1970 UTC.
     """
 
@@ -78,14 +79,15 @@ class Wanted:
             return False
         if record.change is not None:
             named = (record.schema, record.table)
-            return self._named([named]) if self.tables else self._changes(named)
+            return self._named([named]) if self.tables else self._is_foreign([named])
         if record.operation == "DDL":
-            return not self.tables or self._named(_tables_of(record))
+            touched = _tables_of(record)
+            return self._named(touched) if self.tables else self._is_foreign(touched)
         return self.everything
 
-    def _changes(self, table: tuple[str, str]) -> bool:
-        """Whether rows of a table are more than signs of life."""
-        return self.everything or table != _HEARTBEATS
+    def _is_foreign(self, tables: Sequence[tuple[str, str]]) -> bool:
+        """Whether tables are more than what setl itself writes to: marks, epochs, signs of life."""
+        return self.everything or any(schema != _OWN_SCHEMA for schema, _ in tables)
 
     def _named(self, tables: Sequence[tuple[str, str]]) -> bool:
         return any(p.match(*table) is not None for p in self.tables for table in tables)

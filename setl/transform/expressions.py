@@ -101,29 +101,37 @@ def select_evaluated(
     kept, and `where` only on rows of which `only` is true: either may guard the next.
 
     Raises:
-        ConfigurationError: Spark cannot analyse an expression; says which and why.
+        ConfigurationError: Spark cannot analyse some expressions; says which, all of them, and why.
     """
+    wrong: list[str] = []
     kept = f"({only}) AND coalesce(({route.where}), false)" if route.where else only
-    result = _analysed(frame, "where", route, "*", f"{kept} AS {_KEEP}")
+    result = _analysed(frame, "where", wrong, "*", f"{kept} AS {_KEEP}")
+    if result is None:
+        result = frame.selectExpr("*", f"true AS {_KEEP}")  # the others are looked at all the same
     texts = {
         name: f"CASE WHEN {_KEEP} THEN ({text}) END" for name, text in route.expressions.items()
     }
     for name, text in texts.items():
-        _analysed(result, f"columns.{name}", route, f"{text} AS x")
+        _analysed(result, f"columns.{name}", wrong, f"{text} AS x")
+    if wrong:
+        raise ConfigurationError(
+            f"Spark cannot evaluate {'; nor '.join(wrong)}",
+            hint="See https://spark.apache.org/docs/latest/api/sql/ for what Spark SQL offers",
+            table=".".join(route.target),
+        )
     outputs = [f"{text} AS `__setl_{i}`" for i, text in enumerate(texts.values())]
     return result.selectExpr(*carried, _KEEP, *outputs)
 
 
-def _analysed(frame: DataFrame, place: str, route: Route, *expressions: str) -> DataFrame:
+def _analysed(
+    frame: DataFrame, place: str, wrong: list[str], *expressions: str
+) -> DataFrame | None:
+    """The frame with expressions in it, None if Spark refuses them; `wrong` gets the reason."""
     try:
         return frame.selectExpr(*expressions)
     except (AnalysisException, ParseException) as error:
-        reason = str(error).strip().splitlines()[0]
-        raise ConfigurationError(
-            f"Spark cannot evaluate {place}: {reason}",
-            hint="See https://spark.apache.org/docs/latest/api/sql/ for what Spark SQL offers",
-            table=".".join(route.target),
-        ) from error
+        wrong.append(f"{place}: {str(error).strip().splitlines()[0]}")
+        return None
 
 
 def analyse(spark: SparkSession, route: Route, schema: RowSchema) -> Evaluation:

@@ -20,10 +20,12 @@ from setl.model.conflict import (
     ConflictPolicy,
     History,
     Mark,
+    ReadRow,
     SiteWrites,
     Step,
     Values,
     WritesSeen,
+    row_from,
     site_writes_from,
     values_of,
 )
@@ -46,7 +48,7 @@ class Histories:
 
     def collected(self) -> list[History]:
         """What was found, one for each target and set of columns, and one of marks."""
-        found = [h for h in self._found.values() if h.steps or h.heard]
+        found = [h for h in self._found.values() if h.steps or h.heard or h.read]
         if self._marks:
             marks = History(RECENT_TABLE, ConflictPolicy("", from_home=False), "", (), ())
             marks.marks.extend(self._marks)
@@ -67,6 +69,19 @@ class Histories:
             old = None if op is Op.INSERT or before is None else plan.row(before)
             new = None if op is Op.DELETE or after is None else plan.row(after)
             history.steps.extend(_steps(version, plan.key, old, new))
+
+    def read(self, route: Route, decoded: DecodedRows, version: int) -> None:
+        """Take rows in that were read from their table.
+
+        Raises:
+            ConfigurationError: the mapping does not fit the table.
+        """
+        plan, history = self._planned(route, decoded.schema)
+        for _, row in decoded.images:
+            if row is not None:
+                mapped = plan.row(row)
+                key = tuple(mapped[i] for i in plan.key)
+                history.read.append(ReadRow(version, key, mapped))
 
     def tell(self, decoded: DecodedRows, version: int) -> None:
         """Take rows of ``retl.setl_recent`` in; only inserted ones say anything.
@@ -109,6 +124,9 @@ class Histories:
         row = None if message.said.row is None else tuple(message.said.row[i] for i, _ in pairs)
         key = tuple(message.key.values())
         history.heard.append(WritesSeen(version, key, message.said._replace(row=row)))
+        if message.held is not None:
+            held = tuple(message.held[i] for i, _ in pairs)
+            history.held.append(ReadRow(version, key, held))
 
     def _history(self, route: Route, columns: tuple[str, ...], key: tuple[str, ...]) -> History:
         place = (route.index, columns, route.target)
@@ -129,6 +147,7 @@ class _Message(NamedTuple):
     columns: tuple[str, ...]
     key: Values
     said: SiteWrites
+    held: Row | None
 
 
 def _message(record: Mapping[str, Any], version: int) -> tuple[Mark, _Message | None]:
@@ -137,11 +156,13 @@ def _message(record: Mapping[str, Any], version: int) -> tuple[Mark, _Message | 
         if record["said"] is None:
             return mark, None
         columns = tuple(map(str, json.loads(record["column_names"])))
+        said = json.loads(record["said"])
         return mark, _Message(
             table=(str(record["schema_name"]), str(record["table_name"])),
             columns=columns,
             key=values_of(record["row_key"]) or {},
-            said=site_writes_from(json.loads(record["said"]), columns),
+            said=site_writes_from(said, columns),
+            held=row_from(said.get("held"), columns),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise DataError(
@@ -222,10 +243,11 @@ def separated(plan: TransformPlan, items: list[WorkItem]) -> Separated:
         others = tuple(r.index for r in routes if r.conflict is None)
         if others:
             rest.append(item._replace(routes=others))
+        take = found.add if item.table_rows is None else found.read
         for single in single_items(codec, (item,)):
             decoded = single.decoded or decode(single.payload, single.context)
             for route in contested:
-                found.add(route, decoded, single.version)
+                take(route, decoded, single.version)
             if not others:
                 rows += len(decoded.images)
                 if single.version <= plan.applied_through:

@@ -17,6 +17,7 @@ from arbiter.values import (
     Mainstem,
     MainstemStatus,
     NodeInfo,
+    OperatorAction,
     PipelineId,
     Signal,
     SignalKind,
@@ -490,6 +491,62 @@ def test_history_of_the_newest_epoch_is_amended(a, b):
     amended = HistoryItem(5, "n2", "n1 was gone", 2.5, outage=0.75, redelivered=3)
     b.add_history(PIPELINE, amended)
     assert list(a.history(PIPELINE)) == [old, amended]
+
+
+def test_history_of_an_earlier_epoch_is_amended_in_its_place(a, b):
+    """The leader before may say what it failed with once its successor is there already."""
+    ended, successor = HistoryItem(4, "n1", "first", 1.5), HistoryItem(5, "n2", "n1 failed", 2.5)
+    a.add_history(PIPELINE, ended)
+    b.add_history(PIPELINE, successor)
+    failed = replace(ended, error="Duplicate entry '1' for key 'PRIMARY'")
+    a.add_history(PIPELINE, failed)
+    assert list(b.history(PIPELINE)) == [failed, successor]
+    late = HistoryItem(3, "n3", "never begun", 0.5, error="no Spark")
+    a.add_history(PIPELINE, late)
+    assert list(b.history(PIPELINE)) == [late, failed, successor]
+
+
+def test_what_was_trimmed_does_not_come_back(place, a):
+    small = place.join(history_limit=2)
+    items = [HistoryItem(n, "n1", "", float(n)) for n in range(4)]
+    for item in (*items, items[0]):
+        small.add_history(PIPELINE, item)
+    assert list(small.history(PIPELINE)) == items[-2:]
+
+
+# -- actions --------------------------------------------------------------------------------
+
+
+DONE = OperatorAction("anna@host", "switchover", "shop/there", 1.5)
+
+
+def test_actions_are_kept_in_order_and_their_outcome_is_said_once(a, b):
+    assert list(a.actions()) == []
+    first, second = a.add_action(DONE), b.add_action(replace(DONE, by="bert", on="shop/ä"))
+    assert first.id < second.id
+    ended = b.end_action(first, "done: n2 leads", 2.5)
+    assert (ended.outcome, ended.ended) == ("done: n2 leads", 2.5)
+    assert list(a.actions()) == [ended, second]
+    with pytest.raises(Conflict):
+        a.end_action(first, "refused", 3.5)
+    with pytest.raises(NotFound):
+        a.end_action(replace(first, id="action-9999999999"), "refused", 3.5)
+    assert list(b.actions()) == [ended, second]
+
+
+def test_actions_are_trimmed_and_very_long_texts_cut(a, monkeypatch):
+    monkeypatch.setattr("arbiter.actions.ACTIONS_KEPT", 3)
+    for n in range(6):
+        a.add_action(replace(DONE, by=f"nr {n}", outcome="x" * 100_000))
+    kept = a.actions()
+    assert [action.by for action in kept] == ["nr 3", "nr 4", "nr 5"]
+    assert all(action.outcome == "x" * 4000 for action in kept)
+
+
+def test_an_unreadable_action_hides_no_other(place, a):
+    first, second = a.add_action(DONE), a.add_action(DONE)
+    place.put(f"/actions/{first.id}", b"{")
+    assert list(a.actions()) == [second]
 
 
 # -- facts ----------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from tests.integration.pipelines import (
     install_system_tables,
     site,
 )
-from tests.integration.two_nodes import Channel, command, is_warm
+from tests.integration.two_nodes import TOKEN, Channel, command, is_warm
 from tests.waiting import eventually
 
 
@@ -54,6 +54,7 @@ def cluster(zookeeper_of_cluster, site_a, site_b, tmp_path_factory):
     install_system_tables(site_a)
     install_system_tables(site_b)
     environment = {"SETL_TEST_A": site_a.password, "SETL_TEST_B": site_b.password}
+    environment["SETL_HTTP_TOKEN"] = TOKEN
     cluster = Cluster(tmp_path_factory.mktemp("nodes"), zookeeper_of_cluster.hosts, environment)
     try:
         for nid in ("n1", "n2"):

@@ -36,5 +36,5 @@ def test_a_jvm_without_memory_ends_and_options_of_the_user_stand_beside_our_own(
         [sys.executable, "-c", _SCRIPT], capture_output=True, text=True, timeout=180, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "java.lang.OutOfMemoryError" in done.stdout
+    assert "java.lang.OutOfMemoryError" in done.stdout + done.stderr
     assert "lost: the Spark session's JVM ended with status 3" in done.stdout

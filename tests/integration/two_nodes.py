@@ -12,6 +12,7 @@ import yaml
 from setl.cli.main import run
 from tests.integration.pipelines import execute, fresh_name, mysql, rows
 
+TOKEN = "a-token-of-the-tests"
 TIMEOUT = 6.0  # session timeout of the nodes
 
 

@@ -30,6 +30,7 @@ _CLUSTERS = _integration(
 # Whole nodes: what waits for sessions and starts.
 _NODES = _integration(
     "cluster",
+    "console",
     "cutover",
     "embedded_stack",
     "node_loses_spark",
@@ -50,6 +51,7 @@ _SERVICES = (
 )
 # Tables, types and keys, on each family; with all that needs a pair of two.
 _TABLES = _integration(
+    "checksums",
     "keyless_tables",
     "mixed_pair",
     "nested_documents",

@@ -40,6 +40,9 @@ def test_schemas_and_statements_lie_inside_the_package(names):
         assert wanted
         assert wanted <= names
     assert "setl/schemas/Record.avsc" in names
+    examples = {path.name for path in (CHECKOUT / "deploy" / "examples").glob("*.yaml")}
+    assert {f"setl/examples/{name}" for name in examples} <= names
+    assert "node.yaml" in examples
     assert "setl/schemas/channel.schema.json" in names
     assert any(name.startswith("setl/sql/") and name.endswith(".sql") for name in names)
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-from setl.errors import FatalError
+from setl.errors import ConfigurationError, FatalError
 from setl.load.deadletters.letter import DeadLetter, State
 
 
@@ -121,4 +121,13 @@ def too_large(letter: DeadLetter, limit: str) -> FatalError:
         target=letter.target,
         key=letter.key_values or "",
         position=letter.position,
+    )
+
+
+def no_letters_kept(place: str) -> ConfigurationError:
+    """The error for a target that has nowhere to keep dead letters; `place` is what is missing."""
+    return ConfigurationError(
+        f"the target has no {place}, so no faulty row was ever put aside there",
+        hint="With `faulty_rows: dead_letter` in the channel file, `setl check` prints the"
+        " statements that make it; without, the pipeline stops at a faulty row",
     )

@@ -34,6 +34,7 @@ from setl.node.http.operator_requests import (
     SwitchoverRequest,
 )
 from setl.node.http.probes import BAD_REQUEST, NO, NOT_FOUND, OK, TOO_MANY, Reply, seconds
+from setl.operate.action_log import recorded
 
 _log = logging.getLogger(__name__)
 
@@ -55,6 +56,7 @@ _THREADS = 4
 _POLL_SECONDS = 0.2
 
 _Body = TypeVar("_Body", CancelRequest, FailoverRequest, SwitchoverRequest, ChannelRequest)
+_Result = TypeVar("_Result")
 _Act = Callable[[Request], Awaitable[Reply]]
 
 
@@ -149,12 +151,14 @@ class Operations:
         call = partial(
             operator_requests.switchover, self._arbiter, wanted, self._requester(request)
         )
-        return await self._follow(await self._calls.run(call), wait)
+        kept = self._kept(request, "switchover", wanted.pipeline, call)
+        return await self._follow(await self._calls.run(kept), wait)
 
     async def _failover(self, request: Request) -> Reply:
         wait, wanted = _wait(request), await _body_of(request, FailoverRequest)
         call = partial(operator_requests.failover, self._arbiter, wanted, self._requester(request))
-        return await self._follow(await self._calls.run(call), wait)
+        kept = self._kept(request, "failover", wanted.pipeline, call)
+        return await self._follow(await self._calls.run(kept), wait)
 
     async def _cancel(self, request: Request) -> Reply:
         # Some clients and proxies let a DELETE have no body.
@@ -165,17 +169,19 @@ class Operations:
             wanted = await _body_of(request, CancelRequest)
         call = partial(operator_requests.cancel, self._arbiter, wanted, self._requester(request))
         try:
-            return await self._calls.run(call)
+            return await self._calls.run(self._kept(request, "cancel", wanted.pipeline, call))
         except Refused as nothing:
             return Reply(NOT_FOUND, {"error": str(nothing)})
 
     async def _pause(self, request: Request) -> Reply:
         wanted = await _body_of(request, ChannelRequest)
-        return await self._calls.run(partial(operator_requests.pause, self._arbiter, wanted))
+        call = partial(operator_requests.pause, self._arbiter, wanted)
+        return await self._calls.run(self._kept(request, "pause", wanted.channel, call))
 
     async def _resume(self, request: Request) -> Reply:
         wanted = await _body_of(request, ChannelRequest)
-        return await self._calls.run(partial(operator_requests.resume, self._arbiter, wanted))
+        call = partial(operator_requests.resume, self._arbiter, wanted)
+        return await self._calls.run(self._kept(request, "resume", wanted.channel, call))
 
     async def _follow(self, sent: Sent | Reply, wait: float) -> Reply:
         """Wait until a recorded request is answered, but for a scheduled one."""
@@ -202,6 +208,25 @@ class Operations:
         return _outcome(
             sent, ACCEPTED, "pending", f"{text}{trouble}; GET /cluster shows it until then"
         )
+
+    def _kept(
+        self, request: Request, what: str, on: str, call: Callable[[], _Result]
+    ) -> Callable[[], _Result]:
+        """A call that is kept in the log of actions, see `recorded`."""
+        requester = self._requester(request)
+
+        def act() -> _Result:
+            with recorded(self._arbiter, requester, what, on, self._clock.now) as told:
+                result = call()
+                if isinstance(result, Sent):
+                    told.outcome = f"asked for: {result.signal.leader or 'nobody'} → " + (
+                        result.signal.to or "whoever is next"
+                    )
+                elif isinstance(result, Reply) and "error" in result.body:
+                    told.outcome = f"not done: {result.body['error']}"
+                return result
+
+        return act
 
     def _requester(self, request: Request) -> Requester:
         return Requester(by=f"{_client(request)} over HTTP at {self._nid}", now=self._clock.now())

@@ -25,6 +25,7 @@ from arbiter.snapshot import Snapshot
 from arbiter.values import HistoryItem, PipelineId
 from setl.clock import Clock
 from setl.log import fields
+from setl.node.console.console import Console, ConsoleSettings, Surroundings, wants_page
 from setl.node.http import overview, probes
 from setl.node.http.bounded_calls import BoundedCalls
 from setl.node.http.operations import Operations
@@ -92,6 +93,7 @@ class NodeHttp:
         nid: str = "",
         token: str = "",
         call_seconds: float = _CALL_SECONDS,
+        console: ConsoleSettings | None = None,
     ) -> None:
         """Bind, but do not answer yet.
 
@@ -102,6 +104,7 @@ class NodeHttp:
             nid: its id.
             token: what requests that change something must show; empty if none may.
             call_seconds: limit of what a request needs from the arbiter.
+            console: how its pages for people are run; None if there are to be none.
 
         Raises:
             OSError: the port is taken, or the address is not this machine's.
@@ -115,6 +118,17 @@ class NodeHttp:
         )
         self._history = BoundedCalls("http-history", threads=2, limit=call_seconds)
         self._reading = 0
+        self._console = None
+        if console is not None:
+            around = Surroundings(
+                nid=nid,
+                status=inside.status,
+                snapshot=inside.snapshot,
+                arbiter=inside.arbiter,
+                clock=inside.clock,
+                call_seconds=call_seconds,
+            )
+            self._console = Console(around, console)
         config = uvicorn.Config(
             self._application(),
             log_level="critical",
@@ -131,12 +145,16 @@ class NodeHttp:
 
     def start(self) -> None:
         """Begin to answer."""
+        if self._console is not None:
+            self._console.start()
         self._thread.start()
 
     def stop(self) -> None:
         """Stop answering; bounded."""
         self._operations.stop()
         self._history.stop()
+        if self._console is not None:
+            self._console.stop()
         self._server.should_exit = True
         if self._thread.is_alive():
             self._thread.join(timeout=_STOP_SECONDS)
@@ -144,7 +162,6 @@ class NodeHttp:
 
     def _application(self) -> Starlette:
         look: dict[str, Callable[[Request], Reply]] = {
-            "/": lambda _: Reply(OK, {"nid": self._nid, "paths": dict(INDEX)}),
             "/health": lambda _: probes.health(self._moment()),
             "/liveness": self._liveness,
             "/readiness": self._readiness,
@@ -155,13 +172,23 @@ class NodeHttp:
         }
         return Starlette(
             routes=[
+                Route("/", self._first, methods=_READING),
                 *(Route(path, _probe(answer), methods=_READING) for path, answer in look.items()),
                 Route("/history", self._show_history, methods=_READING),
                 Route("/metrics", self._metrics, methods=["GET", "HEAD"]),
                 *self._operations.routes(),
+                *(self._console.routes() if self._console else ()),
             ],
             exception_handlers={HTTPException: _not_served, 500: _defect},
         )
+
+    async def _first(self, request: Request) -> Response:
+        """The console for browsers, what there is for programs."""
+        if self._console is not None and wants_page(request):
+            return await self._console.overview(request)
+        reply = _answer(Reply(OK, {"nid": self._nid, "paths": dict(INDEX)}), request)
+        reply.headers["Vary"] = "Accept"
+        return reply
 
     def _moment(self) -> Moment:
         inside = self._inside

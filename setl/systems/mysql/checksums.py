@@ -68,12 +68,13 @@ def _or_n(column: Column, value: str) -> str:
 def _value(column: Column, form: Form) -> str:
     name, held = identifier(column.name), column.capacity
     if form.normal is Normal.NUMBER:
-        return f"CAST({name} + 0 AS CHAR)"
+        return f"{name} + 0"  # without ZEROFILL's zeros
     if form.normal is Normal.DECIMAL:
         as_it_is = (column.precision, column.scale) == (form.digits, form.scale)
         return name if as_it_is else f"CAST({name} AS DECIMAL({form.digits}, {form.scale}))"
     if form.normal is Normal.FLOATING:
-        return f"JSON_ARRAY({name} * 1e0)"  # see `setl.systems.mysql.row_values`
+        # See `setl.systems.mysql.row_values`; only MySQL writes whole numbers as 1.0.
+        return f"REPLACE(JSON_ARRAY({name} * 1e0), '.0]', ']')"
     if form.normal is Normal.TEXT:
         same = held is not None and held.charset == "utf8mb4" and held.type not in ("enum", "set")
         return name if same else f"CONVERT({name} USING utf8mb4)"

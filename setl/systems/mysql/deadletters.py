@@ -8,10 +8,11 @@ from dataclasses import astuple, fields
 from typing import Any
 
 from pymysql.connections import Connection
+from pymysql.err import OperationalError, ProgrammingError
 
 from setl.load.deadletters.letter import DeadLetter, State
-from setl.load.deadletters.store import Pending, Tally, tallied, too_large
-from setl.systems.mysql.connection import MysqlEndpoint, connect, translating
+from setl.load.deadletters.store import Pending, Tally, no_letters_kept, tallied, too_large
+from setl.systems.mysql.connection import MysqlEndpoint, connect, error_number, translating
 
 _TABLE = "retl.setl_deadletter"
 _FIELDS = tuple(field.name for field in fields(DeadLetter))
@@ -21,6 +22,7 @@ _KEEP = (
     "ON DUPLICATE KEY UPDATE attempts = attempts + 1, "
     + ", ".join(f"{name} = VALUES({name})" for name in _NEWER)
 )
+_NO_TABLE = {1049, 1146}  # no such database, no such table
 _IDS_AT_ONCE = 1_000
 
 
@@ -132,7 +134,12 @@ def opened_table(endpoint: MysqlEndpoint) -> Generator[MysqlDeadLetters]:
     connection = connect(endpoint)
     try:
         with translating(endpoint):
-            yield MysqlDeadLetters(connection)
+            try:
+                yield MysqlDeadLetters(connection)
+            except (ProgrammingError, OperationalError) as error:
+                if error_number(error) not in _NO_TABLE:
+                    raise
+                raise no_letters_kept(f"table {_TABLE}").at(server=endpoint) from error
     finally:
         connection.close()
 

@@ -24,13 +24,12 @@ from setl.systems.mysql.conditions import keyed_conditions
 from setl.systems.mysql.connection import (
     MysqlEndpoint,
     error_number,
-    is_mariadb,
     translating,
 )
 from setl.systems.mysql.identifiers import identifier
 from setl.systems.mysql.kept_connection import KeptConnection
 from setl.systems.mysql.row_values import decoded, decoders, select_list
-from setl.systems.mysql.shown_rows import show_all_before
+from setl.systems.mysql.shown_rows import begin_showing
 
 _LOCK_WAIT: Final = 10
 _ATTEMPTS: Final = 5
@@ -101,7 +100,8 @@ class MysqlRows:
         )
         with translating(self.endpoint):
             try:
-                ending = _begin(connection, place)
+                position, inside = place or (None, False)
+                ending = begin_showing(connection, position, inside=inside)
                 with connection.cursor(Cursor) as cursor:
                     for condition in keyed_conditions(key, keys):
                         sql = f"{select} WHERE {condition.sql}{ending}"
@@ -114,17 +114,6 @@ class MysqlRows:
                 same = False
             connection.rollback()
         return rows if same else None
-
-
-def _begin(connection: Connection[Any], place: Place | None) -> str:
-    """Begin a transaction that sees everything before a place; returns what a SELECT ends with."""
-    if place is None:
-        connection.begin()
-        return ""
-    ending = show_all_before(connection, place.position, inside=place.inside)
-    if ending or not is_mariadb(connection):
-        connection.begin()  # MariaDB has begun one already, with its snapshot
-    return ending
 
 
 def _has_key(there: RowSchema, seen: RowSchema) -> bool:

@@ -64,6 +64,27 @@ def show_all_before(
     return " LOCK IN SHARE MODE" if is_mariadb(connection) else " FOR SHARE"
 
 
+def begin_showing(connection: Connection[Any], place: Position | None, *, inside: bool) -> str:
+    """Begin a transaction of several SELECTs that see everything before a place.
+
+    All of them see the same moment, or lock what they see.
+
+    Returns:
+        What each has to end with, "" for nothing.
+
+    Raises:
+        TransientError, pymysql.MySQLError: as `show_all_before`.
+    """
+    ending = show_all_before(connection, place, inside=inside)
+    with connection.cursor(Cursor) as cursor:
+        if ending:
+            cursor.execute("START TRANSACTION")
+        elif place is None or not is_mariadb(connection):  # else it has begun, with a snapshot
+            cursor.execute("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+            cursor.execute("START TRANSACTION WITH CONSISTENT SNAPSHOT")
+    return ending
+
+
 def _in_snapshot(cursor: Cursor, place: BinlogPosition) -> bool:
     """Begin a transaction that sees everything before a place; False if nobody can tell."""
     cursor.execute("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")

@@ -29,6 +29,8 @@ from setl.model.position import Position
 from setl.model.schema import Column, Kind, RowSchema
 from setl.systems.mysql.checksums import ChecksumQuery
 from setl.systems.mysql.conditions import Condition, chunk_condition, keyed_conditions
+from setl.systems.mysql.conflicts.recent import kept_keys
+from setl.systems.mysql.conflicts.tables import Table
 from setl.systems.mysql.connection import (
     MysqlEndpoint,
     connect,
@@ -39,7 +41,7 @@ from setl.systems.mysql.connection import (
 from setl.systems.mysql.identifiers import identifier, qualified
 from setl.systems.mysql.row_text import VALUES, can_render, rendering, rows_of_one_column
 from setl.systems.mysql.row_values import RAW_VALUES, decoded, decoders, select_list
-from setl.systems.mysql.shown_rows import show_all_before
+from setl.systems.mysql.shown_rows import begin_showing, show_all_before
 
 _FETCH_ROWS = 2_000
 # Seconds for which the server waits for a reader that is busy with what it has read.
@@ -59,6 +61,8 @@ class TableReader:
         condition: SQL that is true for the rows to read, "" for all.
         place: everything before this place of the stream is to be seen; None for no matter what.
         inside: whether it is inside a transaction.
+        decided_for: the pipeline without whose undecided rows it is read, "" for none; see
+            `SourceReader.decided`.
     """
 
     endpoint: MysqlEndpoint
@@ -66,6 +70,7 @@ class TableReader:
     condition: str = field(default="", kw_only=True)
     place: Position | None = field(default=None, kw_only=True)
     inside: bool = field(default=False, kw_only=True)
+    decided_for: str = field(default="", kw_only=True)
 
     @property
     def name(self) -> str:
@@ -119,6 +124,10 @@ class TableReader:
         """See `SourceReader.showing`."""
         return replace(self, place=place, inside=inside)
 
+    def decided(self, pipeline: str) -> TableReader:
+        """See `SourceReader.decided`."""
+        return replace(self, decided_for=pipeline)
+
     def check(self) -> None:
         """See `SourceReader.check`."""
         if not self.condition:
@@ -156,6 +165,9 @@ class TableReader:
         Raises:
             SetlError: of the kind that `setl.systems.mysql.connection.translate` gives.
         """
+        if self.decided_for:
+            yield from self._decided_rows(columns, part)
+            return
         decode = decoders(columns)
         sql = f"SELECT {select_list(columns)} FROM {self._qualified}"
         sql += f" WHERE {self._where(part.sql)}"
@@ -169,6 +181,32 @@ class TableReader:
             cursor.execute(sql + ending, part.values)
             while raw := cursor.fetchmany(_FETCH_ROWS):
                 yield [decoded(decode, row) for row in raw]
+
+    def _decided_rows(self, columns: Sequence[Column], part: Condition) -> Iterator[list[Row]]:
+        """Rows and what is kept of them, both as of one moment."""
+        decode, schema = decoders(columns), self.schema
+        key = [schema.columns[i] for i in schema.key]
+        places = [columns.index(column) for column in key]
+        sql = f"SELECT {select_list(columns)} FROM {self._qualified} WHERE {self._where(part.sql)}"
+        with (
+            closing(self._connect()) as connection,
+            translating(self.endpoint),
+            connection.cursor(Cursor) as cursor,
+        ):
+            ending = begin_showing(connection, self.place, inside=self.inside)
+            cursor.execute(sql + ending, part.values)
+            rows = [decoded(decode, raw) for raw in cursor.fetchall()]
+            table = Table(
+                self.decided_for,
+                (schema.schema, schema.table),
+                schema.names,
+                tuple(column.name for column in key),
+                "",
+            )
+            for some in _some(rows):
+                keys = [tuple(row[place] for place in places) for row in some]
+                kept = kept_keys(cursor, table, keys, ending)
+                yield [row for row, own in zip(some, keys, strict=True) if own not in kept]
 
     def text_order(self) -> str:
         """See `ChecksummedTable.text_order`."""
@@ -334,3 +372,8 @@ class TableReader:
         )
         row = cursor.fetchone()
         return None if row is None else decoded(decoders(columns), row)
+
+
+def _some(rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
+    for first in range(0, len(rows), _FETCH_ROWS):
+        yield rows[first : first + _FETCH_ROWS]

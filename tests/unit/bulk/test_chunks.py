@@ -13,6 +13,7 @@ from setl.bulk.chunks import (
     chunks_between,
     integer_chunks,
     is_sparse,
+    joined_chunks,
 )
 from setl.model.schema import Column, Kind, RowSchema
 from setl.systems.mysql.conditions import chunk_condition
@@ -108,3 +109,21 @@ def test_sparse():
     assert not is_sparse(1, 400, 100)
     assert is_sparse(1, 401, 100)
     assert is_sparse(1, 2**62, 10**9)
+
+
+@pytest.mark.parametrize(
+    ("limits", "most", "joined"),
+    [
+        ([(None, 1), (1, 2), (2, 3), (5, 6), (6, None)], 9, [(None, 3), (5, None)]),
+        ([(None, 1), (1, 2), (2, 3), (3, 4), (4, 5)], 2, [(None, 2), (2, 4), (4, 5)]),
+        ([(1, 2)], 1, [(1, 2)]),
+        ([(None, None)], 5, [(None, None)]),
+        ([], 5, []),
+    ],
+)
+def test_neighbours_are_joined(limits, most, joined):
+    def chunk(low, high):
+        return Chunk(None if low is None else (low,), None if high is None else (high,))
+
+    found = joined_chunks([chunk(*pair) for pair in limits], most)
+    assert found == [chunk(*pair) for pair in joined]

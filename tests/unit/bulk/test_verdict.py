@@ -1,4 +1,5 @@
 import json
+from typing import Any
 
 import pytest
 
@@ -16,8 +17,12 @@ def test_values_for_people_can_be_written_as_json():
 
 @pytest.mark.parametrize("what", list(What))
 def test_any_difference_is_no_equality(what):
-    counts = {w.value: int(w is what) for w in What}
+    counts: Any = {w.value: int(w is what) for w in What}
     verdict = TableVerdict("s.t", "s.t", 1, 1, **counts, sample_keys=(KeyDifference("1", what),))
     assert verdict.differences == 1
     assert not verdict.equal
     assert TableVerdict("s.t", "s.t", 1, 1, 0, 0, 0).equal
+
+
+def test_what_nobody_can_tell_is_no_equality():
+    assert not TableVerdict("s.t", "s.t", 1, 1, 0, 0, 0, undecided=1).equal

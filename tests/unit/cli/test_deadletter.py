@@ -1,6 +1,7 @@
 import json
 from contextlib import contextmanager
 
+import pymysql
 import pytest
 
 from arbiter.values import ChannelState
@@ -147,3 +148,32 @@ def test_dropping_asks_and_drops(shop, store, capsys, monkeypatch):
     assert shop.run("deadletter", "drop", "ab", "--all", "--yes", "-o", "json") == 0
     assert json.loads(capsys.readouterr().out) == {"pipeline": "shop/ab", "dropped": 3}
     assert list(store.letters) == [letter("other/quiet", 5).id]
+
+
+def test_a_target_without_the_table_is_named_in_plain_words(shop, monkeypatch, capsys):
+    """What the server says of it, error 1146, tells nobody what to do."""
+    shop.put("shop", pipelines=["ab"], faulty_rows="dead_letter")
+    connection = FakeConnection(pymysql.err.ProgrammingError(1146, "Table 'retl.x' doesn't exist"))
+    monkeypatch.setattr("setl.systems.mysql.deadletters.connect", lambda _: connection)
+    assert shop.run("deadletter", "list") == 2
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert told.err.startswith(
+        "Error: the target has no table retl.setl_deadletter, so no faulty row was ever put aside"
+        " there (server db2:3306, pipeline shop/ab). With `faulty_rows: dead_letter`"
+    )
+    assert "1146" not in told.err
+    assert connection.closed
+
+
+class FakeConnection:
+    """A server's answer that takes a table to be dropped at the right moment."""
+
+    def __init__(self, error):
+        self.error, self.closed = error, False
+
+    def cursor(self):
+        raise self.error
+
+    def close(self):
+        self.closed = True

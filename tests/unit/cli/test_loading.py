@@ -5,7 +5,7 @@ import pytest
 
 from arbiter.values import ChannelState, SignalKind, SignalState
 from setl.channel.keys_file import read_keys
-from setl.cli import asking
+from setl.cli import asking, loading
 from setl.errors import ConfigurationError
 from setl.model.load_request import RequestState, in_pieces
 from setl.run.load_requests import ENDED_KEPT, StoredLoadRequests
@@ -181,3 +181,18 @@ def test_files_that_are_no_keys(tmp_path, text, message):
     file.write_text(text)
     with pytest.raises(ConfigurationError, match=message):
         read_keys(file)
+
+
+def test_a_load_that_may_replace_newer_rows_asks_first(shop, capsys, monkeypatch):
+    shop.node("n1").leads(AB)
+    monkeypatch.setattr(loading, "overwritten_by_loads", lambda _, pipeline: [pipeline.name])
+    asked = []
+
+    def confirm(question, *, yes):
+        asked.append((question, yes))
+
+    monkeypatch.setattr(loading, "confirm", confirm)
+    shown(shop, capsys, "load", "ab", "--no-wait", "--yes")
+    ((question, yes),) = asked
+    assert "write to ab until" in question
+    assert yes

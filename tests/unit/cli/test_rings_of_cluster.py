@@ -44,7 +44,7 @@ def test_a_channel_is_no_ring_with_what_is_stored_of_itself(shop, back, capsys):
 
 
 def test_check_asks_the_cluster_only_where_it_is_given(shop, back, capsys, monkeypatch):
-    monkeypatch.setattr("setl.cli.channels.check_channel", lambda *args, **options: [])
+    monkeypatch.setattr("setl.operate.check.check_channel", lambda *args, **options: [])
     assert shop.run("check", str(back), "-o", "json") == 0
     assert "go round" not in capsys.readouterr().out
     assert shop.run("check", str(back), "--zookeeper", "zk:2181", "-o", "json") == 1
@@ -61,7 +61,7 @@ def test_check_says_what_the_databases_lack_though_zookeeper_does_not_answer(
         raise error
 
     lacking = Finding("error", "no table", "p, source db2:3306")
-    monkeypatch.setattr("setl.cli.channels.check_channel", lambda *args, **options: [lacking])
+    monkeypatch.setattr("setl.operate.check.check_channel", lambda *args, **options: [lacking])
     assert run(["check", str(back), "--zookeeper", "zk:2181", "-o", "json"], refuse) == 1
     cluster, database = json.loads(capsys.readouterr().out)
     assert (cluster["where"], cluster["what"]) == ("ZooKeeper zk:2181", f"no answer: {error}")

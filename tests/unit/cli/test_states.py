@@ -4,7 +4,7 @@ import threading
 import pytest
 
 from arbiter.values import ChannelState, NodeInfo, PipelineId
-from setl.cli import starting, states
+from setl.cli import states
 from setl.systems.finding import Finding
 from tests.unit.cli.cluster_in_memory import AB, definition
 from tests.waiting import eventually
@@ -175,7 +175,7 @@ UNSEEN = Finding("error", "no connection: refused", "ab, source db1:3306", unsee
 @pytest.mark.parametrize("state", [ChannelState.STOP, ChannelState.PAUSE])
 def test_a_stopped_channel_with_something_to_mend_is_not_started(led, capsys, monkeypatch, state):
     led.state(state)
-    monkeypatch.setattr(starting, "check_channel", lambda file: [*FAULTS, UNSEEN])
+    monkeypatch.setattr("setl.operate.starting.check_channel", lambda file: [*FAULTS, UNSEEN])
     assert led.run("start", "shop", "--no-wait") == (1 if state is ChannelState.STOP else 0)
     told = capsys.readouterr().err
     if state is ChannelState.STOP:
@@ -190,7 +190,7 @@ def test_a_stopped_channel_with_something_to_mend_is_not_started(led, capsys, mo
 
 def test_what_cannot_be_seen_from_here_is_said_and_starts(led, capsys, monkeypatch):
     led.state(ChannelState.STOP)
-    monkeypatch.setattr(starting, "check_channel", lambda file: [UNSEEN])
+    monkeypatch.setattr("setl.operate.starting.check_channel", lambda file: [UNSEEN])
     assert led.run("start", "shop", "--no-wait") == 0
     assert "not checked from here: ab, source db1:3306: no connection" in capsys.readouterr().err
     assert led.arbiter.channel("shop").state is ChannelState.START

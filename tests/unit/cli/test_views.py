@@ -6,7 +6,8 @@ import pytest
 import yaml
 
 from arbiter.values import ChannelState, HistoryItem, PipelineId, Signal, SignalKind
-from setl.cli import node_answers, views
+from setl.cli import views
+from setl.node import node_answers
 from tests.unit.cli.cluster_in_memory import AB
 
 BA = PipelineId("shop", "ba")
@@ -95,7 +96,9 @@ def test_a_load_of_tables_has_a_line(shop, capsys, load, says):
     text = " ".join(printed(shop, capsys, "list").split())
     assert says in text
     assert ("loads tables" in text) == bool(says)
-    assert "table load: rows" in printed(shop, capsys, "status", "shop")
+    assert "table load: rows" in printed(shop, capsys, "status", "shop", "-v")
+    short = printed(shop, capsys, "status", "shop")
+    assert ("  loads " in short) == bool(says)
 
 
 def test_list_is_shown_again_until_interrupted(shop, capsys, monkeypatch):
@@ -194,7 +197,29 @@ def test_status_shows_every_figure_and_decision(shop, capsys):
     rows = json.loads(printed(shop, capsys, "status", "shop", "-o", "json"))
     assert rows[0]["rows_applied"] == 7
     assert rows[0]["decisions"] == {"n1": "n1 decided", "n2": "n2 decided"}
-    assert "n2 decided" in printed(shop, capsys, "status", "shop")
+    assert "n2 decided" in printed(shop, capsys, "status", "shop", "-v")
+
+
+def test_status_is_short_and_has_units(shop, capsys):
+    shop.node("n1").leads(
+        AB, lag=0.5, lag_p99=75.0, rows_per_second=12345.6, rows_total=1_500_000, pending=3,
+        dead_letters=2, stalled="waits for a lock", buffered_bytes=5_000, held_back_seconds=90.5,
+    )  # fmt: skip
+    shop.node("n2")
+    text = printed(shop, capsys, "status", "shop")
+    forth = text.partition("shop/ba")[0].splitlines()
+    assert re.fullmatch(r"shop/ab  running on n1, epoch \d+", forth[0])
+    assert forth[1:] == [
+        "  stalled    waits for a lock",
+        "  lag        0.5 s, 99 % within 1 min 15 s, 3 batches in flight",
+        "  applied    12,346 rows/s, 1,500,000 rows since the first start",
+        "  position   b.000001:4",
+        "  put aside  2 faulty rows, see `setl deadletter`",
+        "  standby    n2, warm, number 1 to take over",
+    ]
+    everything = printed(shop, capsys, "status", "shop", "-v")
+    assert re.search(r"buffered bytes +│ 4.9 KiB", everything)
+    assert re.search(r"held back seconds +│ 1 min 30 s", everything)
 
 
 def test_history(shop, capsys):
@@ -206,6 +231,17 @@ def test_history(shop, capsys):
     ]  # fmt: skip
     (row,) = json.loads(printed(shop, capsys, "history", "ba", "-o", "json"))
     assert (row["node"], row["reason"]) == ("n2", "second")
+
+
+def test_history_of_several_pipelines_is_in_the_order_of_time(shop, capsys):
+    shop.arbiter.add_history(AB, HistoryItem(5, "n1", "first", 1e9))
+    shop.arbiter.add_history(BA, HistoryItem(6, "n2", "second", 1e9 + 5))
+    shop.arbiter.add_history(AB, HistoryItem(9, "n2", "third", 1e9 + 9, error="the disk is full"))
+    rows = json.loads(printed(shop, capsys, "history", "-o", "json"))
+    assert [(r["pipeline"], r["reason"]) for r in rows] == [
+        ("shop/ab", "first"), ("shop/ba", "second"), ("shop/ab", "third"),
+    ]  # fmt: skip
+    assert "the disk is full" in printed(shop, capsys, "history")
 
 
 @pytest.mark.parametrize(
@@ -231,5 +267,25 @@ def test_a_pipeline_has_short_names_where_they_are_clear(shop, capsys, name):
 
 def test_help_fits_on_one_screen(shop, capsys):
     lines = printed(shop, capsys, "--help").splitlines()
-    assert len(lines) <= 46
+    assert len(lines) <= 52
     assert not [line for line in lines if line.endswith("...") and "Usage" not in line]
+
+
+def test_what_operators_did_is_told_with_its_outcome(shop, capsys):
+    shop.put("shop")
+    shop.node("n1").leads(AB)
+
+    def told(*arguments):
+        capsys.readouterr()
+        assert shop.run("history", "--actions", *arguments, "-o", "json") == 0
+        return json.loads(capsys.readouterr().out)
+
+    assert shop.run("switchover", "shop/ab", "--to", "nobody", "--yes", "--no-wait") == 1
+    assert shop.run("pause", "shop", "--no-wait") == 0
+    rows = told()
+    assert [(r["what"], r["on"]) for r in rows] == [("switchover", "shop/ab"), ("pause", "shop")]
+    assert rows[0]["outcome"].startswith("not done: ")
+    assert rows[1]["outcome"] == "done"
+    assert all("@" in r["by"] for r in rows)
+    assert told("shop/ab") == told("shop") == rows
+    assert told("shop/ba") == rows[1:]

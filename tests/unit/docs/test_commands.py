@@ -21,7 +21,7 @@ def commands_of(text):
         words = shlex.split(line.removeprefix("$ "), comments=True)
         part = []
         for word in [*words, "&&"]:
-            if word not in {"&&", "|", ";", "||"}:
+            if word not in {"&&", "|", ";", "||", ">"}:
                 part.append(word)
                 continue
             while part and _ASSIGNMENT.match(part[0]):

@@ -9,6 +9,7 @@ from prometheus_client import CollectorRegistry
 
 from arbiter.snapshot import look
 from arbiter.values import EVERYTHING, ChannelState, Facts, NodeInfo, PipelineId
+from setl.node.console.console import ConsoleSettings
 from setl.node.http.server import Inside, NodeHttp
 from setl.node.metrics import NodeCollector
 from setl.node.status import NodeStatus, PipelineStatus
@@ -60,6 +61,8 @@ class Node:
     token: str = TOKEN
     serves: tuple[str, ...] = EVERYTHING
     call_seconds: float = 5.0
+    console: bool = True
+    environment: dict[str, str] = field(default_factory=dict)
     figures: dict[PipelineId, Figures] = field(default_factory=dict)
     snapshot = None
     server = None
@@ -131,6 +134,9 @@ class Node:
             nid=self.nid,
             token=self.token,
             call_seconds=self.call_seconds,
+            console=ConsoleSettings(token=self.token, environment=self.environment)
+            if self.console
+            else None,
         )
         server.start()
         return server

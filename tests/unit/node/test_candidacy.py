@@ -261,6 +261,35 @@ def test_a_pipeline_that_cannot_be_built_has_failed(cluster, node):
     assert "no such thing" in node.candidacy.status().figures.error
 
 
+def test_leaderships_that_failed_are_in_the_history_with_their_errors(cluster, node, operator):
+    node.build_failure = ConfigurationError("the channel file is wrong")
+    leading_nothing(cluster, node)
+    (item,) = operator.history(PIPELINE)
+    assert (item.nid, item.epoch) == ("n1", operator.facts().mainstems[PIPELINE].epoch)
+    assert "the channel file is wrong" in item.error
+
+
+def test_a_failure_is_added_to_what_the_history_has_of_the_leadership(cluster, node, operator):
+    run = leading(cluster, node)
+    eventually(lambda: list(operator.history(PIPELINE)))
+    (begun,) = operator.history(PIPELINE)
+    run.failure = FatalError("x" * 10_000)
+    run.ends.set()
+    node.idle()
+    (item,) = operator.history(PIPELINE)
+    assert (item.epoch, item.reason, begun.error) == (begun.epoch, begun.reason, "")
+    assert item.error.startswith("xxx")
+    assert len(item.error) == 500
+
+
+def leading_nothing(cluster, node):
+    node.tick()
+    cluster.advance(0.5)
+    node.tick()
+    eventually(lambda: node.state is RunState.FAILED)
+    node.idle()
+
+
 def test_a_node_that_lacks_something_leaves_the_lead_to_another(cluster, operator):
     first, second = Node(cluster), Node(cluster, "n2")
     first.build_failure = NodeLacksError("the processor mine:f cannot be imported")

@@ -12,10 +12,12 @@ from dataclasses import replace
 
 import pytest
 
+from arbiter.arbiter import Conflict, Unreachable
 from arbiter.election import ElectionSettings
 from arbiter.requests import change_state
 from arbiter.values import ChannelState, NodeInfo, PipelineId
 from setl.errors import FatalError
+from setl.node import process as process_module
 from setl.node.process import NodeProcess
 from setl.node.relay_engine import RelayEngine
 from setl.node.roles import LOAD, RELAY
@@ -86,16 +88,16 @@ class World:
         change_state(self.operator, "shop", ChannelState.START)
 
     @contextmanager
-    def process(self, nid, engine, cycle=0.05, environment=None):
+    def process(self, nid, engine, cycle=0.05, environment=None, session=Session):
         rules = ElectionSettings(takeover_delay=0.05, turn_delay=0.1)
         settings = NodeSettings(nid, "", election=rules, cycle=cycle, environment=environment or {})
-        process = NodeProcess(settings, engine, Session(self.cluster))
+        process = NodeProcess(settings, engine, session(self.cluster))
         ended = []
 
         def run():
             try:
                 process.run()
-            except FatalError as error:
+            except (FatalError, Conflict) as error:
                 ended.append(error)
 
         process.failures = ended  # pyright: ignore[reportAttributeAccessIssue]
@@ -120,6 +122,45 @@ class World:
 @pytest.fixture
 def world():
     return World()
+
+
+class LateSession(Session):
+    """ZooKeeper does not answer at first."""
+
+    failures = 2
+
+    def start(self):
+        if self.failures:
+            self.failures -= 1
+            raise Unreachable("no ZooKeeper server answered")
+
+
+def test_a_node_waits_for_zookeeper(monkeypatch, caplog):
+    caplog.set_level("INFO")
+    monkeypatch.setattr(process_module, "_CONNECT_PAUSE", 0.01)
+    world = World()
+    with world.process("n1", Engine(LOAD), session=LateSession):
+        eventually(lambda: "n1" in world.operator.facts().nodes)
+    said = [r.message for r in caplog.records]
+    assert said.count("ZooKeeper does not answer; the node tries again") == 2
+    assert said.count("ZooKeeper answers") == 1
+
+
+def test_a_node_that_waits_for_zookeeper_can_be_stopped(monkeypatch):
+    monkeypatch.setattr(LateSession, "failures", 1 << 30)
+    world = World()
+    with world.process("n1", Engine(LOAD), session=LateSession):
+        pass
+    assert world.operator.facts().nodes == {}
+
+
+def test_a_taken_node_id_names_who_has_it(world, caplog):
+    other = NodeInfo("n1", "db-host-7", 4711, "", 0.0)
+    world.operator.announce(other)
+    with pytest.raises(Conflict, match="'n1' is in use by process 4711 on db-host-7"):
+        Session(world.cluster).announce(NodeInfo("n1", "here", 1, "", 0.0))
+    with world.process("n1", Engine(LOAD)):
+        eventually(lambda: "node id is in use" in caplog.text)
 
 
 def running(engine):

@@ -179,16 +179,20 @@ def test_json_is_json_whatever_a_value_is():
 def test_which_records_are_wanted():
     row = SeenRecord(AT, "INSERT", 10.0, "shop", "t", change=change_of(Kind.TEXT, None, ["a"]))
     alive = SeenRecord(AT, "UPDATE", 10.0, "retl", "xdual", change=row.change)
+    mark = SeenRecord(AT, "UPDATE", 10.0, "retl", "retl_mark", change=row.change)
     ddl = SeenRecord(AT, "DDL", 10.0, "shop", statement="RENAME TABLE t TO u")
+    own = SeenRecord(AT, "DDL", 10.0, "shop", statement="ALTER TABLE retl.setl_fence ADD c INT")
     commit, broken = SeenRecord(AT, "COMMIT", 10.0), SeenRecord(AT, UNREADABLE)
 
     def wanted(**options):
-        return [r for r in (row, alive, ddl, commit, broken) if Wanted(**options).shows(r)]
+        return [
+            r for r in (row, alive, mark, ddl, own, commit, broken) if Wanted(**options).shows(r)
+        ]
 
     assert wanted() == [row, ddl, broken]
-    assert wanted(everything=True) == [row, alive, ddl, commit, broken]
+    assert wanted(everything=True) == [row, alive, mark, ddl, own, commit, broken]
     assert wanted(since=11.0) == [broken]
-    assert wanted(tables=[parse_tables("retl.*")]) == [alive, broken]
+    assert wanted(tables=[parse_tables("retl.*")]) == [alive, mark, own, broken]
     assert wanted(tables=[parse_tables("shop.u")]) == [ddl, broken]
     assert wanted(tables=[parse_tables("*.t")], everything=True) == [row, ddl, commit, broken]
 

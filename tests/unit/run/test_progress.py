@@ -1,3 +1,5 @@
+from setl.model.loaded import Loaded
+from setl.model.table_rows import MOST_TABLES, OTHERS, TableRows
 from setl.run.figures import HandoverCost, RunState
 from setl.run.pace import Stage
 from setl.run.progress import Progress, percentile
@@ -191,6 +193,17 @@ def test_without_heartbeats_nothing_grows_while_nothing_waits():
     progress.caught_up()
     clock.time += 11
     assert progress.figures().lag == 10.0
+
+
+def test_rows_are_counted_by_table_within_a_bound():
+    progress = Progress(Clock())
+    for n in range(MOST_TABLES + 3):
+        progress.loaded(Loaded(rows=2, tables={f"s.t{n}": TableRows(2, 1)}))
+    progress.loaded(Loaded(tables={"s.t0": TableRows(5, 0, 7)}))
+    tables = progress.figures().tables
+    assert tables["s.t0"] == TableRows(7, 1, 7)
+    assert tables[OTHERS] == TableRows(6, 3)
+    assert len(tables) == MOST_TABLES + 1
 
 
 def test_verification_of_a_run_that_has_ended_gives_way_and_of_a_standby_is_not_told():

@@ -47,6 +47,7 @@ class Table:
         self.schema = RowSchema("shop", name, (Column("id", Kind.INTEGER),), key=(0,))
         self.keys = list(range(1, count + 1))
         self.condition = ""
+        self.decided_for: list[str] = []
 
     def ranges(self, after, rows, count):
         found = []
@@ -67,6 +68,10 @@ class Table:
 
     def showing(self, place, *, inside):
         assert place.order <= (1, 900)
+        return self
+
+    def decided(self, pipeline):
+        self.decided_for.append(pipeline)
         return self
 
     def check(self):
@@ -143,6 +148,7 @@ class Router:
     """One entry of the file for each table."""
 
     decides = False
+    conflict: Any = None
 
     def __init__(self, *unmapped):
         self.unmapped = unmapped
@@ -162,6 +168,7 @@ class Router:
             key=(),
             routing=None,
             processor=None,
+            conflict=self.conflict,
         )
         return (route,)
 
@@ -170,6 +177,7 @@ class Bench:
     def __init__(self, tables, router: Any = None, wanted=(), *, tells_end=True, limits=NONE):
         self.tables, self.clock = tables, ManualClock()
         self.full: list[tuple[str, str]] = []
+        self.unpassed = 0
         arbiter = MemoryArbiter(MemoryCluster())
         arbiter.put_channel("c", {})
         self.requests = StoredLoadRequests(arbiter, PipelineId("c", "p"))
@@ -186,6 +194,8 @@ class Bench:
             self.requests,
             wanted,
             limits,
+            back="c/back",
+            unpassed=lambda: self.unpassed,
         )
         self.loading = TableLoading(parts, Leadership("c", "p", "n1", 5), self.progress, self.clock)
         self.reached: Any = Checkpoint(BinlogPosition("bin.000001", 100))
@@ -352,11 +362,29 @@ def test_what_is_wrong_all_the_same_is_an_error():
         bench.step()
 
 
-def test_tables_with_a_conflict_policy_are_refused():
+def test_what_both_sites_write_is_read_as_far_as_it_is_decided():
     router = Router()
-    router.decides = True
-    with pytest.raises(ConfigurationError, match="conflict"):
-        Bench(Tables(a=3), router).begin(TableLoad("x"))
+    router.conflict = "home"
+    tables = Tables(a=3)
+    bench = Bench(tables, router)
+    bench.begin(TableLoad("x"))
+    bench.read_all()
+    assert tables.tables["shop", "a"].decided_for == ["c/back"]
+    assert bench.job.loaded == everything(tables)
+
+
+def test_a_load_waits_for_the_other_site_to_read_what_is_kept_for_it():
+    bench = Bench(Tables(a=3))
+    bench.begin(TableLoad("x"))
+    bench.unpassed = 100_001
+    assert bench.step() is None
+    assert bench.told.waits_for == "the opposite pipeline c/back has rows to read"
+    assert not bench.loading.due(bench.reached.load)
+    bench.unpassed = 99_999
+    bench.clock.time += 2.0
+    assert bench.loading.due(bench.reached.load)
+    bench.read_all()
+    assert len(bench.job.loaded) == 3
 
 
 def test_a_load_is_kept_as_json():

@@ -33,4 +33,5 @@ def check_dead_letter_index(target: ElasticsearchTarget, report: Report) -> None
             place.error(
                 f"it is blocked for writing ({', '.join(held)}), and faulty rows go there",
                 *(f'PUT /{name}/_settings {{"index.blocks.{block}": null}}' for block in held),
+                code="index-blocked",
             )

@@ -59,6 +59,7 @@ def check_index(
         place.error(
             f"the alias stands for {len(found)} indexes: {', '.join(sorted(found))}",
             "Let it stand for one, or name an index in `to`",
+            code="alias-of-many",
         )
     for name, described in found.items():
         settings: dict[str, Any] = described.get("settings", {}).get("index", {})
@@ -120,7 +121,9 @@ def _check_names(arriving: Sequence[Arriving], place: Report) -> None:
                 what = f"{name} of {rows.schema.name} would be a field and an object at once"
             else:
                 continue
-            place.error(what, f"Rename it with `columns` in tables[{rows.route.index}]")
+            place.error(
+                what, f"Rename it with `columns` in tables[{rows.route.index}]", code="field-name"
+            )
 
 
 def _check_mapping(
@@ -170,7 +173,7 @@ def _check_field(
             f" column of {rows.schema.name} is unsigned; numbers from 2**63 on would be refused"
         )
         fix = f"Create the index before the first row arrives: PUT /{index} {json.dumps(wanted)}"
-    (place.error if found.refused else place.warning)(what, fix)
+    (place.error if found.refused else place.warning)(what, fix, code="field-type")
 
 
 def _check_routing(mapping: dict[str, Any], rows: Arriving, place: Report) -> None:
@@ -178,6 +181,7 @@ def _check_routing(mapping: dict[str, Any], rows: Arriving, place: Report) -> No
         place.error(
             "the index requires a routing, and the mapping has none",
             f"Name a column under `routing` in tables[{rows.route.index}]",
+            code="index-routing",
         )
 
 
@@ -188,9 +192,11 @@ def _report_lacking(
     what = f"the index has no field for {', '.join(lacking)}, and takes none (dynamic: {dynamic})"
     fix = f"PUT /{index}/_mapping {json.dumps({'properties': lacking})}, or leave the columns out"
     if dynamic == "strict":
-        place.error(f"{what}: documents are refused", fix)
+        place.error(f"{what}: documents are refused", fix, code="field-refuses")
     else:
-        place.warning(f"{what}: the values are kept, but cannot be searched", fix)
+        place.warning(
+            f"{what}: the values are kept, but cannot be searched", fix, code="field-not-searchable"
+        )
 
 
 def _check_source(mapping: dict[str, Any], settings: dict[str, Any], place: Report) -> None:
@@ -201,11 +207,13 @@ def _check_source(mapping: dict[str, Any], settings: dict[str, Any], place: Repo
             "the index makes documents up from its fields (synthetic _source), which lose digits,"
             " order and fractions of seconds",
             "Use an index with a stored _source",
+            code="synthetic-source",
         )
     elif source.get("enabled") is False or source.get("includes") or source.get("excludes"):
         place.warning(
             "the index does not keep all of its documents (_source), so they cannot be verified",
             "Use an index with a complete _source",
+            code="source-disabled",
         )
 
 
@@ -219,6 +227,7 @@ def _check_count(
         place.error(
             f"the index would have {count} fields, more than its limit of {limit}",
             f"PUT /{index}/_settings {wanted}, or in an index template; or leave columns out",
+            code="too-many-fields",
         )
 
 
@@ -237,6 +246,7 @@ def _check_blocks(name: str, settings: dict[str, Any], place: Report) -> None:
         place.error(
             f"the index is blocked for writing ({', '.join(held)})",
             f"PUT /{name}/_settings {{{unset}}}, once there is room on the disks",
+            code="index-blocked",
         )
 
 
@@ -251,6 +261,7 @@ def _check_gc_deletes(name: str, settings: dict[str, Any], place: Report) -> Non
         " a node that was frozen for longer and then sends what it had in hand could bring a"
         " deleted document back",
         f"PUT /{name}/_settings {wanted}",
+        code="index-forgets-deletes",
     )
 
 

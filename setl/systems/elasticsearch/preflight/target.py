@@ -41,7 +41,10 @@ def _check_cluster(client: Elasticsearch, report: Report) -> None:
     version = str(client.info().body["version"]["number"])
     major = int(version.partition(".")[0])
     if major < _OLDEST:
-        report.warning(f"Elasticsearch {version} is older than {_OLDEST}, which setl is made for")
+        report.warning(
+            f"Elasticsearch {version} is older than {_OLDEST}, which setl is made for",
+            code="old-server",
+        )
     else:
         report.ok(f"Elasticsearch {version} answers")
     health: dict[str, Any] = client.cluster.health().body
@@ -49,4 +52,5 @@ def _check_cluster(client: Elasticsearch, report: Report) -> None:
         report.error(
             "the cluster's health is red: some indexes cannot be written to",
             "GET _cluster/allocation/explain says why",
+            code="cluster-red",
         )

@@ -22,6 +22,7 @@ def check_commits(source: DtsSource, report: Report) -> None:
         report.error(
             f"the commits of the group {source.sid} cannot be read: {error.message}",
             "Allow the account READ on the group, or choose another `checkpoint`",
+            code="kafka-commits",
         )
     else:
         report.ok(f"the commits of the group {source.sid} can be read")

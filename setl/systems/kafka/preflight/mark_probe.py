@@ -51,6 +51,7 @@ def check_marks_arrive(source: DtsSource, report: Report, *, probe: bool) -> Non
             "whether the subscription delivers retl.retl_mark cannot be found out; without it"
             " changes of this channel come back as changes of users",
             "Name the `database` of the source, and run `setl check --probe`",
+            code="marks-unknown",
         )
     elif probe:
         probe_marks(source, source.database, report)
@@ -59,6 +60,7 @@ def check_marks_arrive(source: DtsSource, report: Report, *, probe: bool) -> Non
             "whether the subscription delivers retl.retl_mark was not looked at; without it"
             " changes of this channel come back as changes of users",
             "Run `setl check --probe`, which writes a row there and waits for it",
+            code="marks-not-probed",
         )
 
 
@@ -89,6 +91,7 @@ def probe_marks(
             error.hint
             or "The account of `database` needs INSERT, UPDATE and DELETE on retl.retl_mark for"
             " this",
+            code="marks-unknown",
         )
     finally:
         if reader is not None:
@@ -101,6 +104,7 @@ def _report_missing(source: DtsSource, seconds: float, report: Report) -> None:
         f" {seconds:.0f} s, so changes of this channel would come back as changes of users",
         "Add the table retl.retl_mark to the objects of the subscription; if it is among them,"
         " check again when the subscription has caught up",
+        code="marks-not-delivered",
     )
 
 

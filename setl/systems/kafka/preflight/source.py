@@ -30,9 +30,9 @@ def check_dts_source(source: DtsSource, report: Report) -> None:
 def _report(error: SetlError, report: Report) -> None:
     way_out = error.hint or "Check `brokers`, and with an account `user` and `sid`"
     if isinstance(error, TransientError):
-        report.unseen(f"no answer from Kafka: {error.message}", way_out)
+        report.unseen(f"no answer from Kafka: {error.message}", way_out, code="no-answer")
     else:
-        report.error(error.message, way_out)
+        report.error(error.message, way_out, code="kafka-refused")
 
 
 def _check_topic(reader: TopicReader, source: DtsSource, report: Report) -> None:
@@ -41,12 +41,14 @@ def _check_topic(reader: TopicReader, source: DtsSource, report: Report) -> None
         report.error(
             f"there is no topic {source.topic}, or the account may not read it",
             "Copy the topic from the subscription; it is made when the subscription is",
+            code="no-topic",
         )
         return
     if source.partition not in partitions:
         report.error(
             f"the topic {source.topic} has no partition {source.partition}",
             f"It has {', '.join(map(str, sorted(partitions)))}; DTS uses 0 only",
+            code="no-partition",
         )
         return
     if source.mode == "subscribe":
@@ -61,6 +63,7 @@ def _check_topic(reader: TopicReader, source: DtsSource, report: Report) -> None
                 f"`start` names offset {source.start.offset}, but the topic goes from"
                 f" {bounds.first} to {bounds.end}",
                 "Choose an offset in between, or earliest, or latest",
+                code="start-not-there",
             )
             return
     elif isinstance(source.start, TimestampStart):
@@ -72,6 +75,7 @@ def _check_topic(reader: TopicReader, source: DtsSource, report: Report) -> None
             report.error(
                 f"`start` names a time that is not there: {error.message}",
                 "Choose a time in between, or earliest, or latest",
+                code="start-not-there",
             )
             return
     report.ok(f"the topic {source.topic} has records {bounds.first} to {bounds.end}")

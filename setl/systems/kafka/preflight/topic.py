@@ -73,11 +73,13 @@ def _no_answer(error: KafkaException, complaints: list[KafkaError], report: Repo
         report.error(
             f"librdkafka refuses its settings: {error.args[0].str()}",
             "Correct what stands under `kafka`: see CONFIGURATION.md in its documentation",
+            code="kafka-settings",
         )
         return
     report.unseen(
         f"no answer from Kafka: {reason.str()}",
         "Check `brokers`, and with an account `user`, `password` and what it may do",
+        code="no-answer",
     )
 
 
@@ -87,11 +89,13 @@ def _check_partitions(target: DtsTarget, found: int, report: Report) -> None:
         report.warning(
             f"{what}, of which rows only go to the first",
             "Choose `partition_by: table` or `key`, if their order across tables is not needed",
+            code="partition-count",
         )
     elif found != target.partitions:
         report.warning(
             f"{what}, not {target.partitions}",
             "Correct `partitions`, which only counts for a topic that is made",
+            code="partition-count",
         )
     else:
         report.ok(what)
@@ -108,6 +112,7 @@ def _check_settings(settings: Mapping[str, Any], topic: str, report: Report) -> 
         report.warning(
             f"the topic's settings are not told: {error.args[0].str()}",
             "Make sure yourself that `cleanup.policy` is delete, since others lose records",
+            code="topic-settings-unknown",
         )
         return
     if "compact" in _value(entries, "cleanup.policy", str, ""):
@@ -115,12 +120,14 @@ def _check_settings(settings: Mapping[str, Any], topic: str, report: Report) -> 
             "the topic is compacted: of the records with the same key all but the last vanish",
             f"Set its `cleanup.policy` to delete: kafka-configs --alter --topic {topic}"
             " --add-config cleanup.policy=delete",
+            code="topic-compacted",
         )
     largest = _value(entries, "max.message.bytes", int, _BATCH)
     if largest < _BATCH:
         report.warning(
             f"the topic takes batches of up to {largest} bytes, fewer than the relay fills",
             f"Set its `max.message.bytes` to {16 * 1024 * 1024}, or above the largest row",
+            code="topic-batch-size",
         )
     else:
         report.ok(f"the topic takes records of up to {largest:,} bytes (`max.message.bytes`)")
@@ -133,6 +140,7 @@ def _check_retention(milliseconds: int, report: Report) -> None:
             f"the topic keeps records for {milliseconds / 3_600_000:g} hours (`retention.ms`);"
             " a subscriber that is away for longer cannot go on",
             "Keep them for as long as the source keeps its binlog",
+            code="topic-retention",
         )
     elif milliseconds >= 0:
         report.ok(f"the topic keeps records for {milliseconds / _DAY_MS:g} days (`retention.ms`)")
@@ -157,11 +165,13 @@ def _check_transactions(settings: Mapping[str, Any], report: Report) -> None:
                 "the account may not use transactions",
                 "Allow it WRITE and DESCRIBE for transactional ids that begin with setl/, or write"
                 " `delivery: idempotent`",
+                code="kafka-transactions",
             )
             return
         report.error(
             f"the brokers do not begin a transaction: {reason.str()}",
             "Write `delivery: idempotent`, or `one_in_flight` if that is refused too",
+            code="kafka-transactions",
         )
         return
     report.ok("the brokers offer transactions, by which they fence a former leader")

@@ -14,6 +14,14 @@ takes the outcome of what is known by now, a guess of the site's own last write 
 the row is not the one that was expected. Where the last outcome turns out to be another one
 than what was left here, it is written, and kept until the other has passed that, too.
 
+A row that was read from the source's table comes in as a write that nobody made (`row_read`). It is
+kept until the source has passed it, as any other. By then all is known that the target's clients
+had done to it, though its own site did not know: a delete that was under way, above all. Where
+something is kept of the row already, the source has written it, and no row that was read
+matters. Where the target's own row stays, it is told, and the source takes it for a row that was
+read. So both hold the same two rows against each other, and no load in the other direction is
+needed.
+
 When the writes have stopped, both sites know the same writes, so they hold the same row; and
 nothing is told about what says nothing new, so the exchange ends. Nothing of it depends on what
 is delivered when: `tests/unit/systems/mysql/conflicts` explores that.
@@ -26,7 +34,14 @@ from typing import NamedTuple
 
 from setl.model.change import ABSENT, Row
 from setl.model.conflict import Mark, SiteWrites, Step, WritesSeen
-from setl.systems.mysql.conflicts.outcome import Guess, joined, likely_winner, winner_of
+from setl.systems.mysql.conflicts.outcome import (
+    Guess,
+    found,
+    is_found,
+    joined,
+    likely_winner,
+    winner_of,
+)
 from setl.systems.mysql.conflicts.resolve import Rules, Winner, same
 
 
@@ -69,6 +84,11 @@ class NewWrites(NamedTuple):
     heard: SiteWrites | None
     passed: bool
     through: int
+
+    @property
+    def written(self) -> bool:
+        """Whether it tells of a write of any client. Then no row that was read matters."""
+        return self.said is not None or (self.heard is not None and not is_found(self.heard))
 
 
 class RowOutcome(NamedTuple):
@@ -128,6 +148,30 @@ def row_outcome(
     return RowOutcome(row, memory._replace(ours=ours, guess=guess), False, conflict)  # noqa: FBT003
 
 
+def row_read(
+    rules: Rules, current: Row | None, memory: RowMemory | None, row: Row | None, through: int
+) -> RowOutcome:
+    """What becomes of a row when one is read from the source's table, or told to be there.
+
+    Args:
+        rules: the policy.
+        current: what the target holds.
+        memory: what it keeps, None for nothing.
+        row: what the source holds, as it was after all that the target has taken in.
+        through: up to which version the target has taken the source in.
+
+    Returns:
+        The outcome; where it tells and the target's row stays, the source is to take that in.
+    """
+    if memory is not None or same(row, current):
+        return RowOutcome(current, memory, False, None)  # noqa: FBT003
+    theirs, ours = found(rules, row), None if current is None else found(rules, current)
+    winner = winner_of(rules, theirs, ours)
+    left = _filled(row, current) if winner is Winner.SOURCE else current
+    kept = RowMemory(theirs, ours, left, through)
+    return RowOutcome(left, kept, True, None if ours is None else winner)  # noqa: FBT003
+
+
 def _guess(
     current: Row | None, memory: RowMemory | None, news: NewWrites, ours: SiteWrites | None
 ) -> Guess | None:
@@ -136,7 +180,10 @@ def _guess(
         told = ours is not None and (news.said is None or ours.last > news.said.seen)
         expected, seen, old = ours.row if told and ours else news.before, 0, None
     else:
-        after = ours is not None and ours.seen >= memory.through
+        # Tables are read without any progress in the stream. So what was written just before has
+        # seen as much of it as what was written after, and counts as before.
+        reached = memory.through + (1 if is_found(memory.theirs) else 0)
+        after = ours is not None and ours.seen >= reached
         expected = ours.row if after and ours else memory.left
         seen, old = memory.through, None if news.passed else memory.guess
     return old if same(current, expected) else Guess(current, seen)
@@ -158,7 +205,7 @@ def site_writes_by_key(
         marks: how far it had come with the target's stream at which place, in their order.
         seen: the same before all of them.
     """
-    found: dict[Row, SiteWrites] = {}
+    by_key: dict[Row, SiteWrites] = {}
     place = 0
     for step in steps:
         while place < len(marks) and marks[place].version < step.version:
@@ -166,16 +213,16 @@ def site_writes_by_key(
             place += 1
         value = rules.value(step.after if step.after is not None else step.before)
         said = SiteWrites(((step.version, value),), seen, step.after)
-        found[step.key] = joined(rules, found.get(step.key), said)
-    return found
+        by_key[step.key] = joined(rules, by_key.get(step.key), said)
+    return by_key
 
 
 def writes_seen_by_key(rules: Rules, heard: Iterable[WritesSeen]) -> dict[Row, SiteWrites]:
     """What the source tells of the target's own writes, by key."""
-    found: dict[Row, SiteWrites] = {}
+    by_key: dict[Row, SiteWrites] = {}
     for one in heard:
-        found[one.key] = joined(rules, found.get(one.key), one.said)
-    return found
+        by_key[one.key] = joined(rules, by_key.get(one.key), one.said)
+    return by_key
 
 
 def _filled(row: Row | None, current: Row | None) -> Row | None:

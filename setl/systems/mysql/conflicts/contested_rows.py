@@ -11,7 +11,7 @@ from pymysql.cursors import Cursor
 
 from setl.errors import ConfigurationError, DataError, TransientError
 from setl.model.change import ABSENT, Row, Value
-from setl.model.conflict import COMPARABLE, History, Step, WritesSeen
+from setl.model.conflict import COMPARABLE, History, ReadRow, Step, WritesSeen
 from setl.model.schema import Column, RowSchema
 from setl.systems.mysql.conditions import keyed_conditions
 from setl.systems.mysql.conflicts.resolve import Rules, age_by
@@ -41,6 +41,8 @@ class ContestedTable:
         about: a history of it, for its policy.
         steps: the source's changes, in their order, with rows of `columns`.
         heard: what it tells of the target's own, likewise.
+        held: rows that it tells of, see `History.held`, likewise.
+        found: rows that were read from its table.
     """
 
     described: RowSchema
@@ -50,6 +52,8 @@ class ContestedTable:
     about: History
     steps: tuple[Step, ...]
     heard: tuple[WritesSeen, ...]
+    held: tuple[ReadRow, ...] = ()
+    found: tuple[ReadRow, ...] = ()
 
     @classmethod
     def of(
@@ -74,14 +78,20 @@ class ContestedTable:
             )
         steps: list[Step] = []
         heard: list[WritesSeen] = []
+        held: list[ReadRow] = []
+        found: list[ReadRow] = []
         for history in histories:
             aligned = _Aligned(history, places, primary, len(columns))
             steps += [aligned.step(s) for s in history.steps if s.version > applied_through]
             heard += [aligned.heard(h) for h in history.heard if h.version > applied_through]
+            held += [aligned.read(h) for h in history.held if h.version > applied_through]
+            found += map(aligned.read, history.read)
         steps.sort(key=lambda step: step.version)
         heard.sort(key=lambda one: one.version)
+        held.sort(key=lambda one: one.version)
         rules = _rules(described, histories[0], places, columns)
-        return cls(described, columns, key, rules, histories[0], tuple(steps), tuple(heard))
+        told = (tuple(steps), tuple(heard), tuple(held), tuple(found))
+        return cls(described, columns, key, rules, histories[0], *told)
 
     def table(self, pipeline: str) -> Table:
         """For what is written about its rows."""
@@ -230,6 +240,9 @@ class _Aligned:
     def heard(self, heard: WritesSeen) -> WritesSeen:
         said = heard.said._replace(row=self._row(heard.said.row))
         return WritesSeen(heard.version, self._key(heard.key), said)
+
+    def read(self, read: ReadRow) -> ReadRow:
+        return ReadRow(read.version, self._key(read.key), self._row(read.row))
 
     def _key(self, key: Row) -> Row:
         return tuple(key[i] for i in self._order)

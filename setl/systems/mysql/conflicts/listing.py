@@ -15,6 +15,7 @@ _LIST = (
     "SELECT id, found_at, schema_name, table_name, row_key, policy, winner, version, incoming,"
     " held, result FROM retl.setl_conflict WHERE pipeline = %s AND winner <> 'both'"
 )
+_UNPASSED = "SELECT COUNT(*) FROM retl.setl_recent WHERE pipeline = %s"
 
 
 class MysqlConflicts:
@@ -37,6 +38,17 @@ class MysqlConflicts:
             cursor.execute(statement, values)
             rows: list[tuple[Any, ...]] = list(cursor.fetchall())
         return [_conflict(row) for row in reversed(rows)]
+
+    def unpassed(self, pipeline: str) -> int:
+        """See `ConflictList.unpassed`."""
+        with (
+            closing(connect(self._endpoint)) as connection,
+            translating(self._endpoint),
+            connection.cursor() as cursor,
+        ):
+            cursor.execute(_UNPASSED, (pipeline,))
+            row = cursor.fetchone()
+        return int(row[0]) if row else 0
 
     def trim(self, pipeline: str, keep: int) -> int:
         """See `ConflictList.trim`."""

@@ -12,11 +12,12 @@ from typing import Any, Final, NamedTuple
 from pymysql.cursors import Cursor
 
 from setl.errors import DataError
-from setl.model.change import ABSENT, Row
+from setl.model.change import Row
 from setl.model.conflict import (
     ConflictPolicy,
     History,
     SiteWrites,
+    row_from,
     site_writes_from,
     site_writes_text,
     site_writes_values,
@@ -46,6 +47,10 @@ _OF_TABLE = (
     " WHERE pipeline = %s AND schema_name = %s AND table_name = %s"
 )
 _OF_KEYS = f"{_OF_TABLE} AND row_key IN ({{}})"
+_KEPT_KEYS = (
+    "SELECT row_key FROM retl.setl_recent WHERE pipeline = %s AND schema_name = %s"
+    " AND table_name = %s AND kept IS NOT NULL AND row_key IN ({})"
+)
 _UNDECIDED = f"{_OF_TABLE} AND number <= %s AND plain = 0"
 _UNDECIDED_TABLES = (
     "SELECT schema_name, table_name, column_names, policy, MIN(row_key) FROM retl.setl_recent"
@@ -93,11 +98,13 @@ class RowReport(NamedTuple):
         key: values of the key columns.
         said: what the source did, None for nothing.
         memory: what is kept.
+        held: the row that this site holds against one of the source's that was read.
     """
 
     key: Row
     said: SiteWrites | None
     memory: RowMemory
+    held: Row | None = None
 
 
 class Place(NamedTuple):
@@ -134,6 +141,17 @@ def kept_of(cursor: Cursor, table: Table, keys: Sequence[Row]) -> dict[Row, Numb
         for text, number, kept, said in cursor.fetchall():
             if kept is not None:
                 found[by_text[str(text)]] = Numbered(int(number), _memory(table, kept, said))
+    return found
+
+
+def kept_keys(cursor: Cursor, table: Table, keys: Sequence[Row], ending: str) -> set[Row]:
+    """Those of these keys of which something is kept; the SELECTs end with `ending`."""
+    found: set[Row] = set()
+    by_text = {table.key_text(key): key for key in keys}
+    for some in _pieces(list(by_text)):
+        statement = _KEPT_KEYS.format(", ".join(["%s"] * len(some))) + ending
+        cursor.execute(statement, (table.pipeline, *table.name, *some))
+        found.update(by_text[_text(text)] for (text,) in cursor.fetchall())
     return found
 
 
@@ -179,7 +197,7 @@ def tell(
     rows: list[tuple[Any, ...]] = []
     for one in reports:
         number += 1
-        said = None if one.said is None else site_writes_text(one.said, table.columns)
+        said = None if one.said is None else _said_text(table, one.said, one.held)
         kept = _memory_text(table, one.memory, one.said)
         # Quotes and backslashes are escaped in a statement, so it may be twice as long.
         if 2 * (len(said or "") + len(kept)) + _HEAD > packet:
@@ -243,6 +261,13 @@ def _policy_text(history: History) -> str:
     return json.dumps([history.policy.newest, history.policy.from_home, history.newest])
 
 
+def _said_text(table: Table, said: SiteWrites, held: Row | None) -> str:
+    if held is None:
+        return site_writes_text(said, table.columns)
+    values = site_writes_values(said, table.columns)
+    return json.dumps({**values, "held": _object(table, held)})
+
+
 def _memory_text(table: Table, memory: RowMemory, said: SiteWrites | None = None) -> str:
     """What is kept as text; most often it is what is said, and that is written once."""
     values: dict[str, Any] = {"through": memory.through}
@@ -277,11 +302,13 @@ def _object(table: Table, row: Row | None) -> dict[str, Any] | None:
 
 def _row(table: Table, found: dict[str, Any] | None) -> Row | None:
     """A row; a column of today that it does not have is absent."""
-    if found is None:
-        return None
-    return tuple(value_of(found[n]) if n in found else ABSENT for n in table.columns)
+    return row_from(found, table.columns)
 
 
 def _pieces(values: Sequence[Any]) -> Iterator[Sequence[Any]]:
     for first in range(0, len(values), _SOME):
         yield values[first : first + _SOME]
+
+
+def _text(value: object) -> str:
+    return value.decode() if isinstance(value, bytes) else str(value)

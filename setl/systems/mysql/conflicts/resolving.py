@@ -21,14 +21,17 @@ from setl.model.schema import RowSchema
 from setl.systems.mysql.conflicts import recent, tables
 from setl.systems.mysql.conflicts.agreement import (
     NewWrites,
+    RowMemory,
     RowOutcome,
     row_outcome,
+    row_read,
     site_writes_by_key,
     writes_seen_by_key,
 )
 from setl.systems.mysql.conflicts.contested_rows import ContestedTable
+from setl.systems.mysql.conflicts.outcome import is_found
 from setl.systems.mysql.conflicts.recent import Numbered, RowReport
-from setl.systems.mysql.conflicts.resolve import Winner
+from setl.systems.mysql.conflicts.resolve import Winner, same
 from setl.systems.mysql.conflicts.tables import Decision
 from setl.systems.mysql.load.statements import Limits
 
@@ -118,6 +121,36 @@ def resolve_histories(
     return resolved
 
 
+def resolve_read(
+    connection: Connection[Any],
+    pipeline: str,
+    histories: Sequence[History],
+    described: dict[tuple[str, str], RowSchema],
+    *,
+    through: int,
+    limits: Limits,
+) -> Resolved:
+    """Take in rows that were read from the source's tables; see `resolve_histories`.
+
+    Args:
+        connection: to the target.
+        pipeline: ``channel/pipeline``.
+        histories: the rows, and nothing else.
+        described: the tables that they are of.
+        through: up to which version the source is taken in.
+        limits: of statements.
+    """
+    resolved = Resolved()
+    with connection.cursor(Cursor) as cursor:
+        tables.applied_through(cursor, pipeline)  # one load at a time
+        load = _Load(connection, cursor, pipeline, through, (), limits)
+        for target, table in described.items():
+            own = [history for history in histories if history.target == target]
+            resolved += load.read(ContestedTable.of(table, own, 0))
+        load.finish()
+    return resolved
+
+
 def undecided_tables(
     connection: Connection[Any], pipeline: str, histories: Sequence[History]
 ) -> list[History]:
@@ -177,8 +210,9 @@ class _Load:
         kept.update(recent.kept_of(self._cursor, table, list(said.keys() - heard.keys())))
         if self._passed:
             kept.update(recent.undecided(self._cursor, table, self._passed))
+        held = {one.key: one.row for one in contested.held}
         # In one order for all loads: fewer deadlocks.
-        keys = sorted({*said, *kept}, key=repr)
+        keys = sorted({*said, *kept, *held}, key=repr)
         rows = contested.read(self._connection, keys)
         met_by_key: dict[Row, RowOutcome] = {}
         for key in keys:
@@ -187,14 +221,44 @@ class _Load:
             news = NewWrites(
                 said.get(key), first.get(key), heard.get(key), passed, self._place.through
             )
-            met_by_key[key] = row_outcome(rules, rows.get(key), old.memory if old else None, news)
+            met = row_outcome(rules, rows.get(key), old.memory if old else None, news)
+            if key in held and not news.written:
+                told = row_read(rules, met.row, met.memory, held[key], self._place.through)
+                met = told if told.tells else met
+            met_by_key[key] = met
+        resolved = self._carried_out(contested, rows, met_by_key)
+        self._remember(contested, said, kept, met_by_key)
+        return resolved
+
+    def read(self, contested: ContestedTable) -> Resolved:
+        """Take in rows of one table that were read."""
+        rules, found = contested.rules, {one.key: one.row for one in contested.found}
+        kept = recent.kept_of(self._cursor, contested.table(self._pipeline), list(found))
+        keys = sorted(found, key=repr)
+        rows = contested.read(self._connection, keys)
+        met_by_key: dict[Row, RowOutcome] = {}
+        for key in keys:
+            memory = kept[key].memory if key in kept else None
+            met = row_read(rules, rows.get(key), memory, found[key], self._place.through)
+            if met.tells:
+                met_by_key[key] = met
+        resolved = self._carried_out(contested, rows, met_by_key)
+        self._remember(contested, {}, {}, met_by_key)
+        return resolved
+
+    def _carried_out(
+        self,
+        contested: ContestedTable,
+        rows: dict[Row, Row],
+        met_by_key: dict[Row, RowOutcome],
+    ) -> Resolved:
+        """Write what was decided, and list it."""
         upserts, deletes = contested.write(
             self._connection,
-            {key: rows.get(key) for key in keys},
+            {key: rows.get(key) for key in met_by_key},
             {key: one.row for key, one in met_by_key.items()},
             self._limits,
         )
-        self._remember(contested, said, kept, met_by_key)
         decided = [
             Decision(
                 key,
@@ -207,7 +271,7 @@ class _Load:
             for key, one in met_by_key.items()
             if one.winner is not None
         ]
-        tables.list_decisions(self._cursor, table, decided)
+        tables.list_decisions(self._cursor, contested.table(self._pipeline), decided)
         return Resolved(
             upserts,
             deletes,
@@ -245,7 +309,7 @@ class _Load:
         for key, one in met_by_key.items():
             old = kept.get(key)
             if one.tells and one.memory is not None:
-                told.append(RowReport(key, said.get(key), one.memory))
+                told.append(_report(key, said.get(key), one.memory))
             elif old is not None and one.memory is not None:
                 if one.memory != old.memory:
                     changed.append(Numbered(old.number, one.memory))
@@ -264,3 +328,12 @@ class _Load:
             number=self._number,
             packet=self._limits.packet,
         )
+
+
+def _report(key: Row, said: SiteWrites | None, memory: RowMemory) -> RowReport:
+    """What is told about a row; of one that was read only if the target's own row stays."""
+    ours, left = memory.ours, memory.left
+    read = said is None and is_found(memory.theirs) and ours is not None and is_found(ours)
+    if read and ours is not None and same(left, ours.row) and not same(left, memory.theirs.row):
+        return RowReport(key, memory.theirs, memory, left)
+    return RowReport(key, said, memory)

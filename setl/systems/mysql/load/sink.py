@@ -32,7 +32,12 @@ from setl.model.conflict import RECENT_TABLE, History
 from setl.model.faulty import FaultyRow
 from setl.model.loaded import Loaded
 from setl.systems.mysql.conflicts.contested_rows import RowAppearedError
-from setl.systems.mysql.conflicts.resolving import Resolved, resolve_histories, undecided_tables
+from setl.systems.mysql.conflicts.resolving import (
+    Resolved,
+    resolve_histories,
+    resolve_read,
+    undecided_tables,
+)
 from setl.systems.mysql.conflicts.tables import TRIM_EVERY, trim_conflicts
 from setl.systems.mysql.connection import (
     MysqlEndpoint,
@@ -341,8 +346,10 @@ class MysqlSink:
         connection = self._writer.open()
         self._targets.as_of(ticket.schema_version)
         names = dict.fromkeys(h.target for h in histories if h.target != RECENT_TABLE)
+        read = any(history.read for history in histories)
         described = {name: self._targets.described(connection, name) for name in names}
-        undecided = undecided_tables(connection, ticket.pipeline_key, histories)
+        pipeline = ticket.pipeline_key
+        undecided = [] if read else undecided_tables(connection, pipeline, histories)
         for name in {history.target for history in undecided} - names.keys():
             with suppress(ConfigurationError):  # the table is gone, and so are its conflicts
                 described[name] = self._targets.described(connection, name)
@@ -350,13 +357,11 @@ class MysqlSink:
         self._writer.register(ticket)
         self._writer.begin(ticket, self._settings.mark, self._nonce())
         _refuse_without_transactions(connection, list(names))
-        resolved = resolve_histories(
-            connection,
-            ticket.pipeline_key,
-            histories,
-            described,
-            limits=self._limits(),
-        )
+        told, limits = (connection, pipeline, histories, described), self._limits()
+        if read:
+            resolved = resolve_read(*told, through=ticket.through, limits=limits)
+        else:
+            resolved = resolve_histories(*told, limits=limits)
         if self._untrimmed >= TRIM_EVERY:
             trim_conflicts(connection, ticket.pipeline_key)
             self._untrimmed = 0

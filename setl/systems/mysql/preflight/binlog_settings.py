@@ -41,7 +41,9 @@ def check_version(server: Server, report: Report) -> None:
     oldest = OLDEST["MariaDB" if server.mariadb else "MySQL"]
     if server.version < oldest:
         wanted = ".".join(map(str, oldest))
-        report.warning(f"{server.product} is older than {wanted}, which setl is made for")
+        report.warning(
+            f"{server.product} is older than {wanted}, which setl is made for", code="old-server"
+        )
     else:
         report.ok(f"{server.product} answers")
 
@@ -66,6 +68,7 @@ def check_binlog(
         report.error(
             "the server writes no binlog",
             "Add log_bin to the server's configuration file, section [mysqld], and restart it",
+            code="no-binlog",
         )
     for setting in _SETTINGS:
         value = server.variables.get(setting.name, setting.wanted)
@@ -74,6 +77,7 @@ def check_binlog(
                 f"{setting.name} is {value} and must be {setting.wanted}, else {setting.otherwise}",
                 *server.set_global(setting.name, f"'{setting.wanted}'"),
                 "Sessions that are open keep the old value: let clients connect again",
+                code="binlog-setting",
             )
     _check_server_id(server, source, report)
     _check_gtid(server, source, report)
@@ -84,6 +88,7 @@ def check_binlog(
         report.error(
             f"the account {server.account} lacks REPLICATION SLAVE, so it may not read the binlog",
             server.grant(["REPLICATION SLAVE"], "*.*"),
+            code="missing-privilege",
         )
     if len(report.findings) == before:
         report.ok("the binlog is as it must be, and the account may read it")
@@ -96,11 +101,13 @@ def _check_server_id(server: Server, source: MysqlSource, report: Report) -> Non
             "server_id is 0, with which a server refuses all replicas",
             *server.set_global("server_id", "1"),
             "Choose a number that no other server has",
+            code="server-id",
         )
     if source.server_id is not None and str(source.server_id) == own:
         report.error(
             f"`server_id` in the channel file is {own}, which is the server's own",
             "Choose another number, or leave `server_id` out of the channel file",
+            code="server-id",
         )
 
 
@@ -115,7 +122,12 @@ def _check_gtid(server: Server, source: MysqlSource, report: Report) -> None:
         *server.set_global("gtid_mode", "ON"),
     ]
     what = f"gtid_mode is {mode}: positions only hold on this server, not on one that replaces it"
-    report.add("error" if isinstance(source.start, GtidStart) else "warning", what, *statements)
+    report.add(
+        "error" if isinstance(source.start, GtidStart) else "warning",
+        what,
+        *statements,
+        code="start-too-early",
+    )
 
 
 def _check_position(
@@ -129,6 +141,7 @@ def _check_position(
             f"the account {server.account} lacks {privilege}, so it may not ask where the binlog"
             " ends",
             server.grant([privilege], "*.*"),
+            code="missing-privilege",
         )
         return
     for status in server.records(question):
@@ -139,6 +152,7 @@ def _check_position(
             report.error(
                 f"`start` names {source.start.file}, which the server does not have",
                 f"It has {files[0]} to {files[-1]}; choose one of these, or earliest, or latest",
+                code="start-not-there",
             )
 
 
@@ -155,6 +169,7 @@ def _check_filters(status: dict[str, object], schemas: Sequence[str], report: Re
             report.error(
                 f"{option} {verb} {schema}, so its changes are not in the binlog",
                 f"{change} {option} in the server's configuration file and restart the server",
+                code="binlog-filter",
             )
 
 
@@ -167,4 +182,5 @@ def _check_retention(server: Server, report: Report) -> None:
             f"binlogs are removed after {kept / 3600:.3g} hours; a pipeline that stands still for"
             " longer loses its place and has to load its tables again",
             *server.set_global("binlog_expire_logs_seconds", str(7 * _DAY)),
+            code="binlog-retention",
         )

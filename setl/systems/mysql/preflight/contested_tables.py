@@ -55,6 +55,7 @@ def check_contested_tables(
         report.error(
             "a conflict policy needs a pipeline of the channel in the other direction",
             "Add one, or take the policies away",
+            code="conflict-one-way",
         )
         return
     way_back = Router(back)
@@ -81,11 +82,13 @@ def _check_way_back(
         place.error(
             "the mapping computes values, and both sites must hold the same rows",
             f"Let columns pass as they are in tables[{route.index}]",
+            code="conflict-computes",
         )
     if len(back) != 1 or back[0].target != (schema.schema, schema.table):
         place.error(
             f"what is written there does not come back to {schema.name} and nowhere else",
             "Map the table in the other pipeline, once, to where it comes from",
+            code="conflict-mapping",
         )
         return
     there = dict(passing_columns(route, schema.names))
@@ -96,6 +99,7 @@ def _check_way_back(
             place.error(
                 f"the column {name} does not come back as {schema.names[i]}",
                 "Let the same columns pass in both directions",
+                code="conflict-mapping",
             )
     other = back[0].conflict
     newest = {schema.names[i].lower(): name.lower() for i, name in there.items()}
@@ -105,6 +109,7 @@ def _check_way_back(
             f"the policy is `{policy.name}` here, and `{other.name if other else 'source'}` in the"
             " other direction",
             "Give the table the same policy in both pipelines",
+            code="conflict-differs",
         )
 
 
@@ -116,6 +121,7 @@ def _check_key(described: RowSchema, place: Report) -> None:
             " value, which no choice between two rows of one key undoes",
             "Drop the unique key at both sites, or make it a plain index",
             _NO_ROOM,
+            code="conflict-unique-key",
         )
     for column in (described.columns[i] for i in described.key):
         if column.kind is Kind.FLOAT or (column.kind is Kind.TEXT and not column.binary_order):
@@ -124,6 +130,7 @@ def _check_key(described: RowSchema, place: Report) -> None:
                 " same, so that rows of the two sites cannot be told apart",
                 "Use numbers, bytes or CHAR with a binary collation as key",
                 _NO_ROOM,
+                code="conflict-key",
             )
 
 
@@ -136,16 +143,19 @@ def _check_newest(schema: RowSchema, route: Route, policy: ConflictPolicy, place
             f"tables[{route.index}].conflict names a column {policy.newest}, which {schema.name}"
             " does not have",
             f"The columns are {', '.join(schema.names)}",
+            code="conflict-column",
         )
     elif schema.columns[at].kind not in COMPARABLE:
         place.error(
             f"the column {policy.newest} does not say which row is newer",
             "Name a date, a time or a number under `newest`",
+            code="conflict-column",
         )
     elif at not in {i for i, _ in passing_columns(route, schema.names)}:
         place.error(
             f"the column {policy.newest}, which says how new a row is, does not reach the target",
             f"Let it pass: see include, exclude and columns in tables[{route.index}]",
+            code="conflict-column",
         )
 
 
@@ -165,12 +175,14 @@ def _check_columns(
                 f"the column {name} is {other.column_type} at the target and {one.column_type} at"
                 " the source, so that equal values do not look equal",
                 "Give it the same type at both sites",
+                code="conflict-types",
             )
         if policy and schema.names[i].lower() == policy.newest.lower() and one.nullable:
             place.warning(
                 f"the column {policy.newest}, which says how new a row is, can be NULL, which is"
                 " older than everything",
                 "Make it NOT NULL",
+                code="conflict-null",
             )
 
 

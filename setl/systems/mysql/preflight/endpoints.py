@@ -83,6 +83,7 @@ def check_mysql_target(
         report.error(
             "the server writes no binlog, but the channel also reads from it",
             "Add log_bin to the server's configuration file, section [mysqld], and restart it",
+            code="no-binlog",
         )
     checkpoint = [] if pipeline.checkpoint == "zookeeper" else [_CHECKPOINT]
     ledger = [LEDGER] if pipeline.ddl == "pass" or Router(pipeline).creates else []
@@ -104,4 +105,4 @@ def _check_writable(server: Server, report: Report) -> None:
     for name in ("super_read_only", "read_only"):
         # MariaDB 12 also knows NO_LOCK and NO_LOCK_NO_ADMIN, which write as little.
         if server.variables.get(name, "OFF") not in {"OFF", "0"}:
-            report.error(f"the server is {name}", f"SET GLOBAL {name} = OFF;")
+            report.error(f"the server is {name}", f"SET GLOBAL {name} = OFF;", code="read-only")

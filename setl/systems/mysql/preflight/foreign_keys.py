@@ -43,6 +43,8 @@ def _check_actions(key: ForeignKey, table: RowSchema, report: Report) -> None:
         f"ALTER TABLE {child} ADD CONSTRAINT {name} FOREIGN KEY {_list(key.columns)}"
         f" REFERENCES {parent} {_list(key.parent_columns)};",
         "Change the child rows in the application, in the same transaction",
+        code="foreign-key-action",
+        risk=True,
     )
 
 

@@ -67,6 +67,7 @@ def _check_joined(
                 f"rows of {names} come together and are found by their own keys alone, without"
                 f" {', '.join(more)}; a change of one would change those of others",
                 _FIX,
+                code="joined-keys",
             )
             return
     # What a condition or a processor leaves out cannot be told from here.
@@ -77,10 +78,13 @@ def _check_joined(
                 f"{one.schema.name} and {other.schema.name} have rows with the same key, which"
                 " would become one",
                 _FIX,
+                code="joined-keys",
             )
             return
     place.warning(
-        f"rows of {names} come together; those with the same key would become one unseen", _FIX
+        f"rows of {names} come together; those with the same key would become one unseen",
+        _FIX,
+        code="joined-keys",
     )
 
 

@@ -28,6 +28,7 @@ def check_mark_triggers(server: Server, report: Report) -> None:
         report.error(
             f"the trigger {name} on {SCHEMA}.{_MARK} may change marks, and changes would come back",
             f"DROP TRIGGER {schema}.{name};",
+            code="mark-trigger",
         )
 
 
@@ -51,6 +52,7 @@ def check_replica(server: Server, report: Report) -> None:
             "the server is a replica and does not write to its binlog what it replicates",
             "Add log_replica_updates (MariaDB: log_slave_updates) to the server's configuration"
             " file, section [mysqld], and restart it",
+            code="mark-logging",
         )
     for status in primaries:
         option = mark_filter(status)
@@ -59,6 +61,7 @@ def check_replica(server: Server, report: Report) -> None:
                 f"{option} keeps {SCHEMA}.{_MARK} from being replicated to this server, so what"
                 " channels write to its primary cannot be told from what users write",
                 f"Let {option} take in the schema {SCHEMA}",
+                code="mark-filter",
             )
 
 

@@ -97,4 +97,5 @@ def _check_privileges(target: Server, schema: str, place: Report) -> None:
             f"the account {target.account} lacks {', '.join(lacking)} on {schema}, where setl is to"
             " create the table",
             target.grant(lacking, target.scope_of(schema)),
+            code="missing-privilege",
         )

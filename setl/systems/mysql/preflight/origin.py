@@ -45,11 +45,13 @@ def connected(
         report.unseen(
             f"no connection: {error.message}",
             "Check `host` and `port`, and that the server runs and can be reached from here",
+            code="no-answer",
         )
     except SetlError as error:
         report.error(
             f"the server refuses the account: {error.message}",
             f"Check `user` ({configured.user}) and `password`;"
             " the account must be allowed from here",
+            code="account-refused",
         )
     return None

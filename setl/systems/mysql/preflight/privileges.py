@@ -86,4 +86,5 @@ class MissingPrivileges:
                 level,
                 f"the account {self.server.account} lacks {', '.join(privileges)} on {names}{more}",
                 self.server.grant(privileges, self.server.scope_of(schema)),
+                code="missing-privilege",
             )

@@ -57,6 +57,7 @@ def check_passed_ddl(
         report.warning(
             f"tables[{mapping}] changes which columns pass, or how: an ALTER TABLE that names one"
             " of those columns cannot be passed on, and stops the pipeline",
+            code="ddl-columns",
         )
     if source is not None:
         pairs = dict.fromkeys((name[0], route.target[0]) for name, route in flows)
@@ -73,6 +74,7 @@ def check_shadows(source: Server, pipeline: Pipeline, report: Report) -> None:
             report.at(f"{schema}.{table}").warning(
                 f"is left out: by its name it belongs to an online schema change of {shadow.table}",
                 f"If it does not, name it in an entry of its own: `from: {schema}.{table}`",
+                code="shadow-table",
             )
 
 
@@ -88,6 +90,7 @@ def _check_privileges(target: Server, schema: str, report: Report) -> None:
             f"the account {target.account} lacks {', '.join(lacking)} on {schema}, which"
             " `ddl: pass` needs",
             target.grant(_ALL, target.scope_of(schema)),
+            code="missing-privilege",
         )
 
 
@@ -101,6 +104,7 @@ def _check_several(flows: Sequence[tuple[tuple[str, str], Route]], report: Repor
                 f"{len(names)} tables of the source come together here, so each of their schema"
                 " changes would be made several times",
                 "Set `ddl: stop` or `ddl: ignore`, and change the target by hand",
+                code="ddl-joined",
             )
 
 
@@ -119,4 +123,5 @@ def _check_defaults(source: Server, here: str, target: Server, there: str, repor
             f"the default collation of {there} is {found[0][0]}, that of {here} at the source is"
             f" {wanted[0][0]}: a new table that names none gets another one here",
             f"ALTER DATABASE `{there}` COLLATE {wanted[0][0]};",
+            code="default-collation",
         )

@@ -42,6 +42,7 @@ def check_source_tables(
                         "the table is system-versioned: rows of the past stand in its binlog"
                         " among those that live",
                         WAY_OUT,
+                        code="system-versioned",
                     )
                     continue
                 columns = read_table(server.connection, schema, table)
@@ -93,6 +94,7 @@ def _report_unmatched(
                 f"tables[{entry.index}] ({entry.mapping.from_}) never counts: other entries come"
                 f" first for all {matches} tables that it matches",
                 "Move it up, or remove it",
+                code="entry-unused",
             )
         return
     name = qualified(*exact)
@@ -103,11 +105,13 @@ def _report_unmatched(
         report.at(".".join(exact)).error(
             "the table does not exist",
             f"Correct `from` in tables[{entry.index}] (case matters), or create the table",
+            code="no-table",
         )
     else:
         report.at(".".join(exact)).error(
             "this is a view or a sequence, which has no rows in the binlog",
             f"Name the tables behind it in tables[{entry.index}]",
+            code="no-base-table",
         )
 
 
@@ -116,11 +120,12 @@ def _report_no_match(server: Server, entry: RoutedTable, report: Report) -> None
     visible = {str(row[0]) for row in server.rows("SHOW DATABASES")}
     what = f"tables[{entry.index}] ({entry.mapping.from_}) matches no table"
     if schema is None or schema in visible:
-        report.warning(what, "Correct `from`, or create the tables")
+        report.warning(what, "Correct `from`, or create the tables", code="no-table")
     else:
         report.warning(
             f"{what}: there is no schema {schema}, or the account may not see it",
             server.grant(["SELECT"], server.scope_of(schema)),
+            code="no-schema",
         )
 
 
@@ -141,9 +146,10 @@ def _fits(
         report.error(
             f"a column has the name {name}, which MariaDB gives to columns that it hides",
             "Rename it, or leave the table out",
+            code="hidden-column-name",
         )
     for what in unknown_columns(schema, route):
-        report.error(what, f"The columns are {', '.join(schema.names)}")
+        report.error(what, f"The columns are {', '.join(schema.names)}", code="no-column")
     key = source_key(schema, route)
     if not key:
         if not route.key:
@@ -152,6 +158,7 @@ def _fits(
                 " rows cannot be told apart",
                 "Give it one, or name columns that are unique and never NULL under `key` in"
                 f" {place}, or leave the table out",
+                code="no-key",
             )
     else:
         passing = {i for i, _ in passing_columns(route, schema.names)}
@@ -159,12 +166,14 @@ def _fits(
             report.error(
                 f"the key column {lost} does not reach the target, where rows are found by it",
                 f"Let {lost} pass: see include, exclude and columns in {place}",
+                code="key-lost",
             )
     if route.key and key and not _is_unique(schema, key):
         report.warning(
             f"no unique key has just the columns {', '.join(route.key)}: rows that agree in them"
             " become one row in the target",
             f"Add a unique key, or name other columns under `key` in {place}",
+            code="key-not-unique",
         )
     if key:
         _check_document(schema, route, key, report)
@@ -173,13 +182,18 @@ def _fits(
         try:
             computed[route.index] = expressions(route, schema) or ()
         except SetlError as error:
-            report.error(f"{place}: {error.message}", *([error.hint] if error.hint else []))
+            report.error(
+                f"{place}: {error.message}",
+                *([error.hint] if error.hint else []),
+                code="expression",
+            )
     nullable = [schema.columns[i] for i in key if route.key and _may_be_null(schema.columns[i])]
     if nullable:
         report.warning(
             f"{', '.join(c.name for c in nullable)}, named under `key`, may be NULL: a row with"
             " NULL there cannot be told apart, and is refused",
             f"Make it NOT NULL, or name other columns under `key` in {place}",
+            code="key-null",
         )
     return not any(f.level == "error" for f in report.findings[before:])
 
@@ -194,6 +208,7 @@ def _check_document(schema: RowSchema, route: Route, key: Sequence[int], report:
         report.error(
             f"the column {routing}, by which documents are routed, does not reach the target",
             f"Let it pass: see include, exclude and columns in tables[{route.index}]",
+            code="routing-lost",
         )
 
 

@@ -88,6 +88,7 @@ def check_system_tables(
             _level(concerned),
             f"the account {server.account} lacks {', '.join(privileges)} on {_names(concerned)}",
             server.grant(privileges, scope),
+            code="system-tables",
         )
     _check_engines(report, tables, visible)
     if not missing and not lacking:
@@ -101,6 +102,7 @@ def _report_missing(report: Report, missing: Sequence[SystemTable], *, doubtful:
         _level(missing),
         f"{_names(missing)} {'is' if len(missing) == 1 else 'are'} missing{doubt} ({uses})",
         *(f"{s};" for s in create_statements([t.name for t in missing])),
+        code="system-tables",
     )
 
 
@@ -113,6 +115,7 @@ def _check_engines(
             report.error(
                 f"{SCHEMA}.{table.name} is a {engine} table, which has no transactions",
                 f"ALTER TABLE {SCHEMA}.{table.name} ENGINE = InnoDB;",
+                code="engine",
             )
 
 

@@ -98,7 +98,10 @@ class TargetTables:
         if flows:
             self._check_unfilled(schema, table, facts, filled, place)
         elif not described.key:
-            place.error("the target table has no primary key, so rows cannot be found in it")
+            place.error(
+                "the target table has no primary key, so rows cannot be found in it",
+                code="target-key",
+            )
         self._check_engine(schema, table, place)
         self._check_triggers(schema, table, place)
 
@@ -107,6 +110,7 @@ class TargetTables:
             place.error(
                 f"the target is a {engine} table, which has no transactions: {WHY_TRANSACTIONS}",
                 f"ALTER TABLE {qualified(schema, table)} ENGINE = InnoDB;",
+                code="engine",
             )
 
     def _report_missing(
@@ -130,7 +134,7 @@ class TargetTables:
             names = [t for _, t in passing_columns(flows[0].route, flows[0].source.names)]
             columns = ", ".join([*names, *flows[0].route.expressions])
             fix.append(f"Create it with the columns {columns} and the same primary key")
-        place.error(what, *fix)
+        place.error(what, *fix, code="no-target-table")
 
     def _check_others(self, flows: Sequence[Flow], place: Report) -> None:
         """Report rows of further tables that do not fit the one that the first is to make."""
@@ -164,7 +168,9 @@ class TargetTables:
             definition = text.definition(flow.source.names[i], target) if text else ""
             if there is None:
                 fix = [f"ALTER TABLE {name} ADD COLUMN {definition};"] if definition else []
-                place.error(f"the target table has no column {target}", *fix)
+                place.error(
+                    f"the target table has no column {target}", *fix, code="no-target-column"
+                )
             elif source is not None and not there.generated:
                 _check_column(source, there, name, definition, place)
         for target in flow.route.expressions:
@@ -172,6 +178,7 @@ class TargetTables:
                 place.error(
                     f"the target table has no column {target}",
                     f"Add it, with a type for: {flow.route.expressions[target]}",
+                    code="no-target-column",
                 )
         before = len(place.findings)
         _check_key(flow, passing, described, place)
@@ -198,6 +205,7 @@ class TargetTables:
                     f"the column {column.name} gets no value, takes no NULL and has no default",
                     f"ALTER TABLE {qualified(schema, table)} MODIFY COLUMN {quote(column.name)}"
                     f" {column.column_type} NULL;",
+                    code="column-without-value",
                 )
 
     def _check_triggers(self, schema: str, table: str, place: Report) -> None:
@@ -212,6 +220,7 @@ class TargetTables:
                 f"the target table has triggers ({', '.join(str(n[0]) for n in names)}), which run"
                 " for rows that setl writes, and again when it writes a row again",
                 "Drop them, or be sure that running twice does no harm",
+                code="target-triggers",
             )
 
 
@@ -220,10 +229,12 @@ def _check_column(
 ) -> None:
     fix = [f"ALTER TABLE {table} MODIFY COLUMN {definition};"] if definition else []
     if reason := misfit(source, target):
-        place.error(f"the column {target.name} {reason}", *fix)
+        place.error(f"the column {target.name} {reason}", *fix, code="column-fit")
     elif source.nullable and not target.nullable:
         place.error(
-            f"the column {target.name} takes no NULL, the source's {source.name} does", *fix
+            f"the column {target.name} takes no NULL, the source's {source.name} does",
+            *fix,
+            code="column-null",
         )
 
 
@@ -248,16 +259,19 @@ def _check_key(
             f"no unique key of the target table has just {shown}, by which its rows are found: each"
             " row is deleted and written anew, and without an index the whole table is read for it",
             f"ALTER TABLE {table} ADD UNIQUE KEY ({names});",
+            code="key-slow",
         )
         return
     if not described.key:
         place.error(
             f"the target table has no key over {shown}, by which rows are found",
             f"ALTER TABLE {table} ADD PRIMARY KEY ({names});",
+            code="target-key",
         )
         return
     there = ", ".join(described.columns[i].name for i in described.key)
     place.error(
         f"the target table's key is ({there}), the source's is ({shown})",
         f"ALTER TABLE {table} DROP PRIMARY KEY, ADD PRIMARY KEY ({names});",
+        code="target-key",
     )

@@ -21,9 +21,17 @@ def check_transport(server: Server, report: Report) -> None:
         return
     (row,) = server.rows("SHOW SESSION STATUS LIKE 'Ssl_cipher'")
     if row[1]:
-        report.warning("TLS without `ssl_ca`: nobody looks at the server's certificate", _FIX)
+        report.warning(
+            "TLS without `ssl_ca`: nobody looks at the server's certificate",
+            _FIX,
+            code="tls-unverified",
+        )
     else:
-        report.warning("the connection is not encrypted; who can listen reads every row", _FIX)
+        report.warning(
+            "the connection is not encrypted; who can listen reads every row",
+            _FIX,
+            code="tls-missing",
+        )
 
 
 def _stays_here(endpoint: MysqlEndpoint) -> bool:

@@ -212,9 +212,9 @@ def _report(name: str, parts: Sequence[KeyPart], sides: _Sides, place: Report) -
     what += ": two rows of the source may be one to it, and the first such pair is an error"
     # Two collations of text that do not tell case apart agree about nearly all rows.
     if loose and not coarser:
-        place.warning(what, *fix)
+        place.warning(what, *fix, code="unique-key")
     else:
-        place.error(what, *fix)
+        place.error(what, *fix, code="unique-key")
 
 
 def _modify(table: str, column: str, came: str, text: TableText | None) -> str:

@@ -16,6 +16,7 @@ from tests.unit.systems.mysql.conflicts.two_sites import (
     Site,
     exchanged,
     loaded,
+    table_read,
     unread,
     written,
 )
@@ -78,6 +79,62 @@ def test_random_histories():
             busy += 0.01
         ends[checked(policy, first, sites, f"run {number}") is None] += 1
     assert min(ends.values()) > RUNS / 10
+
+
+def _of_tables(policy, firsts):
+    """Which of two rows stays that no client wrote, when tables are read."""
+    if None in firsts or firsts[0] == firsts[1]:
+        return firsts[0] or firsts[1]
+    ages = [age(row) if policy.newest else (True, 0) for row in firsts]
+    return firsts[policy.home] if ages[0] == ages[1] else max(firsts, key=age)
+
+
+def test_tables_that_are_read_while_both_sites_write():
+    """In one direction or both, once or again, of rows that differed before.
+
+    A row that a site's clients never wrote and that no load has looked at may differ for ever.
+    """
+    ends, unwritten = Counter(), 0
+    for number in range(RUNS):
+        chance = random.Random(SEED * 7_000_000 + number)
+        policy = chance.choice(POLICIES)
+        firsts = [chance.choice([None, (n, chance.choice([None, 0, 1, 2]))]) for n in (0, 1)]
+        sites, writes = (Site(firsts[0]), Site(firsts[1])), chance.randint(0, 5)
+        reads = chance.randint(1, 3)
+        directions, looked = chance.choice([[0], [1], [0, 1]]), False
+        while writes or reads:
+            site, what = chance.randrange(2), chance.random()
+            if what < 0.2 and writes:
+                row = (chance.randint(1, 2), chance.choice([None, 0, 1, 2, 3]))
+                row = chance.choice([None, None, row, row, row])
+                writes -= row != sites[site].row
+                sites = at(sites, site, row)
+            elif what < 0.4 and reads:
+                site = chance.choice(directions)
+                there = sites[1 - site]
+                looked = looked or (there.row is not None and there.memory is None)
+                one = table_read(policy, site, sites[site], sites[1 - site])
+                sites = (one, sites[1]) if site == 0 else (sites[0], one)
+                reads -= 1
+            else:
+                sites = read(policy, sites, site, chance.randint(1, 4), chance.choice([0, 0, 3]))
+        ends_now, _ = exchanged(policy, sites)
+        assert [site.memory for site in ends_now] == [None, None], number
+        rows = [site.row for site in ends_now]
+        if any(site.writes for site in ends_now):
+            wanted = expected(policy, None, ends_now)
+        elif looked:
+            wanted, unwritten = _of_tables(policy, firsts), unwritten + 1
+        else:
+            continue  # there was nothing to read
+        if chance.random() < 0.5 and rows == [wanted, wanted]:
+            # Reading once more says nothing new.
+            again = table_read(policy, 0, ends_now[0], ends_now[1])
+            assert again == ends_now[0], number
+        assert rows == [wanted, wanted], (number, policy, firsts, sites)
+        ends[wanted is None] += 1
+    assert min(ends.values()) > RUNS / 20
+    assert unwritten > RUNS / 20
 
 
 @pytest.mark.parametrize("policy", POLICIES, ids=ids)

@@ -13,9 +13,11 @@ from setl.systems.mysql.conflicts.agreement import (
     NewWrites,
     RowMemory,
     row_outcome,
+    row_read,
     site_writes_by_key,
     writes_seen_by_key,
 )
+from setl.systems.mysql.conflicts.outcome import found
 from setl.systems.mysql.conflicts.resolve import Rules
 from tests.unit.systems.mysql.conflicts.model import Write
 
@@ -28,6 +30,8 @@ class Told(NamedTuple):
     said: SiteWrites | None
     through: int
     passed: int
+    held: tuple = ()  # the row that the site holds against one that was read, if it stays
+    asks: bool = False  # for an answer, though nothing may be taken in by then
 
 
 class Site(NamedTuple):
@@ -92,12 +96,21 @@ def loaded(policy, number, site, other, count, redelivered=0):
         through,
     )
     after = row_outcome(rules, site.row, site.memory, news)
+    held = [row for _, one in told for row in one.held]
+    against: tuple = ()
+    if held and not news.written:
+        reached = row_read(rules, after.row, after.memory, held[-1], through)
+        if reached.tells:
+            after = reached
+            if after.row == site.row:
+                news, against = news._replace(said=found(rules, held[-1])), (after.row,)
     log, count_told, memory_id = site.log, site.told, site.memory_id
     # A mark with nothing but `passed` is answered by nothing, else the two would go on for ever.
-    answers = any(one.said or one.through for _, one in told)
+    answers = any(one.said or one.through or one.asks for _, one in told)
     if after.tells or answers:
         count_told += 1
-        log = (*log, Told(news.said, through if after.tells else 0, ids[-1] if ids else 0))
+        passed = ids[-1] if ids else 0
+        log = (*log, Told(news.said, through if after.tells else 0, passed, against))
     if after.tells:
         memory_id = count_told
     return Site(
@@ -109,6 +122,29 @@ def loaded(policy, number, site, other, count, redelivered=0):
         max([site.seen, *(mark.through for mark in marks)]),
         count_told,
         site.writes,
+    )
+
+
+def table_read(policy, number, site, other):
+    """Read the other site's row from its table: it is ahead of what is taken in of its log.
+
+    It leaves a row out of which it still keeps something.
+    """
+    if other.row is None or other.memory is not None:
+        return site
+    rules = policy.rules(number)
+    after = row_read(rules, site.row, site.memory, other.row, site.read)
+    if not after.tells:
+        return site
+    stays = after.row == site.row
+    said = found(rules, other.row) if stays else None
+    told = Told(said, site.read, 0, (site.row,) if stays else (), asks=True)
+    return site._replace(
+        row=after.row,
+        memory=after.memory,
+        memory_id=site.told + 1,
+        told=site.told + 1,
+        log=(*site.log, told),
     )
 
 

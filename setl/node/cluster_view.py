@@ -1,4 +1,4 @@
-"""The view of the cluster that all showing commands share."""
+"""The view of the cluster that all showing commands and the console share."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from arbiter.values import (
     Signal,
     SignalKind,
 )
-from setl.cli.node_answers import ask_nodes, node_report
+from setl.node.node_answers import ask_nodes, node_report
 from setl.node.roles import hopeless, unserved
 from setl.node.stored import pipelines_of, preference_of
 
@@ -120,14 +120,30 @@ class ClusterView:
 def look_at(arbiter: Arbiter, channel: str = "") -> ClusterView:
     """Look at the whole cluster, or at the pipelines of one channel."""
     facts = arbiter.facts()
-    answers = ask_nodes(facts.nodes.values())
+    return view_of(facts, ask_nodes(facts.nodes.values()), time.time(), channel)
+
+
+def view_of(
+    facts: Facts,
+    answers: Mapping[str, Mapping[str, Any] | None],
+    at: float,
+    channel: str = "",
+) -> ClusterView:
+    """Put together what the arbiter knows and what the nodes have answered. Pure.
+
+    Args:
+        facts: what the arbiter knows.
+        answers: each live node's status by nid, None if it does not answer.
+        at: when, seconds since 1970 UTC.
+        channel: only the pipelines of this channel; "" for all.
+    """
     pipelines = [
         _pipeline_view(facts, answers, ident)
         for name, stored in sorted(facts.channels.items())
         if not channel or name == channel
         for ident in pipelines_of(stored)
     ]
-    return ClusterView(time.time(), facts, answers, pipelines)
+    return ClusterView(at, facts, answers, pipelines)
 
 
 def _pipeline_view(
@@ -222,4 +238,5 @@ def history_row(ident: PipelineId, item: HistoryItem) -> dict[str, Any]:
         "at": moment(item.at),
         "outage": item.outage,
         "redelivered": item.redelivered,
+        "error": item.error,
     }

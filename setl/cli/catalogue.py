@@ -1,0 +1,124 @@
+"""The subcommands of `setl`: their names, where each is, and what it does in a few words.
+
+A command is imported when it is used, so that the list of all of them, and the help or the refusal
+of one, need not wait for libraries that only another needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+
+import click
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A command that is not imported yet.
+
+    Attributes:
+        name: as it is typed.
+        place: ``module:attribute`` of the click command, the module below `setl.cli`.
+        short: the first sentence of its help; a test compares the two.
+        tidies_up: whether it puts things in order when it is interrupted, however long that takes.
+    """
+
+    name: str
+    place: str
+    short: str
+    tidies_up: bool = False
+
+    def load(self) -> click.Command:
+        """Import the command."""
+        module, _, attribute = self.place.partition(":")
+        command: click.Command = getattr(import_module(f"setl.cli.{module}"), attribute)
+        return command
+
+
+SECTIONS: Mapping[str, tuple[Entry, ...]] = {
+    "Run": (
+        Entry("node", "run_node:node", "Run a node.", tidies_up=True),
+        Entry(
+            "init", "initialising:init", "Write a commented channel file and node configuration."
+        ),
+        Entry("relay", "run_relay:relay", "Run a relay.", tidies_up=True),
+        Entry("check", "channels:check", "Check a channel FILE and the servers it names."),
+        Entry("plan", "planning:plan", "Say what applying a channel FILE would change."),
+        Entry(
+            "completion",
+            "completion:completion",
+            "Print the script that lets SHELL complete commands.",
+        ),
+        Entry("apply", "channels:apply", "Store a channel FILE in the cluster."),
+        Entry(
+            "epoch", "epochs:epoch", "Show epochs, or raise them after ZooKeeper was set up anew."
+        ),
+    ),
+    "Look": (
+        Entry("list", "views:list_", "List nodes, and pipelines with their leaders."),
+        Entry("topology", "views:topology", "Show who leads what, and who would be next."),
+        Entry(
+            "status",
+            "status:status",
+            "Show how CHANNEL does: who leads, lag, rates, what is wrong.",
+        ),
+        Entry("history", "views:history", "Show past leaderships, the newest last."),
+        Entry("peek", "peeking:peek", "Print the records of SOURCE, and change nothing anywhere."),
+        Entry("verify", "verifying:verify", "Compare source and target, and name what differs."),
+        Entry("wait", "waiting:wait", "Wait until the target has all up to a place of the source."),
+        Entry(
+            "conflicts",
+            "conflicts:conflicts",
+            "Show rows that both sites have changed (list, trim).",
+        ),
+        Entry("doctor", "doctor:doctor", "Gather what a report of a fault needs, without secrets."),
+    ),
+    "Channels": (
+        Entry("start", "states:start", "Start CHANNEL, or try again what failed in it."),
+        Entry("pause", "states:pause", "Pause CHANNEL: load no more, keep the leaders."),
+        Entry("resume", "states:resume", "Let a paused CHANNEL go on."),
+        Entry("stop", "states:stop", "Stop CHANNEL: load no more, give leaderships up."),
+        Entry("show", "showing:show", "Print the file of CHANNEL, as the cluster keeps it."),
+        Entry("remove", "removing:remove", "Remove a stopped CHANNEL from the cluster."),
+    ),
+    "Pipelines": (
+        Entry(
+            "switchover", "handing_over:switchover", "Hand PIPELINE over to another node, in order."
+        ),
+        Entry(
+            "failover", "handing_over:failover", "Let another node lead PIPELINE, leader or not."
+        ),
+        Entry(
+            "cutover",
+            "cutting_over:cutover",
+            "Make a pipeline's source read-only and its target complete.",
+            tidies_up=True,
+        ),
+        Entry("signal", "signals:signal", "Ask the leader of PIPELINE for a rollback or restart."),
+        Entry(
+            "position",
+            "positions:position",
+            "Show positions, or move a stopped pipeline (show, reset).",
+        ),
+        Entry(
+            "deadletter",
+            "deadletter:deadletter",
+            "Show faulty rows put aside, load them again, or drop them.",
+        ),
+        Entry(
+            "load", "loading:load", "Load the rows that tables have, beside the stream of changes."
+        ),
+        Entry(
+            "resend",
+            "loading:resend",
+            "Send rows of a table again, as the source has them now.",
+        ),
+    ),
+}
+
+
+def entries() -> Iterator[Entry]:
+    """All commands, in the order of the help."""
+    for section in SECTIONS.values():
+        yield from section

@@ -1,0 +1,125 @@
+"""How `setl check` prints what it has found: short for people, as SQL for servers, as values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from setl.systems.finding import Finding
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_STYLES = {"error": "red", "warning": "yellow", "accepted": "dim", "ok": "green"}
+_INDENT = " " * 9
+
+
+def exit_status(findings: Sequence[Finding], *, strict: bool) -> int:
+    """The exit status of a check, for scripts that go on only if all is right.
+
+    0: nothing is to be fixed. 1: something is; with `strict`, a warning that is not accepted as
+    well. 3: all that is wrong is that servers do not answer.
+    """
+    wrong = [f for f in findings if f.level == "error" or (strict and f.level == "warning")]
+    if not wrong:
+        return 0
+    return 3 if all(finding.unseen for finding in wrong) else 1
+
+
+def finding_row(finding: Finding) -> dict[str, Any]:
+    """A finding under stable names, for programs."""
+    return {
+        "level": finding.level,
+        "id": finding.id,
+        "what": finding.what,
+        "where": finding.where,
+        "server": finding.server,
+        "fix": list(finding.fix),
+        **({"mapping": finding.mapping} if finding.mapping is not None else {}),
+    }
+
+
+def print_findings(out: Console, findings: Sequence[Finding], *, verbose: bool) -> None:
+    """Print errors and warnings with their ways out; `verbose`: all of it, statements too."""
+    from rich.markup import escape  # noqa: PLC0415
+
+    for finding in findings:
+        if finding.level in ("ok", "accepted") and not verbose:
+            continue
+        # What was found may hold brackets, which would be taken for markup.
+        head = f"[{_STYLES[finding.level]}]{finding.level:<8}[/] {escape(finding.id)}".rstrip()
+        out.print(head)
+        out.print(f"{_INDENT}{finding.where}: {finding.what}", markup=False)
+        for line in _ways_out(finding, verbose=verbose):
+            out.print(f"{_INDENT}{line}", markup=False)
+
+
+def _ways_out(finding: Finding, *, verbose: bool) -> Iterator[str]:
+    if verbose:
+        yield from (f"→ {line}" for line in finding.fix)
+        yield from finding.mapping_lines
+        return
+    yield from (f"→ {line}" for line in finding.fix if not line.endswith(";"))
+    number = len(finding.statements)
+    if number:
+        there = f" for {finding.server}" if finding.server else ""
+        yield f"→ {_counted(number, 'statement')}{there}; `-o sql` prints {_them(number)}"
+
+
+def summary(findings: Sequence[Finding]) -> str:
+    """How many there are of each level, in one line."""
+    counts = [
+        (sum(f.level == "error" for f in findings), "{} to fix"),
+        (sum(f.level == "warning" for f in findings), "{} to know"),
+        (sum(f.level == "accepted" for f in findings), "{} accepted"),
+        (sum(f.level == "ok" for f in findings), "{} right"),
+    ]
+    text = ", ".join(words.format(number) for number, words in counts if number)
+    hidden = any(f.level in ("ok", "accepted") for f in findings)
+    return text + (" (-v shows all)" if hidden else "")
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _them(number: int) -> str:
+    return "it" if number == 1 else "them"
+
+
+def sql_scripts(findings: Sequence[Finding], name: str) -> dict[str, str]:
+    """For each server with something to fix, the statements that fix it, as a script to run.
+
+    What is no statement stands as a comment before them. A statement that several findings ask
+    for stands once.
+
+    Args:
+        findings: what was found.
+        name: of the channel.
+    """
+    scripts: dict[str, list[str]] = {}
+    given: set[tuple[str, str]] = set()
+    for finding in findings:
+        if finding.level not in ("error", "warning") or not finding.statements:
+            continue
+        new = [
+            line
+            for line in finding.fix
+            if not line.endswith(";") or (finding.server, line) not in given
+        ]
+        if not any(line.endswith(";") for line in new):
+            continue
+        given.update((finding.server, line) for line in new)
+        script = scripts.setdefault(
+            finding.server,
+            [f"-- For the server {finding.server}: what `setl check` of channel {name} found."],
+        )
+        script += ["", *_comment(f"{finding.where}: {finding.what} [{finding.id}]")]
+        for line in new:
+            script += [line] if line.endswith(";") else _comment(line)
+    return {server: "\n".join(lines) + "\n" for server, lines in scripts.items()}
+
+
+def _comment(text: str) -> list[str]:
+    # A line break in a name would end the comment, and what follows it would be run.
+    return [f"-- {line}" for line in text.splitlines()]

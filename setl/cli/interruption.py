@@ -1,0 +1,45 @@
+"""Ctrl-C: a command that only looks or asks ends within about a second, with one line."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+from types import FrameType
+
+EXIT_INTERRUPTED = 130
+
+_GRACE_SECONDS = 1.0
+
+
+def end_at_interrupt(grace: float = _GRACE_SECONDS) -> None:
+    """Let SIGINT end this process: in order if that is done soon, else at once.
+
+    What is under way gets `grace` seconds to close what it has open; a library that is cut off in
+    the middle of an answer may wait for longer, or tell of it on the terminal, and does neither.
+    """
+
+    def interrupt(_number: int, _frame: FrameType | None) -> None:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        _say_last("interrupted")
+        threading.Thread(target=_end, args=(grace,), name="interrupt", daemon=True).start()
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGINT, interrupt)
+
+
+def _end(grace: float) -> None:
+    time.sleep(grace)
+    os._exit(EXIT_INTERRUPTED)
+
+
+def _say_last(words: str) -> None:
+    """Say something on standard error, and let nobody say anything there after it."""
+    # The cursor stands behind a line of progress, or behind the ^C that the terminal has shown.
+    start = "\r\x1b[K" if sys.stderr.isatty() else ""
+    os.write(2, f"{start}{words}\n".encode())
+    silent = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(silent, 2)
+    os.close(silent)

@@ -1,0 +1,151 @@
+"""The command that shows how a channel does: in short, or every figure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import click
+
+from setl.cli.cluster import channel_named, cluster_options, joined, output_option
+from setl.cli.completion import complete_channel
+from setl.cli.output import console, print_rows
+from setl.cli.standing_sentence import standing_sentence, verification_figures
+from setl.cli.units import count, duration, figure, rate, size
+from setl.cli.views import damaged_lines, pipeline_row, standby_words
+from setl.node.cluster_view import (
+    ClusterView,
+    PipelineView,
+    handover_sentence,
+    look_at,
+    moment,
+)
+from setl.node.load_sentence import load_sentence
+
+_MOMENTS = ("first_applied_at", "begun", "ended")
+_ENDED = ("done", "cancelled", "failed")
+
+
+@click.command()
+@click.argument("channel", shell_complete=complete_channel)
+@click.option("-v", "--verbose", is_flag=True, help="Show every figure.")
+@cluster_options
+@output_option
+def status(channel: str, verbose: bool, zookeeper: str, root: str, output: str) -> None:
+    """Show how CHANNEL does: who leads, lag, rates, what is wrong.
+
+    With -v: all figures, among them retries, buffers and their limits, time by stage, memory of the
+    leader's node, and the last decision of each node. JSON and YAML hold all figures; there, sizes
+    are in bytes and times in seconds.
+    """
+    with joined(zookeeper, root) as arbiter:
+        channel_named(arbiter, channel)
+        view = look_at(arbiter, channel)
+    if output != "table":
+        print_rows([_row(view, pipeline) for pipeline in view.pipelines], (), output)
+        return
+    out = console()
+    for pipeline in view.pipelines:
+        if verbose:
+            row = _row(view, pipeline)
+            print_rows(_all_lines(row), ("figure", "value"), output, title=str(row["pipeline"]))
+            continue
+        out.print(f"{pipeline.ident}  {_standing(pipeline)}", markup=False)
+        for name, text in _short_lines(pipeline):
+            out.print(f"  {name:<10} {text}", markup=False)
+    for line in damaged_lines(view):
+        out.print(line, markup=False)
+
+
+def _row(view: ClusterView, pipeline: PipelineView) -> dict[str, Any]:
+    return {
+        **pipeline_row(pipeline),
+        "memory": dict(pipeline.memory),
+        "decisions": dict(pipeline.decisions),
+        "damaged": dict(view.facts.damaged),
+    }
+
+
+def _standing(pipeline: PipelineView) -> str:
+    if not pipeline.leader:
+        return pipeline.state
+    return f"{pipeline.state} on {pipeline.leader}, epoch {pipeline.epoch}"
+
+
+def _short_lines(pipeline: PipelineView) -> Iterator[tuple[str, str]]:
+    """What a person wants to know first: what is wrong, then how far it is."""
+    figures = pipeline.figures
+    for name in ("error", "stalled", "waiting_for"):
+        if figures.get(name):
+            yield name.replace("_", " "), str(figures[name])
+    if pipeline.missing:
+        yield "missing", pipeline.missing
+    if figures:
+        yield from _progress_lines(figures)
+    load = figures.get("table_load")
+    if load and load["state"] not in _ENDED:
+        yield "loads", load_sentence(load)
+    if told := figures.get("verification"):
+        yield "verified", standing_sentence(told)
+    yield from _trouble_lines(figures)
+    for standby in pipeline.standbys:
+        yield "standby", f"{standby.node}, {standby_words(standby).removeprefix('standby, ')}"
+    for signal in pipeline.handovers:
+        yield "handover", handover_sentence(pipeline.ident, signal)
+    if pipeline.memory:
+        parts = [f"{name.replace('_', ' ')} {size(held)}" for name, held in pipeline.memory.items()]
+        yield "memory", f"of {pipeline.leader}: {', '.join(parts)}"
+
+
+def _progress_lines(figures: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    lag = figures.get("lag")
+    parts = ["not known" if lag is None else duration(lag)]
+    if figures.get("lag_p99") is not None:
+        parts.append(f"99 % within {duration(figures['lag_p99'])}")
+    if figures.get("pending"):
+        parts.append(f"{count(figures['pending'], 'batch', 'batches')} in flight")
+    if figures.get("behind"):
+        parts.append(f"{figures['behind']:,} behind the end of the source")
+    yield "lag", ", ".join(parts)
+    applied = [rate(figures.get("rows_per_second") or 0.0, "rows")]
+    if figures.get("rows_total"):
+        applied.append(f"{count(figures['rows_total'], 'row', 'rows')} since the first start")
+    yield "applied", ", ".join(applied)
+    yield "position", str(figures.get("position") or "-")
+
+
+def _trouble_lines(figures: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    if number := figures.get("dead_letters"):
+        yield "put aside", f"{count(number, 'faulty row', 'faulty rows')}, see `setl deadletter`"
+    if number := figures.get("retries"):
+        yield "retries", f"{number:,} in this leadership"
+    if number := figures.get("echoes_passed"):
+        yield "echoes", f"{number:,} came back and were not dropped"
+    if ignored := figures.get("last_ddl_ignored"):
+        yield "ignored", f"a schema change: {ignored}"
+
+
+def _all_lines(row: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Every figure with its unit, a line each."""
+    seconds: Mapping[str, Any] = row.get("seconds") or {}
+    load: Mapping[str, Any] = row.get("table_load") or {}
+    nested = ("memory", "decisions", "damaged", "table_load", "seconds")
+    lines = [
+        _line(name, name, value)
+        for name, value in row.items()
+        if name not in nested and not isinstance(value, dict | list) and name != "pipeline"
+    ]
+    lines += [_line(f"time in {stage}", "seconds", spent) for stage, spent in seconds.items()]
+    lines += [_line(f"table load: {name}", name, value) for name, value in load.items()]
+    lines += [
+        _line(f"memory of {row['leader']}: {name}", "bytes", held)
+        for name, held in row["memory"].items()
+    ]
+    lines += verification_figures(row.get("verification"))
+    return lines + [_line(f"{n} decided", "", said) for n, said in row["decisions"].items()]
+
+
+def _line(label: str, name: str, value: Any) -> dict[str, Any]:
+    if name in _MOMENTS and value is not None:
+        value = moment(value) if value else None
+    return {"figure": label.replace("_", " "), "value": figure(name, value)}

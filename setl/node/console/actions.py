@@ -1,0 +1,221 @@
+"""What an operator can do from the console; each does what the command of its name does.
+
+All functions here block for as long as the arbiter's calls do, or until a request is answered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from arbiter import requests
+from arbiter.arbiter import ArbiterError
+from arbiter.requests import Refused
+from arbiter.values import ChannelState, PipelineId, Signal, SignalKind, SignalState
+from setl.model.load_request import LoadRequest, RequestState
+from setl.node.cluster_view import ClusterView
+from setl.node.console import letters
+from setl.node.console.hands import Fields, Hands, pipeline_of
+from setl.node.stored import preference_of
+from setl.operate import questions
+from setl.operate.starting import readiness, refusal
+from setl.run.load_requests import StoredLoadRequests
+
+ANSWER_SECONDS = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """Something that can be done.
+
+    Attributes:
+        verb: on the button that confirms it.
+        act: does it, on a channel or a pipeline; returns what came of it as a sentence, and
+            raises `Refused` or another ArbiterError or SetlError if it is not done.
+        question: what is asked before, None if nothing is.
+        of_channel: whether it is about a channel, and not about a pipeline.
+        of_letters: whether it is about a pipeline's dead letters.
+    """
+
+    verb: str
+    act: Callable[[Hands, str, Fields], str]
+    question: Callable[[ClusterView, str, Fields], str] | None = None
+    of_channel: bool = False
+    of_letters: bool = False
+
+
+# -- channels -----------------------------------------------------------------------------
+
+
+def _start(hands: Hands, name: str, _: Fields) -> str:
+    channel = hands.arbiter.channel(name)
+    words: list[str] = []
+    if channel.state is ChannelState.STOP:
+        found = readiness(channel, hands.arbiter, hands.environment)
+        if found.faults:
+            raise Refused(refusal(name, found.faults))
+        words = list(found.unseen)
+    requests.change_state(hands.arbiter, name, ChannelState.START)
+    return "\n".join([f"channel {name} is set to START", *words])
+
+
+def _stop(hands: Hands, name: str, _: Fields) -> str:
+    requests.change_state(hands.arbiter, name, ChannelState.STOP)
+    return f"channel {name} is set to STOP; what is loading is finished first"
+
+
+def _pause(hands: Hands, name: str, _: Fields) -> str:
+    requests.pause_or_resume(hands.arbiter, name, ChannelState.PAUSE)
+    return f"channel {name} is set to PAUSE; its leaders finish what is loading, then rest"
+
+
+def _resume(hands: Hands, name: str, _: Fields) -> str:
+    requests.pause_or_resume(hands.arbiter, name, ChannelState.START)
+    return f"channel {name} is set to START; its leaders go on"
+
+
+def _stop_question(_: ClusterView, name: str, __: Fields) -> str:
+    return (
+        f"Stop channel {name}? Nothing is applied any more, and its leaderships are given up,"
+        " until somebody starts it."
+    )
+
+
+# -- leaderships --------------------------------------------------------------------------
+
+
+def _switchover(hands: Hands, name: str, fields: Fields) -> str:
+    ident = pipeline_of(name)
+    preference = preference_of(hands.arbiter.channel(ident.channel), ident.pipeline)
+    to = fields.get("to", "")
+    sent = requests.switchover(hands.arbiter, ident, preference, hands.requester, to=to)
+    return _answer(hands, ident, sent)
+
+
+def _failover(hands: Hands, name: str, fields: Fields) -> str:
+    ident = pipeline_of(name)
+    preference = preference_of(hands.arbiter.channel(ident.channel), ident.pipeline)
+    to = fields.get("to", "")
+    sent = requests.failover(hands.arbiter, ident, preference, hands.requester, to=to)
+    return _answer(hands, ident, sent)
+
+
+def _cancel(hands: Hands, name: str, _: Fields) -> str:
+    taken = requests.cancel(hands.arbiter, pipeline_of(name), hands.requester)
+    return f"{len(taken)} scheduled switchover of {name} taken back"
+
+
+def _asks(kind: SignalKind) -> Callable[[Hands, str, Fields], str]:
+    def ask(hands: Hands, name: str, _: Fields) -> str:
+        ident = pipeline_of(name)
+        sent = requests.ask_leader(hands.arbiter, ident, kind, hands.requester)
+        return _answer(hands, ident, sent)
+
+    return ask
+
+
+def _answer(hands: Hands, ident: PipelineId, sent: Signal) -> str:
+    answered = requests.await_answer(hands.arbiter, ident, sent, ANSWER_SECONDS, hands.pause)
+    what = f"{sent.kind.value} of {ident}"
+    if answered.state is SignalState.REFUSED:
+        raise Refused(f"{what} refused: {answered.answer}")
+    if answered.state is SignalState.PENDING:
+        return f"{what} is not done after {ANSWER_SECONDS:g} s; the request stands"
+    return f"{what}: {answered.answer or 'done'}"
+
+
+def _leader(view: ClusterView, name: str) -> str:
+    return view.pipeline(pipeline_of(name)).leader
+
+
+def _switchover_question(view: ClusterView, name: str, fields: Fields) -> str:
+    leader = _leader(view, name) or "(nobody)"
+    return questions.before_switchover(pipeline_of(name), leader, to=fields.get("to", ""))
+
+
+def _failover_question(view: ClusterView, name: str, fields: Fields) -> str:
+    return questions.before_failover(
+        pipeline_of(name), _leader(view, name), to=fields.get("to", "")
+    )
+
+
+# -- loads --------------------------------------------------------------------------------
+
+
+def _load(hands: Hands, name: str, fields: Fields) -> str:
+    ident, table = pipeline_of(name), fields.get("table", "").strip()
+    where = fields.get("where", "").strip()
+    if where and not table:
+        raise Refused("a condition needs one table")
+    stored = StoredLoadRequests(hands.arbiter, ident)
+    request = stored.add(
+        LoadRequest(
+            tables=(table,) if table else (),
+            where=where,
+            by=hands.requester.by,
+            sent=hands.requester.now,
+        )
+    )
+    _tell_leader(hands, ident)
+    return f"asked the leader of {name} to load {request.what}; this page shows how far it is"
+
+
+def _load_question(_: ClusterView, name: str, fields: Fields) -> str:
+    table, where = fields.get("table", "").strip(), fields.get("where", "").strip()
+    what = f"rows of {table}" if table else "all tables"
+    condition = f" for which {where}" if where else ""
+    return (
+        f"Load {what}{condition} of {name} from its source into its target? Rows that only the"
+        " target has stay."
+    )
+
+
+def _changes_loads(state: RequestState, word: str) -> Callable[[Hands, str, Fields], str]:
+    def change(hands: Hands, name: str, _: Fields) -> str:
+        ident = pipeline_of(name)
+        stored = StoredLoadRequests(hands.arbiter, ident)
+        chosen: Sequence[LoadRequest] = stored.unanswered()
+        if not chosen:
+            raise Refused(f"{name} has no load that waits or is under way")
+        for request in chosen:
+            stored.change_state(request.id, state)
+        _tell_leader(hands, ident)
+        return f"{len(chosen)} loads of {name} {word}"
+
+    return change
+
+
+def _tell_leader(hands: Hands, ident: PipelineId) -> None:
+    """Have the leader look at once; without one the next leader looks by itself."""
+    try:
+        requests.ask_leader(hands.arbiter, ident, SignalKind.LOADS, hands.requester)
+    except Refused:
+        return
+    except ArbiterError as error:
+        raise Refused(f"the request is kept, but the leader was not told: {error}") from error
+
+
+def _cancel_loads_question(_: ClusterView, name: str, __: Fields) -> str:
+    return f"End the loads of {name} that wait or are under way? What is loaded stays."
+
+
+ACTIONS: Mapping[str, Action] = {
+    "start": Action("Start", _start, of_channel=True),
+    "pause": Action("Pause", _pause, of_channel=True),
+    "resume": Action("Resume", _resume, of_channel=True),
+    "stop": Action("Stop", _stop, _stop_question, of_channel=True),
+    "switchover": Action("Switch over", _switchover, _switchover_question),
+    "failover": Action("Fail over", _failover, _failover_question),
+    "cancel": Action("Take back", _cancel),
+    "rollback": Action("Roll back", _asks(SignalKind.ROLLBACK)),
+    "restart": Action("Restart", _asks(SignalKind.RESTART)),
+    "load": Action("Load", _load, _load_question),
+    "load-pause": Action("Pause", _changes_loads(RequestState.PAUSED, "paused")),
+    "load-resume": Action("Resume", _changes_loads(RequestState.WAITING, "go on")),
+    "load-cancel": Action(
+        "End them", _changes_loads(RequestState.CANCELLED, "ended"), _cancel_loads_question
+    ),
+    "retry": Action("Load again", letters.retry, of_letters=True),
+    "drop": Action("Drop", letters.drop, letters.drop_question, of_letters=True),
+}
+"""What can be done, by the name that forms and the log of actions use."""

@@ -1,0 +1,118 @@
+"""Runs commands of setl beside a node: in processes of their own, which end with it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from setl.errors import SetlError
+
+_PROGRAM = """
+import os, signal, sys, threading
+
+def end_with_the_node():
+    sys.stdin.read()
+    os.kill(os.getpid(), signal.SIGTERM)
+
+threading.Thread(target=end_with_the_node, daemon=True).start()
+from setl.cli.main import run
+sys.exit(run(sys.argv[1:]))
+"""
+
+
+class Output(NamedTuple):
+    """What a command has left: its exit status, and what it has printed."""
+
+    code: int
+    out: str
+    err: str
+
+
+class Beside:
+    """Runs commands on the same cluster as this node; from any thread."""
+
+    def __init__(
+        self,
+        environment: Mapping[str, str],
+        program: Sequence[str] = (sys.executable, "-c", _PROGRAM),
+    ) -> None:
+        """Nothing runs.
+
+        Args:
+            environment: of the processes, see `environment_of`.
+            program: runs the command line.
+        """
+        self._environment = environment
+        self._program = program
+        self._lock = threading.Lock()
+        self._processes: set[subprocess.Popen[str]] = set()
+        self._ending = False
+
+    def output(self, arguments: Sequence[str], limit: float | None = None) -> Output:
+        """Run a command and wait for its end.
+
+        Args:
+            arguments: those of the command line, without ``setl``.
+            limit: seconds that it may take, None for as long as it takes.
+
+        Raises:
+            SetlError: it cannot be started, or took longer.
+        """
+        # The node holds the other end, which closes when it ends, by SIGKILL too.
+        ears, mouth = os.pipe()
+        try:
+            process = self._begun(arguments, ears)
+        except OSError as error:
+            os.close(mouth)
+            raise SetlError(f"setl cannot be run beside the node: {error}") from error
+        finally:
+            os.close(ears)
+        try:
+            out, err = process.communicate(timeout=limit)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.communicate()
+            raise SetlError(f"`setl {arguments[0]}` took longer than {limit:g} s") from None
+        finally:
+            os.close(mouth)
+            with self._lock:
+                self._processes.discard(process)
+        return Output(process.returncode, out, err)
+
+    def stop(self) -> None:
+        """End what runs, and begin nothing any more; returns at once."""
+        with self._lock:
+            self._ending = True
+            for process in self._processes:
+                process.terminate()
+
+    def _begun(self, arguments: Sequence[str], ears: int) -> subprocess.Popen[str]:
+        with self._lock:
+            if self._ending:
+                raise OSError("the node is leaving")
+            process = subprocess.Popen(  # noqa: S603 - our own program
+                [*self._program, *arguments],
+                env=dict(self._environment),
+                stdin=ears,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                errors="replace",
+            )
+            self._processes.add(process)
+            return process
+
+
+def environment_of(environment: Mapping[str, str], zookeeper: str, root: str) -> dict[str, str]:
+    """The environment of a command that works on the same cluster as this node."""
+    kept = ("PATH", "HOME", "LANG", "JAVA_HOME")
+    return {
+        **{name: value for name, value in os.environ.items() if name in kept},
+        **environment,
+        "SETL_ZOOKEEPER": zookeeper,
+        "SETL_ROOT": root,
+    }

@@ -1,0 +1,42 @@
+"""What the page of one channel shows. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from setl.node.cluster_view import ClusterView
+from setl.node.console.links import editor_link
+from setl.node.console.mapping import as_text
+from setl.node.console.overview import ChannelPart, channel_part
+from setl.node.console.problems import Problem, problems_with
+from setl.node.console.states import CHANNEL_LOOKS, Look
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelPage:
+    """The page of a channel."""
+
+    name: str
+    state: str
+    look: Look
+    revision: int
+    problems: tuple[Problem, ...]
+    part: ChannelPart
+    file: str
+    editor_link: str
+
+
+def channel_page(view: ClusterView, name: str) -> ChannelPage:
+    """The page of a channel that is in `view`."""
+    channel = view.facts.channels[name]
+    mine = [pipeline for pipeline in view.pipelines if pipeline.ident.channel == name]
+    return ChannelPage(
+        name,
+        channel.state.value,
+        CHANNEL_LOOKS[channel.state.value],
+        channel.revision,
+        tuple(problem for pipeline in mine for problem in problems_with(pipeline)),
+        channel_part(channel, view),
+        as_text(channel.definition),
+        editor_link(name),
+    )

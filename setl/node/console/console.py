@@ -1,0 +1,289 @@
+"""The pages of the console and their addresses."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+from urllib.parse import urlsplit
+
+from starlette.requests import Request
+from starlette.responses import (
+    JSONResponse,
+    RedirectResponse,
+    Response,
+    StreamingResponse,
+)
+from starlette.routing import Route
+
+from arbiter.arbiter import Arbiter
+from arbiter.snapshot import Snapshot
+from arbiter.values import PipelineId
+from setl.clock import Clock
+from setl.node.console import headers, rendering
+from setl.node.console.acting import Acting, Asked
+from setl.node.console.answers import Answers, Endpoint
+from setl.node.console.authentication import Authenticator, Unwanted, form_of
+from setl.node.console.beside import Beside, environment_of
+from setl.node.console.daemon_calls import DaemonCalls
+from setl.node.console.editor_pages import EditorPages
+from setl.node.console.fetching import recorded_elsewhere
+from setl.node.console.files import files
+from setl.node.console.jobs import Jobs
+from setl.node.console.letters_pages import LettersPages
+from setl.node.console.links import ROOT
+from setl.node.console.page_values import Address, PageValues, address_of
+from setl.node.console.recording import Recorder, Sampler
+from setl.node.console.series import as_columns, merged
+from setl.node.console.sessions import Session
+from setl.node.console.stream import Streams
+from setl.node.console.watching import ClusterWatch
+from setl.node.status import NodeStatus
+
+_log = logging.getLogger(__name__)
+
+_READERS = 8
+_SEE_OTHER = 303
+
+
+@dataclass(frozen=True, slots=True)
+class ConsoleSettings:
+    """How a node's console is run.
+
+    Attributes:
+        token: what lets people in who may change something; "" if nobody may.
+        environment: where references of channel files get their values from.
+        zookeeper: addresses, for commands that run beside the node.
+        root: the path in ZooKeeper, likewise.
+    """
+
+    token: str = field(default="", repr=False)
+    environment: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    zookeeper: str = ""
+    root: str = "/setl"
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What the console knows of its node.
+
+    Attributes:
+        nid: its id.
+        status: the node and its pipelines, as of now; must not block.
+        snapshot: its last look at the cluster, None before the first.
+        arbiter: its session.
+        clock: its clock.
+        call_seconds: limit of what a request needs from the arbiter.
+    """
+
+    nid: str
+    status: Callable[[], NodeStatus]
+    snapshot: Callable[[], Snapshot | None]
+    arbiter: Arbiter
+    clock: Clock
+    call_seconds: float = 10.0
+
+
+class Console:
+    """Serves pages from the node's HTTP interface."""
+
+    def __init__(self, around: Surroundings, settings: ConsoleSettings) -> None:
+        """Nothing is served or recorded yet."""
+        self._around = around
+        self._nid = around.nid
+        self._recorder = Recorder()
+        self._sampler = Sampler(self._recorder, around.status, around.clock)
+        self._streams = Streams()
+        self._calls = DaemonCalls("console", threads=_READERS, limit=around.call_seconds)
+        self._authenticator = Authenticator(around.nid, settings.token, around.clock)
+        self._answers = Answers(around.nid, self._authenticator)
+        self._beside = Beside(
+            environment_of(settings.environment, settings.zookeeper, settings.root)
+        )
+        self._jobs = Jobs(around.clock, self._beside)
+        watch = ClusterWatch(around.nid, around.status, around.snapshot, around.clock)
+        self._pages = PageValues(
+            around.nid,
+            watch,
+            around.arbiter,
+            around.clock,
+            jobs=self._jobs,
+            contact=lambda: around.arbiter.contact().value,
+        )
+        self._acting = Acting(
+            around.nid, around.arbiter, around.clock, settings.environment, self._jobs
+        )
+        self._editor = EditorPages(
+            self._answers,
+            self._authenticator,
+            around.arbiter,
+            around.clock,
+            environment=settings.environment,
+            beside=self._beside,
+        )
+        self._letters = LettersPages(
+            self._answers, self._authenticator, around.snapshot, settings.environment
+        )
+
+    def start(self) -> None:
+        """Begin to record."""
+        self._sampler.start()
+
+    def stop(self) -> None:
+        """End streams and work; waits for none."""
+        self._sampler.stop()
+        self._streams.stop()
+        self._beside.stop()
+        self._acting.stop()
+        self._editor.stop()
+        self._letters.stop()
+        self._calls.stop()
+
+    def routes(self) -> list[Route]:
+        """Where the pages are, but for the first one."""
+        get: dict[str, Endpoint] = {
+            "/channels/{channel}": self._page,
+            "/pipelines/{channel}/{pipeline}": self._page,
+            "/actions": self._page,
+            "/events": self._events,
+            "/series/{channel}/{pipeline}": self._series,
+            "/static/{name:path}": self._file,
+            "/login": self._show_login,
+            "": self._home,
+            "/": self._home,
+        }
+        post: dict[str, Endpoint] = {
+            "/login": self._login,
+            "/logout": self._logout,
+            "/do": self._do,
+        }
+        get |= {**self._editor.get, **self._letters.get}
+        post |= self._editor.post
+        return [
+            Route(ROOT + path, self._answers.guarded(act), methods=[method])
+            for method, found in (("GET", get), ("POST", post))
+            for path, act in found.items()
+        ]
+
+    async def overview(self, request: Request) -> Response:
+        """The first page."""
+        return await self._answers.guarded(self._page)(request)
+
+    # -- looking --------------------------------------------------------------------------
+
+    async def _page(self, request: Request) -> Response:
+        address, session = address_of(request.url.path), self._authenticator.session(request)
+        values = await self._values(address, session) if address else None
+        if address is None or values is None:
+            raise Unwanted(404, "Not found", "There is no such channel or pipeline (any more).")
+        return self._answers.shown(request, f"{address.kind}.html", values, address.kind, live=True)
+
+    async def _values(self, address: Address, session: Session | None) -> dict[str, Any] | None:
+        return await self._calls.run(partial(self._pages.values, address, session))
+
+    async def _events(self, request: Request) -> Response:
+        address = address_of(request.query_params.get("of", "/"))
+        if address is None:
+            raise Unwanted(404, "Not found", "There is no such page.")
+        if self._streams.full:
+            raise Unwanted(429, "Too many", "Too many pages are open.")
+
+        async def render() -> dict[str, str] | None:
+            session = self._authenticator.session(request)
+            values = await self._values(address, session)
+            return None if values is None else rendering.regions(address.kind, values)
+
+        return StreamingResponse(
+            self._streams.events(render),
+            media_type="text/event-stream",
+            headers={**headers.PAGE, "X-Accel-Buffering": "no"},
+        )
+
+    async def _series(self, request: Request) -> Response:
+        ident = PipelineId(request.path_params["channel"], request.path_params["pipeline"])
+        try:
+            since = float(request.query_params.get("since", "0"))
+        except ValueError:
+            raise Unwanted(400, "Not a time", "`since` is a number of seconds.") from None
+        points = self._recorder.points(ident, since)
+        if request.query_params.get("own") != "yes":
+            snapshot = self._around.snapshot()
+            nodes = snapshot.facts.nodes.values() if snapshot else ()
+            others = [node for node in nodes if node.nid != self._nid]
+            found = await self._calls.run(partial(recorded_elsewhere, others, ident, since))
+            points = merged([points, *found])
+        return JSONResponse(as_columns(points), headers=headers.PAGE)
+
+    async def _file(self, request: Request) -> Response:
+        found = files().get(request.path_params["name"])
+        if found is None:
+            raise Unwanted(404, "Not found", "There is no such file.")
+        answer = {**headers.FILE, "ETag": found.tag}
+        if request.headers.get("if-none-match") == found.tag:
+            return Response(status_code=304, headers=answer)
+        return Response(found.content, media_type=found.type, headers=answer)
+
+    async def _home(self, _: Request) -> Response:
+        return RedirectResponse("/", _SEE_OTHER, headers.PAGE)
+
+    # -- logging in -----------------------------------------------------------------------
+
+    async def _show_login(self, request: Request) -> Response:
+        values = {"wrong": "", "next": _inner(request.query_params.get("next")), "name": ""}
+        return self._answers.shown(request, "login.html", values, "login")
+
+    async def _login(self, request: Request) -> Response:
+        form = await form_of(request)
+        onward, name = _inner(form.get("next")), form.get("name", "")
+        try:
+            entry = self._authenticator.let_in(request, name, form.get("token", ""))
+        except Unwanted as wrong:
+            values = {"wrong": str(wrong), "next": onward, "name": name}
+            return self._answers.shown(request, "login.html", values, "login", code=wrong.code)
+        _log.info(
+            "log-in at the console", extra={"setl": {"nid": self._nid, "who": entry.session.who}}
+        )
+        response = RedirectResponse(onward, _SEE_OTHER, headers.PAGE)
+        self._authenticator.give_cookie(response, request, entry.cookie)
+        return response
+
+    async def _logout(self, request: Request) -> Response:
+        await self._answers.form_of_session(request)
+        response = RedirectResponse("/", _SEE_OTHER, headers.PAGE)
+        self._authenticator.let_out(request, response)
+        return response
+
+    # -- acting ---------------------------------------------------------------------------
+
+    async def _do(self, request: Request) -> Response:
+        session, form = await self._answers.form_of_session(request)
+        asked = Asked.of(form)
+        action = asked.action
+        view = await self._calls.run(self._pages.view)
+        if not asked.known(view):
+            raise Unwanted(404, "Not found", "There is no such channel or pipeline (any more).")
+        if action.question is not None and form.get("sure") != "yes":
+            values = {
+                "question": action.question(view, asked.on, form),
+                "verb": action.verb,
+                "back": asked.page,
+                "fields": [(k, v) for k, v in form.items() if k not in ("csrf", "sure")],
+            }
+            return self._answers.shown(request, "confirm.html", values, "confirm")
+        await self._acting.do(session, asked, form)
+        self._pages.forget()
+        return RedirectResponse(asked.page, _SEE_OTHER, headers.PAGE)
+
+
+def _inner(path: str | None) -> str:
+    """A path of this very node; never one of another site."""
+    parts = urlsplit(path or "/")
+    inner = parts.path if parts.path.startswith("/") and not parts.path.startswith("//") else "/"
+    return "/" if parts.netloc or parts.scheme or "\\" in inner else inner
+
+
+def wants_page(request: Request) -> bool:
+    """Whether whoever asks for ``/`` is a browser; programs get the index as JSON."""
+    return "text/html" in request.headers.get("accept", "")

@@ -1,0 +1,137 @@
+"""The channel editor: what is wrong in a text, what applying it would change, and applying it."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from arbiter.requests import Refused
+from setl.channel.file import ChannelFile
+from setl.channel.partitions import read_expanded
+from setl.channel.problems import ChannelFileError
+from setl.channel.reading import ChannelDefinition, definition_warnings, read_channel_definition
+from setl.channel.references import HIDDEN
+from setl.errors import ConfigurationError, SetlError
+from setl.node.console.beside import Beside
+from setl.node.console.hands import Hands
+from setl.operate.plan import Plan
+from setl.operate.planning import make_plan
+from setl.operate.ring_check import ring_findings
+
+CHECK_SECONDS = 120.0
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Something about a text.
+
+    Attributes:
+        level: ``error`` or ``warning``.
+        line: from 1, 0 if it has none.
+        path: the place in the file.
+        text: what is wrong.
+    """
+
+    level: str
+    line: int
+    path: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A text that was read.
+
+    Attributes:
+        faults: what is wrong, in the order of lines.
+        definition: what it says as it is written, None if it is wrong.
+        channel: the same with the node's values, None if it is wrong.
+    """
+
+    faults: Sequence[Fault]
+    definition: ChannelDefinition | None = None
+    channel: ChannelFile | None = None
+
+
+def read(text: str, environment: Mapping[str, str]) -> Read:
+    """Read a text as a channel file, and say everything that is wrong in it.
+
+    Args:
+        text: YAML.
+        environment: where references get their values from; those that are not set here are
+            mistakes, since this node could not run it.
+    """
+    try:
+        definition = read_channel_definition(text)
+        warnings = [
+            Fault("warning", problem.line or 0, problem.path, problem.message)
+            for problem in definition_warnings(definition)
+        ]
+        if HIDDEN in text:
+            place = text.splitlines()
+            line = next(n for n, each in enumerate(place, 1) if HIDDEN in each)
+            why = f"{HIDDEN} stands for a secret that is not shown; write ${{NAME}} instead"
+            return Read([Fault("error", line, "", why)])
+        expanded, channel = read_expanded(definition, environment)
+    except ChannelFileError as error:
+        return Read([Fault(p.level, p.line or 0, p.path, p.message) for p in error.problems])
+    except ConfigurationError as error:
+        return Read([Fault("error", 0, "", str(error))])
+    return Read(warnings, expanded, channel)
+
+
+def plan(hands: Hands, found: Read) -> Plan:
+    """What applying would change; asks the servers, but for expressions, which need Spark.
+
+    Raises:
+        Refused: the text is wrong.
+    """
+    definition, channel = _right(found)
+    return make_plan(hands.arbiter, definition, channel, hands.environment)
+
+
+def apply(hands: Hands, found: Read) -> str:
+    """Store the channel, as `setl apply` does.
+
+    Raises:
+        Refused: the text is wrong, or changes would go round between channels.
+    """
+    definition, channel = _right(found)
+    for finding in ring_findings(hands.arbiter, definition):
+        if finding.level == "error":
+            raise Refused(f"{finding.what}. {finding.fix[0]}, or `setl apply --allow-ring`")
+    stored = hands.arbiter.put_channel(channel.channel, definition)
+    return f"channel {stored.name} stored, state {stored.state.value}"
+
+
+def check(text: str, beside: Beside) -> Sequence[Mapping[str, Any]]:
+    """What `setl check` finds at the real servers, expressions included; takes seconds.
+
+    Args:
+        text: the file.
+        beside: runs it in a process of its own, since it may start Spark.
+
+    Raises:
+        SetlError: it did not answer in time, or ended without an answer.
+    """
+    with tempfile.TemporaryDirectory(prefix="setl-console-") as folder:
+        file = Path(folder) / "channel.yaml"
+        file.write_text(text, encoding="utf-8")
+        code, out, err = beside.output(["check", str(file), "-o", "json"], CHECK_SECONDS)
+    try:
+        value: object = json.loads(out)
+    except ValueError:
+        last = err.strip()[-1000:] or f"exit status {code}"
+        raise SetlError(f"the check gave no answer: {last}") from None
+    items = cast("list[Any]", value) if isinstance(value, list) else []
+    return [cast("Mapping[str, Any]", item) for item in items if isinstance(item, dict)]
+
+
+def _right(found: Read) -> tuple[ChannelDefinition, ChannelFile]:
+    if found.definition is None or found.channel is None:
+        raise Refused("the file has mistakes; nothing was done")
+    return found.definition, found.channel

@@ -1,0 +1,46 @@
+"""The files that pages need: style, scripts, pictures. All of them are part of the release."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cache
+from importlib import resources
+from typing import NamedTuple
+
+_TYPES = {
+    "css": "text/css; charset=utf-8",
+    "js": "text/javascript; charset=utf-8",
+    "svg": "image/svg+xml",
+}
+
+
+class File(NamedTuple):
+    """A file as it is served.
+
+    Attributes:
+        content: its bytes.
+        type: its media type.
+        tag: changes with the content.
+    """
+
+    content: bytes
+    type: str
+    tag: str
+
+
+@cache
+def files() -> dict[str, File]:
+    """Every file by its path below ``static``; read once, since they never change."""
+    found: dict[str, File] = {}
+    folders = [("", resources.files("setl.node.console") / "static")]
+    while folders:
+        above, folder = folders.pop()
+        for place in folder.iterdir():
+            name = f"{above}{place.name}"
+            if place.is_dir():
+                folders.append((f"{name}/", place))
+            elif kind := _TYPES.get(name.rpartition(".")[2]):
+                content = place.read_bytes()
+                tag = f'"{hashlib.sha256(content).hexdigest()[:20]}"'
+                found[name] = File(content, kind, tag)
+    return found

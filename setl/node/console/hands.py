@@ -1,0 +1,38 @@
+"""With what something is done from the console."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from arbiter.arbiter import Arbiter
+from arbiter.requests import Requester
+from arbiter.values import PipelineId
+
+
+@dataclass(frozen=True, slots=True)
+class Hands:
+    """With what something is done.
+
+    Attributes:
+        arbiter: the node's session.
+        requester: who does it, and when.
+        environment: where references of channel files get their values from.
+        pause: waits for so many seconds between two looks; raises Unreachable if the node leaves.
+    """
+
+    arbiter: Arbiter
+    requester: Requester
+    environment: Mapping[str, str]
+    pause: Callable[[float], object] = time.sleep
+
+
+Fields = Mapping[str, str]
+"""The fields of a form."""
+
+
+def pipeline_of(name: str) -> PipelineId:
+    """The pipeline that a form names in full."""
+    channel, _, pipeline = name.partition("/")
+    return PipelineId(channel, pipeline)

@@ -1,0 +1,217 @@
+"""What the first page shows: what is wrong, channels as pictures, pipelines and nodes. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from arbiter.values import EVERYTHING, Channel, NodeInfo
+from setl.node.cluster_view import ClusterView, PipelineView, Standby, handover_sentence
+from setl.node.console import units
+from setl.node.console.links import channel_link, pipeline_link
+from setl.node.console.picture import NARROW, WIDE, Direction, Picture, drawn
+from setl.node.console.problems import Problem, counts_of, problems_of
+from setl.node.console.states import CHANNEL_LOOKS, Look, look_of
+from setl.node.endpoints import endpoints_of
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineRow:
+    """A line of the table of pipelines, as text.
+
+    Attributes:
+        name: full name; so with the rest, see the table's head.
+    """
+
+    name: str
+    link: str
+    look: Look
+    leader: str
+    epoch: str
+    lag: str
+    rate: str
+    pending: str
+    standbys: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NodeRow:
+    """A line of the table of nodes, as text.
+
+    Attributes:
+        name: its id; so with the rest, see the table's head.
+        answers: whether it answers over HTTP.
+        here: whether it is the one that shows this page.
+    """
+
+    name: str
+    link: str
+    answers: bool
+    here: bool
+    host: str
+    version: str
+    serves: str
+    contact: str
+    warm: bool
+    leads: int
+    up: str
+    memory: str
+    memory_parts: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelPart:
+    """A channel with its picture.
+
+    Attributes:
+        name: its name.
+        link: its page.
+        look: the state in which an operator wants it.
+        wide: its picture for screens.
+        narrow: the same for phones.
+    """
+
+    name: str
+    link: str
+    look: Look
+    wide: Picture
+    narrow: Picture
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """The first page.
+
+    Attributes:
+        problems: what is wrong, the worst first.
+        counts: how many problems of each level.
+        channels: the channels, by name.
+        pipelines: all pipelines.
+        nodes: the live nodes.
+        handovers: changes of leaders that are asked for and open, in words.
+        summary: the cluster in one line.
+    """
+
+    problems: tuple[Problem, ...]
+    counts: Mapping[str, int]
+    channels: tuple[ChannelPart, ...]
+    pipelines: tuple[PipelineRow, ...]
+    nodes: tuple[NodeRow, ...]
+    handovers: tuple[str, ...]
+    summary: str
+
+
+def overview_of(view: ClusterView, *, here: str, contact: str = "connected") -> Overview:
+    """The first page.
+
+    Args:
+        view: the cluster.
+        here: the node that shows it.
+        contact: how well that node reaches the arbiter.
+    """
+    problems = tuple(problems_of(view, contact=contact))
+    rate = sum(p.figures.get("rows_per_second") or 0.0 for p in view.pipelines)
+    return Overview(
+        problems=problems,
+        counts=counts_of(problems),
+        channels=tuple(
+            channel_part(channel, view) for _, channel in sorted(view.facts.channels.items())
+        ),
+        pipelines=tuple(pipeline_row(pipeline) for pipeline in view.pipelines),
+        nodes=tuple(node_row(view, nid, here) for nid in sorted(view.facts.nodes)),
+        handovers=tuple(
+            handover_sentence(p.ident, signal) for p in view.pipelines for signal in p.handovers
+        ),
+        summary=f"{_many(len(view.facts.channels), 'channel')},"
+        f" {_many(len(view.pipelines), 'pipeline')}, {_many(len(view.facts.nodes), 'node')},"
+        f" {units.rate(rate)} rows/s",
+    )
+
+
+def _many(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def channel_part(channel: Channel, view: ClusterView) -> ChannelPart:
+    """A channel with its picture."""
+    directions = [
+        _direction(channel, pipeline)
+        for pipeline in view.pipelines
+        if pipeline.ident.channel == channel.name
+    ]
+    return ChannelPart(
+        channel.name,
+        channel_link(channel.name),
+        CHANNEL_LOOKS[channel.state.value],
+        drawn(directions, WIDE),
+        drawn(directions, NARROW),
+    )
+
+
+def _direction(channel: Channel, view: PipelineView) -> Direction:
+    source, target = endpoints_of(channel, view.ident.pipeline)
+    figures = view.figures
+    below = "no figures"
+    if figures:
+        lag, rate = units.duration(figures.get("lag")), units.rate(figures.get("rows_per_second"))
+        below = f"lag {lag} · {rate} rows/s"
+    elif not view.leader:
+        below = "nobody leads"
+    return Direction(
+        view.ident.pipeline,
+        source,
+        target,
+        look_of(view.state),
+        view.ident.pipeline,
+        below,
+        pipeline_link(view.ident),
+    )
+
+
+def pipeline_row(view: PipelineView) -> PipelineRow:
+    """A line of the table of pipelines."""
+    figures = view.figures
+    return PipelineRow(
+        name=str(view.ident),
+        link=pipeline_link(view.ident),
+        look=look_of(view.state),
+        leader=view.leader or units.UNKNOWN,
+        epoch=units.UNKNOWN if view.epoch is None else str(view.epoch),
+        lag=units.duration(figures.get("lag")),
+        rate=units.rate(figures.get("rows_per_second")),
+        pending=units.count(figures.get("pending")),
+        standbys=tuple(_standby(standby) for standby in view.standbys),
+    )
+
+
+def _standby(standby: Standby) -> str:
+    """A standby, and why it would not take over."""
+    why = standby.never or standby.unable or ("" if standby.warm else "not warm")
+    return f"{standby.node} ({why})" if why else standby.node
+
+
+def node_row(view: ClusterView, nid: str, here: str) -> NodeRow:
+    """A line of the table of nodes."""
+    node: NodeInfo = view.facts.nodes[nid]
+    answer: Mapping[str, Any] | None = view.answers.get(nid)
+    said: Mapping[str, Any] = answer or {}
+    memory: Mapping[str, int] = said.get("memory") or {}
+    parts = {name: memory.get(name, 0) for name in ("driver", "jvm", "workers")}
+    return NodeRow(
+        name=nid,
+        link=node.http,
+        answers=answer is not None,
+        here=nid == here,
+        host=node.host,
+        version=str(said.get("version", units.UNKNOWN)),
+        serves="any" if node.serves == EVERYTHING else ", ".join(node.serves),
+        contact=str(said.get("contact", units.UNKNOWN)),
+        warm=node.ready,
+        leads=view.leads(nid),
+        up=units.duration(view.at - node.started if node.started else None),
+        memory=units.size(sum(parts.values()) if memory else None),
+        memory_parts=", ".join(f"{name} {units.size(parts[name])}" for name in parts)
+        if memory
+        else "",
+    )

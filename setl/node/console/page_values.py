@@ -1,0 +1,136 @@
+"""What the pages of the console are made from: values for each kind of page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from arbiter.arbiter import Arbiter
+from arbiter.values import HistoryItem, OperatorAction, PipelineId
+from setl.clock import Clock
+from setl.node.cluster_view import ClusterView
+from setl.node.console.channel_page import channel_page
+from setl.node.console.jobs import Job, Jobs
+from setl.node.console.kept_looks import KeptLooks
+from setl.node.console.overview import overview_of
+from setl.node.console.pipeline_page import pipeline_page
+from setl.node.console.sessions import Session
+from setl.node.console.watching import ClusterWatch
+
+_KEPT_SECONDS = 3.0
+MOST_ACTIONS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class ActionsPage:
+    """The page of what operators did: newest first."""
+
+    actions: Sequence[OperatorAction]
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Which page is meant.
+
+    Attributes:
+        kind: ``overview``, ``channel``, ``pipeline`` or ``actions``.
+        channel: its channel, "" for none.
+        pipeline: its pipeline, "" for none.
+    """
+
+    kind: str
+    channel: str = ""
+    pipeline: str = ""
+
+    @property
+    def ident(self) -> PipelineId:
+        """The pipeline."""
+        return PipelineId(self.channel, self.pipeline)
+
+
+def address_of(path: str) -> Address | None:
+    """The page at a path; None if none is there that is kept up to date."""
+    parts = [part for part in path.split("/") if part]
+    if not parts:
+        return Address("overview")
+    if parts == ["console", "actions"]:
+        return Address("actions")
+    if len(parts) == 3 and parts[:2] == ["console", "channels"]:
+        return Address("channel", parts[2])
+    if len(parts) == 4 and parts[:2] == ["console", "pipelines"]:
+        return Address("pipeline", parts[2], parts[3])
+    return None
+
+
+class PageValues:
+    """Gathers what a page needs; every call may block for a second or two."""
+
+    def __init__(
+        self,
+        nid: str,
+        watch: ClusterWatch,
+        arbiter: Arbiter,
+        clock: Clock,
+        *,
+        jobs: Jobs,
+        contact: Callable[[], str],
+    ) -> None:
+        """Nothing is looked at yet.
+
+        Args:
+            nid: the node.
+            watch: the cluster.
+            arbiter: for histories and the log of actions.
+            clock: for the age of what is known.
+            jobs: long work that was begun from here.
+            contact: how well the arbiter is reached.
+        """
+        self._nid = nid
+        self._watch = watch
+        self._arbiter = arbiter
+        self._jobs = jobs
+        self._contact = contact
+        self._histories: KeptLooks[Sequence[HistoryItem]] = KeptLooks(clock, _KEPT_SECONDS, ())
+        self._actions: KeptLooks[Sequence[OperatorAction]] = KeptLooks(clock, _KEPT_SECONDS, ())
+
+    def view(self) -> ClusterView:
+        """The cluster as of a moment ago."""
+        return self._watch.view()
+
+    def forget(self) -> None:
+        """Something was changed: look anew."""
+        self._histories.forget()
+        self._actions.forget()
+
+    def values(self, address: Address, session: Session | None) -> dict[str, Any] | None:
+        """What the templates of a page are given; None if there is no such page.
+
+        Args:
+            address: which page.
+            session: of whoever looks, None for a stranger.
+        """
+        view = self.view()
+        page: object | None = None
+        others: list[str] = []
+        jobs: Sequence[Job] = ()
+        if address.kind == "overview":
+            page = overview_of(view, here=self._nid, contact=self._contact())
+        elif address.kind == "channel" and address.channel in view.facts.channels:
+            page = channel_page(view, address.channel)
+            jobs = self._jobs.of(address.channel) if session else ()
+        elif address.kind == "pipeline" and any(p.ident == address.ident for p in view.pipelines):
+            ident = address.ident
+            page = pipeline_page(view, ident, self.history(ident))
+            others = [standby.node for standby in view.pipeline(ident).standbys]
+            jobs = self._jobs.of(str(ident)) if session else ()
+        elif address.kind == "actions":
+            actions = self._actions.get("", self._arbiter.actions)
+            page = ActionsPage(tuple(reversed(actions[-MOST_ACTIONS:])))
+        if page is None:
+            return None
+        return {"page": page, "session": session, "others": others, "jobs": jobs}
+
+    def history(self, ident: PipelineId) -> Sequence[HistoryItem]:
+        """Past leaderships of a pipeline."""
+        return self._histories.get(ident, lambda: self._arbiter.history(ident))

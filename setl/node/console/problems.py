@@ -1,0 +1,170 @@
+"""What is wrong in a cluster, the worst first, each with its way out. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from arbiter.values import ChannelState, PipelineId
+from setl.node.cluster_view import NO_ANSWER, NO_LEADER, ClusterView, PipelineView
+from setl.node.console.units import count, duration
+from setl.node.stored import nameless
+
+LAG_SECONDS = 60.0
+"""Seconds behind that are worth a word."""
+
+_ORDER: tuple[str, ...] = ("error", "warning", "note")
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something that somebody should know.
+
+    Attributes:
+        level: ``error``, ``warning`` or ``note``.
+        subject: what it is about.
+        text: what is wrong, in the words of whoever found it.
+        way_out: what to do, "" if `text` says it.
+        pipeline: the pipeline, None if it is about none.
+    """
+
+    level: str
+    subject: str
+    text: str
+    way_out: str = ""
+    pipeline: PipelineId | None = None
+
+
+def problems_of(view: ClusterView, *, contact: str = "connected") -> list[Problem]:
+    """Everything that is wrong, errors first.
+
+    Args:
+        view: the cluster.
+        contact: how well the node that shows it reaches the arbiter.
+    """
+    found = [
+        *_of_contact(contact),
+        *_of_nodes(view),
+        *_of_stored(view),
+        *(problem for pipeline in view.pipelines for problem in problems_with(pipeline)),
+    ]
+    return sorted(found, key=lambda problem: _ORDER.index(problem.level))
+
+
+def problems_with(view: PipelineView) -> list[Problem]:
+    """What is wrong with one pipeline."""
+    return [
+        Problem(level, str(view.ident), text, way_out, view.ident)
+        for level, text, way_out in (*_of_leadership(view), *_of_figures(view))
+    ]
+
+
+def _of_contact(contact: str) -> Iterator[Problem]:
+    if contact != "connected":
+        yield Problem(
+            "error",
+            "this node",
+            f"contact with ZooKeeper is {contact}; what is shown of the cluster may be old",
+            "See whether ZooKeeper answers from this machine",
+        )
+
+
+def _of_nodes(view: ClusterView) -> Iterator[Problem]:
+    for nid, answer in sorted(view.answers.items()):
+        name = f"node {nid}"
+        if answer is None:
+            yield Problem(
+                "warning",
+                name,
+                "does not answer over HTTP, though its session with ZooKeeper lives",
+                "See whether its process is stopped or its port is closed to the other nodes",
+            )
+            continue
+        if answer.get("trouble"):
+            yield Problem("error", name, f"cannot look at the cluster: {answer['trouble']}")
+        if answer.get("contact") not in (None, "connected"):
+            yield Problem("warning", name, f"its contact with ZooKeeper is {answer['contact']}")
+        if not answer.get("warm", True):
+            yield Problem("note", name, "is not warm yet and cannot take over")
+
+
+def _of_stored(view: ClusterView) -> Iterator[Problem]:
+    for path, wrong in sorted(view.facts.damaged.items()):
+        yield Problem("error", path, wrong)
+    for name, channel in sorted(view.facts.channels.items()):
+        if number := nameless(channel):
+            yield Problem(
+                "error",
+                f"channel {name}",
+                f"{number} of its pipelines have no name that can be used, and nobody leads them",
+                "Store its file anew",
+            )
+
+
+_Found = tuple[str, str, str]
+
+
+def _of_leadership(view: PipelineView) -> Iterator[_Found]:
+    if view.channel_state is ChannelState.PAUSE:
+        yield "note", "is paused: nothing is applied, and nobody takes over", "Resume its channel"
+        return
+    if view.channel_state is ChannelState.STOP:
+        return
+    if view.missing:
+        yield "error", view.missing, ""
+    elif view.state == NO_LEADER:
+        yield "error", "has no leader", "See below whether a node is warm and able to lead it"
+    if view.state == NO_ANSWER:
+        yield (
+            "warning",
+            f"its leader {view.leader} does not answer over HTTP, so that its figures are unknown",
+            "If it applies nothing, fail over",
+        )
+    if view.leader and not any(standby.turn for standby in view.standbys):
+        yield "warning", f"has no standby: nobody takes over from {view.leader}", "Start a node"
+
+
+def _of_figures(view: PipelineView) -> Iterator[_Found]:
+    figures, ident = view.figures, view.ident
+    if error := figures.get("error"):
+        level = "error" if view.state == "failed" else "warning"
+        tried = figures.get("attempts")
+        times = f" ({tried} attempts in a row)" if tried else ""
+        yield level, f"{view.state}{times}: {error}", ""
+    if stalled := figures.get("stalled"):
+        yield "warning", f"stalled: {stalled}", ""
+    if waiting := figures.get("waiting_for"):
+        yield "warning", f"waits for {waiting}", ""
+    if (figures.get("lag") or 0.0) >= LAG_SECONDS and view.channel_state is ChannelState.START:
+        yield "warning", f"is {duration(figures['lag'])} behind", _where_time_goes(figures)
+    if echoes := figures.get("echoes_passed"):
+        yield (
+            "error",
+            f"{count(echoes)} transactions of this channel came back and were not dropped",
+            "See what changes rows of retl.retl_mark at the source",
+        )
+    if letters := figures.get("dead_letters"):
+        yield (
+            "warning",
+            f"{count(letters)} faulty rows were put aside",
+            f"Look at its dead letters, or run `setl deadletter list {ident}`",
+        )
+    if ignored := figures.get("last_ddl_ignored"):
+        yield "note", f"a schema change was ignored: {ignored}", ""
+
+
+def _where_time_goes(figures: dict[str, Any] | Any) -> str:
+    seconds: dict[str, float] = figures.get("seconds") or {}
+    if not seconds:
+        return ""
+    most = max(seconds, key=lambda name: seconds[name])
+    return f"Most time goes into {most}"
+
+
+def counts_of(problems: Iterable[Problem]) -> dict[str, int]:
+    """How many there are of each level."""
+    counts = dict.fromkeys(_ORDER, 0)
+    for problem in problems:
+        counts[problem.level] += 1
+    return counts

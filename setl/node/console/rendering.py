@@ -1,0 +1,58 @@
+"""Turns values into HTML: templates with everything escaped, and files of the release."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from setl.node.console import units
+
+_ENVIRONMENT = Environment(
+    loader=PackageLoader("setl.node.console", "templates"),
+    autoescape=True,
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+_FILTERS: dict[str, Callable[..., str]] = {
+    "moment": units.moment,
+    "duration": units.duration,
+    "count": units.count,
+}
+_ENVIRONMENT.filters.update(_FILTERS)  # pyright: ignore[reportUnknownMemberType]
+
+REGIONS: Mapping[str, Mapping[str, str]] = {
+    "overview": {
+        "r-problems": "overview/problems.html",
+        "r-channels": "overview/channels.html",
+        "r-pipelines": "overview/pipelines.html",
+        "r-nodes": "overview/nodes.html",
+    },
+    "pipeline": {
+        "r-head": "pipeline/head.html",
+        "r-actions": "pipeline/actions.html",
+        "r-work": "pipeline/work.html",
+        "r-history": "pipeline/history.html",
+    },
+    "channel": {
+        "r-channel": "channel/head.html",
+        "r-channel-actions": "channel/actions.html",
+    },
+    "actions": {"r-log": "log.html"},
+}
+"""Pages that are kept up to date: ids of their regions, and the template of each."""
+
+
+def page(template: str, values: Mapping[str, Any]) -> str:
+    """A whole page."""
+    return _ENVIRONMENT.get_template(template).render(values)
+
+
+def regions(kind: str, values: Mapping[str, Any]) -> dict[str, str]:
+    """The regions of a page that may have changed, by id."""
+    return {
+        ident: _ENVIRONMENT.get_template(template).render(values)
+        for ident, template in REGIONS[kind].items()
+    }

@@ -1,0 +1,74 @@
+"""Server-sent events: the regions of a page that have changed, for as long as somebody looks."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+
+from arbiter.arbiter import ArbiterError
+
+EVERY_SECONDS = 2.0
+MOST_STREAMS = 64
+RETRY_MILLISECONDS = 2000
+
+Render = Callable[[], Awaitable[dict[str, str] | None]]
+"""Gives the regions of a page as HTML by id; None if the page is gone."""
+
+
+def event(name: str, data: object) -> str:
+    """One event; JSON has no line ends, which would end it too early."""
+    return f"event: {name}\ndata: {json.dumps(data, ensure_ascii=False)}\n\n"
+
+
+class Streams:
+    """The open streams of a node, limited in number."""
+
+    def __init__(self, every: float = EVERY_SECONDS, most: int = MOST_STREAMS) -> None:
+        """None is open.
+
+        Args:
+            every: seconds between two looks.
+            most: streams at a time.
+        """
+        self._every = every
+        self._most = most
+        self._open = 0
+        self._ending = False
+
+    @property
+    def full(self) -> bool:
+        """Whether there is room for no further one."""
+        return self._open >= self._most
+
+    def stop(self) -> None:
+        """End all of them within a moment, so that the node can end."""
+        self._ending = True
+
+    async def events(self, render: Render) -> AsyncIterator[str]:
+        """Events of one page; the first one has all regions, the others what has changed."""
+        self._open += 1
+        try:
+            yield f"retry: {RETRY_MILLISECONDS}\n\n"
+            sent: dict[str, str] = {}
+            while not self._ending:
+                try:
+                    regions = await render()
+                except ArbiterError:
+                    yield event("alive", None)  # what the page shows is the last that is known
+                else:
+                    if regions is None:
+                        yield event("gone", None)
+                        return
+                    changed = {k: v for k, v in regions.items() if sent.get(k) != v}
+                    sent = regions
+                    yield event("regions", changed) if changed else event("alive", None)
+                await self._pause()
+        finally:
+            self._open -= 1
+
+    async def _pause(self) -> None:
+        loop = asyncio.get_running_loop()
+        until = loop.time() + self._every
+        while not self._ending and loop.time() < until:
+            await asyncio.sleep(min(0.25, self._every))

@@ -1,0 +1,78 @@
+"""Keeps in the log of actions what an operator does, from wherever he does it."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from arbiter.arbiter import Arbiter, ArbiterError
+from arbiter.requests import Requester
+from arbiter.values import OperatorAction
+from setl.log import fields
+
+_log = logging.getLogger(__name__)
+
+DONE = "done"
+
+
+@dataclass(slots=True)
+class Told:
+    """What whoever acts has to tell.
+
+    Attributes:
+        outcome: what came of it, as a sentence; "" for nothing more than that it is done.
+    """
+
+    outcome: str = ""
+
+
+@contextmanager
+def recorded(
+    arbiter: Arbiter,
+    requester: Requester,
+    what: str,
+    on: str,
+    now: Callable[[], float] = time.time,
+) -> Generator[Told]:
+    """Keep an action before it is done, and its outcome afterwards.
+
+    Order: what cannot be kept is not done. An outcome that cannot be kept changes nothing about
+    what was done: the log says "under way" then, and the process's own log says why.
+
+    Args:
+        arbiter: keeps the log.
+        requester: who acts.
+        what: what he does, such as ``start``.
+        on: the channel, pipeline or other thing.
+        now: seconds since 1970 UTC.
+
+    Raises:
+        ArbiterError: the action could not be kept, or what the body raises.
+    """
+    kept = arbiter.add_action(OperatorAction(requester.by, what, on, requester.now))
+    told = Told()
+    try:
+        yield told
+    except BaseException as error:
+        _end(arbiter, kept, _failure(error), now())
+        raise
+    _end(arbiter, kept, told.outcome or DONE, now())
+
+
+def _failure(error: BaseException) -> str:
+    if isinstance(error, KeyboardInterrupt | SystemExit):
+        return "ended before it was done"
+    return f"not done: {error}" if str(error) else f"not done: {type(error).__name__}"
+
+
+def _end(arbiter: Arbiter, kept: OperatorAction, outcome: str, at: float) -> None:
+    try:
+        arbiter.end_action(kept, outcome, at)
+    except ArbiterError as error:
+        _log.warning(
+            "outcome of an action not kept",
+            extra=fields(action=kept.id, what=kept.what, outcome=outcome, error=str(error)),
+        )

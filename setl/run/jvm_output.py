@@ -1,0 +1,95 @@
+"""What the JVM of a Spark session, and the processes below it, write: as lines of setl's own log.
+
+A JVM inherits the terminal, and writes there as it likes: warnings of Java itself before anything
+can be set, Spark's log, what user code prints in Python workers. Here all of it comes through a
+pipe instead. Lines of Spark's log keep their level. A line that tells of the JVM's end is an error.
+What Java says at each start is for debugging only. All other lines are information: they may be of
+a user's own code.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import threading
+from collections import deque
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import Final
+
+SPARK: Final = "spark"
+"""The logger of Spark's own log."""
+
+OUTPUT: Final = "spark.output"
+"""The logger of everything else that is written."""
+
+_KEPT_LINES = 40
+_OF_SPARK = re.compile(r"spark (FATAL|ERROR|WARN|INFO|DEBUG|TRACE) (.*)")
+_LEVELS = {
+    "FATAL": logging.CRITICAL,
+    "ERROR": logging.ERROR,
+    "WARN": logging.WARNING,
+    "INFO": logging.INFO,
+    "DEBUG": logging.DEBUG,
+    "TRACE": logging.DEBUG,
+}
+_END = re.compile(
+    r"OutOfMemoryError|A fatal error has been detected|^Error: |Error occurred during"
+)
+_NOISE = re.compile(
+    r"WARNING: |Using Spark's default log4j|Setting default log level|To adjust logging level"
+    r"|Picked up \w*JAVA\w*|\[\d+\.\d+s\]\[|OpenJDK 64-Bit Server VM warning|Java HotSpot"
+)
+
+
+class JvmOutput:
+    """Reads a pipe that a JVM writes to, in a thread of its own, until its last writer is gone."""
+
+    def __init__(self) -> None:
+        """Open the pipe and begin to read."""
+        reading, self._writing = os.pipe()
+        self._lines: deque[str] = deque(maxlen=_KEPT_LINES)
+        self._thread = threading.Thread(
+            target=self._read, args=(reading,), name="jvm-output", daemon=True
+        )
+        self._thread.start()
+
+    @contextmanager
+    def writing(self) -> Generator[int]:
+        """The end to write to, a file descriptor; open for this process within the block."""
+        try:
+            yield self._writing
+        finally:
+            os.close(self._writing)
+
+    def last_lines(self) -> str:
+        """The last lines, for the error that a JVM which does not start becomes; "" for none.
+
+        Waits a moment for the end, since whoever writes has ended already.
+        """
+        self._thread.join(1.0)
+        return "\n".join(line for line in self._lines if not _NOISE.match(line))
+
+    def _read(self, reading: int) -> None:
+        with os.fdopen(reading, encoding="utf-8", errors="replace") as lines:
+            for line in lines:
+                self._pass_on(line.rstrip())
+
+    def _pass_on(self, line: str) -> None:
+        if not line:
+            return
+        self._lines.append(line)
+        found = _OF_SPARK.match(line)
+        if found:
+            text = found[2].replace("\\r", "").replace("\\n", "\n").rstrip()
+            logging.getLogger(SPARK).log(_LEVELS[found[1]], "%s", text)
+        else:
+            logging.getLogger(OUTPUT).log(level_of(line), "%s", line)
+
+
+def level_of(line: str) -> int:
+    """The level of a line that is not of Spark's log."""
+    if _END.search(line):
+        return logging.ERROR
+    return logging.DEBUG if _NOISE.match(line) else logging.INFO

@@ -1,0 +1,185 @@
+"""The console in a real browser, over two real nodes, through what happens to them."""
+
+import signal
+from urllib.parse import urlsplit
+
+import pytest
+
+from setl_embedded.ports import free_port
+from tests.integration.chromium import PHONE, Visitor, chromium
+from tests.integration.two_nodes import TOKEN, command, is_warm, write
+from tests.waiting import eventually
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with chromium() as browser:
+        yield browser
+
+
+@pytest.fixture
+def visitor(browser):
+    visitor = Visitor(browser)
+    yield visitor
+    visitor.close()
+
+
+def pages(channel):
+    name = channel.name
+    return (
+        "/",
+        f"/console/channels/{name}",
+        f"/console/pipelines/{name}/ab",
+        f"/console/letters/{name}/ab",
+        f"/console/edit/{name}",
+        "/console/edit",
+        "/console/actions",
+        "/console/login",
+    )
+
+
+def running(channel):
+    return all(p["state"] == "running" for p in channel.listed().values())
+
+
+LOOKS = {
+    "light": {"color_scheme": "light"},
+    "dark": {"color_scheme": "dark"},
+    "phone": {"viewport": PHONE, "has_touch": True},
+}
+
+
+def test_every_page_is_quiet_accessible_and_fits(channel, cluster, browser):
+    eventually(lambda: running(channel), 60)
+    write(channel.a, channel.db, 1, 20)
+    address, found = cluster.http["n1"], []
+    for look, context in LOOKS.items():
+        visitor = Visitor(browser, **context)
+        visitor.log_in(address)
+        for path in pages(channel):
+            visitor.go(address + path)
+            found += [f"{look}, {path}: {fault}" for fault in visitor.violations()]
+            if visitor.overflow():
+                found.append(f"{look}, {path}: is wider than the screen")
+        found += [f"{look}: {complaint}" for complaint in visitor.complaints]
+        found += [f"{look}: asks {host}" for host in visitor.asked - {urlsplit(address).netloc}]
+        visitor.close()
+    assert found == []
+    by_keyboard(channel, address, browser)
+
+
+def by_keyboard(channel, address, browser):
+    """From the top of the first page to a pipeline's, with no other device."""
+    visitor = Visitor(browser)
+    page = visitor.page
+    visitor.go(f"{address}/")
+    arrow, reached = f"a-wide-{channel.name}-ab", []
+    for _ in range(100):
+        page.keyboard.press("Tab")
+        reached.append(visitor.focused())
+        if page.evaluate("document.activeElement.id") == arrow:
+            break
+    assert reached[0] == "Skip to the content"
+    assert {"Overview", "Actions", "Channel file", "Log in"} <= set(reached)
+    # The picture is made anew with each change, and keeps the focus all the same.
+    seen = page.evaluate_handle("document.activeElement")
+    write(channel.a, channel.db, 1001, 500)
+    page.wait_for_function("old => !document.contains(old)", arg=seen)
+    assert page.evaluate("document.activeElement.id") == arrow
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"**/console/pipelines/{channel.name}/ab")
+    visitor.close()
+
+
+def test_a_page_follows_a_failover_and_the_way_back(channel, cluster, visitor):
+    eventually(lambda: running(channel), 60)
+    leader = channel.leader()
+    standby = next(nid for nid in cluster.nodes if nid != leader)
+    address, page = cluster.http[standby], visitor.page
+    visitor.log_in(address)
+    visitor.go(f"{address}/console/pipelines/{channel.name}/ab")
+    # All figures are the leader's, on whichever node the page is.
+    assert (
+        page.locator(".figures div", has_text="leader").locator("dd").first.inner_text() == leader
+    )
+    write(channel.a, channel.db, 1, 50)
+    rows = page.locator(".counters tr", has_text="row changes").locator("td")
+    eventually(lambda: rows.inner_text() == "50", 30)
+    eventually(lambda: "now" in charted(page), 40)
+    cluster.nodes[leader].signal(signal.SIGKILL)
+    try:
+        shown = page.locator(".figures div", has_text="leader").locator("dd").first
+        eventually(lambda: shown.inner_text() == standby, 60)
+        eventually(lambda: page.locator(".title .state").inner_text().endswith("running"), 60)
+        write(channel.a, channel.db, 51, 10)
+        eventually(lambda: channel.count(channel.b) == 60, 60)
+        assert page.evaluate("performance.getEntriesByType('navigation').length") == 1
+        page.locator("#d-history summary").click()
+        newest = page.locator("#d-history tbody tr").first
+        eventually(lambda: newest.locator("th + td").inner_text() == standby, 30)
+        visitor.go(f"{address}/")
+        warned = page.locator(".problems li", has_text=f"nobody takes over from {standby}").first
+        warned.wait_for()
+    finally:
+        cluster.start_node(leader, free_port(), master="local[1]")
+        eventually(lambda: is_warm(cluster, leader), 180)
+    eventually(lambda: warned.count() == 0, 30)
+    visitor.go(f"{address}/console/pipelines/{channel.name}/ab")
+    page.locator("form", has_text="Switchover").locator("select").select_option(leader)
+    page.click("text=Switchover…")
+    assert f"demoting current leader {standby}?" in visitor.text()
+    page.click("text=Switch over")
+    page.wait_for_url("**/ab")
+    eventually(lambda: shown.inner_text() == leader, 60)
+    visitor.go(f"{address}/console/actions")
+    line = page.locator("tr", has_text="switchover").first
+    eventually(lambda: "switchover of" in line.inner_text(), 30)
+    assert "anna (127.0.0.1)" in line.inner_text()
+    assert visitor.complaints == []
+    assert "switchover" in command(cluster, "history", "--actions").stdout
+
+
+def charted(page):
+    return page.locator('[data-figure="rows"]').get_attribute("aria-label")
+
+
+def test_an_operator_s_week_from_the_console_alone(channel, cluster, visitor):
+    eventually(lambda: running(channel), 60)
+    address, page = cluster.http["n1"], visitor.page
+    visitor.go(f"{address}/console/channels/{channel.name}")
+    assert page.locator("text=Pause").count() == 0
+    visitor.log_in(address, token="wrong")
+    assert "The token is wrong" in visitor.text()
+    (complaint,) = visitor.complaints
+    assert "401" in complaint
+    visitor.complaints.clear()
+    visitor.log_in(address, token=TOKEN)
+    visitor.go(f"{address}/console/channels/{channel.name}")
+    page.click("text=Pause")
+    page.wait_for_selector("text=is set to PAUSE")
+    page.wait_for_selector(".title .state:has-text('paused')")
+    page.click("main button:has-text('Resume')")
+    page.wait_for_selector(".title .state:has-text('started')")
+    write(channel.a, channel.db, 1, 30)
+    eventually(lambda: channel.count(channel.b) == 30, 60)
+    visitor.go(f"{address}/console/pipelines/{channel.name}/ab")
+    page.fill("[name=table]", f"{channel.db}.t")
+    page.click("text=Load…")
+    page.click("main button.danger")
+    page.wait_for_selector("text=30 rows, done")
+    page.click("text=Verify >> nth=0")
+    page.wait_for_selector(".job.done", timeout=180_000)
+    assert "all equal" in page.locator(".job").first.inner_text()
+    visitor.go(f"{address}/console/channels/{channel.name}")
+    page.click("text=Stop…")
+    assert "Nothing is applied any more" in visitor.text()
+    page.click("main button.danger")
+    page.wait_for_selector(".title .state:has-text('stopped')")
+    page.click("main button:has-text('Start')")
+    page.wait_for_selector(".title .state:has-text('started')")
+    eventually(lambda: running(channel), 60)
+    visitor.go(f"{address}/console/actions")
+    said = visitor.text()
+    for what in ("pause", "resume", "load", "verify", "stop", "start"):
+        assert what in said
+    assert visitor.complaints == []

@@ -1,0 +1,56 @@
+"""All that a report of a fault needs is gathered, and no secret is."""
+
+import yaml
+
+from arbiter.values import HistoryItem
+from setl.cli.doctor import shown_environment
+from setl.cli.main import run
+from tests.unit.cli.cluster_in_memory import AB, definition
+
+
+def test_what_is_gathered(shop, tmp_path, monkeypatch):
+    monkeypatch.setenv("SETL_ZOOKEEPER", "zk1:2181")
+    for name in ("SETL_HTTP_TOKEN", "SETL_ZOOKEEPER_DIGEST", "SETL_MY_DATABASE"):
+        monkeypatch.setenv(name, "hunter2")
+    file = definition()
+    file["pipelines"][0]["source"]["password"] = "hunter2"
+    file["pipelines"][1]["source"]["password"] = "${SHOP_PASSWORD}"
+    shop.arbiter.put_channel("shop", file)
+    shop.node("n1").leads(AB, lag=0.5)
+    shop.arbiter.add_history(AB, HistoryItem(5, "n1", "first", 1e9, error="no room"))
+    report = tmp_path / "report.yaml"
+    assert shop.run("doctor", "-f", str(report)) == 0
+    text = report.read_text()
+    assert "hunter2" not in text
+    told = yaml.safe_load(text)
+    assert told["environment"]["SETL_ZOOKEEPER"] == "zk1:2181"
+    assert told["environment"]["SETL_HTTP_TOKEN"] == "(set)"
+    assert told["machine"]["libraries"]["pyspark"][0].isdigit()
+    cluster = told["cluster"]
+    assert cluster["nodes"]["n1"]["answers"] is True
+    assert cluster["channels"]["shop"]["state"] == "START"
+    forth, back = cluster["channels"]["shop"]["file"]["pipelines"]
+    assert (forth["source"]["password"], back["source"]["password"]) == ("***", "${SHOP_PASSWORD}")
+    assert cluster["pipelines"][0]["lag"] == 0.5
+    assert cluster["history"][0]["error"] == "no room"
+
+
+def test_without_a_cluster_the_rest_is_there(capsys, monkeypatch):
+    monkeypatch.setattr("setl.cli.doctor.joined", _refused)
+    assert run(["doctor"]) == 0
+    told = yaml.safe_load(capsys.readouterr().out)
+    assert told["cluster"] == {"error": "nobody answers"}
+    assert told["machine"]["java"]
+
+
+def _refused(*_):
+    from arbiter.arbiter import Unreachable
+
+    raise Unreachable("nobody answers")
+
+
+def test_only_harmless_variables_show_their_value():
+    given = {"SETL_ROOT": "/x", "SETL_ANYTHING": "y", "JAVA_HOME": "/j", "PATH": "p", "PASS": "q"}
+    assert shown_environment(given) == {
+        "SETL_ROOT": "/x", "SETL_ANYTHING": "(set)", "JAVA_HOME": "/j",
+    }  # fmt: skip

@@ -1,0 +1,164 @@
+"""What `setl check` prints, and the status that scripts go by."""
+
+import io
+import json
+
+import pytest
+from rich.console import Console
+
+from setl.channel.reading import parse_channel
+from setl.cli.findings import exit_status, finding_row, print_findings, sql_scripts, summary
+from setl.operate.acceptance import with_accepted
+from setl.systems.finding import Finding, Report
+from tests.unit.cli.cluster_in_memory import definition
+
+CASCADE = Finding(
+    "error", "the foreign key [fk] has ON DELETE CASCADE", "ab, source db1:3306, s.t",
+    ("ALTER TABLE s.t DROP FOREIGN KEY fk;", "Change the child rows in the application"),
+    code="foreign-key-action", place="s.t", server="db1:3306", risk=True,
+)  # fmt: skip
+KEYLESS = Finding(
+    "error", "the table has no key", "ab, source db1:3306, s.u", code="no-key", place="s.u",
+    server="db1:3306",
+)  # fmt: skip
+GRANT = Finding(
+    "error", "the account lacks SELECT", "ab, target db2:3306", ("GRANT SELECT ON s.* TO u;",),
+    code="missing-privilege", place="target", server="db2:3306",
+)  # fmt: skip
+RETENTION = Finding(
+    "warning", "binlogs are removed soon", "ab, source db1:3306", ("SET GLOBAL x = 1;",),
+    code="binlog-retention", place="source", server="db1:3306",
+)  # fmt: skip
+SILENT = Finding(
+    "error", "no connection", "ab, target db2:3306", unseen=True, code="no-answer", place="target"
+)
+RIGHT = Finding("ok", "MariaDB answers", "ab, source db1:3306", server="db1:3306")
+
+
+def pipeline(*accept):
+    file = definition(pipelines=("ab",), accept=list(accept))
+    return parse_channel(file).pipelines[0]
+
+
+@pytest.mark.parametrize(
+    ("findings", "strict", "status"),
+    [
+        ([RIGHT], True, 0),
+        ([RIGHT, RETENTION], False, 0),
+        ([RIGHT, RETENTION], True, 1),
+        ([CASCADE], False, 1),
+        ([SILENT], False, 3),
+        ([SILENT, RETENTION], True, 1),
+        ([SILENT, GRANT], False, 1),
+    ],
+)
+def test_the_exit_status(findings, strict, status):
+    assert exit_status(findings, strict=strict) == status
+
+
+@pytest.mark.parametrize(
+    "accept", ["foreign-key-action@s.t", "foreign-key-action@*", "foreign-key-action*"]
+)
+def test_a_known_risk_is_accepted(accept):
+    found = with_accepted(pipeline(accept, "binlog-retention@source"), [CASCADE, RETENTION, RIGHT])
+    assert [finding.level for finding in found] == ["accepted", "accepted", "ok"]
+    assert exit_status(found, strict=True) == 0
+
+
+def test_what_would_not_work_cannot_be_accepted():
+    (found,) = with_accepted(pipeline("no-key@s.u"), [KEYLESS])
+    assert found.level == "error"
+    assert found.fix == ("This cannot be accepted: the channel would not work",)
+
+
+def test_what_is_accepted_and_not_there_is_told_unless_a_server_is_silent():
+    again = pipeline("foreign-key-action@s.other")
+    assert [f.id for f in with_accepted(again, [CASCADE])] == [
+        "foreign-key-action@s.t", "accept-unused",
+    ]  # fmt: skip
+    assert with_accepted(again, [SILENT]) == [SILENT]
+
+
+def printed(findings, *, verbose):
+    out = io.StringIO()
+    print_findings(Console(file=out, width=200), findings, verbose=verbose)
+    return out.getvalue()
+
+
+def test_people_get_what_is_wrong_and_its_way_out():
+    assert printed([RIGHT, CASCADE], verbose=False) == (
+        "error    foreign-key-action@s.t\n"
+        "         ab, source db1:3306, s.t: the foreign key [fk] has ON DELETE CASCADE\n"
+        "         → Change the child rows in the application\n"
+        "         → 1 statement for db1:3306; `-o sql` prints it\n"
+    )
+    everything = printed([RIGHT, CASCADE], verbose=True)
+    assert "MariaDB answers" in everything
+    assert "→ ALTER TABLE s.t DROP FOREIGN KEY fk;" in everything
+    assert summary([RIGHT, RIGHT, CASCADE, RETENTION]) == (
+        "1 to fix, 1 to know, 2 right (-v shows all)"
+    )
+
+
+def test_servers_get_a_script_each_with_every_statement_once():
+    scripts = sql_scripts([RIGHT, CASCADE, GRANT, RETENTION, GRANT, KEYLESS], "shop")
+    assert scripts == {
+        "db1:3306": (
+            "-- For the server db1:3306: what `setl check` of channel shop found.\n"
+            "\n"
+            "-- ab, source db1:3306, s.t: the foreign key [fk] has ON DELETE CASCADE"
+            " [foreign-key-action@s.t]\n"
+            "ALTER TABLE s.t DROP FOREIGN KEY fk;\n"
+            "-- Change the child rows in the application\n"
+            "\n"
+            "-- ab, source db1:3306: binlogs are removed soon [binlog-retention@source]\n"
+            "SET GLOBAL x = 1;\n"
+        ),
+        "db2:3306": (
+            "-- For the server db2:3306: what `setl check` of channel shop found.\n"
+            "\n"
+            "-- ab, target db2:3306: the account lacks SELECT [missing-privilege@target]\n"
+            "GRANT SELECT ON s.* TO u;\n"
+        ),
+    }
+
+
+def test_a_name_with_a_line_break_runs_nothing():
+    bad = Finding("error", "the table a\nDROP TABLE t; is", "x", ("SELECT 1;",), code="c")
+    lines = sql_scripts([bad], "shop")[""].splitlines()
+    assert [line for line in lines if line and not line.startswith("--")] == ["SELECT 1;"]
+
+
+def test_an_id_is_the_kind_and_the_narrowest_place():
+    report = Report("ab, target db2:3306", end="target", server="db2:3306")
+    report.error("x", code="a")
+    report.at("s.t").at("column c").warning("x", code="b")
+    report.at("index orders").warning("x", code="c")
+    assert [f.id for f in report.findings] == ["a@target", "b@s.t", "c@orders"]
+    assert finding_row(report.findings[1])["server"] == "db2:3306"
+
+
+def test_a_running_channel_is_not_given_a_file_that_cannot_work(
+    shop, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.setattr("setl.operate.check.check_channel", lambda *_, **__: [KEYLESS, SILENT])
+    file = tmp_path / "shop.yaml"
+    file.write_text(json.dumps(definition(window=7)))
+    assert shop.run("apply", str(file)) == 1
+    told = capsys.readouterr().err
+    assert "channel shop is not stored; 1 to fix first:" in told
+    assert "the table has no key [no-key@s.u]" in told
+    assert "not checked from here: ab, target db2:3306: no connection" in told
+    assert "window" not in shop.arbiter.channel("shop").definition["pipelines"][0]
+    assert shop.run("apply", str(file), "--no-check") == 0
+    assert shop.arbiter.channel("shop").definition["pipelines"][0]["window"] == 7
+
+
+def test_sql_of_one_server(shop, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("setl.operate.check.check_channel", lambda *_, **__: [CASCADE, GRANT])
+    file = tmp_path / "shop.yaml"
+    file.write_text(json.dumps(definition()))
+    assert shop.run("check", str(file), "-o", "sql", "--server", "db2:3306") == 1
+    told = capsys.readouterr().out
+    assert "GRANT SELECT" in told
+    assert "db1" not in told

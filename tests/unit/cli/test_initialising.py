@@ -1,0 +1,37 @@
+"""A first configuration is written, whole and right as it is."""
+
+import json
+
+import pytest
+import yaml
+
+from setl.cli.main import run
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [("two-sites", "shop.yaml"), ("search", "shop-search.yaml"), ("relay", "shop-relay.yaml")],
+)
+def test_what_is_written_passes_the_check(kind, name, tmp_path, monkeypatch, capsys):
+    folder = tmp_path / "new" / "folder"
+    assert run(["init", str(folder), "--channel", kind]) == 0
+    assert name in capsys.readouterr().out
+    text = (folder / name).read_text()
+    assert "deploy/" not in text
+    assert "$schema=channel.schema.json" in text
+    assert json.loads((folder / "channel.schema.json").read_text())["title"] == "setl channel"
+    assert yaml.safe_load((folder / "node.yaml").read_text())["root"] == "/setl"
+    for variable in ("SHOP_A_PASSWORD", "SHOP_B_PASSWORD", "SHOP_KAFKA_PASSWORD"):
+        monkeypatch.setenv(variable, "x")
+    assert run(["check", "--offline", str(folder / name)]) == 0
+    assert run(["relay", "--config", str(folder / "node.yaml"), "--print-config"]) == 0
+
+
+def test_nothing_is_written_over(tmp_path, capsys):
+    (tmp_path / "node.yaml").write_text("mine")
+    assert run(["init", str(tmp_path)]) == 1
+    assert "node.yaml already; --force writes over it" in capsys.readouterr().err
+    assert [file.name for file in tmp_path.iterdir()] == ["node.yaml"]
+    assert (tmp_path / "node.yaml").read_text() == "mine"
+    assert run(["init", str(tmp_path), "--force"]) == 0
+    assert (tmp_path / "node.yaml").read_text() != "mine"

@@ -1,0 +1,113 @@
+"""Ctrl-C ends a command soon, with one line, whatever it is in the middle of."""
+
+import json
+import signal
+import subprocess
+import sys
+
+import psutil
+import pytest
+
+from setl.cli.interruption import EXIT_INTERRUPTED
+from tests.unit.cli.cluster_in_memory import definition
+from tests.waiting import eventually
+
+# A thread that nobody can stop, an answer that never comes, and clean-up that fails aloud.
+_STUCK = """
+import os, socket, sys, threading
+from setl.cli import main as command
+
+def never_ending():
+    threading.Event().wait()
+
+def stuck(**options):
+    threading.Thread(target=never_ending).start()
+    one, other = socket.socketpair()
+    print("begun", flush=True)
+    try:
+        {wait}
+    finally:
+        print("a traceback of a library", file=sys.stderr)
+        os.write(2, b"and of another\\n")
+
+from setl.cli.views import list_
+list_.callback = stuck
+sys.argv = ["setl", "list"]
+command.main()
+"""
+
+
+@pytest.mark.parametrize("wait", ["one.recv(1)", "never_ending()"])
+def test_one_line_and_the_end(wait):
+    program = _STUCK.format(wait=wait)
+    process = subprocess.Popen(
+        [sys.executable, "-c", program],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    try:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "begun\n"
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert said == "interrupted\n"
+    assert process.returncode == EXIT_INTERRUPTED
+
+
+# Clean-up that swallows the interrupt and goes on for ever: the end comes all the same.
+_DEAF = """
+import sys, time
+from setl.cli.interruption import end_at_interrupt
+end_at_interrupt(grace=0.1)
+begun = False
+while True:
+    try:
+        if not begun:
+            begun = True
+            print("begun", flush=True)
+        time.sleep(60)
+    except KeyboardInterrupt:
+        pass
+"""
+
+
+def test_what_does_not_listen_is_ended():
+    process = subprocess.Popen(
+        [sys.executable, "-c", _DEAF], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    try:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "begun\n"
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert (process.returncode, said) == (EXIT_INTERRUPTED, "interrupted\n")
+
+
+def java_below(pid):
+    try:
+        below = psutil.Process(pid).children(recursive=True)
+    except psutil.NoSuchProcess:
+        return []
+    return [process for process in below if "java" in process.name()]
+
+
+def test_a_command_that_starts_spark_ends_and_its_jvm_with_it(tmp_path):
+    """Comparing begins with Spark, before any server is asked."""
+    file = tmp_path / "shop.yaml"
+    file.write_text(json.dumps(definition()))
+    program = "import sys; from setl.cli.main import main; main()"
+    process = subprocess.Popen(
+        [sys.executable, "-c", program, "verify", str(file), "--master", "local[1]"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    try:
+        (jvm,) = eventually(lambda: java_below(process.pid), 60)
+        process.send_signal(signal.SIGINT)
+        told, said = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert (process.returncode, told, said) == (EXIT_INTERRUPTED, "", "interrupted\n")
+    eventually(lambda: not jvm.is_running() or jvm.status() == psutil.STATUS_ZOMBIE, 60)

@@ -1,0 +1,92 @@
+"""A node's configuration: file, environment, command line; all mistakes at once."""
+
+import pytest
+import yaml
+
+from setl import resources
+from setl.channel.problems import ChannelFileError
+from setl.cli.main import run
+from setl.cli.node_config import NodeConfig, read_config
+
+WRONG = """\
+htp: 0.0.0.0:80
+http: here
+log_level: LOUD
+session_timeout: 0
+spark_conf: {spark.driver.memory: 2}
+"""
+
+
+def test_all_mistakes_are_told_at_once(tmp_path):
+    file = tmp_path / "node.yaml"
+    file.write_text(WRONG)
+    environment = {"SETL_LOG_FORMAT": "xml", "SETL_HTTP": "0.0.0.0:99999", "SETL_LOG_LEVEL": "info"}
+    with pytest.raises(ChannelFileError) as caught:
+        read_config(file, environment)
+    assert [str(problem) for problem in caught.value.problems] == [
+        "htp: is an unknown key; did you mean `http`? (line 1)",
+        "http: must be HOST:PORT, such as 0.0.0.0:8080, not `here` (line 2)",
+        "log_level: must be `DEBUG`, `INFO`, `WARNING` or `ERROR`, not `LOUD` (line 3)",
+        "session_timeout: must be at least 1, not 0 (line 4)",
+        "spark_conf.spark.driver.memory: must be text (put it in quotes), not 2 (line 5)",
+        "SETL_HTTP: must be HOST:PORT, such as 0.0.0.0:8080, not `0.0.0.0:99999`",
+        "SETL_LOG_FORMAT: must be `text` or `json`, not `xml`",
+    ]
+
+
+@pytest.mark.parametrize("text", ["", "- a list\n", "not: [closed\n"])
+def test_what_is_no_configuration(tmp_path, text, capsys):
+    file = tmp_path / "node.yaml"
+    file.write_text(text)
+    assert run(["node", "--config", str(file), "--print-config"]) == 2
+    told = capsys.readouterr().err
+    assert "node.yaml has a mistake" in told
+    assert "channel" not in told
+
+
+def printed(capsys, *arguments, status=0):
+    assert run([*arguments, "--print-config"]) == status
+    lines = capsys.readouterr().out.splitlines()
+    return {line.partition(":")[0]: tuple(line.partition(": ")[2].split(" # ")) for line in lines}
+
+
+def test_the_command_line_comes_before_the_environment_and_that_before_the_file(
+    tmp_path, monkeypatch, capsys
+):
+    file = tmp_path / "node.yaml"
+    file.write_text("id: f\nzookeeper: f:1\nroot: /f\nspark_conf: {a: '1', b: '2'}\n")
+    monkeypatch.setenv("SETL_ZOOKEEPER", "e:1")
+    monkeypatch.setenv("SETL_ROOT", "/e")
+    monkeypatch.setenv("SETL_HTTP_TOKEN", "hunter2")
+    shown = printed(capsys, "node", "--config", str(file), "--root", "/c")
+    said = {name: tuple(part.strip() for part in parts) for name, parts in shown.items()}
+    assert said["id"] == ("f", "configuration file")
+    assert said["zookeeper"] == ("e:1", "environment")
+    assert said["root"] == ("/c", "command line")
+    assert said["session_timeout"] == ("10.0", "default")
+    assert said["spark_conf"] == ("{a: '1', b: '2'}", "configuration file")
+    assert said["# secrets in the environment"] == ("SETL_HTTP_TOKEN",)
+
+
+def test_what_is_printed_is_a_configuration_file(tmp_path, capsys):
+    assert run(["node", "--print-config", "--spark-conf", "a=1", "--log-json"]) == 0
+    file = tmp_path / "printed.yaml"
+    file.write_text(capsys.readouterr().out)
+    values = read_config(file, {})
+    assert (values["log_format"], values["spark_conf"]) == ("json", ["a=1"])
+
+
+def test_a_relay_takes_the_file_of_a_node(tmp_path, capsys):
+    file = tmp_path / "node.yaml"
+    file.write_text(resources.read_text(resources.EXAMPLES, "node.yaml"))
+    shown = printed(capsys, "relay", "--config", str(file))
+    assert "master" not in shown
+    assert "configuration file" in shown["zookeeper"][1]
+
+
+def test_the_commented_file_holds_every_key():
+    text = resources.read_text(resources.EXAMPLES, "node.yaml")
+    for key in NodeConfig.model_fields:
+        assert f"\n{key}: " in text or f"\n# {key}:" in text, key
+    loaded = yaml.safe_load(text)
+    assert NodeConfig.model_validate(loaded).log_spark == "off"

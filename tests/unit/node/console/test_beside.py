@@ -1,0 +1,103 @@
+"""Commands beside a node, and long work: they end by themselves, in time, or with the node."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+
+import psutil
+import pytest
+
+from setl.errors import SetlError
+from setl.node.console.beside import Beside, environment_of
+from setl.node.console.jobs import Jobs
+from tests.arbiter_in_memory import ManualClock
+from tests.waiting import eventually
+
+SAYS = "import sys; print(sys.argv[1]); print('why', file=sys.stderr); sys.exit(int(sys.argv[2]))"
+WAITS = "import time; time.sleep(600)"
+
+
+def beside(program):
+    return Beside(dict(os.environ), (sys.executable, "-c", program))
+
+
+def test_what_a_command_prints_and_how_it_ends():
+    done = beside(SAYS).output(["ü", "3"])
+    assert done == (3, "ü\n", "why\n")
+
+
+def test_what_takes_too_long_is_ended():
+    with pytest.raises(SetlError, match=r"took longer than 0\.5 s"):
+        beside(WAITS).output(["check"], 0.5)
+
+
+def test_what_runs_ends_when_the_node_leaves_and_nothing_begins_any_more():
+    runs, codes = beside(WAITS), []
+    thread = threading.Thread(target=lambda: codes.append(runs.output(["verify"]).code))
+    thread.start()
+    eventually(lambda: runs._processes)
+    runs.stop()
+    thread.join(20)
+    assert codes == [-signal.SIGTERM]
+    with pytest.raises(SetlError, match="the node is leaving"):
+        runs.output(["verify"])
+
+
+def test_what_runs_ends_with_a_node_that_is_killed():
+    # The true program, which waits for the node's end before it does anything else.
+    node = subprocess.Popen(
+        [
+            sys.executable,
+            "-c",
+            (
+                "import os; from setl.node.console.beside import Beside, _PROGRAM; import sys\n"
+                "slow = _PROGRAM.replace('from setl', 'import time; time.sleep(600)\\nfrom setl')\n"
+                "Beside(dict(os.environ), (sys.executable, '-c', slow)).output(['verify'])"
+            ),
+        ]
+    )
+    try:
+        (child,) = eventually(lambda: psutil.Process(node.pid).children(), 30)
+        # It reads its standard input by then, or will at once.
+        node.send_signal(signal.SIGKILL)
+        node.wait(20)
+        eventually(lambda: not child.is_running() or child.status() == "zombie", 30)
+    finally:
+        node.kill()
+
+
+def test_a_command_works_on_the_cluster_of_its_node():
+    environment = environment_of({"PW": "x", "SETL_ZOOKEEPER": "old"}, "zk:2181", "/there")
+    assert environment["SETL_ZOOKEEPER"] == "zk:2181"
+    assert environment["SETL_ROOT"] == "/there"
+    assert environment["PW"] == "x"
+    assert environment["PATH"] == os.environ["PATH"]
+
+
+VERIFIES = 'import sys; print(\'[{"target": "s.t", "differences": \' + sys.argv[1] + \'}]\')'
+
+
+def test_long_work_is_done_one_after_another_and_tells_how_it_ended():
+    clock, ended = ManualClock(), []
+    jobs = Jobs(clock, beside(VERIFIES))
+    for number in ("0", "3"):
+        jobs.begin("shop/ab", "Verify", [number], ended.append)
+    eventually(lambda: len(ended) == 2, 30)
+    assert [job.words.partition(",")[0] for job in ended] == ["all equal", "3 rows differ"]
+    newest, oldest = jobs.of("shop/ab")
+    assert (newest.state, newest.rows[0]["differences"]) == ("done", 3)
+    assert oldest.state == "done"
+    assert jobs.of("shop/ba") == []
+    assert jobs.waiting == 0
+
+
+def test_work_that_fails_says_why_and_what_is_kept_is_bounded():
+    ended = []
+    jobs = Jobs(ManualClock(), beside("import sys; sys.exit('no such channel')"))
+    for n in range(25):
+        jobs.begin("shop/ab", f"Verify {n}", [], ended.append)
+        eventually(lambda n=n: len(ended) == n + 1, 30)
+    assert all((job.state, job.error) == ("failed", "no such channel") for job in ended)
+    assert len(jobs._jobs) <= 21

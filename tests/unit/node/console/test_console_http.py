@@ -1,0 +1,417 @@
+"""The console through a real socket: who may do what, and what is kept of it."""
+
+import http.client
+import json
+import re
+from urllib.parse import urlencode
+
+import pytest
+import yaml
+
+from arbiter.values import ChannelState, SignalKind, SignalState
+from setl.node.console.attempts import FREE_ATTEMPTS
+from tests.unit.node.http_node import THERE, TOKEN, Node, eventually
+
+PAGE = {"Accept": "text/html,application/xhtml+xml"}
+
+
+@pytest.fixture
+def node():
+    node = Node()
+    node.lead()
+    yield node
+    node.close()
+
+
+class Browser:
+    """Keeps cookies and reads forms; follows nothing by itself."""
+
+    def __init__(self, node):
+        self.node = node
+        self.cookie = ""
+
+    def get(self, path, **headers):
+        return self.ask("GET", path, headers=headers)
+
+    def post(self, path, fields, **headers):
+        kind = {"Content-Type": "application/x-www-form-urlencoded"}
+        return self.ask("POST", path, urlencode(fields).encode(), headers={**kind, **headers})
+
+    def ask(self, method, path, body=None, headers=None):
+        sent = {**PAGE, **(headers or {})}
+        if self.cookie:
+            sent["Cookie"] = self.cookie
+        reply = self.node.ask(method, path, body, headers=sent)
+        for line in reply.headers.get_all("Set-Cookie") or ():
+            name, _, value = line.partition(";")[0].partition("=")
+            self.cookie = "" if value in ("", '""') else f"{name}={value}"
+            self.attributes = line
+        return reply
+
+    def log_in(self, token=TOKEN, **fields):
+        return self.post("/console/login", {"token": token, "name": "anna", **fields})
+
+    def csrf(self):
+        found = re.search(r'name="csrf" value="([^"]+)"', self.get("/").body.decode())
+        assert found is not None
+        return found.group(1)
+
+    def do(self, what, on, **fields):
+        return self.post("/console/do", {"csrf": self.csrf(), "what": what, "on": on, **fields})
+
+
+@pytest.fixture
+def browser(node):
+    return Browser(node)
+
+
+@pytest.fixture
+def anna(node):
+    anna = Browser(node)
+    assert anna.log_in().code == 303
+    return anna
+
+
+def outcomes(node):
+    return [(a.what, a.on, a.outcome) for a in node.operator.actions()]
+
+
+# -- what strangers see -----------------------------------------------------------------------
+
+
+def test_browsers_get_a_page_and_programs_the_index(node, browser):
+    page = browser.get("/")
+    assert page.headers["Content-Type"].startswith("text/html")
+    assert b"shop/there" in page.body
+    for accept in ({}, {"Accept": "*/*"}, {"Accept": "application/json"}):
+        assert "GET /health" in node.ask("GET", "/", headers=accept).json["paths"]
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/", "/console/channels/shop", "/console/pipelines/shop/there", "/console/actions",
+     "/console/login", "/console/nowhere", "/console/pipelines/shop/nowhere",
+     "/console/static/console.css", "/console/events?of=nowhere"],
+)  # fmt: skip
+def test_every_answer_keeps_browsers_in_bounds(browser, path):
+    reply = browser.get(path)
+    if reply.code == 404 and reply.headers["Content-Type"] == "application/json":
+        return  # what nothing serves at all is no page
+    policy = reply.headers["Content-Security-Policy"]
+    assert policy.startswith("default-src 'self'")
+    assert "frame-ancestors 'none'" in policy
+    assert "unsafe" not in policy
+    assert reply.headers["X-Content-Type-Options"] == "nosniff"
+    assert reply.headers["Referrer-Policy"] == "same-origin"
+    assert b"<script>" not in reply.body
+    assert b" style=" not in reply.body
+    assert b" on" + b"click" not in reply.body
+
+
+def test_pages_ask_for_nothing_elsewhere(browser):
+    for path in ("/", "/console/pipelines/shop/there"):
+        text = browser.get(path).body.decode()
+        for address in re.findall(r'(?:src|href|action)="([^"]*)"', text):
+            assert address.startswith(("/", "#", "http://n2")), address
+
+
+def test_names_and_errors_are_escaped(node, browser):
+    node.lead(error="<script>alert(1)</script>")
+    text = browser.get("/").body.decode()
+    assert "<script>alert" not in text
+    assert "&lt;script&gt;alert(1)" in text
+
+
+def test_without_a_session_there_are_no_actions(node, browser):
+    text = browser.get("/console/pipelines/shop/there").body.decode()
+    assert "Switchover" not in text
+    assert "Log in" in text
+    for fields in ({}, {"csrf": "guess"}):
+        form = {"what": "pause", "on": "shop", **fields}
+        assert browser.post("/console/do", form).code == 401
+    assert node.operator.channel("shop").state is ChannelState.START
+    assert outcomes(node) == []
+
+
+def test_without_a_token_on_the_node_nobody_gets_in(node, browser):
+    node.token = ""
+    assert browser.log_in(token="").code == 403
+    assert browser.log_in().code == 403
+    assert b"read-only" in browser.get("/").body
+
+
+def test_the_console_can_be_switched_off(node, browser):
+    node.console = False
+    assert "paths" in browser.get("/").json
+    assert browser.get("/console/actions").code == 404
+    assert browser.log_in().code == 404
+
+
+# -- log-in -----------------------------------------------------------------------------------
+
+
+def test_the_cookie_is_for_this_site_and_no_script(anna):
+    assert "httponly" in anna.attributes.lower()
+    assert "samesite=strict" in anna.attributes.lower()
+    assert TOKEN not in anna.attributes
+    assert b"Log out" in anna.get("/").body
+
+
+def test_wrong_tokens_are_refused_and_soon_slowed_down(node, browser):
+    for wrong in ("", TOKEN[:-1], TOKEN + "x", TOKEN.upper(), "ü"):
+        assert browser.log_in(token=wrong).code == 401
+    assert not browser.cookie
+    assert FREE_ATTEMPTS == 5
+    refused = browser.log_in()  # the right one, too, for whoever guesses does not learn it
+    assert refused.code == 429
+    assert b"Try again in" in refused.body
+    node.cluster.clock.advance(2)
+    assert browser.log_in().code == 303
+
+
+def test_after_the_log_in_nobody_is_led_to_another_site(browser):
+    for evil in ("https://evil.example/", "//evil.example/", "\\\\evil.example", "javascript:x"):
+        assert browser.log_in(next=evil).headers["Location"] == "/"
+    onward = browser.log_in(next="/console/channels/shop").headers["Location"]
+    assert onward == "/console/channels/shop"
+
+
+def test_a_session_ends_with_the_log_out(anna):
+    cookie = anna.cookie
+    assert anna.post("/console/logout", {"csrf": anna.csrf()}).code == 303
+    anna.cookie = cookie
+    assert b"Log out" not in anna.get("/").body
+
+
+# -- acting -----------------------------------------------------------------------------------
+
+
+def test_a_form_of_another_site_or_session_is_refused(node, anna):
+    other = Browser(node)
+    other.log_in()
+    good = {"what": "pause", "on": "shop", "csrf": anna.csrf()}
+    assert anna.post("/console/do", {**good, "csrf": other.csrf()}).code == 403
+    assert anna.post("/console/do", {**good, "csrf": ""}).code == 403
+    assert anna.post("/console/do", good, **{"Sec-Fetch-Site": "cross-site"}).code == 403
+    assert anna.post("/console/do", good, Origin="https://evil.example").code == 403
+    assert anna.post("/console/login", {"token": TOKEN}, Origin="null").code == 403
+    assert node.operator.channel("shop").state is ChannelState.START
+    assert anna.post("/console/do", good, **{"Sec-Fetch-Site": "same-origin"}).code == 303
+    assert node.operator.channel("shop").state is ChannelState.PAUSE
+
+
+def test_an_action_is_done_told_and_kept(node, anna):
+    reply = anna.do("pause", "shop")
+    assert (reply.code, reply.headers["Location"]) == (303, "/console/channels/shop")
+    node.look()
+    page = anna.get("/console/channels/shop").body.decode()
+    assert "channel shop is set to PAUSE" in page
+    assert "channel shop is set to PAUSE" not in anna.get("/console/channels/shop").body.decode()
+    (kept,) = node.operator.actions()
+    assert (kept.what, kept.on) == ("pause", "shop")
+    assert kept.by == "anna (127.0.0.1), console of n1"
+    assert kept.outcome.startswith("channel shop is set to PAUSE")
+    node.cluster.clock.advance(5)
+    assert "anna (127.0.0.1)" in anna.get("/console/actions").body.decode()
+
+
+def test_a_refusal_is_told_and_kept(node, anna):
+    node.operator.set_state(node.operator.channel("shop"), ChannelState.STOP)
+    anna.do("resume", "shop")
+    assert "the channel shop is stopped" in anna.get("/console/channels/shop").body.decode()
+    ((what, on, outcome),) = outcomes(node)
+    assert (what, on) == ("resume", "shop")
+    assert outcome.startswith("not done: the channel shop is stopped")
+
+
+def test_what_interrupts_is_asked_first_in_the_words_of_the_command(node, anna, monkeypatch):
+    asked = anna.do("switchover", "shop/there", to="n2")
+    assert asked.code == 200
+    assert "switch shop/there over to n2, demoting current leader n1?" in asked.body.decode()
+    assert not node.operator.signals(THERE)
+    assert outcomes(node) == []
+    monkeypatch.setattr("setl.node.console.acting.PATIENCE", 0.01)
+    assert anna.do("switchover", "shop/there", to="n2", sure="yes").code == 303
+    eventually(lambda: node.operator.signals(THERE))
+    (signal,) = node.operator.signals(THERE)
+    assert (signal.kind, signal.to, signal.leader) == (SignalKind.SWITCHOVER, "n2", "n1")
+    assert "is under way" in anna.get("/console/pipelines/shop/there").body.decode()
+    assert outcomes(node) == [("switchover", "shop/there", "")]
+    node.operator.answer_signal(THERE, signal, SignalState.DONE, "handed over")
+    eventually(lambda: outcomes(node)[0][2] == "switchover of shop/there: handed over")
+
+
+def test_a_load_is_asked_of_the_leader(node, anna):
+    anna.do("load", "shop/there", table="s.t", where="id < 5", sure="yes")
+    (load,) = node.operator.loads(THERE)
+    assert (load.value["tables"], load.value["where"]) == (["s.t"], "id < 5")
+    assert [s.kind for s in node.operator.signals(THERE)] == [SignalKind.LOADS]
+    anna.do("load", "shop/there", where="id < 5", sure="yes")
+    assert "a condition needs one table" in outcomes(node)[-1][2]
+    anna.do("load-cancel", "shop/there", sure="yes")
+    assert node.operator.loads(THERE)[0].value["state"] == "cancelled"
+
+
+@pytest.mark.parametrize(
+    ("what", "on", "code"),
+    [("pause", "nowhere", 404), ("switchover", "shop/nowhere", 404), ("pause", "shop/there", 404),
+     ("format", "shop", 400), ("", "", 400)],
+)  # fmt: skip
+def test_what_is_not_there_cannot_be_acted_on(node, anna, what, on, code):
+    assert anna.do(what, on).code == code
+    assert outcomes(node) == []
+
+
+def test_forms_are_bounded(anna):
+    large = {"csrf": "x", "what": "pause", "on": "x" * (1 << 20)}
+    assert anna.post("/console/do", large).code == 413
+    assert anna.ask("POST", "/console/do", b"{}", {"Content-Type": "application/json"}).code == 415
+    many = {f"f{n}": "" for n in range(200)}
+    assert anna.post("/console/do", many).code == 400
+
+
+# -- dead letters and channel files -----------------------------------------------------------
+
+
+FILE = """\
+channel: shop
+pipelines:
+  - name: there
+    source: {type: mysql, host: 127.0.0.1, port: 1, user: u, password: "${CONSOLE_TEST_PW}"}
+    target: {type: mysql, host: 127.0.0.1, port: 2, user: u, password: "${CONSOLE_TEST_PW}"}
+    tables:
+      - from: s.t
+"""
+
+
+def edit(anna, what, text=FILE):
+    return anna.post("/console/edit", {"csrf": anna.csrf(), "text": text, "do": what})
+
+
+@pytest.fixture
+def password(node):
+    node.environment["CONSOLE_TEST_PW"] = "hunter2"
+
+
+def test_strangers_see_neither_rows_nor_files(browser):
+    for path in ("/console/letters/shop/there", "/console/edit", "/console/edit/shop"):
+        page = browser.get(path)
+        assert page.code == 200
+        assert b"<form" not in page.body
+        assert b"Log in" in page.body
+    assert browser.post("/console/edit", {"text": FILE, "do": "apply"}).code == 401
+    assert browser.post("/console/faults", {"text": FILE}).code == 401
+
+
+def test_mistakes_are_told_with_their_lines_while_somebody_types(anna, password):
+    wrong = FILE.replace("from:", "form:").replace("name: there", "name: no/slash")
+    reply = anna.post("/console/faults", {"csrf": anna.csrf(), "text": wrong}).json
+    assert {(fault["line"], fault["level"]) for fault in reply} == {(3, "error"), (7, "error")}
+    assert anna.post("/console/faults", {"csrf": anna.csrf(), "text": FILE}).json == []
+    (broken,) = anna.post("/console/faults", {"csrf": anna.csrf(), "text": "a: [1"}).json
+    assert "is not YAML" in broken["text"]
+
+
+def test_a_missing_variable_is_a_mistake_on_this_node(anna):
+    faults = anna.post("/console/faults", {"csrf": anna.csrf(), "text": FILE}).json
+    assert {fault["line"] for fault in faults} == {4, 5}
+    assert all("CONSOLE_TEST_PW is not set" in fault["text"] for fault in faults)
+
+
+def test_a_file_is_applied_and_kept_in_the_log(node, anna, password):
+    reply = edit(anna, "apply")
+    assert (reply.code, reply.headers["Location"]) == (303, "/console/channels/shop")
+    stored = node.operator.channel("shop")
+    assert stored.state is ChannelState.START
+    assert stored.definition["pipelines"][0]["source"]["password"] == "${CONSOLE_TEST_PW}"
+    assert outcomes(node) == [("apply", "shop", "channel shop stored, state START")]
+
+
+def test_a_file_with_mistakes_or_hidden_secrets_is_not_applied(node, anna, password):
+    before = node.operator.channel("shop").revision
+    for wrong in (FILE.replace("from:", "form:"), FILE.replace("${CONSOLE_TEST_PW}", "(hidden)")):
+        page = edit(anna, "apply", wrong)
+        assert page.code == 200
+        assert b'class="error"' in page.body
+    assert node.operator.channel("shop").revision == before
+    assert outcomes(node) == []
+
+
+def test_a_plan_says_what_would_change_and_what_servers_lack(node, anna, password):
+    node.operator.put_channel("shop", yaml.safe_load(FILE))
+    page = edit(anna, "plan", FILE + "      - from: s.u\n").body.decode()
+    assert "table s.u is added" in page
+    assert "table s.u is not loaded" in page
+    assert "These pipelines end in order and begin anew: there" in page
+    assert "to fix first" in page  # nothing listens at port 1
+    assert "hunter2" not in page
+
+
+def test_secrets_in_stored_files_are_shown_to_nobody(node, anna):
+    definition = yaml.safe_load(FILE.replace("${CONSOLE_TEST_PW}", "hunter2"))
+    node.operator.put_channel("shop", definition)
+    node.look()
+    node.cluster.clock.advance(5)
+    for path in ("/console/channels/shop", "/console/edit/shop"):
+        page = anna.get(path).body
+        assert b"hunter2" not in page
+        assert b"(hidden)" in page
+
+
+# -- live -------------------------------------------------------------------------------------
+
+
+def test_a_page_gets_its_regions_and_then_what_has_changed(node):
+    server = node.serve()
+    host, port = server.address.removeprefix("http://").split(":")
+    connection = http.client.HTTPConnection(host, int(port), timeout=20)
+    connection.request("GET", "/console/events?of=/console/pipelines/shop/there")
+    answer = connection.getresponse()
+    assert answer.headers["Content-Type"].startswith("text/event-stream")
+
+    def event():
+        name = data = None
+        while data is None:
+            line = answer.readline().decode().strip()
+            name = line.removeprefix("event: ") if line.startswith("event: ") else name
+            data = json.loads(line.removeprefix("data: ")) if line.startswith("data: ") else None
+        return name, data
+
+    name, regions = event()
+    assert name == "regions"
+    assert set(regions) == {"r-head", "r-actions", "r-work", "r-history"}
+    assert "1.5 s" in regions["r-head"]
+    node.lead(lag=77.0)
+    node.cluster.clock.advance(2)
+    while True:
+        name, changed = event()
+        if name == "regions":
+            break
+    assert "1 min" in changed["r-head"]
+    assert "r-history" not in changed
+    connection.close()
+
+
+def test_figures_over_time_come_from_whoever_led(node, browser):
+    server = node.serve()
+    assert server._console is not None
+    recorder = server._console._recorder
+    recorder.record(node.status(), 1000.0)
+    other = Node(nid="n3")
+    try:
+        other.lead()
+        elsewhere = other.serve()
+        assert elsewhere._console is not None
+        elsewhere._console._recorder.record(other.status(), 900.0)
+        info = node.snapshot.facts.nodes["n2"]
+        node.operator.announce(type(info)("n2", http=elsewhere.address, ready=True))
+        node.look()
+        both = browser.get("/console/series/shop/there").json
+        assert both["at"] == [900.0, 1000.0]
+        assert both["lag"] == [1.5, 1.5]
+        assert browser.get("/console/series/shop/there?since=950").json["at"] == [1000.0]
+        assert browser.get("/console/series/shop/there?own=yes").json["at"] == [1000.0]
+    finally:
+        other.close()
+    assert browser.get("/console/series/shop/there").json["at"] == [1000.0]  # it is gone
+    assert browser.get("/console/series/shop/there?since=x").code == 400

@@ -1,0 +1,252 @@
+"""From the cluster to what pages show."""
+
+import pytest
+
+from arbiter.values import (
+    Channel,
+    ChannelState,
+    Facts,
+    HistoryItem,
+    Mainstem,
+    MainstemStatus,
+    NodeInfo,
+    PipelineId,
+)
+from setl.node.cluster_view import view_of
+from setl.node.console import units
+from setl.node.console.mapping import as_text, hides_secrets, mapped_tables
+from setl.node.console.overview import overview_of
+from setl.node.console.picture import NARROW, WIDE, Direction, drawn
+from setl.node.console.pipeline_page import pipeline_page
+from setl.node.console.problems import problems_of
+from setl.node.console.states import look_of
+from setl.node.console.timeline import WIDTH, timeline_of
+
+A, B = {"type": "mysql", "host": "a"}, {"type": "mysql", "host": "b", "port": 3307}
+AB, BA = PipelineId("shop", "ab"), PipelineId("shop", "ba")
+DEFINITION = {
+    "channel": "shop",
+    "pipelines": [
+        {"name": "ab", "source": A, "target": B, "tables": [{"from": "s.t"}]},
+        {"name": "ba", "source": B, "target": A, "tables": [{"from": "s.t", "to": "s.u"}]},
+    ],
+}
+
+
+def cluster(*, state=ChannelState.START, led=(AB, BA), nodes=("n1", "n2"), figures=None, **said):
+    facts = Facts(
+        nodes={nid: NodeInfo(nid, http=f"http://{nid}", ready=True) for nid in nodes},
+        channels={"shop": Channel("shop", state, DEFINITION)},
+        mainstems={p: Mainstem("n1", MainstemStatus.OVERTAKE, 7, 1) for p in led},
+    )
+    lines = [
+        {
+            "channel": "shop",
+            "pipeline": p.pipeline,
+            "decision": "leads",
+            "figures": {"state": "running", "lag": 0.5, **(figures or {})},
+        }
+        for p in led
+    ]
+    answer = {"contact": "connected", "warm": True, "version": "1", "pipelines": lines, **said}
+    answers = {nid: answer if nid == "n1" else {**answer, "pipelines": []} for nid in nodes}
+    return facts, answers
+
+
+def view(**options):
+    facts, answers = cluster(**options)
+    return view_of(facts, answers, 1000.0)
+
+
+def levels(found):
+    return [(p.level, p.subject) for p in found]
+
+
+def test_nothing_is_wrong_where_all_run_with_a_standby():
+    assert problems_of(view()) == []
+    page = overview_of(view(), here="n1")
+    assert page.counts == {"error": 0, "warning": 0, "note": 0}
+    assert [row.name for row in page.pipelines] == ["shop/ab", "shop/ba"]
+    assert page.pipelines[0].standbys == ("n2",)
+    assert [(n.name, n.leads, n.here) for n in page.nodes] == [("n1", 2, True), ("n2", 0, False)]
+
+
+def test_errors_come_first_in_their_own_words():
+    error = "the table s.t is missing (pipeline shop/ab). Create it"
+    found = problems_of(view(figures={"state": "failed", "error": error, "dead_letters": 2}))
+    assert [p.level for p in found] == ["error", "error", "warning", "warning"]
+    assert found[0].text == f"failed: {error}"
+    assert "Look at its dead letters" in found[2].way_out
+
+
+@pytest.mark.parametrize(
+    ("options", "level", "words"),
+    [
+        ({"led": ()}, "error", "has no leader"),
+        ({"nodes": ("n1",)}, "warning", "has no standby"),
+        ({"figures": {"lag": 61.0}}, "warning", "is 1 min behind"),
+        ({"figures": {"stalled": "no room"}}, "warning", "stalled: no room"),
+        ({"figures": {"echoes_passed": 3}}, "error", "3 transactions"),
+        ({"figures": {"state": "retrying", "error": "x", "attempts": 4}}, "warning", "4 attempts"),
+        ({"state": ChannelState.PAUSE}, "note", "is paused"),
+        ({"trouble": "no such thing"}, "error", "cannot look at the cluster: no such thing"),
+        ({"contact": "lost"}, "warning", "its contact with ZooKeeper is lost"),
+        ({"warm": False}, "note", "is not warm"),
+    ],
+)
+def test_what_is_wrong_is_found(options, level, words):
+    found = [p for p in problems_of(view(**options)) if words in p.text]
+    assert found
+    assert {p.level for p in found} == {level}
+
+
+def test_a_stopped_channel_is_nothing_wrong():
+    assert problems_of(view(state=ChannelState.STOP, led=())) == []
+
+
+def test_a_node_that_does_not_answer_is_named_and_its_figures_are_unknown():
+    facts, answers = cluster()
+    seen = view_of(facts, {**answers, "n1": None}, 1000.0)
+    assert ("warning", "node n1") in levels(problems_of(seen))
+    page = overview_of(seen, here="n2", contact="suspended")
+    assert page.problems[0].subject == "this node"
+    assert page.pipelines[0].look == look_of("no answer")
+    assert page.pipelines[0].lag == units.UNKNOWN
+    assert pipeline_page(seen, AB, ()).counters == ()
+
+
+def test_states_differ_in_word_and_sign_not_in_colour_alone():
+    states = ("running", "retrying", "suspended", "paused", "stopped", "standby", "failed")
+    looks = [look_of(state) for state in states]
+    assert len({look.sign for look in looks}) == len(states)
+    assert look_of("newly invented").word == "newly invented"
+
+
+def directions(*ways):
+    look = look_of("running")
+    return [Direction(f"p{n}", s, t, look, "", "", "/") for n, (s, t) in enumerate(ways)]
+
+
+def overlap(one, other):
+    return (
+        one.x < other.x + other.width
+        and other.x < one.x + one.width
+        and one.y < other.y + other.height
+        and other.y < one.y + one.height
+    )
+
+
+@pytest.mark.parametrize("measures", [WIDE, NARROW])
+@pytest.mark.parametrize(
+    "ways",
+    [
+        [("a", "b"), ("b", "a")],
+        [("a", "b"), ("b", "c"), ("c", "a")],
+        [("a", "x"), ("b", "x"), ("a", "y")],
+        [("a", "b"), ("c", "d"), ("b", "a"), ("d", "c")],
+        [("a", "a")],
+        [],
+    ],
+)
+def test_no_box_covers_another_and_every_arrow_touches_both_of_its_sites(measures, ways):
+    picture = drawn(directions(*ways), measures)
+    for i, one in enumerate(picture.boxes):
+        assert one.x >= 0
+        assert one.x + one.width <= picture.width
+        assert one.y + one.height <= picture.height
+        assert not any(overlap(one, other) for other in picture.boxes[i + 1 :])
+    for arrow in picture.arrows:
+        for site in (arrow.direction.source, arrow.direction.target):
+            beside = [b for b in picture.boxes if b.title == site]
+            assert any(b.y <= arrow.y <= b.y + b.height for b in beside)
+
+
+def test_an_arrow_points_from_source_to_target():
+    there, back = drawn(directions(("a", "b"), ("b", "a"))).arrows
+    assert there.start < there.end
+    assert back.start > back.end
+    a, b = sorted(drawn(directions(("a", "b"), ("b", "a"))).boxes, key=lambda box: box.x)
+    assert (a.title, b.title) == ("a", "b")
+    assert there.start == a.x + a.width
+
+
+def test_a_timeline_shows_who_led_and_the_outage_between():
+    items = [
+        HistoryItem(1, "n1", "first", 0.0),
+        HistoryItem(2, "n2", "n1 was gone", 500.0, outage=100.0, redelivered=3),
+    ]
+    line = timeline_of(items, 1000.0, leads=True)
+    first, second = line.terms
+    assert (first.x, first.width) == (0, 400)
+    assert (second.x, second.width) == (500, 500)
+    assert "so far" in second.title
+    assert "3 rows redelivered" in second.title
+    assert [nid for nid, _ in line.nodes] == ["n1", "n2"]
+    many = [HistoryItem(n, "n1", "", n * 1.0) for n in range(200)]
+    assert all(
+        r.x >= 0 and r.x + r.width <= WIDTH for r in timeline_of(many, 1e6, leads=True).terms
+    )
+    assert timeline_of([], 1.0, leads=False).terms == ()
+
+
+def test_the_page_of_a_pipeline():
+    figures = {
+        "seconds": {"transform": 1.0, "load": 3.0},
+        "tables": {"s.t": {"upserts": 5, "deletes": 1}, "s.u": {"upserts": 50, "deletes": 0}},
+        "table_load": {"state": "reading", "rows": 10, "rows_expected": 40, "rows_per_second": 5},
+    }
+    page = pipeline_page(view(figures=figures), AB, [HistoryItem(7, "n1", "first", 900.0)])
+    assert (page.source, page.target) == ("a:3306", "b:3307")
+    assert [(s.name, s.share, s.width) for s in page.stages] == [
+        ("transform", "25 %", 250),
+        ("load", "75 %", 750),
+    ]
+    assert [t.table for t in page.tables] == ["s.u", "s.t"]
+    assert page.load is not None
+    assert (page.load.done, page.load.expected, page.load.open) == (10, 40, True)
+    assert page.mapping[0].target == "same schema and table"
+
+
+def test_tables_are_shown_with_their_defaults():
+    assert mapped_tables(DEFINITION, "ba")[0].target == "s.u"
+    assert mapped_tables({"pipelines": "rubbish"}, "ab") == []
+
+
+@pytest.mark.parametrize(
+    ("written", "hidden"),
+    [
+        ("hunter2", True),
+        ("${PW:-hunter2}", True),
+        ("x${PW}hunter2", True),
+        ("${PW}", False),
+    ],
+)
+def test_no_secret_is_ever_shown(written, hidden):
+    source = {"type": "mysql", "host": "a", "user": "retl", "password": written}
+    target = {"type": "elasticsearch", "hosts": [f"http://u:{written}@es1:9200"]}
+    definition = {"pipelines": [{"name": "ab", "source": source, "target": target}]}
+    text = as_text(definition)
+    assert "hunter2" not in text
+    assert ("(hidden)" in text.replace("http://(hidden)@", "")) is hidden
+    assert "host: a" in text
+    assert hides_secrets(definition)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(None, units.UNKNOWN), (0, "0 s"), (0.34, "340 ms"), (4.21, "4.2 s"), (180, "3 min"),
+     (18360, "5.1 h"), (3e6, "35 d")],
+)  # fmt: skip
+def test_spans_of_time(seconds, text):
+    assert units.duration(seconds) == text
+
+
+def test_sizes_counts_and_rates():
+    assert [units.size(n) for n in (None, 512, 1536, 5 << 30)] == [
+        units.UNKNOWN,
+        "512 B",
+        "1.5 KiB",
+        "5.0 GiB",
+    ]
+    assert units.count(1234567) == "1,234,567"
+    assert [units.rate(n) for n in (0, 0.5, 1234.5)] == ["0", "0.5", "1,234"]

@@ -1,0 +1,136 @@
+"""When a target has what its source has shown, by the checkpoints that are stored."""
+
+from itertools import chain, repeat
+
+import pytest
+
+from arbiter.values import ChannelState, PipelineId
+from setl.bulk.arrivals import Arrived
+from setl.channel.file import Pipeline
+from setl.errors import TransientError
+from setl.model.checkpoint import Checkpoint
+from setl.model.position import BinlogOrigin, BinlogPosition
+from setl.model.stream_end import StreamEnd
+from setl.operate import arrivals
+from setl.operate.arrivals import Following, StoredArrivals, is_past
+from setl.operate.positions.stored import Stored
+from setl.operate.waiting import Runs
+from tests.arbiter_in_memory import MemoryArbiter, MemoryCluster
+
+ENDPOINT = {"type": "mysql", "host": "127.0.0.1", "port": 1, "user": "u", "password": "p"}
+PIPELINE = Pipeline.model_validate(
+    {
+        "name": "p",
+        "source": ENDPOINT,
+        "target": {**ENDPOINT, "port": 2},
+        "tables": [{"from": "s.t"}],
+    }
+)
+IDENT = PipelineId("c", "p")
+
+
+def at(offset, timestamp=0.0):
+    place = BinlogPosition("b.000001", offset, origin=BinlogOrigin("server"))
+    return Checkpoint(place, timestamp=timestamp)
+
+
+def end(offset):
+    return StreamEnd(at(offset).resume, 0.0)
+
+
+class Clock:
+    time = 0.0
+
+    def monotonic(self):
+        return self.time
+
+    def now(self):
+        return self.time
+
+
+@pytest.fixture
+def wait(monkeypatch):
+    """What a wait finds, given what is stored at each look and how the pipeline runs."""
+
+    def waited(stored, runs=None, timeout=10.0):
+        looks = chain(stored, repeat(stored[-1]))
+
+        def read(*_):
+            found = next(looks)
+            if isinstance(found, Exception):
+                raise found
+            return Stored("target", checkpoint=found)
+
+        monkeypatch.setattr(arrivals, "read_stored", read)
+        monkeypatch.setattr(
+            "setl.systems.mysql.source_system.binlog_distance", lambda a, b, _: b.offset - a.offset
+        )
+        monkeypatch.setattr(
+            "setl.systems.mysql.source_system.BinlogServer.files", lambda _: (), raising=False
+        )
+        clock, said = Clock(), []
+
+        def pause(seconds):
+            clock.time += seconds
+
+        found = StoredArrivals(
+            Following(
+                {IDENT: PIPELINE}, MemoryArbiter(MemoryCluster()),
+                lambda _: runs or Runs(ChannelState.START), "verify", timeout, clock, pause,
+                said.append,
+            )
+        ).wait(end(100))  # fmt: skip
+        return found, clock.time, said
+
+    return waited
+
+
+def test_what_is_past():
+    def order(reached, place):
+        return reached.offset >= place.offset
+
+    assert is_past(at(5), end(5), order)
+    assert not is_past(at(4), end(5), order)
+    # By time: whole seconds, so what is of this second may still come.
+    assert is_past(at(0, 8.0), StreamEnd(None, 7.9), order)
+    assert not is_past(at(0, 7.0), StreamEnd(None, 7.9), order)
+
+
+def test_it_is_there_at_once(wait):
+    found, seconds, said = wait([at(100)])
+    assert (found.arrived, found.why, seconds, said) == (Arrived.THERE, "", 0.0, [])
+
+
+def test_it_comes_while_one_waits(wait):
+    found, seconds, said = wait([at(10), TransientError("gone"), at(60), at(200)])
+    assert found.arrived is Arrived.THERE
+    assert 0 < seconds < 1
+    assert "90 bytes behind" in said[0]
+    assert "gone" in said[1]
+
+
+def test_it_does_not_come_in_time(wait):
+    found, seconds, _ = wait([at(10)], timeout=3.0)
+    assert found.arrived is Arrived.LATE
+    assert found.why == "c/p is not there after 3 s: it is 90 bytes behind"
+    assert 3 <= seconds < 4
+
+
+@pytest.mark.parametrize(
+    ("runs", "seconds", "why"),
+    [
+        (Runs(ChannelState.STOP), 0, "its channel is set to STOP: it is 90 bytes behind"),
+        (Runs(ChannelState.START, failed=True, error="no room"), 5, "its last error is: no room"),
+    ],
+)
+def test_a_pipeline_that_does_not_run_is_not_waited_for(wait, runs, seconds, why):
+    found, waited, _ = wait([at(10)], runs)
+    assert found.arrived is Arrived.LATE
+    assert why in found.why
+    assert seconds <= waited <= seconds + 1
+
+
+def test_nothing_is_stored_yet(wait):
+    found, _, _ = wait([None], timeout=1.0)
+    assert found.arrived is Arrived.LATE
+    assert "no checkpoint" in found.why

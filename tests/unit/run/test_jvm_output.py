@@ -1,0 +1,65 @@
+"""What a JVM writes becomes lines of the log, each at the level that it is worth."""
+
+import logging
+import os
+import subprocess
+import sys
+
+import pytest
+
+from setl.run.jvm_output import OUTPUT, SPARK, JvmOutput, level_of
+
+
+@pytest.mark.parametrize(
+    ("line", "level"),
+    [
+        ("WARNING: Using incubator modules: jdk.incubator.vector", logging.DEBUG),
+        ("Picked up JAVA_TOOL_OPTIONS: -Xshare:auto", logging.DEBUG),
+        ("Terminating due to java.lang.OutOfMemoryError: Java heap space", logging.ERROR),
+        ("# A fatal error has been detected by the Java Runtime Environment:", logging.ERROR),
+        ("Error: Could not create the Java Virtual Machine.", logging.ERROR),
+        ("whatever user code prints", logging.INFO),
+    ],
+)
+def test_the_level_of_a_line(line, level):
+    assert level_of(line) == level
+
+
+def test_lines_of_sparks_log_keep_their_level_and_their_traceback(caplog):
+    caplog.set_level(logging.DEBUG)
+    output = JvmOutput()
+    with output.writing() as end:
+        os.write(end, b"spark ERROR Executor: it failed\\r\\njava.lang.Error: x\\n\tat a.b\\n\n")
+        os.write(end, b"spark INFO SparkContext: Running\nhello\n\n")
+        os.write(end, b"not UTF-8: \xff\n")
+    assert output.last_lines().endswith("hello\nnot UTF-8: \ufffd")
+    assert [(r.name, r.levelno, r.getMessage()) for r in caplog.records] == [
+        (SPARK, logging.ERROR, "Executor: it failed\njava.lang.Error: x\n\tat a.b"),
+        (SPARK, logging.INFO, "SparkContext: Running"),
+        (OUTPUT, logging.INFO, "hello"),
+        (OUTPUT, logging.INFO, "not UTF-8: \ufffd"),
+    ]
+
+
+_SESSION = """
+import signal
+from setl.log import configure_command
+configure_command()
+from setl.run.spark_session import SparkSettings, start_session
+before = signal.getsignal(signal.SIGINT)
+session = start_session(SparkSettings(master="local[1]", name="x", log_level="off"))
+assert signal.getsignal(signal.SIGINT) is before
+try:
+    session.sparkContext.parallelize([1]).map(lambda n: 1 / 0).collect()
+except Exception as error:
+    print(type(error).__name__)
+session.stop()
+"""
+
+
+def test_a_session_writes_nothing_to_the_terminal_by_itself():
+    done = subprocess.run(
+        [sys.executable, "-c", _SESSION],
+        capture_output=True, text=True, timeout=180, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout, done.stderr) == (0, "PythonException\n", "")
