@@ -98,6 +98,7 @@ def test_the_statement_makes_the_same_table(servers, db, which):
     with Server.opened(endpoint_of(a)) as source, Server.opened(endpoint_of(b)) as target:
         there = TableText.read(source, db, "c")
         schema = read_table(source.connection, db, "c")
+        assert schema is not None
         planner = Planner(source, target)
         plan = planner.plan(schema, Route(0, (db, name)), ())
         statement, *more = [s.removesuffix(";") for s in statements_of(planner, plan)]

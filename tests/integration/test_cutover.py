@@ -129,6 +129,7 @@ def test_a_command_that_is_killed_is_seen_and_put_back_or_carried_on(sites):
             stderr=subprocess.PIPE,
             text=True,
         )
+        assert started.stderr is not None
         try:
             assert any("the source is read-only" in line for line in started.stderr)
         finally:

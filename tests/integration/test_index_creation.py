@@ -3,6 +3,7 @@
 import json
 import urllib.error
 import urllib.request
+from typing import Any
 
 import pytest
 
@@ -27,7 +28,7 @@ def shop(site_a):
     execute(site_a, f"DROP DATABASE {name}")
 
 
-def asked(elasticsearch, path, method="GET", body=None):
+def asked(elasticsearch, path, method="GET", body=None) -> Any:
     request = urllib.request.Request(
         f"{elasticsearch.url}/{path}",
         method=method,

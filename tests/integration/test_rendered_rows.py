@@ -49,7 +49,9 @@ class Passage:
     def reader(self, name="t"):
         endpoint = endpoint_of(self.servers[0])
         with closing(connect(endpoint)) as connection:
-            return TableReader(endpoint, read_table(connection, self.schema, name))
+            schema = read_table(connection, self.schema, name)
+        assert schema is not None
+        return TableReader(endpoint, schema)
 
     def passes(self, name="t", ticket=None):
         """How many rows arrived; None if they were not passed on as text."""

@@ -76,7 +76,8 @@ def verification_part(told: Mapping[str, Any] | None, now: float) -> Verificatio
 
 
 def _row(found: Mapping[str, Any]) -> FindingRow:
-    counts = [units.count(found.get(kind, 0)) for kind in _KINDS]
     return FindingRow(
-        str(found.get("target") or found.get("table")), *counts, str(found.get("error") or "")
+        table=str(found.get("target") or found.get("table")),
+        error=str(found.get("error") or ""),
+        **{kind: units.count(found.get(kind, 0)) for kind in _KINDS},
     )

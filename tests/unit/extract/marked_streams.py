@@ -60,7 +60,7 @@ class ByPayload:
     def join(self, payloads):
         return b"".join(payload for _, payload in payloads)
 
-    def decode(self, payload, context):
+    def decode(self, payload, context, *, keys_alone=False):
         if payload not in self.known:
             raise DataError(f"decoded a row that is not of a system table: {payload!r}")
         return self.known[payload]

@@ -1,5 +1,7 @@
 """What rows of the free gate ask for."""
 
+from typing import Any
+
 import pytest
 
 from setl.extract.free_gate import GateRow, gate_rows
@@ -15,7 +17,7 @@ SCHEMA = RowSchema(
 
 
 def asked(*rows, op=Op.INSERT):
-    images = [(None, row) if op is not Op.DELETE else (row, None) for row in rows]
+    images: list[Any] = [(None, row) if op is not Op.DELETE else (row, None) for row in rows]
     return gate_rows(DecodedRows(SCHEMA, op, images))
 
 

@@ -620,7 +620,8 @@ def test_the_arbiter_is_asked_again_when_it_was_silent():
     bench = Bench(Tables(a=3))
     bench.begin(None)
     bench.ask()
-    bench.requests._arbiter.link.refuse(1)
+    arbiter: Any = bench.requests._arbiter
+    arbiter.link.refuse(1)
     assert bench.step() is None
     assert bench.loading.due(None)
     finished(bench)

@@ -9,7 +9,7 @@ A, B = BinlogOrigin("a"), BinlogOrigin("b")
 U, V = "11111111-1111-1111-1111-111111111111", "22222222-2222-2222-2222-222222222222"
 
 
-def at(file, offset, gtid="", origin=A):
+def at(file, offset, gtid="", origin: BinlogOrigin | None = A):
     return BinlogPosition(file, offset, gtid, origin)
 
 
