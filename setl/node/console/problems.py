@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -144,7 +144,7 @@ def _of_figures(view: PipelineView) -> Iterator[_Found]:
             f"{count(echoes)} transactions of this channel came back and were not dropped",
             "See what changes rows of retl.retl_mark at the source",
         )
-    verification = figures.get("verification") or {}
+    verification: Mapping[str, Any] = figures.get("verification") or {}
     if differences := verification.get("differences"):
         yield (
             "warning",

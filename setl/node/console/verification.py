@@ -76,7 +76,12 @@ def verification_part(told: Mapping[str, Any] | None, now: float) -> Verificatio
 
 
 def _row(found: Mapping[str, Any]) -> FindingRow:
-    counts = [units.count(found.get(kind, 0)) for kind in _KINDS]
+    missing, extra, different, undecided = (units.count(found.get(kind, 0)) for kind in _KINDS)
     return FindingRow(
-        str(found.get("target") or found.get("table")), *counts, str(found.get("error") or "")
+        str(found.get("target") or found.get("table")),
+        missing,
+        extra,
+        different,
+        undecided,
+        str(found.get("error") or ""),
     )
