@@ -371,6 +371,8 @@ class Standing:
             extra=self._fields(table=place.table, target=place.target, error=error),
         )
         kept.state = course.left_out(kept.state, error, names, self._clock.now())
+        self._error = ""  # it stands with the table, and says nothing of the others
+        self._backoff.succeeded()
         if not kept.state.under_way:
             self._say_ended(kept.state)
 

@@ -23,6 +23,7 @@ from setl.model.table_load import TableLoad
 from setl.run.figures import RunState
 from setl.run.load_requests import StoredLoadRequests
 from setl.run.progress import Progress
+from setl.run.verification.looking import Looking
 from setl.run.verification.standing import Standing, VerifyingParts
 from setl.run.verification.store import StoredVerification
 from tests.arbiter_in_memory import MemoryArbiter, MemoryCluster
@@ -351,7 +352,7 @@ def test_a_table_that_cannot_be_compared_is_left_out_and_the_others_are_not():
     orders.failures = [ConfigurationError("no such table")] * 100
     told = bench.whole_pass()
     assert users.compared
-    assert (told.tables_left_out, told.rows) == (1, 10)
+    assert (told.number, told.tables_left_out, told.rows) == (1, 1, 10)
     assert told.coverage < 1
     assert "no such table" in told.findings[0].error
     assert told.error == ""
@@ -435,3 +436,30 @@ def test_nothing_is_told_while_the_other_direction_does_not_come():
     orders.target[101] = "of the other site"
     told = bench.until("failing")
     assert (told.differences, "did not come" in told.error) == (0, True)
+
+
+def test_a_source_that_cannot_be_asked_whether_it_is_busy_costs_no_table():
+    orders = Pair("orders", 50_000)
+    bench = Bench(orders, limits=LoadLimits(threads_running=20))
+    bench.when(lambda told: told.rows)
+
+    def gone():
+        raise TransientError("gone")
+
+    bench.tables.busy = gone
+    for _ in range(10):
+        assert bench.step().error
+    del bench.tables.busy
+    told = bench.whole_pass()
+    assert (told.number, told.tables_left_out, told.rows) == (1, 0, 50_000)
+
+
+def test_a_range_that_is_compared_again_is_as_large_as_before():
+    orders = Pair("orders", 100)
+    orders.target[60] = "other"
+    looking = Looking(None, threading.Event(), ManualClock())
+    assert not looking.look(orders, (10,), 60).sure
+    looked = looking.look(orders, (10,), 20)
+    assert looked.sure
+    assert (looked.outcome.last, looked.outcome.verdict.differences) == ((70,), 1)
+    assert looking.look(orders, (70,), 20).outcome.last == (90,)
