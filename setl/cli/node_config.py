@@ -34,6 +34,7 @@ class NodeConfig(StrictModel):
     root: Text | None = None
     session_timeout: float | None = Field(default=None, ge=1)
     http: Annotated[str, AfterValidator(_address)] | None = None
+    console: bool | None = None
     log_format: Literal["text", "json"] | None = None
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] | None = None
     master: Text | None = None
@@ -49,6 +50,7 @@ VARIABLES: Mapping[str, str] = {
     "root": "SETL_ROOT",
     "session_timeout": "SETL_SESSION_TIMEOUT",
     "http": "SETL_HTTP",
+    "console": "SETL_CONSOLE",
     "log_format": "SETL_LOG_FORMAT",
     "log_level": "SETL_LOG_LEVEL",
     "master": "SETL_SPARK_MASTER",

@@ -30,7 +30,10 @@ def test_what_is_gathered(shop, tmp_path, monkeypatch):
     assert cluster["nodes"]["n1"]["answers"] is True
     assert cluster["channels"]["shop"]["state"] == "START"
     forth, back = cluster["channels"]["shop"]["file"]["pipelines"]
-    assert (forth["source"]["password"], back["source"]["password"]) == ("***", "${SHOP_PASSWORD}")
+    assert (forth["source"]["password"], back["source"]["password"]) == (
+        "(hidden)",
+        "${SHOP_PASSWORD}",
+    )
     assert cluster["pipelines"][0]["lag"] == 0.5
     assert cluster["history"][0]["error"] == "no room"
 

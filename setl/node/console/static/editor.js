@@ -75,20 +75,24 @@
   });
 
   // The keys above the cursor, by indentation, as a path into the schema; null is an item of a list.
-  const place = (lines, indent) => {
+  // `inList` says that `limit` is the column of a dash, whose key may stand in the same column.
+  const place = (lines, limit, inList) => {
     const path = [];
-    for (let n = lines.length - 1; n >= 0 && indent > 0; n--) {
+    for (let n = lines.length - 1; n >= 0 && (limit > 0 || inList); n--) {
       const line = /^(\s*)((?:-\s+)*)([\w.]+)\s*:/.exec(lines[n]);
-      if (!line || !lines[n].trim()) continue;
-      const dashes = (line[2].match(/-/g) || []).length;
-      const column = line[1].length + line[2].length;
-      if (column < indent) {
+      if (!line) continue;
+      const start = line[1].length, column = start + line[2].length, dashes = column > start;
+      if (inList) {
+        if (column > limit || (dashes && start === limit)) continue;
         path.unshift(line[3]);
-        indent = column;
+        [limit, inList] = [column, false];
+      } else if (column < limit) {
+        path.unshift(line[3]);
+        limit = column;
       }
-      if (dashes && line[1].length < indent && column >= indent) {
-        path.unshift(...Array(dashes).fill(null));
-        indent = line[1].length;
+      if (dashes && start < limit && column === limit) {
+        path.unshift(null);
+        [limit, inList] = [start, true];
       }
     }
     return path;
@@ -104,7 +108,7 @@
     if (!head) return null;
     const indent = head.length > 2 ? head[1].length : last.length;
     const item = head.length > 2 && head[1].includes("-");
-    let path = place(lines, item ? head[1].search(/-/) : indent);
+    const path = place(lines, item ? head[1].search(/-/) : indent, item);
     if (item) path.push(null);
     const parts = path.reduce(below, [schema]);
     if (value) {
