@@ -178,7 +178,7 @@ def test_rows_on_their_way_in_the_other_direction_are_no_differences(servers, db
     assert (told.findings[0].missing, told.repaired) == (1, 0)
 
 
-@pytest.mark.one_family(why="the rows come from either family as the stream's do")
+@pytest.mark.family("mariadb", why="what is about Elasticsearch is the same for both")
 def test_a_document_that_somebody_changed_is_repaired(site_a, servers, elasticsearch, db, place):
     name = fresh_name("verified")
     index, target = Index(elasticsearch, name), elasticsearch_target(elasticsearch)
