@@ -177,14 +177,13 @@ def _print_findings(
     out = console()
     print_findings(out, findings, verbose=verbose)
     counted = summary(findings)
-    if counted:
-        out.print(f"{counted}.", markup=False)
+    beside = f" Beside: {counted}." if counted else ""
     errors = sum(finding.level == "error" for finding in findings)
     if errors:
-        out.print(f"{errors} to fix before channel {name} can start.", markup=False)
+        out.print(f"{errors} to fix before channel {name} can start.{beside}", markup=False)
     else:
         scope = "the file is right" if offline else "the file and the servers are right"
-        out.print(f"channel {name}: {scope}.", markup=False)
+        out.print(f"channel {name}: {scope}.{beside}", markup=False)
 
 
 @click.command()

@@ -67,9 +67,8 @@ def _ways_out(finding: Finding, *, verbose: bool) -> Iterator[str]:
 
 
 def summary(findings: Sequence[Finding]) -> str:
-    """How many there are of each level, in one line."""
+    """How many there are that need no fixing, by level; "" for none."""
     counts = [
-        (sum(f.level == "error" for f in findings), "{} to fix"),
         (sum(f.level == "warning" for f in findings), "{} to know"),
         (sum(f.level == "accepted" for f in findings), "{} accepted"),
         (sum(f.level == "ok" for f in findings), "{} right"),

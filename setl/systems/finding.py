@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from setl.errors import SetlError, TransientError
 
 Level = Literal["error", "warning", "accepted", "ok"]
+
+OTHER: Final = "other"
+"""The code of a finding whose system, which may be another package's, gives it none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +106,7 @@ class Report:
         level: Level,
         what: str,
         *fix: str,
-        code: str,
+        code: str = OTHER,
         unseen: bool = False,
         risk: bool = False,
     ) -> None:
@@ -122,15 +125,15 @@ class Report:
             )
         )
 
-    def error(self, what: str, *fix: str, code: str, risk: bool = False) -> None:
+    def error(self, what: str, *fix: str, code: str = OTHER, risk: bool = False) -> None:
         """Add what keeps the channel from working."""
         self.add("error", what, *fix, code=code, risk=risk)
 
-    def unseen(self, what: str, *fix: str, code: str) -> None:
+    def unseen(self, what: str, *fix: str, code: str = OTHER) -> None:
         """Add an error: a server does not answer here, and may answer the nodes."""
         self.add("error", what, *fix, code=code, unseen=True)
 
-    def warning(self, what: str, *fix: str, code: str) -> None:
+    def warning(self, what: str, *fix: str, code: str = OTHER) -> None:
         """Add what may hurt one day."""
         self.add("warning", what, *fix, code=code)
 

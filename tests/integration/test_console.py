@@ -143,6 +143,36 @@ def charted(page):
     return page.locator('[data-figure="rows"]').get_attribute("aria-label")
 
 
+def edits_a_channel_file(channel, address, visitor):
+    """Completion, mistakes while somebody types, check, plan and apply."""
+    page = visitor.page
+    visitor.go(f"{address}/console/edit/{channel.name}")
+    text = page.locator("#text")
+    page.wait_for_selector("text=The file is right.")
+    written = text.input_value()
+    text.fill(written.replace("  tables:", "  batch_rows: many\n  tables:", 1))
+    page.wait_for_selector("#faults li.error:has-text('batch_rows')")
+    text.fill(written.replace("  tables:", "  batch_ro\n  tables:", 1))
+    end = text.input_value().index("batch_ro") + len("batch_ro")
+    text.evaluate("(text, at) => { text.focus(); text.setSelectionRange(at, at); }", end)
+    page.keyboard.press("Control+Space")
+    page.wait_for_selector("#completions [aria-selected=true]:has-text('batch_rows')")
+    page.keyboard.press("Enter")
+    page.keyboard.type("777")
+    page.wait_for_selector("text=The file is right.")
+    page.click("text=Check at the servers")
+    page.wait_for_selector("text=things are as they should be", timeout=120_000)
+    page.click("button:text-is('Plan')")
+    page.wait_for_selector("text=batch_rows: 10000 → 777")
+    assert "end in order and begin anew: ab, ba" in visitor.text()
+    assert visitor.violations() == []
+    before = {p["epoch"] for p in channel.listed().values()}
+    page.click("button:text-is('Apply')")
+    page.wait_for_selector(f"text=channel {channel.name} stored, state START")
+    eventually(lambda: before.isdisjoint({p["epoch"] for p in channel.listed().values()}), 60)
+    eventually(lambda: running(channel), 60)
+
+
 def test_an_operator_s_week_from_the_console_alone(channel, cluster, visitor):
     eventually(lambda: running(channel), 60)
     address, page = cluster.http["n1"], visitor.page
@@ -170,6 +200,7 @@ def test_an_operator_s_week_from_the_console_alone(channel, cluster, visitor):
     page.click("text=Verify >> nth=0")
     page.wait_for_selector(".job.done", timeout=180_000)
     assert "all equal" in page.locator(".job").first.inner_text()
+    edits_a_channel_file(channel, address, visitor)
     visitor.go(f"{address}/console/channels/{channel.name}")
     page.click("text=Stop…")
     assert "Nothing is applied any more" in visitor.text()

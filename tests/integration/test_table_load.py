@@ -6,9 +6,8 @@ from contextlib import contextmanager
 
 import pytest
 
-from setl.channel.problems import ChannelFileError
 from setl.channel.reading import parse_channel
-from setl.errors import CollisionError
+from setl.errors import CollisionError, ConfigurationError
 from setl.run import table_loading
 from tests.deadlocks import repeated
 from tests.integration.pipelines import (
@@ -285,13 +284,34 @@ def test_both_ways_nothing_comes_back(servers, db, place, small_steps):
     assert rows(a, f"{db}.orders") == rows(b, f"{db}.orders")
 
 
-def test_a_conflict_policy_is_refused(servers, db):
+def test_a_column_that_nobody_passes_on_stops_the_load(servers, db, place, small_steps):
     a, b = servers
-    both = two_way(a, b, [{"from": f"{db}.orders", "conflict": "home"}])
-    first, second = (p.model_dump(by_alias=True) for p in both.pipelines)
-    first["source"]["start"] = {"load": True}
-    with pytest.raises(ChannelFileError, match="cannot be combined with a `conflict` policy"):
-        parse_channel({"channel": both.channel, "pipelines": [first, second]})
+    fill(a, f"{db}.orders", 2000)
+    running = place.lead(loading(a, mysql(b), [{"from": f"{db}.orders"}]))
+    eventually(lambda: (t := running.figures.table_load) and t.rows >= 300, 60)
+    execute(a, f"ALTER TABLE {db}.orders ADD COLUMN more INT NOT NULL DEFAULT 7")
+    error = running.ends()
+    assert isinstance(error, ConfigurationError)
+    assert "lacks the columns more" in error.message
+    assert error.hint
+    # The way out.
+    execute(b, f"ALTER TABLE {db}.orders ADD COLUMN more INT NOT NULL DEFAULT 7")
+    running = place.lead(loading(a, mysql(b), [{"from": f"{db}.orders"}]))
+    wait_until_loaded(running)
+    in_step(a, b, running, db)
+
+
+def test_tables_that_come_together_take_no_row_from_each_other(servers, db, place):
+    a, b = servers
+    for name, server in (("one", a), ("two", a), ("all", b)):
+        execute(server, f"CREATE TABLE {db}.{name} (id INT PRIMARY KEY, email VARCHAR(9) UNIQUE)")
+    execute(
+        a, f"INSERT INTO {db}.one VALUES (1, 'same')", f"INSERT INTO {db}.two VALUES (2, 'same')"
+    )
+    tables = [{"from": f"{db}.one", "to": f"{db}.all"}, {"from": f"{db}.two", "to": f"{db}.all"}]
+    running = place.lead(loading(a, mysql(b), tables))
+    assert isinstance(running.ends(), CollisionError)
+    assert len(rows(b, f"{db}.all")) == 1
 
 
 def test_a_hundred_small_tables(servers, place):

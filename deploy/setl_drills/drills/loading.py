@@ -175,7 +175,7 @@ def _execute(server: DatabaseServer, statement: str, *values: Any) -> Any:
 DRILLS = (
     Drill(
         "load-dies",
-        "who loads a table dies in Select, the driver or a task, three times; no row is lost",
+        "who loads a table dies in Select, in the driver, and in tasks that read and that write",
         "at which points",
         load_dies,
         Needs(),

@@ -20,7 +20,7 @@ from setl.node.console.actions import ACTIONS, Action
 from setl.node.console.authentication import Unwanted
 from setl.node.console.hands import Hands, pipeline_of
 from setl.node.console.jobs import Job, Jobs
-from setl.node.console.links import channel_link, pipeline_link
+from setl.node.console.links import channel_link, letters_link, pipeline_link
 from setl.node.console.sessions import Session
 from setl.operate.action_log import recorded
 
@@ -63,9 +63,10 @@ class Asked:
     @property
     def page(self) -> str:
         """The page that shows what comes of it."""
-        return (
-            channel_link(self.on) if self.action.of_channel else pipeline_link(pipeline_of(self.on))
-        )
+        if self.action.of_channel:
+            return channel_link(self.on)
+        ident = pipeline_of(self.on)
+        return letters_link(ident) if self.action.of_letters else pipeline_link(ident)
 
 
 class Acting:

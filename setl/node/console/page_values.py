@@ -125,7 +125,8 @@ class PageValues:
             others = [standby.node for standby in view.pipeline(ident).standbys]
             jobs = self._jobs.of(str(ident)) if session else ()
         elif address.kind == "actions":
-            actions = self._actions.get("", self._arbiter.actions)
+            # Who did what, and the conditions of loads, are no business of strangers.
+            actions = self._actions.get("", self._arbiter.actions) if session else ()
             page = ActionsPage(tuple(reversed(actions[-MOST_ACTIONS:])))
         if page is None:
             return None

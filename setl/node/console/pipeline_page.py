@@ -14,6 +14,7 @@ from setl.node.console.mapping import MappedTable, mapped_tables
 from setl.node.console.overview import PipelineRow, pipeline_row
 from setl.node.console.problems import Problem, problems_with
 from setl.node.console.timeline import Timeline, timeline_of
+from setl.node.console.verification import VerificationPart, verification_part
 from setl.node.endpoints import endpoints_of
 from setl.node.load_sentence import load_sentence
 
@@ -102,6 +103,7 @@ class PipelinePage:
     tables: tuple[TableRows, ...]
     tables_left_out: int
     load: LoadPart | None
+    verification: VerificationPart | None
     timeline: Timeline
     history: tuple[HistoryItem, ...]
     mapping: tuple[MappedTable, ...]
@@ -139,6 +141,7 @@ def pipeline_page(
         tables=tables[:MOST_TABLES],
         tables_left_out=max(0, len(tables) - MOST_TABLES),
         load=_load(figures.get("table_load")),
+        verification=verification_part(figures.get("verification"), view.at),
         timeline=timeline_of(history, view.at, leads=bool(pipeline.leader)),
         history=tuple(reversed(history)),
         mapping=tuple(_mapping(channel, ident)),

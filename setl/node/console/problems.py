@@ -144,6 +144,15 @@ def _of_figures(view: PipelineView) -> Iterator[_Found]:
             f"{count(echoes)} transactions of this channel came back and were not dropped",
             "See what changes rows of retl.retl_mark at the source",
         )
+    verification = figures.get("verification") or {}
+    if differences := verification.get("differences"):
+        yield (
+            "warning",
+            f"{count(differences)} keys of source and target differ, says its verification",
+            "Verify and repair, or wait for the next pass if it repairs",
+        )
+    if verification.get("error"):
+        yield "warning", f"its verification fails: {verification['error']}", ""
     if letters := figures.get("dead_letters"):
         yield (
             "warning",

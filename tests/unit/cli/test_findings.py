@@ -1,16 +1,21 @@
 """What `setl check` prints, and the status that scripts go by."""
 
+import ast
 import io
 import json
+from pathlib import Path
 
 import pytest
 from rich.console import Console
 
+import setl
 from setl.channel.reading import parse_channel
 from setl.cli.findings import exit_status, finding_row, print_findings, sql_scripts, summary
 from setl.operate.acceptance import with_accepted
 from setl.systems.finding import Finding, Report
 from tests.unit.cli.cluster_in_memory import definition
+
+SETL = Path(setl.__file__).parent
 
 CASCADE = Finding(
     "error", "the foreign key [fk] has ON DELETE CASCADE", "ab, source db1:3306, s.t",
@@ -95,9 +100,7 @@ def test_people_get_what_is_wrong_and_its_way_out():
     everything = printed([RIGHT, CASCADE], verbose=True)
     assert "MariaDB answers" in everything
     assert "→ ALTER TABLE s.t DROP FOREIGN KEY fk;" in everything
-    assert summary([RIGHT, RIGHT, CASCADE, RETENTION]) == (
-        "1 to fix, 1 to know, 2 right (-v shows all)"
-    )
+    assert summary([RIGHT, RIGHT, CASCADE, RETENTION]) == ("1 to know, 2 right (-v shows all)")
 
 
 def test_servers_get_a_script_each_with_every_statement_once():
@@ -136,6 +139,23 @@ def test_an_id_is_the_kind_and_the_narrowest_place():
     report.at("index orders").warning("x", code="c")
     assert [f.id for f in report.findings] == ["a@target", "b@s.t", "c@orders"]
     assert finding_row(report.findings[1])["server"] == "db2:3306"
+
+
+def kindless(file):
+    """Calls that add a finding and do not say of what kind it is."""
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            adds = node.func.attr in {"error", "warning", "unseen"}
+            of_a_log = "log" in ast.unparse(node.func.value)
+            if adds and not of_a_log and "code" not in [word.arg for word in node.keywords]:
+                yield f"{file}:{node.lineno}"
+
+
+def test_every_finding_of_our_own_has_a_kind():
+    """Otherwise it could not be accepted by itself, nor spoken of."""
+    files = [*SETL.glob("systems/*/preflight/*.py"), SETL / "operate" / "check.py"]
+    assert len(files) > 20
+    assert [place for file in files for place in kindless(file)] == []
 
 
 def test_a_running_channel_is_not_given_a_file_that_cannot_work(

@@ -3,13 +3,17 @@
 import http.client
 import json
 import re
+from contextlib import contextmanager
 from urllib.parse import urlencode
 
 import pytest
 import yaml
 
 from arbiter.values import ChannelState, SignalKind, SignalState
+from setl.load.deadletters.letter import State
 from setl.node.console.attempts import FREE_ATTEMPTS
+from setl.systems.mysql.target_system import MysqlTargetSystem
+from tests.letters import MemoryDeadLetters, letter
 from tests.unit.node.http_node import THERE, TOKEN, Node, eventually
 
 PAGE = {"Accept": "text/html,application/xhtml+xml"}
@@ -213,6 +217,7 @@ def test_an_action_is_done_told_and_kept(node, anna):
     assert kept.outcome.startswith("channel shop is set to PAUSE")
     node.cluster.clock.advance(5)
     assert "anna (127.0.0.1)" in anna.get("/console/actions").body.decode()
+    assert "anna" not in Browser(node).get("/console/actions").body.decode()
 
 
 def test_a_refusal_is_told_and_kept(node, anna):
@@ -356,6 +361,70 @@ def test_secrets_in_stored_files_are_shown_to_nobody(node, anna):
         page = anna.get(path).body
         assert b"hunter2" not in page
         assert b"(hidden)" in page
+
+
+@pytest.fixture
+def letters(node, monkeypatch, password):
+    """The dead letters of a pipeline that keeps them: two open, one of an unknown row."""
+    text = FILE.replace("    tables:", "    faulty_rows: dead_letter\n    tables:")
+    node.operator.put_channel("shop", yaml.safe_load(text))
+    node.look()
+    store = MemoryDeadLetters()
+
+    @contextmanager
+    def opened(_):
+        yield store
+
+    monkeypatch.setattr(MysqlTargetSystem, "dead_letters", opened)
+    found = [
+        letter("shop/there", 1, payload='{"form": "row", "values": [1, "<b>"]}'),
+        letter("shop/there", 2, payload="{}"),
+        letter("shop/there", 3, payload="{}", key_hash="", key_values=None),
+    ]
+    store.keep(found)
+    return store, [each.id for each in found]
+
+
+def test_dead_letters_are_shown_with_their_rows_to_those_who_are_logged_in(anna, browser, letters):
+    _, ids = letters
+    page = anna.get("/console/letters/shop/there").body.decode()
+    assert all(ident in page for ident in ids)
+    assert "&lt;b&gt;" in page
+    assert "<b>" not in page
+    assert ids[0] not in browser.get("/console/letters/shop/there").body.decode()
+    assert anna.get("/console/letters/shop/nowhere").code == 404
+
+
+def test_dead_letters_are_marked_for_the_leader_or_refused(node, anna, letters):
+    store, (first, second, unknown) = letters
+    # Paused, so that nobody is waited for.
+    node.operator.set_state(node.operator.channel("shop"), ChannelState.PAUSE)
+    reply = anna.do("retry", "shop/there", **{f"letter-{first}": "yes"})
+    assert reply.headers["Location"] == "/console/letters/shop/there"
+    assert [store.letters[i].state for i in (first, second)] == [State.RETRY, State.OPEN]
+    assert outcomes(node)[-1][2] == "shop/there: 0 loaded, 0 refused again, 1 waiting"
+    anna.do("retry", "shop/there", **{f"letter-{unknown}": "yes"})
+    assert "is about is not known" in outcomes(node)[-1][2]
+    anna.do("retry", "shop/there", **{f"letter-{unknown}": "yes", "force": "yes"})
+    assert store.letters[unknown].state is State.RETRY
+    anna.do("retry", "shop/there")
+    assert outcomes(node)[-1][2] == "not done: choose dead letters, or all of them"
+    anna.do("retry", "shop/there", **{"letter-ffff": "yes"})
+    assert "there is no dead letter ffff" in outcomes(node)[-1][2]
+
+
+def test_dead_letters_are_dropped_after_a_question(node, anna, letters):
+    store, (first, *others) = letters
+    form = {f"letter-{first}": "yes"}
+    asked = anna.do("drop", "shop/there", **form)
+    assert "drop 1 dead letters of shop/there?" in asked.body.decode()
+    assert len(store.letters) == 3
+    anna.do("drop", "shop/there", **form, sure="yes")
+    assert set(store.letters) == set(others)
+    assert "drop all dead letters" in anna.do("drop", "shop/there", which="all").body.decode()
+    anna.do("drop", "shop/there", which="all", sure="yes")
+    assert not store.letters
+    assert outcomes(node)[-1] == ("drop", "shop/there", "shop/there: 2 dead letters dropped")
 
 
 # -- live -------------------------------------------------------------------------------------

@@ -1,5 +1,7 @@
 """From the cluster to what pages show."""
 
+from dataclasses import asdict
+
 import pytest
 
 from arbiter.values import (
@@ -12,6 +14,7 @@ from arbiter.values import (
     NodeInfo,
     PipelineId,
 )
+from setl.model.standing import TableFinding
 from setl.node.cluster_view import view_of
 from setl.node.console import units
 from setl.node.console.mapping import as_text, hides_secrets, mapped_tables
@@ -21,6 +24,7 @@ from setl.node.console.pipeline_page import pipeline_page
 from setl.node.console.problems import problems_of
 from setl.node.console.states import look_of
 from setl.node.console.timeline import WIDTH, timeline_of
+from setl.run.verification.told import VerificationFigures
 
 A, B = {"type": "mysql", "host": "a"}, {"type": "mysql", "host": "b", "port": 3307}
 AB, BA = PipelineId("shop", "ab"), PipelineId("shop", "ba")
@@ -250,3 +254,25 @@ def test_sizes_counts_and_rates():
     ]
     assert units.count(1234567) == "1,234,567"
     assert [units.rate(n) for n in (0, 0.5, 1234.5)] == ["0", "0.5", "1,234"]
+
+
+def test_standing_verification_is_shown_and_what_differs_is_a_warning():
+    found = TableFinding("s.t", "s.u", missing=2, extra=1)
+    told = VerificationFigures(
+        "comparing", number=4, coverage=0.256, table="s.t", differences=3, findings=[found]
+    )
+    seen = view(figures={"verification": asdict(told)})
+    part = pipeline_page(seen, AB, ()).verification
+    assert part is not None
+    assert (part.percent, part.under_way) == (26, True)
+    assert part.sentence == "3 keys differ, pass 4 comparing, 26 % done, now s.t"
+    assert [(row.table, row.missing, row.extra) for row in part.findings] == [("s.u", "2", "1")]
+    assert {p.text for p in problems_of(seen) if p.pipeline == AB} == {
+        "3 keys of source and target differ, says its verification"
+    }
+    waits = asdict(VerificationFigures("waiting", number=4, coverage=1.0, next_at=1600.0))
+    part = pipeline_page(view(figures={"verification": waits}), AB, ()).verification
+    assert part is not None
+    assert not part.under_way
+    assert part.sentence.endswith("100 % done, the next one in 10 min")
+    assert pipeline_page(view(), AB, ()).verification is None

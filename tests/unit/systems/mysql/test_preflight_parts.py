@@ -169,6 +169,7 @@ def test_missing_privileges_are_one_finding_for_a_schema():
             "the account 'u'@'%' lacks INSERT, DELETE on s.a, s.b, s.c and 2 more",
             "here",
             ("GRANT INSERT, DELETE ON `s`.* TO 'u'@'%';",),
+            code="missing-privilege",
         )
     ]
 
@@ -180,8 +181,16 @@ def test_errors_become_findings():
     with report.failing():
         raise DataError("odd")
     assert report.findings == [
-        Finding("error", "no answer (key 5)", "p, source h:1, s.t", ("wait",), unseen=True),
-        Finding("error", "odd", "p, source h:1"),
+        Finding(
+            "error",
+            "no answer (key 5)",
+            "p, source h:1, s.t",
+            ("wait",),
+            unseen=True,
+            code="no-answer",
+            place="s.t",
+        ),
+        Finding("error", "odd", "p, source h:1", code="not-readable"),
     ]
 
 

@@ -1,0 +1,82 @@
+"""What the page of a pipeline shows of standing verification. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from setl.node.console import units
+
+_KINDS = ("missing", "extra", "different", "undecided")
+
+
+@dataclass(frozen=True, slots=True)
+class FindingRow:
+    """What was found in one table, as text."""
+
+    table: str
+    missing: str
+    extra: str
+    different: str
+    undecided: str
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class VerificationPart:
+    """Standing verification.
+
+    Attributes:
+        sentence: how far it is, in a sentence.
+        percent: how much of the pass is done, of 100.
+        under_way: whether a pass is.
+        findings: tables of which there is something to say.
+        unnamed: differing tables besides.
+    """
+
+    sentence: str
+    percent: int
+    under_way: bool
+    findings: Sequence[FindingRow]
+    unnamed: int
+
+
+def verification_part(told: Mapping[str, Any] | None, now: float) -> VerificationPart | None:
+    """What a leader tells of it, None if it tells nothing.
+
+    Args:
+        told: `setl.run.verification.told.VerificationFigures` as JSON.
+        now: seconds since 1970 UTC.
+    """
+    if not told:
+        return None
+    percent, coming = round(100 * (told.get("coverage") or 0.0)), told.get("next_at")
+    differences = told.get("differences") or 0
+    words = [f"{units.count(differences)} keys differ" if differences else "nothing differs"]
+    words.append(f"pass {told.get('number', 0)} {told.get('state', '')}, {percent} % done")
+    if told.get("table"):
+        words.append(f"now {told['table']}")
+    if told.get("waits_for"):
+        words.append(f"gives way to {told['waits_for']}")
+    if coming is not None:
+        words.append(f"the next one in {units.duration(max(0.0, coming - now))}")
+    if told.get("repaired"):
+        words.append(f"{units.count(told['repaired'])} keys repaired")
+    if told.get("tables_left_out"):
+        words.append(f"{told['tables_left_out']} tables could not be compared")
+    findings: Sequence[Mapping[str, Any]] = told.get("findings") or ()
+    return VerificationPart(
+        ", ".join(words),
+        percent,
+        coming is None,
+        [_row(found) for found in findings],
+        int(told.get("unnamed_tables") or 0),
+    )
+
+
+def _row(found: Mapping[str, Any]) -> FindingRow:
+    counts = [units.count(found.get(kind, 0)) for kind in _KINDS]
+    return FindingRow(
+        str(found.get("target") or found.get("table")), *counts, str(found.get("error") or "")
+    )
