@@ -55,7 +55,7 @@ def test_what_differs_stands_in_the_list_and_everything_in_status(shop, capsys):
     text = printed(shop, capsys, "list")
     assert (
         "shop/ab is verified: 2 keys of 1 tables differ, pass 1 is at 100 %, the last whole one"
-        " ended 60 s ago"
+        " ended 1 min ago"
     ) in text
     text = printed(shop, capsys, "status", "shop")
     assert "verification: age" in text
