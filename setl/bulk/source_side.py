@@ -14,6 +14,7 @@ from pyspark.sql.types import BinaryType, StructField, StructType
 
 from setl.bulk.pairs import FRAME, Pair, Reading, Shape, Side, packed
 from setl.bulk.source_reader import SourceReader
+from setl.bulk.spark_on_demand import SparkOnDemand
 from setl.channel.routing import Route
 from setl.errors import SetlError
 from setl.model.change import DecodedRows, Op, Row
@@ -46,15 +47,19 @@ class MappedTable:
     evaluation: Evaluation | None
 
     @classmethod
-    def build(cls, spark: SparkSession, reader: SourceReader, route: Route) -> MappedTable:
-        """Plan for one table.
+    def build(
+        cls, spark: SparkSession | SparkOnDemand, reader: SourceReader, route: Route
+    ) -> MappedTable:
+        """Plan for one table; only expressions need the session.
 
         Raises:
             ConfigurationError: the mapping does not fit the table.
         """
         plan = ColumnPlan.build(reader.schema, route)
-        evaluated = bool(route.expressions or route.where)
-        return cls(reader, route, plan, analyse(spark, route, reader.schema) if evaluated else None)
+        if not (route.expressions or route.where):
+            return cls(reader, route, plan, None)
+        session = SparkOnDemand.of(spark).session
+        return cls(reader, route, plan, analyse(session, route, reader.schema))
 
     @property
     def target_columns(self) -> tuple[Column, ...]:

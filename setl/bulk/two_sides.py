@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 
 from setl.bulk.comparing import digest
 from setl.bulk.comparison import Comparison, Difference, What, compare, spark_failure
@@ -18,6 +18,7 @@ from setl.bulk.pairs import FRAME, Content, Reading, Side, packed, shown, shown_
 from setl.bulk.rechecking import Contents
 from setl.bulk.row_counter import RowCounter
 from setl.bulk.source_side import MappedTable, numbers_in, one_task_each
+from setl.bulk.spark_on_demand import SparkOnDemand
 from setl.bulk.target_reader import TargetReader
 from setl.bulk.verdict import ColumnDifference, DifferingKeys, KeyDifference, for_people
 from setl.model.change import Row
@@ -31,7 +32,7 @@ class TwoSides:
 
     def __init__(
         self,
-        spark: SparkSession,
+        spark: SparkOnDemand,
         sources: Sequence[MappedTable],
         target: TargetReader,
         counter: RowCounter,
@@ -39,7 +40,7 @@ class TwoSides:
         """Nothing is read yet.
 
         Args:
-            spark: the session.
+            spark: gives the session.
             sources: the source tables, at least one.
             target: the target.
             counter: counts the rows that are read.
@@ -66,9 +67,9 @@ class TwoSides:
         Raises:
             SetlError: a side cannot be read, or Spark failed.
         """
-        reading = Reading(digest, self._counter.rows)
+        reading = Reading(digest, self._counter.in_tasks)
         frames = [
-            source.frame(self._spark, parts, self._target.shape, reading)
+            source.frame(self._spark.session, parts, self._target.shape, reading)
             for source, parts in zip(self._sources, source_parts, strict=True)
         ]
         count = sum(map(len, source_parts)) + len(target_parts)
@@ -76,7 +77,7 @@ class TwoSides:
         return compare(
             frames,
             self._target_frame(target_parts, reading),
-            partitions=max(min(count, self._spark.sparkContext.defaultParallelism), most),
+            partitions=max(min(count, self._spark.session.sparkContext.defaultParallelism), most),
             keep=keep,
         )
 
@@ -88,7 +89,7 @@ class TwoSides:
         Raises:
             SetlError: it cannot be read, or Spark failed.
         """
-        reading = Reading(digest, self._counter.rows)
+        reading = Reading(digest, self._counter.in_tasks)
         return _contents(reduce(DataFrame.union, self._frames(differences, reading, showing)))
 
     def target_of(self, differences: Sequence[Difference]) -> Contents:
@@ -97,7 +98,7 @@ class TwoSides:
         Raises:
             SetlError: it cannot be read, or Spark failed.
         """
-        reading = Reading(digest, self._counter.rows)
+        reading = Reading(digest, self._counter.in_tasks)
         parts = self._target.parts_of_keys([d.key for d in differences])
         return _contents(self._target_frame(parts, reading))
 
@@ -131,7 +132,7 @@ class TwoSides:
         return self._target.shape.source_key(difference.key, difference.lookup)
 
     def _compare_keys(self, differences: Sequence[Difference], content: Content) -> Comparison:
-        reading = Reading(content, self._counter.rows)
+        reading = Reading(content, self._counter.in_tasks)
         frames = self._frames(differences, reading)
         parts = self._target.parts_of_keys([d.key for d in differences])
         target = self._target_frame(parts, reading)
@@ -146,7 +147,7 @@ class TwoSides:
         known = [key for d in differences if (key := self._source_key(d)) is not None]
         return [
             source.showing(showing).frame(
-                self._spark,
+                self._spark.session,
                 source.reader.parts_of_keys(source.key_columns, known),
                 self._target.shape,
                 reading,
@@ -171,7 +172,7 @@ class TwoSides:
         return min(found, key=len) if found else []
 
     def _target_frame(self, parts: Sequence[object], reading: Reading) -> DataFrame:
-        numbered = one_task_each(self._spark, len(parts))
+        numbered = one_task_each(self._spark.session, len(parts))
         return numbered.mapInArrow(_target_reading(self._target, list(parts), reading), FRAME)
 
 

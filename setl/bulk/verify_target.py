@@ -28,6 +28,7 @@ from setl.bulk.range_comparison import RangeOutcome
 from setl.bulk.rechecking import Look, Rechecked, Rechecking
 from setl.bulk.row_counter import Progress, RowCounter
 from setl.bulk.source_side import MappedTable
+from setl.bulk.spark_on_demand import SparkOnDemand
 from setl.bulk.target_reader import TargetReader
 from setl.bulk.two_sides import TwoSides
 from setl.bulk.verdict import TableVerdict
@@ -62,7 +63,7 @@ class VerifySettings:
 
 
 def verify_target(
-    spark: SparkSession,
+    spark: SparkSession | SparkOnDemand,
     sources: Sequence[MappedTable],
     target: TargetReader,
     settings: VerifySettings = VerifySettings(),
@@ -76,7 +77,7 @@ def verify_target(
     Columns that only the target has are not looked at. The target is closed at the end.
 
     Args:
-        spark: the session.
+        spark: the session; one on demand is not started if servers can do it all.
         sources: the source tables, at least one.
         target: the target.
         settings: how thoroughly to look.
@@ -100,7 +101,7 @@ class TargetComparison:
 
     def __init__(
         self,
-        spark: SparkSession,
+        spark: SparkSession | SparkOnDemand,
         sources: Sequence[MappedTable],
         target: TargetReader,
         settings: VerifySettings = VerifySettings(),
@@ -110,7 +111,7 @@ class TargetComparison:
         wait: Callable[[float], None] = time.sleep,
     ) -> None:
         """Nothing is read yet; arguments as `verify_target`."""
-        self._spark = spark
+        self._spark = SparkOnDemand.of(spark)
         self._sources = sources
         self._target = target
         self._settings = settings
@@ -211,7 +212,7 @@ class TargetComparison:
             SummedTable(there, plan.source, plan.source_cut),
             SummedTable(here, plan.target, plan.target_cut),
             chunks,
-            counter.rows.add,
+            counter.add,
         )
 
     def _verdict(self, sides: TwoSides, first: Comparison) -> TableVerdict:

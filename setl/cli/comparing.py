@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 
 from arbiter.arbiter import Arbiter
 from arbiter.values import PipelineId
+from setl.bulk.spark_on_demand import SparkOnDemand
 from setl.bulk.verdict import TableVerdict
 from setl.channel.file import Pipeline
 from setl.cli.following import ClusterArrivals, Connect, lasting_session
@@ -42,7 +43,7 @@ class Comparer:
 
     def __init__(
         self,
-        spark: SparkSession,
+        spark: SparkOnDemand,
         sample: int,
         show: Callable[[str], None],
         session: Callable[[], Arbiter],
@@ -108,7 +109,7 @@ def comparer(
     connect: Connect,
     timeout: float,
 ) -> Generator[Comparer]:
-    """Start Spark, which takes seconds, and stop it at the end.
+    """Make a comparer; Spark starts when it is first needed, and ends with the block.
 
     Args:
         settings: of the session.
@@ -117,10 +118,14 @@ def comparer(
         connect: opens a session with the cluster, if it is needed.
         timeout: see `Comparer`.
     """
-    show("starting Spark")
-    session = start_session(settings)
+
+    def start() -> SparkSession:
+        show("starting Spark")
+        return start_session(settings)
+
+    spark = SparkOnDemand(start)
     try:
         with lasting_session(connect) as cluster:
-            yield Comparer(session, sample, show, cluster, timeout)
+            yield Comparer(spark, sample, show, cluster, timeout)
     finally:
-        session.stop()
+        spark.stop()

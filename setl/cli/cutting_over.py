@@ -166,21 +166,21 @@ def _verifying(
     spark: Callable[[str], SparkSettings],
 ) -> Generator[_Verify]:
     """What compares; Spark starts when that is first wanted, and ends with the block."""
-    sessions: list[Any] = []
+    # Imported late: pyspark comes with these, and not every cut-over compares.
+    from setl.bulk.spark_on_demand import SparkOnDemand  # noqa: PLC0415
+    from setl.run.spark_session import start_session  # noqa: PLC0415
+
+    session = SparkOnDemand(lambda: start_session(spark("setl cutover")))
 
     def verify(pipeline: Pipeline, arrivals: Arrivals) -> Sequence[TableVerdict]:
         from setl.operate.verify import verify_pipeline  # noqa: PLC0415
-        from setl.run.spark_session import start_session  # noqa: PLC0415
 
-        if not sessions:
-            sessions.append(start_session(spark("setl cutover")))
-        return verify_pipeline(sessions[0], pipeline, sample=0, arrivals=arrivals)
+        return verify_pipeline(session, pipeline, sample=0, arrivals=arrivals)
 
     try:
         yield verify
     finally:
-        for session in sessions:
-            session.stop()
+        session.stop()
 
 
 def _hands(

@@ -12,6 +12,7 @@ from setl.bulk.arrivals import Arrivals
 from setl.bulk.row_counter import Progress
 from setl.bulk.source_reader import SourceReader
 from setl.bulk.source_side import MappedTable
+from setl.bulk.spark_on_demand import SparkOnDemand
 from setl.bulk.target_reader import TargetReader
 from setl.bulk.verdict import TableVerdict
 from setl.bulk.verify_target import VerifySettings, verify_target
@@ -38,7 +39,7 @@ def verify_route(
 
 
 def verify_pipeline(
-    spark: SparkSession,
+    spark: SparkSession | SparkOnDemand,
     pipeline: Pipeline,
     tables: Sequence[str] | None = None,
     sample: int = 20,
@@ -54,7 +55,7 @@ def verify_pipeline(
     A target that several tables go into is compared with all of them together.
 
     Args:
-        spark: the session.
+        spark: the session; one on demand is not started if servers can do it all.
         pipeline: the pipeline.
         tables: source tables as ``schema.table``; only the targets they go into are compared.
             None for all.
