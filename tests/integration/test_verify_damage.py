@@ -5,10 +5,10 @@ import threading
 import time
 
 import pytest
-from setl.operate.repair import repair_of
 
 from arbiter.values import ChannelState, PipelineId
 from setl.bulk.comparison import What
+from setl.bulk.repair import repair_of
 from setl.bulk.verify_target import VerifySettings
 from setl.clock import SystemClock
 from setl.model.load_request import RequestState
