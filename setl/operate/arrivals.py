@@ -11,12 +11,13 @@ from setl.bulk.arrivals import Arrival, Arrived
 from setl.channel.file import Pipeline
 from setl.channel.routing import Router
 from setl.clock import Clock
-from setl.errors import ConfigurationError, SetlError, TransientError
+from setl.errors import SetlError, TransientError
 from setl.model.checkpoint import Checkpoint
 from setl.model.position import Position
 from setl.model.stream_end import StreamEnd
 from setl.operate.positions.stored import read_stored
 from setl.operate.waiting import Runs, Verdict, judge
+from setl.run.compared_source import stream_end
 from setl.run.load_choice import is_loading
 from setl.systems.registry import system_of
 
@@ -77,19 +78,10 @@ class StoredArrivals:
     def end(self) -> StreamEnd | None:
         """See `Arrivals.end`."""
         ident, pipeline = next(iter(self._following.pipelines.items()))
-        source = system_of(pipeline.source)
-        if source.tells_end:
-            place = source.place_to_pass(pipeline, ident.channel, self._following.nid, "now")
-            return StreamEnd(place, 0.0)
-        opened = source.tables()
-        if opened is None:
-            raise ConfigurationError(
-                "a subscription has no tables to compare with",
-                hint="Name the database it is of: `database:` in the source of the channel file",
-                pipeline=pipeline.name,
-            )
-        with opened as there:
-            return StreamEnd(None, there.now())
+        place_to_pass = system_of(pipeline.source).place_to_pass
+        return stream_end(
+            pipeline, lambda: place_to_pass(pipeline, ident.channel, self._following.nid, "now")
+        )
 
     def wait(self, end: StreamEnd) -> Arrival:
         """See `Arrivals.wait`."""

@@ -15,6 +15,7 @@ from setl.bulk.verify_target import TargetComparison, VerifySettings
 from setl.channel.file import Pipeline
 from setl.channel.routing import Route, Router
 from setl.errors import ConfigurationError
+from setl.run.compared_source import compared_tables
 from setl.systems.registry import system_of
 
 Sources = list[tuple[SourceReader, Route]]
@@ -63,13 +64,7 @@ def mapped_targets(
         ConfigurationError: see `setl.operate.verify.verify_pipeline`.
         SetlError: of the kind that `setl.systems.mysql.connection.translate` gives.
     """
-    opened = system_of(pipeline.source).tables()
-    if opened is None:
-        raise ConfigurationError(
-            "a subscription has no tables to compare with",
-            hint="Name the database it is of: `database:` in the source of the channel file",
-            pipeline=pipeline.name,
-        )
+    opened = compared_tables(pipeline)
     router = Router(pipeline)
     targets: dict[tuple[str, ...], Sources] = {}
     wanted: set[tuple[str, ...]] = set()

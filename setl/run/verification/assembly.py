@@ -16,7 +16,7 @@ from setl.clock import Clock
 from setl.errors import ConfigurationError
 from setl.model.leadership import Leadership
 from setl.model.position import Position
-from setl.model.stream_end import StreamEnd
+from setl.run.compared_source import stream_end
 from setl.run.load_requests import StoredLoadRequests
 from setl.run.progress import Progress
 from setl.run.verification.comparers import standing_comparers
@@ -65,7 +65,7 @@ def standing_verification(
         settings=settings,
         limits=pipeline.load_limits,
         comparers=partial(_comparers, jobs, spark, pipeline),
-        end=partial(_end, pipeline, latest),
+        end=partial(stream_end, pipeline, latest),
         passed=origin.passed,
         tables=origin.tables,
         requests=StoredLoadRequests(arbiter, ident),
@@ -82,19 +82,3 @@ def _comparers(
 ) -> list[RangeComparer]:
     jobs.begin()
     return standing_comparers(spark, pipeline, arrivals)
-
-
-def _end(pipeline: Pipeline, latest: Callable[[], Position]) -> StreamEnd:
-    """The end of the stream at this moment; where it lies before what tables show, the time."""
-    system = system_of(pipeline.source)
-    if system.tells_end:
-        return StreamEnd(latest(), 0.0)
-    opened = system.tables()
-    if opened is None:
-        raise ConfigurationError(
-            "a subscription has no tables to compare with",
-            hint="Name the database it is of: `database:` in the source of the channel file",
-            pipeline=pipeline.name,
-        )
-    with opened as there:
-        return StreamEnd(None, there.now())

@@ -1,0 +1,46 @@
+"""The source of a comparison: its tables, and the end of its stream."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+
+from setl.bulk.source_reader import SourceTables
+from setl.channel.file import Pipeline
+from setl.errors import ConfigurationError
+from setl.model.position import Position
+from setl.model.stream_end import StreamEnd
+from setl.systems.registry import system_of
+
+
+def compared_tables(pipeline: Pipeline) -> AbstractContextManager[SourceTables]:
+    """The tables that a pipeline's target is compared with; entering connects.
+
+    Raises:
+        ConfigurationError: the source is a subscription that names no database.
+    """
+    opened = system_of(pipeline.source).tables()
+    if opened is None:
+        raise ConfigurationError(
+            "a subscription has no tables to compare with",
+            hint="Name the database it is of: `database:` in the source of the channel file",
+            pipeline=pipeline.name,
+        )
+    return opened
+
+
+def stream_end(pipeline: Pipeline, latest: Callable[[], Position]) -> StreamEnd:
+    """The end of a source's stream at this moment; where that lies before its tables, the time.
+
+    Args:
+        pipeline: whose source.
+        latest: asks for the end of the stream.
+
+    Raises:
+        ConfigurationError: see `compared_tables`.
+        SetlError: the source does not answer.
+    """
+    if system_of(pipeline.source).tells_end:
+        return StreamEnd(latest(), 0.0)
+    with compared_tables(pipeline) as there:
+        return StreamEnd(None, there.now())
