@@ -181,7 +181,7 @@ def what_turns_a_stranger_away(process, port, http):
         assert wires.worker_refuses(port)
         return "worker"
     if http.endswith(f":{port}"):
-        assert b"HTTP/1.1 403 " in wires.answer(port, POST.encode())
+        assert b"HTTP/1.1 401 " in wires.answer(port, POST.encode())  # without the token
         return "http"
     assert wires.accumulators_answer(port) == b""
     return "accumulators"

@@ -14,6 +14,10 @@ from tests.integration.pipelines import execute, fresh_name, rows
 from tests.integration.two_nodes import command
 from tests.waiting import eventually
 
+pytestmark = pytest.mark.one_family(
+    "how each server is made read-only is tested by test_write_stop; the rest knows no server"
+)
+
 # A process of its own, since Spark starts and ends with the command.
 COMMAND = (sys.executable, "-c", "from setl.cli.main import main; main()", "cutover")
 
@@ -64,7 +68,7 @@ def cutover(channel, *arguments):
         env={**os.environ, **channel.cluster._environment},
         capture_output=True,
         text=True,
-        timeout=180,
+        timeout=400,
         check=False,
     )
 

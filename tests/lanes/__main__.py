@@ -32,7 +32,7 @@ VARIABLE = "SETL_TEST_LANES"
 _LIMIT_S = 5000.0
 """All together; each test has a limit of its own beside it."""
 _POLL_S = 0.2
-_PER_CORE = 3
+_PER_CORE = 2
 _GIB_PER_LANE = 2.3  # two JVMs, four servers and pytest itself
 _STATUS_FAILED, _STATUS_NO_TESTS, _STATUS_INTERRUPTED = 1, 5, 130
 _WITH_VALUE = frozenset({"-k", "-m", "-p", "-o", "-W", "-c", "-r", "--family"})

@@ -1,8 +1,9 @@
 """Which lanes there are, and in which of them a test runs. No test is in none or in two.
 
 The longest begin first, and the whole cannot be over sooner than one of them. A lane waits two
-thirds of its time (for sessions to end, programs to start, disks), so three run on each core; what
-a lane has servers of its own for costs half a minute of processor time.
+thirds of its time (for sessions to end, programs to start, disks), so two run on each core; more
+make tests that wait for each other run into their limits. What a lane has servers of its own for
+costs half a minute of processor time.
 """
 
 from __future__ import annotations

@@ -75,7 +75,7 @@ def test_a_fixture_of_a_unit_test_may_have_the_name_of_a_drills_world():
 
 @pytest.mark.parametrize(
     ("cores", "gib", "width"),
-    [(2, 64, 6), (2, 15, 6), (2, 7.6, 3), (2, 2, 2), (4, 16, 6), (8, 64, 24)],
+    [(2, 64, 4), (2, 15, 4), (2, 7.6, 3), (2, 2, 2), (4, 16, 6), (8, 64, 16)],
 )
 def test_as_many_lanes_run_at_once_as_cores_and_memory_take(cores, gib, width):
     assert _width(cores, gib) == width
