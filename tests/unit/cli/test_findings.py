@@ -161,7 +161,7 @@ def test_every_finding_of_our_own_has_a_kind():
 def test_a_running_channel_is_not_given_a_file_that_cannot_work(
     shop, tmp_path, monkeypatch, capsys
 ):
-    monkeypatch.setattr("setl.operate.check.check_channel", lambda *_, **__: [KEYLESS, SILENT])
+    monkeypatch.setattr("setl.operate.starting.check_channel", lambda *_, **__: [KEYLESS, SILENT])
     file = tmp_path / "shop.yaml"
     file.write_text(json.dumps(definition(window=7)))
     assert shop.run("apply", str(file)) == 1

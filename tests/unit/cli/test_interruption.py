@@ -86,6 +86,14 @@ def test_what_does_not_listen_is_ended():
     assert (process.returncode, said) == (EXIT_INTERRUPTED, "interrupted\n")
 
 
+_COMPARING = """
+from setl.cli.comparing import Comparer
+from setl.cli.main import main
+Comparer.compare = lambda self, *_, **__: [self._spark.session]
+main()
+"""
+
+
 def java_below(pid):
     try:
         below = psutil.Process(pid).children(recursive=True)
@@ -95,12 +103,11 @@ def java_below(pid):
 
 
 def test_a_command_that_starts_spark_ends_and_its_jvm_with_it(tmp_path):
-    """Comparing begins with Spark, before any server is asked."""
+    """The comparison needs Spark at once, so that no server is asked before."""
     file = tmp_path / "shop.yaml"
     file.write_text(json.dumps(definition()))
-    program = "import sys; from setl.cli.main import main; main()"
     process = subprocess.Popen(
-        [sys.executable, "-c", program, "verify", str(file), "--master", "local[1]"],
+        [sys.executable, "-c", _COMPARING, "verify", str(file), "--master", "local[1]"],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     try:
