@@ -345,10 +345,10 @@ class TableLoading:
                     self._tell(load)
                     return None
                 step = self._next(reached, load, request, there)
+                if step.refused:  # also where it is all that was asked for
+                    self._warn_of_keys(step.refused)
                 if not step.items and not step.load.left(tables_of(load, self._mapped)):
                     return self._all_is_read(step.load, there)
-            if step.refused:
-                self._warn_of_keys(step.refused)
             if not step.items:
                 return step.load
             if not allowed():

@@ -160,13 +160,15 @@ def test_a_slow_statement_is_the_targets_fault_but_a_long_load_that_advances_is_
 ):
     a, b = servers
     slow = f"CREATE TRIGGER {db}.slow BEFORE INSERT ON {db}.orders FOR EACH ROW DO SLEEP"
-    execute(b, f"{slow}(0.02)")
+    execute(b, f"{slow}(0.01)")
     running = watched(one_way(a, mysql(b), [{"from": f"{db}.orders"}]))
-    values = ", ".join(f"({i}, 'n')" for i in range(400))
+    execute(a, f"INSERT INTO {db}.orders VALUES (0, 'n')")
+    running.applied(1)  # so that a busy machine is done with beginning
+    values = ", ".join(f"({i}, 'n')" for i in range(1, 800))
     execute(a, f"INSERT INTO {db}.orders VALUES {values}")
     seen = set()
     longest = 0.0
-    while running.figures.rows_total < 400:
+    while running.figures.rows_total < 800:
         seen.add(running.figures.stalled)
         longest = max(longest, running.figures.stage_seconds)
         threading.Event().wait(0.05)
@@ -177,7 +179,7 @@ def test_a_slow_statement_is_the_targets_fault_but_a_long_load_that_advances_is_
     figures = stalls(running, "target slow")
     assert figures.stalled_stage == "load"
     assert "runs for" in figures.stalled
-    running.applied(401)
+    running.applied(801)
     goes_on(running)
 
 

@@ -16,7 +16,7 @@ from setl.load.sink import LoadTicket
 from setl.model.change import Op
 from setl.model.checkpoint import Checkpoint
 from setl.model.leadership import Leadership
-from setl.model.load_request import LoadRequest, RequestState
+from setl.model.load_request import FREE_GATE, LoadRequest, RequestState
 from setl.model.loaded import Loaded
 from setl.model.position import BinlogPosition
 from setl.model.schema import Column, Kind, RowSchema
@@ -502,6 +502,16 @@ def test_a_request_that_makes_no_sense_fails_and_the_stream_goes_on(what, messag
     good = bench.ask(tables=("shop.a",))
     finished(bench)
     assert bench.request(good).state is RequestState.DONE
+
+
+def test_a_key_of_the_free_gate_that_is_none_is_told_though_nothing_else_is_asked_for(caplog):
+    bench = Bench(Tables(a=10))
+    bench.begin(None)
+    bench.ask(tables=("shop.a",), key=("id",), keys=(("x",),), reason=FREE_GATE)
+    finished(bench)
+    assert [r.message for r in caplog.records if "left out" in r.message] == [
+        "rows of the free gate are left out"
+    ]
 
 
 def test_a_load_into_empty_tables_is_refused_where_there_are_rows():
