@@ -3,7 +3,8 @@
 Both sides of a working pipeline are never read at the same instant, so a row that changes while it
 is compared looks different. Such keys are read again: the source, then the target when it has
 everything that the source had then, then the source once more. If the source's row is the same
-both times, the target had to have it.
+both times, the target had to have it. But a row that goes and comes back between the two readings
+looks as if it had stood still. So a key has to look the same in two looks, one after the other.
 
 Where nobody can tell what the target has, keys are read again a few times, and count as different
 if they do not come to agree.
@@ -58,8 +59,8 @@ class Rechecking:
     """Follows keys that differ through one look after another.
 
     A key agrees if the target has what the source had before or after: then it follows. It differs
-    if it does not agree although the source stood still and the target has everything. All others
-    are pending.
+    if it does not agree although the source stood still and the target has everything, twice with
+    the same rows at both sides. All others are pending.
     """
 
     def __init__(self, differences: Iterable[Difference]) -> None:
@@ -68,6 +69,8 @@ class Rechecking:
         self._seen = {key: {d.source} for key, d in self._pending.items()}
         self._done = Rechecked()
         self._moved: set[str] = set()
+        # What both sides had at the last look, of keys that seem to differ.
+        self._stood: dict[str, tuple[frozenset[bytes], tuple[bytes, ...]]] = {}
         self._arrived = Arrived.UNKNOWN
 
     @property
@@ -85,7 +88,9 @@ class Rechecking:
     def end(self) -> Rechecked:
         """What became of the keys, after the last look; those still pending are judged by it."""
         for key, difference in self._pending.items():
-            if self._arrived is Arrived.THERE:
+            if key in self._stood:
+                self._done.different.append(difference)
+            elif self._arrived is Arrived.THERE:
                 self._done.undecided.append(difference)
             elif self._follows(key, difference):
                 self._done.caught_up += 1
@@ -109,9 +114,16 @@ class Rechecking:
             del self._pending[key]
             self._done.caught_up += 1
         elif before == after and look.arrived is Arrived.THERE:
-            del self._pending[key]
-            self._done.different.append(latest)
+            stands = after, tuple(target)
+            if self._stood.get(key) == stands:
+                del self._pending[key]
+                self._done.different.append(latest)
+            else:
+                self._stood[key] = stands
+                self._pending[key] = latest
+                self._seen[key].add(after)
         else:
+            self._stood.pop(key, None)
             if not before == after == difference.source:
                 self._moved.add(key)
             self._seen[key] |= {before, after}

@@ -220,7 +220,8 @@ class Writer:
                     )
                 )
                 self.statements += 1
-                self.stopping.wait(0.003)
+                # A row may not go and come back while it is looked at.
+                self.stopping.wait(0.02)
 
     def __enter__(self):
         self.thread.start()

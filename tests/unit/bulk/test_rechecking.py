@@ -93,12 +93,29 @@ def test_keys_are_followed_by_themselves():
             {"1": "a", "2": "a", "3": "x", "4": "q", "5": "q"},
         )
     )
-    assert sorted(d.key for d in rechecking.pending) == ["4", "5"]
-    rechecking.look(look({"4": "q", "5": "q"}, {"4": "q", "5": "y"}, {"4": "q", "5": "r"}))
+    assert sorted(d.key for d in rechecking.pending) == ["2", "3", "4", "5"]
+    still = {"2": "a", "3": "x"}
+    rechecking.look(
+        look(
+            {**still, "4": "q", "5": "q"},
+            {"3": "y", "4": "q", "5": "y"},
+            {**still, "4": "q", "5": "r"},
+        )
+    )
+    assert [d.key for d in rechecking.pending] == ["5"]
     rechecked = rechecking.end()
     assert {d.key: d.what for d in rechecked.different} == {"2": What.MISSING, "3": What.DIFFERENT}
     assert [d.key for d in rechecked.undecided] == ["5"]
     assert rechecked.caught_up == 2
+
+
+def test_a_row_that_goes_and_comes_back_within_a_look_is_no_difference():
+    rechecking = Rechecking([difference("1", "", "a")])
+    rechecking.look(look({}, {"1": "a"}, {}))
+    assert [d.key for d in rechecking.pending] == ["1"]
+    rechecking.look(look({}, {}, {}))
+    rechecked = rechecking.end()
+    assert (rechecked.different, rechecked.undecided, rechecked.caught_up) == ([], [], 1)
 
 
 def test_a_difference_is_told_as_it_was_last():
