@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
+from setl.model.checkpoint import Checkpoint
 from setl.model.position import Position
+
+
+def in_order(reached: Position, place: Position) -> bool:
+    """Whether `reached` lies at or behind `place`, two places of one stream."""
+    return reached.order >= place.order
 
 
 class StreamEnd(NamedTuple):
@@ -18,3 +25,17 @@ class StreamEnd(NamedTuple):
 
     position: Position | None
     time: float
+
+    def is_past(
+        self, reached: Checkpoint, passed: Callable[[Position, Position], bool] = in_order
+    ) -> bool:
+        """Whether everything before the end is applied.
+
+        Args:
+            reached: how far a pipeline is.
+            passed: whether a pipeline that has come to the first place has all before the second.
+        """
+        if self.position is not None:
+            return passed(reached.resume, self.position)
+        # Commit times have whole seconds: what is of this second may still come.
+        return reached.timestamp >= int(self.time) + 1

@@ -13,7 +13,6 @@ from setl.channel.routing import Router
 from setl.clock import Clock
 from setl.errors import SetlError, TransientError
 from setl.model.checkpoint import Checkpoint
-from setl.model.position import Position
 from setl.model.stream_end import StreamEnd
 from setl.operate.positions.stored import read_stored
 from setl.operate.waiting import Runs, Verdict, judge
@@ -23,22 +22,6 @@ from setl.systems.registry import system_of
 
 _POLL = 0.2
 _LOADING = "whole tables are still being loaded, so rows of them may be missing"
-
-
-def is_past(
-    reached: Checkpoint, end: StreamEnd, passed: Callable[[Position, Position], bool]
-) -> bool:
-    """Whether everything before an end of the stream is applied.
-
-    Args:
-        reached: how far a pipeline is.
-        end: the end.
-        passed: see `SourceSystem.passed`.
-    """
-    if end.position is not None:
-        return passed(reached.resume, end.position)
-    # Commit times have whole seconds: what is of this second may still come.
-    return reached.timestamp >= int(end.time) + 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +87,7 @@ class StoredArrivals:
             reached: Checkpoint | None = None
             try:
                 reached = read_stored(pipeline, ident.channel, following.arbiter).checkpoint
-                if reached is not None and is_past(reached, end, passed):
+                if reached is not None and end.is_past(reached, passed):
                     loading = is_loading(reached.load, wanted)
                     return Arrival(Arrived.THERE, _LOADING if loading else "")
                 why = _distance(pipeline, reached, end)

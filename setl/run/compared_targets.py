@@ -4,14 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pyspark.sql import SparkSession
-
-from setl.bulk.arrivals import Arrivals
-from setl.bulk.range_comparison import RangeComparer
 from setl.bulk.source_reader import SourceReader
 from setl.bulk.source_side import MappedTable
 from setl.bulk.target_reader import TargetReader
-from setl.bulk.verify_target import TargetComparison, VerifySettings
 from setl.channel.file import Pipeline
 from setl.channel.routing import Route, Router
 from setl.errors import ConfigurationError
@@ -19,37 +14,6 @@ from setl.run.compared_source import compared_tables
 from setl.systems.registry import system_of
 
 Sources = list[tuple[SourceReader, Route]]
-
-
-def range_comparers(
-    spark: SparkSession,
-    pipeline: Pipeline,
-    arrivals: Arrivals | None = None,
-    settings: VerifySettings | None = None,
-) -> list[RangeComparer]:
-    """What compares the targets of a pipeline range by range, in the order of the source's tables.
-
-    They know the tables as they are now, so they are made anew for each pass. A target that several
-    tables go into, or that sorts its keys in another way, is compared as a whole.
-
-    Args:
-        spark: a session; a range that is equal, and whose servers can say so, starts no job.
-        pipeline: the pipeline, its references resolved.
-        arrivals: tells when the target has what the source has shown; None if nobody can.
-        settings: how thoroughly to look.
-
-    Raises:
-        ConfigurationError: the source names no database; a table does not exist; a mapping does
-            not fit its tables.
-        SetlError: a side does not answer.
-    """
-    found: list[RangeComparer] = []
-    chosen = settings or VerifySettings()
-    for target, sources in mapped_targets(pipeline).items():
-        mapped = [MappedTable.build(spark, reader, route) for reader, route in sources]
-        reader = target_reader(pipeline, target, mapped)
-        found.append(TargetComparison(spark, mapped, reader, chosen, arrivals=arrivals))
-    return found
 
 
 def mapped_targets(

@@ -28,7 +28,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from setl import failpoints
 from setl.bulk.source_reader import SourceTables, TableSize
@@ -51,6 +51,7 @@ from setl.model.leadership import Leadership
 from setl.model.load_request import LoadRequest, RequestState
 from setl.model.loaded import Loaded
 from setl.model.position import Position
+from setl.model.stream_end import StreamEnd
 from setl.model.table_load import TableLoad
 from setl.run import load_choice
 from setl.run.figures import LoadOutlook
@@ -132,20 +133,6 @@ class TableLoadingParts:
     unpassed: Callable[[], int] | None = None
 
 
-class _End(NamedTuple):
-    """The end of the source's stream at some moment: a place, or the server's time."""
-
-    position: Position | None
-    time: float
-
-    def is_past(self, reached: Checkpoint) -> bool:
-        """Whether everything before it is applied."""
-        if self.position is not None:
-            return reached.resume.order >= self.position.order
-        # Commit times have whole seconds: what is of this second may still come.
-        return reached.timestamp >= int(self.time) + 1
-
-
 class TableLoading:
     """The load of whole tables of one leadership.
 
@@ -165,7 +152,7 @@ class TableLoading:
         self._sizes: Mapping[tuple[str, str], TableSize] = {}
         self._listed = 0.0
         self._agreeing = frozenset[str]()
-        self._waiting: tuple[_End, SetlError] | None = None
+        self._waiting: tuple[StreamEnd, SetlError] | None = None
         self._checked = ""  # the request that was seen to make sense
         self._queue = LoadQueue(parts.requests, parts.wanted, leadership, clock)
         self._outlook = LoadOutlook()
@@ -250,7 +237,7 @@ class TableLoading:
         request = self._queue.of(load)
         if load_choice.is_cancelled(load, request):
             return self._end(replace(load, cancelled=True))
-        if not load.reads and _End(load.until, load.until_time).is_past(reached):
+        if not load.reads and StreamEnd(load.until, load.until_time).is_past(reached):
             return self._end(load)
         if not load.reads or self._has_to_wait(load, request, reached):
             return None
@@ -433,9 +420,9 @@ class TableLoading:
         _log.warning("tables are not loaded", extra=self._fields(load=load.id, error=str(error)))
         return self._end(replace(load, error=str(error)))
 
-    def _stream_end(self, there: SourceTables) -> _End:
+    def _stream_end(self, there: SourceTables) -> StreamEnd:
         latest = self._parts.latest
-        return _End(None, there.now()) if latest is None else _End(latest(), 0.0)
+        return StreamEnd(None, there.now()) if latest is None else StreamEnd(latest(), 0.0)
 
     def _list(self, there: SourceTables | None = None) -> None:
         if there is None:

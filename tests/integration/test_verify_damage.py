@@ -15,7 +15,7 @@ from setl.model.load_request import RequestState
 from setl.operate.arrivals import Following, StoredArrivals
 from setl.operate.verify import verify_pipeline
 from setl.operate.waiting import Runs
-from setl.run.compared_targets import range_comparers
+from setl.run.verification.comparers import standing_comparers
 from tests.integration.pipelines import execute
 from tests.integration.test_requested_loads import Asking, from_now_on
 from tests.waiting import eventually
@@ -176,7 +176,7 @@ def test_exactly_what_is_damaged_is_named_and_repaired(damaged):
         assert {columns[str(key)] for key in keys} == {names}
     # The same by ranges, as standing verification does.
     by_ranges: dict[str, dict] = {}
-    for comparer in range_comparers(damaged.spark, damaged.pipeline, damaged.arrivals, SMALL):
+    for comparer in standing_comparers(damaged.spark, damaged.pipeline, damaged.arrivals, SMALL):
         keys = by_ranges.setdefault(comparer.name.partition(".")[2], {})
         after, rows = None, 0
         while True:

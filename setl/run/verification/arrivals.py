@@ -66,9 +66,4 @@ class RunArrivals:
     def _is_past(self, end: StreamEnd) -> bool:
         """Whether everything before an end is applied."""
         reached = self._reached()
-        if reached is None:
-            return False
-        if end.position is not None:
-            return self._passed(reached.resume, end.position)
-        # Commit times have whole seconds: what is of this second may still come.
-        return reached.timestamp >= int(end.time) + 1
+        return reached is not None and end.is_past(reached, self._passed)

@@ -21,7 +21,10 @@ _SETTINGS = VerifySettings(sample=100, rows_per_part=5_000, recheck_keys=100_000
 
 
 def standing_comparers(
-    spark: SparkSession, pipeline: Pipeline, arrivals: Arrivals
+    spark: SparkSession,
+    pipeline: Pipeline,
+    arrivals: Arrivals,
+    settings: VerifySettings = _SETTINGS,
 ) -> list[RangeComparer]:
     """What compares each target of a pipeline with what goes into it, as the tables are now.
 
@@ -32,6 +35,7 @@ def standing_comparers(
         spark: the session.
         pipeline: the pipeline, its references resolved.
         arrivals: tells when the target has what the source has shown.
+        settings: how thoroughly to look.
 
     Raises:
         ConfigurationError: the source names no database, or lacks a mapped table.
@@ -41,7 +45,9 @@ def standing_comparers(
         LazyComparer(
             ".".join(filter(None, target[:2])),
             ", ".join(reader.name for reader, _ in sources),
-            partial(_comparison, spark, pipeline, arrivals, target, sources),
+            partial(
+                _comparison, spark, pipeline, target, sources, arrivals=arrivals, settings=settings
+            ),
         )
         for target, sources in mapped_targets(pipeline).items()
     ]
@@ -73,10 +79,12 @@ class LazyComparer:
 def _comparison(
     spark: SparkSession,
     pipeline: Pipeline,
-    arrivals: Arrivals,
     target: Sequence[str],
     sources: Sources,
+    *,
+    arrivals: Arrivals,
+    settings: VerifySettings,
 ) -> RangeComparer:
     mapped = [MappedTable.build(spark, reader, route) for reader, route in sources]
     reader = target_reader(pipeline, tuple(target), mapped)
-    return TargetComparison(spark, mapped, reader, _SETTINGS, arrivals=arrivals)
+    return TargetComparison(spark, mapped, reader, settings, arrivals=arrivals)

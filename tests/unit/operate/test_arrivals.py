@@ -12,7 +12,7 @@ from setl.model.checkpoint import Checkpoint
 from setl.model.position import BinlogOrigin, BinlogPosition
 from setl.model.stream_end import StreamEnd
 from setl.operate import arrivals
-from setl.operate.arrivals import Following, StoredArrivals, is_past
+from setl.operate.arrivals import Following, StoredArrivals
 from setl.operate.positions.stored import Stored
 from setl.operate.waiting import Runs
 from tests.arbiter_in_memory import MemoryArbiter, MemoryCluster
@@ -89,11 +89,11 @@ def test_what_is_past():
     def order(reached, place):
         return reached.offset >= place.offset
 
-    assert is_past(at(5), end(5), order)
-    assert not is_past(at(4), end(5), order)
+    assert end(5).is_past(at(5), order)
+    assert not end(5).is_past(at(4), order)
     # By time: whole seconds, so what is of this second may still come.
-    assert is_past(at(0, 8.0), StreamEnd(None, 7.9), order)
-    assert not is_past(at(0, 7.0), StreamEnd(None, 7.9), order)
+    assert StreamEnd(None, 7.9).is_past(at(0, 8.0), order)
+    assert not StreamEnd(None, 7.9).is_past(at(0, 7.0), order)
 
 
 def test_it_is_there_at_once(wait):
