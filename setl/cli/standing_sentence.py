@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from setl.cli.units import duration, figure
+from setl.operate.units import duration, figure
 
 _NAMED = 3  # rows of a table
 
