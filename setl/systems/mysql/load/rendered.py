@@ -64,18 +64,19 @@ def write_rendered(
             for row in some:
                 size += len(row) + 1
                 if size > most and held:
-                    _run(connection, head + b",".join(held) + tail)
+                    _run(connection, head + b",".join(held) + tail, limits)
                     held, size = [], len(row) + 1
                 held.append(row)
         if held:
-            _run(connection, head + b",".join(held) + tail)
+            _run(connection, head + b",".join(held) + tail, limits)
     return count
 
 
-def _run(connection: Connection[Any], text: bytes) -> None:
+def _run(connection: Connection[Any], text: bytes, limits: Limits) -> None:
     try:
         # Not through a cursor, which takes text only.
-        cast("Any", connection).query(text)
+        with limits.timings.one():
+            cast("Any", connection).query(text)
     except pymysql.MySQLError as error:
         failure = translate(error)
         if isinstance(failure, TransientError):
