@@ -52,6 +52,7 @@ from setl.systems.mysql.engines import WHY_TRANSACTIONS, without_transactions
 from setl.systems.mysql.identifiers import qualified
 from setl.systems.mysql.load.exact import ExactLoad
 from setl.systems.mysql.load.loaded import forget_loaded, not_loaded_yet
+from setl.systems.mysql.load.local_data import LocalData, LocalTables
 from setl.systems.mysql.load.rendered import filled_by, takes_as_is, write_rendered
 from setl.systems.mysql.load.rows import Refuse, write_rows
 from setl.systems.mysql.load.statements import Limits, Strategy, TableWrites
@@ -147,6 +148,7 @@ class MysqlSink:
         self._timings = Timings(self._clock)
         self._writer = Writer(settings.endpoint, settings.lock_wait)
         self._targets = Targets(self._clock)
+        self._local = LocalTables()
         self._untrimmed = TRIM_EVERY
 
     def apply(
@@ -314,7 +316,10 @@ class MysqlSink:
         self._writer.register(ticket)
         self._writer.begin(ticket, self._settings.mark, self._nonce())
         _refuse_without_transactions(connection, [change.target])
-        count = write_rendered(connection, plan.inserts, rows, self._limits())
+        data = None
+        if self._writer.sends_data and self._local.may(change.target):
+            data = LocalData(connection, change.target, plan.inserts.columns, self._local)
+        count = write_rendered(connection, plan.inserts, rows, self._limits(), data)
         failpoints.reached("task.before_commit")
         connection.commit()
         failpoints.reached("task.after_commit")
