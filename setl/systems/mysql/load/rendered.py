@@ -74,7 +74,7 @@ def write_rendered(
         gathered = _gathered(rows, SIZE if data else limits.size)
         for some in gathered:
             count += len(some)
-            if data is not None and not _translated(data.write, some):
+            if data is not None and not _translated(data.write, some, limits):
                 data = None
             if data is None:
                 _insert(connection, statement, some, limits)
@@ -106,15 +106,16 @@ def _insert(
     for i, row in enumerate(rows):
         size += len(row) + 1
         if size > most and i > start:
-            _translated(run, head + b",".join(rows[start:i]) + tail)
+            _translated(run, head + b",".join(rows[start:i]) + tail, limits)
             start, size = i, len(row) + 1
-    _translated(run, head + b",".join(rows[start:]) + tail)
+    _translated(run, head + b",".join(rows[start:]) + tail, limits)
 
 
-def _translated(run: Callable[[_Given], _Got], given: _Given) -> _Got:
+def _translated(run: Callable[[_Given], _Got], given: _Given, limits: Limits) -> _Got:
     """Run it; an error that does not pass is setl's own."""
     try:
-        return run(given)
+        with limits.timings.one():
+            return run(given)
     except pymysql.MySQLError as error:
         failure = translate(error)
         if isinstance(failure, TransientError):

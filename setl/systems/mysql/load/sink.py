@@ -26,6 +26,7 @@ from setl.errors import (
 from setl.load.deadletters.keeping import Faults, LetterUpdate, loaded_with, update_letters
 from setl.load.deadletters.letter import DeadLetter
 from setl.load.sink import LoadTicket, ReadRendered
+from setl.load.timings import Timings
 from setl.load.transactions import transactions
 from setl.model.change import Row, TargetChanges
 from setl.model.conflict import RECENT_TABLE, History
@@ -149,6 +150,7 @@ class MysqlSink:
         self._nonce = nonce
         self._clock = clock or SystemClock()
         self._sleep = sleep
+        self._timings = Timings(self._clock)
         self._writer = Writer(settings.endpoint, settings.lock_wait, self._clock)
         self._targets = Targets(self._clock)
         self._local = LocalTables()
@@ -180,6 +182,7 @@ class MysqlSink:
             upserts=sum(len(c.upserts) for c in changes),
             deletes=sum(len(c.deletes) for c in changes),
             seconds=self._clock.monotonic() - started,
+            statements=self._timings.taken(),
         )
         return loaded_with(letters, loaded)
 
@@ -197,7 +200,10 @@ class MysqlSink:
         except SetlError:
             return None  # it is found again, by who looks at the rows one by one
         seconds = self._clock.monotonic() - started
-        return None if rows is None else Loaded(upserts=rows, seconds=seconds)
+        statements = self._timings.taken()
+        if rows is None:
+            return None
+        return Loaded(upserts=rows, seconds=seconds, statements=statements)
 
     def resolve_conflicts(self, ticket: LoadTicket, histories: Sequence[History]) -> Loaded:
         """Apply what the source says of rows that both sites write, in one transaction.
@@ -207,7 +213,8 @@ class MysqlSink:
         started = self._clock.monotonic()
         resolved = self._repeated(ticket, lambda: self._resolution(ticket, histories))
         self._untrimmed += resolved.told
-        return resolved.loaded(self._clock.monotonic() - started)
+        seconds = self._clock.monotonic() - started
+        return replace(resolved.loaded(seconds), statements=self._timings.taken())
 
     def close(self) -> None:
         """See `setl.load.sink.Sink.close`."""
@@ -386,6 +393,7 @@ class MysqlSink:
             rows=self._settings.rows_per_statement,
             size=min(size, _SIZE_NEAR) if near else size,
             packet=self._writer.max_packet,
+            timings=self._timings,
         )
 
 
