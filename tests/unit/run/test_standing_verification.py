@@ -42,7 +42,7 @@ class Pair:
         self.target = dict(self.source)
         self.compared = []
         self.failures: list[Exception] = []
-        self.note = ""
+        self.note = self.whole = ""
 
     def compare(self, after, rows):
         if self.failures:
@@ -463,3 +463,16 @@ def test_a_range_that_is_compared_again_is_as_large_as_before():
     assert looked.sure
     assert (looked.outcome.last, looked.outcome.verdict.differences) == ((70,), 1)
     assert looking.look(orders, (70,), 20).outcome.last == (90,)
+
+
+def test_what_is_compared_as_a_whole_is_told_with_its_reason(caplog):
+    caplog.set_level(logging.INFO, logger="setl.run.verification.standing")
+    cut, whole = Pair("a", 10), Pair("b", 10)
+    whole.whole = "the two sides do not sort their keys alike"
+    bench = Bench(cut, whole, every=1)
+    for _ in range(20):
+        told = bench.step()
+    assert told.last.number > 1
+    assert told.whole == {"copy.b": "the two sides do not sort their keys alike"}
+    lines = [r for r in caplog.records if r.getMessage() == "target is compared as a whole"]
+    assert len(lines) == 1, "it is said once"
