@@ -16,6 +16,7 @@ from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field, replace
 
 from setl.bulk.arrivals import Arrivals
+from setl.bulk.comparison import What
 from setl.bulk.range_comparison import RangeComparer, RangeOutcome
 from setl.bulk.repair import Repair, repair_of
 from setl.bulk.source_reader import SourceTables
@@ -57,6 +58,7 @@ _RANGE_SECONDS = 2.0  # what a range should take
 _RANGE_ROWS = 50_000  # of a range, however quick it is
 _FIRST_ROWS = 2_000
 _LEAST_ROWS = 1_000  # fewer cost as much as these
+_COMES_BACK = (What.MISSING, What.DIFFERENT)
 _NAMED_WHOLE = 100  # targets
 _PACE_SECONDS = 5.0  # that a range takes with the pause after it, if it is not of the least rows
 
@@ -334,7 +336,10 @@ class Standing:
         settings, state = self._parts.settings, kept.state
         if not settings.repair or state.repairs_no_more:
             return None
-        repair = repair_of(outcome.verdict, REPAIRED_BY, self._clock.now())
+        # Where both sites write, nobody says whether a row is gone or has not come yet. It comes
+        # back by the other direction, which finds it missing; see docs/pages/verification.md.
+        only = _COMES_BACK if self._parts.opposite is not None else tuple(What)
+        repair = repair_of(outcome.verdict, REPAIRED_BY, self._clock.now(), only)
         if not repair.keys:
             return None
         if state.asked + repair.keys > settings.repair_limit:
