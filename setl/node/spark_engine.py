@@ -75,10 +75,10 @@ class SparkEngine:
         self._spark = spark = start_session(self._settings)
         self._jvm_watch = JvmWatch(lost)
         self._jvm_watch.start()
+        context = self._spark.sparkContext
+        self._context_watch = ContextWatch(context, lost)
+        self._context_watch.start()
         if not self._settings.is_local:
-            context = self._spark.sparkContext
-            self._context_watch = ContextWatch(context, lost)
-            self._context_watch.start()
             if not wait_for_executors(context, stopping):
                 return
             check_executors(context)
@@ -86,6 +86,10 @@ class SparkEngine:
         warmth = KeepWarm(self._spark, lambda: warm_queries(spark).run)
         warmth.start(queries=self._queries)
         self._warmth = warmth
+
+    def last_answer(self) -> float | None:
+        """See `setl.node.engine.Engine.last_answer`: that of the session's JVM."""
+        return None if self._context_watch is None else self._context_watch.answered
 
     @property
     def build_run(self) -> RunBuilder:

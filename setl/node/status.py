@@ -8,7 +8,7 @@ from typing import Any
 
 from arbiter.values import EVERYTHING
 from setl.node.memory import NodeMemory
-from setl.run.figures import Figures
+from setl.run.figures import Figures, RunState
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +61,19 @@ class NodeStatus:
     serves: tuple[str, ...] = EVERYTHING
     memory: NodeMemory = field(default_factory=NodeMemory)
     trouble: str = ""
+
+
+def sentence(status: NodeStatus) -> str:
+    """How a node does, in one line for people."""
+    mine = [each for each in status.pipelines if each.mine]
+    failed = [f"{p.channel}/{p.pipeline}" for p in mine if p.figures.state is RunState.FAILED]
+    parts = [
+        f"leads {len(mine)} of {len(status.pipelines)} pipelines",
+        f"failed: {', '.join(failed[:3])}{', …' if failed[3:] else ''}" if failed else "",
+        f"ZooKeeper: {status.contact}",
+        status.trouble,
+    ]
+    return "; ".join(filter(None, parts))
 
 
 def as_json(status: NodeStatus) -> dict[str, Any]:

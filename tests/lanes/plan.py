@@ -46,6 +46,7 @@ _SERVICES = (
         "arbiter_security",
         "arbiter_zookeeper",
         "kafka_security",
+        "shell_completion",
         "zookeeper_anew",
     ),
     "tests/contract/test_arbiter.py",

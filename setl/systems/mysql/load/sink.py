@@ -64,6 +64,11 @@ from setl.systems.mysql.row_text import VALUES
 
 _Done = TypeVar("_Done")
 
+# MySQL takes a quarter less time for the same rows in statements of 256 KiB than of 1 MiB. To a
+# server that is farther away, fewer answers are worth more.
+_NEAR = 0.005  # seconds
+_SIZE_NEAR = 1 << 18
+
 _DEADLOCK = 1213
 _UNKNOWN_NAME = frozenset({1054, 1146})  # no such column, no such table
 _LOST = frozenset({0, 1927, 2006, 2013, 2055, 4031})  # pymysql says 0 for one it has closed
@@ -146,7 +151,7 @@ class MysqlSink:
         self._clock = clock or SystemClock()
         self._sleep = sleep
         self._timings = Timings(self._clock)
-        self._writer = Writer(settings.endpoint, settings.lock_wait)
+        self._writer = Writer(settings.endpoint, settings.lock_wait, self._clock)
         self._targets = Targets(self._clock)
         self._local = LocalTables()
         self._untrimmed = TRIM_EVERY
@@ -383,9 +388,10 @@ class MysqlSink:
         return resolved
 
     def _limits(self) -> Limits:
+        size, near = self._settings.statement_size, self._writer.answer_seconds < _NEAR
         return Limits(
             rows=self._settings.rows_per_statement,
-            size=self._settings.statement_size,
+            size=min(size, _SIZE_NEAR) if near else size,
             packet=self._writer.max_packet,
             timings=self._timings,
         )

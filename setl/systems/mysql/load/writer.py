@@ -9,6 +9,7 @@ import pymysql
 from pymysql.connections import Connection
 from pymysql.constants import CLIENT
 
+from setl.clock import Clock, SystemClock
 from setl.errors import ConfigurationError
 from setl.load.sink import LoadTicket
 from setl.systems.mysql import writers
@@ -45,12 +46,14 @@ class Writer:
     `setl.systems.mysql.connection.connect`.
     """
 
-    def __init__(self, endpoint: MysqlEndpoint, lock_wait: int) -> None:
+    def __init__(self, endpoint: MysqlEndpoint, lock_wait: int, clock: Clock | None = None) -> None:
         self._endpoint = endpoint
+        self._clock = clock or SystemClock()
         self._lock_wait = lock_wait
         self._connection: Connection[Any] | None = None
         self._packet = 0
         self._sends_data = False
+        self._answer_seconds = 0.0
         self._record: _Record | None = None
 
     @property
@@ -65,6 +68,11 @@ class Writer:
         Where its binlog holds statements, all of the data would be in it, and be read again.
         """
         return self._sends_data
+
+    @property
+    def answer_seconds(self) -> float:
+        """How long an answer of the server takes that costs it nothing; known once open."""
+        return self._answer_seconds
 
     def open(self) -> Connection[Any]:
         """The connection, opened if there is none."""
@@ -82,8 +90,12 @@ class Writer:
 
     def _set_up(self, connection: Connection[Any]) -> None:
         with connection.cursor() as cursor:
+            took: list[float] = []
             for statement in _SESSION:
+                asked = self._clock.monotonic()
                 cursor.execute(statement)
+                took.append(self._clock.monotonic() - asked)
+            self._answer_seconds = min(took)
             cursor.execute(_VARIABLES)
             found = {str(name): str(value) for name, value in cursor.fetchall()}
         self._packet = int(found.get("max_allowed_packet", 1 << 20))

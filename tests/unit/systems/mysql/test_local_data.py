@@ -4,7 +4,7 @@ from typing import Any
 
 import pymysql
 import pytest
-from pymysql.connections import MysqlPacket
+from pymysql.protocol import MysqlPacket
 
 from setl.model.schema import Capacity, Column, Kind
 from setl.systems.mysql.load.local_data import LocalData, LocalTables, load_statement
