@@ -64,7 +64,6 @@ ONCE: Mapping[str, str] = {
     f"{_I}test_operations.py": "commands and what they say, over ZooKeeper",
     f"{_I}test_pipeline_documents.py": "documents in Elasticsearch; rows are the same by then",
     f"{_I}test_pipeline_search.py": "Elasticsearch as the target; rows are the same by then",
-    f"{_I}test_processor_on_a_cluster.py": "what Spark's workers find on a cluster",
     f"{_I}test_processors.py": "the user's own code, on rows that are the same by then",
     f"{_I}test_scale_out.py": "Spark clusters",
     f"{_I}test_signs.py": "what commands, metrics and probes say",
