@@ -62,4 +62,4 @@ def test_a_node_whose_session_the_cluster_ends_gives_up(nodes, cluster):
     (executor,) = executors_of(cluster[1])
     os.kill(executor, signal.SIGKILL)
     assert child.wait(60) == 4
-    assert "the Spark cluster has ended this node's session" in node.tail()
+    assert "Spark has ended this node's session" in node.tail()
