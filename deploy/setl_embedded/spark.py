@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 import socket
 from collections.abc import Mapping
@@ -10,6 +11,12 @@ from pathlib import Path
 
 from setl_embedded.ports import HOST, free_port
 from setl_embedded.server import Server
+
+
+OPTIONS = "SPARK_SUBMIT_OPTS"
+"""Spark's variable with options for the JVMs of sessions; those of a cluster get them too."""
+
+_QUICK = "-XX:TieredStopAtLevel=1"  # they hand out cores; nothing there is worth optimising
 
 
 class _Daemon(Server):
@@ -40,9 +47,11 @@ class _Daemon(Server):
         file = self.folder / "secret.conf"
         file.touch(mode=0o600)
         file.write_text(f"spark.authenticate true\nspark.authenticate.secret {self.secret}\n")
+        options = f"{_QUICK} {os.environ.get(OPTIONS, '')}".strip()
         return [
             "/usr/bin/env",
             "SPARK_DAEMON_MEMORY=256m",
+            f"SPARK_DAEMON_JAVA_OPTS={options}",
             f"SPARK_LOCAL_IP={HOST}",
             *(f"{name}={value}" for name, value in self._environment.items()),
             "bash",  # wheels do not always keep a script executable

@@ -35,6 +35,7 @@ class NodeConfig(StrictModel):
     session_timeout: float | None = Field(default=None, ge=1)
     http: Annotated[str, AfterValidator(_address)] | None = None
     console: bool | None = None
+    metrics_tables: int | None = Field(default=None, ge=0)
     log_format: Literal["text", "json"] | None = None
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] | None = None
     master: Text | None = None
@@ -51,6 +52,7 @@ VARIABLES: Mapping[str, str] = {
     "session_timeout": "SETL_SESSION_TIMEOUT",
     "http": "SETL_HTTP",
     "console": "SETL_CONSOLE",
+    "metrics_tables": "SETL_METRICS_TABLES",
     "log_format": "SETL_LOG_FORMAT",
     "log_level": "SETL_LOG_LEVEL",
     "master": "SETL_SPARK_MASTER",

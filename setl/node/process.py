@@ -99,7 +99,9 @@ class NodeProcess:
             lacks=Fitness(settings.environment, self._clock).lacks,
         )
         registry = CollectorRegistry()
-        registry.register(NodeCollector(self.status, self._silent_seconds))
+        registry.register(
+            NodeCollector(self.status, self._silent_seconds, most_tables=settings.metrics_tables)
+        )
         self._http = NodeHttp(
             settings.http_host,
             settings.http_port,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from enum import Enum
 from typing import Any
 
@@ -77,9 +77,12 @@ def sentence(status: NodeStatus) -> str:
 
 
 def as_json(status: NodeStatus) -> dict[str, Any]:
-    """A node's status as plain JSON values."""
-    return asdict(status, dict_factory=_plain)
+    """A node's status as plain JSON values; histograms are for metrics alone."""
+    lines = tuple(
+        replace(line, figures=replace(line.figures, distributions={})) for line in status.pipelines
+    )
+    return asdict(replace(status, pipelines=lines), dict_factory=_plain)
 
 
 def _plain(items: list[tuple[str, Any]]) -> dict[str, Any]:
-    return {k: v.value if isinstance(v, Enum) else v for k, v in items}
+    return {k: v.value if isinstance(v, Enum) else v for k, v in items if k != "distributions"}

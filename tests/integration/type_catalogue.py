@@ -9,6 +9,7 @@ from tests.mysql_servers import is_mariadb
 
 SEED = 5
 RANDOM_ROWS = 12
+_BESIDE = 30  # rows of a table at most: a large value in one row says what it says in each
 
 # Types that only one of the two products has, told by what their definitions contain.
 _MARIADB_ONLY = ("COMPRESSED", "UUID", "INET4", "INET6")
@@ -78,8 +79,8 @@ _MORE = {
     "varchar_trailing": ("VARCHAR(10)", ["'a   '", "'   '", "'a'"]),
     "binary_trailing": ("BINARY(8)", ["x'6100'", "x'0000000000000000'", "x'6120'", "''"]),
     "varbinary_trailing": ("VARBINARY(8)", ["x'6100'", "x'6120'", "''", "x'00'"]),
-    "longblob_large": ("LONGBLOB", ["REPEAT(x'00ff27', 500000)"]),
-    "longtext_large": ("LONGTEXT", ["REPEAT('é🙂''\\\\', 300000)"]),
+    "longblob_large": ("LONGBLOB", ["REPEAT(x'00ff27', 500000)", *["x'27'"] * _BESIDE]),
+    "longtext_large": ("LONGTEXT", ["REPEAT('é🙂''\\\\', 300000)", *["'é'"] * _BESIDE]),
     "enum_odd": (
         "ENUM('it''s','a,b','\\\\','1','0','')",
         ["'it''s'", "'\\\\'", "'1'", "'0'", "''"],

@@ -120,7 +120,8 @@ def read_table(connection: Connection[Any], schema: str, table: str) -> RowSchem
     }
     keyed = [columns[i] for key in keys.values() for i in key]
     if any(c.kind is Kind.TEXT for c in keyed):
-        numbers = _collation_numbers(connection)
+        wanted = frozenset(row.collation for row in described if row.collation)
+        numbers = _collation_numbers(connection, wanted)
         columns = tuple(
             replace(column, collation=numbers.get(row.collation or "", 0))
             for column, row in zip(columns, described, strict=True)
@@ -202,14 +203,25 @@ def read_unique_keys(
     return _keys(read_key_parts(connection, schema, table))
 
 
-def _collation_numbers(connection: Connection[Any]) -> dict[str, int]:
-    """Collations by name, as the server's binlogs number them."""
-    rows = _select_named(connection, "SELECT * FROM information_schema.COLLATIONS", ())
+def _collation_numbers(connection: Connection[Any], wanted: frozenset[str]) -> dict[str, int]:
+    """Some collations by name, as the server's binlogs number them."""
+    # Not all of them: a server has hundreds, and each table of a load is asked about.
+    names = tuple(sorted(wanted))
+    some = ", ".join(["%s"] * len(names))
+    rows = _select_named(
+        connection,
+        f"SELECT * FROM information_schema.COLLATIONS WHERE COLLATION_NAME IN ({some})",
+        names,
+    )
     numbers = {str(r["COLLATION_NAME"]): int(r["ID"]) for r in rows if r["ID"] is not None}
-    if len(numbers) < len(rows):
+    if not wanted <= numbers.keys():
         # MariaDB from 10.10 on has collations that are another one for each character set.
-        where = "information_schema.COLLATION_CHARACTER_SET_APPLICABILITY"
-        rows = _select_named(connection, f"SELECT * FROM {where}", ())
+        rows = _select_named(
+            connection,
+            "SELECT * FROM information_schema.COLLATION_CHARACTER_SET_APPLICABILITY"
+            f" WHERE CONCAT(CHARACTER_SET_NAME, '_', COLLATION_NAME) IN ({some})",
+            names,
+        )
         numbers |= {str(r["FULL_COLLATION_NAME"]): int(r["ID"]) for r in rows if r.get("ID")}
     return numbers
 
