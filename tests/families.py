@@ -59,6 +59,7 @@ ONCE: Mapping[str, str] = {
     f"{_I}test_console.py": "pages of a browser, over what nodes say",
     f"{_I}test_fair_share.py": "Spark's scheduler",
     f"{_I}test_index_creation.py": "Elasticsearch as the target; rows are the same by then",
+    f"{_I}test_monitoring.py": "what Prometheus makes of metrics",
     f"{_I}test_node_loses_spark.py": "the end of a JVM",
     f"{_I}test_operations.py": "commands and what they say, over ZooKeeper",
     f"{_I}test_rolling_upgrade.py": "what one release has stored and the other reads",

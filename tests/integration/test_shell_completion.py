@@ -31,7 +31,7 @@ SCRIPTS = {
 class Shell:
     """An interactive shell on a terminal of its own."""
 
-    def __init__(self, name, folder, environment):
+    def __init__(self, name: str, folder: Path, environment: dict[str, str]):
         shell = shutil.which(name)
         assert shell, f"{name} is not installed; deploy/install dev does it"
         own: dict[str, str] = {

@@ -34,6 +34,7 @@ _NODES = _integration(
     "console",
     "cutover",
     "embedded_stack",
+    "monitoring",
     "node_loses_spark",
     "operations",
     "rolling_upgrade",
