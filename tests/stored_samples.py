@@ -99,7 +99,7 @@ def samples():
             True,
             5,
         ),
-        "row": TargetRow(("shop", "t"), COLUMNS, (0,), (1, float("inf")), False, 3, None),
+        "row": TargetRow(("shop", "t"), COLUMNS, (0,), (1, float("inf")), False, "orders", None),
     }
     return {
         **{f"znode: {name}": data.decode() for name, data in znodes.items()},
