@@ -63,6 +63,7 @@ ONCE: Mapping[str, str] = {
     f"{_I}test_monitoring.py": "what Prometheus makes of metrics",
     f"{_I}test_node_loses_spark.py": "the end of a JVM",
     f"{_I}test_operations.py": "commands and what they say, over ZooKeeper",
+    f"{_I}test_rolling_upgrade.py": "what one release has stored and the other reads",
     f"{_I}test_pipeline_documents.py": "documents in Elasticsearch; rows are the same by then",
     f"{_I}test_pipeline_search.py": "Elasticsearch as the target; rows are the same by then",
     f"{_I}test_processors.py": "the user's own code, on rows that are the same by then",
