@@ -56,7 +56,8 @@ class Installed:
         self.folder.mkdir()
         install = [
             sys.executable, "-m", "pip", "--disable-pip-version-check", "--python",
-            str(self.home / "bin" / "python"), "install", "--quiet", "--no-deps", "--no-index", wheel,
+            str(self.home / "bin" / "python"), "install", "--quiet",
+            "--no-deps", "--no-index", wheel,
         ]  # fmt: skip
         subprocess.run(install, check=True, timeout=120, cwd=self.folder)
         (self.packages,) = self.home.glob("lib/python*/site-packages")
