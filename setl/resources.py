@@ -1,4 +1,4 @@
-"""Finds the files that are not Python: `schemas/`, `sql/`, and examples for people."""
+"""Finds the files that are not Python: `schemas/`, `sql/`, examples and a unit of systemd."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ FOLDERS = ("schemas", "sql")
 EXAMPLES = "examples"
 """Channel files and configuration, commented."""
 
-_BESIDE = {EXAMPLES: "deploy/examples"}
+SYSTEMD = "systemd"
+"""A unit for systemd, and what belongs to it."""
+
+_BESIDE = {EXAMPLES: "deploy/examples", SYSTEMD: "deploy/systemd"}
 
 
 def resource(folder: str, name: str) -> Traversable:

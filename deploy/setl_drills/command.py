@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
     from setl_drills.drill import Drill, DrillResult
 
+# Of the extra ``embedded``.
+_NEEDED = ("kafka-python", "noida-db")
+
 _FOLDER = click.option(
     "--folder",
     type=click.Path(file_okay=False, path_type=Path),
@@ -54,6 +57,22 @@ def drill() -> None:
     A drill starts real nodes and embedded servers, kills, freezes or cuts off something, and then
     checks everything: rows, sums, epochs, echoes, outages.
     """
+    missing = [name for name in _NEEDED if not _is_installed(name)]
+    if missing:
+        raise click.UsageError(
+            f"drills need {', '.join(missing)}, which a plain installation leaves out;"
+            " pip install 'setl[embedded]' brings it"
+        )
+
+
+def _is_installed(distribution: str) -> bool:
+    from importlib import metadata  # noqa: PLC0415 - takes a moment that help need not wait
+
+    try:
+        metadata.version(distribution)
+    except metadata.PackageNotFoundError:
+        return False
+    return True
 
 
 @drill.command("list")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -14,6 +14,9 @@ from setl.transform.columns import ColumnPlan
 
 _MOST_DIGITS: Final = 65  # of a DECIMAL
 _INTEGER_DIGITS: Final = 20
+_PROCESSED: Final = "rows are made by a processor"
+_NO_KEY: Final = "no key of the source tells its rows apart"
+_NOT_ALIKE: Final = "the two sides do not sort their keys alike"
 
 # Kinds that have a form in common. A FLOAT (4 bytes) has another number than the DOUBLE that is
 # written alike, and JSON is text in one product.
@@ -80,6 +83,40 @@ class ComparisonPlan:
         """Whether the servers can compute checksums."""
         return not self.why
 
+    @property
+    def whole(self) -> str:
+        """Why both sides cannot be cut into the same ranges, "" if they can."""
+        return "" if self.source_cut else self.why
+
+
+def plan_ranges(
+    route: Route,
+    mapping: ColumnPlan,
+    source: RowSchema,
+    ordered: Callable[[Sequence[tuple[Column, str]]], Sequence[Column]],
+) -> ComparisonPlan:
+    """The plan for a table whose target computes no checksums, but can be read in ranges.
+
+    Args:
+        route: by which the table goes there.
+        mapping: how its columns are mapped.
+        source: the table as its server describes it.
+        ordered: see `OrderedTarget.ordered`.
+
+    Raises:
+        SetlError: the target cannot be asked.
+    """
+    if route.processor:
+        return ComparisonPlan(why=_PROCESSED)
+    if route.key or not source.key:
+        return ComparisonPlan(why=_NO_KEY)
+    theirs = chunk_columns(source)
+    into = {place: c.name for c, place in zip(mapping.columns, mapping.sources, strict=True)}
+    ours = ordered([(column, into[source.index[column.name]]) for column in theirs])
+    if not ours:
+        return ComparisonPlan(why=_NOT_ALIKE)
+    return ComparisonPlan(theirs[: len(ours)], tuple(ours), why="documents are made by tasks")
+
 
 def plan_comparison(
     route: Route,
@@ -97,15 +134,15 @@ def plan_comparison(
         target: the target's side.
         names: the target's columns that are compared.
     """
-    if route.processor or route.documents:
-        return ComparisonPlan(why="rows are made in Spark tasks")
+    if route.processor:
+        return ComparisonPlan(why=_PROCESSED)
     if route.key or not source.schema.key:
-        return ComparisonPlan(why="no key of the source tells its rows apart")
+        return ComparisonPlan(why=_NO_KEY)
     fed = {c.name.lower(): i for c, i in zip(mapping.columns, mapping.sources, strict=True)}
     cut = _cut(source, target, fed)
     cuts = tuple(one for one, _ in cut), tuple(other for _, other in cut)
     if not cut:
-        return ComparisonPlan(why="the two sides do not sort their keys alike")
+        return ComparisonPlan(why=_NOT_ALIKE)
     if route.expressions or route.where:
         return ComparisonPlan(*cuts, why="expressions are evaluated by Spark")
     sources: list[Formed] = []

@@ -54,6 +54,11 @@ class RangeComparer(Protocol):
         """The source table, ``schema.table``; several are joined by commas."""
         ...
 
+    @property
+    def whole(self) -> str:
+        """Why the target is compared as a whole, "" if it is not; known after the first range."""
+        ...
+
     def compare(self, after: Row | None, rows: int) -> RangeOutcome:
         """Compare the next range.
 

@@ -128,6 +128,10 @@ class TwoSides:
         moving = tuple(key for d in undecided if (key := self._source_key(d)) is not None)
         return DifferingKeys(columns, known, len(keys) - len(known), moving)
 
+    def is_found(self, difference: Difference) -> bool:
+        """Whether the source can be asked for a key."""
+        return self._source_key(difference) is not None
+
     def _source_key(self, difference: Difference) -> Row | None:
         return self._target.shape.source_key(difference.key, difference.lookup)
 

@@ -23,13 +23,18 @@ from setl.bulk.checksumming import Summed, SummedTable, compare_checksums
 from setl.bulk.checksums import ChecksummedTable, ChecksummedTarget
 from setl.bulk.chunks import Chunk, joined_chunks
 from setl.bulk.comparison import Comparison, Difference, What
-from setl.bulk.comparison_plan import ComparedTable, ComparisonPlan, plan_comparison
+from setl.bulk.comparison_plan import (
+    ComparedTable,
+    ComparisonPlan,
+    plan_comparison,
+    plan_ranges,
+)
 from setl.bulk.range_comparison import RangeOutcome
 from setl.bulk.rechecking import Look, Rechecked, Rechecking
 from setl.bulk.row_counter import Progress, RowCounter
 from setl.bulk.source_side import MappedTable
 from setl.bulk.spark_on_demand import SparkOnDemand
-from setl.bulk.target_reader import TargetReader
+from setl.bulk.target_reader import OrderedTarget, RangedTarget, TargetReader
 from setl.bulk.two_sides import TwoSides
 from setl.bulk.verdict import TableVerdict
 from setl.model.change import Row
@@ -130,6 +135,11 @@ class TargetComparison:
         """See `RangeComparer.table`."""
         return ", ".join(source.reader.name for source in self._sources)
 
+    @property
+    def whole(self) -> str:
+        """See `RangeComparer.whole`."""
+        return "" if self._plan is None else self._plan.whole
+
     def plan(self) -> ComparisonPlan:
         """How it is compared.
 
@@ -163,7 +173,9 @@ class TargetComparison:
         if not plan.source_cut:
             verdict = self.compare_all()
             return RangeOutcome(None, verdict.source_rows, verdict)
-        there, here = self._tables()
+        there, here = self._sources[0].reader, self._target
+        assert isinstance(there, ChecksummedTable)
+        assert isinstance(here, RangedTarget)
         chunk = there.next_chunk(plan.source_cut, after, rows)
         with closing(self._target), RowCounter(self._spark, self._progress) as counter:
             sides = TwoSides(self._spark, self._sources, self._target, counter)
@@ -177,7 +189,7 @@ class TargetComparison:
         return RangeOutcome(chunk.high, verdict.source_rows, verdict)
 
     def _tables(self) -> tuple[ChecksummedTable, ChecksummedTable]:
-        """Both tables; where the plan cuts them, they are such."""
+        """Both tables; where the plan is to compare checksums, they are such."""
         source, target = self._sources[0].reader, self._target
         assert isinstance(source, ChecksummedTable)
         assert isinstance(target, ChecksummedTarget)
@@ -243,7 +255,19 @@ class TargetComparison:
         )
 
     def _recheck(self, sides: TwoSides, kept: Sequence[Difference]) -> tuple[Rechecked, str]:
-        """What becomes of keys that differ, and why nobody can be sure, "" if one can."""
+        """What becomes of keys that differ, and why nobody can be sure, "" if one can.
+
+        Of a row of the source that is not found by its key nobody can tell where it has gone.
+        """
+        lost: list[Difference] = []
+        found: list[Difference] = []
+        for each in kept:
+            (lost if each.source and not sides.is_found(each) else found).append(each)
+        rechecked, note = self._look_again(sides, found)
+        rechecked.different += lost
+        return rechecked, note
+
+    def _look_again(self, sides: TwoSides, kept: Sequence[Difference]) -> tuple[Rechecked, str]:
         rechecking = Rechecking(kept)
         # A processor may give rows other keys, by which they are not found at the source.
         processed = any(source.route.processor for source in self._sources)
@@ -285,7 +309,9 @@ def plan_of(sources: Sequence[MappedTable], target: TargetReader) -> ComparisonP
     if not isinstance(there, ChecksummedTable):
         return ComparisonPlan(why="the source computes no checksums")
     if not isinstance(target, ChecksummedTarget):
-        return ComparisonPlan(why="the target computes no checksums")
+        if not isinstance(target, OrderedTarget):
+            return ComparisonPlan(why="the target cannot be read in ranges")
+        return plan_ranges(source.route, source.columns, there.schema, target.ordered)
     here = target.reader
     textual = any(there.schema.columns[i].kind is Kind.TEXT for i in there.schema.key)
     orders = (there.text_order(), here.text_order()) if textual else ("", "")

@@ -7,14 +7,16 @@ from collections.abc import Iterator, Sequence
 from pydantic import Field
 
 from setl.channel.checks import Duration
+from setl.channel.conflict_rules import policy_of
 from setl.channel.mapping_rules import Raw, items, part
 from setl.channel.problems import Path
 from setl.channel.strict_model import StrictModel
 
 _TWO_WAY = (
-    "cannot be `true` for pipelines[{0}], which writes what pipelines[{1}] reads: a row that the"
-    " other site has just changed would look like one that differs, and be written over or deleted;"
-    " leave it out, and repair with `setl verify --repair` while nobody writes there"
+    "cannot be `true` for pipelines[{0}], which writes what pipelines[{1}] reads, while {2} has no"
+    " `conflict` policy: a row that the other site has just changed would look like one that"
+    " differs, and be written over or deleted; give the table a policy, or leave `repair` out, and"
+    " repair with `setl verify --repair` while nobody writes there"
 )
 
 
@@ -35,7 +37,8 @@ class StandingVerification(StrictModel):
     repair: bool = Field(
         default=False,
         description="Whether keys that differ are sent again, as the source has them, and compared"
-        " once more. A row that only the target has is deleted there.",
+        " once more. A row that only the target has is deleted there. In a two-way channel each"
+        " table needs a `conflict` policy, which then decides, and nothing is deleted.",
     )
     repair_limit: int = Field(
         default=1_000,
@@ -73,8 +76,16 @@ def wrong_verification(channel: Raw) -> Iterator[tuple[Path, str]]:
             yield path, f"{needs}{whose}"
         if wanted.get("repair") is True:
             back = _reads_target(i, pipelines)
-            if back is not None:
-                yield (*path, "repair"), _TWO_WAY.format(i, back)
+            plain = _without_policy(i, pipeline)
+            if back is not None and plain:
+                yield (*path, "repair"), _TWO_WAY.format(i, back, plain)
+
+
+def _without_policy(at: int, pipeline: Raw) -> str:
+    """The first table of a pipeline that has no conflict policy, "" if all have one."""
+    tables = [part(table) for table in items(pipeline.get("tables"))]
+    without = [i for i, table in enumerate(tables) if policy_of(table) is None]
+    return f"pipelines[{at}].tables[{without[0]}]" if without else ""
 
 
 def _reads_target(at: int, pipelines: Sequence[Raw]) -> int | None:

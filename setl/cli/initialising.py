@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import click
@@ -12,6 +13,9 @@ from setl.cli.output import console
 
 _CHANNELS = {"two-sites": "shop.yaml", "search": "shop-search.yaml", "relay": "shop-relay.yaml"}
 _SCHEMA = "channel.schema.json"
+_UNIT = "setl@.service"
+_SECRETS = "secrets.env"
+_OF_SYSTEMD = (_UNIT, "setl.sysusers.conf", _SECRETS)
 
 
 @click.command()
@@ -23,8 +27,9 @@ _SCHEMA = "channel.schema.json"
     show_default=True,
     help="Which kind of channel file.",
 )
+@click.option("--systemd", is_flag=True, help="Also a unit for systemd, and a file for secrets.")
 @click.option("--force", is_flag=True, help="Write over files that are there.")
-def init(folder: Path, channel: str, force: bool) -> None:
+def init(folder: Path, channel: str, systemd: bool, force: bool) -> None:
     """Write a commented channel file and node configuration.
 
     They go into FOLDER. The channel file is a whole one: change hosts, accounts and tables in it,
@@ -39,16 +44,31 @@ def init(folder: Path, channel: str, force: bool) -> None:
         "node.yaml": resources.read_text(resources.EXAMPLES, "node.yaml"),
         _SCHEMA: resources.read_text("schemas", _SCHEMA),
     }
+    if systemd:
+        files.update({each: _of_systemd(each, folder) for each in _OF_SYSTEMD})
     there = [str(folder / file) for file in files if (folder / file).exists()]
     if there and not force:
         raise AnswerNo(f"there is {', '.join(there)} already; --force writes over it")
     folder.mkdir(parents=True, exist_ok=True)
     for file, text in files.items():
+        if file == _SECRETS:
+            (folder / file).touch(mode=0o600)
         (folder / file).write_text(text, encoding="utf-8")
     out = console()
+    service = f"{folder / _UNIT}: for systemd; it says how it is installed"
     for line in (
         f"{folder / name}: the channel; `setl check {folder / name}` tells what is missing",
         f"{folder / 'node.yaml'}: of a node; `setl node --config {folder / 'node.yaml'}` runs one",
         f"{folder / _SCHEMA}: for editors",
+        *((service,) if systemd else ()),
     ):
         out.print(line, markup=False)
+
+
+def _of_systemd(name: str, folder: Path) -> str:
+    """One of systemd's files, with the places of this installation in it."""
+    text = resources.read_text(resources.SYSTEMD, name)
+    command = Path(sys.executable).with_name("setl")
+    if command.is_file():
+        text = text.replace("/opt/setl/bin/setl", str(command))
+    return text.replace("/etc/setl", str(folder.resolve()))

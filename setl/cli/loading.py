@@ -137,7 +137,7 @@ def begin(  # noqa: PLR0917 - click passes options by name
         ident = _pipeline(arbiter, pipeline)
         channel = channel_named(arbiter, ident.channel)
         config = pipeline_config(channel, ident) if replacing else None
-        _ask_if_overwritten(channel, ident, yes=yes)
+        _ask_if_overwritten(channel, ident, tables, yes=yes)
         with acting(arbiter, "load", str(ident)) as told:
             told.outcome = f"asked for: {request.what}"
             _carry_out(arbiter, ident, [request], _Waiting(wait, timeout, output))
@@ -153,6 +153,7 @@ def begin(  # noqa: PLR0917 - click passes options by name
     "--keys", "keys_file", type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="A CSV file of keys; its first line names the columns.",
 )  # fmt: skip
+@yes_option
 @_wait
 @_timeout
 @cluster_options
@@ -162,6 +163,7 @@ def resend(  # noqa: PLR0917 - click passes options by name
     table: str,
     where: str,
     keys_file: Path | None,
+    yes: bool,
     wait: bool,
     timeout: float | None,
     zookeeper: str,
@@ -185,6 +187,7 @@ def resend(  # noqa: PLR0917 - click passes options by name
             raise click.UsageError(f"{keys_file} has no key")
     with joined(zookeeper, root) as arbiter:
         ident = _pipeline(arbiter, pipeline)
+        _ask_if_overwritten(channel_named(arbiter, ident.channel), ident, (table,), yes=yes)
         with acting(arbiter, "resend", str(ident)) as told:
             told.outcome = f"asked for: {requests[0].what}"
             _carry_out(arbiter, ident, requests, _Waiting(wait, timeout, output))
@@ -260,15 +263,17 @@ load.add_command(
 )
 
 
-def _ask_if_overwritten(channel: Channel, ident: PipelineId, *, yes: bool) -> None:
-    """Ask before a load that may replace newer rows, as far as the file can be read here."""
+def _ask_if_overwritten(
+    channel: Channel, ident: PipelineId, tables: Sequence[str], *, yes: bool
+) -> None:
+    """Ask before rows are sent that may replace newer ones, as far as the file can be read here."""
     with suppress(ConfigurationError):
         file = stored_file(channel)
-        tables = overwritten_by_loads(file, file.pipeline(ident.pipeline))
-        if tables:
+        overwritten = overwritten_by_loads(file, file.pipeline(ident.pipeline), tables)
+        if overwritten:
             confirm(
-                f"Clients of the target must not write to {', '.join(tables)} until the load is"
-                " done: newer rows would be replaced. Load?",
+                f"Clients of the target must not write to {', '.join(overwritten)} until this is"
+                " done: newer rows would be replaced. Go on?",
                 yes=yes,
             )
 

@@ -35,11 +35,13 @@ class NodeConfig(StrictModel):
     session_timeout: float | None = Field(default=None, ge=1)
     http: Annotated[str, AfterValidator(_address)] | None = None
     console: bool | None = None
+    metrics_tables: int | None = Field(default=None, ge=0)
     log_format: Literal["text", "json"] | None = None
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] | None = None
     master: Text | None = None
     log_spark: Literal["off", "error", "warn", "info", "debug"] | None = None
     spark_conf: dict[Text, str] | None = None
+    traces: bool | None = None
     py_files: list[Text] | None = None
     archives: list[Text] | None = None
 
@@ -51,10 +53,12 @@ VARIABLES: Mapping[str, str] = {
     "session_timeout": "SETL_SESSION_TIMEOUT",
     "http": "SETL_HTTP",
     "console": "SETL_CONSOLE",
+    "metrics_tables": "SETL_METRICS_TABLES",
     "log_format": "SETL_LOG_FORMAT",
     "log_level": "SETL_LOG_LEVEL",
     "master": "SETL_SPARK_MASTER",
     "log_spark": "SETL_LOG_SPARK",
+    "traces": "SETL_TRACES",
 }
 """Variables of the environment that hold one value of the configuration."""
 

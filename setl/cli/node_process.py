@@ -77,6 +77,15 @@ _OPTIONS = (
         help="Serve pages for people at the same address, too.",
     ),
     click.option(
+        "--metrics-tables",
+        envvar="SETL_METRICS_TABLES",
+        type=click.IntRange(min=0),
+        default=100,
+        show_default=True,
+        metavar="N",
+        help="Tables of a pipeline that have metrics of their own; all others are one.",
+    ),
+    click.option(
         "--log-format",
         envvar="SETL_LOG_FORMAT",
         type=click.Choice(("text", "json")),
@@ -111,6 +120,7 @@ def process_options(command: Callable[..., None]) -> Callable[..., None]:
         http: str,
         log_format: str,
         console: bool,
+        metrics_tables: int,
         log_json: bool,
         log_level: str,
         zookeeper: str,
@@ -132,6 +142,7 @@ def process_options(command: Callable[..., None]) -> Callable[..., None]:
             http_host=host or "127.0.0.1",
             http_port=int(port),
             console=console,
+            metrics_tables=metrics_tables,
             environment=dict(os.environ),
         )
         configure(level=log_level.upper(), as_json=log_json or log_format == "json")

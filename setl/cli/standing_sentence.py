@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from setl.cli.units import duration, figure
+from setl.operate.units import duration, figure
 
 _NAMED = 3  # rows of a table
 
@@ -68,6 +68,10 @@ def verification_figures(told: Mapping[str, Any] | None) -> list[dict[str, Any]]
             for name, value in last.items()
         ),
         *(_figure(found["table"], finding_sentence(found)) for found in told["findings"]),
+        *(
+            _figure(name, f"compared as a whole each time: {why}")
+            for name, why in told.get("whole", {}).items()
+        ),
     ]
 
 

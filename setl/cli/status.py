@@ -11,7 +11,6 @@ from setl.cli.cluster import channel_named, cluster_options, joined, output_opti
 from setl.cli.completion import complete_channel
 from setl.cli.output import console, print_rows
 from setl.cli.standing_sentence import standing_sentence, verification_figures
-from setl.cli.units import count, duration, figure, rate, size
 from setl.cli.views import damaged_lines, pipeline_row, standby_words
 from setl.node.cluster_view import (
     ClusterView,
@@ -21,6 +20,7 @@ from setl.node.cluster_view import (
     moment,
 )
 from setl.node.load_sentence import load_sentence
+from setl.operate.units import count, duration, figure, rate, size
 
 _MOMENTS = ("first_applied_at", "begun", "ended")
 _ENDED = ("done", "cancelled", "failed")

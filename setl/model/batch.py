@@ -20,6 +20,8 @@ class Batch:
         checkpoint: where the pipeline stands once the batch is applied.
         rows: number of row changes in it, an estimate for binlog sources.
         size: bytes of all payloads.
+        opened: monotonic time at which its first entry came, 0 if that is not known.
+        closed: monotonic time at which it was closed.
     """
 
     id: int
@@ -28,6 +30,8 @@ class Batch:
     checkpoint: Checkpoint
     rows: int
     size: int
+    opened: float = 0.0
+    closed: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

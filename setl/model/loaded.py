@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from setl.model.histogram import Histogram
 from setl.model.table_rows import ByTable, TableRows, added
+
+_NONE = Histogram()
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +28,8 @@ class Loaded:
         lettered: ``schema.table`` or indexes that these were meant for.
         fault: the error of the first of them, "" if there is none.
         tables: what was written to each table or index.
+        statements: times of the statements or requests that wrote it, in seconds.
+        began: when the first task began to write, seconds since 1970; 0 if none did.
     """
 
     rows: int = 0
@@ -40,6 +45,8 @@ class Loaded:
     lettered: frozenset[str] = frozenset()
     fault: str = ""
     tables: ByTable = field(default_factory=dict[str, TableRows])
+    statements: Histogram = _NONE
+    began: float = 0.0
 
     def __add__(self, other: Loaded) -> Loaded:
         return Loaded(
@@ -56,4 +63,6 @@ class Loaded:
             lettered=self.lettered | other.lettered,
             fault=self.fault or other.fault,
             tables=added(self.tables, other.tables),
+            statements=self.statements + other.statements,
+            began=min(self.began or other.began, other.began or self.began),
         )

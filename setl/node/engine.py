@@ -38,6 +38,14 @@ class Engine(Protocol):
         """
         ...
 
+    def last_answer(self) -> float | None:
+        """Monotonic time at which what the runs need has shown last that it works.
+
+        None before `start`, and where runs need nothing beside this process. Must not block: an
+        engine that hangs is known by an answer that grows old.
+        """
+        ...
+
     @property
     def build_run(self) -> RunBuilder:
         """Builds runs; to be asked for after `start`."""

@@ -148,10 +148,14 @@ def _look(_: object = None) -> _Seen:
 
 
 class ContextWatch:
-    """Waits for the end of a session that its cluster ends, in a thread of its own.
+    """Waits for the end of a session whose JVM lives on, in a thread of its own.
 
     A cluster may remove an application: an operator kills it, its executors fail again and
-    again, no master answers when it starts. Its JVM lives on then and refuses every job.
+    again, no master answers when it starts. Spark's scheduler may fail. The JVM lives on then and
+    refuses every job. And it may hang: then `answered` grows old.
+
+    Attributes:
+        answered: monotonic time at which the JVM answered last; None before it did.
     """
 
     def __init__(self, context: SparkContext, gone: Callable[[SparkGone], None]) -> None:
@@ -162,6 +166,7 @@ class ContextWatch:
             gone: called once, from the watching thread, when the session has ended; not after
                 `stop`. Must not block.
         """
+        self.answered: float | None = None
         self._context = context
         self._gone = gone
         self._stopping = threading.Event()
@@ -181,12 +186,14 @@ class ContextWatch:
                 ended = bool(cast("Any", self._context)._jsc.sc().isStopped())  # noqa: SLF001
             except (Py4JError, OSError, AttributeError):
                 continue  # the JVM has ended, which `JvmWatch` sees
+            self.answered = time.monotonic()
             if ended and not self._stopping.is_set():
                 self._gone(
                     SparkGone(
-                        "the Spark cluster has ended this node's session",
-                        hint="The node has to be started again; the master's log and pages say"
-                        " why the application ended",
+                        "Spark has ended this node's session",
+                        hint="The node has to be started again; Spark's log (`log_spark: error`),"
+                        " or on a cluster the master's log and pages, say why the application"
+                        " ended",
                     )
                 )
                 return

@@ -8,6 +8,8 @@ from typing import Any
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from setl.node.metrics_by_table import MOST_TABLES, TableSeries
+from setl.node.metrics_measured import histograms_of
 from setl.node.status import NodeStatus, PipelineStatus
 from setl.run.figures import RunState
 from setl.run.pace import Stage
@@ -52,16 +54,22 @@ class NodeCollector(Collector):
     """Turns a node's status into metrics; labels are channel and pipeline."""
 
     def __init__(
-        self, status: Callable[[], NodeStatus], silent: Callable[[], float] | None = None
+        self,
+        status: Callable[[], NodeStatus],
+        silent: Callable[[], float] | None = None,
+        *,
+        most_tables: int = MOST_TABLES,
     ) -> None:
         """Collect from a node.
 
         Args:
             status: what the node knows and does.
             silent: seconds since the session with the arbiter was last surely alive.
+            most_tables: tables of a pipeline that have series of their own.
         """
         self._status = status
         self._silent = silent
+        self._tables = TableSeries(most_tables)
 
     def collect(self) -> Iterator[Metric]:
         """See `prometheus_client.registry.Collector`."""
@@ -72,6 +80,8 @@ class NodeCollector(Collector):
         yield _of_conflicts(status.pipelines)
         yield from _of_table_loads(status.pipelines)
         yield from _of_verification(status.pipelines)
+        yield from self._tables.collected(status.pipelines)
+        yield from histograms_of(status.pipelines)
         for name, text in _COUNTERS.items():
             family = CounterMetricFamily(f"setl_{name}", text, labels=_LABELS)
             for line in status.pipelines:
@@ -209,9 +219,6 @@ def _of_stages(lines: Sequence[PipelineStatus]) -> Iterator[Metric]:
     stage = GaugeMetricFamily(
         "setl_stage_seconds", "Since the run came to its stage", labels=[*_LABELS, "stage"]
     )
-    spent = CounterMetricFamily(
-        "setl_stage_spent_seconds", "Time spent, tasks added up", labels=[*_LABELS, "stage"]
-    )
     stalled = GaugeMetricFamily(
         "setl_stalled",
         "1 while nothing advances, with the stage to blame and why, else 0",
@@ -219,12 +226,10 @@ def _of_stages(lines: Sequence[PipelineStatus]) -> Iterator[Metric]:
     )
     for line in lines:
         figures, key = line.figures, [line.channel, line.pipeline]
-        for name, seconds in figures.seconds.items():
-            spent.add_metric([*key, name], seconds)
         if figures.stage is Stage.NONE:
             continue
         stage.add_metric([*key, figures.stage.value], figures.stage_seconds)
         why = [figures.stalled_stage, figures.stalled_reason]
         stalled.add_metric([*key, *why], float(bool(figures.stalled)))
-    families: list[Any] = [stage, spent, stalled]
+    families: list[Any] = [stage, stalled]
     yield from families

@@ -27,12 +27,14 @@ from setl.node.console.console import ConsoleSettings
 from setl.node.cycle_problems import CycleProblem, DamagedZnodes
 from setl.node.engine import Engine
 from setl.node.fitness import Fitness
+from setl.node.http.probes import hangs
 from setl.node.http.server import Inside, NodeHttp
 from setl.node.memory import MemoryLook
 from setl.node.metrics import NodeCollector
+from setl.node.service_manager import service_manager
 from setl.node.settings import NodeSettings
 from setl.node.stall_watch import StallWatch
-from setl.node.status import NodeStatus
+from setl.node.status import NodeStatus, sentence
 from setl.node.watchdog import Watchdog
 from setl.run.progress import Progress
 from setl.run.running import Running
@@ -71,6 +73,7 @@ class NodeProcess:
         self._settings = settings
         self._engine = engine
         self._clock = SystemClock()
+        self._service = service_manager(settings.environment, self._clock)
         self._wake = threading.Event()
         self._stopping = threading.Event()
         self._warm = False
@@ -96,7 +99,9 @@ class NodeProcess:
             lacks=Fitness(settings.environment, self._clock).lacks,
         )
         registry = CollectorRegistry()
-        registry.register(NodeCollector(self.status, self._silent_seconds))
+        registry.register(
+            NodeCollector(self.status, self._silent_seconds, most_tables=settings.metrics_tables)
+        )
         self._http = NodeHttp(
             settings.http_host,
             settings.http_port,
@@ -104,6 +109,7 @@ class NodeProcess:
                 status=self.status,
                 snapshot=lambda: self._snapshot,
                 last_cycle=lambda: self._last_cycle,
+                engine_answered=engine.last_answer,
                 arbiter=self._arbiter,
                 clock=self._clock,
                 registry=registry,
@@ -144,6 +150,7 @@ class NodeProcess:
                 self._last_cycle = self._clock.monotonic()
                 pause = self._survive_tick()
                 self._last_cycle = self._clock.monotonic()
+                self._tell_service()
                 self._wake.wait(pause)
                 self._wake.clear()
         finally:
@@ -165,6 +172,7 @@ class NodeProcess:
                     extra=fields(nid=place, error=str(error), waited=waited),
                 )
                 told = True
+                self._service.starting(f"waits for ZooKeeper: {error}")
                 self._stopping.wait(_CONNECT_PAUSE)
                 continue
             if told:
@@ -179,12 +187,26 @@ class NodeProcess:
         _log.info("node joins", extra=fields(nid=self._settings.nid, http=self._http.address))
         with suppress(ArbiterError):  # it is asked again, and what is needed is made ready then
             self._prepare(look(self._arbiter, self._clock, None))
-        self._engine.start(self._lose_engine, self._stopping.is_set)
+        self._engine.start(self._lose_engine, self._gives_up_waiting)
         garbage_collection.keep_what_is_loaded()
         self._warm = True  # the next cycle tells the others
         _log.info("node is warm", extra=place)
         self._watchdog.start()
         self._stall_watch.start()
+        self._service.ready()
+
+    def _gives_up_waiting(self) -> bool:
+        """Whether the engine is to wait no longer; asked while it waits for others."""
+        self._service.starting("waits for executors of the Spark cluster")
+        return self._stopping.is_set()
+
+    def _tell_service(self) -> None:
+        """The sign of life comes from the loop itself, so that it ends when the loop hangs."""
+        wrong = hangs(self._clock.monotonic(), self._engine.last_answer())
+        if wrong:
+            self._service.hangs(wrong)
+        else:
+            self._service.alive(lambda: sentence(self.status()))
 
     def _prepare(self, snapshot: Snapshot) -> None:
         channels = snapshot.facts.channels.values()
@@ -315,6 +337,7 @@ class NodeProcess:
 
     def _leave(self) -> None:
         """Drain all candidacies, give the leaderships up, end the session, then the engine."""
+        self._service.stopping()
         self._last_cycle = None  # draining may take longer than a cycle, and is no hanging
         self._watchdog.stop()
         self._stall_watch.stop()

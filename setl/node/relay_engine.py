@@ -37,6 +37,10 @@ class RelayEngine:
 
             self._build_run = build_relay_run
 
+    def last_answer(self) -> float | None:
+        """See `setl.node.engine.Engine.last_answer`: there is nothing to ask."""
+        return None
+
     @property
     def build_run(self) -> RunBuilder:
         """See `setl.node.engine.Engine.build_run`."""

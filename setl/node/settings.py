@@ -26,6 +26,7 @@ class NodeSettings:
         http_port: its port; 0 takes any free one, which the node announces.
         http_token: what a request that changes something must show; empty if none may.
         console: whether it serves pages for people, too.
+        metrics_tables: tables of a pipeline that have metrics of their own.
         cycle: seconds between two looks at the cluster when nothing wakes the node.
         environment: where ``${NAME}`` in channel files is looked up.
     """
@@ -42,6 +43,7 @@ class NodeSettings:
         default_factory=lambda: os.environ.get("SETL_HTTP_TOKEN", ""), repr=False
     )
     console: bool = True
+    metrics_tables: int = 100
     cycle: float = 0.5
     environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ), repr=False)
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from enum import Enum
 from typing import Any
 
 from arbiter.values import EVERYTHING
 from setl.node.memory import NodeMemory
-from setl.run.figures import Figures
+from setl.run.figures import Figures, RunState
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +63,26 @@ class NodeStatus:
     trouble: str = ""
 
 
+def sentence(status: NodeStatus) -> str:
+    """How a node does, in one line for people."""
+    mine = [each for each in status.pipelines if each.mine]
+    failed = [f"{p.channel}/{p.pipeline}" for p in mine if p.figures.state is RunState.FAILED]
+    parts = [
+        f"leads {len(mine)} of {len(status.pipelines)} pipelines",
+        f"failed: {', '.join(failed[:3])}{', …' if failed[3:] else ''}" if failed else "",
+        f"ZooKeeper: {status.contact}",
+        status.trouble,
+    ]
+    return "; ".join(filter(None, parts))
+
+
 def as_json(status: NodeStatus) -> dict[str, Any]:
-    """A node's status as plain JSON values."""
-    return asdict(status, dict_factory=_plain)
+    """A node's status as plain JSON values; histograms are for metrics alone."""
+    lines = tuple(
+        replace(line, figures=replace(line.figures, distributions={})) for line in status.pipelines
+    )
+    return asdict(replace(status, pipelines=lines), dict_factory=_plain)
 
 
 def _plain(items: list[tuple[str, Any]]) -> dict[str, Any]:
-    return {k: v.value if isinstance(v, Enum) else v for k, v in items}
+    return {k: v.value if isinstance(v, Enum) else v for k, v in items if k != "distributions"}

@@ -10,32 +10,12 @@ from pyspark.sql import SparkSession
 
 from setl.bulk.arrivals import Arrivals
 from setl.bulk.row_counter import Progress
-from setl.bulk.source_reader import SourceReader
 from setl.bulk.source_side import MappedTable
 from setl.bulk.spark_on_demand import SparkOnDemand
-from setl.bulk.target_reader import TargetReader
 from setl.bulk.verdict import TableVerdict
 from setl.bulk.verify_target import VerifySettings, verify_target
 from setl.channel.file import Pipeline
-from setl.channel.routing import Route
 from setl.run.compared_targets import mapped_targets, target_reader
-
-
-def verify_route(
-    spark: SparkSession,
-    source: SourceReader,
-    target: TargetReader,
-    route: Route,
-    settings: VerifySettings | None = None,
-    *,
-    progress: Progress | None = None,
-    wait: Callable[[float], None] = time.sleep,
-) -> TableVerdict:
-    """Compare one source table with the target that it alone goes into; see `verify_target`."""
-    mapped = MappedTable.build(spark, source, route)
-    return verify_target(
-        spark, [mapped], target, settings or VerifySettings(), progress=progress, wait=wait
-    )
 
 
 def verify_pipeline(

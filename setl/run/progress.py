@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from setl.clock import Clock
+from setl.model.batch import Batch
 from setl.model.loaded import Loaded
 from setl.model.table_load import TableLoad
 from setl.model.table_rows import added
+from setl.run import distributions
+from setl.run.distributions import Measured
 from setl.run.figures import Figures, HandoverCost, LoadOutlook, RunState, told_of
 from setl.run.lag import LagTracker
 from setl.run.pace import Order, Pace, PaceTracker, Stage
@@ -62,6 +65,7 @@ class Progress:
         self._rows: deque[tuple[float, int]] = deque()
         self._pace = PaceTracker(clock)
         self._stall: Stall | None = None
+        self._measured = Measured()
         self._handover: _Handover | None = None
         self._handover_cost: HandoverCost | None = None
         # The load of tables: its id, when this leadership saw it first, and its rows then.
@@ -200,8 +204,12 @@ class Progress:
         with self._lock:
             tables = added(self._figures.tables, done.tables)
             self._figures = replace(self._figures, tables=tables)
-        self.spent("transform", done.transform_seconds)
-        self.spent("load", done.seconds)
+            self._measured.add(distributions.STATEMENT, done.statements)
+            if done.rows:
+                self._measured.observe(distributions.LOAD_ROWS, done.rows)
+        if done.rows:
+            self.spent("transform", done.transform_seconds)
+            self.spent("load", done.seconds)
 
     def loads_tables(self, load: TableLoad | None, outlook: LoadOutlook = _UNKNOWN) -> None:
         """How far a load of whole tables has come, None for none.
@@ -224,6 +232,8 @@ class Progress:
         """Add what a load of ranges of tables did; its rows are no changes of the stream."""
         self.add(upserts=done.upserts, stale=done.stale)
         self.spent("load", done.seconds)
+        with self._lock:
+            self._measured.add(distributions.STATEMENT, done.statements)
 
     def verifies(self, verification: VerificationFigures) -> None:
         """How standing verification does."""
@@ -278,6 +288,17 @@ class Progress:
             spent = dict(self._figures.seconds)
             spent[stage] = spent.get(stage, 0.0) + seconds
             self._figures = replace(self._figures, seconds=spent)
+            self._measured.observe(distributions.STAGE, seconds, label=stage)
+
+    def took(self, batches: Sequence[Batch], seconds: float) -> None:
+        """Batches are acknowledged, so many seconds after what was done with them began."""
+        with self._lock:
+            measured = self._measured
+            measured.observe(distributions.LOAD, seconds)
+            measured.observe(distributions.BATCH_ROWS, *(batch.rows for batch in batches))
+            measured.observe(distributions.BATCH_BYTES, *(batch.size for batch in batches))
+            selected = [batch.closed - batch.opened for batch in batches if batch.closed]
+            measured.observe(distributions.STAGE, *selected, label=Stage.SELECT.value)
 
     def resumed(self, position: str, rows_total: int, committed_at: float = 0.0) -> None:
         """The pipeline goes on from a stored checkpoint.
@@ -324,6 +345,7 @@ class Progress:
         """A heartbeat written `seconds` ago at the source has passed through the pipeline."""
         with self._lock:
             self._lag.sample(seconds)
+            self._measured.observe(distributions.COMMIT_TO_VISIBLE, max(0.0, seconds))
 
     def heartbeats_every(self, seconds: float) -> None:
         """Heartbeats are written to the source this often."""
@@ -357,6 +379,7 @@ class Progress:
                 rows_per_second=sum(n for _, n in self._rows) / _RATE_WINDOW,
                 lag_p50=percentile(lags, 0.50),
                 lag_p99=percentile(lags, 0.99),
+                distributions=self._measured.snapshot(),
             )
 
 

@@ -323,7 +323,7 @@ class PipelineRun:
         if unstored is not None and self._allowed():
             # What comes before a schema change must not be applied again behind it.
             self._store(unstored)
-        self._applying = batches[0].id
+        self._applying, started = batches[0].id, self._clock.monotonic()
         applied = self._parts.work.apply(batches, self._allowed)
         if applied is None:
             self._applying = 0
@@ -341,6 +341,7 @@ class PipelineRun:
         if applied.wrote:
             failpoints.reached("batch.acked")
         self._store_if_due(max(self._parts.store_every, _BUSY_CHECKPOINT_SECONDS))
+        self._progress.took(batches, self._clock.monotonic() - started)
         self._parts.work.acknowledged(self._parts.select.status().unacked)
         self._gets_on()
 

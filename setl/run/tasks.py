@@ -75,6 +75,7 @@ def _load(
     )
     faulty = [row for share in received for row in share.faulty]
     ticket = replace(ticket, slot=slot)
+    loaded = replace(loaded, began=time.time())
     try:
         if histories:
             failpoints.reached("task.before_load")

@@ -228,8 +228,17 @@ class BatchAssembler:
 
     def _batch(self, entries: list[Entry], extent: _Extent) -> Batch:
         checkpoint = self._tracker.advance_all(entries)
-        batch = Batch(self._next_id, self._epoch, entries, checkpoint, extent.rows, extent.size)
+        self._closed_at = now = self._clock.monotonic()
+        batch = Batch(
+            self._next_id,
+            self._epoch,
+            entries,
+            checkpoint,
+            extent.rows,
+            extent.size,
+            opened=self._since,
+            closed=now,
+        )
         self._next_id += 1
-        self._closed_at = self._clock.monotonic()
         self._allow(self._settings.rows)
         return batch

@@ -8,8 +8,8 @@ from functools import partial
 from operator import itemgetter
 from typing import Any, Protocol, Self
 
-from setl.errors import ConfigurationError
-from setl.model.change import Row
+from setl.errors import ConfigurationError, DataError
+from setl.model.change import ABSENT, Row, Value
 from setl.model.schema import Column, RowSchema
 
 
@@ -122,6 +122,37 @@ class ColumnPlan:
     def rows(self, rows: list[Row]) -> list[Row]:
         """Many at once; the same list where nothing changes."""
         return rows if self._project is None else list(map(self._project, rows))
+
+
+def image_key(
+    schema: RowSchema, places: Sequence[int], image: Row, other: Row | None, what: str
+) -> Row:
+    """The values at some places of an image, which say what a change is about.
+
+    Args:
+        schema: the columns.
+        places: of the values.
+        image: the row before or after the change.
+        other: the other of the two, which has what this one lacks; None if there is none.
+        what: they say, for the error.
+
+    Raises:
+        DataError: neither image has a value.
+    """
+    values: list[Value] = []
+    for place in places:
+        value = image[place]
+        if value is ABSENT and other is not None:
+            value = other[place]
+        if value is ABSENT:
+            raise DataError(
+                f"a record of {schema.name} does not say {what}",
+                hint="Set binlog_row_image=FULL at the source, or subscribe to all columns",
+                table=schema.name,
+                column=schema.names[place],
+            )
+        values.append(value)
+    return tuple(values)
 
 
 def key_indexes(schema: RowSchema, names: Sequence[str] = ()) -> tuple[int, ...]:

@@ -19,11 +19,13 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from setl.errors import DataError
-from setl.model.change import ABSENT, DecodedRows, Row, Value
+from setl.model.change import DecodedRows, Row
 from setl.model.nesting import Documents
 from setl.model.schema import RowSchema
-from setl.transform.columns import key_indexes
+from setl.transform.columns import image_key, key_indexes
 from setl.transform.compaction import Survivors
+
+_BELONGS = "which document its row belongs to"
 
 
 class DocumentSource(Protocol):
@@ -101,8 +103,10 @@ class DocumentKeys:
             places = _places(schema, columns)
             for before, after in decoded.images:
                 for image, other in ((before, after), (after, before)):
-                    key = None if image is None else _key(schema, places, image, other)
-                    if key is not None:
+                    if image is None:
+                        continue
+                    key = image_key(schema, places, image, other, _BELONGS)
+                    if None not in key:  # else it belongs to none
                         self._versions.pop(key, None)
                         self._versions[key] = version
 
@@ -148,21 +152,3 @@ def _places(schema: RowSchema, columns: Sequence[str]) -> list[int]:
             table=schema.name,
         )
     return places
-
-
-def _key(schema: RowSchema, places: Sequence[int], image: Row, other: Row | None) -> Row | None:
-    """The document's key of an image; None where the row belongs to none."""
-    values: list[Value] = []
-    for place in places:
-        value = image[place]
-        if value is ABSENT and other is not None:
-            value = other[place]
-        if value is ABSENT:
-            raise DataError(
-                f"a record of {schema.name} does not say which document its row belongs to",
-                hint="Set binlog_row_image=FULL at the source, or subscribe to all columns",
-                table=schema.name,
-                column=schema.names[place],
-            )
-        values.append(value)
-    return None if None in values else tuple(values)

@@ -58,7 +58,7 @@ from setl.errors import DataError
 from setl.model.change import ABSENT, DecodedRows, Op, Row, Value
 from setl.model.checkpoint import Place
 from setl.model.schema import RowSchema
-from setl.transform.columns import key_indexes
+from setl.transform.columns import image_key, key_indexes
 from setl.transform.compaction import Compactor, Survivors
 
 
@@ -134,7 +134,7 @@ class RereadRows:
             for image, other in ((before, after), (after, before)):
                 if image is None:
                     continue
-                values = _key(schema, key, image, other)
+                values = image_key(schema, key, image, other, "which row it is about")
                 asked.pop(values, None)
                 asked[values] = _Asked(version, schema, image)
         self._taken.append((decoded, version))
@@ -233,20 +233,3 @@ def _shaping(schema: RowSchema, there: RowSchema) -> Callable[[Row, Row | None],
 def _only_key(schema: RowSchema, values: Row) -> Row:
     by_place = dict(zip(key_indexes(schema), values, strict=True))
     return tuple(by_place.get(i, ABSENT) for i in range(len(schema.columns)))
-
-
-def _key(schema: RowSchema, key: Sequence[int], image: Row, other: Row | None) -> Row:
-    values: list[Value] = []
-    for place in key:
-        value = image[place]
-        if value is ABSENT and other is not None:
-            value = other[place]
-        if value is ABSENT:
-            raise DataError(
-                f"a record of {schema.name} does not say which row it is about",
-                hint="Subscribe to the columns of the table's key",
-                table=schema.name,
-                column=schema.names[place],
-            )
-        values.append(value)
-    return tuple(values)

@@ -15,7 +15,7 @@ POLICIES = {"home": "home", "newest": {"newest": "touched"}}
 class SameRows:
     """A database on two servers, and runs of both directions."""
 
-    def __init__(self, place, servers, policy, home=None, sources=None, **options):
+    def __init__(self, place, servers, policy, home=None, sources=None, plain="source", **options):
         self.place, self.servers = place, servers
         self.db = fresh_name("stock")
         for server in servers:
@@ -27,7 +27,7 @@ class SameRows:
             )
         tables = [
             {"from": f"{self.db}.stock", "conflict": POLICIES.get(policy, policy)},
-            {"from": f"{self.db}.plain"},
+            {"from": f"{self.db}.plain", "conflict": plain},
         ]
         self.runs = {}
         sources = sources or [
@@ -86,7 +86,8 @@ class SameRows:
             execute(
                 server,
                 "SELECT COUNT(*) FROM retl.setl_recent"
-                f" WHERE pipeline LIKE '{self.file.channel}/%' AND kept IS NOT NULL",
+                f" WHERE pipeline LIKE '{self.file.channel}/%' AND kept IS NOT NULL"
+                " AND table_name = 'stock'",
             )[0][0]
             for server in self.servers
         )

@@ -6,7 +6,7 @@ import time
 import pytest
 import yaml
 
-from setl.cli.units import size
+from setl.operate.units import size
 from setl_drills.nodes import Cluster
 from setl_embedded import MariaDb, ZooKeeper
 from setl_embedded.ports import free_port

@@ -64,4 +64,4 @@ def test_a_python_that_comes_in_an_archive_and_a_session_that_the_cluster_ends(
     (executor,) = executors_of(cluster[1])
     os.kill(executor, signal.SIGKILL)
     assert child.wait(60) == 4
-    assert "the Spark cluster has ended this node's session" in node.tail()
+    assert "Spark has ended this node's session" in node.tail()

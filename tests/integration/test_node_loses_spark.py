@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+import urllib.request
 from pathlib import Path
 
 import pytest
@@ -152,7 +153,15 @@ def test_a_node_loses_its_python_workers_then_their_daemon_then_the_jvm(node, se
         os.kill(pid, signal.SIGKILL)
     arrives(servers, db, 5)
 
-    # The JVM.
+    # The JVM, which hangs first.
+    def engine_age():
+        with urllib.request.urlopen(f"{node.http}/liveness", timeout=10) as answer:
+            return json.load(answer)["engine_age"]
+
+    os.kill(node.jvm(), signal.SIGSTOP)
+    eventually(lambda: engine_age() > 4, 30)
+    os.kill(node.jvm(), signal.SIGCONT)
+    eventually(lambda: engine_age() < 4, 30)
     began = time.monotonic()
     os.kill(node.jvm(), signal.SIGKILL)
     assert node.process.wait(30) == 4

@@ -140,3 +140,57 @@ def test_leaders_that_die_while_both_sites_write(sites):
     a, b = both.wait_until_equal(timeout=180)
     assert a == b
     assert {row[0] for row in a} >= {*ONLY_A, *ONLY_B, *BOTH, *SAME}
+
+
+def damage(server, *statements):
+    """Change a site as no client does: nothing of it is in the binlog."""
+    with server.connect() as connection, connection.cursor() as cursor:
+        cursor.execute("SET SESSION sql_log_bin = 0")
+        for statement in statements:
+            cursor.execute(statement)
+
+
+@pytest.mark.family("mariadb", why="how such rows are loaded is tested with both above")
+@pytest.mark.parametrize("policy", ["newest", "home"])
+def test_what_standing_verification_repairs_by_itself_while_both_sites_write(sites, policy):
+    verify = {"every": "3s", "rate": 200_000, "repair": True}
+    both = sites(policy, home="ab", plain="home", verify=verify)
+    both.write(
+        0,
+        "INSERT INTO {t} (id, name, touched) VALUES "
+        + ", ".join(f"({i}, 'a', 50)" for i in range(1000, 1300)),
+    )
+    both.lead()
+    users = [Users(both, site, 21 + site) for site in (0, 1)]
+    eventually(lambda: len(both.rows(1)) >= 300, 180)
+    damage(
+        both.servers[1],
+        f"DELETE FROM {both.table} WHERE id IN (1000, 1100)",
+        f"UPDATE {both.table} SET name = 'older', touched = 49 WHERE id = 1001",
+        f"UPDATE {both.table} SET name = 'as new' WHERE id = 1002",
+        f"UPDATE {both.table} SET name = 'newer', touched = 51 WHERE id = 1003",
+        f"INSERT INTO {both.table} (id, name, touched) VALUES (5000, 'only b', 1)",
+    )
+    damage(both.servers[0], f"DELETE FROM {both.table} WHERE id = 1200")
+    expected = dict.fromkeys(range(1000, 1300), "a") | {5000: "only b"}
+    if policy == "newest":
+        expected[1003] = "newer"
+
+    def repaired():
+        for run in both.runs.values():
+            if not run.thread.is_alive():
+                raise RuntimeError(f"a run has ended: {run.error}")
+        for site in (0, 1):
+            assert {row[0]: row[1] for row in both.rows(site) if row[0] >= 1000} == expected
+        return True
+
+    eventually(repaired, 180, message="both sites are as the policy says")
+    for user in users:
+        assert user.written > 20
+        user.stop()
+    a, b = both.wait_until_equal(timeout=180)
+    assert a == b
+    assert {row[0]: row[1] for row in a if row[0] >= 1000} == expected
+    told = [run.figures.verification for run in both.runs.values()]
+    assert sum(each.counters.repaired for each in told) >= 5
+    assert sum(run.figures.echoes_passed for run in both.runs.values()) == 0

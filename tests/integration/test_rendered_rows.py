@@ -80,20 +80,39 @@ class _AsItIs:
     key, routing = (), None
 
 
-@pytest.fixture
-def passage(servers):
+@pytest.fixture(params=["data", "statements"])
+def passage(servers, request):
+    """Rows go with LOAD DATA LOCAL, or, where the server takes none, with INSERT."""
+    (before,) = execute(servers[1], "SELECT @@GLOBAL.local_infile")[0]
+    execute(servers[1], f"SET GLOBAL local_infile = {int(request.param == 'data')}")
     made = Passage(servers)
     yield made
     made.sink.close()
+    execute(servers[1], f"SET GLOBAL local_infile = {before}")
     for server in servers:
         execute(server, f"DROP DATABASE {made.schema}")
 
 
-def test_every_type_arrives_as_it_is_or_is_left_to_others(passage):
+@pytest.fixture
+def sends_data(passage, request):
+    """Whether it goes with LOAD DATA LOCAL."""
+    return request.node.callspec.params["passage"] == "data"
+
+
+def loads_of(server):
+    """How many LOAD DATA the server has carried out, and how many were taken back."""
+    names = ("Com_load", "Com_rollback_to_savepoint")
+    shown = dict(execute(server, "SHOW GLOBAL STATUS LIKE 'Com%'"))
+    return [int(shown[name]) for name in names]
+
+
+def test_every_type_arrives_as_it_is_or_is_left_to_others(passage, sends_data):
+    before = loads_of(passage.servers[1])
     found = on_all(passage.servers, columns)
     texts = {n: found[n] for n in found if not is_left(n, *found[n])}
     assert len(texts) > 80
-    for number, some in enumerate(batched(texts.items(), 20)):
+    tables = list(batched(texts.items(), 20))
+    for number, some in enumerate(tables):
         name = f"texts_{number}"
         passage.create(definitions(some), name=name)
         count = max(len(values) for _, (_, values) in some)
@@ -101,6 +120,8 @@ def test_every_type_arrives_as_it_is_or_is_left_to_others(passage):
         passage.insert(f"{count}{', NULL' * len(some)}", name=name)
         assert passage.passes(name) == count + 1, name
         same(passage.servers, f"`{passage.schema}`.`{name}`")
+    loads, back = (n - b for n, b in zip(loads_of(passage.servers[1]), before, strict=True))
+    assert (loads, back) == (len(tables) * sends_data, 0)
     others = [(n, found[n]) for n in found if is_left(n, *found[n]) and n not in ALONE]
     passage.create(definitions(others), name="others")
     unsure = [c.name for c in passage.reader("others").schema.columns[1:] if can_render([c])]
@@ -202,7 +223,7 @@ def test_other_keys_are_left_to_others(passage, keys):
     assert passage.passes() is None
 
 
-def test_what_is_there_already_is_changed_and_nothing_else(passage):
+def test_what_is_there_already_is_changed_and_nothing_else(passage, sends_data):
     shape = "id INT PRIMARY KEY, v VARCHAR(20), g INT AS (id + 1)"
     passage.create(shape, f"{shape}, own INT DEFAULT 7")
     execute(passage.servers[0], f"INSERT INTO {passage.schema}.t (id, v) VALUES (1, 'a'), (2, 'b')")
@@ -210,6 +231,7 @@ def test_what_is_there_already_is_changed_and_nothing_else(passage):
         passage.servers[1],
         f"INSERT INTO {passage.schema}.t (id, v, own) VALUES (2, 'old', 1), (3, 'stays', 1)",
     )
+    before = loads_of(passage.servers[1])
     for _ in range(2):
         assert passage.passes() == 2
         assert [tuple(row) for row in passage.there("id, v, g, own")] == [
@@ -217,6 +239,9 @@ def test_what_is_there_already_is_changed_and_nothing_else(passage):
             (2, "b", 3, 1),
             (3, "stays", 4, 1),
         ]
+    # LOAD DATA passes over rows that are there. It is not tried again for a while.
+    loads, back = (n - b for n, b in zip(loads_of(passage.servers[1]), before, strict=True))
+    assert (loads, back) == (sends_data, sends_data)
 
 
 def test_rows_are_refused_as_a_whole_and_nothing_stays(passage):

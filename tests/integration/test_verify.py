@@ -8,13 +8,14 @@ from elasticsearch import Elasticsearch
 from elasticsearch.helpers import bulk
 
 from setl.bulk.comparison import What
+from setl.bulk.source_side import MappedTable
 from setl.bulk.table_shape import TableShape
-from setl.bulk.verify_target import VerifySettings
+from setl.bulk.verify_target import VerifySettings, verify_target
 from setl.channel.file import Pipeline
 from setl.codec.binlog.rows import BinlogRowCodec
 from setl.errors import ConfigurationError
 from setl.model.position import BinlogPosition
-from setl.operate.verify import verify_pipeline, verify_route
+from setl.operate.verify import verify_pipeline
 from setl.run.compared_targets import mapped_targets
 from setl.systems.elasticsearch.load.documents import render_document
 from setl.systems.elasticsearch.load.ids import document_id
@@ -423,8 +424,9 @@ def test_an_error_in_a_task_keeps_its_kind(pair):
     pair.run(pair.source, "ALTER TABLE elsewhere DROP note")
     target: Any = next(iter(mapped_targets(gone).values()))[0][0]
     shape = TableShape.build(target.schema, target.schema.names, ["id"])
+    mapped = MappedTable.build(pair.spark, broken, sources[0][1])
     with pytest.raises(ConfigurationError, match="note"):
-        verify_route(pair.spark, broken, TableTarget(target, shape), sources[0][1], AT_ONCE)
+        verify_target(pair.spark, [mapped], TableTarget(target, shape), AT_ONCE)
 
 
 def test_rows_that_arrive_while_it_looks_are_no_differences(pair):

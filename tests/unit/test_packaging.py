@@ -43,6 +43,8 @@ def test_schemas_and_statements_lie_inside_the_package(names):
     examples = {path.name for path in (CHECKOUT / "deploy" / "examples").glob("*.yaml")}
     assert {f"setl/examples/{name}" for name in examples} <= names
     assert "node.yaml" in examples
+    for name in ("setl@.service", "setl.sysusers.conf", "secrets.env"):
+        assert f"setl/systemd/{name}" in names
     assert "setl/schemas/channel.schema.json" in names
     assert any(name.startswith("setl/sql/") and name.endswith(".sql") for name in names)
 

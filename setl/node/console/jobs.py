@@ -14,8 +14,8 @@ from typing import Any, cast
 
 from setl.clock import Clock
 from setl.errors import SetlError
-from setl.node.console import units
 from setl.node.console.beside import Beside
+from setl.operate import units
 
 MOST_AT_ONCE = 1
 KEPT = 20

@@ -13,8 +13,8 @@ from arbiter.values import ChannelState, PipelineId
 from setl.channel.file import Pipeline
 from setl.channel.reading import resolve_and_parse
 from setl.load.deadletters.letter import DeadLetter, State
-from setl.node.console import units
 from setl.node.console.hands import Fields, Hands, pipeline_of
+from setl.operate import units
 from setl.operate.dead_letters import loadable, missing
 from setl.systems.registry import system_of
 

@@ -8,12 +8,12 @@ from typing import Any
 
 from arbiter.values import EVERYTHING, Channel, NodeInfo
 from setl.node.cluster_view import ClusterView, PipelineView, Standby, handover_sentence
-from setl.node.console import units
 from setl.node.console.links import channel_link, pipeline_link
 from setl.node.console.picture import NARROW, WIDE, Direction, Picture, drawn
 from setl.node.console.problems import Problem, counts_of, problems_of
 from setl.node.console.states import CHANNEL_LOOKS, Look, look_of
 from setl.node.endpoints import endpoints_of
+from setl.operate import units
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,6 @@ from typing import Any
 
 from arbiter.values import Channel, HistoryItem, PipelineId
 from setl.node.cluster_view import ClusterView, PipelineView, handover_sentence
-from setl.node.console import units
 from setl.node.console.links import channel_link, letters_link, series_link
 from setl.node.console.mapping import MappedTable, mapped_tables
 from setl.node.console.overview import PipelineRow, pipeline_row
@@ -17,6 +16,7 @@ from setl.node.console.timeline import Timeline, timeline_of
 from setl.node.console.verification import VerificationPart, verification_part
 from setl.node.endpoints import endpoints_of
 from setl.node.load_sentence import load_sentence
+from setl.operate import units
 
 MOST_TABLES = 50
 """Tables whose rows are listed, those with the most rows first."""

@@ -8,8 +8,8 @@ from typing import Any
 
 from arbiter.values import ChannelState, PipelineId
 from setl.node.cluster_view import NO_ANSWER, NO_LEADER, ClusterView, PipelineView
-from setl.node.console.units import count, duration
 from setl.node.stored import nameless
+from setl.operate.units import count, duration
 
 LAG_SECONDS = 60.0
 """Seconds behind that are worth a word."""

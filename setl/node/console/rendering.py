@@ -7,7 +7,7 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from setl.node.console import units
+from setl.operate import units
 
 _ENVIRONMENT = Environment(
     loader=PackageLoader("setl.node.console", "templates"),

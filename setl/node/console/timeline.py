@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from arbiter.values import HistoryItem
-from setl.node.console import units
+from setl.operate import units
 
 WIDTH = 1000
 _MOST = 40

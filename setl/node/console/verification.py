@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from setl.node.console import units
+from setl.operate import units
 
 _KINDS = ("missing", "extra", "different", "undecided")
 

@@ -114,8 +114,25 @@ def health(now: Moment) -> Reply:
     return _reply(why, body)
 
 
-def liveness(nid: str, at: float, last_cycle: float | None, limit: float) -> Reply:
-    """Whether the node's main loop still turns; a process in which it does not is to be killed.
+ENGINE_SILENCE = 30.0
+"""Seconds without an answer after which what the runs need counts as hanging."""
+
+
+def hangs(at: float, answered: float | None) -> str:
+    """Why what the runs need counts as hanging, "" if it does not.
+
+    Args:
+        at: monotonic time.
+        answered: see `setl.node.engine.Engine.last_answer`.
+    """
+    age = 0.0 if answered is None else at - answered
+    return f"Spark's JVM has not answered for {age:.0f} s" if age > ENGINE_SILENCE else ""
+
+
+def liveness(
+    nid: str, at: float, last_cycle: float | None, limit: float, answered: float | None
+) -> Reply:
+    """Whether the node's main loop turns, and its engine answers; else the process is to be killed.
 
     What a pipeline does has no part in it: a failed one is not fixed by killing the process.
 
@@ -125,12 +142,15 @@ def liveness(nid: str, at: float, last_cycle: float | None, limit: float) -> Rep
         last_cycle: when the loop completed a cycle last; None while it has not begun, since
             getting warm takes as long as it takes, or has ended.
         limit: seconds that a cycle may take.
+        answered: see `setl.node.engine.Engine.last_answer`.
     """
     if last_cycle is None:
-        return _reply("", {"nid": nid, "cycle_age": None})
+        return _reply("", {"nid": nid, "cycle_age": None, "engine_age": None})
     age = max(0.0, at - last_cycle)
     why = f"no cycle was completed for {age:.1f} s, more than {limit:g} s" if age > limit else ""
-    return _reply(why, {"nid": nid, "cycle_age": round(age, 3)})
+    why = why or hangs(at, answered)
+    silent = None if answered is None else round(max(0.0, at - answered), 3)
+    return _reply(why, {"nid": nid, "cycle_age": round(age, 3), "engine_age": silent})
 
 
 def readiness(now: Moment, lag: float | None, name: str = "") -> Reply:

@@ -43,7 +43,7 @@ _ANYWHERE = frozenset({"0.0.0.0", "::", ""})  # noqa: S104 - recognised, not bou
 
 INDEX: Mapping[str, str] = {
     "GET /health": "200 if this node is warm and reaches the arbiter",
-    "GET /liveness": "200 unless the main loop hangs",
+    "GET /liveness": "200 unless the main loop or Spark's JVM hangs",
     "GET /readiness?lag=SECONDS&pipeline=NAME": "200 if warm, and what it leads keeps up",
     "GET /leader/{channel}/{pipeline}": "200 if this node leads the pipeline and applies changes",
     "GET /standby/{channel}/{pipeline}": "200 if this node could take the pipeline over",
@@ -68,6 +68,7 @@ class Inside:
         snapshot: the last look at the cluster, None before the first.
         last_cycle: monotonic time at which the main loop completed a cycle last; None while it
             has not begun or has ended.
+        engine_answered: see `setl.node.engine.Engine.last_answer`.
         arbiter: the node's session.
         clock: the node's clock.
         registry: the metrics.
@@ -76,6 +77,7 @@ class Inside:
     status: Callable[[], NodeStatus]
     snapshot: Callable[[], Snapshot | None]
     last_cycle: Callable[[], float | None]
+    engine_answered: Callable[[], float | None]
     arbiter: Arbiter
     clock: Clock
     registry: CollectorRegistry
@@ -203,6 +205,7 @@ class NodeHttp:
             self._inside.clock.monotonic(),
             self._inside.last_cycle(),
             self._inside.arbiter.session_timeout,
+            self._inside.engine_answered(),
         )
 
     def _readiness(self, request: Request) -> Reply:

@@ -69,6 +69,11 @@ class LazyComparer:
         self._make = make
         self._made: RangeComparer | None = None
 
+    @property
+    def whole(self) -> str:
+        """See `RangeComparer.whole`."""
+        return "" if self._made is None else self._made.whole
+
     def compare(self, after: Row | None, rows: int) -> RangeOutcome:
         """See `RangeComparer.compare`."""
         if self._made is None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from setl.bulk.comparing import key_text
 from setl.bulk.comparison import What
 from setl.bulk.verdict import DifferingKeys
 
@@ -34,9 +35,7 @@ def seen_twice(first: TableVerdict, again: TableVerdict) -> TableVerdict:
     for kind in _KINDS:
         rest = min(_unknown(first, kind), _unknown(again, kind))
         counts.append(sum(what is kind for _, what in known) + rest)
-    differing = replace(
-        again.differing, keys=tuple(known), unknown=max(0, sum(counts) - len(known))
-    )
+    differing = replace(again.differing, keys=tuple(known))
     named = {(sample.key, sample.what) for sample in first.sample_keys}
     complete = len(first.sample_keys) == first.differences
     samples = [s for s in again.sample_keys if not complete or (s.key, s.what) in named]
@@ -47,7 +46,7 @@ def stood_still(first: TableVerdict, again: TableVerdict) -> TableVerdict:
     """What two comparisons both say of rows that did not change in between.
 
     Rows that may be changed on both sides tell no other way that they differ. A key whose values
-    were others the second time is undecided. Nothing of it can be repaired.
+    were others the second time is undecided, and none to repair.
     """
     before = {sample.key: sample for sample in first.sample_keys}
     still = [s for s in again.sample_keys if before.get(s.key) == s and _is_shown(s)]
@@ -56,9 +55,19 @@ def stood_still(first: TableVerdict, again: TableVerdict) -> TableVerdict:
         sum(s.what is kind for s in still) + rest
         for kind, rest in zip(_KINDS, unnamed, strict=True)
     ]
-    moved = sum(s.what is What.DIFFERENT for s in again.sample_keys if s not in still)
-    again = replace(again, undecided=again.undecided + moved)
-    return _with(again, counts, still, DifferingKeys(unknown=sum(counts)))
+    moved = [s for s in again.sample_keys if s not in still]
+    changed = sum(s.what is What.DIFFERENT for s in moved)
+    again = replace(again, undecided=again.undecided + changed)
+    return _with(again, counts, still, _still_differing(first, again, {s.key for s in moved}))
+
+
+def _still_differing(
+    first: TableVerdict, again: TableVerdict, moved: Collection[str]
+) -> DifferingKeys:
+    """The keys that differed in the same way both times, but those that are known to have moved."""
+    before, found = set(first.differing.keys), again.differing
+    keys = [k for k in found.keys if k in before and key_text(k[0]) not in moved]
+    return replace(found, keys=tuple(keys))
 
 
 def _is_shown(sample: KeyDifference) -> bool:
@@ -91,7 +100,8 @@ def _with(
     samples: Iterable[KeyDifference],
     differing: DifferingKeys,
 ) -> TableVerdict:
-    missing, extra, different = counts
+    missing, extra, different = counts = list(counts)
+    differing = replace(differing, unknown=max(0, sum(counts) - len(differing.keys)))
     return replace(
         verdict,
         missing=missing,

@@ -16,6 +16,7 @@ from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field, replace
 
 from setl.bulk.arrivals import Arrivals
+from setl.bulk.comparison import What
 from setl.bulk.range_comparison import RangeComparer, RangeOutcome
 from setl.bulk.repair import Repair, repair_of
 from setl.bulk.source_reader import SourceTables
@@ -57,6 +58,8 @@ _RANGE_SECONDS = 2.0  # what a range should take
 _RANGE_ROWS = 50_000  # of a range, however quick it is
 _FIRST_ROWS = 2_000
 _LEAST_ROWS = 1_000  # fewer cost as much as these
+_COMES_BACK = (What.MISSING, What.DIFFERENT)
+_NAMED_WHOLE = 100  # targets
 _PACE_SECONDS = 5.0  # that a range takes with the pause after it, if it is not of the least rows
 
 
@@ -129,6 +132,7 @@ class Standing:
         )
         self._looking = Looking(parts.opposite, self._stopping, clock)
         self._error = ""
+        self._whole: dict[str, str] = {}
         self._waits_for = ""
         self._at_range = False  # whether what is done now is to compare
         self._thread = threading.Thread(
@@ -274,6 +278,7 @@ class Standing:
         outcome, pause = looked.outcome, self._pause(looked)
         self._size.loaded(outcome.rows, looked.seconds)
         self._recovered()
+        self._note_whole(kept.comparers[name])
         self._count(rows=outcome.rows)
         if not looked.sure:
             return max(_DOUBT_SECONDS, pause)
@@ -295,6 +300,19 @@ class Standing:
         if not kept.state.under_way:
             self._say_ended(kept.state)
         return pause
+
+    def _note_whole(self, comparer: RangeComparer) -> None:
+        """Remember, and say once, that a target cannot be compared in ranges."""
+        why, known = comparer.whole, self._whole.pop(comparer.name, "")
+        if not why:
+            return
+        if not known:
+            _log.info(
+                "target is compared as a whole",
+                extra=self._fields(table=comparer.table, target=comparer.name, reason=why),
+            )
+        if len(self._whole) < _NAMED_WHOLE:
+            self._whole[comparer.name] = why
 
     def _pause(self, looked: Looked) -> float:
         return course.pause_after(looked.outcome.rows, looked.seconds, self._parts.settings.rate)
@@ -318,7 +336,10 @@ class Standing:
         settings, state = self._parts.settings, kept.state
         if not settings.repair or state.repairs_no_more:
             return None
-        repair = repair_of(outcome.verdict, REPAIRED_BY, self._clock.now())
+        # Where both sites write, nobody says whether a row is gone or has not come yet. It comes
+        # back by the other direction, which finds it missing; see docs/pages/verification.md.
+        only = _COMES_BACK if self._parts.opposite is not None else tuple(What)
+        repair = repair_of(outcome.verdict, REPAIRED_BY, self._clock.now(), only)
         if not repair.keys:
             return None
         if state.asked + repair.keys > settings.repair_limit:
@@ -411,6 +432,7 @@ class Standing:
                 self._clock.now(),
                 waits_for=self._waits_for,
                 error=self._error,
+                whole=self._whole,
                 counters=self._counters,
             )
         )

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from setl.model.standing import TableFinding, Verification, VerificationPass
 from setl.run.verification.course import coverage, differences, seconds_left, standing
@@ -60,6 +60,8 @@ class VerificationFigures:
         last: the last whole pass, None if there was none.
         findings: tables of which there is something to say.
         unnamed_tables: differing tables besides.
+        whole: why some targets are compared as a whole each time, by their name; as far as this
+            leadership has seen it.
         counters: of this leadership.
     """
 
@@ -82,6 +84,7 @@ class VerificationFigures:
     last: VerificationPass | None = None
     findings: Sequence[TableFinding] = ()
     unnamed_tables: int = 0
+    whole: Mapping[str, str] = field(default_factory=dict[str, str])
     counters: VerifiedSoFar = VerifiedSoFar()
 
 
@@ -92,6 +95,7 @@ def told_of(
     *,
     waits_for: str = "",
     error: str = "",
+    whole: Mapping[str, str] | None = None,
     counters: VerifiedSoFar = VerifiedSoFar(),
 ) -> VerificationFigures:
     """What is told of verification.
@@ -102,6 +106,7 @@ def told_of(
         now: seconds since 1970.
         waits_for: what it gives way to.
         error: why it could not compare last.
+        whole: see `VerificationFigures.whole`.
         counters: of this leadership.
     """
     done = state.now
@@ -133,6 +138,7 @@ def told_of(
         last=state.last,
         findings=standing(state),
         unnamed_tables=state.unnamed_tables,
+        whole=dict(whole or {}),
         counters=counters,
     )
 

@@ -10,23 +10,30 @@ from itertools import product
 from math import inf, nextafter
 from typing import Any, NamedTuple
 
+from elasticsearch import Elasticsearch
+
+from setl.bulk.chunks import Chunk
 from setl.bulk.comparing import key_text, key_values
 from setl.bulk.pairs import Pair
+from setl.errors import DataError
 from setl.model.change import Row, Value
 from setl.model.document import DocumentForm
 from setl.model.schema import Column, Kind
 from setl.systems.elasticsearch.client import ElasticEndpoint, make_client, translating
+from setl.systems.elasticsearch.key_ranges import chunk_query, ordered_field
 from setl.systems.elasticsearch.load.documents import render_documents
 from setl.systems.elasticsearch.load.ids import document_id, document_routing
+from setl.systems.elasticsearch.mapping import field_of
 
 _PAGE = 2_000
 _IDS_PER_PART = 500
 _KEEP_ALIVE = "10m"
 _DIGITS = 13  # of floating-point numbers; see `rounded`
 
-# Kinds whose values stand in a document as they stand in a row, so that a document alone can
-# tell under which key its row would be found.
-_AS_IN_ROWS = frozenset({Kind.INTEGER, Kind.YEAR, Kind.TEXT, Kind.DECIMAL, Kind.DATE})
+# Kinds of which a document alone can tell under which key its row would be found.
+_NUMBERS = frozenset({Kind.INTEGER, Kind.YEAR, Kind.BIT})
+_AS_IN_ROWS = frozenset({Kind.TEXT, Kind.DECIMAL, Kind.DATE, Kind.ENUM, Kind.TIME})
+_MOMENTS = frozenset({Kind.DATETIME, Kind.TIMESTAMP})
 
 
 class Slice(NamedTuple):
@@ -41,6 +48,12 @@ class Ids(NamedTuple):
     """The documents in these places, see `DocumentShape.place`."""
 
     ids: tuple[str, ...]
+
+
+class Found(NamedTuple):
+    """The documents that a query finds."""
+
+    query: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +103,8 @@ class DocumentShape:
         """A document that is in the index; a field that it lacks counts as null."""
         document: dict[str, Any] = hit["_source"]
         compared = [field_value(document.get(column.name)) for column in self.columns]
-        key = tuple(compared[i] for i in self.key)
-        return Pair(self.place(hit["_id"], hit.get("_routing")), self._lookup(key), compared)
+        place = self.place(hit["_id"], hit.get("_routing"))
+        return Pair(place, self._lookup_of(hit["_id"], document), compared)
 
     def includes(self, id_: str) -> bool:
         """Whether a document may be one of these rows; others of the index are not looked at."""
@@ -120,11 +133,34 @@ class DocumentShape:
         return plain and self.columns[self.key[0]].kind is Kind.INTEGER
 
     def _lookup(self, key: Row) -> str | None:
-        key = key[: len(self.form.values)]
-        if self._id_is_key or None in key:
+        """The key of a row, by which the source finds it; None if it does not."""
+        columns = [self.columns[i] for i in self.key[: len(self.form.values)]]
+        if self._id_is_key or any(column.kind is Kind.FLOAT for column in columns):
             return None
-        kinds = {self.columns[i].kind for i in self.key[: len(key)]}
-        return key_text(key) if kinds <= _AS_IN_ROWS else None
+        return key_text(key[: len(columns)])
+
+    def _lookup_of(self, id_: str, document: dict[str, Any]) -> str | None:
+        """The key of the row that a document is made of; None if it does not say so."""
+        if self._id_is_key:
+            return None
+        columns = [self.columns[i] for i in self.key[: len(self.form.values)]]
+        key = tuple(_in_row(column.kind, document.get(column.name)) for column in columns)
+        try:
+            known = None not in key and document_id(key, self.form) == id_
+        except DataError:
+            known = False
+        return self._lookup(key) if known else None
+
+
+def _in_row(kind: Kind, value: Any) -> Value:
+    """A field's value as a row has it; None for what nobody can tell."""
+    if kind in _NUMBERS:
+        return value if isinstance(value, int) and not isinstance(value, bool) else None
+    if not isinstance(value, str):
+        return None
+    if kind in _AS_IN_ROWS:
+        return value
+    return value.replace("T", " ").removesuffix("Z") if kind in _MOMENTS else None
 
 
 def field_value(value: Any) -> Value:
@@ -202,10 +238,36 @@ class IndexTarget:
             for first in range(0, len(keys), _IDS_PER_PART)
         ]
 
-    def read(self, part: Slice | Ids) -> Iterator[list[Pair]]:
-        """See `TargetReader.read`; documents by id are read as they are now, not as refreshed."""
-        pages = self._by_id(part) if isinstance(part, Ids) else self._slice(part)
-        for page in pages:
+    def ordered(self, columns: Sequence[tuple[Column, str]]) -> Sequence[Column]:
+        """See `OrderedTarget.ordered`.
+
+        An index that does not exist has any order. An alias of several has one if all have it.
+        """
+        with closing(make_client(self.endpoint)) as client, translating(self.endpoint):
+            answer = client.options(ignore_status=404).indices.get_mapping(index=self.index)
+        body: dict[str, Any] = answer.body
+        there = [] if "error" in body else [one["mappings"] for one in body.values()]
+        mappings = [one.get("properties", {}) for one in there]
+        if not mappings:
+            mappings = [{name: field_of(column) for column, name in columns}]
+        found: list[Column] = []
+        for column, name in columns:
+            fields = {ordered_field(properties, name, column) for properties in mappings}
+            if None in fields or len(fields) > 1:
+                break
+            found += [field for field in fields if field is not None]
+        return found
+
+    def part(self, columns: Sequence[Column], chunk: Chunk) -> Found:
+        """See `RangedTarget.part`."""
+        return Found(chunk_query(columns, chunk))
+
+    def read(self, part: Slice | Ids | Found) -> Iterator[list[Pair]]:
+        """See `TargetReader.read`; documents by id are read as they are now, not as refreshed.
+
+        So are those of a range: the index is refreshed before.
+        """
+        for page in self._pages(part):
             yield [self.shape.pair_of(hit) for hit in page if self.shape.includes(hit["_id"])]
 
     def close(self) -> None:
@@ -216,26 +278,28 @@ class IndexTarget:
             while self._pits:
                 client.close_point_in_time(id=self._pits.pop())
 
+    def _pages(self, part: Slice | Ids | Found) -> Iterator[list[dict[str, Any]]]:
+        if isinstance(part, Ids):
+            return self._by_id(part)
+        return self._slice(part) if isinstance(part, Slice) else self._found(part)
+
     def _slice(self, part: Slice) -> Iterator[list[dict[str, Any]]]:
-        after: list[Any] | None = None
         sliced: dict[str, Any] = {}
         if part.of > 1:
             sliced["slice"] = {"id": part.number, "max": part.of}
         with closing(make_client(self.endpoint)) as client, translating(self.endpoint):
-            while True:
-                answer = client.search(
-                    pit={"id": part.pit, "keep_alive": _KEEP_ALIVE},
-                    size=_PAGE,
-                    sort=[{"_shard_doc": "asc"}],
-                    search_after=after,
-                    track_total_hits=False,
-                    **sliced,
-                )
-                hits: list[dict[str, Any]] = answer["hits"]["hits"]
-                if not hits:
-                    return
-                yield hits
-                after = hits[-1]["sort"]
+            yield from _searched(client, part.pit, **sliced)
+
+    def _found(self, part: Found) -> Iterator[list[dict[str, Any]]]:
+        with closing(make_client(self.endpoint)) as client, translating(self.endpoint):
+            if not client.indices.exists(index=self.index):
+                return
+            client.indices.refresh(index=self.index)
+            pit = str(client.open_point_in_time(index=self.index, keep_alive=_KEEP_ALIVE)["id"])
+            try:
+                yield from _searched(client, pit, query=part.query)
+            finally:
+                client.close_point_in_time(id=pit)
 
     def _by_id(self, part: Ids) -> Iterator[list[dict[str, Any]]]:
         with closing(make_client(self.endpoint)) as client, translating(self.endpoint):
@@ -247,6 +311,25 @@ class IndexTarget:
             answer = client.mget(index=self.index, docs=wanted)
             documents: list[dict[str, Any]] = answer["docs"]
             yield [document for document in documents if document.get("found")]
+
+
+def _searched(client: Elasticsearch, pit: str, **what: Any) -> Iterator[list[dict[str, Any]]]:
+    """The documents of a point in time, page by page, in the order in which they are stored."""
+    after: list[Any] | None = None
+    while True:
+        answer = client.search(
+            pit={"id": pit, "keep_alive": _KEEP_ALIVE},
+            size=_PAGE,
+            sort=[{"_shard_doc": "asc"}],
+            search_after=after,
+            track_total_hits=False,
+            **what,
+        )
+        hits: list[dict[str, Any]] = answer["hits"]["hits"]
+        if not hits:
+            return
+        yield hits
+        after = hits[-1]["sort"]
 
 
 def documents_in(endpoint: ElasticEndpoint, index: str) -> int:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from setl.bulk.chunks import Chunk
 from setl.bulk.comparing import key_values
 from setl.bulk.pairs import Pair
 from setl.bulk.table_shape import TableShape
+from setl.model.schema import Column
 from setl.systems.mysql.conditions import Condition
 from setl.systems.mysql.table_reader import TableReader
 
@@ -32,6 +34,10 @@ class TableTarget:
         """See `TargetReader.parts_of_keys`."""
         columns = [self.shape.columns[i] for i in self.shape.key]
         return self.reader.parts_of_keys(columns, [key_values(key) for key in keys])
+
+    def part(self, columns: Sequence[Column], chunk: Chunk) -> Condition:
+        """See `RangedTarget.part`."""
+        return self.reader.part(columns, chunk)
 
     def read(self, part: Condition) -> Iterator[list[Pair]]:
         """See `TargetReader.read`."""

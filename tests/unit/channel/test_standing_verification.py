@@ -60,7 +60,7 @@ def test_a_pipeline_has_its_own_or_the_channels():
     assert parse_channel(both_ways(None, None)).verification("ab") is None
 
 
-def test_no_direction_of_a_two_way_channel_repairs_by_itself():
+def test_no_direction_of_a_two_way_channel_repairs_by_itself_without_a_policy():
     repair = {**EVERY, "repair": True}
     (problem,) = problems_of(both_ways(None, None, verify=repair))
     assert problem.startswith("verify.repair: cannot be `true` for pipelines[0], which writes what")
@@ -69,7 +69,11 @@ def test_no_direction_of_a_two_way_channel_repairs_by_itself():
     (problem,) = problems_of(definition)
     assert problem.startswith("pipelines[1].verify.repair: cannot be `true`")
     assert "`setl verify --repair`" in problem
+    definition["pipelines"][1]["tables"].append({"from": "shop.other", "conflict": "home"})
+    assert "while pipelines[1].tables[0] has no `conflict` policy" in problems_of(definition)[-1]
     one_way = copy.deepcopy(definition)
+    for pipeline in one_way["pipelines"]:
+        pipeline["tables"] = [{"from": "shop.stock"}]
     one_way["pipelines"][0]["target"]["host"] = "c"
     one_way["pipelines"][1]["target"]["host"] = "d"
     assert parse_channel(one_way).verification("ba") is not None
@@ -98,3 +102,12 @@ def test_what_can_be_verified(path, source, target, message):
     found = [p for p in problems_of(definition) if p.startswith(f"{path}: ")]
     assert len(found) == 1
     assert message in found[0]
+
+
+@pytest.mark.parametrize("policy", ["home", {"newest": "touched"}])
+def test_both_directions_may_repair_where_a_policy_decides(policy):
+    file = parse_channel(both_ways(policy, policy, verify={**EVERY, "repair": True}))
+    for name in ("ab", "ba"):
+        wanted = file.verification(name)
+        assert wanted is not None
+        assert wanted.repair

@@ -27,6 +27,22 @@ def test_what_is_written_passes_the_check(kind, name, tmp_path, monkeypatch, cap
     assert run(["relay", "--config", str(folder / "node.yaml"), "--print-config"]) == 0
 
 
+def test_a_unit_names_this_installation(tmp_path, monkeypatch):
+    python = tmp_path / "bin" / "python"
+    python.parent.mkdir()
+    monkeypatch.setattr("sys.executable", str(python))
+    assert run(["init", str(tmp_path / "first"), "--systemd"]) == 0
+    assert "ExecStart=/opt/setl/bin/setl %i" in (tmp_path / "first/setl@.service").read_text()
+    python.with_name("setl").touch()
+    folder = tmp_path / "etc"
+    assert run(["init", str(folder), "--systemd"]) == 0
+    unit = (folder / "setl@.service").read_text()
+    assert f"ExecStart={python.parent}/setl %i --config {folder}/node.yaml\n" in unit
+    assert f"EnvironmentFile=-{folder}/secrets.env\n" in unit
+    assert (folder / "secrets.env").stat().st_mode & 0o777 == 0o600
+    assert (folder / "setl.sysusers.conf").is_file()
+
+
 def test_nothing_is_written_over(tmp_path, capsys):
     (tmp_path / "node.yaml").write_text("mine")
     assert run(["init", str(tmp_path)]) == 1

@@ -5,7 +5,9 @@ import pytest
 
 from arbiter.values import ChannelState, SignalKind, SignalState
 from setl.channel.keys_file import read_keys
+from setl.channel.reading import parse_channel
 from setl.cli import asking, loading
+from setl.cli.cluster import AnswerNo
 from setl.errors import ConfigurationError
 from setl.model.load_request import RequestState, in_pieces
 from setl.run.load_requests import ENDED_KEPT, StoredLoadRequests
@@ -183,16 +185,47 @@ def test_files_that_are_no_keys(tmp_path, text, message):
         read_keys(file)
 
 
-def test_a_load_that_may_replace_newer_rows_asks_first(shop, capsys, monkeypatch):
+def both_ways(**mapping):
+    """A channel file of two sites that both take writes."""
+
+    def pipeline(name, source, target):
+        ends = [{"type": "mysql", "host": host, "user": "u"} for host in (source, target)]
+        tables = [{"from": "s.t", **mapping}, {"from": "s.free_*"}]
+        return {"name": name, "source": ends[0], "target": ends[1], "tables": tables}
+
+    return parse_channel(
+        {"channel": "shop", "pipelines": [pipeline("ab", "a", "b"), pipeline("ba", "b", "a")]}
+    )
+
+
+@pytest.mark.parametrize(
+    ("mapping", "arguments", "asked"),
+    [
+        ({}, ("load", "ab"), "s.t, s.free_*"),
+        ({}, ("load", "ab", "--table", "s.t"), "s.t"),
+        ({}, ("resend", "ab", "--table", "s.t", "--where", "a = 1"), "s.t"),
+        ({"conflict": "home"}, ("load", "ab"), "s.free_*"),
+        ({"conflict": "home"}, ("load", "ab", "--table", "s.t"), ""),
+        ({"conflict": "home"}, ("resend", "ab", "--table", "s.t", "--where", "a = 1"), ""),
+        ({"conflict": "home"}, ("resend", "ab", "--table", "s.free_1", "--where", "1"), "s.free_1"),
+    ],
+)
+def test_rows_that_may_replace_newer_ones_are_asked_about(
+    shop, capsys, monkeypatch, mapping, arguments, asked
+):
     shop.node("n1").leads(AB)
-    monkeypatch.setattr(loading, "overwritten_by_loads", lambda _, pipeline: [pipeline.name])
-    asked = []
+    monkeypatch.setattr(loading, "stored_file", lambda _: both_ways(**mapping))
+    questions = []
 
     def confirm(question, *, yes):
-        asked.append((question, yes))
+        questions.append((question, yes))
+        raise AnswerNo("nothing was done")
 
     monkeypatch.setattr(loading, "confirm", confirm)
-    shown(shop, capsys, "load", "ab", "--no-wait", "--yes")
-    ((question, yes),) = asked
-    assert "write to ab until" in question
-    assert yes
+    code = shop.run(*arguments, "--no-wait", "--yes")
+    assert code == (1 if asked else 0), capsys.readouterr().err
+    if asked:
+        ((question, yes),) = questions
+        assert f"must not write to {asked} until" in question
+        assert yes
+    assert bool(requests(shop).all()) is not bool(asked), "it asks before it does anything"

@@ -50,7 +50,7 @@ def test_the_last_result_is_shown_without_comparing(shop, capsys):
 
 
 def test_what_differs_stands_in_the_list_and_everything_in_status(shop, capsys):
-    told = asdict(told_of(after_a_pass(2), 3600.0, 1e9 + 65))
+    told = asdict(told_of(after_a_pass(2), 3600.0, 1e9 + 65, whole={"copy.x": "of a reason"}))
     shop.node("n1").leads(AB, verification=told)
     text = printed(shop, capsys, "list")
     assert (
@@ -62,6 +62,7 @@ def test_what_differs_stands_in_the_list_and_everything_in_status(shop, capsys):
     assert "verification: age" in text
     assert "verification: last pass, rows" in text
     assert "in copy.orders: 2 missing; such as 0 missing, 1 missing" in text
+    assert "compared as a whole each time: of a reason" in text
 
 
 def test_equal_tables_need_no_line_in_the_list(shop, capsys):

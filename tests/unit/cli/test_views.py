@@ -211,7 +211,7 @@ def test_status_is_short_and_has_units(shop, capsys):
     assert re.fullmatch(r"shop/ab  running on n1, epoch \d+", forth[0])
     assert forth[1:] == [
         "  stalled    waits for a lock",
-        "  lag        0.5 s, 99 % within 1 min 15 s, 3 batches in flight",
+        "  lag        500 ms, 99 % within 1 min 15 s, 3 batches in flight",
         "  applied    12,346 rows/s, 1,500,000 rows since the first start",
         "  position   b.000001:4",
         "  put aside  2 faulty rows, see `setl deadletter`",

@@ -58,6 +58,7 @@ class Node:
     cluster: MemoryCluster = field(default_factory=MemoryCluster)
     warm: bool = True
     last_cycle: float | None = 1000.0
+    answered: float | None = None
     token: str = TOKEN
     serves: tuple[str, ...] = EVERYTHING
     call_seconds: float = 5.0
@@ -123,6 +124,7 @@ class Node:
             status=self.status,
             snapshot=lambda: self.snapshot,
             last_cycle=lambda: self.last_cycle,
+            engine_answered=lambda: self.answered,
             arbiter=self.arbiter,
             clock=self.cluster.clock,
             registry=registry,

@@ -131,7 +131,7 @@ def test_a_session_that_the_cluster_ends_is_told_once(quick):
     watch._thread.join(10)
     (error,) = told
     assert isinstance(error, SparkGone)
-    assert "the Spark cluster has ended this node's session" in str(error)
+    assert "Spark has ended this node's session" in str(error)
 
 
 def test_a_jvm_that_does_not_answer_is_not_taken_for_one(quick):

@@ -69,6 +69,14 @@ def test_liveness_is_the_age_of_the_last_cycle(node, age, code):
     assert answer(node, "/liveness")[0] == code
 
 
+@pytest.mark.parametrize(("silent", "code"), [(30, 200), (30.1, 503)])
+def test_liveness_is_the_age_of_the_engines_last_answer_too(node, silent, code):
+    node.answered = node.last_cycle - silent
+    answered, why = answer(node, "/liveness")
+    assert answered == code
+    assert code == 200 or why == "Spark's JVM has not answered for 30 s"
+
+
 def test_a_node_that_is_still_starting_is_alive(node):
     node.last_cycle, node.warm = None, False
     node.cluster.clock.advance(1000)

@@ -71,6 +71,9 @@ class Engine:
         self.said.append("start")
         self.lost = lost
 
+    def last_answer(self) -> float | None:
+        return None
+
     def build_run(self, file, leadership, /, *, arbiter, progress, clock):
         ident = (leadership.channel, leadership.pipeline)
         self.runs.append(NotedRun(leadership.epoch, progress, ident))

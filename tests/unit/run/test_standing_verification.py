@@ -42,7 +42,7 @@ class Pair:
         self.target = dict(self.source)
         self.compared = []
         self.failures: list[Exception] = []
-        self.note = ""
+        self.note = self.whole = ""
 
     def compare(self, after, rows):
         if self.failures:
@@ -323,6 +323,21 @@ def test_what_a_repair_did_not_mend_stays_told_and_is_not_sent_again_in_this_pas
     assert len(bench.requests.all()) == 1
 
 
+def test_where_both_sites_write_nothing_is_deleted():
+    orders = Pair("orders", 100)
+    bench = Bench(orders, repair=True, opposite=lambda _: None)
+    del orders.target[7]
+    orders.target[500] = "same"
+    told = bench.until("repairing")
+    assert told.differences == 2
+    (request,) = bench.requests.unanswered()
+    assert request.keys == ((7,),), "the other direction brings the row that only the target has"
+    bench.carry_out_requests()
+    orders.target[500] = "same"  # what is carried out here knows of no policy
+    told = bench.whole_pass()
+    assert (told.differences, told.repaired) == (1, 1)
+
+
 def test_more_than_a_pass_repairs_is_told_and_left_alone(logged):
     orders = Pair("orders", 100)
     bench = Bench(orders, repair=True, repair_limit=3)
@@ -463,3 +478,15 @@ def test_a_range_that_is_compared_again_is_as_large_as_before():
     assert looked.sure
     assert (looked.outcome.last, looked.outcome.verdict.differences) == ((70,), 1)
     assert looking.look(orders, (70,), 20).outcome.last == (90,)
+
+
+def test_what_is_compared_as_a_whole_is_told_with_its_reason(caplog):
+    caplog.set_level(logging.INFO, logger="setl.run.verification.standing")
+    cut, whole = Pair("a", 10), Pair("b", 10)
+    whole.whole = "the two sides do not sort their keys alike"
+    bench = Bench(cut, whole, every=1)
+    bench.whole_pass()
+    told = bench.whole_pass()
+    assert told.whole == {"copy.b": "the two sides do not sort their keys alike"}
+    lines = [r for r in caplog.records if r.getMessage() == "target is compared as a whole"]
+    assert len(lines) == 1, "it is said once"

@@ -12,6 +12,7 @@ from typing import Any, Protocol, cast
 from elasticsearch import ApiError, Elasticsearch
 
 from setl.errors import ConfigurationError, DataError, SetlError, TransientError
+from setl.load.timings import Timings
 from setl.systems.elasticsearch.client import translating
 from setl.systems.elasticsearch.load.answers import ALL_DONE, FILTER
 from setl.systems.elasticsearch.load.outcomes import Outcome, outcome_of, reason_of
@@ -62,6 +63,7 @@ class BulkLoad:
         *,
         check_age: Callable[[], None],
         create_again: Callable[[str], None],
+        timings: Timings,
     ) -> None:
         """Send nothing yet.
 
@@ -71,12 +73,14 @@ class BulkLoad:
             actions: lines that ``_bulk`` reads.
             check_age: raises TransientError if the load is too old to be sent.
             create_again: makes an index that is gone.
+            timings: measures requests.
         """
         self._client = client
         self._settings = settings
         self._actions = actions
         self._check_age = check_age
         self._create_again = create_again
+        self._timings = timings
 
     def send_all(self, retry: Retry, senders: ThreadPoolExecutor) -> Sent:
         """Send everything; returns when nothing is under way any more, also if it raises.
@@ -173,7 +177,7 @@ class BulkLoad:
         body = b"".join([self._actions[i] for i in pending])
         self._check_age()
         try:
-            with translating(self._settings.endpoint):
+            with translating(self._settings.endpoint), self._timings.one():
                 answer = self._client.bulk(
                     # Ready lines; the client's own serializer would be the slowest part.
                     operations=cast("Any", [body]),

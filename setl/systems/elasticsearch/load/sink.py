@@ -15,6 +15,7 @@ from setl.errors import SetlError, TransientError
 from setl.load.deadletters.keeping import Faults, loaded_with, update_letters
 from setl.load.deadletters.letter import DeadLetter
 from setl.load.sink import LoadTicket, NoUndividedTables
+from setl.load.timings import Timings
 from setl.model.change import TargetChanges
 from setl.model.document import Geometry
 from setl.model.faulty import FaultyRow
@@ -82,6 +83,7 @@ class ElasticsearchSink:
         """
         self._settings = settings
         self._clock = clock or SystemClock()
+        self._timings = Timings(self._clock)
         self._client = make_client(settings.endpoint, reader=BulkAnswers())
         self._senders = ThreadPoolExecutor(settings.requests_at_once, "bulk")
         self._known: set[tuple[str, tuple[Column, ...]]] = set()
@@ -117,6 +119,7 @@ class ElasticsearchSink:
                 actions,
                 check_age=self._check_age(ticket),
                 create_again=lambda index: self._create_again(changes, index),
+                timings=self._timings,
             )
             for change in changes:
                 if (change.target[1], change.columns) not in self._known:
@@ -139,6 +142,7 @@ class ElasticsearchSink:
             deletes=sum(len(c.deletes) for c in changes),
             stale=sent.stale,
             seconds=self._clock.monotonic() - started,
+            statements=self._timings.taken(),
         )
         return loaded_with(letters, loaded)
 

@@ -46,7 +46,7 @@ def write_or_raise(
         return
     for start in range(0, len(rows), limits.rows):
         for text, held in statement.divided(rows[start : start + limits.rows], limits):
-            _run(connection, statement, text, held)
+            _run(connection, statement, text, held, limits)
 
 
 def _raise(_: int, error: DataError) -> None:
@@ -161,7 +161,7 @@ def _write(
         written = 0
         try:
             for text, held in statement.divided(chunk, limits):
-                _run(connection, statement, text, held)
+                _run(connection, statement, text, held, limits)
                 written += len(held)
         except DataError:
             # Not what is written already: without a unique key it would be there twice.
@@ -190,7 +190,7 @@ def _isolate(
         if len(texts) > 1:
             return False
         for text, held in texts:
-            _run(connection, statement, text, held)
+            _run(connection, statement, text, held, limits)
         return True
 
     def refused(number: int, error: DataError) -> None:
@@ -200,15 +200,20 @@ def _isolate(
 
 
 def _run(
-    connection: Connection[Any], statement: RowStatement, text: bytes, rows: Sequence[Row]
+    connection: Connection[Any],
+    statement: RowStatement,
+    text: bytes,
+    rows: Sequence[Row],
+    limits: Limits,
 ) -> None:
     blanks = sum(row[place] == "" for place in statement.blanks for row in rows)
     try:
-        if blanks or statement.watched:
-            run_watched(connection, text, blanks=blanks)
-        else:
-            # Not through a cursor, which takes text only and would encode it leniently.
-            cast("Any", connection).query(text)
+        with limits.timings.one():
+            if blanks or statement.watched:
+                run_watched(connection, text, blanks=blanks)
+            else:
+                # Not through a cursor, which takes text only and would encode it leniently.
+                cast("Any", connection).query(text)
     except pymysql.MySQLError as error:
         failure = translate(error)
         if not isinstance(failure, DataError):

@@ -33,11 +33,13 @@ spelling and written under another that a case-insensitive collation takes for t
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any, Final, NamedTuple
 
+from setl.clock import SystemClock
 from setl.errors import ConfigurationError, DataError
+from setl.load.timings import Timings
 from setl.model.change import Row
 from setl.model.schema import Column, Kind, RowSchema
 from setl.systems.mysql.identifiers import qualified, quote
@@ -65,11 +67,13 @@ class Limits:
         rows: rows at most.
         size: bytes above which a statement is divided.
         packet: bytes that the server accepts at all (``max_allowed_packet``).
+        timings: measures statements.
     """
 
     rows: int = 1_000
     size: int = 1 << 20
     packet: int = 16 << 20
+    timings: Timings = field(default_factory=lambda: Timings(SystemClock()), compare=False)
 
 
 @dataclass(frozen=True, slots=True)

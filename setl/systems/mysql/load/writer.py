@@ -7,7 +7,9 @@ from typing import Any, NamedTuple
 
 import pymysql
 from pymysql.connections import Connection
+from pymysql.constants import CLIENT
 
+from setl.clock import Clock, SystemClock
 from setl.errors import ConfigurationError
 from setl.load.sink import LoadTicket
 from setl.systems.mysql import writers
@@ -21,6 +23,10 @@ from setl.systems.mysql.marks import MARK_STATEMENT, mark_id, mark_info
 _SESSION = (
     "SET SESSION foreign_key_checks = 0, unique_checks = 1",
     "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
+)
+_VARIABLES = (
+    "SHOW SESSION VARIABLES WHERE Variable_name IN"
+    " ('max_allowed_packet', 'local_infile', 'log_bin', 'binlog_format')"
 )
 
 
@@ -40,11 +46,14 @@ class Writer:
     `setl.systems.mysql.connection.connect`.
     """
 
-    def __init__(self, endpoint: MysqlEndpoint, lock_wait: int) -> None:
+    def __init__(self, endpoint: MysqlEndpoint, lock_wait: int, clock: Clock | None = None) -> None:
         self._endpoint = endpoint
+        self._clock = clock or SystemClock()
         self._lock_wait = lock_wait
         self._connection: Connection[Any] | None = None
         self._packet = 0
+        self._sends_data = False
+        self._answer_seconds = 0.0
         self._record: _Record | None = None
 
     @property
@@ -52,10 +61,25 @@ class Writer:
         """Bytes of the longest statement that the server accepts; known once open."""
         return self._packet
 
+    @property
+    def sends_data(self) -> bool:
+        """Whether the server takes rows with LOAD DATA LOCAL; known once open.
+
+        Where its binlog holds statements, all of the data would be in it, and be read again.
+        """
+        return self._sends_data
+
+    @property
+    def answer_seconds(self) -> float:
+        """How long an answer of the server takes that costs it nothing; known once open."""
+        return self._answer_seconds
+
     def open(self) -> Connection[Any]:
         """The connection, opened if there is none."""
         if self._connection is None:
-            connection = connect(self._endpoint, lock_wait=self._lock_wait)
+            connection = connect(
+                self._endpoint, lock_wait=self._lock_wait, client_flag=CLIENT.LOCAL_FILES
+            )
             try:
                 self._set_up(connection)
             except BaseException:
@@ -66,11 +90,17 @@ class Writer:
 
     def _set_up(self, connection: Connection[Any]) -> None:
         with connection.cursor() as cursor:
+            took: list[float] = []
             for statement in _SESSION:
+                asked = self._clock.monotonic()
                 cursor.execute(statement)
-            cursor.execute("SELECT @@max_allowed_packet")
-            row = cursor.fetchone()
-        self._packet = int(row[0]) if row else 1 << 20
+                took.append(self._clock.monotonic() - asked)
+            self._answer_seconds = min(took)
+            cursor.execute(_VARIABLES)
+            found = {str(name): str(value) for name, value in cursor.fetchall()}
+        self._packet = int(found.get("max_allowed_packet", 1 << 20))
+        by_row = found.get("log_bin") == "OFF" or found.get("binlog_format", "ROW") == "ROW"
+        self._sends_data = by_row and found.get("local_infile") == "ON"
 
     def register(self, ticket: LoadTicket) -> None:
         """Make this connection known as a writer of the ticket's leadership (I2)."""

@@ -16,7 +16,6 @@ from arbiter.values import (
 )
 from setl.model.standing import TableFinding
 from setl.node.cluster_view import view_of
-from setl.node.console import units
 from setl.node.console.mapping import as_text, hides_secrets, mapped_tables
 from setl.node.console.overview import overview_of
 from setl.node.console.picture import NARROW, WIDE, Direction, drawn
@@ -24,6 +23,7 @@ from setl.node.console.pipeline_page import pipeline_page
 from setl.node.console.problems import problems_of
 from setl.node.console.states import look_of
 from setl.node.console.timeline import WIDTH, timeline_of
+from setl.operate import units
 from setl.run.verification.told import VerificationFigures
 
 A, B = {"type": "mysql", "host": "a"}, {"type": "mysql", "host": "b", "port": 3307}
@@ -88,7 +88,7 @@ def test_errors_come_first_in_their_own_words():
     [
         ({"led": ()}, "error", "has no leader"),
         ({"nodes": ("n1",)}, "warning", "has no standby"),
-        ({"figures": {"lag": 61.0}}, "warning", "is 1 min behind"),
+        ({"figures": {"lag": 61.0}}, "warning", "is 1 min 1 s behind"),
         ({"figures": {"stalled": "no room"}}, "warning", "stalled: no room"),
         ({"figures": {"echoes_passed": 3}}, "error", "3 transactions"),
         ({"figures": {"state": "retrying", "error": "x", "attempts": 4}}, "warning", "4 attempts"),
@@ -234,26 +234,6 @@ def test_no_secret_is_ever_shown(written, hidden):
     assert ("(hidden)" in text.replace("http://(hidden)@", "")) is hidden
     assert "host: a" in text
     assert hides_secrets(definition)
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [(None, units.UNKNOWN), (0, "0 s"), (0.34, "340 ms"), (4.21, "4.2 s"), (180, "3 min"),
-     (18360, "5.1 h"), (3e6, "35 d")],
-)  # fmt: skip
-def test_spans_of_time(seconds, text):
-    assert units.duration(seconds) == text
-
-
-def test_sizes_counts_and_rates():
-    assert [units.size(n) for n in (None, 512, 1536, 5 << 30)] == [
-        units.UNKNOWN,
-        "512 B",
-        "1.5 KiB",
-        "5.0 GiB",
-    ]
-    assert units.count(1234567) == "1,234,567"
-    assert [units.rate(n) for n in (0, 0.5, 1234.5)] == ["0", "0.5", "1,234"]
 
 
 def test_standing_verification_is_shown_and_what_differs_is_a_warning():
