@@ -25,7 +25,6 @@ _CLUSTERS = _integration(
     "bounds",
     "cluster_environment",
     "jvm_memory",
-    "processor_on_a_cluster",
     "scale_out",
 )
 # Whole nodes: what waits for sessions and starts.

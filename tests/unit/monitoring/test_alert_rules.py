@@ -10,6 +10,7 @@ from tests.monitoring import MONITORING, promtool
 from .pages import every_series
 
 RULES = MONITORING / "alerts.yml"
+PAGES = MONITORING.parents[1] / "docs" / "pages"
 FIRING = MONITORING / "alerts_test.yml"
 
 
@@ -41,6 +42,12 @@ def test_an_alert_says_how_urgent_it_is_what_is_wrong_and_what_to_do(name):
     assert name.startswith("Setl")
     assert rule["labels"]["severity"] in {"critical", "warning", "info"}
     assert set(rule["annotations"]) == {"summary", "description"}
+
+
+def test_the_page_lists_every_alert_with_its_severity():
+    page = (PAGES / "monitoring.md").read_text(encoding="utf-8")
+    listed = dict(re.findall(r"^\| `(Setl\w+)` \| (\w+) \|", page, re.M))
+    assert listed == {name: rule["labels"]["severity"] for name, rule in rules().items()}
 
 
 def test_rules_name_metrics_that_there_are():
