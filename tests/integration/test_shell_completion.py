@@ -40,7 +40,7 @@ class Shell:
         }  # fmt: skip
         self._pid, self._terminal = pty.fork()
         if not self._pid:
-            os.execve(shell, [shell, *SET_UP[name]], {**environment, **own})
+            os.execve(shell, [shell, *SET_UP[name]], dict(environment, **own))
         os.set_blocking(self._terminal, False)
         self.shown = ""
 
