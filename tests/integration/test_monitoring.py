@@ -115,8 +115,9 @@ class Shop:
         execute(self.a, f"INSERT INTO {self.db}.t VALUES ({number}, '{text}')")
 
     def leader(self):
-        (listed,) = json.loads(command(self.cluster, "list", "-o", "json").stdout)[0]["pipelines"]
-        return listed["leader"]
+        (content,) = json.loads(command(self.cluster, "list", "-o", "json").stdout)
+        name = f"{self.name}/ab"
+        return next(p["leader"] for p in content["pipelines"] if p["pipeline"] == name)
 
 
 @pytest.fixture(scope="module")
@@ -127,6 +128,10 @@ def shop(cluster, site_a, site_b):
     command(cluster, "apply", str(shop.file), "--no-check")
     command(cluster, "start", shop.name, "--no-check")
     eventually(lambda: shop.count() == 500, 120)
+    # A channel that is stopped is nobody's fault.
+    stopped = shop.file.read_text().replace(shop.name, f"{shop.name}_stopped")
+    (cluster.folder / "stopped.yaml").write_text(stopped)
+    command(cluster, "apply", str(cluster.folder / "stopped.yaml"), "--no-check")
     yield shop
     command(cluster, "stop", shop.name, check=False)
 
@@ -210,6 +215,11 @@ def test_alerts_fire_in_the_faults_that_they_are_for(
     try:
         fires("SetlNodeDown", "SetlNoStandby")
     finally:
-        cluster.start_node(standby, port, master="local[1]")
+        text = cluster.nodes[standby].log.stat().st_size
+        as_json = ("--log-format", "json", "--log-spark", "info")
+        cluster.start_node(standby, port, master="local[1]", options=as_json)
         eventually(lambda: is_warm(cluster, standby), 180)
     eventually(lambda: not prometheus.firing() & {"SetlNodeDown", "SetlNoStandby"}, 60)
+    log = cluster.nodes[standby].log.read_bytes()[text:].splitlines()
+    loggers = {json.loads(line)["logger"] for line in log}
+    assert "spark" in loggers, "the JVM's lines are objects, too"

@@ -1,9 +1,11 @@
 """Traces of batches: as values, and as spans that OpenTelemetry's SDK exports."""
 
 import logging
+import subprocess
 import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
@@ -116,7 +118,7 @@ def test_spans_are_children_of_their_batch_with_its_attributes():
     tracer = OpenTelemetryTracer("n1", exported)
     passed(tracer)
     tracer._provider.force_flush()
-    spans = exported.get_finished_spans()
+    spans: Any = exported.get_finished_spans()
     roots = [span for span in spans if span.name == "batch"]
     assert len(spans) == 10
     assert [root.attributes["setl.batch"] for root in roots] == [1, 2]
@@ -144,7 +146,7 @@ def test_a_failed_batch_is_a_span_with_an_error():
     course.begins([batch(1, 99.0, 99.5)])
     course.failed(str(TransientError("a deadlock")))
     tracer._provider.force_flush()
-    root = exported.get_finished_spans()[-1]
+    root: Any = exported.get_finished_spans()[-1]
     assert (root.name, root.status.status_code) == ("batch", StatusCode.ERROR)
     assert "a deadlock" in root.status.description
     tracer.close()
@@ -163,7 +165,7 @@ class Collector:
                 self.send_response(200)
                 self.end_headers()
 
-            def log_message(self, *_):
+            def log_message(self, format, *args):  # noqa: A002 - the name of what it overrides
                 pass
 
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
@@ -223,3 +225,12 @@ def test_without_the_sdk_the_way_out_is_named(monkeypatch):
     with pytest.raises(ConfigurationError) as error:
         tracer_of("n1")
     assert "setl[otel]" in error.value.hint
+
+
+def test_a_node_without_traces_imports_nothing_of_it():
+    code = (
+        "import sys, setl.cli.run_node, setl.node.spark_engine\n"
+        "print([name for name in sys.modules if name.startswith('opentelemetry')])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
