@@ -4,41 +4,14 @@ from __future__ import annotations
 
 import smtplib
 import ssl
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.message import EmailMessage
 from email.utils import format_datetime, make_msgid
-from typing import Literal
 
 from setl.alarms.kept import Notice
 from setl.alarms.message import subject_of, text_of
+from setl.alarms.settings import MailSettings
 from setl.errors import ConfigurationError, SetlError, TransientError
-
-
-@dataclass(frozen=True, slots=True)
-class MailSettings:
-    """The mail server, and who gets messages.
-
-    Attributes:
-        host: the server.
-        port: its port.
-        sender: the address they come from.
-        to: the addresses they go to.
-        user: account at the server, "" for none.
-        password: its password.
-        tls: ``starttls`` begins TLS on a plain connection, ``tls`` speaks it at once.
-        ca: file with the authorities that the server's certificate must come from, "" for those
-            of the system.
-    """
-
-    host: str
-    port: int
-    sender: str
-    to: tuple[str, ...]
-    user: str = ""
-    password: str = field(default="", repr=False)
-    tls: Literal["none", "starttls", "tls"] = "starttls"
-    ca: str = ""
 
 
 class Mail:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
-from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 import urllib3
 
 from setl.alarms.kept import Notice
 from setl.alarms.message import body_of
+from setl.alarms.settings import WebhookSettings
 from setl.errors import ConfigurationError, TransientError
 
 SIGNATURE = "Setl-Signature"
@@ -19,24 +19,6 @@ SIGNATURE = "Setl-Signature"
 
 _BUSY = frozenset((408, 425, 429))
 _LONGEST_ANSWER = 200  # characters of an answer that are shown
-
-
-@dataclass(frozen=True, slots=True)
-class WebhookSettings:
-    """Where messages go.
-
-    Attributes:
-        url: the address; it may have a secret in its path, so only its host is shown.
-        secret: signs the body, "" for no signature.
-        token: is sent as a bearer token, "" for none.
-        ca: file with the authorities that the server's certificate must come from, "" for those
-            of the system.
-    """
-
-    url: str = field(repr=False)
-    secret: str = field(default="", repr=False)
-    token: str = field(default="", repr=False)
-    ca: str = ""
 
 
 class Webhook:

@@ -62,8 +62,10 @@ class RemovingSource(Protocol):
     A `SourceSystem` that keeps all, or does not know, leaves it out.
     """
 
-    def kept(self, position: Position) -> StreamKept:
-        """For how long it has what follows a position. Changes nothing, and reads no rows.
+    def kept(self, position: Position) -> StreamKept | None:
+        """For how long it has what follows a position; None where that cannot be known.
+
+        Changes nothing, and reads no rows.
 
         Raises:
             SetlError: it does not answer, or refuses to tell.
