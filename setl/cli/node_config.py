@@ -29,7 +29,7 @@ def _address(value: str) -> str:
 
 
 class NodeConfig(StrictModel):
-    """What a configuration file may hold; each key but `alarms` is an option of `setl node`, too."""
+    """What a configuration file may hold; all but `alarms` are options, too."""
 
     id: Name | None = None
     zookeeper: Text | None = None
