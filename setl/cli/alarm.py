@@ -32,6 +32,7 @@ from setl.cli.cluster import (
 )
 from setl.cli.output import console, print_rows, print_value
 from setl.cli.times import parse_time
+from setl.node.alarm_status import failing_in
 from setl.node.cluster_view import look_at, moment
 from setl.node.stored import pipelines_of
 from setl.operate.units import duration
@@ -112,7 +113,7 @@ def test(timeout: float, zookeeper: str, root: str, output: str) -> None:
         with acting(arbiter, "alarm test", "alarms"):
             ask_for_test(arbiter, ident, requester().by, time.time())
         missing = _wait(arbiter, ident, sender.receivers, timeout)
-        failing = _failing(arbiter) if missing else {}
+        failing = failing_in(look_at(arbiter)) if missing else dict[str, str]()
     rows: Mapping[str, Any] = {
         "node": sender.nid,
         "receivers": {
@@ -142,7 +143,7 @@ def test(timeout: float, zookeeper: str, root: str, output: str) -> None:
 @click.option("--reason", default="", help="Why, for others.")
 @click.option("--end", metavar="ID", help="End a silence; `setl alarm list --silences` has the id.")
 @cluster_options
-def silence_(
+def silence_(  # noqa: PLR0917 - click passes options by name
     name: str | None,
     rule: str | None,
     until: str,
@@ -194,12 +195,6 @@ def _wait(
         if not missing or time.monotonic() >= deadline:
             return missing
         time.sleep(_POLL)
-
-
-def _failing(arbiter: Arbiter) -> Mapping[str, str]:
-    from setl.node.alarm_status import failing_in  # noqa: PLC0415
-
-    return failing_in(look_at(arbiter))
 
 
 def _about(each: Silence) -> str:
