@@ -72,16 +72,23 @@ class Survey:
         self._entries: dict[tuple[str, str], _Entry] = {}
         self._pool = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="alarm-survey")
 
-    def look(self, pipelines: Iterable[tuple[Channel, str]]) -> None:
-        """Ask what is due, and forget pipelines that are not there any more; returns at once."""
+    def look(self, pipelines: Iterable[tuple[Channel, str, bool]]) -> None:
+        """Ask what is due, and forget pipelines that are not there any more; returns at once.
+
+        Args:
+            pipelines: channel and name, and whether the pipeline runs. One that does not comes
+                nearer to the end of what its source keeps, and is asked about more often.
+        """
         with self._lock:
-            wanted = {(channel.name, name): channel for channel, name in pipelines}
+            given = list(pipelines)
+            wanted = {(channel.name, name): channel for channel, name, _ in given}
+            still = {(channel.name, name) for channel, name, runs in given if not runs}
             self._entries = {of: e for of, e in self._entries.items() if of in wanted}
             for of, channel in wanted.items():
                 entry = self._entries.setdefault(of, _Entry(channel))
                 changed = entry.channel.revision != channel.revision
                 entry.channel = channel
-                if not entry.under_way and (changed or self._due(entry)):
+                if not entry.under_way and (changed or self._due(entry, still=of in still)):
                     entry.under_way = True
                     self._pool.submit(self._ask, entry, of[1])
 
@@ -104,13 +111,13 @@ class Survey:
         """Ask nothing more; does not wait for what is being asked."""
         self._pool.shutdown(wait=False, cancel_futures=True)
 
-    def _due(self, entry: _Entry) -> bool:
+    def _due(self, entry: _Entry, *, still: bool) -> bool:
         if entry.asked is None:
             return True
         kept = entry.found.kept
         left = kept.seconds_left() if kept else None
-        near = kept is not None and (kept.lost or (left is not None and left < _NEAR))
-        pause = self._every / _OFTENER if near else self._every
+        near = kept is not None and (bool(kept.lost) or (left is not None and left < _NEAR))
+        pause = self._every / _OFTENER if near or still else self._every
         return self._clock.monotonic() - entry.asked >= pause
 
     def _ask(self, entry: _Entry, pipeline: str) -> None:

@@ -33,6 +33,7 @@ from setl.node.alarm_status import AlarmStatus, firing_alarm
 from setl.node.cluster_view import ClusterView, PipelineView, view_of
 from setl.node.node_answers import ask_nodes
 from setl.operate.action_log import recorded
+from setl.run.figures import RunState
 
 _log = logging.getLogger(__name__)
 
@@ -161,7 +162,12 @@ class AlarmSender:
 
     def _facts(self, view: ClusterView) -> Iterable[PipelineFacts]:
         channels = view.facts.channels
-        self._survey.look([(channels[p.ident.channel], p.ident.pipeline) for p in view.pipelines])
+        self._survey.look(
+            [
+                (channels[p.ident.channel], p.ident.pipeline, p.state == RunState.RUNNING.value)
+                for p in view.pipelines
+            ]
+        )
         present = {(p.ident.channel, p.ident.pipeline) for p in view.pipelines}
         self._rules = {of: known for of, known in self._rules.items() if of in present}
         for pipeline in view.pipelines:
