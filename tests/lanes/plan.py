@@ -29,6 +29,7 @@ _CLUSTERS = _integration(
 )
 # Whole nodes: what waits for sessions and starts.
 _NODES = _integration(
+    "alarm_servers",
     "cluster",
     "console",
     "cutover",
