@@ -1,9 +1,9 @@
 """The classes that Spark loads, in a file from which JVMs take them as they are.
 
 Reading and checking them takes four of the eight seconds of processor time that a session's start
-takes, and the tests start some fifty. The file is made once for each Java and installed Spark, and
-kept in ``$XDG_CACHE_HOME/setl`` or ``~/.cache/setl``. Without it everything works alike, and takes
-longer.
+takes, and the tests start some fifty. Masters, workers and executors of clusters read it as well.
+The file is made once for each Java and installed Spark, and kept in ``$XDG_CACHE_HOME/setl`` or
+``~/.cache/setl``. Without it everything works alike, and takes longer.
 
 Source: JDK 17, java(1), "-XX:ArchiveClassesAtExit" and "-XX:SharedArchiveFile".
 """
