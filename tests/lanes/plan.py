@@ -110,15 +110,15 @@ LANES = (
     Lane("mysql", 690, _INTEGRATION, _ELSEWHERE),
     Lane("clusters", 540, _CLUSTERS),
     Lane("tables on mariadb", 520, _TABLES),
-    Lane("nodes", 500, _NODES),
     Lane("drills", 480, ("tests/drills",)),
+    Lane("nodes", 400, _NODES),
     Lane("services", 310, _SERVICES),
     Lane("drills with relays", 280, ("tests/drills",)),
     Lane("unit", 140, ("tests/unit",), _UNIT_BESIDE),
     Lane("unit beside", 140, _UNIT_BESIDE),
     Lane("drills on mysql", 140, ("tests/drills",)),
     Lane("bench", 110, ("tests/bench/test_bench.py",)),
-    Lane("drills on a mixed pair", 50, ("tests/drills",)),
+    Lane("drills on a mixed pair", 60, ("tests/drills",)),
 )
 
 QUICK = ("unit", "unit beside")
