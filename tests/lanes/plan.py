@@ -104,7 +104,7 @@ LANES = (
     Lane("mysql", 690, _INTEGRATION),
     Lane("clusters", 540, _CLUSTERS),
     Lane("tables on mariadb", 520, _TABLES),
-    Lane("nodes", 500, _NODES),
+    Lane("nodes", 600, _NODES),
     Lane("drills", 480, ("tests/drills",)),
     Lane("services", 310, _SERVICES),
     Lane("drills with relays", 280, ("tests/drills",)),
