@@ -11,6 +11,7 @@ from enum import Enum
 from typing import Any, Protocol
 
 from arbiter.values import (
+    AlarmSender,
     Channel,
     ChannelState,
     Facts,
@@ -323,6 +324,42 @@ class Arbiter(Protocol):
 
     def actions(self) -> Sequence[OperatorAction]:
         """What operators did, oldest first; what cannot be read is left out."""
+        ...
+
+    def send_alarms(self, sender: AlarmSender) -> AlarmSender:
+        """Try to become the one that sends alarms; returns who it is afterwards, me or another.
+
+        It is me exactly if its session is `session_id()`. A sender that tells somebody takes the
+        place of one that tells nobody. Idempotent. Crash: the place is free when the session of
+        whoever has it ends. Two may believe for a moment that they have it; what they keep is a
+        compare-and-set, so that one of them finds out.
+        """
+        ...
+
+    def alarm_sender(self) -> AlarmSender | None:
+        """Who sends alarms, None if nobody does."""
+        ...
+
+    def alarms(self) -> tuple[dict[str, Any], int] | None:
+        """What is kept of alarms, and its revision; None if nothing is.
+
+        What cannot be read is empty: alarms that hold are raised again.
+        """
+        ...
+
+    def store_alarms(self, value: Mapping[str, Any], revision: int | None) -> int:
+        """Keep it if its revision is still `revision` (None: there is none yet).
+
+        Returns the new revision. Raises Conflict, or Invalid if it is too large.
+        """
+        ...
+
+    def silences(self) -> tuple[dict[str, Any], int] | None:
+        """What is kept of silences, as `alarms`; what cannot be read is empty."""
+        ...
+
+    def store_silences(self, value: Mapping[str, Any], revision: int | None) -> int:
+        """Keep silences, as `store_alarms`."""
         ...
 
     def close(self) -> None:

@@ -12,6 +12,9 @@ Under a root::
     /channels/{channel}/{pipeline}/loads/
     /channels/{channel}/{pipeline}/history/
     /actions/
+    /alarms/sender
+    /alarms/state
+    /alarms/silences
     /epoch
     /probe-{session}
 """
@@ -120,6 +123,21 @@ class Paths:
     def actions(self) -> str:
         """Holds what operators did, in order."""
         return f"{self.root}/actions"
+
+    @property
+    def alarm_sender(self) -> str:
+        """Who sends alarms, ephemeral."""
+        return f"{self.root}/alarms/sender"
+
+    @property
+    def alarm_state(self) -> str:
+        """Alarms that are raised, and messages about them that are on their way."""
+        return f"{self.root}/alarms/state"
+
+    @property
+    def alarm_silences(self) -> str:
+        """Alarms of which nothing is to be told for a while."""
+        return f"{self.root}/alarms/silences"
 
     @property
     def epoch(self) -> str:

@@ -16,6 +16,7 @@ from arbiter.fields import Fields
 from arbiter.paths import is_name
 from arbiter.values import (
     EVERYTHING,
+    AlarmSender,
     Channel,
     ChannelState,
     HistoryItem,
@@ -294,6 +295,27 @@ def verification_payload(what: str, value: Mapping[str, Any]) -> bytes:
 def read_verification(data: bytes) -> dict[str, Any]:
     """Inverse of `verification_payload`; empty for what cannot be read: it can begin anew."""
     return Fields(data).mapping("verification") or {}
+
+
+def sender_payload(sender: AlarmSender) -> bytes:
+    """Who sends alarms."""
+    return encode("the sender of alarms", {"nid": sender.nid, "receivers": list(sender.receivers)})
+
+
+def read_sender(data: bytes, owner: int) -> AlarmSender:
+    """Inverse of `sender_payload`; one that cannot be read sends to nobody."""
+    read = Fields(data)
+    return AlarmSender(read.text("nid"), read.names("receivers", ()), owner)
+
+
+def alarms_payload(what: str, value: Mapping[str, Any]) -> bytes:
+    """What is kept of alarms or silences."""
+    return encode(what, {"value": dict(value)})
+
+
+def read_alarms(data: bytes) -> dict[str, Any]:
+    """Inverse of `alarms_payload`; empty for what cannot be read: alarms are raised again."""
+    return Fields(data).mapping("value") or {}
 
 
 def history_payload(item: HistoryItem) -> bytes:

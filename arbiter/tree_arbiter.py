@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import Any
 
 from arbiter.actions import Actions
+from arbiter.alarms import Alarms
 from arbiter.arbiter import Conflict, Contact, Invalid, NotFound
 from arbiter.journal import Journal
 from arbiter.loads import Loads
@@ -31,6 +32,7 @@ from arbiter.payloads import (
 from arbiter.reading import read_facts
 from arbiter.tree import ATTEMPTS, Tree
 from arbiter.values import (
+    AlarmSender,
     Channel,
     ChannelState,
     Facts,
@@ -60,6 +62,7 @@ class TreeArbiter:
         self._journal = Journal(self._tree, history_limit)
         self._loads = Loads(self._tree)
         self._actions = Actions(self._tree)
+        self._alarms = Alarms(self._tree)
 
     # -- the session ----------------------------------------------------------------------
 
@@ -461,6 +464,32 @@ class TreeArbiter:
     def actions(self) -> Sequence[OperatorAction]:
         """See `arbiter.arbiter.Arbiter.actions`."""
         return self._actions.all()
+
+    # -- alarms ---------------------------------------------------------------------------
+
+    def send_alarms(self, sender: AlarmSender) -> AlarmSender:
+        """See `arbiter.arbiter.Arbiter.send_alarms`."""
+        return self._alarms.take(sender)
+
+    def alarm_sender(self) -> AlarmSender | None:
+        """See `arbiter.arbiter.Arbiter.alarm_sender`."""
+        return self._alarms.sender()
+
+    def alarms(self) -> tuple[dict[str, Any], int] | None:
+        """See `arbiter.arbiter.Arbiter.alarms`."""
+        return self._alarms.read(self._paths.alarm_state)
+
+    def store_alarms(self, value: Mapping[str, Any], revision: int | None) -> int:
+        """See `arbiter.arbiter.Arbiter.store_alarms`."""
+        return self._alarms.store(self._paths.alarm_state, "alarms", value, revision)
+
+    def silences(self) -> tuple[dict[str, Any], int] | None:
+        """See `arbiter.arbiter.Arbiter.silences`."""
+        return self._alarms.read(self._paths.alarm_silences)
+
+    def store_silences(self, value: Mapping[str, Any], revision: int | None) -> int:
+        """See `arbiter.arbiter.Arbiter.store_silences`."""
+        return self._alarms.store(self._paths.alarm_silences, "silences", value, revision)
 
     # -- how ------------------------------------------------------------------------------
 

@@ -154,6 +154,21 @@ class OperatorAction:
     revision: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class AlarmSender:
+    """The node that decides about alarms and sends them.
+
+    Attributes:
+        nid: the node.
+        receivers: names of those whom it tells, empty for nobody.
+        session: id of the session that this ends with.
+    """
+
+    nid: str
+    receivers: tuple[str, ...] = ()
+    session: int = 0
+
+
 class SignalKind(Enum):
     """What an operator can ask of a pipeline."""
 

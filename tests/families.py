@@ -57,6 +57,7 @@ ONCE: Mapping[str, str] = {
     f"{_I}test_cluster.py": "who leads, and what a standby does; nodes and ZooKeeper",
     f"{_I}test_cluster_environment.py": "what Spark's workers find on a cluster",
     f"{_I}test_console.py": "pages of a browser, over what nodes say",
+    f"{_I}test_cutover.py": "the steps; test_write_stop and test_wait are about servers",
     f"{_I}test_fair_share.py": "Spark's scheduler",
     f"{_I}test_index_creation.py": "Elasticsearch as the target; rows are the same by then",
     f"{_I}test_index_ranges.py": "how indexes are searched; sources are read as ever",

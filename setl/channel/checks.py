@@ -143,4 +143,13 @@ Duration = Annotated[
         | Annotated[str, Field(pattern=r"^\s*(?:\d+(?:\.\d+)?\s*[dhmsDHMS]\s*)+$")],
     ),
 ]
+Patience = Annotated[
+    Annotated[float, Field(ge=0, le=366 * 86_400)],
+    BeforeValidator(
+        _seconds_of,
+        json_schema_input_type=Annotated[float, Field(ge=0, le=366 * 86_400)]
+        | Annotated[str, Field(pattern=r"^\s*(?:\d+(?:\.\d+)?\s*[dhmsDHMS]\s*)+$")],
+    ),
+]
+"""As `Duration`, and 0 for at once."""
 KafkaSetting = Annotated[str | int | float | bool, BeforeValidator(_scalar)]

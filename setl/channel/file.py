@@ -7,6 +7,7 @@ from typing import Literal
 
 from pydantic import ConfigDict, Field
 
+from setl.channel.alarms import Alarms
 from setl.channel.checks import Name, Text
 from setl.channel.conflict_rules import wrong_pair, wrong_policies
 from setl.channel.endpoint import Database
@@ -164,6 +165,10 @@ class Pipeline(StrictModel):
         description="Compare its tables with their targets again and again while it runs. Not"
         " given: as the channel's `verify` says.",
     )
+    alarms: Alarms | None = Field(
+        default=None,
+        description="When it raises alarms. Not given: as the channel's `alarms` says.",
+    )
     generation: int = Field(
         default=1,
         ge=1,
@@ -232,6 +237,11 @@ class ChannelFile(StrictModel):
         description="Compare all tables with their targets again and again while the channel runs."
         " A pipeline may have a `verify` of its own instead. Not given: only those that have are"
         " compared.",
+    )
+    alarms: Alarms = Field(
+        default_factory=Alarms,
+        description="When the channel's pipelines raise alarms. A pipeline may have `alarms` of its"
+        " own instead.",
     )
     pipelines: list[Pipeline] = Field(
         min_length=1, description="Its pipelines, one for each direction."

@@ -72,6 +72,11 @@ SECTIONS: Mapping[str, tuple[Entry, ...]] = {
             "conflicts:conflicts",
             "Show rows that both sites have changed (list, trim).",
         ),
+        Entry(
+            "alarm",
+            "alarm:alarm",
+            "Show alarms, try their receivers, or silence them (list, test, silence).",
+        ),
         Entry("doctor", "doctor:doctor", "Gather what a report of a fault needs, without secrets."),
     ),
     "Channels": (

@@ -16,7 +16,9 @@ from setl.channel.checks import Name, Text
 from setl.channel.document import read_channel_definition
 from setl.channel.error_texts import problems_of
 from setl.channel.problems import ChannelFileError, Problem
+from setl.channel.references import substitute
 from setl.channel.strict_model import StrictModel, problem
+from setl.cli.alarm_config import AlarmConfig
 
 
 def _address(value: str) -> str:
@@ -27,7 +29,7 @@ def _address(value: str) -> str:
 
 
 class NodeConfig(StrictModel):
-    """What a configuration file may hold; each key is an option of `setl node` as well."""
+    """What a configuration file may hold; all but `alarms` are options, too."""
 
     id: Name | None = None
     zookeeper: Text | None = None
@@ -40,6 +42,7 @@ class NodeConfig(StrictModel):
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] | None = None
     master: Text | None = None
     log_spark: Literal["off", "error", "warn", "info", "debug"] | None = None
+    alarms: AlarmConfig | None = None
     spark_conf: dict[Text, str] | None = None
     traces: bool | None = None
     py_files: list[Text] | None = None
@@ -86,6 +89,10 @@ def read_config(file: Path | None, environment: Mapping[str, str]) -> dict[str, 
         definition = read_channel_definition(file, what="must be a mapping of keys to values")
         content = definition
         problems += [*definition.problems, *_problems(dict(definition), definition.lines)]
+        # Secrets stand in the environment, as those of channels do.
+        resolved, missing = substitute({"alarms": definition.get("alarms")}, environment)
+        content = {**definition, **resolved}
+        problems += missing
     given = {
         key: _WORDS[key](environment[name]) if key in _WORDS else environment[name]
         for key, name in VARIABLES.items()
@@ -95,6 +102,8 @@ def read_config(file: Path | None, environment: Mapping[str, str]) -> dict[str, 
     if problems:
         raise ChannelFileError(problems, str(file or "the environment"))
     values = {key: value for key, value in content.items() if value is not None}
+    if "alarms" in values:
+        values["alarms"] = AlarmConfig.model_validate(values["alarms"]).settings()
     if "id" in values:
         values["nid"] = values.pop("id")
     if "spark_conf" in values:

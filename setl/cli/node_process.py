@@ -9,10 +9,12 @@ from collections.abc import Callable, Sequence
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
+from urllib.parse import urlsplit
 
 import click
 from click.core import ParameterSource
 
+from setl.alarms.settings import AlarmSettings
 from setl.cli.cluster import cluster_options
 from setl.cli.zookeeper_access import zookeeper_access
 from setl.errors import ConfigurationError
@@ -28,13 +30,18 @@ if TYPE_CHECKING:
 _TURN = 0.001
 
 
+_ALARMS = "setl.alarms"  # where the context keeps what no option says
+
+
 def _read_config(context: click.Context, _param: click.Parameter, file: Path | None) -> Path | None:
     """Take the file's values as defaults; runs before all other options are looked at."""
     if context.resilient_parsing:
         return file
     from setl.cli.node_config import read_config  # noqa: PLC0415
 
-    context.default_map = read_config(file, os.environ)
+    values = read_config(file, os.environ)
+    context.meta[_ALARMS] = values.pop("alarms", AlarmSettings())
+    context.default_map = values
     return file
 
 
@@ -143,6 +150,7 @@ def process_options(command: Callable[..., None]) -> Callable[..., None]:
             http_port=int(port),
             console=console,
             metrics_tables=metrics_tables,
+            alarms=click.get_current_context().meta.get(_ALARMS, AlarmSettings()),
             environment=dict(os.environ),
         )
         configure(level=log_level.upper(), as_json=log_json or log_format == "json")
@@ -187,8 +195,17 @@ def _print_config(context: click.Context) -> None:
         text = yaml.safe_dump(plain, default_flow_style=True, width=1_000)
         line = f"{key}: {text.removesuffix(_END_OF_SCALAR).strip()}"
         click.echo(f"{line:<40} # {reason}")
+    click.echo(_alarms_line(context.meta.get(_ALARMS, AlarmSettings())))
     secret = [name for name in sorted(os.environ) if name in _SECRET_VARIABLES]
     click.echo(f"# secrets in the environment: {', '.join(secret) or 'none'}")
+
+
+def _alarms_line(alarms: AlarmSettings) -> str:
+    """Whom the node tells of alarms, without secrets; an address may have one in its path."""
+    told = [urlsplit(webhook.url).netloc.rpartition("@")[2] for webhook in alarms.webhooks]
+    if alarms.mail is not None:
+        told += [f"{address} at {alarms.mail.host}" for address in alarms.mail.to]
+    return f"# alarms go to: {', '.join(told) or 'nobody'}"
 
 
 def run_process(settings: NodeSettings, engine: Engine) -> None:

@@ -12,6 +12,7 @@ from setl.cli.completion import complete_channel
 from setl.cli.output import console, print_rows
 from setl.cli.standing_sentence import standing_sentence, verification_figures
 from setl.cli.views import damaged_lines, pipeline_row, standby_words
+from setl.node.alarm_status import failing_in, firing_in
 from setl.node.cluster_view import (
     ClusterView,
     PipelineView,
@@ -51,8 +52,10 @@ def status(channel: str, verbose: bool, zookeeper: str, root: str, output: str) 
             print_rows(_all_lines(row), ("figure", "value"), output, title=str(row["pipeline"]))
             continue
         out.print(f"{pipeline.ident}  {_standing(pipeline)}", markup=False)
-        for name, text in _short_lines(pipeline):
+        for name, text in (*_alarm_lines(view, pipeline), *_short_lines(pipeline)):
             out.print(f"  {name:<10} {text}", markup=False)
+    for name, why in failing_in(view).items():
+        out.print(f"no alarms reach {name}: {why}", markup=False)
     for line in damaged_lines(view):
         out.print(line, markup=False)
 
@@ -62,8 +65,22 @@ def _row(view: ClusterView, pipeline: PipelineView) -> dict[str, Any]:
         **pipeline_row(pipeline),
         "memory": dict(pipeline.memory),
         "decisions": dict(pipeline.decisions),
+        "alarms": _alarms_of(view, pipeline),
         "damaged": dict(view.facts.damaged),
     }
+
+
+def _alarms_of(view: ClusterView, pipeline: PipelineView) -> list[dict[str, Any]]:
+    """The alarms that are raised of a pipeline."""
+    of = (pipeline.ident.channel, pipeline.ident.pipeline)
+    return [dict(a) for a in firing_in(view) if (a["channel"], a["pipeline"]) == of]
+
+
+def _alarm_lines(view: ClusterView, pipeline: PipelineView) -> Iterator[tuple[str, str]]:
+    for each in _alarms_of(view, pipeline):
+        quiet = ", silenced" if each["silenced"] else ""
+        since = duration(view.at - each["since"])
+        yield "alarm", f"{each['rule']} ({each['severity']}{quiet}) for {since}: {each['text']}"
 
 
 def _standing(pipeline: PipelineView) -> str:

@@ -22,9 +22,12 @@ from setl.clock import SystemClock
 from setl.errors import SetlError
 from setl.log import fields
 from setl.model.leadership import Leadership
+from setl.node.alarm_metrics import AlarmCollector
+from setl.node.alarm_sender import AlarmSender
 from setl.node.candidacies import Candidacies
 from setl.node.console.console import ConsoleSettings
 from setl.node.cycle_problems import CycleProblem, DamagedZnodes
+from setl.node.disk import look_at_disk
 from setl.node.engine import Engine
 from setl.node.fitness import Fitness
 from setl.node.http.probes import hangs
@@ -99,6 +102,15 @@ class NodeProcess:
             lacks=Fitness(settings.environment, self._clock).lacks,
         )
         registry = CollectorRegistry()
+        self._alarms = AlarmSender(
+            settings.nid,
+            self._arbiter,
+            settings.alarms,
+            self._clock,
+            snapshot=lambda: self._snapshot,
+            environment=settings.environment,
+        )
+        registry.register(AlarmCollector(self._alarms.status))
         registry.register(
             NodeCollector(self.status, self._silent_seconds, most_tables=settings.metrics_tables)
         )
@@ -193,6 +205,7 @@ class NodeProcess:
         _log.info("node is warm", extra=place)
         self._watchdog.start()
         self._stall_watch.start()
+        self._alarms.start()
         self._service.ready()
 
     def _gives_up_waiting(self) -> bool:
@@ -223,6 +236,8 @@ class NodeProcess:
             serves=self._engine.serves,
             pipelines=tuple(candidacy.status() for candidacy in self._candidacies.current()),
             memory=self._memory.seen(),
+            disk=look_at_disk(self._settings.environment),
+            alarms=self._alarms.status(),
             trouble=self._problem.sentence,
         )
 
@@ -341,6 +356,7 @@ class NodeProcess:
         self._last_cycle = None  # draining may take longer than a cycle, and is no hanging
         self._watchdog.stop()
         self._stall_watch.stop()
+        self._alarms.stop()
         self._candidacies.close(_DRAIN_SECONDS if self._lost is None else _DRAIN_WITHOUT_ENGINE)
         self._arbiter.close()
         self._http.stop()

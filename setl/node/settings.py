@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from arbiter.access import Access
 from arbiter.election import ElectionSettings
+from setl.alarms.settings import AlarmSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,7 @@ class NodeSettings:
         console: whether it serves pages for people, too.
         metrics_tables: tables of a pipeline that have metrics of their own.
         cycle: seconds between two looks at the cluster when nothing wakes the node.
+        alarms: whom it tells of alarms.
         environment: where ``${NAME}`` in channel files is looked up.
     """
 
@@ -45,6 +47,7 @@ class NodeSettings:
     console: bool = True
     metrics_tables: int = 100
     cycle: float = 0.5
+    alarms: AlarmSettings = field(default_factory=AlarmSettings)
     environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ), repr=False)
 
 

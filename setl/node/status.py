@@ -7,6 +7,8 @@ from enum import Enum
 from typing import Any
 
 from arbiter.values import EVERYTHING
+from setl.node.alarm_status import AlarmStatus
+from setl.node.disk import NodeDisk
 from setl.node.memory import NodeMemory
 from setl.run.figures import Figures, RunState
 
@@ -49,6 +51,8 @@ class NodeStatus:
         pipelines: every pipeline that it is able to lead.
         serves: the kinds that these are of, see `setl.node.roles`.
         memory: what its processes hold.
+        disk: the disk that its Spark writes to.
+        alarms: what it knows of alarms.
         trouble: why its last look at the cluster failed unexpectedly, "" if it did not.
     """
 
@@ -60,6 +64,8 @@ class NodeStatus:
     pipelines: tuple[PipelineStatus, ...]
     serves: tuple[str, ...] = EVERYTHING
     memory: NodeMemory = field(default_factory=NodeMemory)
+    disk: NodeDisk = field(default_factory=NodeDisk)
+    alarms: AlarmStatus = field(default_factory=AlarmStatus)
     trouble: str = ""
 
 

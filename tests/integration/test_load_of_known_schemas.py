@@ -161,7 +161,9 @@ def test_known_schemas_while_all_is_changed_and_two_leaders_die(servers, schemas
             thread.join(60)
     assert [each for each in told if "error" in each or each["transactions"] < 50] == []
     for schema in schemas:
-        eventually(lambda schema=schema: schema.differences() == [], 60, message=schema.name)
+        eventually(
+            lambda schema=schema: schema.differences() == [], 60, interval=0.5, message=schema.name
+        )
     assert running.thread.is_alive(), running.error
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from arbiter.values import EVERYTHING, Channel, NodeInfo
+from setl.node.alarm_status import failing_in, firing_in
 from setl.node.cluster_view import ClusterView, PipelineView, Standby, handover_sentence
 from setl.node.console.links import channel_link, pipeline_link
 from setl.node.console.picture import NARROW, WIDE, Direction, Picture, drawn
@@ -14,6 +15,8 @@ from setl.node.console.problems import Problem, counts_of, problems_of
 from setl.node.console.states import CHANNEL_LOOKS, Look, look_of
 from setl.node.endpoints import endpoints_of
 from setl.operate import units
+
+_ALARMS = 5  # that are named on the first page
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +94,7 @@ class Overview:
         nodes: the live nodes.
         handovers: changes of leaders that are asked for and open, in words.
         summary: the cluster in one line.
+        alarms: the alarms that are raised, in one line; "" for none.
     """
 
     problems: tuple[Problem, ...]
@@ -100,6 +104,7 @@ class Overview:
     nodes: tuple[NodeRow, ...]
     handovers: tuple[str, ...]
     summary: str
+    alarms: str = ""
 
 
 def overview_of(view: ClusterView, *, here: str, contact: str = "connected") -> Overview:
@@ -126,7 +131,22 @@ def overview_of(view: ClusterView, *, here: str, contact: str = "connected") -> 
         summary=f"{_many(len(view.facts.channels), 'channel')},"
         f" {_many(len(view.pipelines), 'pipeline')}, {_many(len(view.facts.nodes), 'node')},"
         f" {units.rate(rate)} rows/s",
+        alarms=_alarms_line(view),
     )
+
+
+def _alarms_line(view: ClusterView) -> str:
+    """What is raised, the worst first, and whether nobody hears of it."""
+    raised = [
+        f"{alarm['rule']} of {alarm['channel']}/{alarm['pipeline']}"
+        if alarm["channel"]
+        else f"{alarm['rule']} of {alarm['subject']}"
+        for alarm in firing_in(view)
+    ]
+    more = f" and {len(raised) - _ALARMS} more" if len(raised) > _ALARMS else ""
+    parts = [f"Alarms: {', '.join(raised[:_ALARMS])}{more}"] if raised else []
+    parts += [f"No alarms reach {name}: {why}" for name, why in failing_in(view).items()]
+    return ". ".join(parts)
 
 
 def _many(number: int, noun: str) -> str:

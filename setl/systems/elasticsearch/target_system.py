@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from functools import partial
+from urllib.parse import urlsplit
 
 from setl.bulk.source_side import MappedTable
 from setl.channel.endpoint import SourceConfig
@@ -18,6 +19,7 @@ from setl.model.document import DocumentForm
 from setl.select.checkpoints.note import Notes
 from setl.select.checkpoints.owner import Owner
 from setl.select.source import ReplaceableStore
+from setl.systems.certificates import certificate_expiry
 from setl.systems.conflicts import ConflictList
 from setl.systems.elasticsearch.creation import ElasticsearchCreation
 from setl.systems.elasticsearch.ddl import ElasticsearchDdl
@@ -32,6 +34,7 @@ from setl.systems.elasticsearch.preflight.target import check_elasticsearch_targ
 from setl.systems.elasticsearch.target_view import ClusterView
 from setl.systems.elasticsearch.write_load import look_at_writes
 from setl.systems.finding import Report
+from setl.systems.lasting import Expiration
 from setl.systems.pipeline_check import PipelineCheck
 from setl.systems.port import Passing, Relaying
 from setl.systems.refusals import no_log
@@ -53,6 +56,18 @@ class ElasticsearchTargetSystem:
     def sink(self, mark: int, *, dead_letter_limit: int) -> ElasticsearchSinkSettings:  # noqa: ARG002
         """See `TargetSystem.sink`; documents carry no mark, since nobody reads them back."""
         return ElasticsearchSinkSettings(self._endpoint, dead_letter_limit=dead_letter_limit)
+
+    def expirations(self) -> Sequence[Expiration]:
+        """See `ExpiringSystem.expirations`: of each address with https."""
+        found: list[Expiration] = []
+        for host in self._endpoint.hosts:
+            parts = urlsplit(host)
+            if parts.scheme != "https" or not parts.hostname:
+                continue
+            at = certificate_expiry(parts.hostname, parts.port or 443, self._endpoint.ca_certs)
+            if at is not None:
+                found.append(Expiration("certificate", f"{parts.hostname}:{parts.port or 443}", at))
+        return found
 
     def fence(self, pipeline: str) -> Fence:  # noqa: ARG002
         """See `TargetSystem.fence`."""

@@ -101,6 +101,11 @@ def open_reader(
     return reader
 
 
+def admin_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Of a consumer's settings, those by which any client reaches the brokers."""
+    return {name: value for name, value in settings.items() if name.startswith(_REACHING)}
+
+
 class TopicReader:
     """Reads partitions of one topic, looks around in them, and commits for a group.
 
@@ -376,7 +381,7 @@ class TopicReader:
 
     def _topic_id(self) -> str:
         if self._admin is None:
-            own = {n: v for n, v in self._settings.items() if n.startswith(_REACHING)}
+            own = admin_settings(self._settings)
             self._admin = AdminClient(own, logger=self._connections.logger())
         admin, wanted = self._admin, TopicCollection([self._topic])
         try:

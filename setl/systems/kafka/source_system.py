@@ -9,7 +9,7 @@ from typing import Literal
 from setl.bulk.source_reader import SourceTables
 from setl.channel.file import DtsSource, Pipeline
 from setl.errors import ConfigurationError
-from setl.model.position import Position
+from setl.model.position import KafkaPosition, Position
 from setl.relay.tables import RelayedTables
 from setl.select.checkpoints.note import Notes
 from setl.select.checkpoints.owner import Owner
@@ -18,7 +18,9 @@ from setl.select.heartbeat import Heartbeat
 from setl.select.place import Place
 from setl.select.source import ReplaceableStore, Source
 from setl.systems.finding import Report
+from setl.systems.kafka.certificates import broker_certificates
 from setl.systems.kafka.checkpoints import KafkaCheckpointStore
+from setl.systems.kafka.keeping import topic_kept
 from setl.systems.kafka.peek import TopicPeek
 from setl.systems.kafka.preflight.commits import check_commits
 from setl.systems.kafka.preflight.mark_probe import check_marks_arrive
@@ -31,6 +33,7 @@ from setl.systems.kafka.source.places import (
     topic_passed,
 )
 from setl.systems.kafka.source.subscription import DtsKafkaSource
+from setl.systems.lasting import Expiration, StreamKept
 from setl.systems.mysql.documents import MysqlDocuments
 from setl.systems.mysql.endpoint import mysql_endpoint
 from setl.systems.mysql.preflight.origin import check_tables, open_origin
@@ -150,6 +153,16 @@ class KafkaSource:
     def distance(self, place: Position, latest: Position) -> int | None:
         """See `SourceSystem.distance`."""
         return topic_distance(place, latest)
+
+    def kept(self, position: Position) -> StreamKept | None:
+        """See `RemovingSource.kept`."""
+        if not isinstance(position, KafkaPosition):
+            return None
+        return topic_kept(self._config, position)
+
+    def expirations(self) -> Sequence[Expiration]:
+        """See `ExpiringSystem.expirations`: of the brokers."""
+        return broker_certificates(self._config.brokers, self._config.ssl_ca)
 
     def records(
         self,

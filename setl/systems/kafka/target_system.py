@@ -18,8 +18,10 @@ from setl.select.checkpoints.owner import Owner
 from setl.select.source import ReplaceableStore
 from setl.systems.conflicts import ConflictList
 from setl.systems.finding import Report
+from setl.systems.kafka.certificates import broker_certificates
 from setl.systems.kafka.preflight.topic import check_dts_target
 from setl.systems.kafka.relay.log import KafkaRelayLog
+from setl.systems.lasting import Expiration
 from setl.systems.pipeline_check import PipelineCheck
 from setl.systems.port import Passing, Relaying
 from setl.systems.stored_state import StoredState
@@ -49,6 +51,10 @@ class KafkaTarget:
             f"nothing is loaded into Kafka: {self._config.address} is the topic of a relay",
             hint="`setl relay` runs it",
         )
+
+    def expirations(self) -> Sequence[Expiration]:
+        """See `ExpiringSystem.expirations`: of the brokers."""
+        return broker_certificates(self._config.brokers, self._config.ssl_ca)
 
     def fence(self, pipeline: str) -> Fence:
         """See `TargetSystem.fence`; the log itself keeps former leaders out."""

@@ -24,6 +24,8 @@ from setl.select.identity import heartbeat_id, replica_id
 from setl.select.place import Place
 from setl.select.source import ReplaceableStore, Source
 from setl.systems.finding import Report
+from setl.systems.lasting import Expiration, StreamKept
+from setl.systems.mysql.binlog.keeping import binlog_kept
 from setl.systems.mysql.binlog.passing import binlog_passed, binlog_place_to_pass
 from setl.systems.mysql.binlog.places import (
     binlog_distance,
@@ -36,6 +38,7 @@ from setl.systems.mysql.binlog.source import MysqlBinlogSource
 from setl.systems.mysql.binlog.stream import StreamLimits
 from setl.systems.mysql.documents import MysqlDocuments
 from setl.systems.mysql.endpoint import mysql_endpoint
+from setl.systems.mysql.expirations import expirations
 from setl.systems.mysql.heartbeat import MysqlHeartbeat
 from setl.systems.mysql.peek import BinlogPeek, peek_id
 from setl.systems.mysql.preflight.endpoints import check_mysql_source
@@ -154,6 +157,16 @@ class MysqlSourceSystem:
     def distance(self, place: Position, latest: Position) -> int | None:
         """See `SourceSystem.distance`."""
         return binlog_distance(place, latest, BinlogServer(self._endpoint).files())
+
+    def kept(self, position: Position) -> StreamKept | None:
+        """See `RemovingSource.kept`."""
+        if not isinstance(position, BinlogPosition):
+            return None
+        return binlog_kept(self._endpoint, position)
+
+    def expirations(self) -> Sequence[Expiration]:
+        """See `ExpiringSystem.expirations`."""
+        return expirations(self._endpoint)
 
     def records(
         self,

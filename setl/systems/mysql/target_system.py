@@ -22,6 +22,7 @@ from setl.select.checkpoints.owner import Owner
 from setl.select.source import ReplaceableStore
 from setl.systems.conflicts import ConflictList
 from setl.systems.finding import Report
+from setl.systems.lasting import Expiration
 from setl.systems.mysql.catalog import read_table
 from setl.systems.mysql.checkpoints import MysqlCheckpointStore
 from setl.systems.mysql.conflicts.listing import MysqlConflicts
@@ -30,6 +31,7 @@ from setl.systems.mysql.creation.making import MysqlTableCreation
 from setl.systems.mysql.ddl.passing import MysqlDdl
 from setl.systems.mysql.deadletters import opened_table
 from setl.systems.mysql.endpoint import mysql_endpoint
+from setl.systems.mysql.expirations import expirations
 from setl.systems.mysql.identifiers import identifier
 from setl.systems.mysql.load.fence import MysqlFence
 from setl.systems.mysql.load.sink import MysqlSinkSettings
@@ -70,6 +72,10 @@ class MysqlTargetSystem:
     def checkpoints(self, owner: Owner, notes: Notes) -> ReplaceableStore:
         """See `TargetSystem.checkpoints`."""
         return MysqlCheckpointStore(self._endpoint, owner, notes)
+
+    def expirations(self) -> Sequence[Expiration]:
+        """See `ExpiringSystem.expirations`."""
+        return expirations(self._endpoint)
 
     def stored_state(self, pipeline: str) -> StoredState:
         """See `TargetSystem.kept`."""

@@ -108,7 +108,7 @@ class BinlogSearch:
 
     def identified(self, position: BinlogPosition) -> BinlogPosition:
         """`position` with what is to be known of its file. Raises what `resume` raises."""
-        return replace(position, origin=self._file(position.file, self._server.identity()))
+        return replace(position, origin=self.file(position.file, self._server.identity()))
 
     def with_gtids(self, position: BinlogPosition) -> BinlogPosition:
         """`position`, a transaction boundary, with the GTIDs that were executed up to there.
@@ -231,7 +231,7 @@ class BinlogSearch:
             # Of the file only the server is known; GTIDs of the place would be proof enough.
             same = known.server == report.server or report.proved
             return "" if same else f"{position.file} is another server's"
-        found = self._file(position.file, report.server)
+        found = self.file(position.file, report.server)
         if (found.writer, found.created) == (known.writer, known.created):
             return ""
         return (
@@ -240,8 +240,8 @@ class BinlogSearch:
             "or this is another server"
         )
 
-    def _file(self, name: str, server: str) -> BinlogOrigin:
-        """Which file a server has under a name."""
+    def file(self, name: str, server: str) -> BinlogOrigin:
+        """Which file a server has under a name. Raises what `with_gtids` raises."""
         start = BinlogPosition(name, FIRST_OFFSET, origin=BinlogOrigin(server))
         # The server goes on sending the rest of the file until the connection is seen to be
         # closed, and the next one to be opened is often that of the stream.

@@ -129,6 +129,25 @@ class BinlogServer:
         with self._session() as session:
             return session.identity()
 
+    def retention(self) -> tuple[float | None, float]:
+        """Seconds for which files are kept, None for ever; and the server's time since 1970 UTC.
+
+        Raises:
+            TransientError: the server cannot be reached.
+        """
+        with self._session() as session:
+            told = {
+                str(name): str(value)
+                for name, value in session.rows(
+                    "SHOW GLOBAL VARIABLES WHERE Variable_name IN"
+                    " ('binlog_expire_logs_seconds', 'expire_logs_days')"
+                )
+            }
+            seconds = float(told.get("binlog_expire_logs_seconds") or 0)
+            seconds = seconds or float(told.get("expire_logs_days") or 0) * 86_400
+            row = session.row("SELECT UNIX_TIMESTAMP(NOW(6))")
+            return seconds or None, float(row[0]) if row else 0.0
+
     def check(self, position: BinlogPosition) -> str:
         """See that the server still has the stream from a position on.
 

@@ -1,0 +1,1 @@
+"""Alarms: what raises them, what is kept of them, and how they reach people."""

@@ -1,0 +1,88 @@
+"""What people ask of alarms: silences, and a message to try the receivers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TypeVar
+
+from arbiter.arbiter import Arbiter, Conflict
+from setl.alarms.judgement import AlarmKey
+from setl.alarms.kept import (
+    Event,
+    Kept,
+    Notice,
+    Silence,
+    silences_from_json,
+    silences_to_json,
+)
+
+MOST_SILENCES = 200
+"""Silences that are kept; the one that ends first gives way."""
+
+_ATTEMPTS = 5
+_T = TypeVar("_T")
+
+
+def kept_alarms(arbiter: Arbiter) -> Kept:
+    """What is kept of alarms."""
+    found = arbiter.alarms()
+    return Kept.from_json(found[0] if found else {})
+
+
+def silences_at(arbiter: Arbiter, now: float) -> tuple[Silence, ...]:
+    """The silences that have not ended, the one that ends first being the first."""
+    found = arbiter.silences()
+    kept = silences_from_json(found[0]) if found else ()
+    return tuple(sorted((s for s in kept if s.until > now), key=lambda s: s.until))
+
+
+def silence(arbiter: Arbiter, wanted: Silence, now: float) -> None:
+    """Keep a silence; those that have ended are forgotten.
+
+    Raises:
+        Conflict: others change silences all the time.
+    """
+    _retried(lambda: _change(arbiter, lambda kept: (*kept, wanted)[-MOST_SILENCES:], now))
+
+
+def end_silence(arbiter: Arbiter, ident: str, now: float) -> Silence | None:
+    """End a silence; returns it, None if there is none of this name. Raises Conflict."""
+    found = next((each for each in silences_at(arbiter, now) if each.id == ident), None)
+    if found is not None:
+        _retried(
+            lambda: _change(arbiter, lambda kept: tuple(s for s in kept if s.id != ident), now)
+        )
+    return found
+
+
+def ask_for_test(arbiter: Arbiter, ident: str, by: str, now: float) -> None:
+    """Have whoever sends alarms send a message to try the receivers. Raises Conflict."""
+    text = f"a test, asked for by {by}; nothing is wrong"
+    event = Event("test", AlarmKey("test"), "warning", text, "", now)
+
+    def add() -> None:
+        found = arbiter.alarms()
+        kept = Kept.from_json(found[0] if found else {})
+        after = replace(kept, notices=(*kept.notices, Notice(ident, now, (event,))))
+        arbiter.store_alarms(after.to_json(), found[1] if found else None)
+
+    _retried(add)
+
+
+def _change(
+    arbiter: Arbiter, change: Callable[[tuple[Silence, ...]], tuple[Silence, ...]], now: float
+) -> None:
+    found = arbiter.silences()
+    after = change(silences_at(arbiter, now))
+    arbiter.store_silences(silences_to_json(after), found[1] if found else None)
+
+
+def _retried(what: Callable[[], _T]) -> _T:
+    """Again if somebody else has written meanwhile; whoever sends alarms writes often."""
+    for _ in range(_ATTEMPTS - 1):
+        try:
+            return what()
+        except Conflict:
+            continue
+    return what()

@@ -1,0 +1,58 @@
+"""What a rule says of a pipeline or a node at one moment."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+Severity = Literal["critical", "warning"]
+
+
+class AlarmKey(NamedTuple):
+    """Which alarm it is.
+
+    Attributes:
+        rule: the rule's name, as in a channel file.
+        channel: the channel, "" for none.
+        pipeline: the pipeline, "" for none.
+        subject: what else it is about, such as a node or a server; "" for nothing.
+    """
+
+    rule: str
+    channel: str = ""
+    pipeline: str = ""
+    subject: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.rule} of {self.about}"
+
+    @property
+    def about(self) -> str:
+        """What it is about, for people."""
+        place = f"{self.channel}/{self.pipeline}" if self.channel else ""
+        return ", ".join(part for part in (place, self.subject) if part)
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """Whether something is wrong.
+
+    Attributes:
+        key: which alarm it is.
+        holds: whether it is so; None if nobody knows, so that the alarm stays what it is.
+        text: what is wrong, a sentence without a stop.
+        way_out: what to do, "" if `text` says it.
+        severity: ``critical`` if changes are not applied or may be lost.
+        patience: seconds for which it must hold before the alarm is raised.
+        calm: seconds for which it must not hold until the alarm is over.
+        repeat: seconds after which the alarm is sent again.
+    """
+
+    key: AlarmKey
+    holds: bool | None
+    text: str = ""
+    way_out: str = ""
+    severity: Severity = "warning"
+    patience: float = 0.0
+    calm: float = 60.0
+    repeat: float = 4 * 3600.0

@@ -1,0 +1,238 @@
+"""The rules: what is wrong with a pipeline or a node. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from setl.alarms.facts import NodeFacts, PipelineFacts
+from setl.alarms.judgement import AlarmKey, Judgement, Severity
+from setl.channel.alarms import AlarmRule, Alarms
+from setl.operate.units import count, duration
+
+RULES = (
+    "lag", "stopped", "no_leader", "no_answer", "no_progress", "no_standby", "dead_letters",
+    "echoes", "verification_differences", "verification_age", "position", "position_lost",
+    "certificate", "password", "disk",
+)  # fmt: skip
+"""Names of all rules, as `--rule`, messages and metrics have them."""
+
+
+def judge_pipeline(facts: PipelineFacts, now: float) -> Iterator[Judgement]:
+    """What all rules that count say of one pipeline.
+
+    Args:
+        facts: what is known of it.
+        now: seconds since 1970 UTC.
+    """
+    made = _Judging(facts)
+    yield from _of_leadership(made)
+    yield from _of_figures(made)
+    yield from _of_verification(made)
+    yield from _of_position(made)
+    yield from _of_expirations(made, now)
+
+
+def judge_node(facts: NodeFacts, least_free: float) -> Judgement:
+    """Whether a node's disk is nearly full.
+
+    Args:
+        facts: what is known of it.
+        least_free: part of the disk that must be free, from 0 to 1.
+    """
+    free = facts.disk_free
+    part = f"{100 * free:.0f} %" if free is not None else ""
+    return Judgement(
+        AlarmKey("disk", subject=f"node {facts.nid}"),
+        None if free is None else free < least_free,
+        f"only {part} of the disk of {facts.disk} is free",
+        "Make room there; Spark writes what does not fit into memory",
+        patience=60.0,
+    )
+
+
+class _Judging:
+    """Makes judgements about one pipeline."""
+
+    def __init__(self, facts: PipelineFacts) -> None:
+        self.facts = facts
+        self.rules: Alarms = facts.rules
+        self.started = facts.wanted == "START"
+        self.figures: Mapping[str, Any] = facts.figures or {}
+        # Without an answer nobody knows; without a leader there are no figures to be wrong.
+        self.known = facts.figures is not None or not facts.leader
+
+    def made(
+        self,
+        name: str,
+        rule: AlarmRule,
+        *,
+        holds: bool | None,
+        text: str,
+        way_out: str = "",
+        severity: Severity = "warning",
+        subject: str = "",
+    ) -> Iterator[Judgement]:
+        if rule.enabled:
+            key = AlarmKey(name, self.facts.channel, self.facts.pipeline, subject)
+            yield Judgement(
+                key,
+                holds,
+                text,
+                way_out,
+                severity,
+                patience=rule.for_,
+                calm=self.rules.recover_after,
+                repeat=self.rules.repeat,
+            )
+
+    def of_figures(self, holds: object) -> bool | None:
+        """What holds by the figures: unknown without an answer, nothing unless it is to run."""
+        if not self.started:
+            return False
+        return bool(holds) if self.known else None
+
+
+def _of_leadership(made: _Judging) -> Iterator[Judgement]:
+    facts, rules = made.facts, made.rules
+    led = bool(facts.leader)
+    yield from made.made(
+        "no_leader",
+        rules.no_leader,
+        holds=made.started and not led,
+        text=facts.missing or "no node leads the pipeline, so that nothing is applied",
+        way_out=""
+        if facts.missing
+        else "See `setl topology`: a node must be warm and able to lead it",
+        severity="critical",
+    )
+    yield from made.made(
+        "no_answer",
+        rules.no_answer,
+        holds=made.started and led and facts.figures is None,
+        text=f"its leader {facts.leader} does not answer over HTTP, so that nothing is known of it",
+        way_out="If it applies nothing, `setl failover`",
+    )
+    yield from made.made(
+        "no_standby",
+        rules.no_standby,
+        holds=made.started and led and not facts.standbys,
+        text=f"nobody would take over from {facts.leader}",
+        way_out="Start another node, or switch the rule off where one node is enough",
+    )
+
+
+def _of_figures(made: _Judging) -> Iterator[Judgement]:
+    figures, rules = made.figures, made.rules
+    error = str(figures.get("error") or "")
+    failed = figures.get("state") == "failed"
+    yield from made.made(
+        "stopped",
+        rules.stopped,
+        holds=made.of_figures(failed),
+        text=f"stopped with an error: {error}",
+        way_out=f"Once it is mended, `setl start {made.facts.channel}`",
+        severity="critical",
+    )
+    lag = figures.get("lag") or 0.0
+    yield from made.made(
+        "lag",
+        rules.lag,
+        holds=made.of_figures(lag > rules.lag.above),
+        text=f"is {duration(lag)} behind",
+        way_out="See `setl status -v`, which tells where time goes",
+    )
+    stalled = str(figures.get("stalled") or "")
+    tried = int(figures.get("attempts") or 0)
+    why = stalled or f"{tried} attempts in a row have failed: {error}"
+    yield from made.made(
+        "no_progress",
+        rules.no_progress,
+        holds=made.of_figures(not failed and bool(stalled or tried)),
+        text=f"makes no progress: {why}",
+    )
+    letters = int(figures.get("dead_letters") or 0)
+    yield from made.made(
+        "dead_letters",
+        rules.dead_letters,
+        holds=made.of_figures(letters > rules.dead_letters.above),
+        text=f"{count(letters)} faulty rows were put aside",
+        way_out=f"`setl deadletter list {made.facts.channel}/{made.facts.pipeline}`",
+    )
+    echoes = int(figures.get("echoes_passed") or 0)
+    yield from made.made(
+        "echoes",
+        rules.echoes,
+        holds=made.of_figures(echoes > rules.echoes.above),
+        text=f"{count(echoes)} transactions of this channel came back and were not dropped",
+        way_out="See what changes rows of retl.retl_mark at the source",
+        severity="critical",
+    )
+
+
+def _of_verification(made: _Judging) -> Iterator[Judgement]:
+    if made.facts.verify_every is None:
+        return
+    rules = made.rules
+    told: Mapping[str, Any] = made.figures.get("verification") or {}
+    differences = int(told.get("differences") or 0)
+    yield from made.made(
+        "verification_differences",
+        rules.verification_differences,
+        holds=made.of_figures(differences > rules.verification_differences.above),
+        text=f"{count(differences)} keys of source and target differ",
+        way_out=f"`setl verify {made.facts.channel} --repair`, or wait for a pass that repairs",
+        severity="critical",
+    )
+    age, limit = told.get("age") or 0.0, rules.verification_age.passes * made.facts.verify_every
+    error = str(told.get("error") or "")
+    yield from made.made(
+        "verification_age",
+        rules.verification_age,
+        holds=made.of_figures(age > limit),
+        text=f"no whole pass of its verification has ended for {duration(age)}"
+        + (f": {error}" if error else ""),
+        way_out="See `setl verify --last`; raise `rate` if passes take longer than `every`",
+    )
+
+
+def _of_position(made: _Judging) -> Iterator[Judgement]:
+    """Whatever the operator wants of the channel: a paused one loses its place most easily."""
+    kept, rule = made.facts.kept, made.rules.position
+    left = kept.seconds_left(rule.retention) if kept else None
+    yield from made.made(
+        "position",
+        rule,
+        holds=None if kept is None else not kept.lost and left is not None and left < rule.before,
+        text=f"position will be purged in {duration(left)}: the source may remove then what was not"
+        " applied yet"
+        if left
+        else "position may be purged at any moment: the source need not keep any longer what was"
+        " not applied yet",
+        way_out="Let the pipeline go on, or have the source keep its stream longer",
+        severity="critical",
+    )
+    yield from made.made(
+        "position_lost",
+        rule,
+        holds=None if kept is None else bool(kept.lost),
+        text=f"position is lost: {kept.lost if kept else ''}",
+        way_out="Load the tables again and move on with `setl position reset`",
+        severity="critical",
+    )
+
+
+def _of_expirations(made: _Judging, now: float) -> Iterator[Judgement]:
+    rule = made.rules.expiry
+    for each in made.facts.expirations or ():
+        left = each.at - now
+        when = f"expires in {duration(left)}" if left > 0 else "has expired"
+        yield from made.made(
+            each.what,
+            rule,
+            holds=left < rule.before,
+            text=f"the {each.what} of {each.of} {when}",
+            way_out="Renew it",
+            severity="critical" if left < rule.before / 4 else "warning",
+            subject=each.of,
+        )

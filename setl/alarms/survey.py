@@ -1,0 +1,176 @@
+"""Asks the servers of pipelines what no node tells: how long positions last, and what expires."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+
+from arbiter.arbiter import Arbiter, ArbiterError
+from arbiter.values import Channel
+from setl.channel.file import Pipeline
+from setl.channel.reading import resolve_and_parse
+from setl.clock import Clock
+from setl.errors import SetlError
+from setl.log import fields
+from setl.operate.positions.stored import read_stored
+from setl.systems.lasting import Expiration, ExpiringSystem, RemovingSource, StreamKept
+from setl.systems.registry import system_of
+
+_log = logging.getLogger(__name__)
+
+_AT_ONCE = 4
+_OLD = 4.0  # an answer counts for so many times the pause between two questions
+_NEAR = 24 * 3600.0  # seconds before a position may be lost from which on it is asked more often
+_OFTENER = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Surveyed:
+    """What the servers of a pipeline have told.
+
+    Attributes:
+        kept: see `PipelineFacts`; so with the others.
+        expirations: what expires.
+        unreachable: why a server told nothing.
+    """
+
+    kept: StreamKept | None = None
+    expirations: tuple[Expiration, ...] | None = None
+    unreachable: str = ""
+
+
+@dataclass(slots=True)
+class _Entry:
+    channel: Channel
+    asked: float | None = None  # monotonic, when the last answer was there
+    under_way: bool = False
+    found: Surveyed = field(default_factory=Surveyed)
+
+
+class Survey:
+    """Asks in threads of its own, each pipeline every few minutes; never holds its caller up."""
+
+    def __init__(
+        self, arbiter: Arbiter, environment: Mapping[str, str], clock: Clock, every: float
+    ) -> None:
+        """Nothing is asked yet.
+
+        Args:
+            arbiter: keeps positions, or notes where they are.
+            environment: where channels' references get their values from.
+            clock: for all times.
+            every: seconds between two questions about the same pipeline.
+        """
+        self._arbiter = arbiter
+        self._environment = environment
+        self._clock = clock
+        self._every = every
+        self._lock = threading.Lock()
+        self._entries: dict[tuple[str, str], _Entry] = {}
+        self._pool = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="alarm-survey")
+
+    def look(self, pipelines: Iterable[tuple[Channel, str, bool]]) -> None:
+        """Ask what is due, and forget pipelines that are not there any more; returns at once.
+
+        Args:
+            pipelines: channel and name, and whether the pipeline runs. One that does not comes
+                nearer to the end of what its source keeps, and is asked about more often.
+        """
+        with self._lock:
+            given = list(pipelines)
+            wanted = {(channel.name, name): channel for channel, name, _ in given}
+            still = {(channel.name, name) for channel, name, runs in given if not runs}
+            self._entries = {of: e for of, e in self._entries.items() if of in wanted}
+            for of, channel in wanted.items():
+                entry = self._entries.setdefault(of, _Entry(channel))
+                changed = entry.channel.revision != channel.revision
+                entry.channel = channel
+                if not entry.under_way and (changed or self._due(entry, still=of in still)):
+                    entry.under_way = True
+                    self._pool.submit(self._ask, entry, of[1])
+
+    def known(self, channel: str, pipeline: str) -> Surveyed:
+        """What is known now; an answer that is too old counts no more."""
+        now = self._clock.monotonic()
+        with self._lock:
+            entry = self._entries.get((channel, pipeline))
+            if entry is None or entry.asked is None:
+                return Surveyed()
+            age = now - entry.asked
+            found = entry.found
+        if age > _OLD * self._every:
+            return Surveyed(unreachable=found.unreachable or "the last answer is too old")
+        if found.kept is None:
+            return found
+        return replace(found, kept=replace(found.kept, now=found.kept.now + age))
+
+    def stop(self) -> None:
+        """Ask nothing more; does not wait for what is being asked."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+    def _due(self, entry: _Entry, *, still: bool) -> bool:
+        if entry.asked is None:
+            return True
+        kept = entry.found.kept
+        left = kept.seconds_left() if kept else None
+        near = kept is not None and (bool(kept.lost) or (left is not None and left < _NEAR))
+        pause = self._every / _OFTENER if near or still else self._every
+        return self._clock.monotonic() - entry.asked >= pause
+
+    def _ask(self, entry: _Entry, pipeline: str) -> None:
+        found = Surveyed(unreachable="unexpected")
+        try:
+            found = survey(entry.channel, pipeline, self._arbiter, self._environment)
+        except Exception:  # noqa: BLE001 - a defect must not end the asking
+            _log.exception("a survey failed unexpectedly")
+        finally:
+            with self._lock:
+                if found.unreachable and found.unreachable != entry.found.unreachable:
+                    _log.warning(
+                        "what alarms depend on is not known",
+                        extra=fields(
+                            channel=entry.channel.name, pipeline=pipeline, error=found.unreachable
+                        ),
+                    )
+                entry.found, entry.asked = found, self._clock.monotonic()
+                entry.under_way = False
+
+
+def survey(
+    channel: Channel, pipeline: str, arbiter: Arbiter, environment: Mapping[str, str]
+) -> Surveyed:
+    """Ask the servers of one pipeline; one that does not answer is a finding, not an error."""
+    try:
+        file = resolve_and_parse(channel.definition, environment)
+        described = file.pipeline(pipeline)
+    except SetlError as error:
+        return Surveyed(unreachable=f"the channel cannot be read here: {error.message}")
+    problems: list[str] = []
+    kept: StreamKept | None = None
+    try:
+        kept = _kept(described, channel.name, arbiter)
+    except (SetlError, ArbiterError) as error:
+        problems.append(str(error))
+    expirations: dict[tuple[str, str], Expiration] = {}
+    for system in (system_of(described.source), system_of(described.target)):
+        if not isinstance(system, ExpiringSystem):
+            continue
+        try:
+            for each in system.expirations():
+                expirations[each.what, each.of] = each
+        except SetlError as error:
+            problems.append(str(error))
+    told = None if problems and not expirations else tuple(expirations.values())
+    return Surveyed(kept, told, "; ".join(dict.fromkeys(problems)))
+
+
+def _kept(pipeline: Pipeline, channel: str, arbiter: Arbiter) -> StreamKept | None:
+    source = system_of(pipeline.source)
+    if not isinstance(source, RemovingSource):
+        return None
+    stored = read_stored(pipeline, channel, arbiter)
+    # What it resumes at, and not what it has applied: the former has to be there.
+    return source.kept(stored.checkpoint.resume) if stored.checkpoint else None

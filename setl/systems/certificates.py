@@ -1,0 +1,44 @@
+"""When the certificate of a server expires that speaks TLS from the first byte on."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+
+from setl.errors import TransientError
+
+_EXPIRED = 10  # X509_V_ERR_CERT_HAS_EXPIRED
+
+
+def certificate_expiry(host: str, port: int, ca: str = "", *, seconds: float = 5.0) -> float | None:
+    """When the certificate at an address expires, seconds since 1970 UTC; None if it does not tell.
+
+    One that has expired already gives 0.0.
+
+    Args:
+        host: name or address.
+        port: TCP port.
+        ca: file with the authorities that it must come from, "" for those of the system.
+        seconds: how long an answer may take.
+
+    Raises:
+        TransientError: nothing answers there, or no trusted certificate.
+    """
+    try:
+        context = ssl.create_default_context(cafile=ca or None)
+        context.check_hostname = False  # whoever uses it looks at the name; this is about the time
+        with (
+            socket.create_connection((host, port), timeout=seconds) as plain,
+            context.wrap_socket(plain, server_hostname=host) as secured,
+        ):
+            found = secured.getpeercert() or {}
+    except ssl.SSLCertVerificationError as error:
+        if error.verify_code == _EXPIRED:
+            return 0.0
+        raise TransientError(
+            f"the certificate is not trusted: {error.verify_message}", server=f"{host}:{port}"
+        ) from error
+    except OSError as error:
+        raise TransientError(f"no TLS there: {error}", server=f"{host}:{port}") from error
+    until = found.get("notAfter")
+    return float(ssl.cert_time_to_seconds(until)) if isinstance(until, str) else None

@@ -1,0 +1,127 @@
+"""What servers tell of their binlogs, certificates and passwords, and alarms of real pipelines."""
+
+import json
+import time
+
+import pytest
+
+from setl.alarms.facts import PipelineFacts
+from setl.alarms.rules import judge_pipeline
+from setl.channel.file import MysqlSource
+from setl.model.position import BinlogPosition
+from setl.systems.lasting import ExpiringSystem, RemovingSource
+from setl.systems.mysql.binlog.server import BinlogServer
+from setl.systems.mysql.endpoint import mysql_endpoint
+from setl.systems.registry import system_of
+from tests.integration.pipelines import execute, fresh_name, mysql
+from tests.integration.two_nodes import command, write
+from tests.waiting import eventually
+
+DAY = 86_400
+
+
+@pytest.fixture
+def retention(site_a):
+    """Sets for how many seconds the source keeps binlogs, and puts that back."""
+    name = "binlog_expire_logs_seconds"
+    before = execute(site_a, f"SELECT @@GLOBAL.{name}")[0][0]
+
+    def keep(seconds):
+        execute(site_a, f"SET GLOBAL {name} = {seconds}")
+
+    yield keep
+    keep(before)
+
+
+def source_of(site):
+    return MysqlSource.model_validate({**mysql(site), "password": site.password})
+
+
+def test_a_source_tells_when_a_position_may_be_purged(site_a, retention):
+    config = source_of(site_a)
+    source = system_of(config)
+    assert isinstance(source, RemovingSource)
+    server = BinlogServer(mysql_endpoint(config))
+    retention(3 * DAY)
+    here = server.latest()
+    kept = source.kept(here)
+    assert kept.lost == ""
+    assert kept.retention == 3 * DAY
+    assert abs(kept.now - time.time()) < 60
+    execute(site_a, "FLUSH BINARY LOGS")
+    kept = source.kept(here)
+    assert 3 * DAY - 120 < kept.seconds_left() <= 3 * DAY
+    assert source.kept(server.latest()).seconds_left() is None
+    retention(3 * 3600)
+    facts = PipelineFacts("shop", "ab", "PAUSE", kept=source.kept(here))
+    [found] = [j for j in judge_pipeline(facts, time.time()) if j.holds]
+    assert found.key.rule == "position"
+    assert "will be purged in 2 h 59 min" in found.text or "purged in 3 h" in found.text
+    retention(0)
+    assert source.kept(here).seconds_left() is None
+    purged = BinlogPosition(here.file.rpartition(".")[0] + ".000000", 4, origin=here.origin)
+    assert "was purged" in source.kept(purged).lost
+
+
+def test_a_certificate_and_a_password_tell_when_they_expire(site_a):
+    admin = source_of(site_a)
+    version = execute(site_a, "SELECT VERSION()")[0][0].lower()
+    encrypted = execute(site_a, "SHOW SESSION STATUS LIKE 'Ssl_server_not_after'")
+    source = system_of(admin)
+    assert isinstance(source, ExpiringSystem)
+    found = {each.what: each for each in source.expirations()}
+    if encrypted and encrypted[0][1]:
+        assert found["certificate"].at > time.time()
+    if "mariadb" in version:
+        return
+    name = fresh_name("reader")
+    execute(
+        site_a,
+        f"CREATE USER {name}@'%' IDENTIFIED BY 'Secret-1' PASSWORD EXPIRE INTERVAL 10 DAY",
+    )
+    try:
+        reader = admin.model_copy(update={"user": name, "password": "Secret-1"})
+        assert "password" not in {e.what for e in system_of(reader).expirations()}
+        execute(
+            site_a,
+            "GRANT SELECT (user, host, password_last_changed, password_lifetime) ON mysql.user"
+            f" TO {name}@'%'",
+        )
+        [found] = [e for e in system_of(reader).expirations() if e.what == "password"]
+        assert 9.9 * DAY < found.at - time.time() <= 10 * DAY
+        execute(site_a, f"ALTER USER {name}@'%' PASSWORD EXPIRE NEVER")
+        assert "password" not in {e.what for e in system_of(reader).expirations()}
+    finally:
+        execute(site_a, f"DROP USER {name}@'%'")
+
+
+def alarms(cluster):
+    listed = json.loads(command(cluster, "alarm", "list", "-o", "json").stdout)
+    return {(a["pipeline"], a["rule"]): a for a in listed}
+
+
+def test_a_stopped_pipeline_and_a_position_near_its_purge_raise_alarms(channel, cluster, retention):
+    write(channel.a, channel.db, 1, 3)
+    eventually(lambda: channel.count(channel.b) == 3, 60)
+    # A table that is gone at the target, and an old file of the binlog that will soon be purged.
+    execute(channel.b, "SET sql_log_bin = 0", f"DROP TABLE {channel.db}.t")
+    write(channel.a, channel.db, 11, 1)
+    eventually(lambda: channel.listed()["ab"]["state"] == "failed", 60)
+    retention(3 * 3600)
+    execute(channel.a, "FLUSH BINARY LOGS")
+    found = eventually(
+        lambda: {("ab", "stopped"), ("ab", "position")} <= set(alarms(cluster)) and alarms(cluster),
+        400,
+        interval=1,
+    )
+    assert found["ab", "stopped"]["severity"] == "critical"
+    assert channel.db in found["ab", "stopped"]["text"]
+    assert "position will be purged in" in found["ab", "position"]["text"]
+    assert ("ba", "stopped") not in found
+    shown = command(cluster, "status", channel.name).stdout
+    assert "stopped (critical) for" in " ".join(shown.split())
+    done = command(cluster, "alarm", "test", check=False)
+    assert done.returncode == 1
+    assert "names no receiver" in done.stderr
+    command(cluster, "alarm", "silence", channel.name, "--rule", "stopped", "--reason", "known")
+    assert eventually(lambda: alarms(cluster)["ab", "stopped"]["told"] == "silenced", 20)

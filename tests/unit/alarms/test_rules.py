@@ -1,0 +1,124 @@
+"""Each rule holds where it should, does not where it should not, and says when it does not know."""
+
+import pytest
+
+from setl.alarms.facts import NodeFacts, PipelineFacts
+from setl.alarms.rules import RULES, judge_node, judge_pipeline
+from setl.channel.alarms import Alarms
+from setl.systems.lasting import Expiration, StreamKept
+
+NOW = 1_000_000.0
+DAY = 86_400.0
+WELL = {"state": "running", "lag": 0.4, "verification": {"age": 10.0, "differences": 0}}
+KEPT = StreamKept(written=NOW - 3600, retention=30 * DAY, now=NOW)
+
+
+def facts(**changes):
+    given = {
+        "leader": "n1",
+        "figures": WELL,
+        "standbys": 1,
+        "verify_every": 3600.0,
+        "kept": KEPT,
+        "expirations": (Expiration("certificate", "db1:3306", NOW + 90 * DAY),),
+    }
+    return PipelineFacts("shop", "ab", **{**given, **changes})
+
+
+def judged(of):
+    return {judgement.key.rule: judgement for judgement in judge_pipeline(of, NOW)}
+
+
+def holding(of):
+    return {rule for rule, judgement in judged(of).items() if judgement.holds}
+
+
+def figures(**changes):
+    return facts(figures={**WELL, **changes})
+
+
+WRONG = {
+    "lag": figures(lag=301.0),
+    "stopped": figures(state="failed", error="no such table"),
+    "no_leader": facts(leader="", figures=None),
+    "no_answer": facts(figures=None),
+    "no_progress": figures(stalled="a lock is held by connection 7"),
+    "no_standby": facts(standbys=0),
+    "dead_letters": figures(dead_letters=1),
+    "echoes": figures(echoes_passed=1),
+    "verification_differences": figures(verification={"differences": 2, "age": 1.0}),
+    "verification_age": figures(verification={"differences": 0, "age": 3 * 3600 + 1.0}),
+    "position": facts(kept=StreamKept(written=NOW - DAY, retention=DAY + 3 * 3600, now=NOW)),
+    "position_lost": facts(kept=StreamKept(lost="bin.000001 was purged")),
+    "certificate": facts(expirations=(Expiration("certificate", "db1:3306", NOW + 13 * DAY),)),
+    "password": facts(expirations=(Expiration("password", "retl at db1:3306", NOW - 1),)),
+}
+
+
+def test_nothing_holds_where_all_is_well():
+    assert holding(facts()) == set()
+
+
+@pytest.mark.parametrize("rule", WRONG)
+def test_one_rule_holds_for_one_fault(rule):
+    assert holding(WRONG[rule]) == {rule}
+
+
+def test_every_rule_has_a_fault_here():
+    assert set(WRONG) | {"disk"} == set(RULES)
+
+
+def test_a_pipeline_that_tries_again_makes_no_progress():
+    found = judged(figures(state="retrying", attempts=7, error="no connection"))["no_progress"]
+    assert found.holds
+    assert "7 attempts" in found.text
+    assert "no connection" in found.text
+
+
+def test_the_position_says_when_it_will_be_purged():
+    assert "will be purged in 3 h" in judged(WRONG["position"])["position"].text
+
+
+def test_a_retention_that_a_person_knows_counts_where_it_is_shorter():
+    rules = Alarms.model_validate({"position": {"retention": "2h"}})
+    assert holding(facts(rules=rules)) == {"position"}
+    unknown = StreamKept(written=NOW - 3600, retention=None, now=NOW)
+    assert holding(facts(kept=unknown)) == set()
+    assert holding(facts(kept=unknown, rules=rules)) == {"position"}
+
+
+def test_what_is_still_being_written_cannot_be_purged():
+    assert holding(facts(kept=StreamKept(written=None, retention=60.0, now=NOW))) == set()
+
+
+def test_without_an_answer_of_the_leader_nobody_knows():
+    found = judged(facts(figures=None))
+    for rule in ("lag", "stopped", "no_progress", "dead_letters", "echoes"):
+        assert found[rule].holds is None
+    assert judged(facts(kept=None))["position"].holds is None
+
+
+@pytest.mark.parametrize("wanted", ["PAUSE", "STOP"])
+def test_a_channel_that_is_not_to_run_is_only_watched_for_its_position(wanted):
+    for rule, wrong in WRONG.items():
+        changed = PipelineFacts(
+            **{name: getattr(wrong, name) for name in wrong.__slots__} | {"wanted": wanted}
+        )
+        still = {"position", "position_lost", "certificate", "password"} & {rule}
+        assert holding(changed) == still, rule
+
+
+def test_rules_can_be_switched_off_and_moved():
+    off = Alarms.model_validate({"no_standby": {"enabled": False}, "lag": {"above": "1h"}})
+    assert holding(facts(standbys=0, rules=off)) == set()
+    assert "no_standby" not in judged(facts(rules=off))
+    assert holding(facts(figures={**WELL, "lag": 1800.0}, rules=off)) == set()
+    waits = Alarms.model_validate({"stopped": {"for": "5m"}, "repeat": "1d", "recover_after": 0})
+    found = judged(facts(rules=waits))["stopped"]
+    assert (found.patience, found.repeat, found.calm) == (300.0, DAY, 0.0)
+
+
+def test_a_nodes_disk():
+    assert judge_node(NodeFacts("n1", "/tmp", 0.05), 0.1).holds
+    assert judge_node(NodeFacts("n1", "/tmp", 0.5), 0.1).holds is False
+    assert judge_node(NodeFacts("n1"), 0.1).holds is None
