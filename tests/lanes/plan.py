@@ -105,13 +105,13 @@ _ELSEWHERE = (*_ALONE, *_TABLES)
 
 
 LANES = (
-    Lane("tables on mysql", 820, _TABLES),
-    Lane("mariadb", 800, _INTEGRATION, _ELSEWHERE),
+    Lane("tables on mysql", 780, _TABLES),
+    Lane("mariadb", 780, _INTEGRATION, _ELSEWHERE),
     Lane("mysql", 690, _INTEGRATION, _ELSEWHERE),
-    Lane("clusters", 540, _CLUSTERS),
-    Lane("tables on mariadb", 520, _TABLES),
+    Lane("nodes", 640, _NODES),
+    Lane("tables on mariadb", 500, _TABLES),
     Lane("drills", 480, ("tests/drills",)),
-    Lane("nodes", 400, _NODES),
+    Lane("clusters", 380, _CLUSTERS),
     Lane("services", 310, _SERVICES),
     Lane("drills with relays", 280, ("tests/drills",)),
     Lane("unit", 140, ("tests/unit",), _UNIT_BESIDE),
