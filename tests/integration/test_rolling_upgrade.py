@@ -15,7 +15,7 @@ from tests.integration.pipelines import execute, fresh_name, install_system_tabl
 from tests.integration.two_nodes import Channel, command, is_warm
 from tests.waiting import eventually
 
-pytestmark = pytest.mark.servers
+pytestmark = [pytest.mark.servers, pytest.mark.timeout(600)]  # three nodes start after each other
 
 CURRENT = {"PYTHONPATH": os.environ.get("PYTHONPATH", "")}
 
