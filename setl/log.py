@@ -10,9 +10,13 @@ import json
 import logging
 import os
 import sys
+import threading
 import time
 from pathlib import Path
+from types import TracebackType
 from typing import Any
+
+_log = logging.getLogger(__name__)
 
 
 def fields(**values: object) -> dict[str, Any]:
@@ -66,7 +70,7 @@ LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
 # They report as errors what the adapters above them handle.
 _LIBRARIES = (
     "kazoo", "kafka", "py4j", "pyspark", "elastic_transport", "elasticsearch", "urllib3", "uvicorn",
-    "asyncio",
+    "asyncio", "opentelemetry",
 )  # fmt: skip
 
 
@@ -85,9 +89,38 @@ def configure(*, level: str = "INFO", as_json: bool = False) -> None:
     handler.addFilter(_is_not_of_py4j)
     logging.basicConfig(level=level, handlers=[handler], force=True)
     logging.captureWarnings(capture=True)
+    _log_defects()
     for name in _LIBRARIES:
         heard = logging.WARNING if level == "DEBUG" else logging.CRITICAL
         logging.getLogger(name).setLevel(heard)
+
+
+def is_json() -> bool:
+    """Whether lines of this process are JSON objects, so that nothing else may be among them."""
+    return any(isinstance(each.formatter, JsonFormatter) for each in logging.getLogger().handlers)
+
+
+def _log_defects() -> None:
+    """What Python writes to standard error by itself becomes lines of the log."""
+
+    def unhandled(
+        kind: type[BaseException], error: BaseException, trace: TracebackType | None
+    ) -> None:
+        if issubclass(kind, KeyboardInterrupt):
+            sys.__excepthook__(kind, error, trace)
+            return
+        _log.critical("ended by an unexpected error", exc_info=(kind, error, trace))
+
+    def in_thread(hook: threading.ExceptHookArgs) -> None:
+        if hook.exc_value is not None and not isinstance(hook.exc_value, SystemExit):
+            _log.critical(
+                "a thread ended by an unexpected error",
+                exc_info=(hook.exc_type, hook.exc_value, hook.exc_traceback),
+                extra=fields(thread=hook.thread.name if hook.thread else None),
+            )
+
+    sys.excepthook = unhandled
+    threading.excepthook = in_thread
 
 
 def configure_command() -> None:

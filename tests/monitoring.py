@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+MONITORING = Path(__file__).parents[1] / "deploy" / "monitoring"
+
 
 def prometheus_program(name):
     """Full path of ``prometheus`` or ``promtool``."""

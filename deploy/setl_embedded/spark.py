@@ -12,7 +12,6 @@ from pathlib import Path
 from setl_embedded.ports import HOST, free_port
 from setl_embedded.server import Server
 
-
 OPTIONS = "SPARK_SUBMIT_OPTS"
 """Spark's variable with options for the JVMs of sessions; those of a cluster get them too."""
 

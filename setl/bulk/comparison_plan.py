@@ -70,6 +70,7 @@ class ComparisonPlan:
         source: the source's columns in the forms compared; empty for row by row.
         target: the target's, in the same order.
         why: why rows have to be read, "" if the servers can compute checksums.
+        keys_may_move: whether a row may go into the target under a key of another range.
     """
 
     source_cut: tuple[Column, ...] = ()
@@ -77,6 +78,7 @@ class ComparisonPlan:
     source: tuple[Formed, ...] = ()
     target: tuple[Formed, ...] = ()
     why: str = ""
+    keys_may_move: bool = False
 
     @property
     def by_checksums(self) -> bool:
@@ -106,8 +108,6 @@ def plan_ranges(
     Raises:
         SetlError: the target cannot be asked.
     """
-    if route.processor:
-        return ComparisonPlan(why=_PROCESSED)
     if route.key or not source.key:
         return ComparisonPlan(why=_NO_KEY)
     theirs = chunk_columns(source)
@@ -115,7 +115,10 @@ def plan_ranges(
     ours = ordered([(column, into[source.index[column.name]]) for column in theirs])
     if not ours:
         return ComparisonPlan(why=_NOT_ALIKE)
-    return ComparisonPlan(theirs[: len(ours)], tuple(ours), why="documents are made by tasks")
+    cuts = theirs[: len(ours)], tuple(ours)
+    if route.processor:
+        return ComparisonPlan(*cuts, why=_PROCESSED, keys_may_move=True)
+    return ComparisonPlan(*cuts, why="documents are made by tasks")
 
 
 def plan_comparison(
@@ -134,8 +137,6 @@ def plan_comparison(
         target: the target's side.
         names: the target's columns that are compared.
     """
-    if route.processor:
-        return ComparisonPlan(why=_PROCESSED)
     if route.key or not source.schema.key:
         return ComparisonPlan(why=_NO_KEY)
     fed = {c.name.lower(): i for c, i in zip(mapping.columns, mapping.sources, strict=True)}
@@ -143,6 +144,8 @@ def plan_comparison(
     cuts = tuple(one for one, _ in cut), tuple(other for _, other in cut)
     if not cut:
         return ComparisonPlan(why=_NOT_ALIKE)
+    if route.processor:
+        return ComparisonPlan(*cuts, why=_PROCESSED, keys_may_move=True)
     if route.expressions or route.where:
         return ComparisonPlan(*cuts, why="expressions are evaluated by Spark")
     sources: list[Formed] = []

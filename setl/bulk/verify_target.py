@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from typing import Any
 
 from pyspark.sql import SparkSession
 
@@ -43,6 +44,7 @@ from setl.model.schema import Kind
 _FINER = 50  # pieces into which a chunk that differs is cut, so that few rows are read
 _MOST_FINER = 32  # chunks for which that is worth it
 
+_MAY_HAVE_MOVED = "a row differs, and a processor may have given it the key of another range"
 _UNKNOWN = "nobody could tell how far the pipeline is, so rows were read again a few times only"
 
 
@@ -182,11 +184,43 @@ class TargetComparison:
             if plan.by_checksums and settings.checksums:
                 found = self._by_checksums(sides, plan, [chunk], counter)
             else:
-                parts = [there.part(plan.source_cut, chunk)]
-                theirs = [here.part(plan.target_cut, chunk)]
-                found = sides.compare_parts([parts], theirs, settings.recheck_keys)
-            verdict = self._verdict(sides, found)
+                parts = [there.part(plan.source_cut, chunk)], [here.part(plan.target_cut, chunk)]
+                compares = self._compare_made if plan.keys_may_move else self._compare_read
+                found = compares(sides, *parts)
+            verdict = None if found is None else self._verdict(sides, found)
+        if verdict is None:
+            self._plan = ComparisonPlan(why=_MAY_HAVE_MOVED)
+            return self.compare(None, rows)
         return RangeOutcome(chunk.high, verdict.source_rows, verdict)
+
+    def _compare_read(self, sides: TwoSides, ours: list[Any], theirs: list[Any]) -> Comparison:
+        return sides.compare_parts([ours], theirs, self._settings.recheck_keys)
+
+    def _compare_made(
+        self, sides: TwoSides, ours: list[Any], theirs: list[Any]
+    ) -> Comparison | None:
+        """Compare a range whose rows may be in other ranges of the target.
+
+        If both sides have the same there, and in all other ranges, nothing differs. If they have
+        not, only all rows together can tell why.
+
+        Returns:
+            Both sides, without a difference; None if something differs in two looks, the target
+            having had time to follow in between.
+        """
+        found = self._compare_read(sides, ours, theirs)
+        if not any(found.counts.values()):
+            return found
+        self._arrived()
+        again = self._compare_read(sides, ours, theirs)
+        # What is not kept of them may be the same.
+        if any(sum(each.counts.values()) > len(each.differences) for each in (found, again)):
+            return None
+        if {(d.key, d.source, d.target) for d in found.differences} & {
+            (d.key, d.source, d.target) for d in again.differences
+        }:
+            return None
+        return Comparison(again.source_rows, again.target_rows)
 
     def _tables(self) -> tuple[ChecksummedTable, ChecksummedTable]:
         """Both tables; where the plan is to compare checksums, they are such."""

@@ -45,7 +45,7 @@ def init(folder: Path, channel: str, systemd: bool, force: bool) -> None:
         _SCHEMA: resources.read_text("schemas", _SCHEMA),
     }
     if systemd:
-        files |= {each: _of_systemd(each, folder) for each in _OF_SYSTEMD}
+        files.update({each: _of_systemd(each, folder) for each in _OF_SYSTEMD})
     there = [str(folder / file) for file in files if (folder / file).exists()]
     if there and not force:
         raise AnswerNo(f"there is {', '.join(there)} already; --force writes over it")

@@ -6,6 +6,7 @@ usage or configuration; 3 the cluster or a server could not be reached; 4 any ot
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from collections.abc import Iterable, Sequence
@@ -21,7 +22,9 @@ from setl.cli.cluster import AnswerNo, Connect
 from setl.cli.interruption import EXIT_INTERRUPTED, end_at_interrupt
 from setl.cli.plugins import ExtensibleGroup
 from setl.errors import ConfigurationError, SetlError, TransientError
-from setl.log import configure_command
+from setl.log import configure_command, fields, is_json
+
+_log = logging.getLogger(__name__)
 
 EXIT_NO = 1
 EXIT_CONFIGURATION = 2
@@ -95,8 +98,13 @@ def run(arguments: Sequence[str] | None = None, connect: Connect | None = None) 
     except click.Abort:
         return EXIT_INTERRUPTED
     except (SetlError, ArbiterError) as error:
-        click.echo(f"Error: {error}", err=True)
-        return _exit_status(error)
+        status = _exit_status(error)
+        if is_json():
+            # Who reads the log of a process as JSON reads its last line so, too.
+            _log.critical("ended by an error", extra=fields(error=str(error), status=status))
+        else:
+            click.echo(f"Error: {error}", err=True)
+        return status
     return ended if isinstance(ended, int) else 0
 
 

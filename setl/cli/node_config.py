@@ -44,6 +44,7 @@ class NodeConfig(StrictModel):
     log_spark: Literal["off", "error", "warn", "info", "debug"] | None = None
     alarms: AlarmConfig | None = None
     spark_conf: dict[Text, str] | None = None
+    traces: bool | None = None
     py_files: list[Text] | None = None
     archives: list[Text] | None = None
 
@@ -60,6 +61,7 @@ VARIABLES: Mapping[str, str] = {
     "log_level": "SETL_LOG_LEVEL",
     "master": "SETL_SPARK_MASTER",
     "log_spark": "SETL_LOG_SPARK",
+    "traces": "SETL_TRACES",
 }
 """Variables of the environment that hold one value of the configuration."""
 

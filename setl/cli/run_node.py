@@ -16,9 +16,16 @@ if TYPE_CHECKING:
 
 
 @click.command()
+@click.option(
+    "--traces/--no-traces",
+    default=False,
+    envvar="SETL_TRACES",
+    show_default=True,
+    help="Send a trace of each batch by OpenTelemetry, to OTEL_EXPORTER_OTLP_ENDPOINT.",
+)
 @spark_options
 @process_options
-def node(settings: NodeSettings, spark: Callable[[str], SparkSettings]) -> None:
+def node(settings: NodeSettings, spark: Callable[[str], SparkSettings], *, traces: bool) -> None:
     """Run a node.
 
     The node stands by for every started channel and leads the pipelines it wins. Pipelines to
@@ -27,4 +34,9 @@ def node(settings: NodeSettings, spark: Callable[[str], SparkSettings]) -> None:
     # Imported late: Spark takes a second that other commands need not wait.
     from setl.node.spark_engine import SparkEngine  # noqa: PLC0415
 
-    run_process(settings, SparkEngine(spark("setl")))
+    tracer = None
+    if traces:
+        from setl.run.tracing.choice import tracer_of  # noqa: PLC0415
+
+        tracer = tracer_of(settings.nid)
+    run_process(settings, SparkEngine(spark("setl"), tracer))

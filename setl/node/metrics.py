@@ -76,6 +76,7 @@ class NodeCollector(Collector):
         status = self._status()
         yield from self._of_node(status)
         yield from _of_leaderships(status.pipelines)
+        yield _of_ability(status)
         yield from _of_stages(status.pipelines)
         yield _of_conflicts(status.pipelines)
         yield from _of_table_loads(status.pipelines)
@@ -105,6 +106,15 @@ class NodeCollector(Collector):
                 "Since the session with the arbiter was last surely alive",
                 self._silent(),
             )
+
+
+def _of_ability(status: NodeStatus) -> Metric:
+    able = GaugeMetricFamily(
+        "setl_able", "1 if the node is warm and lacks nothing to lead it, else 0", labels=_LABELS
+    )
+    for line in status.pipelines:
+        able.add_metric([line.channel, line.pipeline], float(status.warm and not line.unable))
+    return able
 
 
 def _of_leaderships(lines: Sequence[PipelineStatus]) -> Iterator[Metric]:

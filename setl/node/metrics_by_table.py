@@ -35,7 +35,9 @@ class TableSeries:
     def collected(self, lines: Sequence[PipelineStatus]) -> Iterator[Metric]:
         """The families."""
         rows = CounterMetricFamily(
-            "setl_table_rows", "Rows written, by table and kind", labels=[*_LABELS, "table", "kind"]
+            "setl_table_rows",
+            "Rows written for changes in the stream, by table and kind",
+            labels=[*_LABELS, "table", "kind"],
         )
         beyond = GaugeMetricFamily(
             "setl_table_limit_reached",

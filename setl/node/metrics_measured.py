@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate
 
 from prometheus_client.core import HistogramMetricFamily, Metric
-from prometheus_client.utils import floatToGoString
 
 from setl.model.histogram import Histogram
 from setl.node.status import PipelineStatus
@@ -30,6 +29,6 @@ def histograms_of(lines: Sequence[PipelineStatus]) -> Iterator[Metric]:
 
 def _buckets(histogram: Histogram) -> list[tuple[str, float]]:
     """Each bound with how many values are not above it."""
-    bounds = (*histogram.bounds, float("inf"))
+    bounds = (*map(repr, histogram.bounds), "+Inf")
     below = accumulate(map(float, histogram.counts))
-    return [(floatToGoString(bound), n) for bound, n in zip(bounds, below, strict=True)]
+    return list(zip(bounds, below, strict=True))

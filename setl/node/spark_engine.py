@@ -19,6 +19,7 @@ from setl.run.assembly import build_run
 from setl.run.running import RunBuilder
 from setl.run.spark_errors import start_error
 from setl.run.spark_session import JvmWatch, SparkSettings, start_session
+from setl.run.tracing.trace import Tracer
 from setl.run.warming import KeepWarm, warm, warm_queries
 
 # A load of which a task is lost has to be done again under another epoch, since the task may
@@ -31,7 +32,14 @@ class SparkEngine:
 
     serves = (LOAD,)
 
-    def __init__(self, settings: SparkSettings) -> None:
+    def __init__(self, settings: SparkSettings, tracer: Tracer | None = None) -> None:
+        """Nothing is started yet.
+
+        Args:
+            settings: of the session.
+            tracer: is told how batches passed through the stages; closed by `stop`.
+        """
+        self._tracer = tracer
         self._settings = replace(settings, conf={**_CONF, **settings.conf})
         self._spark: SparkSession | None = None
         self._jvm_watch: JvmWatch | None = None
@@ -88,13 +96,15 @@ class SparkEngine:
         """See `setl.node.engine.Engine.build_run`."""
         if self._spark is None:
             raise FatalError("the Spark session is not started", hint="This is a defect")
-        return partial(build_run, spark=self._spark)
+        return partial(build_run, spark=self._spark, tracer=self._tracer)
 
     def stop(self) -> None:
         """See `setl.node.engine.Engine.stop`."""
         for watch in (self._jvm_watch, self._context_watch, self._warmth):
             if watch is not None:
                 watch.stop()
+        if self._tracer is not None:
+            self._tracer.close()
         if self._spark is not None:
             # A signal to the whole process group has ended the JVM already.
             with suppress(Py4JError, OSError):

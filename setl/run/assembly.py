@@ -33,6 +33,7 @@ from setl.run.selecting import select_settings
 from setl.run.stalls.observer import Views
 from setl.run.table_creation import CreatingParts
 from setl.run.table_loading import TableLoadingParts
+from setl.run.tracing.trace import Tracer
 from setl.run.verification.assembly import standing_verification
 from setl.select.identity import heartbeat_id
 from setl.select.reader import SelectLoop
@@ -62,6 +63,7 @@ def build_run(
     spark: SparkSession,
     progress: Progress,
     clock: Clock,
+    tracer: Tracer | None = None,
 ) -> PipelineRun:
     """A run of one pipeline of a channel, under one epoch; nothing is connected yet.
 
@@ -128,6 +130,7 @@ def build_run(
         letters=_letters(pipeline, job, leadership, progress, clock),
         tells_applied=target.tells_applied,
         rereading=rereading if router.rereads else None,
+        tracer=tracer,
     )
     etl = EtlWork(work, leadership, progress, clock)
     beside = None

@@ -31,6 +31,8 @@ from setl.run.rereading import Rereading
 from setl.run.schema_changes import SchemaChangePolicy
 from setl.run.table_creation import CreatingParts, TableCreating
 from setl.run.table_loading import TableLoading, TableLoadingParts
+from setl.run.tracing.course import Course
+from setl.run.tracing.trace import Tracer
 
 _log = logging.getLogger(__name__)
 
@@ -78,6 +80,7 @@ class EtlParts:
         letters: the dead letters, None for a pipeline that stops at a faulty row.
         tells_applied: whether the target keeps what `Loading.applied_through` asks for.
         rereading: runs loads of rows that are read at the source, None if there are none.
+        tracer: is told how batches passed through the stages, None if nobody asks.
     """
 
     extractor: Extractor
@@ -91,6 +94,7 @@ class EtlParts:
     letters: DeadLetterHandler | None = None
     tells_applied: bool = True
     rereading: Rereading | None = None
+    tracer: Tracer | None = None
 
 
 class EtlWork:
@@ -105,6 +109,7 @@ class EtlWork:
         self._leadership = leadership
         self._progress = progress
         self._clock = clock
+        self._course = Course(parts.tracer, leadership, clock)
         self._size = LoadSize(parts.rows_per_load)
         self._applied_through = 0
         self._repeated = 0.0  # commit time up to which the stream repeats what was applied
@@ -143,11 +148,20 @@ class EtlWork:
 
     def apply(self, batches: Sequence[Batch], allowed: Callable[[], bool]) -> Applied | None:
         """See `Work.apply`."""
+        try:
+            return self._apply(batches, allowed)
+        except SetlError as error:
+            self._course.failed(str(error))
+            raise
+
+    def _apply(self, batches: Sequence[Batch], allowed: Callable[[], bool]) -> Applied | None:
         self._look_at_letters(allowed)
+        self._course.begins(batches)
         self._progress.at_stage(Stage.EXTRACT)
         started = self._clock.monotonic()
         extracted = [self._parts.extractor.extract(batch) for batch in batches]
         self._progress.spent("extract", self._clock.monotonic() - started)
+        self._course.extracted()
         failpoints.reached("extract.done")
         self._progress.at_stage(Stage.LOAD)
         begun = self._clock.now()
@@ -160,7 +174,9 @@ class EtlWork:
             ticket = self._ticket(batches[-1].id, batches[-1].checkpoint)
             ticket = replace(ticket, begun=begun)
             failpoints.reached("load.before_job")
+            self._course.loads()
             report = self._load(rows, ticket, batches[-1])
+            self._course.loaded(report)
             failpoints.reached("load.after_job")
             self._size.loaded(report.rows, self._clock.monotonic() - started)
             if self._parts.letters is not None:
@@ -213,6 +229,7 @@ class EtlWork:
             return
         batches, extracted, report = self._done
         self._done = None
+        self._course.acknowledged()
         account(
             self._progress,
             batches,

@@ -7,11 +7,13 @@ import pytest
 
 from setl_drills.catalogue import CATALOGUE
 from setl_drills.runner import Runner
-from setl_drills.world import Needs, World
+from setl_drills.world import NODES, Needs, World
 
 SLACK = 4.0
 """Seconds that outages may be longer here: tests run beside whatever else the machine does, while
 `setl drill run` judges I4's bound as it is."""
+FEWER_NODES = {"mixed": 2}
+"""Where a drill alone has a world for itself, a third node would be started for nothing."""
 
 
 @pytest.fixture(scope="session")
@@ -30,8 +32,9 @@ def world(runner, sites, request):
     chosen = {params["name"] for params in _drills(request.session) if params["sites"] == sites}
     needs = reduce(or_, (CATALOGUE[name].needs for name in chosen), Needs())
     folder = runner.folder / f"world-{sites}"
-    with World(folder, needs, say=print, slack=SLACK, sites=sites) as world:
-        yield world
+    nodes = FEWER_NODES.get(sites, NODES)
+    with World(folder, needs, say=print, slack=SLACK, sites=sites, nodes=nodes) as started:
+        yield started
 
 
 def _drills(session):

@@ -86,7 +86,8 @@ class SameRows:
             execute(
                 server,
                 "SELECT COUNT(*) FROM retl.setl_recent"
-                f" WHERE pipeline LIKE '{self.file.channel}/%' AND kept IS NOT NULL",
+                f" WHERE pipeline LIKE '{self.file.channel}/%' AND kept IS NOT NULL"
+                " AND table_name = 'stock'",
             )[0][0]
             for server in self.servers
         )

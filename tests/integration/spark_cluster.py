@@ -10,8 +10,21 @@ from pathlib import Path
 from unittest.mock import patch
 
 from setl_embedded import SparkMaster, SparkWorker
+from setl_embedded.spark import OPTIONS
 
 _OURS = ("setl", "_setl", "arbiter", "_editable")
+
+
+def node_options(**conf):
+    """Options of a node on such a cluster; its executors start from the classes that it has."""
+    conf = {
+        "spark.executor.memory": "512m",
+        "spark.driver.host": "127.0.0.1",
+        "spark.executor.extraJavaOptions": os.environ.get(OPTIONS, ""),
+        **conf,
+    }
+    given = [f"{name}={value}" for name, value in conf.items() if value]
+    return [part for setting in given for part in ("--spark-conf", setting)]
 
 
 def python_without_setl(folder):

@@ -9,13 +9,16 @@ import pytest
 from setl_drills.nodes import Cluster
 from setl_embedded.ports import free_port
 from tests.integration.pipelines import fresh_name
-from tests.integration.spark_cluster import executors_of, python_without_setl, spark_cluster
+from tests.integration.spark_cluster import (
+    executors_of,
+    node_options,
+    python_without_setl,
+    spark_cluster,
+)
 from tests.integration.two_nodes import is_warm
 from tests.waiting import eventually
 
 pytestmark = pytest.mark.timeout(900)  # a node starts in a minute when the machine is busy
-
-CONF = ("--spark-conf", "spark.executor.memory=512m", "--spark-conf", "spark.driver.host=127.0.0.1")
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +38,8 @@ def nodes(zookeeper, tmp_path):
 
 def start(nodes, cluster, environment, *options):
     master, _ = cluster
-    node = nodes.start_node("n1", free_port(), master.url, environment, (*CONF, *options))
+    options = (*node_options(), *options)
+    node = nodes.start_node("n1", free_port(), master.url, environment, options)
     return node, node._child
 
 
@@ -46,18 +50,16 @@ def test_a_node_whose_workers_have_no_python_says_so_and_ends(nodes, cluster, tm
     assert "--archives" in node.tail()
 
 
-def test_a_python_that_comes_in_an_archive(nodes, cluster, tmp_path):
+def test_a_python_that_comes_in_an_archive_and_a_session_that_the_cluster_ends(
+    nodes, cluster, tmp_path
+):
     environment = tmp_path / "environment"
     python_without_setl(environment)
     with tarfile.open(tmp_path / "packed.tar.gz", "w:gz") as archive:
         archive.add(environment, ".")
-    start(nodes, cluster, {}, "--archives", f"{tmp_path}/packed.tar.gz#unpacked")
+    packed = f"{tmp_path}/packed.tar.gz#unpacked"
+    node, child = start(nodes, cluster, {}, "--archives", packed)
     # Warm means that the tasks of a load have run there, and found what they import.
-    eventually(lambda: is_warm(nodes, "n1"), 280)
-
-
-def test_a_node_whose_session_the_cluster_ends_gives_up(nodes, cluster):
-    node, child = start(nodes, cluster, {})
     eventually(lambda: is_warm(nodes, "n1"), 280)
     (executor,) = executors_of(cluster[1])
     os.kill(executor, signal.SIGKILL)

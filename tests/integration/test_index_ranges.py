@@ -18,8 +18,6 @@ from tests.integration.pipelines import execute, fresh_name, one_way
 from tests.integration.test_pipeline_search import Index, elasticsearch_target
 from tests.waiting import eventually
 
-pytestmark = pytest.mark.family("mariadb", why="what is about Elasticsearch is the same for both")
-
 TABLES = {
     "goods": "id INT PRIMARY KEY, name VARCHAR(20), n INT",
     "words": "lang CHAR(2) COLLATE utf8mb4_bin, no INT, word VARCHAR(20), PRIMARY KEY (lang, no)",

@@ -4,11 +4,10 @@ import random
 import threading
 
 import pytest
-import yaml
 
-from setl.failpoints import FOLDER
-from setl_drills.nodes import Cluster
-from setl_embedded.ports import free_port
+from setl import failpoints
+from setl.channel.reading import parse_channel
+from setl.errors import FatalError
 from tests.deadlocks import repeated
 from tests.integration.known_schemas import (
     COMPANY,
@@ -21,10 +20,10 @@ from tests.integration.known_schemas import (
     changes_of_shop,
 )
 from tests.integration.pipelines import execute, fresh_name, mysql
-from tests.integration.two_nodes import is_warm
+from tests.integration.test_table_load import wait_until_loaded
 from tests.waiting import eventually
 
-LIMIT = 120  # nodes get warm slowly on a busy machine
+LIMIT = 120
 
 
 class Schema:
@@ -107,69 +106,66 @@ def schemas(servers):
         schema.drop()
 
 
+class DeathError(FatalError):
+    """What a leader ends with at a point at which it is to die."""
+
+
 @pytest.fixture
-def nodes(servers, zookeeper_of_cluster, tmp_path):
-    """Two nodes whose failpoints are in one folder: whoever passes an armed one first dies."""
-    folder = tmp_path / "failpoints"
-    folder.mkdir()
-    secrets = {f"SETL_TEST_{x}": s.password for x, s in zip("AB", servers, strict=True)}
-    cluster = Cluster(tmp_path, zookeeper_of_cluster.hosts, {**secrets, FOLDER: str(folder)})
-    for nid in ("l1", "l2"):
-        cluster.start_node(nid, free_port(), master="local[2]")
-    eventually(lambda: all(is_warm(cluster, nid) for nid in cluster.nodes), LIMIT)
-    yield cluster, folder
-    cluster.stop()
+def deaths(monkeypatch):
+    """The points at which a leader still has to die: whoever passes one first ends there.
+
+    A killed process, and what is left of its tasks, is the drill `load-dies`; here it is about
+    what the next leader makes of the rows.
+    """
+    # A step passes them in this order: the first leader dies at one, the next one at the other.
+    points = ["tables.after_job", "tables.loaded"]
+    reached = failpoints.reached
+
+    def die(point):
+        if points and point == points[0]:
+            raise DeathError(points.pop(0))
+        reached(point)
+
+    monkeypatch.setattr(failpoints, "reached", die)
+    return points
 
 
 @pytest.mark.timeout(600)
-def test_known_schemas_while_all_is_changed_and_two_leaders_are_killed(servers, schemas, nodes):
-    (cluster, folder), (a, b) = nodes, servers
-    name = fresh_name("known")
-    source = {**mysql(a), "password": "${SETL_TEST_A}", "start": {"load": True}}
+def test_known_schemas_while_all_is_changed_and_two_leaders_die(servers, schemas, place, deaths):
+    a, b = servers
     pipeline = {
         "name": "p",
-        "source": {**source, "heartbeat": 0.5},
-        "target": {**mysql(b), "password": "${SETL_TEST_B}"},
+        "source": {**mysql(a), "start": {"load": True}, "heartbeat": 0.2},
+        "target": mysql(b),
         "tables": [{"from": f"{schema.name}.*"} for schema in schemas],
     }
-    file = cluster.folder / f"{name}.yaml"
-    file.write_text(yaml.safe_dump({"channel": name, "pipelines": [pipeline]}))
+    file = parse_channel({"channel": fresh_name("known"), "pipelines": [pipeline]})
     stopping, told = threading.Event(), [{"transactions": 0} for _ in schemas]
     writers = [
         threading.Thread(target=schema.write, args=(stopping, random.Random(number), each))
         for number, (schema, each) in enumerate(zip(schemas, told, strict=True))
     ]
-    # A step passes them in this order: the first leader dies at one, the next one at the other.
-    points = ("tables.after_job", "tables.loaded")
-    for point in points:
-        (folder / point).write_text("kill node")
-    cluster.run("apply", str(file))
-    starting = threading.Thread(target=cluster.run, args=("start", name), kwargs={"check": False})
-    for thread in (*writers, starting):
+    for thread in writers:
         thread.start()
     try:
-        eventually(lambda: has_ended(cluster, folder, points, b, name), 3 * LIMIT)
+        for point in list(deaths):
+            assert str(place.lead(file).ends(LIMIT)) == str(DeathError(point))
+        running = place.lead(file)
+        wait_until_loaded(running, LIMIT)
+        # Whatever comes after the load, too.
+        enough = [each["transactions"] + 20 for each in told]
+        eventually(lambda: has_written(told, enough), LIMIT)
     finally:
         stopping.set()
-        for thread in (*writers, starting):
+        for thread in writers:
             thread.join(60)
     assert [each for each in told if "error" in each or each["transactions"] < 50] == []
     for schema in schemas:
-        eventually(lambda schema=schema: schema.differences() == [], 60, message=schema.name)
-    cluster.run("stop", name)
+        eventually(
+            lambda schema=schema: schema.differences() == [], 60, interval=0.5, message=schema.name
+        )
+    assert running.thread.is_alive(), running.error
 
 
-def has_ended(cluster, folder, points, target, channel):
-    """Whether the load has, after a death at each point; who is dead is started anew."""
-    for nid, node in list(cluster.nodes.items()):
-        if not node.running:
-            cluster.start_node(nid, free_port(), master="local[2]")
-    assert [point for point in points if not (folder / f"{point}.taken").exists()] == []
-    assert state_of_load(target, channel) == "ended"
-    return True
-
-
-def state_of_load(server, name):
-    query = "SELECT COALESCE(JSON_EXTRACT(checkpoint, '$.load.ended'), 0) > 0 FROM "
-    found = execute(server, f"{query} retl.setl_checkpoint WHERE pipeline = '{name}/p'")
-    return "ended" if found and found[0][0] else "under way"
+def has_written(told, enough):
+    return all(each["transactions"] >= least for each, least in zip(told, enough, strict=True))

@@ -1,5 +1,8 @@
 """Whole pipelines between real servers, with what happens to them at the worst moments."""
 
+from functools import partial
+from types import SimpleNamespace
+
 import pytest
 
 from setl.errors import ConfigurationError, DataError, FencedError
@@ -224,3 +227,27 @@ def test_two_ways_without_an_echo(servers, db, place):
     assert here.figures.rows_total == 6
     eventually(lambda: here.figures.rows_loopback > 0)  # counted after it can be seen
     assert rows(a, f"{db}.orders") == rows(b, f"{db}.orders")
+
+
+@pytest.mark.one_family("when tasks began to write, and how long statements took, is of no family")
+def test_what_tasks_measure_comes_back_with_what_they_return(servers, db, place):
+    a, b = servers
+    seen = []
+    told = SimpleNamespace(tell=seen.extend)
+    place.build_run = partial(place.build_run, tracer=told)
+    file = one_way(a, mysql(b), [{"from": f"{db}.orders"}])
+    execute(a, f"INSERT INTO {db}.orders (id, name) VALUES (1, 'one'), (2, 'two')")
+    running = place.lead(file)
+    running.applied(2)
+    measured = {
+        (measure.name, label): histogram
+        for (measure, label), histogram in running.figures.distributions.items()
+    }
+    assert measured["setl_statement_duration_seconds", ""].count == 1
+    assert measured["setl_load_rows", ""].total == 2
+    assert measured["setl_batch_rows", ""].count >= 1
+    loads = [trace for trace in seen if len(trace.stages) == 4]
+    assert [span.stage for span in loads[0].stages] == ["select", "extract", "transform", "load"]
+    times = [moment for span in loads[0].stages for moment in (span.begun, span.ended)]
+    assert times == sorted(times)
+    assert loads[0].stages[3].ended > loads[0].stages[3].begun, "a task has said when it wrote"

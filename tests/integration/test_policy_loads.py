@@ -150,9 +150,10 @@ def damage(server, *statements):
             cursor.execute(statement)
 
 
+@pytest.mark.family("mariadb", why="how such rows are loaded is tested with both above")
 @pytest.mark.parametrize("policy", ["newest", "home"])
 def test_what_standing_verification_repairs_by_itself_while_both_sites_write(sites, policy):
-    verify = {"every": "1s", "rate": 200_000, "repair": True}
+    verify = {"every": "3s", "rate": 200_000, "repair": True}
     both = sites(policy, home="ab", plain="home", verify=verify)
     both.write(
         0,
@@ -161,7 +162,7 @@ def test_what_standing_verification_repairs_by_itself_while_both_sites_write(sit
     )
     both.lead()
     users = [Users(both, site, 21 + site) for site in (0, 1)]
-    eventually(lambda: len(both.rows(1)) >= 300, 60)
+    eventually(lambda: len(both.rows(1)) >= 300, 180)
     damage(
         both.servers[1],
         f"DELETE FROM {both.table} WHERE id IN (1000, 1100)",

@@ -9,8 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from setl.bulk.comparison import What
+from setl.bulk.verify_target import VerifySettings
 from setl.errors import DataError
 from setl.operate.verify import verify_pipeline
+from setl.run.verification.comparers import standing_comparers
 from setl.transform.processing import processor_named
 from tests.integration.pipelines import execute, fresh_name, mysql, one_way, rows
 
@@ -25,6 +28,9 @@ CODE = """
         if change.row.as_text("name") == "secret":
             return change.as_delete().mapped(rewrite)
         return change.mapped(rewrite)
+
+    def loud(change):
+        return change.mapped(lambda row: {"name": (row.as_text("name") or "").upper()})
 
     def longer(change):
         return change.with_values({"length": len(change.row.as_text("name") or "")})
@@ -72,6 +78,59 @@ def test_what_a_processor_returns_is_what_the_target_holds(
     execute(b, f"UPDATE {db}.orders SET name = 'x' WHERE id = 40")
     (verdict,) = verify_pipeline(spark, file.pipelines[0], None, 20)
     assert not verdict.equal
+
+
+def by_ranges(spark, file, rows):
+    """What differs by key, in how many ranges it was compared, and why as a whole."""
+    settings = VerifySettings(rechecks=1, pause=0.0)
+    (comparer,) = standing_comparers(spark, file.pipelines[0], NobodyKnows(), settings)
+    found: dict[str, What] = {}
+    after, ranges = None, 0
+    while True:
+        outcome = comparer.compare(after, rows)
+        after, ranges = outcome.last, ranges + 1
+        found |= {each.key: each.what for each in outcome.verdict.sample_keys}
+        if after is None:
+            return found, ranges, comparer.whole
+
+
+def test_rows_of_a_processor_are_compared_in_ranges_unless_they_differ(
+    servers, db, place, spark, rules
+):
+    a, b = servers
+    file = one_way(a, mysql(b), [{"from": f"{db}.orders", "processor": f"{rules}:loud"}])
+    values = ", ".join(f"({i}, 'name {i}')" for i in range(1, 31))
+    execute(a, f"INSERT INTO {db}.orders (id, name) VALUES {values}")
+    place.lead(file).applied(30)
+    assert by_ranges(spark, file, 10) == ({}, 4, "")
+    execute(
+        b,
+        f"UPDATE {db}.orders SET name = 'x' WHERE id = 15",
+        f"DELETE FROM {db}.orders WHERE id = 25",
+    )
+    found, ranges, whole = by_ranges(spark, file, 10)
+    assert found == {"15": What.DIFFERENT, "25": What.MISSING}
+    assert ranges == 2, "the second range differs, and so all rows are compared"
+    assert "may have given it the key of another range" in whole
+    # One that gives rows other keys: what is not in a range is no difference.
+    other = one_way(a, mysql(b), [{"from": f"{db}.orders", "processor": f"{rules}:split"}])
+    execute(
+        b,
+        f"UPDATE {db}.orders SET name = REVERSE(LOWER(name)), id = -id",
+        f"REPLACE INTO {db}.orders (id, name) VALUES (-15, '51 eman'), (-25, '52 eman')",
+        f"UPDATE {db}.orders SET id = -10 * id",
+    )
+    assert by_ranges(spark, other, 10)[:2] == ({}, 1)
+
+
+class NobodyKnows:
+    """See `Arrivals`."""
+
+    def end(self):
+        return None
+
+    def wait(self, end):
+        raise AssertionError(end)
 
 
 def test_columns_that_a_processor_adds(servers, db, place, rules):

@@ -111,7 +111,8 @@ def test_every_type_arrives_as_it_is_or_is_left_to_others(passage, sends_data):
     found = on_all(passage.servers, columns)
     texts = {n: found[n] for n in found if not is_left(n, *found[n])}
     assert len(texts) > 80
-    for number, some in enumerate(batched(texts.items(), 20)):
+    tables = list(batched(texts.items(), 20))
+    for number, some in enumerate(tables):
         name = f"texts_{number}"
         passage.create(definitions(some), name=name)
         count = max(len(values) for _, (_, values) in some)
@@ -120,7 +121,7 @@ def test_every_type_arrives_as_it_is_or_is_left_to_others(passage, sends_data):
         assert passage.passes(name) == count + 1, name
         same(passage.servers, f"`{passage.schema}`.`{name}`")
     loads, back = (n - b for n, b in zip(loads_of(passage.servers[1]), before, strict=True))
-    assert (loads, back) == ((number + 1) * sends_data, 0)
+    assert (loads, back) == (len(tables) * sends_data, 0)
     others = [(n, found[n]) for n in found if is_left(n, *found[n]) and n not in ALONE]
     passage.create(definitions(others), name="others")
     unsure = [c.name for c in passage.reader("others").schema.columns[1:] if can_render([c])]

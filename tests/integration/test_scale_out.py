@@ -1,4 +1,4 @@
-"""A channel on a Spark cluster of two workers on which setl is not installed."""
+"""A channel on a Spark cluster of two workers, to which setl and the user's code are sent."""
 
 import os
 import subprocess
@@ -17,6 +17,7 @@ from tests.integration.spark_cluster import (
     executors_of,
     holder_of_port,
     listening_addresses,
+    node_options,
     parents,
     python_without_setl,
     spark_cluster,
@@ -36,10 +37,13 @@ RULES = """
 
     import setl
 
-    def wait(change):
-        # setl came with the session, into the executor's folder.
+    def rule(change):
+        # setl came with the session, into the executor's folder; so did this file.
         assert Path(setl.__file__).resolve().parents[2] == Path.cwd(), setl.__file__
+        assert Path(__file__).parent == Path.cwd(), __file__
         name = change.row.as_text("v")
+        if name == "sign":
+            return change.mapped(lambda row: {"v": "signed in " + Path.cwd().parts[-3]})
         if name.startswith("wait "):
             place = Path(name.removeprefix("wait "))
             try:
@@ -77,17 +81,17 @@ def cluster(request, workers, python, zookeeper, servers, tmp_path_factory):
         "SETL_PY_FILES": str(code), "PYSPARK_PYTHON": str(python),
     }  # fmt: skip
     cluster = Cluster(folder, zookeeper.hosts, environment)
-    conf = {
-        "spark.executor.memory": "512m", "spark.task.maxFailures": request.param,
-        "spark.driver.host": "127.0.0.1",
-    }  # fmt: skip
-    options = [part for name, value in conf.items() for part in ("--spark-conf", f"{name}={value}")]
+    options = node_options(**{"spark.task.maxFailures": request.param})
     try:
         cluster.start_node("n1", free_port(), master.url, options=options)
         eventually(lambda: is_warm(cluster, "n1"), 280)
         yield cluster
     finally:
         cluster.stop()
+
+
+# What Spark does about a lost task says nothing here, where none is.
+ONE_NODE = pytest.mark.parametrize("cluster", ["1"], ids=["fails"], indirect=True)
 
 
 class Channel:
@@ -106,7 +110,7 @@ class Channel:
             )
         source = {**mysql(self.a), "password": "${SETL_TEST_A}"}
         target = {**mysql(self.b), "password": "${SETL_TEST_B}"}
-        tables = [{"from": self.table, "processor": "scale_out_rules:wait"}]
+        tables = [{"from": self.table, "processor": "scale_out_rules:rule"}]
         pipeline = {"name": "p", "source": source, "target": target, "tables": tables, **options}
         file = cluster.folder / f"{self.name}.yaml"
         file.write_text(yaml.safe_dump({"channel": self.name, "pipelines": [pipeline]}))
@@ -179,13 +183,20 @@ def test_the_workers_have_no_setl_of_their_own(python, tmp_path):
     assert "No module named 'setl'" in done.stderr
 
 
+@ONE_NODE
 def test_tasks_on_both_workers_apply_what_the_source_has(channel):
     channel.insert(0, 20_000)
     channel.applied(20_000)
     assert channel.equal()
     assert channel.writers() == {0, 1}
+    # What the processor makes of a row, in an executor's folder.
+    execute(channel.a, f"UPDATE {channel.table} SET v = 'sign' WHERE id = 1")
+    channel.applied(20_001)
+    found = execute(channel.b, f"SELECT v FROM {channel.table} WHERE id = 1")
+    assert found == (("signed in work",),)
 
 
+@ONE_NODE
 def test_what_a_stranger_gets_at_the_ports_of_the_cluster(channel, workers):
     """Without the secret nobody is let in; Spark serves files of code all the same."""
     master, of_it = workers

@@ -31,16 +31,16 @@ SCRIPTS = {
 class Shell:
     """An interactive shell on a terminal of its own."""
 
-    def __init__(self, name, folder, environment):
+    def __init__(self, name: str, folder: Path, environment: dict[str, str]):
         shell = shutil.which(name)
         assert shell, f"{name} is not installed; deploy/install dev does it"
-        own = {
+        own: dict[str, str] = {
             "HOME": str(folder), "XDG_CONFIG_HOME": str(folder), "XDG_DATA_HOME": str(folder),
             "TERM": "xterm", "PATH": f"{Path(sys.executable).parent}:{os.defpath}",
         }  # fmt: skip
         self._pid, self._terminal = pty.fork()
         if not self._pid:
-            os.execve(shell, [shell, *SET_UP[name]], {**environment, **own})
+            os.execve(shell, [shell, *SET_UP[name]], dict(environment, **own))
         os.set_blocking(self._terminal, False)
         self.shown = ""
 

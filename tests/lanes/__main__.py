@@ -179,10 +179,14 @@ def _lane_job(lane: Lane, arguments: Sequence[str], folder: Path) -> Job:
         "--basetemp", str(own / "tmp"), "-o", "cache_dir=" + str(own / "cache"),
         # What servers of a test that passed have written need not reach the disk any more.
         "-o", "tmp_path_retention_policy=failed",
-        *([] if _paths(arguments) else lane.paths),
+        *([] if _paths(arguments) else _where(lane)),
         *arguments,
     ]  # fmt: skip
     return Job(lane.name, command, own, record)
+
+
+def _where(lane: Lane) -> list[str]:
+    return [*lane.paths, *(f"--ignore={ROOT / path}" for path in lane.without)]
 
 
 def _by_length(lanes: Sequence[Lane]) -> list[Lane]:

@@ -4,7 +4,12 @@ from typing import Any
 import pytest
 
 from setl.bulk.checksums import Form, Normal
-from setl.bulk.comparison_plan import ComparedTable, common_form, plan_comparison
+from setl.bulk.comparison_plan import (
+    ComparedTable,
+    common_form,
+    plan_comparison,
+    plan_ranges,
+)
 from setl.channel.routing import Route
 from setl.model.schema import Capacity, Column, Kind, RowSchema
 from setl.transform.columns import ColumnPlan
@@ -60,18 +65,48 @@ def test_columns_that_only_the_target_has_do_not_count():
 
 
 @pytest.mark.parametrize(
-    ("route", "cut"),
+    ("route", "keys_may_move"),
     [
-        ({"processor": "m:f"}, False),
-        ({"where": "n > 1"}, True),
-        ({"expressions": {"n": "n + 1"}}, True),
+        ({"processor": "m:f"}, True),
+        ({"where": "n > 1"}, False),
+        ({"expressions": {"n": "n + 1"}}, False),
     ],
 )
-def test_what_spark_has_to_do_is_compared_by_rows(route, cut):
+def test_what_spark_has_to_do_is_compared_by_rows(route, keys_may_move):
     found = plan([ID, N], **route)
     assert not found.by_checksums
     assert found.why
-    assert bool(found.source_cut) == cut
+    assert (found.source_cut, found.whole) == ((ID,), "")
+    assert found.keys_may_move == keys_may_move
+
+
+def of_documents(*key, ordered, **route: Any):
+    """The plan for an index whose fields ``f_…`` are in order if they are named."""
+    there = RowSchema("s", "t", (*key, N), tuple(range(len(key))))
+    names = {f"f_{c.name}": c.name for c in there.columns}
+    way = Route(0, ("", "i"), renames=names, **route)
+
+    def fields(columns):
+        wanted = [replace(column, name=name) for column, name in columns]
+        cut = next((i for i, c in enumerate(wanted) if c.name not in ordered), len(wanted))
+        return wanted[:cut]
+
+    return plan_ranges(way, ColumnPlan.build(there, way), there, fields)
+
+
+def test_an_index_is_cut_by_the_fields_that_it_has_in_order():
+    found = of_documents(ID, text("t"), ordered={"f_id", "f_t"})
+    assert [c.name for c in found.source_cut] == ["id", "t"]
+    assert [c.name for c in found.target_cut] == ["f_id", "f_t"]
+    assert not found.by_checksums
+    assert not found.whole
+    found = of_documents(ID, text("t"), ordered={"f_id"})
+    assert [c.name for c in found.target_cut] == ["f_id"]
+    found = of_documents(ID, text("t"), ordered={"f_t"})
+    assert (found.source_cut, found.whole) == ((), "the two sides do not sort their keys alike")
+    assert of_documents(ID, ordered={"f_id"}, processor="m:f").keys_may_move
+    assert of_documents(ID, ordered={"f_id"}, key=("n",)).whole
+    assert of_documents(column("e", Kind.ENUM), ordered={"f_e"}).whole
 
 
 def test_a_table_without_a_key():

@@ -86,3 +86,29 @@ def test_a_document_under_another_routing_is_another():
     assert shape.source_key(wanted.key, wanted.lookup) == (5,)
     (unrouted,) = shape.pairs([(6, None)])
     assert shape.id_and_routing(unrouted.key) == ("6", None)
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "field"),
+    [
+        (Column("k", Kind.DATETIME), "2026-01-02 03:04:05.000006", "2026-01-02T03:04:05.000006"),
+        (Column("k", Kind.TIMESTAMP), "2026-01-02 03:04:05.000006", "2026-01-02T03:04:05.000006Z"),
+        (Column("k", Kind.ENUM), "small", "small"),
+        (Column("k", Kind.TEXT), "a,b", "a,b"),
+    ],
+)
+def test_both_sides_know_the_key_of_the_row(column, value, field):
+    shape = DocumentShape((column,), (0,), DocumentForm.of_key(1))
+    (wanted,) = shape.pairs([(value,)])
+    assert shape.source_key(wanted.key, wanted.lookup) == (value,)
+    assert shape.pair_of(hit(value, {"k": field})).lookup == wanted.lookup
+
+
+def test_a_document_whose_fields_say_another_key_than_its_id_does_not_know_it():
+    shape = DocumentShape((Column("k", Kind.TEXT),), (0,), DocumentForm.of_key(1))
+    for field in ("b", None, 5, ["a"]):
+        assert shape.pair_of(hit("a", {"k": field})).lookup is None
+    raw = DocumentShape((Column("k", Kind.BINARY),), (0,), DocumentForm.of_key(1))
+    (wanted,) = raw.pairs([(b"\x00\xff",)])
+    assert raw.source_key(wanted.key, wanted.lookup) == (b"\x00\xff",), "the row knows it"
+    assert raw.pair_of(hit(wanted.key, {"k": "AP8="})).lookup is None

@@ -34,6 +34,18 @@ def test_every_metric_is_there():
     assert first_cells(r"setl_\w+") == named
 
 
+UNITS = {"seconds": "seconds", "bytes": "bytes", "ratio": "0 to 1", "rows": "rows"}
+"""What a name ends with → what the page says."""
+
+
+def test_every_metric_has_a_unit_that_agrees_with_its_name():
+    units = dict(re.findall(r"^\| `(setl_\w+)` \| ([^|]+) \| [^|]+ \|$", PAGE, re.M))
+    assert set(units) == set(metrics())
+    for name, unit in units.items():
+        ending = name.removesuffix("_total").rpartition("_")[2]
+        assert unit == UNITS.get(ending, unit), name
+
+
 def test_numbers_of_states_and_contacts_are_those_of_the_metrics():
     for number, name in [(n, s.value) for s, n in STATES.items()] + [
         (n, c) for c, n in CONTACTS.items()

@@ -12,6 +12,8 @@ import pytest
 from tests.waiting import eventually
 
 ROOT = Path(__file__).parents[3]
+# What is installed for other tests takes a second of processor time in each lane that starts.
+FEW_PLUGINS = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_PLUGINS": "pytest_timeout"}
 GOOD = "def test_good():\n    pass\n"
 BAD = "def test_bad():\n    assert False, 'the reason'\n"
 SKIPPED = "import pytest\ndef test_skipped():\n    pytest.skip('no wish to')\n"
@@ -46,7 +48,7 @@ def command(folder, tests, *arguments):
 
 
 def run(folder, tests, *arguments, **environment):
-    environment = {**os.environ, "TMPDIR": str(folder), **environment}
+    environment = {**os.environ, **FEW_PLUGINS, "TMPDIR": str(folder), **environment}
     return subprocess.run(
         command(folder, tests, *arguments),
         cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120, check=False,
@@ -115,7 +117,7 @@ def test_a_lane_that_dies_says_in_the_middle_of_what(all_kinds):
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_whatever_ends_the_run_ends_its_lanes_and_their_servers(tmp_path, number):
     told = tmp_path / "told"
-    environment = {**os.environ, "TMPDIR": str(tmp_path), "TOLD": str(told)}
+    environment = {**os.environ, **FEW_PLUGINS, "TMPDIR": str(tmp_path), "TOLD": str(told)}
     with subprocess.Popen(
         command(tmp_path, {"two": HANGS}),
         cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True,

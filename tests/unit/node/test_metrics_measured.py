@@ -4,6 +4,7 @@ import json
 import logging
 import time
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
@@ -37,7 +38,8 @@ def registry_of(figures, **bounds):
 
 
 def batch(number, rows, size, opened=10.0, closed=10.2):
-    return Batch(number, 7, [], None, rows, size, opened=opened, closed=closed)
+    nowhere: Any = None
+    return Batch(number, 7, [], nowhere, rows, size, opened=opened, closed=closed)
 
 
 @pytest.fixture
