@@ -31,6 +31,7 @@ _TITLES: Final = {
     "NewestRow": "The conflict policy newest",
     "LoadLimits": "What loads of tables give way to",
     "StandingVerification": "Standing verification",
+    "Alarms": "When alarms are raised",
     "AlarmRule": "A rule that holds at once",
     "MinuteAlarm": "A rule that holds for a minute",
     "FiveMinuteAlarm": "A rule that holds for five minutes",
