@@ -202,7 +202,7 @@ P, S, T, M = "pipelines[0]", "pipelines[0].source", "pipelines[0].target", "pipe
          " batch_wait, window, buffer_bytes, rows_per_task, create, ddl, faulty_rows,"
          " dead_letter_limit, accept, checkpoint, checkpoint_file, checkpoint_interval,"
          " load_limits,"
-         " verify, generation, nodes")),
+         " verify, alarms, generation, nodes")),
         (f"{P}.verify", {}, "is required"),
         (f"{P}.verify", {"every": "soon"},
          "must be a time such as 6h, 90m or 1d 12h, or a number of seconds, not `soon`"),
