@@ -44,32 +44,42 @@ def test_a_source_tells_when_a_position_may_be_purged(site_a, retention):
     server = BinlogServer(mysql_endpoint(config))
     retention(3 * DAY)
     here = server.latest()
-    kept = source.kept(here)
+
+    def kept_of(position):
+        kept = source.kept(position)
+        assert kept is not None
+        return kept
+
+    kept = kept_of(here)
     assert kept.lost == ""
     assert kept.retention == 3 * DAY
     assert abs(kept.now - time.time()) < 60
     execute(site_a, "FLUSH BINARY LOGS")
-    kept = source.kept(here)
-    assert 3 * DAY - 120 < kept.seconds_left() <= 3 * DAY
-    assert source.kept(server.latest()).seconds_left() is None
+    kept = kept_of(here)
+    assert 3 * DAY - 120 < (kept.seconds_left() or 0) <= 3 * DAY
+    assert kept_of(server.latest()).seconds_left() is None
     retention(3 * 3600)
-    facts = PipelineFacts("shop", "ab", "PAUSE", kept=source.kept(here))
+    facts = PipelineFacts("shop", "ab", "PAUSE", kept=kept_of(here))
     [found] = [j for j in judge_pipeline(facts, time.time()) if j.holds]
     assert found.key.rule == "position"
     assert "will be purged in 2 h 59 min" in found.text or "purged in 3 h" in found.text
     retention(0)
-    assert source.kept(here).seconds_left() is None
+    assert kept_of(here).seconds_left() is None
     purged = BinlogPosition(here.file.rpartition(".")[0] + ".000000", 4, origin=here.origin)
-    assert "was purged" in source.kept(purged).lost
+    assert "was purged" in kept_of(purged).lost
+
+
+def expirations(config):
+    system = system_of(config)
+    assert isinstance(system, ExpiringSystem)
+    return system.expirations()
 
 
 def test_a_certificate_and_a_password_tell_when_they_expire(site_a):
     admin = source_of(site_a)
     version = execute(site_a, "SELECT VERSION()")[0][0].lower()
     encrypted = execute(site_a, "SHOW SESSION STATUS LIKE 'Ssl_server_not_after'")
-    source = system_of(admin)
-    assert isinstance(source, ExpiringSystem)
-    found = {each.what: each for each in source.expirations()}
+    found = {each.what: each for each in expirations(admin)}
     if encrypted and encrypted[0][1]:
         assert found["certificate"].at > time.time()
     if "mariadb" in version:
@@ -81,16 +91,16 @@ def test_a_certificate_and_a_password_tell_when_they_expire(site_a):
     )
     try:
         reader = admin.model_copy(update={"user": name, "password": "Secret-1"})
-        assert "password" not in {e.what for e in system_of(reader).expirations()}
+        assert "password" not in {e.what for e in expirations(reader)}
         execute(
             site_a,
             "GRANT SELECT (user, host, password_last_changed, password_lifetime) ON mysql.user"
             f" TO {name}@'%'",
         )
-        [found] = [e for e in system_of(reader).expirations() if e.what == "password"]
+        [found] = [e for e in expirations(reader) if e.what == "password"]
         assert 9.9 * DAY < found.at - time.time() <= 10 * DAY
         execute(site_a, f"ALTER USER {name}@'%' PASSWORD EXPIRE NEVER")
-        assert "password" not in {e.what for e in system_of(reader).expirations()}
+        assert "password" not in {e.what for e in expirations(reader)}
     finally:
         execute(site_a, f"DROP USER {name}@'%'")
 

@@ -74,7 +74,7 @@ class Mailbox:
     """Keeps what aiosmtpd takes."""
 
     def __init__(self):
-        self.messages = []
+        self.messages, self.port = [], free_port()
 
     async def handle_DATA(self, _server, _session, envelope):  # noqa: N802
         self.messages.append((envelope.rcpt_tos, message_from_bytes(envelope.content)))
@@ -92,7 +92,6 @@ def hook():
 @pytest.fixture
 def mailbox():
     handler = Mailbox()
-    handler.port = free_port()
     controller = Controller(handler, hostname="127.0.0.1", port=handler.port)
     controller.start()
     yield handler
@@ -261,7 +260,9 @@ def test_a_silence_holds_back_what_is_told_when_it_ends(made, hook, mailbox):
         eventually(lambda: [a.silenced for a in sender.status().firing] == [True], 20)
         ask_for_test(cluster.operator, "t", "me", now)
         eventually(lambda: hook.told() == [("test", "test")], 20)
-        assert end_silence(cluster.operator, "s1", now).by == "me"
+        ended = end_silence(cluster.operator, "s1", now)
+        assert ended is not None
+        assert ended.by == "me"
         eventually(lambda: hook.told()[1:] == [("firing", "no_leader")], 20)
 
 

@@ -29,7 +29,7 @@ class Watched:
     def __init__(self):
         self.alarms, self.silences, self.now = (), (), 1000.0
 
-    def after(self, seconds, holds=True, **changes):
+    def after(self, seconds, holds: bool | str | None = True, **changes):
         """The kinds of the events after so many seconds."""
         self.now += seconds
         rules = () if holds == "gone" else (replace(RULE, holds=holds, **changes),)

@@ -41,10 +41,10 @@ class Search(BinlogSearch):
 
     def __init__(self, server, file=HERE):
         super().__init__(SimpleNamespace(host="db1"), StreamLimits(), server, ManualClock())  # pyright: ignore[reportArgumentType]
-        self.file = file
+        self.origin = file
 
-    def _file(self, name, server):
-        return self.file._replace(server=server)
+    def file(self, name, server):
+        return self.origin._replace(server=server)
 
     def after(self, gtid):
         return FOUND
