@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Union, get_args
 
 from pydantic import Discriminator, Field, Tag
 
-from setl.channel.checks import BinlogFile, Host, Port, Seconds, Text, Url
+from setl.channel.checks import BinlogFile, Broker, Host, Port, Seconds, Text, Url
 from setl.channel.endpoint import Database, Site, SourceConfig, TargetConfig
 from setl.channel.field_descriptions import CREDENTIAL, MYSQL_SSL_CA, USER
 from setl.channel.kafka_endpoints import DtsSource, DtsTarget
@@ -133,6 +133,11 @@ class MysqlTarget(TargetConfig):
         default=5.0,
         description="Seconds a former leader's open transaction may hold a take-over up before"
         " its connection is killed.",
+    )
+    replicas: list[Broker] = Field(
+        default=[],
+        description="Replicas of this server, host:port, that loads of whole tables give way to"
+        " (load_limits: replica_lag). They are asked with the same account.",
     )
 
     @property

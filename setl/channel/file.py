@@ -39,6 +39,7 @@ from setl.channel.pipeline_rules import (
     wrong_create,
     wrong_ddl,
     wrong_load,
+    wrong_load_limits,
     wrong_relay,
 )
 from setl.channel.problems import Path
@@ -196,6 +197,7 @@ class Pipeline(StrictModel):
         yield from wrong_relay(tables, source, target)
         yield from wrong_ddl(raw, source, target)
         yield from wrong_load(tables, source, target)
+        yield from wrong_load_limits(raw, target)
         yield from wrong_create(raw, tables, source, target)
         if raw.get("faulty_rows") == "dead_letter" and target.get("type") == "dts":
             yield ("faulty_rows",), "means nothing to a relay, which looks into no row"

@@ -28,3 +28,10 @@ class LoadLimits(StrictModel):
         description="Seconds by which the target is behind the source above which no rows are"
         " read. Not given: the stream has three quarters of the time as long as it is behind.",
     )
+    replica_lag: float | None = Field(
+        default=None,
+        gt=0,
+        description="Seconds by which a replica of the target (its `replicas`) is behind above"
+        " which no rows are read. One that cannot be asked counts as behind. Not given: nobody"
+        " looks.",
+    )

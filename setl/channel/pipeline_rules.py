@@ -68,6 +68,15 @@ def wrong_load(tables: Sequence[Raw], source: Raw, target: Raw) -> Iterator[tupl
                 yield path, "needs a topic of one partition, since the others' changes come apart"
 
 
+def wrong_load_limits(raw: Raw, target: Raw) -> Iterator[tuple[Path, str]]:
+    """A limit about replicas needs some, and they need the limit."""
+    limited = part(raw.get("load_limits")).get("replica_lag") is not None
+    if limited and not target.get("replicas"):
+        yield ("load_limits", "replica_lag"), "needs `replicas` in the target, which is a MySQL"
+    if target.get("replicas") and not limited:
+        yield ("target", "replicas"), "mean nothing without `load_limits: {replica_lag: …}`"
+
+
 def wrong_create(
     raw: Raw, tables: Sequence[Raw], source: Raw, target: Raw
 ) -> Iterator[tuple[Path, str]]:

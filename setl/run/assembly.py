@@ -47,6 +47,7 @@ from setl.systems.port import (
     TargetSystem,
 )
 from setl.systems.registry import system_of
+from setl.systems.replicas import ReplicatedTarget
 from setl.transform.expressions import analyse
 from setl.transform.rereading import Lookup
 from setl.transform.work import TransformPlan, codec_named
@@ -125,6 +126,7 @@ def build_run(
             pipeline.load_limits,
             back=_back(file, name) if router.decides else "",
             unpassed=None if decided is None else partial(decided.unpassed, key),
+            replica=target.farthest_replica if isinstance(target, ReplicatedTarget) else None,
         ),
         creating=_creating(spark, origin, target, passing, source) if router.creates else None,
         letters=_letters(pipeline, job, leadership, progress, clock),

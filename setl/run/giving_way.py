@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from setl.channel.load_limits import LoadLimits
 from setl.clock import Clock
+from setl.systems.replicas import ReplicaBehind
 
 _LOOK_SECONDS = 1.0  # after which it is seen whether a limit is still passed
 
@@ -25,6 +26,7 @@ class GivingWay:
         self._lag = lag
         self._clock = clock
         self._not_before = 0.0
+        self._replicas_known = 0.0
         self.count = 0
         self.waits_for = ""
 
@@ -33,11 +35,14 @@ class GivingWay:
         """Whether the next step has to wait, as far as is known. Asks nobody."""
         return self._clock.monotonic() < self._not_before
 
-    def may_step(self, busy: Callable[[], int]) -> bool:
+    def may_step(
+        self, busy: Callable[[], int], replica: Callable[[], ReplicaBehind | None] | None = None
+    ) -> bool:
         """Whether a step may begin; if not, it is not asked again for a while.
 
         Args:
             busy: asks the source how many statements it carries out.
+            replica: asks which replica of the target is behind most; None if there is none.
 
         Raises:
             SetlError: what `busy` raises.
@@ -50,10 +55,23 @@ class GivingWay:
             running = busy()
             if running > limits.threads_running:
                 self.waits_for = f"the source carries out {running} statements"
+        if not self.waits_for and limits.replica_lag is not None and replica is not None:
+            self.waits_for = self._replica(limits.replica_lag, replica)
         if not self.waits_for:
             return True
         self.wait_for(self.waits_for)
         return False
+
+    def _replica(self, limit: float, replica: Callable[[], ReplicaBehind | None]) -> str:
+        """What a replica is waited for; each is asked once a second at most."""
+        now = self._clock.monotonic()
+        if now < self._replicas_known:
+            return ""
+        behind = replica()
+        if behind is not None and behind.seconds > limit:
+            return str(behind)
+        self._replicas_known = self._clock.monotonic() + _LOOK_SECONDS
+        return ""
 
     def wait_for(self, what: str) -> None:
         """The next step waits for something that no limit is about."""

@@ -73,6 +73,7 @@ from setl.run.load_queue import LoadQueue
 from setl.run.load_requests import LoadRequests
 from setl.run.load_size import LoadSize, spent_on_rows
 from setl.run.progress import Progress
+from setl.systems.replicas import ReplicaBehind
 
 _log = logging.getLogger(__name__)
 
@@ -118,6 +119,7 @@ class TableLoadingParts:
         back: the pipeline that writes into the source's tables, if any table has a conflict
             policy, as ``channel/pipeline``; "" without.
         unpassed: of how many rows the target still keeps something until `back` has read it.
+        replica: asks which replica of the target is behind most; None if it has none.
     """
 
     job: RangeLoading
@@ -131,6 +133,7 @@ class TableLoadingParts:
     limits: LoadLimits = field(default_factory=LoadLimits)
     back: str = ""
     unpassed: Callable[[], int] | None = None
+    replica: Callable[[], ReplicaBehind | None] | None = None
 
 
 class TableLoading:
@@ -358,7 +361,7 @@ class TableLoading:
         return replace(step.load, rows=load.rows + report.rows)
 
     def _may_step(self, there: SourceTables) -> bool:
-        if not self._way.may_step(there.busy):
+        if not self._way.may_step(there.busy, self._parts.replica):
             return False
         unpassed = self._parts.unpassed
         if unpassed is not None and unpassed() > _MOST_UNPASSED:

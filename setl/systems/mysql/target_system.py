@@ -39,6 +39,7 @@ from setl.systems.mysql.preflight.contested_tables import check_contested_tables
 from setl.systems.mysql.preflight.endpoints import check_mysql_target
 from setl.systems.mysql.preflight.origin import connected
 from setl.systems.mysql.preflight.unique_keys import agreeing_tables
+from setl.systems.mysql.replicas import farthest_replica
 from setl.systems.mysql.stored_state import read_stored_state
 from setl.systems.mysql.table_reader import TableReader
 from setl.systems.mysql.table_target import TableTarget
@@ -47,6 +48,7 @@ from setl.systems.mysql.write_stop import MysqlWriteStop
 from setl.systems.pipeline_check import PipelineCheck
 from setl.systems.port import Passing, Relaying
 from setl.systems.refusals import no_log
+from setl.systems.replicas import ReplicaBehind
 from setl.systems.stored_state import StoredState
 from setl.systems.write_stop import WriteStop
 
@@ -128,6 +130,10 @@ class MysqlTargetSystem:
             )
         shape = TableShape.build(described, columns, sources[0].key_names)
         return TableTarget(TableReader(self._endpoint, described), shape)
+
+    def farthest_replica(self) -> ReplicaBehind | None:
+        """See `ReplicatedTarget.farthest_replica`."""
+        return farthest_replica(self._endpoint, self._config.replicas)
 
     def holds_rows(self, name: tuple[str, str]) -> bool:
         """See `TargetSystem.holds_rows`."""

@@ -1,0 +1,95 @@
+"""What a server's replicas say of how far they are behind."""
+
+import math
+
+import pytest
+
+from setl.channel.file import MysqlTarget
+from setl.systems.registry import system_of
+from setl.systems.replicas import ReplicatedTarget
+from setl_embedded import MySql
+from setl_embedded.ports import free_port
+from tests.integration.pipelines import execute, fresh_name, mysql
+from tests.waiting import eventually
+
+WATCHER = fresh_name("watcher")
+
+
+@pytest.fixture
+def replica(site_b, another_server, tmp_path):
+    """A replica of the target, from here on."""
+    mysql_family, names = False, ("MASTER", "MASTER", "SLAVE")
+    with another_server(tmp_path / "r", "replica", server_id=105) as server:
+        if isinstance(server, MySql):
+            mysql_family, names = True, ("REPLICATION SOURCE", "SOURCE", "REPLICA")
+        change, word, stop = names
+        status = "SHOW BINARY LOG STATUS" if mysql_family else "SHOW MASTER STATUS"
+        file, place = execute(site_b, status)[0][:2]
+        execute(
+            server,
+            f"CHANGE {change} TO {word}_HOST = '{site_b.host}', {word}_PORT = {site_b.port},"
+            f" {word}_USER = '{site_b.user}', {word}_PASSWORD = '{site_b.password}',"
+            f" {word}_LOG_FILE = '{file}', {word}_LOG_POS = {place}"
+            + (", GET_SOURCE_PUBLIC_KEY = 1" if mysql_family else ""),
+        )
+        grant = "REPLICA MONITOR" if not mysql_family else "REPLICATION CLIENT"
+        execute(
+            server,
+            f"CREATE USER {WATCHER}@'%' IDENTIFIED BY 'Secret-1'",
+            f"GRANT {grant} ON *.* TO {WATCHER}@'%'",
+        )
+        yield server, stop
+
+
+def farthest(site, *addresses):
+    config = {**mysql(site), "replicas": list(addresses)}
+    if addresses:
+        config |= {"user": WATCHER, "password": "Secret-1"}
+    system = system_of(MysqlTarget.model_validate(config))
+    assert isinstance(system, ReplicatedTarget)
+    return system.farthest_replica()
+
+
+def test_replicas_say_how_far_behind_they_are(site_b, replica):
+    server, word = replica
+    there = f"{server.host}:{server.port}"
+
+    def behind():
+        found = farthest(site_b, there)
+        assert found is not None
+        return found
+
+    assert farthest(site_b) is None
+    assert behind().seconds == math.inf
+    assert str(behind()) == f"the replica {there} does not replicate now"
+    execute(server, f"START {word}")
+    eventually(lambda: behind().seconds == 0, 60)
+    # It waits for a lock of somebody, and falls behind.
+    db = fresh_name("behind")
+    execute(site_b, f"CREATE DATABASE {db}", f"CREATE TABLE {db}.t (id INT PRIMARY KEY)")
+    eventually(lambda: execute(server, f"SHOW TABLES FROM {db}"), 60)
+    with server.connect() as holder, holder.cursor() as cursor:
+        cursor.execute(f"LOCK TABLES {db}.t READ")
+        execute(site_b, f"INSERT INTO {db}.t VALUES (1)")
+        eventually(lambda: behind().seconds >= 2, 60)
+        cursor.execute("UNLOCK TABLES")
+    eventually(lambda: behind().seconds == 0, 60)
+    nobody = f"{server.host}:{free_port()}"
+    found = farthest(site_b, there, nobody)
+    assert found is not None
+    assert (found.address, found.seconds) == (nobody, math.inf)
+    assert "cannot be asked" in str(found)
+    execute(server, f"STOP {word}")
+    execute(site_b, f"DROP DATABASE {db}")
+
+
+def test_a_server_that_is_nobodys_replica_counts_as_behind(site_b):
+    execute(
+        site_b,
+        f"CREATE USER {WATCHER}@'%' IDENTIFIED BY 'Secret-1'",
+        f"GRANT ALL ON *.* TO {WATCHER}@'%'",
+    )
+    found = farthest(site_b, f"{site_b.host}:{site_b.port}")
+    execute(site_b, f"DROP USER {WATCHER}@'%'")
+    assert found is not None
+    assert str(found).endswith("replicates nothing")
