@@ -7,9 +7,10 @@ from setl_drills.catalogue import CATALOGUE
 SEED = 1
 ON_MYSQL = (
     "switchover", "kill-active", "two-way-failover", "freeze-in-transaction", "source-replaced",
+    "load-dies",
 )  # fmt: skip
 """What differs between the families: who waits for whose locks, how a transaction ends with its
-connection, and what names a place in a replica's binlog."""
+connection, what names a place in a replica's binlog, and how rows of whole tables get in."""
 BETWEEN = ("two-way-failover",)
 """What runs between the families as well."""
 

@@ -116,7 +116,7 @@ LANES = (
     Lane("drills with relays", 280, ("tests/drills",)),
     Lane("unit", 140, ("tests/unit",), _UNIT_BESIDE),
     Lane("unit beside", 140, _UNIT_BESIDE),
-    Lane("drills on mysql", 140, ("tests/drills",)),
+    Lane("drills on mysql", 210, ("tests/drills",)),
     Lane("bench", 110, ("tests/bench/test_bench.py",)),
     Lane("drills on a mixed pair", 60, ("tests/drills",)),
 )
