@@ -49,11 +49,13 @@ def main(arguments: Sequence[str]) -> int:
     for check in CHECKS:
         if not _run_check(check, folder):
             return _STATUS_FAILED
+    checks = [_check_job(check, folder) for check in SLOW_CHECKS]
     if not quick:
+        for check in checks:  # they need no JVM, and the archive is for those that do
+            check.start(ROOT)
         os.environ |= _class_archive() | {TEMPLATES: str(folder / "templates")}
     lanes = [lane for lane in _by_length(LANES) if not quick or lane.name in QUICK]
-    jobs = [_lane_job(lane, arguments, folder) for lane in lanes]
-    jobs += [_check_job(check, folder) for check in SLOW_CHECKS]
+    jobs = [*checks, *(_lane_job(lane, arguments, folder) for lane in lanes)]
     status = _run(jobs, stop_early=_stops_early(arguments))
     total = together(job.results for job in jobs)
     for line in skip_lines(total):
@@ -101,7 +103,8 @@ def _run(jobs: Sequence[Job], *, stop_early: bool) -> int:
         while waiting or running:
             while waiting and len(running) < width:
                 running.append(waiting.popleft())
-                running[-1].start(ROOT)
+                if not running[-1].started:
+                    running[-1].start(ROOT)
             time.sleep(_POLL_S)
             failed = False
             for job in list(running):

@@ -46,6 +46,11 @@ class Job:
         self._process = spawn(self.name, self._command, log=self.log, cwd=root)
 
     @property
+    def started(self) -> bool:
+        """Whether `start` was called."""
+        return self._process is not None
+
+    @property
     def running(self) -> bool:
         """Whether it has not ended yet."""
         return self._process is not None and self._process.running
