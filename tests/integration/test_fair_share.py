@@ -95,12 +95,13 @@ def start_workers(spark, count):
 def patient(monkeypatch):
     """Loads that wait for their target's answer as long as the test may last.
 
-    As a rule a target that does not answer for a minute counts as lost, and the load is tried
-    again. On a machine that is busy with other things the test may take longer than that.
+    As a rule a target that does not answer for a minute counts as lost, one that does not greet
+    for five seconds cannot be connected, and the load is tried again. On a machine that is busy
+    with other things the test may take longer than that.
     """
 
     def endpoint(configured):
-        return replace(mysql_endpoint(configured), read_timeout=600.0)
+        return replace(mysql_endpoint(configured), read_timeout=600.0, connect_timeout=600.0)
 
     monkeypatch.setattr(target_system, "mysql_endpoint", endpoint)
 
