@@ -151,10 +151,10 @@ def damage(server, *statements):
 
 
 @pytest.mark.family("mariadb", why="how such rows are loaded is tested with both above")
-@pytest.mark.parametrize("policy", ["newest", "home"])
-def test_what_standing_verification_repairs_by_itself_while_both_sites_write(sites, policy):
+def test_what_standing_verification_repairs_by_itself_while_both_sites_write(sites):
+    # What each policy makes of rows that were read is tested above; here, that repair asks it.
     verify = {"every": "3s", "rate": 200_000, "repair": True}
-    both = sites(policy, home="ab", plain="home", verify=verify)
+    both = sites("newest", home="ab", plain="home", verify=verify)
     both.write(
         0,
         "INSERT INTO {t} (id, name, touched) VALUES "
@@ -172,9 +172,7 @@ def test_what_standing_verification_repairs_by_itself_while_both_sites_write(sit
         f"INSERT INTO {both.table} (id, name, touched) VALUES (5000, 'only b', 1)",
     )
     damage(both.servers[0], f"DELETE FROM {both.table} WHERE id = 1200")
-    expected = dict.fromkeys(range(1000, 1300), "a") | {5000: "only b"}
-    if policy == "newest":
-        expected[1003] = "newer"
+    expected = dict.fromkeys(range(1000, 1300), "a") | {1003: "newer", 5000: "only b"}
 
     def repaired():
         for run in both.runs.values():
