@@ -5,7 +5,7 @@ All functions here block for as long as the arbiter's calls do, or until a reque
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
@@ -17,6 +17,7 @@ from setl.model.load_request import LoadRequest, RequestState
 from setl.node.cluster_view import ClusterView
 from setl.node.console import cutting_over, letters, moving, removal, silencing
 from setl.node.console.hands import Fields, Hands, Looked, pipeline_of
+from setl.node.console.open_loads import open_requests
 from setl.node.stored import preference_of
 from setl.operate import questions
 from setl.operate.starting import readiness, refusal
@@ -189,7 +190,7 @@ def _changes_loads(state: RequestState, word: str) -> Callable[[Hands, str, Fiel
     def change(hands: Hands, name: str, _: Fields) -> str:
         ident = pipeline_of(name)
         stored = StoredLoadRequests(hands.arbiter, ident)
-        chosen: Sequence[LoadRequest] = stored.unanswered()
+        chosen = open_requests(hands.arbiter, ident)
         if not chosen:
             raise Refused(f"{name} has no load that waits or is under way")
         for request in chosen:

@@ -15,6 +15,7 @@ from setl.node.console.channel_page import channel_page
 from setl.node.console.cutting_over import cutover_sentence
 from setl.node.console.jobs import Job, Jobs
 from setl.node.console.kept_looks import KeptLooks
+from setl.node.console.open_loads import LoadRow, load_rows
 from setl.node.console.overview import overview_of
 from setl.node.console.pipeline_page import pipeline_page
 from setl.node.console.sessions import Session
@@ -97,6 +98,7 @@ class PageValues:
         self._histories: KeptLooks[Sequence[HistoryItem]] = KeptLooks(clock, _KEPT_SECONDS, ())
         self._silences: KeptLooks[Sequence[SilenceRow]] = KeptLooks(clock, _KEPT_SECONDS, ())
         self._cutovers: KeptLooks[str] = KeptLooks(clock, _KEPT_SECONDS, "")
+        self._loads: KeptLooks[Sequence[LoadRow]] = KeptLooks(clock, _KEPT_SECONDS, ())
         self._clock = clock
         self._actions: KeptLooks[Sequence[OperatorAction]] = KeptLooks(clock, _KEPT_SECONDS, ())
 
@@ -110,6 +112,7 @@ class PageValues:
         self._actions.forget()
         self._silences.forget()
         self._cutovers.forget()
+        self._loads.forget()
 
     def values(self, address: Address, session: Session | None) -> dict[str, Any] | None:
         """What the templates of a page are given; None if there is no such page.
@@ -122,6 +125,7 @@ class PageValues:
         page: object | None = None
         others: list[str] = []
         jobs: Sequence[Job] = ()
+        loads: Sequence[LoadRow] = ()
         cutover = ""
         if address.kind == "overview":
             page = overview_of(view, here=self._nid, contact=self._contact())
@@ -132,6 +136,7 @@ class PageValues:
             ident = address.ident
             page = pipeline_page(view, ident, self.history(ident))
             cutover = self.cutover(ident)
+            loads = self.loads(ident) if session else ()
             others = [standby.node for standby in view.pipeline(ident).standbys]
             jobs = self._jobs.of(str(ident)) if session else ()
         elif address.kind == "actions":
@@ -146,6 +151,7 @@ class PageValues:
             "others": others,
             "jobs": jobs,
             "cutover": cutover,
+            "loads": loads,
             "silences": self.silences() if session and address.kind == "overview" else (),
             "everything": ALARMS,
             "rules": RULES,
@@ -154,6 +160,10 @@ class PageValues:
     def cutover(self, ident: PipelineId) -> str:
         """How far the cut-over of a pipeline is; "" if there is none."""
         return self._cutovers.get(ident, lambda: cutover_sentence(self._arbiter, ident))
+
+    def loads(self, ident: PipelineId) -> Sequence[LoadRow]:
+        """The loads of a pipeline that wait or are under way."""
+        return self._loads.get(ident, lambda: load_rows(self._arbiter, ident))
 
     def silences(self) -> Sequence[SilenceRow]:
         """The silences of alarms that have not ended."""

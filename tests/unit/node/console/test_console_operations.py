@@ -114,6 +114,31 @@ def test_a_place_that_is_none_or_a_channel_that_was_started_moves_nothing(node, 
     assert kept_place(node) == before
 
 
+# -- loads ------------------------------------------------------------------------------------
+
+
+def test_loads_are_paused_and_ended_though_nobody_leads(node, anna, browser):
+    node.arbiter.resign(THERE, node.operator.mainstem(THERE))
+    node.figures.clear()
+    node.look()
+    node.cluster.clock.advance(5)
+    page = "/console/pipelines/shop/there"
+    assert "Cancel loads…" not in anna.get(page).body.decode()
+    anna.do("load", "shop/there", table="s.t", where="id < 5", sure="yes")
+    assert "Load of s.t where id &lt; 5: waiting, asked for by anna" in anna.get(page).body.decode()
+    assert "id &lt; 5" not in browser.get(page).body.decode()
+    anna.do("load-pause", "shop/there")
+    shown = anna.get(page).body.decode()
+    assert "Load of s.t where id &lt; 5: paused" in shown
+    assert "Cancel loads…" in shown
+    anna.do("load-cancel", "shop/there", sure="yes")
+    assert "Cancel loads…" not in anna.get(page).body.decode()
+    # No leader has answered yet. What is cancelled does not begin again all the same.
+    anna.do("load-resume", "shop/there")
+    assert "has no load that waits" in outcomes(node)[-1][2]
+    assert node.operator.loads(THERE)[0].value["state"] == "cancelled"
+
+
 # -- alarms -----------------------------------------------------------------------------------
 
 
