@@ -103,6 +103,12 @@ class Silence:
     by: str = ""
     reason: str = ""
 
+    @property
+    def about(self) -> str:
+        """What it covers, for people."""
+        place = f"{self.channel}/{self.pipeline}" if self.pipeline else self.channel
+        return f"{place or 'anything'}" + (f" ({self.rule})" if self.rule else "")
+
     def covers(self, key: AlarmKey, now: float) -> bool:
         """Whether nothing is to be told of this alarm now."""
         pairs = ((self.channel, key.channel), (self.pipeline, key.pipeline), (self.rule, key.rule))

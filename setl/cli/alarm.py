@@ -163,7 +163,7 @@ def silence_(  # noqa: PLR0917 - click passes options by name
                 ended = end_silence(arbiter, end, now)
             if ended is None:
                 raise click.UsageError(f"there is no silence {end!r}")
-            console().print(f"The silence of {_about(ended)} is over.", markup=False)
+            console().print(f"The silence of {ended.about} is over.", markup=False)
             return
         channel, _, pipeline = (name or "").partition("/")
         if channel:
@@ -179,7 +179,7 @@ def silence_(  # noqa: PLR0917 - click passes options by name
         with acting(arbiter, "alarm silence", name or "alarms"):
             silence(arbiter, wanted, now)
     console().print(
-        f"Nothing is told of {_about(wanted)} until {moment(at)} (silence {wanted.id}).",
+        f"Nothing is told of {wanted.about} until {moment(at)} (silence {wanted.id}).",
         markup=False,
     )
 
@@ -197,15 +197,10 @@ def _wait(
         time.sleep(_POLL)
 
 
-def _about(each: Silence) -> str:
-    place = f"{each.channel}/{each.pipeline}" if each.pipeline else each.channel
-    return f"{place or 'anything'}" + (f" ({each.rule})" if each.rule else "")
-
-
 def _silence_row(each: Silence) -> dict[str, Any]:
     return {
         "id": each.id,
-        "about": _about(each),
+        "about": each.about,
         "channel": each.channel,
         "pipeline": each.pipeline,
         "rule": each.rule,

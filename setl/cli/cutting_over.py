@@ -38,6 +38,7 @@ from setl.node.cluster_view import look_at, moment
 from setl.operate.cutover.course import Course
 from setl.operate.cutover.hands import ClusterHands, Seen
 from setl.operate.cutover.steps import ORDER, WHAT, CutOver, Known, Rules, Step, Told, objections
+from setl.operate.questions import before_abort
 
 if TYPE_CHECKING:
     # Spark comes with these.
@@ -142,11 +143,7 @@ def _abort(
     if before is None:
         raise AnswerNo(f"there is no cut-over of {ident}")
     if before.step is Step.DONE:
-        confirm(
-            f"The application may write to the target of {ident} by now. Let its source take"
-            " writes again?",
-            yes=yes,
-        )
+        confirm(before_abort(ident), yes=yes)
     try:
         course.abort()
     except Conflict as error:
@@ -278,10 +275,7 @@ def _tell_status(ident: PipelineId, record: CutOver | None, output: str) -> None
     elif record is None:
         console().print(f"{ident}: there is no cut-over", markup=False)
     else:
-        doing = "is being put back" if record.aborting else f"is at step `{record.step.value}`"
-        changed = "setl made its source read-only" if record.restore else "its source is untouched"
-        text = f"the cut-over that {record.by} began at {moment(record.begun)} {doing}; {changed}"
-        console().print(f"{ident}: {text}", markup=False)
+        console().print(f"{ident}: {record.sentence(moment(record.begun))}", markup=False)
 
 
 def _tell_plan(ident: PipelineId, known: Known, rules: Rules, output: str) -> None:

@@ -29,9 +29,10 @@ from setl.errors import ConfigurationError
 from setl.model.checkpoint import Checkpoint
 from setl.node.cluster_view import moment
 from setl.node.stored import pipelines_of
+from setl.operate.positions.planned_move import checkpoint_words, plan_move
 from setl.operate.positions.position import PositionReport, look_at_position, position_text
-from setl.operate.positions.reposition import move, moved_checkpoint, objection_to_move
-from setl.operate.positions.stored import read_stored
+from setl.operate.positions.reposition import move, objection_to_move
+from setl.operate.questions import before_move
 from setl.systems.registry import system_of
 
 _COLUMNS = (
@@ -141,24 +142,20 @@ def reset(  # noqa: PLR0917 - click passes options by name
             place = system_of(config.source).parse_place(to)
         except ConfigurationError as error:
             raise click.UsageError(str(error)) from None
-        found = system_of(config.source).find_place(config, ident.channel, nid, place)
-        before = read_stored(config, ident.channel, arbiter)
-        after = moved_checkpoint(
-            before.checkpoint, found, config.generation, used=before.generation
-        )
+        planned = plan_move(config, ident, place, arbiter=arbiter, nid=nid)
         if output == "table":
-            console().print(f"{ident}: {_words(before.checkpoint)} → {_words(after)}", markup=False)
-        if before.damage:
-            click.echo(f"warning: {before.damage}; it will be written over", err=True)
-        confirm(f"Are you sure you want to move {ident} to {found}?", yes=yes)
+            console().print(f"{ident}: {planned.words}", markup=False)
+        if planned.damage:
+            click.echo(f"warning: {planned.damage}; it will be written over", err=True)
+        confirm(before_move(ident, planned.found), yes=yes)
         try:
             with acting(arbiter, "position reset", str(ident)) as told:
-                moved = move(config, ident, found, arbiter=arbiter, nid=nid)
-                told.outcome = f"moved to {_words(moved.after)}"
+                moved = move(config, ident, planned.found, arbiter=arbiter, nid=nid)
+                told.outcome = f"moved to {checkpoint_words(moved.after)}"
         except Refused as error:
             raise AnswerNo(f"reset of {ident} refused: {error}") from None
     if output == "table":
-        console().print(f"{ident}: moved to {_words(moved.after)}", markup=False)
+        console().print(f"{ident}: moved to {checkpoint_words(moved.after)}", markup=False)
         return
     print_value(
         {
@@ -170,12 +167,6 @@ def reset(  # noqa: PLR0917 - click passes options by name
         },
         output,
     )
-
-
-def _words(checkpoint: Checkpoint | None) -> str:
-    if checkpoint is None:
-        return "no position"
-    return f"{checkpoint}, generation {checkpoint.generation}"
 
 
 def own_nid(what: str) -> str:

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import click
 
-from arbiter.arbiter import Conflict
-from arbiter.values import Channel, ChannelState
+from arbiter.requests import Refused
 from setl.cli.cluster import AnswerNo, acting, channel_named, cluster_options, joined, output_option
 from setl.cli.completion import complete_channel
 from setl.cli.confirmation import confirm, yes_option
 from setl.cli.output import console, print_value
 from setl.node.stored import pipelines_of
-
-_BY_PIPELINE = (
-    "setl_checkpoint", "setl_fence", "setl_writer", "setl_deadletter", "setl_ddl", "setl_applied",
-    "setl_question", "setl_conflict",
-)  # fmt: skip
+from setl.operate import removing
+from setl.operate.questions import before_remove
 
 
 @click.command()
@@ -34,19 +28,17 @@ def remove(channel: str, yes: bool, zookeeper: str, root: str, output: str) -> N
     """
     with joined(zookeeper, root) as arbiter:
         found = channel_named(arbiter, channel)
-        if found.state is not ChannelState.STOP:
-            raise AnswerNo(f"channel {channel} is not stopped: `setl stop {channel}` stops it")
-        names = ", ".join(p.pipeline for p in pipelines_of(found))
-        confirm(
-            f"Remove channel {channel} ({names}) with its history and positions?",
-            yes=yes,
-        )
+        why = removing.objection_to_remove(found)
+        if why:
+            raise AnswerNo(why)
+        pipelines = pipelines_of(found)
+        confirm(before_remove(channel, [ident.pipeline for ident in pipelines]), yes=yes)
         try:
             with acting(arbiter, "remove", channel):
-                arbiter.remove_channel(found)
-        except Conflict as error:
-            raise AnswerNo(f"{error}; nothing was removed") from None
-    statements = left_in_targets(found)
+                removing.remove(arbiter, found)
+        except Refused as error:
+            raise AnswerNo(str(error)) from None
+    statements = removing.left_in_targets(pipelines)
     if output != "table":
         print_value({"channel": channel, "removed": True, "left": list(statements)}, output)
         return
@@ -58,11 +50,3 @@ def remove(channel: str, yes: bool, zookeeper: str, root: str, output: str) -> N
         )
         for statement in statements:
             console().print(f"  {statement}", markup=False, soft_wrap=True)
-
-
-def left_in_targets(channel: Channel) -> Sequence[str]:
-    """Statements that remove what MySQL targets keep of a channel's pipelines."""
-    keys = ", ".join(f"'{pipeline}'" for pipeline in pipelines_of(channel))
-    if not keys:
-        return ()
-    return [f"DELETE FROM retl.{table} WHERE pipeline IN ({keys});" for table in _BY_PIPELINE]

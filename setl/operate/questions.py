@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from arbiter.values import PipelineId
+from setl.model.position import Position
 
 
 def before_switchover(pipeline: PipelineId, leader: str, *, to: str = "", when: str = "") -> str:
@@ -36,4 +39,30 @@ def before_drop(pipeline: PipelineId, letters: int, waiting: int) -> str:
     return (
         f"Are you sure you want to drop {letters} dead letters of {pipeline}, {waiting} of them"
         " open?"
+    )
+
+
+def before_remove(channel: str, pipelines: Iterable[str]) -> str:
+    """Before a channel is removed, with the names of its pipelines."""
+    return f"Remove channel {channel} ({', '.join(pipelines)}) with its history and positions?"
+
+
+def before_move(pipeline: PipelineId, place: Position) -> str:
+    """Before a stopped pipeline is moved to another place of its source."""
+    return f"Are you sure you want to move {pipeline} to {place}?"
+
+
+def before_abort(pipeline: PipelineId) -> str:
+    """Before a cut-over is put back whose last step is done."""
+    return (
+        f"The application may write to the target of {pipeline} by now. Let its source take"
+        " writes again?"
+    )
+
+
+def before_early_abort(pipeline: PipelineId) -> str:
+    """Before a cut-over is put back that is under way or was broken off."""
+    return (
+        f"Put back what the cut-over of {pipeline} has changed? Whoever carries it on is stopped,"
+        " and its source takes writes as before."
     )

@@ -173,6 +173,25 @@ def edits_a_channel_file(channel, address, visitor):
     eventually(lambda: running(channel), 60)
 
 
+def moves_and_silences(channel, address, visitor):
+    """A stopped pipeline goes to the end of its source; alarms are silenced, and told again."""
+    page = visitor.page
+    visitor.go(f"{address}/console/pipelines/{channel.name}/ab")
+    page.wait_for_selector("text=Move…")
+    page.fill("input[name=to]", "latest")
+    page.click("text=Move…")
+    page.wait_for_selector(f"text=move {channel.name}/ab to")
+    assert visitor.violations() == []
+    page.click("main button.danger")
+    page.wait_for_selector(f"text={channel.name}/ab: moved to")
+    visitor.go(f"{address}/")
+    page.click("button:text-is('Silence')")
+    page.wait_for_selector("text=Nothing is told of anything until")
+    assert visitor.violations() == []
+    page.click("button:has-text('End the silence')")
+    page.wait_for_selector("text=the silence of anything is over")
+
+
 def test_an_operator_s_week_from_the_console_alone(channel, cluster, visitor):
     eventually(lambda: running(channel), 60)
     address, page = cluster.http["n1"], visitor.page
@@ -206,11 +225,13 @@ def test_an_operator_s_week_from_the_console_alone(channel, cluster, visitor):
     assert "Nothing is applied any more" in visitor.text()
     page.click("main button.danger")
     page.wait_for_selector(".title .state:has-text('stopped')")
+    moves_and_silences(channel, address, visitor)
+    visitor.go(f"{address}/console/channels/{channel.name}")
     page.click("main button:has-text('Start')")
     page.wait_for_selector(".title .state:has-text('started')")
     eventually(lambda: running(channel), 60)
     visitor.go(f"{address}/console/actions")
     said = visitor.text()
-    for what in ("pause", "resume", "load", "verify", "stop", "start"):
+    for what in ("pause", "resume", "load", "verify", "stop", "position reset", "start"):
         assert what in said
     assert visitor.complaints == []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -16,9 +16,10 @@ from setl.clock import Clock
 from setl.errors import SetlError
 from setl.log import fields
 from setl.node.cluster_view import ClusterView
-from setl.node.console.actions import ACTIONS, Action
+from setl.node.console.actions import ACTIONS, About, Action
 from setl.node.console.authentication import Unwanted
-from setl.node.console.hands import Hands, pipeline_of
+from setl.node.console.daemon_calls import DaemonCalls
+from setl.node.console.hands import Hands, Looked, pipeline_of
 from setl.node.console.jobs import Job, Jobs
 from setl.node.console.links import channel_link, letters_link, pipeline_link
 from setl.node.console.sessions import Session
@@ -29,6 +30,8 @@ _log = logging.getLogger(__name__)
 MOST_AT_ONCE = 8
 PATIENCE = 4.0
 """Seconds for which a page waits for what was asked; then it goes on by itself."""
+LOOK_SECONDS = 30.0
+"""Seconds that a look at servers may take before a question."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,17 +59,33 @@ class Asked:
 
     def known(self, view: ClusterView) -> bool:
         """Whether there is what it is to be done on."""
-        if self.action.of_channel:
+        if self.action.about is About.ALARMS:
+            return True  # it may be a silence, which the action itself looks for
+        if self.action.about is About.CHANNEL:
             return self.on in view.facts.channels
         return any(str(pipeline.ident) == self.on for pipeline in view.pipelines)
 
     @property
     def page(self) -> str:
-        """The page that shows what comes of it."""
-        if self.action.of_channel:
+        """The page of what it is about."""
+        about = self.action.about
+        if about is About.ALARMS:
+            return "/"
+        if about is About.CHANNEL:
             return channel_link(self.on)
         ident = pipeline_of(self.on)
-        return letters_link(ident) if self.action.of_letters else pipeline_link(ident)
+        return letters_link(ident) if about is About.LETTERS else pipeline_link(ident)
+
+    @property
+    def onward(self) -> str:
+        """The page that shows what comes of it."""
+        return "/" if self.action.ends else self.page
+
+    def sure(self, form: Mapping[str, str]) -> bool:
+        """Whether whoever asks was asked back and has confirmed it."""
+        if self.action.typed and form.get("typed", "").strip() != self.on:
+            return False
+        return form.get("sure") == "yes"
 
 
 class Acting:
@@ -95,16 +114,42 @@ class Acting:
         self._environment = environment
         self._jobs = jobs
         self._leaving = threading.Event()
+        self._looks = DaemonCalls("console-look", threads=2, limit=LOOK_SECONDS)
         self._under_way = 0
 
     def stop(self) -> None:
         """Begin nothing any more, and wait for no answers; returns at once."""
         self._leaving.set()
+        self._looks.stop()
 
     def _pause(self, seconds: float) -> None:
         """Between two looks at what comes of something; raises Unreachable if the node leaves."""
         if self._leaving.wait(seconds):
             raise Unreachable("the node is leaving; what was asked stands")
+
+    def _hands(self, session: Session) -> Hands:
+        return Hands(
+            self._arbiter,
+            Requester(f"{session.who}, console of {self._nid}", self._clock.now()),
+            self._environment,
+            self._pause,
+            self._nid,
+        )
+
+    async def look(
+        self,
+        session: Session,
+        asked: Asked,
+        look: Callable[[Hands, str, Mapping[str, str]], Looked],
+        form: Mapping[str, str],
+    ) -> Looked | None:
+        """What has to be known before it is done; None if it cannot be, and the session is told."""
+        hands = self._hands(session)
+        try:
+            return await self._looks.run(lambda: look(hands, asked.on, form))
+        except (ArbiterError, SetlError) as error:
+            session.note("error", str(error))
+            return None
 
     async def do(self, session: Session, asked: Asked, form: Mapping[str, str]) -> None:
         """Do it, or at least begin; the session is told what came of it.
@@ -114,12 +159,7 @@ class Acting:
         """
         if self._under_way >= MOST_AT_ONCE:
             raise Unwanted(429, "Too many", f"{MOST_AT_ONCE} actions are under way already.")
-        hands = Hands(
-            self._arbiter,
-            Requester(f"{session.who}, console of {self._nid}", self._clock.now()),
-            self._environment,
-            self._pause,
-        )
+        hands = self._hands(session)
         if self._leaving.is_set():
             raise Unwanted(503, "Leaving", "This node is leaving.")
         self._under_way += 1

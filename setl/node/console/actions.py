@@ -5,8 +5,9 @@ All functions here block for as long as the arbiter's calls do, or until a reque
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from enum import Enum
 
 from arbiter import requests
 from arbiter.arbiter import ArbiterError
@@ -14,14 +15,24 @@ from arbiter.requests import Refused
 from arbiter.values import ChannelState, PipelineId, Signal, SignalKind, SignalState
 from setl.model.load_request import LoadRequest, RequestState
 from setl.node.cluster_view import ClusterView
-from setl.node.console import letters
-from setl.node.console.hands import Fields, Hands, pipeline_of
+from setl.node.console import cutting_over, letters, moving, removal, silencing
+from setl.node.console.hands import Fields, Hands, Looked, pipeline_of
+from setl.node.console.open_loads import open_requests
 from setl.node.stored import preference_of
 from setl.operate import questions
 from setl.operate.starting import readiness, refusal
 from setl.run.load_requests import StoredLoadRequests
 
 ANSWER_SECONDS = 60.0
+
+
+class About(Enum):
+    """What an action is about; its page shows what comes of it."""
+
+    PIPELINE = "pipeline"
+    CHANNEL = "channel"
+    LETTERS = "dead letters of a pipeline"
+    ALARMS = "alarms"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,15 +44,20 @@ class Action:
         act: does it, on a channel or a pipeline; returns what came of it as a sentence, and
             raises `Refused` or another ArbiterError or SetlError if it is not done.
         question: what is asked before, None if nothing is.
-        of_channel: whether it is about a channel, and not about a pipeline.
-        of_letters: whether it is about a pipeline's dead letters.
+        about: what it is about.
+        look: asks servers for what has to be known before; its question is asked then. May take
+            seconds.
+        typed: whether the name has to be typed to confirm it.
+        ends: whether what it is about is gone afterwards, with its page.
     """
 
     verb: str
     act: Callable[[Hands, str, Fields], str]
     question: Callable[[ClusterView, str, Fields], str] | None = None
-    of_channel: bool = False
-    of_letters: bool = False
+    about: About = About.PIPELINE
+    look: Callable[[Hands, str, Fields], Looked] | None = None
+    typed: bool = False
+    ends: bool = False
 
 
 # -- channels -----------------------------------------------------------------------------
@@ -174,7 +190,7 @@ def _changes_loads(state: RequestState, word: str) -> Callable[[Hands, str, Fiel
     def change(hands: Hands, name: str, _: Fields) -> str:
         ident = pipeline_of(name)
         stored = StoredLoadRequests(hands.arbiter, ident)
-        chosen: Sequence[LoadRequest] = stored.unanswered()
+        chosen = open_requests(hands.arbiter, ident)
         if not chosen:
             raise Refused(f"{name} has no load that waits or is under way")
         for request in chosen:
@@ -200,22 +216,29 @@ def _cancel_loads_question(_: ClusterView, name: str, __: Fields) -> str:
 
 
 ACTIONS: Mapping[str, Action] = {
-    "start": Action("Start", _start, of_channel=True),
-    "pause": Action("Pause", _pause, of_channel=True),
-    "resume": Action("Resume", _resume, of_channel=True),
-    "stop": Action("Stop", _stop, _stop_question, of_channel=True),
+    "start": Action("Start", _start, about=About.CHANNEL),
+    "pause": Action("Pause", _pause, about=About.CHANNEL),
+    "resume": Action("Resume", _resume, about=About.CHANNEL),
+    "stop": Action("Stop", _stop, _stop_question, about=About.CHANNEL),
+    "remove": Action(
+        "Remove", removal.remove, removal.question, about=About.CHANNEL, typed=True, ends=True
+    ),
     "switchover": Action("Switch over", _switchover, _switchover_question),
     "failover": Action("Fail over", _failover, _failover_question),
     "cancel": Action("Take back", _cancel),
     "rollback": Action("Roll back", _asks(SignalKind.ROLLBACK)),
     "restart": Action("Restart", _asks(SignalKind.RESTART)),
+    "position reset": Action("Move", moving.reset, look=moving.look),
+    "cutover --abort": Action("Put back", cutting_over.abort, look=cutting_over.look),
     "load": Action("Load", _load, _load_question),
     "load-pause": Action("Pause", _changes_loads(RequestState.PAUSED, "paused")),
     "load-resume": Action("Resume", _changes_loads(RequestState.WAITING, "go on")),
     "load-cancel": Action(
         "End them", _changes_loads(RequestState.CANCELLED, "ended"), _cancel_loads_question
     ),
-    "retry": Action("Load again", letters.retry, of_letters=True),
-    "drop": Action("Drop", letters.drop, letters.drop_question, of_letters=True),
+    "retry": Action("Load again", letters.retry, about=About.LETTERS),
+    "drop": Action("Drop", letters.drop, letters.drop_question, about=About.LETTERS),
+    "alarm silence": Action("Silence", silencing.begin, about=About.ALARMS),
+    "alarm silence --end": Action("End", silencing.end, about=About.ALARMS),
 }
 """What can be done, by the name that forms and the log of actions use."""

@@ -22,6 +22,7 @@ from arbiter.arbiter import Arbiter
 from arbiter.snapshot import Snapshot
 from arbiter.values import PipelineId
 from setl.clock import Clock
+from setl.node.cluster_view import ClusterView
 from setl.node.console import headers, rendering
 from setl.node.console.acting import Acting, Asked
 from setl.node.console.answers import Answers, Endpoint
@@ -46,6 +47,7 @@ _log = logging.getLogger(__name__)
 
 _READERS = 8
 _SEE_OTHER = 303
+_OF_CONFIRMATION = ("csrf", "sure", "typed")  # fields that the page which asks back makes itself
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,17 +266,38 @@ class Console:
         view = await self._calls.run(self._pages.view)
         if not asked.known(view):
             raise Unwanted(404, "Not found", "There is no such channel or pipeline (any more).")
-        if action.question is not None and form.get("sure") != "yes":
-            values = {
-                "question": action.question(view, asked.on, form),
-                "verb": action.verb,
-                "back": asked.page,
-                "fields": [(k, v) for k, v in form.items() if k not in ("csrf", "sure")],
-            }
-            return self._answers.shown(request, "confirm.html", values, "confirm")
+        if (action.question or action.look) and not asked.sure(form):
+            return await self._ask_back(request, session, asked, form, view)
         await self._acting.do(session, asked, form)
         self._pages.forget()
-        return RedirectResponse(asked.page, _SEE_OTHER, headers.PAGE)
+        return RedirectResponse(asked.onward, _SEE_OTHER, headers.PAGE)
+
+    async def _ask_back(
+        self,
+        request: Request,
+        session: Session,
+        asked: Asked,
+        form: Mapping[str, str],
+        view: ClusterView,
+    ) -> Response:
+        """The page that asks whether somebody is sure."""
+        action = asked.action
+        if action.look is not None:
+            looked = await self._acting.look(session, asked, action.look, form)
+            if looked is None:
+                return RedirectResponse(asked.page, _SEE_OTHER, headers.PAGE)
+            question, form = looked.question, {**form, **looked.fields}
+        else:
+            question = action.question(view, asked.on, form) if action.question else ""
+        values = {
+            "question": question,
+            "verb": action.verb,
+            "back": asked.page,
+            "typed": asked.on if action.typed else "",
+            "wrong": form.get("typed", ""),
+            "fields": [(k, v) for k, v in form.items() if k not in _OF_CONFIRMATION],
+        }
+        return self._answers.shown(request, "confirm.html", values, "confirm")
 
 
 def _inner(path: str | None) -> str:

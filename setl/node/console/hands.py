@@ -20,16 +20,31 @@ class Hands:
         requester: who does it, and when.
         environment: where references of channel files get their values from.
         pause: waits for so many seconds between two looks; raises Unreachable if the node leaves.
+        nid: the node.
     """
 
     arbiter: Arbiter
     requester: Requester
     environment: Mapping[str, str]
     pause: Callable[[float], object] = time.sleep
+    nid: str = ""
 
 
 Fields = Mapping[str, str]
 """The fields of a form."""
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """What a look at servers says before something is done.
+
+    Attributes:
+        question: what is asked.
+        fields: fields of the form that confirms it, in place of what was asked for.
+    """
+
+    question: str
+    fields: Fields
 
 
 def pipeline_of(name: str) -> PipelineId:

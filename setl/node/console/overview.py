@@ -16,7 +16,9 @@ from setl.node.console.states import CHANNEL_LOOKS, Look, look_of
 from setl.node.endpoints import endpoints_of
 from setl.operate import units
 
-_ALARMS = 5  # that are named on the first page
+_ALARMS = 5  # that are named in one line
+MOST_ALARMS = 50
+"""Alarms in the table of the first page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +85,23 @@ class ChannelPart:
 
 
 @dataclass(frozen=True, slots=True)
+class AlarmRow:
+    """A line of the table of alarms, as text.
+
+    Attributes:
+        severity: see `setl.node.alarm_status.FiringAlarm`; so with the rest.
+    """
+
+    severity: str
+    rule: str
+    about: str
+    lasts: str
+    text: str
+    way_out: str
+    silenced: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Overview:
     """The first page.
 
@@ -95,6 +114,9 @@ class Overview:
         handovers: changes of leaders that are asked for and open, in words.
         summary: the cluster in one line.
         alarms: the alarms that are raised, in one line; "" for none.
+        firing: the same as a table, the worst first.
+        firing_more: how many are left out there.
+        silenceable: channels and pipelines, as a silence names them.
     """
 
     problems: tuple[Problem, ...]
@@ -105,6 +127,9 @@ class Overview:
     handovers: tuple[str, ...]
     summary: str
     alarms: str = ""
+    firing: tuple[AlarmRow, ...] = ()
+    firing_more: int = 0
+    silenceable: tuple[str, ...] = ()
 
 
 def overview_of(view: ClusterView, *, here: str, contact: str = "connected") -> Overview:
@@ -116,6 +141,7 @@ def overview_of(view: ClusterView, *, here: str, contact: str = "connected") -> 
         contact: how well that node reaches the arbiter.
     """
     problems = tuple(problems_of(view, contact=contact))
+    raised = firing_in(view)
     rate = sum(p.figures.get("rows_per_second") or 0.0 for p in view.pipelines)
     return Overview(
         problems=problems,
@@ -132,21 +158,37 @@ def overview_of(view: ClusterView, *, here: str, contact: str = "connected") -> 
         f" {_many(len(view.pipelines), 'pipeline')}, {_many(len(view.facts.nodes), 'node')},"
         f" {units.rate(rate)} rows/s",
         alarms=_alarms_line(view),
+        firing=tuple(_alarm_row(alarm, view.at) for alarm in raised[:MOST_ALARMS]),
+        firing_more=max(0, len(raised) - MOST_ALARMS),
+        silenceable=(*sorted(view.facts.channels), *(str(p.ident) for p in view.pipelines)),
     )
 
 
 def _alarms_line(view: ClusterView) -> str:
     """What is raised, the worst first, and whether nobody hears of it."""
-    raised = [
-        f"{alarm['rule']} of {alarm['channel']}/{alarm['pipeline']}"
-        if alarm["channel"]
-        else f"{alarm['rule']} of {alarm['subject']}"
-        for alarm in firing_in(view)
-    ]
+    raised = [f"{alarm['rule']} of {_about(alarm)}" for alarm in firing_in(view)]
     more = f" and {len(raised) - _ALARMS} more" if len(raised) > _ALARMS else ""
     parts = [f"Alarms: {', '.join(raised[:_ALARMS])}{more}"] if raised else []
     parts += [f"No alarms reach {name}: {why}" for name, why in failing_in(view).items()]
     return ". ".join(parts)
+
+
+def _about(alarm: Mapping[str, Any]) -> str:
+    if alarm["channel"]:
+        return f"{alarm['channel']}/{alarm['pipeline']}"
+    return str(alarm["subject"])
+
+
+def _alarm_row(alarm: Mapping[str, Any], at: float) -> AlarmRow:
+    return AlarmRow(
+        severity=str(alarm["severity"]),
+        rule=str(alarm["rule"]),
+        about=_about(alarm),
+        lasts=units.duration(at - alarm["since"]),
+        text=str(alarm["text"]),
+        way_out=str(alarm["way_out"]),
+        silenced=bool(alarm["silenced"]),
+    )
 
 
 def _many(number: int, noun: str) -> str:

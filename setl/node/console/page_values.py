@@ -8,14 +8,18 @@ from typing import Any
 
 from arbiter.arbiter import Arbiter
 from arbiter.values import HistoryItem, OperatorAction, PipelineId
+from setl.alarms.rules import RULES
 from setl.clock import Clock
 from setl.node.cluster_view import ClusterView
 from setl.node.console.channel_page import channel_page
+from setl.node.console.cutting_over import cutover_sentence
 from setl.node.console.jobs import Job, Jobs
 from setl.node.console.kept_looks import KeptLooks
+from setl.node.console.open_loads import LoadRow, load_rows
 from setl.node.console.overview import overview_of
 from setl.node.console.pipeline_page import pipeline_page
 from setl.node.console.sessions import Session
+from setl.node.console.silencing import ALARMS, SilenceRow, silence_rows
 from setl.node.console.watching import ClusterWatch
 
 _KEPT_SECONDS = 3.0
@@ -92,6 +96,10 @@ class PageValues:
         self._jobs = jobs
         self._contact = contact
         self._histories: KeptLooks[Sequence[HistoryItem]] = KeptLooks(clock, _KEPT_SECONDS, ())
+        self._silences: KeptLooks[Sequence[SilenceRow]] = KeptLooks(clock, _KEPT_SECONDS, ())
+        self._cutovers: KeptLooks[str] = KeptLooks(clock, _KEPT_SECONDS, "")
+        self._loads: KeptLooks[Sequence[LoadRow]] = KeptLooks(clock, _KEPT_SECONDS, ())
+        self._clock = clock
         self._actions: KeptLooks[Sequence[OperatorAction]] = KeptLooks(clock, _KEPT_SECONDS, ())
 
     def view(self) -> ClusterView:
@@ -102,6 +110,9 @@ class PageValues:
         """Something was changed: look anew."""
         self._histories.forget()
         self._actions.forget()
+        self._silences.forget()
+        self._cutovers.forget()
+        self._loads.forget()
 
     def values(self, address: Address, session: Session | None) -> dict[str, Any] | None:
         """What the templates of a page are given; None if there is no such page.
@@ -114,6 +125,8 @@ class PageValues:
         page: object | None = None
         others: list[str] = []
         jobs: Sequence[Job] = ()
+        loads: Sequence[LoadRow] = ()
+        cutover = ""
         if address.kind == "overview":
             page = overview_of(view, here=self._nid, contact=self._contact())
         elif address.kind == "channel" and address.channel in view.facts.channels:
@@ -122,6 +135,8 @@ class PageValues:
         elif address.kind == "pipeline" and any(p.ident == address.ident for p in view.pipelines):
             ident = address.ident
             page = pipeline_page(view, ident, self.history(ident))
+            cutover = self.cutover(ident)
+            loads = self.loads(ident) if session else ()
             others = [standby.node for standby in view.pipeline(ident).standbys]
             jobs = self._jobs.of(str(ident)) if session else ()
         elif address.kind == "actions":
@@ -130,7 +145,29 @@ class PageValues:
             page = ActionsPage(tuple(reversed(actions[-MOST_ACTIONS:])))
         if page is None:
             return None
-        return {"page": page, "session": session, "others": others, "jobs": jobs}
+        return {
+            "page": page,
+            "session": session,
+            "others": others,
+            "jobs": jobs,
+            "cutover": cutover,
+            "loads": loads,
+            "silences": self.silences() if session and address.kind == "overview" else (),
+            "everything": ALARMS,
+            "rules": RULES,
+        }
+
+    def cutover(self, ident: PipelineId) -> str:
+        """How far the cut-over of a pipeline is; "" if there is none."""
+        return self._cutovers.get(ident, lambda: cutover_sentence(self._arbiter, ident))
+
+    def loads(self, ident: PipelineId) -> Sequence[LoadRow]:
+        """The loads of a pipeline that wait or are under way."""
+        return self._loads.get(ident, lambda: load_rows(self._arbiter, ident))
+
+    def silences(self) -> Sequence[SilenceRow]:
+        """The silences of alarms that have not ended."""
+        return self._silences.get("", lambda: silence_rows(self._arbiter, self._clock.now()))
 
     def history(self, ident: PipelineId) -> Sequence[HistoryItem]:
         """Past leaderships of a pipeline."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from arbiter.values import Channel, HistoryItem, PipelineId
+from arbiter.values import Channel, ChannelState, HistoryItem, PipelineId
 from setl.node.cluster_view import ClusterView, PipelineView, handover_sentence
 from setl.node.console.links import channel_link, letters_link, series_link
 from setl.node.console.mapping import MappedTable, mapped_tables
@@ -108,6 +108,7 @@ class PipelinePage:
     history: tuple[HistoryItem, ...]
     mapping: tuple[MappedTable, ...]
     decisions: Mapping[str, str]
+    movable: bool
 
 
 def pipeline_page(
@@ -146,6 +147,7 @@ def pipeline_page(
         history=tuple(reversed(history)),
         mapping=tuple(_mapping(channel, ident)),
         decisions=dict(pipeline.decisions),
+        movable=pipeline.channel_state is ChannelState.STOP and not pipeline.leader,
     )
 
 

@@ -26,6 +26,7 @@ _ENVIRONMENT.filters.update(_FILTERS)  # pyright: ignore[reportUnknownMemberType
 REGIONS: Mapping[str, Mapping[str, str]] = {
     "overview": {
         "r-problems": "overview/problems.html",
+        "r-alarms": "overview/alarms.html",
         "r-channels": "overview/channels.html",
         "r-pipelines": "overview/pipelines.html",
         "r-nodes": "overview/nodes.html",

@@ -69,6 +69,12 @@ class CutOver:
         """Whether writes have to be stopped before the next step."""
         return ORDER.index(self.step) > ORDER.index(Step.STOP_WRITES)
 
+    def sentence(self, begun: str) -> str:
+        """How far it is, for people; `begun` is the time when it began, as text."""
+        doing = "is being put back" if self.aborting else f"is at step `{self.step.value}`"
+        changed = "setl made its source read-only" if self.restore else "its source is untouched"
+        return f"the cut-over that {self.by} began at {begun} {doing}; {changed}"
+
     def stopping(self, writes: Writes) -> CutOver:
         """The record that has to be kept before writes are stopped.
 

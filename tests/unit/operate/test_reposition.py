@@ -10,6 +10,7 @@ from setl.errors import ConfigurationError, FencedError
 from setl.model.checkpoint import Checkpoint
 from setl.model.position import BinlogOrigin, BinlogPosition, KafkaOrigin, KafkaPosition
 from setl.operate.positions.epochs import KnownEpoch, known_epoch, verdict
+from setl.operate.positions.planned_move import exact_place
 from setl.operate.positions.position import look_at_position
 from setl.operate.positions.reposition import move, moved_checkpoint
 from setl.operate.positions.stored import read_stored
@@ -272,3 +273,15 @@ def test_verdicts(known, leads, coming, words):
     found = verdict(known, mainstem, coming)
     assert words in found
     assert bool(found) == bool(words)
+
+
+@pytest.mark.parametrize(
+    ("config", "position", "start"),
+    [
+        (MYSQL, THERE, BinlogStart(file="b.000003", offset=400)),
+        (DTS, KafkaPosition("t", 0, 17), OffsetStart(offset=17)),
+    ],
+)
+def test_a_place_that_was_found_can_be_asked_for(config, position, start):
+    system = system_of(pipeline(source=config).source)
+    assert system.parse_place(exact_place(position)).start == start

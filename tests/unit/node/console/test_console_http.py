@@ -4,7 +4,6 @@ import http.client
 import json
 import re
 from contextlib import contextmanager
-from urllib.parse import urlencode
 
 import pytest
 import yaml
@@ -14,71 +13,8 @@ from setl.load.deadletters.letter import State
 from setl.node.console.attempts import FREE_ATTEMPTS
 from setl.systems.mysql.target_system import MysqlTargetSystem
 from tests.letters import MemoryDeadLetters, letter
+from tests.unit.node.console.browsing import FILE, Browser, outcomes
 from tests.unit.node.http_node import THERE, TOKEN, Node, eventually
-
-PAGE = {"Accept": "text/html,application/xhtml+xml"}
-
-
-@pytest.fixture
-def node():
-    node = Node()
-    node.lead()
-    yield node
-    node.close()
-
-
-class Browser:
-    """Keeps cookies and reads forms; follows nothing by itself."""
-
-    def __init__(self, node):
-        self.node = node
-        self.cookie = ""
-
-    def get(self, path, **headers):
-        return self.ask("GET", path, headers=headers)
-
-    def post(self, path, fields, **headers):
-        kind = {"Content-Type": "application/x-www-form-urlencoded"}
-        return self.ask("POST", path, urlencode(fields).encode(), headers={**kind, **headers})
-
-    def ask(self, method, path, body=None, headers=None):
-        sent = {**PAGE, **(headers or {})}
-        if self.cookie:
-            sent["Cookie"] = self.cookie
-        reply = self.node.ask(method, path, body, headers=sent)
-        for line in reply.headers.get_all("Set-Cookie") or ():
-            name, _, value = line.partition(";")[0].partition("=")
-            self.cookie = "" if value in ("", '""') else f"{name}={value}"
-            self.attributes = line
-        return reply
-
-    def log_in(self, token=TOKEN, **fields):
-        return self.post("/console/login", {"token": token, "name": "anna", **fields})
-
-    def csrf(self):
-        found = re.search(r'name="csrf" value="([^"]+)"', self.get("/").body.decode())
-        assert found is not None
-        return found.group(1)
-
-    def do(self, what, on, **fields):
-        return self.post("/console/do", {"csrf": self.csrf(), "what": what, "on": on, **fields})
-
-
-@pytest.fixture
-def browser(node):
-    return Browser(node)
-
-
-@pytest.fixture
-def anna(node):
-    anna = Browser(node)
-    assert anna.log_in().code == 303
-    return anna
-
-
-def outcomes(node):
-    return [(a.what, a.on, a.outcome) for a in node.operator.actions()]
-
 
 # -- what strangers see -----------------------------------------------------------------------
 
@@ -278,24 +214,8 @@ def test_forms_are_bounded(anna):
 # -- dead letters and channel files -----------------------------------------------------------
 
 
-FILE = """\
-channel: shop
-pipelines:
-  - name: there
-    source: {type: mysql, host: 127.0.0.1, port: 1, user: u, password: "${CONSOLE_TEST_PW}"}
-    target: {type: mysql, host: 127.0.0.1, port: 2, user: u, password: "${CONSOLE_TEST_PW}"}
-    tables:
-      - from: s.t
-"""
-
-
 def edit(anna, what, text=FILE):
     return anna.post("/console/edit", {"csrf": anna.csrf(), "text": text, "do": what})
-
-
-@pytest.fixture
-def password(node):
-    node.environment["CONSOLE_TEST_PW"] = "hunter2"
 
 
 def test_strangers_see_neither_rows_nor_files(browser):

@@ -1,6 +1,6 @@
 """From the cluster to what pages show."""
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import pytest
 
@@ -15,9 +15,10 @@ from arbiter.values import (
     PipelineId,
 )
 from setl.model.standing import TableFinding
+from setl.node.alarm_status import AlarmStatus, FiringAlarm
 from setl.node.cluster_view import view_of
 from setl.node.console.mapping import as_text, hides_secrets, mapped_tables
-from setl.node.console.overview import overview_of
+from setl.node.console.overview import MOST_ALARMS, overview_of
 from setl.node.console.picture import NARROW, WIDE, Direction, drawn
 from setl.node.console.pipeline_page import pipeline_page
 from setl.node.console.problems import problems_of
@@ -73,6 +74,21 @@ def test_nothing_is_wrong_where_all_run_with_a_standby():
     assert [row.name for row in page.pipelines] == ["shop/ab", "shop/ba"]
     assert page.pipelines[0].standbys == ("n2",)
     assert [(n.name, n.leads, n.here) for n in page.nodes] == [("n1", 2, True), ("n2", 0, False)]
+
+
+def test_alarms_that_are_raised_are_listed_as_whoever_sends_them_tells():
+    alarm = FiringAlarm("lag", "shop", "ab", "", "critical", "is late", "Wait", 940.0)
+    disk = replace(alarm, rule="disk", channel="", pipeline="", subject="node n2", silenced=True)
+    told = asdict(AlarmStatus(sends=True, firing=(alarm, disk)))
+    page = overview_of(view(alarms=told), here="n1")
+    assert [(row.about, row.lasts, row.silenced) for row in page.firing] == [
+        ("shop/ab", "1 min", False),
+        ("node n2", "1 min", True),
+    ]
+    assert page.silenceable == ("shop", "shop/ab", "shop/ba")
+    many = asdict(AlarmStatus(sends=True, firing=(alarm,) * (MOST_ALARMS + 2)))
+    page = overview_of(view(alarms=many), here="n1")
+    assert (len(page.firing), page.firing_more) == (MOST_ALARMS, 2)
 
 
 def test_errors_come_first_in_their_own_words():

@@ -1,0 +1,112 @@
+"""A cut-over on the console: how far it is, and putting it back. It is begun by a command."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from arbiter.arbiter import Arbiter, Conflict
+from arbiter.requests import Refused
+from arbiter.values import PipelineId
+from setl.channel.file import Pipeline
+from setl.channel.reading import resolve_and_parse
+from setl.clock import SystemClock
+from setl.errors import FatalError
+from setl.node.console.hands import Fields, Hands, Looked, pipeline_of
+from setl.operate import questions, units
+from setl.operate.cutover.course import Course
+from setl.operate.cutover.hands import ClusterHands, Seen
+from setl.operate.cutover.steps import CutOver, Rules, Step, Told
+from setl.operate.waiting import Waited
+
+if TYPE_CHECKING:
+    # Spark comes with it.
+    from setl.bulk.verdict import TableVerdict
+
+_SOURCE_SECONDS = 60.0
+"""Seconds for which a source that does not answer is asked again."""
+
+
+def cutover_sentence(arbiter: Arbiter, ident: PipelineId) -> str:
+    """How far the cut-over of a pipeline is; "" if there is none."""
+    found = arbiter.cutover(ident)
+    if found is None:
+        return ""
+    try:
+        record = CutOver.from_json(found[0])
+    except FatalError as error:
+        return str(error)
+    return record.sentence(units.moment(record.begun))
+
+
+def look(hands: Hands, name: str, _: Fields) -> Looked:
+    """What is asked before; the form that confirms it says at which step that was."""
+    ident = pipeline_of(name)
+    record = _record(hands, ident)
+    done = record.step is Step.DONE
+    question = questions.before_abort(ident) if done else questions.before_early_abort(ident)
+    return Looked(question, {"step": record.step.value})
+
+
+def abort(hands: Hands, name: str, fields: Fields) -> str:
+    """Put back what a cut-over has changed, and forget it."""
+    ident = pipeline_of(name)
+    record = _record(hands, ident)
+    if record.step is Step.DONE and fields.get("step") != Step.DONE.value:
+        # The application may write to the target since then, which was not asked.
+        raise Refused(f"the cut-over of {ident} is done by now; ask again")
+    said: list[str] = []
+    course = _course(hands, ident, lambda told: said.append(told.text))
+    try:
+        before = course.abort()
+    except Conflict as error:
+        raise Refused(str(error)) from error
+    restored = before is not None and before.restore is not None
+    text = "the source is as before" if restored else "setl had changed nothing"
+    return "; ".join([f"{ident}: the cut-over is over", *(said or [text])])
+
+
+def _record(hands: Hands, ident: PipelineId) -> CutOver:
+    found = hands.arbiter.cutover(ident)
+    if found is None:
+        raise Refused(f"there is no cut-over of {ident}")
+    return CutOver.from_json(found[0])
+
+
+def _course(hands: Hands, ident: PipelineId, tell: Callable[[Told], None]) -> Course:
+    file = resolve_and_parse(hands.arbiter.channel(ident.channel).definition, hands.environment)
+    cluster = ClusterHands(
+        file,
+        file.pipeline(ident.pipeline),
+        arbiter=hands.arbiter,
+        look=_unseen,
+        verify=_uncompared,
+        nid=f"cutover.{hands.nid}",
+        clock=SystemClock(),
+        pause=_pause(hands),
+        progress=_untold,
+    )
+    rules = Rules(timeout=_SOURCE_SECONDS)
+    return Course(ident, hands.arbiter, cluster, rules, SystemClock(), _pause(hands), tell)
+
+
+def _pause(hands: Hands) -> Callable[[float], None]:
+    def pause(seconds: float) -> None:
+        hands.pause(seconds)
+
+    return pause
+
+
+# Putting back looks at the source alone; what follows belongs to the steps before.
+
+
+def _unseen(_: PipelineId) -> Seen:
+    raise Refused("a cut-over is carried on by `setl cutover`")
+
+
+def _uncompared(_: Pipeline) -> Sequence[TableVerdict]:
+    raise Refused("a cut-over is carried on by `setl cutover`")
+
+
+def _untold(_: PipelineId) -> Callable[[Waited], None]:
+    return lambda _: None

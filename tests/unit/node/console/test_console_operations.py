@@ -1,0 +1,260 @@
+"""What operators do with channels, positions, alarms and cut-overs from the console."""
+
+import pytest
+import yaml
+
+from arbiter.values import ChannelState
+from setl.alarms.asking import silences_at
+from setl.alarms.judgement import AlarmKey
+from setl.channel.file import BinlogStart
+from setl.model.checkpoint import Checkpoint
+from setl.model.position import BinlogPosition
+from setl.operate.cutover.steps import CutOver, Step
+from setl.select.checkpoints.arbiter import ArbiterCheckpointStore
+from setl.systems.mysql.source_system import MysqlSourceSystem
+from setl.systems.write_stop import Writes
+from tests.unit.node.console.browsing import FILE, outcomes
+from tests.unit.node.http_node import THERE
+
+# -- what can be undone hardly or not at all ---------------------------------------------------
+
+
+def stop(node):
+    node.operator.set_state(node.operator.channel("shop"), ChannelState.STOP)
+    node.look()
+    node.cluster.clock.advance(5)
+
+
+def test_a_channel_is_removed_once_it_is_stopped_and_its_name_is_typed(node, anna):
+    assert "Remove…" not in anna.get("/console/channels/shop").body.decode()
+    anna.do("remove", "shop", typed="shop", sure="yes")
+    assert "channel shop is not stopped: `setl stop shop`" in outcomes(node)[-1][2]
+    stop(node)
+    assert "Remove…" in anna.get("/console/channels/shop").body.decode()
+    for typed in ({}, {"typed": ""}, {"typed": "search"}):
+        asked = anna.do("remove", "shop", sure="yes", **typed)
+        assert asked.code == 200
+        assert "Remove channel shop (there, back) with its history" in asked.body.decode()
+    assert "search is another name" in asked.body.decode()
+    anna.do("remove", "shop", typed="shop", sure="yes")
+    assert "somebody leads shop/there; nothing was removed" in outcomes(node)[-1][2]
+    assert node.operator.channel("shop").state is ChannelState.STOP
+    node.arbiter.resign(THERE, node.operator.mainstem(THERE))
+    removed = anna.do("remove", "shop", typed="shop", sure="yes")
+    assert (removed.code, removed.headers["Location"]) == (303, "/")
+    assert [channel.name for channel in node.operator.channels()] == ["search"]
+    page = anna.get("/").body.decode()
+    assert "channel shop removed" in page
+    assert "DELETE FROM retl.setl_checkpoint WHERE pipeline IN (" in page
+    assert [(what, on) for what, on, _ in outcomes(node)] == [("remove", "shop")] * 3
+
+
+PLACE = BinlogPosition("b.000002", 99)
+
+
+@pytest.fixture
+def movable(node, monkeypatch, password):
+    """A pipeline whose checkpoint is kept in ZooKeeper; its source is not asked."""
+    definition = yaml.safe_load(FILE)
+    search = {"type": "elasticsearch", "hosts": ["http://127.0.0.1:1"]}
+    definition["pipelines"][0] |= {"target": search, "tables": [{"from": "s.t", "to": "i"}]}
+    node.operator.put_channel("shop", definition)
+    node.arbiter.resign(THERE, node.operator.mainstem(THERE))
+    before = Checkpoint(BinlogPosition("b.000007", 4))
+    ArbiterCheckpointStore(node.operator, THERE).store(before, 3)
+    asked = []
+
+    def find(_, __, ___, nid, place):
+        asked.append((nid, place))
+        return PLACE
+
+    monkeypatch.setattr(MysqlSourceSystem, "find_place", find)
+    node.look()
+    node.cluster.clock.advance(5)
+    return asked
+
+
+def kept_place(node):
+    return node.operator.stored_position(THERE)[0]["checkpoint"]["resume"]
+
+
+def test_a_pipeline_is_moved_to_the_place_that_was_shown(node, anna, movable):
+    assert "Move…" not in anna.get("/console/pipelines/shop/there").body.decode()
+    before = kept_place(node)
+    refused = anna.do("position reset", "shop/there", to="latest")
+    assert refused.headers["Location"] == "/console/pipelines/shop/there"
+    assert "refused: the channel is set to START" in anna.get("/").body.decode()
+    assert movable == []
+    stop(node)
+    assert "Move…" in anna.get("/console/pipelines/shop/there").body.decode()
+    page = anna.do("position reset", "shop/there", to="latest").body.decode()
+    assert "move shop/there to b.000002:99?" in page
+    assert "b.000007:4, generation 1 → b.000002:99, generation 2" in page
+    # What was found is what is confirmed: by then the end of the stream may be another.
+    assert 'name="to" value="b.000002:99"' in page
+    assert kept_place(node) == before
+    assert outcomes(node) == []
+    anna.do("position reset", "shop/there", to="b.000002:99", sure="yes")
+    assert [nid for nid, _ in movable] == ["position-reset.n1"] * 2
+    assert movable[-1][1].start == BinlogStart(file="b.000002", offset=99)
+    assert (kept_place(node)["file"], kept_place(node)["offset"]) == ("b.000002", 99)
+    assert outcomes(node) == [
+        ("position reset", "shop/there", "shop/there: moved to b.000002:99, generation 2")
+    ]
+
+
+def test_a_place_that_is_none_or_a_channel_that_was_started_moves_nothing(node, anna, movable):
+    before = kept_place(node)
+    stop(node)
+    anna.do("position reset", "shop/there", to="somewhere")
+    assert "not a place in the source: &#39;somewhere&#39;" in anna.get("/").body.decode()
+    node.operator.set_state(node.operator.channel("shop"), ChannelState.START)
+    anna.do("position reset", "shop/there", to="b.000002:99", sure="yes")
+    assert "not done: reset of shop/there refused" in outcomes(node)[-1][2]
+    assert kept_place(node) == before
+
+
+# -- loads ------------------------------------------------------------------------------------
+
+
+def test_loads_are_paused_and_ended_though_nobody_leads(node, anna, browser):
+    node.arbiter.resign(THERE, node.operator.mainstem(THERE))
+    node.figures.clear()
+    node.look()
+    node.cluster.clock.advance(5)
+    page = "/console/pipelines/shop/there"
+    assert "Cancel loads…" not in anna.get(page).body.decode()
+    anna.do("load", "shop/there", table="s.t", where="id < 5", sure="yes")
+    assert "Load of s.t where id &lt; 5: waiting, asked for by anna" in anna.get(page).body.decode()
+    assert "id &lt; 5" not in browser.get(page).body.decode()
+    anna.do("load-pause", "shop/there")
+    shown = anna.get(page).body.decode()
+    assert "Load of s.t where id &lt; 5: paused" in shown
+    assert "Cancel loads…" in shown
+    anna.do("load-cancel", "shop/there", sure="yes")
+    assert "Cancel loads…" not in anna.get(page).body.decode()
+    # No leader has answered yet. What is cancelled does not begin again all the same.
+    anna.do("load-resume", "shop/there")
+    assert "has no load that waits" in outcomes(node)[-1][2]
+    assert node.operator.loads(THERE)[0].value["state"] == "cancelled"
+
+
+# -- alarms -----------------------------------------------------------------------------------
+
+
+def test_alarms_are_silenced_for_some_minutes_and_told_again(node, anna, browser):
+    done = anna.do("alarm silence", "shop/there", rule="lag", minutes="30", reason="moving <db1>")
+    assert (done.code, done.headers["Location"]) == (303, "/")
+    (kept,) = silences_at(node.operator, node.cluster.clock.now())
+    assert kept.covers(AlarmKey("lag", "shop", "there"), node.cluster.clock.now() + 1799)
+    assert not kept.covers(AlarmKey("lag", "shop", "there"), node.cluster.clock.now() + 1800)
+    assert not kept.covers(AlarmKey("lag", "shop", "back"), node.cluster.clock.now())
+    assert (kept.by, kept.reason) == ("anna (127.0.0.1), console of n1", "moving <db1>")
+    page = anna.get("/").body.decode()
+    assert "Nothing is told of shop/there (lag) until" in page
+    assert "moving &lt;db1&gt;" in page
+    assert "moving" not in browser.get("/").body.decode()
+    anna.do("alarm silence --end", kept.id)
+    assert silences_at(node.operator, node.cluster.clock.now()) == ()
+    anna.do("alarm silence --end", kept.id)
+    assert [what for what, _, _ in outcomes(node)] == [
+        "alarm silence",
+        *["alarm silence --end"] * 2,
+    ]
+    assert outcomes(node)[0][2].startswith("nothing is told of shop/there (lag) until")
+    assert outcomes(node)[1][2] == "the silence of shop/there (lag) is over"
+    assert "there is no silence" in outcomes(node)[2][2]
+
+
+@pytest.mark.parametrize(
+    ("on", "fields", "words"),
+    [
+        ("shop", {"minutes": "0"}, "a silence lasts from 1"),
+        ("shop", {"minutes": "-5"}, "a silence lasts from 1"),
+        ("shop", {"minutes": "1e9"}, "a silence lasts from 1"),
+        ("shop", {}, "a silence lasts from 1"),
+        ("shop", {"minutes": "5", "rule": "lags"}, "there is no rule"),
+        ("shop/nowhere", {"minutes": "5"}, "shop has no pipeline"),
+        ("nowhere", {"minutes": "5"}, "not done"),
+    ],
+)
+def test_a_silence_that_makes_no_sense_is_refused(node, anna, on, fields, words):
+    anna.do("alarm silence", on, **fields)
+    assert words in outcomes(node)[-1][2]
+    assert node.operator.silences() is None
+
+
+def test_everything_can_be_silenced(node, anna):
+    anna.do("alarm silence", "alarms", minutes="5")
+    (kept,) = silences_at(node.operator, node.cluster.clock.now())
+    assert kept.covers(AlarmKey("disk", subject="node n1"), node.cluster.clock.now())
+
+
+# -- cut-overs --------------------------------------------------------------------------------
+
+
+class Source:
+    """A source that was made read-only."""
+
+    def __init__(self):
+        self.restored = []
+
+    def look(self):
+        return Writes("server-1", stopped=True)
+
+    def restore(self, settings):
+        self.restored.append(dict(settings))
+
+
+@pytest.fixture
+def source(node, monkeypatch, password):
+    source = Source()
+    monkeypatch.setattr(MysqlSourceSystem, "write_stop", lambda _: source)
+    node.operator.put_channel("shop", yaml.safe_load(FILE))
+    node.look()
+    return source
+
+
+def cut_over(node, step, revision=None):
+    record = CutOver(step, 900.0, "ben@db1", "server-1", {"read_only": "OFF"})
+    return node.operator.store_cutover(THERE, record.to_json(), revision)
+
+
+def test_a_cut_over_is_shown_and_put_back_after_a_question(node, anna, browser, source):
+    page = anna.get("/console/pipelines/shop/there").body.decode()
+    assert "Put the cut-over back…" not in page
+    anna.do("cutover --abort", "shop/there", sure="yes")
+    assert outcomes(node)[-1][2] == "not done: there is no cut-over of shop/there"
+    cut_over(node, Step.DRAIN)
+    node.cluster.clock.advance(5)
+    page = anna.get("/console/pipelines/shop/there").body.decode()
+    assert "Put the cut-over back…" in page
+    sentence = "is at step `drain`; setl made its source read-only"
+    assert sentence in page
+    page = browser.get("/console/pipelines/shop/there").body.decode()
+    assert sentence in page
+    assert "Put the cut-over back…" not in page
+    asked = anna.do("cutover --abort", "shop/there").body.decode()
+    assert "Put back what the cut-over of shop/there has changed?" in asked
+    assert 'name="step" value="drain"' in asked
+    assert source.restored == []
+    anna.do("cutover --abort", "shop/there", step="drain", sure="yes")
+    assert source.restored == [{"read_only": "OFF"}]
+    assert node.operator.cutover(THERE) is None
+    assert outcomes(node)[-1] == (
+        "cutover --abort",
+        "shop/there",
+        "shop/there: the cut-over is over; the source is as before",
+    )
+
+
+def test_a_cut_over_that_ends_meanwhile_is_asked_about_once_more(node, anna, source):
+    cut_over(node, Step.DONE)
+    anna.do("cutover --abort", "shop/there", step="drain", sure="yes")
+    assert "is done by now; ask again" in outcomes(node)[-1][2]
+    assert source.restored == []
+    asked = anna.do("cutover --abort", "shop/there").body.decode()
+    assert "The application may write to the target of shop/there by now." in asked
+    anna.do("cutover --abort", "shop/there", step="done", sure="yes")
+    assert source.restored == [{"read_only": "OFF"}]
+    assert node.operator.cutover(THERE) is None
