@@ -95,12 +95,17 @@ class StoredLoadRequests:
     def change_state(self, ident: str, state: RequestState) -> LoadRequest | None:
         """Pause, resume or cancel a request; returns it as it is then, None if there is none.
 
-        One that has ended stays as it is.
+        One that has ended stays as it is, and so does one that was cancelled.
 
         Raises:
             TransientError: it may or may not be changed.
         """
-        return self._change(ident, lambda now: now if now.ended else replace(now, state=state))
+
+        def changed(now: LoadRequest) -> LoadRequest:
+            over = now.ended or now.state is RequestState.CANCELLED
+            return now if over else replace(now, state=state)
+
+        return self._change(ident, changed)
 
     def _change(
         self, ident: str, change: Callable[[LoadRequest], LoadRequest]

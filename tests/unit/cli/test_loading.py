@@ -136,7 +136,10 @@ def test_loads_are_paused_resumed_and_cancelled(shop, capsys):
     assert shop.run("load", "pause", "ab", "7") == 1
     assert "no load 7; there are 0, 1" in capsys.readouterr().err
     assert shop.run("load", "pause", "ab") == 0
-    assert [r.state.value for r in requests(shop).all()] == ["paused", "paused"]
+    assert [r.state.value for r in requests(shop).all()] == ["paused", "cancelled"]
+    # The leader has not seen yet that it is cancelled; it stays so.
+    assert shop.run("load", "resume", "ab") == 0
+    assert [r.state.value for r in requests(shop).all()] == ["waiting", "cancelled"]
 
 
 def test_what_has_ended_stays_as_it_is_and_the_oldest_are_removed(shop):
