@@ -105,18 +105,18 @@ _ELSEWHERE = (*_ALONE, *_TABLES)
 
 
 LANES = (
-    Lane("tables on mysql", 780, _TABLES),
-    Lane("mariadb", 780, _INTEGRATION, _ELSEWHERE),
-    Lane("mysql", 690, _INTEGRATION, _ELSEWHERE),
-    Lane("nodes", 640, _NODES),
+    Lane("mariadb", 1000, _INTEGRATION, _ELSEWHERE),
+    Lane("mysql", 880, _INTEGRATION, _ELSEWHERE),
+    Lane("drills", 720, ("tests/drills",)),
+    Lane("tables on mysql", 650, _TABLES),
+    Lane("nodes", 620, _NODES),
     Lane("tables on mariadb", 500, _TABLES),
-    Lane("drills", 480, ("tests/drills",)),
-    Lane("clusters", 380, _CLUSTERS),
-    Lane("services", 310, _SERVICES),
-    Lane("drills with relays", 280, ("tests/drills",)),
+    Lane("clusters", 470, _CLUSTERS),
+    Lane("drills with relays", 400, ("tests/drills",)),
+    Lane("services", 270, _SERVICES),
+    Lane("drills on mysql", 210, ("tests/drills",)),
     Lane("unit", 140, ("tests/unit",), _UNIT_BESIDE),
     Lane("unit beside", 140, _UNIT_BESIDE),
-    Lane("drills on mysql", 210, ("tests/drills",)),
     Lane("bench", 110, ("tests/bench/test_bench.py",)),
     Lane("drills on a mixed pair", 60, ("tests/drills",)),
 )
