@@ -15,10 +15,11 @@ from arbiter.requests import Requester
 from arbiter.snapshot import Snapshot
 from arbiter.values import AlarmSender as Sender
 from arbiter.values import PipelineId, SignalKind
+from setl.alarms.asking import silences_at
 from setl.alarms.deciding import decide, firing
 from setl.alarms.facts import NodeFacts, PipelineFacts
 from setl.alarms.judgement import AlarmKey, Judgement
-from setl.alarms.kept import Event, Kept, Notice, Silence, cut, silences_from_json
+from setl.alarms.kept import Event, Kept, Notice, cut
 from setl.alarms.receivers import receivers_of
 from setl.alarms.restarting import DueRestart, due_restarts, within_an_hour
 from setl.alarms.rules import judge_node, judge_pipeline
@@ -116,9 +117,9 @@ class AlarmSender:
             _log.info("this node sends alarms", extra=fields(nid=self._nid))
         stored = self._arbiter.alarms()
         kept, revision = Kept.from_json(stored[0] if stored else {}), stored and stored[1]
-        silences = self._silences()
         view = self._view(snapshot)
         now = self._clock.now()
+        silences = silences_at(self._arbiter, now)
         facts = list(self._facts(view))
         judged = [*self._judged(facts, now), *self._of_nodes(view)]
         alarms, events = decide(judged, kept.alarms, silences, now)
@@ -151,10 +152,6 @@ class AlarmSender:
 
     def _rest(self, trouble: str = "") -> None:
         self._status = AlarmStatus(receivers=self._sending.names, trouble=trouble)
-
-    def _silences(self) -> tuple[Silence, ...]:
-        found = self._arbiter.silences()
-        return silences_from_json(found[0]) if found else ()
 
     def _view(self, snapshot: Snapshot) -> ClusterView:
         answers = ask_nodes(snapshot.facts.nodes.values())

@@ -28,6 +28,14 @@ def farthest_replica(primary: MysqlEndpoint, addresses: Sequence[str]) -> Replic
     return max(found, key=lambda replica: replica.seconds, default=None)
 
 
+def replication_statement(*, mariadb: bool) -> str:
+    """Asks a server how it replicates: a row for each server that it is a replica of.
+
+    Source: https://mariadb.com/kb/en/show-replica-status/. MariaDB has SHOW ALL for several.
+    """
+    return "SHOW ALL SLAVES STATUS" if mariadb else "SHOW REPLICA STATUS"
+
+
 def _behind(primary: MysqlEndpoint, address: str) -> ReplicaBehind:
     host, _, port = address.rpartition(":")
     server = replace(
@@ -50,8 +58,7 @@ def _asked(server: MysqlEndpoint) -> list[Any]:
         translating(server),
         connection.cursor() as cursor,
     ):
-        which = "SHOW ALL REPLICAS STATUS" if is_mariadb(connection) else "SHOW REPLICA STATUS"
-        cursor.execute(which)
+        cursor.execute(replication_statement(mariadb=is_mariadb(connection)))
         names = [str(column[0]).lower() for column in cursor.description or ()]
         (place,) = (i for i, name in enumerate(names) if name.startswith(_BEHIND))
         return [row[place] for row in cursor.fetchall()]

@@ -31,7 +31,8 @@ _FLOATING: Final = frozenset({"float", "double"})
 _QUOTED: Final = frozenset({"decimal", "date", "time", "datetime", "timestamp"})
 _TEXTS: Final = frozenset({"char", "varchar", "tinytext", "text", "mediumtext", "longtext"})
 _LABELLED: Final = frozenset({"enum", "set"})
-_BYTES: Final = frozenset({"binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob"})
+BYTES: Final = frozenset({"binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob"})
+"""Types whose values are written as ``x'00FF'``."""
 
 _READ_AT_ONCE: Final = 1 << 18
 _HEADER: Final = struct.Struct("<I")
@@ -73,7 +74,7 @@ def _rendered(column: Column) -> str | None:
     elif held.type in _TEXTS or (held.type in _LABELLED and held.labels):
         text = name if held.charset == "utf8mb4" else f"CONVERT({name} USING utf8mb4)"
         found = f"QUOTE({text})"
-    elif held.type in _BYTES:
+    elif held.type in BYTES:
         found = f"IF({name} IS NULL,'NULL',CONCAT('x''',HEX({name}),''''))"
     return found
 

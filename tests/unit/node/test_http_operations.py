@@ -18,15 +18,7 @@ from setl.node.http import operations
 from setl.node.settings import NodeSettings
 from tests.arbiter_in_memory import MemoryArbiter
 
-from .http_node import BACK, THERE, TOKEN, WRITING, Node, eventually
-
-
-@pytest.fixture
-def node():
-    node = Node()
-    node.lead()
-    yield node
-    node.close()
+from .http_node import BACK, THERE, TOKEN, WRITING, eventually
 
 
 @pytest.fixture

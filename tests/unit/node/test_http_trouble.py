@@ -8,15 +8,7 @@ import pytest
 from arbiter.arbiter import Conflict, Denied, Unreachable
 from setl.node.http import operations
 
-from .http_node import THERE, TOKEN, WRITING, Node, eventually
-
-
-@pytest.fixture
-def node():
-    node = Node()
-    node.lead()
-    yield node
-    node.close()
+from .http_node import THERE, TOKEN, WRITING, eventually
 
 
 @pytest.mark.parametrize(("method", "path", "body"), WRITING)

@@ -28,6 +28,7 @@ from pymysql.protocol import OKPacketWrapper
 from setl.model.schema import Column
 from setl.systems.mysql.connection import error_number
 from setl.systems.mysql.identifiers import qualified, quote
+from setl.systems.mysql.row_text import BYTES
 
 SIZE: Final = 4 << 20
 """Bytes of rows that go with one statement. Longer ones gain nothing more."""
@@ -35,7 +36,6 @@ SIZE: Final = 4 << 20
 _SAVEPOINT: Final = "setl_local_data"
 _NAME: Final = b"rows of setl"
 _PACKET: Final = 1 << 20
-_BYTES: Final = frozenset({"binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob"})
 # As text, a year of 0 would be 2000, and the digits of bits would be their letters.
 _COUNTED: Final = frozenset({"bit", "year"})
 # The server, its settings or somebody between does not let a client send data.
@@ -58,12 +58,12 @@ def load_statement(table: tuple[str, str], columns: Sequence[Column]) -> bytes:
     for i, column in enumerate(columns):
         name, type_ = quote(column.name), column.capacity.type if column.capacity else ""
         variable = f"@setl_{i}"
-        if type_ in _BYTES:
+        if type_ in BYTES:
             # It comes as x'00FF'.
             computed.append(f"{name}=UNHEX(SUBSTR({variable},3,CHAR_LENGTH({variable})-3))")
         elif type_ in _COUNTED:
             computed.append(f"{name}=CAST({variable} AS UNSIGNED)")
-        fields.append(variable if type_ in _BYTES | _COUNTED else name)
+        fields.append(variable if type_ in BYTES | _COUNTED else name)
     filled = f" SET {','.join(computed)}" if computed else ""
     return (
         f"LOAD DATA LOCAL INFILE '{_NAME.decode()}' INTO TABLE {qualified(*table)}"

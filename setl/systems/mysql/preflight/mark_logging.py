@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from setl.systems.finding import Report
 from setl.systems.mysql.preflight.server import Outcome, Server
 from setl.systems.mysql.preflight.system_tables import SCHEMA
+from setl.systems.mysql.replicas import replication_statement
 
 _MARK = "retl_mark"
 
@@ -41,8 +42,7 @@ def check_replica(server: Server, report: Report) -> None:
     Raises:
         SetlError: the server stopped answering.
     """
-    # https://mariadb.com/kb/en/show-replica-status/ : MariaDB has SHOW ALL for several primaries.
-    question = "SHOW ALL SLAVES STATUS" if server.mariadb else "SHOW REPLICA STATUS"
+    question = replication_statement(mariadb=server.mariadb)
     if server.attempt(question) is not Outcome.DONE:
         return
     primaries = server.records(question)

@@ -1,15 +1,6 @@
 import pytest
 
 from tests.unit.node.console.browsing import Browser
-from tests.unit.node.http_node import Node
-
-
-@pytest.fixture
-def node():
-    node = Node()
-    node.lead()
-    yield node
-    node.close()
 
 
 @pytest.fixture
