@@ -14,6 +14,7 @@ from setl_drills.setting import FENCE_TIMEOUT
 from setl_drills.tables import RELAY, binlog_of, relay, topic_of, two_way, whole_topic
 from setl_drills.topic import TopicWatch, changes_in, read_topic
 from setl_drills.waiting import DidNotHappenError, wait_for
+from setl_drills.workload import PACE
 from setl_drills.world import Needs, World
 
 NEEDS = Needs(kafka=True, relays=True)
@@ -37,7 +38,7 @@ class RelayDrillRun(DrillRun):
     """
 
     def __init__(
-        self, world: World, drill: str, seed: int, *, pace: float = 25.0, **target: Any
+        self, world: World, drill: str, seed: int, *, pace: float = PACE, **target: Any
     ) -> None:
         """Describe it.
 
