@@ -20,7 +20,7 @@ from setl_embedded import DatabaseServer
 
 _BULK_OFFSET = 500_000_000  # large transactions take their ids from here on
 _KEPT = 300  # rows of `items` that are still changed
-PACE = 20.0
+PACE = 15.0
 """Small transactions a second and site, if nothing else is said."""
 BURST = 5
 """Small transactions that come at once. The first travels alone and the others behind it while it
