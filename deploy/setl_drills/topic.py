@@ -47,13 +47,12 @@ class Record(NamedTuple):
         return 0 < self.place.ordinal < LAST
 
 
-def read_topic(brokers: str, topic: str, isolation: Isolation) -> list[Record]:
-    """Read all that is in a topic with one partition now.
+def read_committed(brokers: str, topic: str) -> list[Record]:
+    """Read all committed records that are in a topic with one partition now.
 
     Args:
         brokers: where.
         topic: its name.
-        isolation: whether records of transactions that were ended without commit count too.
 
     Raises:
         DidNotHappenError: the end of the topic is not reached.
@@ -65,7 +64,7 @@ def read_topic(brokers: str, topic: str, isolation: Isolation) -> list[Record]:
         found.extend(map(_record, _polled(consumer).get(where, ())))
         return consumer.position(where) >= end
 
-    with _consumer(brokers, isolation, where) as consumer:
+    with _consumer(brokers, "read_committed", where) as consumer:
         end = consumer.end_offsets([where])[where]
         wait_for(f"the end of {topic} at {end}", at_the_end, _READ_LIMIT, interval=0)
     return found
@@ -91,11 +90,12 @@ def _record(record: Any) -> Record:
 
 
 class TopicWatch(Watch):
-    """Sees rows arrive in topics.
+    """Sees rows arrive in topics, those of transactions that are not committed as well.
 
     Attributes:
         advances: by pipeline key of the relay, in order of time. The epoch is always 0: a record
             does not tell under which one it was written.
+        rows: by pipeline key, how many rows came.
     """
 
     def __init__(self, brokers: str, topics: Mapping[str, str]) -> None:
@@ -107,6 +107,7 @@ class TopicWatch(Watch):
         """
         super().__init__("topics")
         self.advances: dict[str, list[Advance]] = {key: [] for key in topics}
+        self.rows: dict[str, int] = dict.fromkeys(topics, 0)
         self._brokers = brokers
         self._keys = {topic: key for key, topic in topics.items()}
         self._last: dict[str, RelayPlace] = {}
@@ -126,8 +127,10 @@ class TopicWatch(Watch):
         now = time.time()
         for where, polled_records in polled.items():
             key, records = self._keys[where.topic], [_record(r) for r in polled_records]
+            rows = sum(record.is_row for record in records)
+            self.rows[key] += rows
             self._last[key] = records[-1].place
-            if any(record.is_row for record in records):
+            if rows:
                 self.advances[key].append(Advance(now, 0))
 
     def since(self, key: str, moment: float) -> list[Advance]:
