@@ -193,7 +193,7 @@ class DrillRun(Setting):
         """Have nothing written, and wait until everything written is on both sites."""
         for writer in self.writers.values():
             writer.pause()
-        wait_for("both sites to be equal", self.equal, _RECOVERY_LIMIT)
+        wait_for("both sites to be equal", self.equal, _RECOVERY_LIMIT, interval=0.2)
 
     def equal(self) -> bool:
         """Whether both sites, and the index if there is one, hold the same now."""

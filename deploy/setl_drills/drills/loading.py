@@ -121,10 +121,16 @@ def load_dies(
                 "the table to be loaded",
                 lambda: bool(_load(world, channel).get("ended")),
                 _LOAD_LIMIT,
+                interval=0.5,
             )
             writer.stop()
             writer.check()
-            wait_for("both sites to hold the same", lambda: _equal(world, schema), _LOAD_LIMIT)
+            wait_for(
+                "both sites to hold the same",
+                lambda: _equal(world, schema),
+                _LOAD_LIMIT,
+                interval=1.0,  # each look reads the whole table twice
+            )
             run.result.evidence["transactions meanwhile"] = writer.transactions
             run.require(writer.transactions > 100, "hardly anything was written meanwhile")
             return run.finish()
