@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from arbiter.arbiter import Arbiter, Invalid
 from arbiter.spreading import Move, moves
@@ -102,7 +103,8 @@ def why_stays(arbiter: Arbiter, view: PipelineView) -> str:
 
 def _by_figures(view: PipelineView) -> str:
     figures = view.figures
-    if (figures.get("table_load") or {}).get("state") in _LOADS:
+    load: Mapping[str, Any] = figures.get("table_load") or {}
+    if load.get("state") in _LOADS:
         return "it loads tables"
     if figures.get("stalled"):
         return f"it is stalled: {figures['stalled']}"

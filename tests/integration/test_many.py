@@ -38,7 +38,6 @@ def leaders(cluster, channels):
     }
 
 
-@pytest.mark.one_family
 def test_a_node_that_comes_back_gets_its_share_again(channels, cluster):
     for each in channels:
         write(each.a, each.db, 1, 5)
