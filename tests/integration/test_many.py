@@ -9,7 +9,7 @@ from setl_embedded.ports import free_port
 from tests.integration.two_nodes import TIMEOUT, Channel, command, is_warm, write
 from tests.waiting import eventually
 
-CHANNELS = 3  # two pipelines each
+CHANNELS = 2  # two pipelines each
 
 
 @pytest.fixture
@@ -38,6 +38,7 @@ def leaders(cluster, channels):
     }
 
 
+@pytest.mark.timeout(600)  # three JVMs start
 def test_a_node_that_comes_back_gets_its_share_again(channels, cluster):
     for each in channels:
         write(each.a, each.db, 1, 5)
