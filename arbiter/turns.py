@@ -75,7 +75,7 @@ def _queue(
 
     def order(nid: str) -> tuple[int, float, bytes, str]:
         share = (leads[nid] + 1) / preference.weights.get(nid, 1.0)
-        return rank.get(nid, len(rank)), share, _lot(pipeline, nid), nid
+        return rank.get(nid, len(rank)), share, lot(pipeline, nid), nid
 
     able = (
         n.nid
@@ -85,5 +85,6 @@ def _queue(
     return tuple(sorted(able, key=order))
 
 
-def _lot(pipeline: PipelineId, nid: str) -> bytes:
+def lot(pipeline: PipelineId, nid: str) -> bytes:
+    """What decides between nodes that are equally good for a pipeline."""
     return hashlib.blake2b(f"{pipeline}\0{nid}".encode(), digest_size=8).digest()

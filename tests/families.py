@@ -61,6 +61,7 @@ ONCE: Mapping[str, str] = {
     f"{_I}test_fair_share.py": "Spark's scheduler",
     f"{_I}test_index_creation.py": "Elasticsearch as the target; rows are the same by then",
     f"{_I}test_index_ranges.py": "how indexes are searched; sources are read as ever",
+    f"{_I}test_many.py": "who leads what; test_cluster has the rows",
     f"{_I}test_monitoring.py": "what Prometheus makes of metrics",
     f"{_I}test_node_loses_spark.py": "the end of a JVM",
     f"{_I}test_operations.py": "commands and what they say, over ZooKeeper",

@@ -92,6 +92,11 @@ SECTIONS: Mapping[str, tuple[Entry, ...]] = {
             "switchover", "handing_over:switchover", "Hand PIPELINE over to another node, in order."
         ),
         Entry(
+            "rebalance",
+            "rebalancing:rebalance",
+            "Spread the leaderships over the nodes again, in order.",
+        ),
+        Entry(
             "failover", "handing_over:failover", "Let another node lead PIPELINE, leader or not."
         ),
         Entry(

@@ -229,6 +229,33 @@ def _follow(
         outcome = Outcome(name, kind, "sent", from_=sent.leader, to=sent.to)
         show(outcome, output, f"{kind} of {ident} sent; `setl list` shows it under way")
         return
+    outcome = carried_through(arbiter, ident, sent, limit, output)
+    again = "?" if outcome.redelivered is None else f"{outcome.redelivered:,}"
+    show(
+        outcome,
+        output,
+        f"{time.strftime('%Y-%m-%d %H:%M:%S')} Successfully "
+        + ("switched" if sent.kind is SignalKind.SWITCHOVER else "failed")
+        + f' {ident} over from {sent.leader or "nobody"} to "{outcome.to}": epoch {outcome.epoch},'
+        f" {outcome.seconds:.1f} s, {again} rows redelivered",
+    )
+
+
+def carried_through(
+    arbiter: Arbiter, ident: PipelineId, sent: Signal, limit: float, output: str = "table"
+) -> Outcome:
+    """Wait until a request is answered and the new leader works; returns what came of it.
+
+    Args:
+        arbiter: the cluster.
+        ident: the pipeline.
+        sent: the request, which is due.
+        limit: seconds to wait for both.
+        output: how an outcome that is an error is printed before it is raised; a table for not.
+
+    Raises:
+        AnswerNo: the request is refused, or the new leader does not work in time.
+    """
     began = time.monotonic()
     answered = requests.await_answer(arbiter, ident, sent, limit)
     if answered.state is SignalState.REFUSED:
@@ -237,19 +264,10 @@ def _follow(
     seconds = round(time.monotonic() - began, 3)
     if answered.state is SignalState.PENDING or view.state != "running":
         raise _timeout(view, sent, answered, limit, output)
-    outcome = Outcome(
-        name, kind, "done", from_=sent.leader, to=view.leader, epoch=view.epoch, state=view.state,
-        seconds=seconds, redelivered=_redelivered(arbiter, view),
+    return Outcome(
+        str(ident), sent.kind.value, "done", from_=sent.leader, to=view.leader, epoch=view.epoch,
+        state=view.state, seconds=seconds, redelivered=_redelivered(arbiter, view),
     )  # fmt: skip
-    again = "?" if outcome.redelivered is None else f"{outcome.redelivered:,}"
-    show(
-        outcome,
-        output,
-        f"{time.strftime('%Y-%m-%d %H:%M:%S')} Successfully "
-        + ("switched" if sent.kind is SignalKind.SWITCHOVER else "failed")
-        + f' {ident} over from {sent.leader or "nobody"} to "{view.leader}": epoch {view.epoch},'
-        f" {seconds:.1f} s, {again} rows redelivered",
-    )
 
 
 def _working(arbiter: Arbiter, ident: PipelineId, sent: Signal, deadline: float) -> PipelineView:

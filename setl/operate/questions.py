@@ -24,6 +24,11 @@ def before_switchover(pipeline: PipelineId, leader: str, *, to: str = "", when: 
     )
 
 
+def before_rebalance(moves: int) -> str:
+    """Before leaderships are handed over one after another, to spread the load."""
+    return f"Are you sure you want to do these {moves} switchovers, one after another?"
+
+
 def before_failover(pipeline: PipelineId, leader: str, *, to: str = "") -> str:
     """Before a leadership is taken away; `leader` is "" if nobody leads."""
     begun = f"Are you sure you want to fail {pipeline} over to {to or 'the next node'}"

@@ -1,0 +1,166 @@
+"""Which pipelines change their leader so that the load is spread again. Pure.
+
+`arbiter.turns` says who takes over what nobody leads. It moves nothing that is led, so a node that
+joins later leads nothing. Here the same rules say which leaderships to hand over to it: preferred
+nodes first, then the least loaded for its weight.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+
+from arbiter.handover import open_handovers
+from arbiter.turns import ANY, Preference, lot
+from arbiter.values import ChannelState, Facts, PipelineId
+
+_NO_GAIN = 1e-9  # shares are quotients of numbers that people wrote
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A leadership to hand over.
+
+    Attributes:
+        pipeline: whose.
+        leader: nid that leads.
+        to: nid that is to lead.
+        reason: why, for people.
+    """
+
+    pipeline: PipelineId
+    leader: str
+    to: str
+    reason: str
+
+
+def moves(
+    facts: Facts,
+    preferences: Mapping[PipelineId, Preference],
+    *,
+    stay: Collection[PipelineId] = (),
+    closed: Collection[str] = (),
+    at_most: int | None = None,
+) -> list[Move]:
+    """The switchovers that spread the load, in the order in which to do them.
+
+    No pipeline moves twice. Each move brings its pipeline to a node that it prefers to its leader,
+    or from a node to one of the same preference that leads less for its weight afterwards than
+    its leader did before. So there is no move without a gain, and where each node may lead each
+    pipeline nobody leads more than the mean, rounded up. The same facts give the same moves.
+
+    Args:
+        facts: the cluster.
+        preferences: which nodes pipelines prefer; of those not named, none.
+        stay: pipelines that must not move now. They count as load of their leaders. Nor do those
+            move of which a change of the leader is asked for, or whose channel does not run.
+        closed: nodes that are to get nothing.
+        at_most: how many moves there may be, None for as many as it takes.
+    """
+    spread = _Spread(facts, preferences, stay, closed)
+    found: list[Move] = []
+    while at_most is None or len(found) < at_most:
+        move = spread.preferred() or spread.best()
+        if move is None:
+            break
+        spread.do(move)
+        found.append(move)
+    return found
+
+
+class _Spread:
+    """Who leads what, as moves change it."""
+
+    def __init__(
+        self,
+        facts: Facts,
+        preferences: Mapping[PipelineId, Preference],
+        stay: Collection[PipelineId],
+        closed: Collection[str],
+    ) -> None:
+        self._preferences = preferences
+        self._nodes = [
+            node for _, node in sorted(facts.nodes.items()) if node.ready and node.nid not in closed
+        ]
+        self._leads = Counter(mainstem.nid for mainstem in facts.mainstems.values())
+        self._movable = {
+            pipeline: mainstem.nid
+            for pipeline, mainstem in sorted(facts.mainstems.items(), key=lambda item: str(item[0]))
+            if pipeline not in stay and mainstem.nid in facts.nodes and _runs(facts, pipeline)
+        }
+
+    def preferred(self) -> Move | None:
+        """The next move to a node that a pipeline prefers to its leader."""
+        for pipeline, leader in self._movable.items():
+            now = self._rank(pipeline, leader)
+            better = [nid for nid in self._able(pipeline) if self._rank(pipeline, nid) < now]
+            if better:
+                to = min(better, key=lambda nid: self._order(pipeline, nid))
+                never = self._preference(pipeline).weights.get(leader, 1.0) <= 0
+                why = f"{leader} is not to lead it" if never else f"it prefers {to} to {leader}"
+                return Move(pipeline, leader, to, why)
+        return None
+
+    def best(self) -> Move | None:
+        """The move between nodes of the same preference that gains most; None without a gain."""
+        found = max(self._gains(), default=None)
+        if found is None:
+            return None
+        _, _, name, to = found
+        pipeline = next(p for p in self._movable if str(p) == name)
+        leader = self._movable[pipeline]
+        why = f"{leader} leads {self._leads[leader]}, {to} leads {self._leads[to]}"
+        weights = self._preference(pipeline).weights
+        if {leader, to} & set(weights):
+            why += f" (weights {weights.get(leader, 1.0):g} and {weights.get(to, 1.0):g})"
+        return Move(pipeline, leader, to, why)
+
+    def do(self, move: Move) -> None:
+        """Count a move as done; its pipeline stays from then on."""
+        self._leads[move.leader] -= 1
+        self._leads[move.to] += 1
+        del self._movable[move.pipeline]
+
+    def _gains(self) -> Iterator[tuple[float, bytes, str, str]]:
+        for pipeline, leader in self._movable.items():
+            weights = self._preference(pipeline).weights
+            if weights.get(leader, 1.0) <= 0:
+                continue  # `preferred` has found nobody better
+            now = self._leads[leader] / weights.get(leader, 1.0)
+            for nid in self._able(pipeline):
+                if nid == leader or self._rank(pipeline, nid) != self._rank(pipeline, leader):
+                    continue
+                gain = now - self._share(pipeline, nid)
+                if gain > _NO_GAIN:
+                    yield gain, lot(pipeline, nid), str(pipeline), nid
+
+    def _able(self, pipeline: PipelineId) -> list[str]:
+        preference = self._preference(pipeline)
+        return [
+            node.nid
+            for node in self._nodes
+            if not preference.why_never(node.nid, node.serves) and pipeline not in node.unable
+        ]
+
+    def _order(self, pipeline: PipelineId, nid: str) -> tuple[int, float, bytes]:
+        return self._rank(pipeline, nid), self._share(pipeline, nid), lot(pipeline, nid)
+
+    def _share(self, pipeline: PipelineId, nid: str) -> float:
+        """What a node would lead for its weight, with this pipeline."""
+        return (self._leads[nid] + 1) / self._preference(pipeline).weights.get(nid, 1.0)
+
+    def _rank(self, pipeline: PipelineId, nid: str) -> int:
+        preference = self._preference(pipeline)
+        if preference.weights.get(nid, 1.0) <= 0:
+            return len(preference.prefer) + 1
+        return (*preference.prefer, nid).index(nid)
+
+    def _preference(self, pipeline: PipelineId) -> Preference:
+        return self._preferences.get(pipeline, ANY)
+
+
+def _runs(facts: Facts, pipeline: PipelineId) -> bool:
+    channel = facts.channels.get(pipeline.channel)
+    started = channel is not None and channel.state is ChannelState.START
+    return started and not open_handovers(facts.signals.get(pipeline, ()))

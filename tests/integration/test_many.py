@@ -1,0 +1,76 @@
+"""Several pipelines on two nodes: one node dies, comes back, and gets its share again."""
+
+import json
+from collections import Counter
+
+import pytest
+
+from setl_embedded.ports import free_port
+from tests.integration.two_nodes import TIMEOUT, Channel, command, is_warm, write
+from tests.waiting import eventually
+
+CHANNELS = 2  # two pipelines each
+
+
+@pytest.fixture
+def channels(cluster, site_a, site_b):
+    eventually(lambda: all(is_warm(cluster, nid) for nid in cluster.nodes), 280)
+    made = [Channel(cluster, site_a, site_b) for _ in range(CHANNELS)]
+    for each in made:
+        command(cluster, "apply", str(each.file))
+        command(cluster, "start", each.name)
+    yield made
+    for each in made:
+        command(cluster, "stop", each.name, check=False)
+
+
+def leaders(cluster, channels):
+    """The leader of each pipeline that runs and is not behind, by its full name."""
+    content = json.loads(command(cluster, "list", "-o", "json").stdout)[0]
+    mine = tuple(f"{each.name}/" for each in channels)
+    return {
+        p["pipeline"]: p["leader"]
+        for p in content["pipelines"]
+        if p["pipeline"].startswith(mine)
+        and p["state"] == "running"
+        and p["lag"] is not None
+        and p["lag"] < 5
+    }
+
+
+@pytest.mark.timeout(600)  # three JVMs start
+def test_a_node_that_comes_back_gets_its_share_again(channels, cluster):
+    for each in channels:
+        write(each.a, each.db, 1, 5)
+    eventually(lambda: all(each.count(each.b) == 5 for each in channels), 60)
+    eventually(lambda: len(leaders(cluster, channels)) == 2 * CHANNELS, 60)
+    before = leaders(cluster, channels)
+    cluster.nodes["n1"].kill()
+    try:
+        eventually(
+            lambda: list(leaders(cluster, channels).values()) == ["n2"] * 2 * CHANNELS,
+            TIMEOUT + 60,
+        )
+    finally:
+        cluster.start_node("n1", free_port(), master="local[1]")
+        eventually(lambda: is_warm(cluster, "n1"), 180)
+    assert "n1" in before.values()
+    # It leads nothing by itself: what runs stays where it is.
+    assert set(leaders(cluster, channels).values()) == {"n2"}
+    eventually(lambda: len(leaders(cluster, channels)) == 2 * CHANNELS, 60)
+
+    planned = json.loads(command(cluster, "rebalance", "--dry-run", "-o", "json").stdout)
+    assert [m["outcome"] for m in planned["moves"]] == ["planned"] * CHANNELS
+    assert set(leaders(cluster, channels).values()) == {"n2"}
+    done = json.loads(command(cluster, "rebalance", "-o", "json").stdout)["moves"]
+    assert [(m["from"], m["to"], m["outcome"]) for m in done] == [("n2", "n1", "done")] * CHANNELS
+    assert [m["redelivered"] for m in done] == [0] * CHANNELS
+    eventually(lambda: len(leaders(cluster, channels)) == 2 * CHANNELS, 60)
+    assert Counter(leaders(cluster, channels).values()) == {"n1": CHANNELS, "n2": CHANNELS}
+    actions = json.loads(command(cluster, "history", "--actions", "-o", "json").stdout)
+    assert [(a["what"], a["outcome"]) for a in actions if a["what"] == "rebalance"][-1:] == [
+        ("rebalance", f"{CHANNELS} switchovers done")
+    ]
+    for each in channels:
+        write(each.b, each.db, 1001, 5)
+    eventually(lambda: all(each.count(each.a) == 10 and each.equal() for each in channels), 60)
