@@ -94,7 +94,7 @@ class Pipeline(StrictModel):
         description="Bytes after which a batch is closed, whatever its rows.",
     )
     batch_wait: float = Field(
-        default=0.05,
+        default=0.02,
         gt=0,
         le=60,
         description="Seconds between two batches while little arrives; what comes within them"

@@ -71,7 +71,7 @@ class LoadJob:
         self._sorting = Sorting(plan, self._branch)
         self._undivided = sink.undivided_tables(SystemClock())
         prepared = PreparedQueries(spark, plan, sink)
-        self._one_task: LoadRunner = OneTask(self._context, sink)
+        self._one_task: LoadRunner = OneTask(spark, plan, sink)
         self._one_query: LoadRunner = OneQuery(prepared, self._branches, sink)
         self._dealt: LoadRunner = DealtByKey(self._context, self._branches, sink, self._state)
         self._item_by_item: LoadRunner = ItemByItem(

@@ -9,7 +9,6 @@ comes to the tasks as a local property of the job, which Spark hands to each tas
 from __future__ import annotations
 
 import pickle
-from base64 import b64decode, b64encode
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -17,7 +16,6 @@ from functools import reduce
 from typing import NamedTuple, cast
 
 import pyarrow as pa
-from pyspark import TaskContext
 from pyspark.sql import DataFrame, SparkSession
 
 from setl.channel.routing import Route, Router
@@ -26,6 +24,7 @@ from setl.load.sink import LoadTicket, SinkSettings
 from setl.model.change import DecodedRows, Op, Row
 from setl.model.leadership import Leadership
 from setl.model.schema import Column, Kind, RowSchema
+from setl.run.job_property import instructing, instructions_of_job, takes_rows
 from setl.run.load_work import LoadWork, TableRoute
 from setl.run.tasks import TaskReport, load
 from setl.transform.expressions import (
@@ -47,9 +46,7 @@ from setl.transform.work import TransformPlan, WorkItem
 MOST_BYTES = 1 << 20
 """Size of a load above which it is no property of a job: Spark copies those several times."""
 
-_PROPERTY = "setl.load"
 _MOST_QUERIES = 32
-_EVENT_LOG = "spark.eventLog.enabled"
 
 _Tables = tuple[tuple[TableRoute, RowSchema], ...]
 
@@ -94,8 +91,7 @@ class PreparedQueries:
         self._plan = plan
         self._sink = sink
         self._queries: OrderedDict[_Tables, DataFrame] = OrderedDict()
-        # Properties of jobs are written to Spark's event log, where no rows belong.
-        self._allowed = spark.conf.get(_EVENT_LOG, "false") != "true"
+        self._allowed = takes_rows(spark)
 
     def run(
         self,
@@ -228,23 +224,9 @@ def prepared_query(
 
 
 def _collect(query: DataFrame, instructions: _Instructions) -> list[TaskReport]:
-    context = query.sparkSession.sparkContext
-    text = b64encode(pickle.dumps(instructions, protocol=5)).decode("ascii")
-    context.setLocalProperty(_PROPERTY, text)
-    try:
+    with instructing(query.sparkSession.sparkContext, instructions):
         reports = query.collect()
-    finally:
-        # Else every further job of this thread would carry it.
-        context.setLocalProperty(_PROPERTY, None)  # pyright: ignore[reportArgumentType]
     return [pickle.loads(row[0]) for row in reports]  # noqa: S301 - made by our own task
-
-
-def _instructions_of_job() -> _Instructions:
-    context = TaskContext.get()
-    text = None if context is None else context.getLocalProperty(_PROPERTY)
-    if text is None:
-        raise RuntimeError("a task of a prepared query has no instructions")
-    return pickle.loads(b64decode(text))  # noqa: S301 - made by our own driver
 
 
 def _decoding(
@@ -255,7 +237,7 @@ def _decoding(
     def decode(batches: Batches) -> Batches:
         for _ in batches:
             pass  # the row that makes Spark start the task
-        instructions = _instructions_of_job()
+        instructions: _Instructions = instructions_of_job()
         stretch = pa.RecordBatch.from_arrays(
             [pa.array([instructions.stretches[number]], pa.binary())], names=["items"]
         )
@@ -269,7 +251,7 @@ def _loading(plan: TransformPlan, sink: SinkSettings) -> Callable[[Batches], Bat
 
     def collect_and_load(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         evaluated = [share for batch in batches for share in batch.column("share").to_pylist()]
-        instructions = _instructions_of_job()
+        instructions: _Instructions = instructions_of_job()
         dealt = deal(instructions.plan(plan), instructions.plain, 1) if instructions.plain else ()
         plain = (share for _, share in dealt)
         report = load(sink, instructions.ticket, 0, [*instructions.ready, *evaluated, *plain])

@@ -25,6 +25,7 @@ from setl.run import worker_daemon
 from setl.run.jvm_output import JvmOutput
 from setl.run.own_code import write_own_code
 from setl.run.spark_security import handed_over, secured
+from setl.run.worker_sockets import worker_sockets
 
 _log = logging.getLogger(__name__)
 
@@ -133,6 +134,7 @@ def start_session(settings: SparkSettings) -> SparkSession:
         conf["spark.driver.host"] = "127.0.0.1"
         conf[_IDLE_WORKERS] = str(max(8, 2 * (os.cpu_count() or 1)))
         conf["spark.python.daemon.module"] = worker_daemon.__name__
+        conf |= worker_sockets()
     else:
         conf |= _ON_CLUSTERS
         conf["spark.executor.defaultJavaOptions"] = f"{_QUICK} {_ENDS}"

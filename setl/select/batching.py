@@ -20,7 +20,7 @@ _ROWS, _COMMIT, _BEGIN, _HEARTBEAT = (
 
 _SLACK = 1.25  # how far beyond its limit a batch may go to end with a transaction
 _ENTRIES_PER_ROW = 4  # a one-row transaction is three entries: begin, row, commit
-_PATIENCE = 10  # times `wait`, for the rest of a transaction that is still arriving
+_PATIENCE = 25  # times `wait`, for the rest of a transaction that is still arriving
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class BatchSettings:
 
     rows: int = 10_000
     bytes: int = 32 * 1024 * 1024
-    wait: float = 0.05
+    wait: float = 0.02
     first_rows: int = 1_000
 
 
@@ -66,7 +66,7 @@ class BatchAssembler:
     - A transaction that fills a batch alone is cut there, and at the limit from then on; the
       checkpoint says how far inside it the pipeline is (I7).
     - When the time is up, the complete transactions go. One that is still arriving is given
-      ten times as long, since sources write a transaction at once when it commits.
+      25 times as long, since sources write a transaction at once when it commits.
     - Transactions that come after a pause, and are complete, do not wait at all: the time is
       counted from the batch before them. So there are no more batches than otherwise.
 

@@ -3,22 +3,59 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Final, NamedTuple
 
-from pyspark import SparkContext
+from pyspark import RDD
+from pyspark.sql import SparkSession
 
+from setl.errors import DataError
 from setl.load.sink import LoadTicket, SinkSettings
+from setl.model.change import Row
+from setl.run.job_property import instructing, instructions_of_job, takes_rows
 from setl.run.load_work import LoadWork
 from setl.run.tasks import TaskReport, deal_stretch, load
 from setl.transform.work import TransformPlan
+
+MOST_BYTES: Final = 128 * 1024
+"""Size of a load above which it is no property of a job; for one, calls count for little."""
+
+
+class _Instructions(NamedTuple):
+    """What the task of one load has to do.
+
+    Attributes:
+        applied_through: see `TransformPlan`.
+        excluded: see `TransformPlan`.
+        ticket: on whose behalf.
+        plain: pickled work items.
+        ready: see `LoadWork.ready`.
+    """
+
+    applied_through: int
+    excluded: Mapping[tuple[int, Row, int], DataError]
+    ticket: LoadTicket
+    plain: bytes
+    ready: list[bytes]
 
 
 class OneTask:
     """The `LoadRunner` of small loads."""
 
-    def __init__(self, context: SparkContext, sink: SinkSettings) -> None:
-        """Nothing is run yet."""
-        self._context = context
+    def __init__(self, spark: SparkSession, plan: TransformPlan, sink: SinkSettings) -> None:
+        """Nothing is run yet.
+
+        Args:
+            spark: where to run it.
+            plan: the pipeline's; each load brings its own `applied_through` and `excluded`.
+            sink: where to.
+        """
+        self._context = spark.sparkContext
+        self._plan = plan
         self._sink = sink
+        self._allowed = takes_rows(spark)
+        self._prepared: RDD[TaskReport] | None = None
 
     def run(
         self,
@@ -29,10 +66,34 @@ class OneTask:
     ) -> list[TaskReport]:
         """See `LoadRunner.run`."""
         sink, ready = self._sink, work.ready
+        plain = pickle.dumps(work.plain, protocol=5)
+        if sum(map(len, (plain, *ready))) <= MOST_BYTES and self._allowed:
+            own = _Instructions(plan.applied_through, plan.excluded, ticket, plain, ready)
+            with instructing(self._context, own):
+                return self._again_and_again().collect()
 
         def transform_and_load(items: bytes) -> TaskReport:
-            dealt = deal_stretch(plan, items, 1)
-            return load(sink, ticket, 0, [*ready, *(share for _, share in dealt)])
+            return _transform_and_load(plan, sink, ticket, items, ready)
 
-        shares = [pickle.dumps(work.plain, protocol=5)]
-        return self._context.parallelize(shares, 1).map(transform_and_load).collect()
+        return self._context.parallelize([plain], 1).map(transform_and_load).collect()
+
+    def _again_and_again(self) -> RDD[TaskReport]:
+        """What runs any load, as its instructions say."""
+        if self._prepared is None:
+            plan, sink = self._plan, self._sink
+
+            def follow_instructions(_: Any) -> TaskReport:
+                own: _Instructions = instructions_of_job()
+                of_load = replace(plan, applied_through=own.applied_through, excluded=own.excluded)
+                of_load = of_load.ending_at(own.ticket.place)
+                return _transform_and_load(of_load, sink, own.ticket, own.plain, own.ready)
+
+            self._prepared = self._context.parallelize([0], 1).map(follow_instructions)
+        return self._prepared
+
+
+def _transform_and_load(
+    plan: TransformPlan, sink: SinkSettings, ticket: LoadTicket, items: bytes, ready: list[bytes]
+) -> TaskReport:
+    dealt = deal_stretch(plan, items, 1)
+    return load(sink, ticket, 0, [*ready, *(share for _, share in dealt)])

@@ -136,6 +136,18 @@ def test_a_transaction_after_a_pause_does_not_wait():
     assert shapes([due(under_test)]) == ["BRC"]
 
 
+def test_twenty_transactions_a_second_wait_for_nothing():
+    clock = ManualClock()
+    under_test = BatchAssembler(7, START, BatchSettings(), clock)
+    stream = transactions(*[2] * 40)
+    for number in range(40):
+        # They do not come like clockwork.
+        clock.time += 0.07 if number % 2 else 0.03
+        assert under_test.add(stream[number * 4 : number * 4 + 4]) == []
+        assert under_test.remaining() == 0
+        assert shapes([due(under_test)]) == ["BRRC"]
+
+
 def test_time_leaves_a_transaction_that_is_still_arriving():
     clock = ManualClock()
     under_test = assembler(clock=clock, wait=1.0)
@@ -145,9 +157,9 @@ def test_time_leaves_a_transaction_that_is_still_arriving():
     under_test.add(stream[4:7])
     clock.time += 0.5
     assert shapes([due(under_test)]) == ["BRRC"]
-    # The rest came at 0.5 s at the latest; its patience is ten times `wait` from its
+    # The rest came at 0.5 s at the latest; its patience is 25 times `wait` from its
     # predecessor's end.
-    assert under_test.remaining() == pytest.approx(9.0)
+    assert under_test.remaining() == pytest.approx(24.0)
     under_test.add(stream[7:])
     assert shapes([due(under_test)]) == ["BRRRC"]
 
@@ -157,7 +169,7 @@ def test_time_cuts_a_transaction_that_does_not_go_on():
     under_test = assembler(clock=clock, wait=1.0)
     stream = transactions(3)
     under_test.add(stream[:3])
-    clock.time += 9.9
+    clock.time += 24.9
     assert under_test.take_due() is None
     clock.time += 0.1
     cut = due(under_test)

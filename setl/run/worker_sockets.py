@@ -1,0 +1,36 @@
+"""How the JVM and the Python processes of this machine talk: over Unix sockets where they can.
+
+What they tell each other before a task begins are several small pieces, each way. Over TCP one of
+them waits for the acknowledgement of another, which systems put off for 40 ms. Not on clusters: the
+path of a socket is short, and the folders of an executor may be long.
+"""
+
+from __future__ import annotations
+
+import atexit
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Final
+
+_ENABLED: Final = "spark.python.unix.domain.socket.enabled"
+_FOLDER: Final = "spark.python.unix.domain.socket.dir"
+_MOST_BYTES: Final = 103  # of a socket's path, where it is shortest
+_NAME_BYTES: Final = len("/.01234567-89ab-cdef-0123-456789abcdef.sock")
+
+
+def worker_sockets(parent: Path | None = None) -> dict[str, str]:
+    """The settings of a session; none where a socket's path would be too long.
+
+    Spark asks for no password on a Unix socket, so they are in a folder that nobody else can enter.
+    It is removed when this process ends. Versions of Spark that know no such sockets use TCP.
+
+    Args:
+        parent: where the folder is made, instead of where temporary files are.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="setl-", dir=parent))
+    if len(str(folder).encode()) + _NAME_BYTES > _MOST_BYTES:
+        folder.rmdir()
+        return {}
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return {_ENABLED: "true", _FOLDER: str(folder)}

@@ -1,0 +1,87 @@
+"""A small load runs a calculation that was made for all: it must bring its own rows and ticket."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from setl.load.sink import LoadTicket
+from setl.model.leadership import Leadership
+from setl.run import job_property
+from setl.run.load_work import LoadWork
+from setl.run.runners import one_task
+from setl.run.runners.one_task import MOST_BYTES, OneTask
+from setl.transform.work import TransformPlan
+
+SINK: Any = "sink"
+
+
+class Calculation:
+    def __init__(self, items, function=None):
+        self.items, self.function = items, function
+
+    def map(self, function):
+        return Calculation(self.items, function)
+
+    def collect(self):
+        assert self.function is not None
+        return [self.function(item) for item in self.items]
+
+
+class Context:
+    def __init__(self):
+        self.properties: dict[str, str | None] = {}
+        self.made = 0
+
+    def parallelize(self, items, _slices):
+        self.made += 1
+        return Calculation(items)
+
+    def setLocalProperty(self, name, value):  # noqa: N802 - as Spark spells it
+        self.properties[name] = value
+
+    def getLocalProperty(self, name):  # noqa: N802 - as Spark spells it
+        return self.properties.get(name)
+
+
+@pytest.fixture
+def context(monkeypatch):
+    made = Context()
+    monkeypatch.setattr(job_property, "TaskContext", SimpleNamespace(get=lambda: made))
+    monkeypatch.setattr(one_task, "deal_stretch", lambda plan, _items, _n: [(0, plan)])
+    monkeypatch.setattr(one_task, "load", lambda _sink, ticket, _slot, shares: (ticket, shares))
+    return made
+
+
+def runner(context, event_log="false"):
+    conf = SimpleNamespace(get=lambda _name, _default: event_log)
+    spark: Any = SimpleNamespace(sparkContext=context, conf=conf)
+    router: Any = "router"
+    plan = TransformPlan("binlog", router)
+    under_test = OneTask(spark, plan, SINK)
+
+    def load(number, share=b"x"):
+        of_load = TransformPlan("binlog", router, applied_through=number)
+        ticket = LoadTicket(Leadership("shop", "orders", "n1", 7), number, number)
+        ((told, shares),) = under_test.run(of_load, LoadWork(ready=[share]), ticket, 1)
+        return told.batch_id, shares[0], shares[1].applied_through
+
+    return load
+
+
+def test_each_load_has_its_own_rows_and_ticket_and_leaves_nothing(context):
+    load = runner(context)
+    assert [load(1, b"a"), load(2, b"b")] == [(1, b"a", 1), (2, b"b", 2)]
+    assert context.made == 1
+    assert not any(context.properties.values())
+
+
+def test_large_loads_are_no_property_of_a_job(context):
+    large = b"x" * (MOST_BYTES + 1)
+    assert runner(context)(3, large) == (3, large, 3)
+    assert context.properties == {}
+
+
+def test_rows_do_not_get_into_the_event_log(context):
+    assert runner(context, event_log="true")(4) == (4, b"x", 4)
+    assert context.properties == {}
