@@ -45,6 +45,7 @@ from setl.select.reader import SelectLoop
 from setl.select.reading import SelectSettings
 from setl.systems.kafka.source.subscription import DtsKafkaSource
 from setl.systems.mysql.binlog.server import BinlogServer
+from setl.systems.mysql.binlog.sharing import SharedReaders
 from setl.systems.mysql.binlog.source import MysqlBinlogSource
 from setl.systems.mysql.binlog.stream import StreamLimits
 from setl.systems.mysql.connection import MysqlEndpoint
@@ -78,8 +79,9 @@ class BinlogSide:
     lost = BinlogPosition("binlog.000000", 4)
     crash = "kill"
 
-    def __init__(self, server):
+    def __init__(self, server, shared=None):
         self.server = server
+        self.shared = shared
         self.schema = f"source_{uuid.uuid4().hex[:12]}"
         self.execute(
             f"CREATE DATABASE {self.schema}",
@@ -117,6 +119,7 @@ class BinlogSide:
                 server_id or replica_id("t", self.schema, str(len(self.sources))),
                 start,
                 StreamLimits(**limits),
+                shared=self.shared,
             )
         )
         return self.sources[-1]
@@ -175,10 +178,12 @@ def endpoint(server, **more):
     )
 
 
-@pytest.fixture(params=[*EACH, "dts"])
+@pytest.fixture(params=[*EACH, "shared", "dts"])
 def side(request):
     if isinstance(request.param, Pair):
         made = BinlogSide(request.getfixturevalue("databases").site(request.param, 0))
+    elif request.param == "shared":
+        made = BinlogSide(request.getfixturevalue("site_a"), SharedReaders())
     else:
         made = DtsSide(request.getfixturevalue("kafka"))
     yield made

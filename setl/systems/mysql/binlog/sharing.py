@@ -409,7 +409,7 @@ class SharedReaders:
 
 
 class SharingClient:
-    """An `DeliveringClient` that reads alone until it may read with others, and alone again if slow."""
+    """Reads alone until it may read with others, and alone again if it is slow."""
 
     def __init__(
         self,

@@ -24,7 +24,7 @@ from setl.errors import FatalError, SetlError, TransientError
 from setl.model.entry import Entry
 from setl.model.position import BinlogPosition
 from setl.select.identity import passing_id
-from setl.systems.mysql.binlog.client import DeliveringClient
+from setl.systems.mysql.binlog.client import DeliveringClient, EventClient
 from setl.systems.mysql.binlog.dump import DumpClient
 from setl.systems.mysql.binlog.errors import is_lost, translate
 from setl.systems.mysql.binlog.server import BinlogServer
@@ -62,7 +62,7 @@ def open_client(
     server_id: int,
     limits: StreamLimits,
     start: BinlogPosition | str,
-) -> DeliveringClient:
+) -> EventClient:
     """A client for a place in the binlog, or for a set of GTIDs; not connected yet."""
     return DumpClient(
         endpoint, server_id, start, silence=limits.silence, event_bytes=limits.event_bytes
