@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from zlib import crc32
 
 import pytest
@@ -60,6 +60,17 @@ from tests.unit.codec.dts_records import integer, record, row_record
 from tests.waiting import eventually
 
 FIXTURES = Path(__file__).parent.parent / "unit" / "data" / "dts"
+
+
+class Shared(NamedTuple):
+    """A server whose binlog may be read together with others."""
+
+    pair: Pair
+
+
+SHARED = [
+    pytest.param(Shared(each.values[0]), id=f"{each.id}-shared", marks=each.marks) for each in EACH
+]
 
 
 def dts_records():
@@ -178,12 +189,13 @@ def endpoint(server, **more):
     )
 
 
-@pytest.fixture(params=[*EACH, "shared", "dts"])
+@pytest.fixture(params=[*EACH, *SHARED, "dts"])
 def side(request):
     if isinstance(request.param, Pair):
         made = BinlogSide(request.getfixturevalue("databases").site(request.param, 0))
-    elif request.param == "shared":
-        made = BinlogSide(request.getfixturevalue("site_a"), SharedReaders())
+    elif isinstance(request.param, Shared):
+        server = request.getfixturevalue("databases").site(request.param.pair, 0)
+        made = BinlogSide(server, SharedReaders())
     else:
         made = DtsSide(request.getfixturevalue("kafka"))
     yield made
