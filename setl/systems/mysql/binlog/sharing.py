@@ -235,6 +235,7 @@ class SharedReader:
         self._since = clock.monotonic()
         self._changed = threading.Condition()
         self._seats = 0
+        self._asking: set[Hashable] = set()
         self._over = self._left = False
         self._error: Exception | None = None
 
@@ -247,12 +248,14 @@ class SharedReader:
         """Read, until there is an error or everybody has left."""
         threading.Thread(target=self._run, name=name, daemon=True).start()
 
-    def take(self, place: FilePlace) -> Seat | None:
-        """A seat from this place on, None if what follows it is not here."""
+    def take(self, place: FilePlace, who: Hashable = None) -> Seat | None:
+        """A seat from this place on, None if what follows it is not here; `who` waits then."""
         with self._changed:
             found = None if self._over else self._log.find(place)
             if found is None:
+                self._asking.add(who)
                 return None
+            self._asking.discard(who)
             self._seats += 1
             return _Seat(self, *found)
 
@@ -265,6 +268,20 @@ class SharedReader:
             if seat.number < self._log.end:
                 return self._log.piece(seat.number)
             raise copy.copy(self._error) if self._error else TransientError("the source was closed")
+
+    def give_up(self, who: Hashable) -> None:
+        """Somebody waits for a seat no longer; ends the connection if nobody else does."""
+        with self._changed:
+            if who not in self._asking:
+                return
+            self._asking.discard(who)
+            last = not self._seats and not self._asking and not self._over
+            self._left = self._left or last
+            self._over = self._over or last
+            self._changed.notify_all()
+        if last:
+            self._ended(self)
+            self._client.stop()
 
     def leave(self, seat: _Seat) -> None:
         """See `Seat.leave`."""
@@ -376,7 +393,11 @@ class SharedReaders:
         self._readers: dict[Hashable, SharedReader] = {}
 
     def take(
-        self, key: Hashable, position: BinlogPosition, client: Callable[[], DeliveringClient]
+        self,
+        key: Hashable,
+        position: BinlogPosition,
+        client: Callable[[], DeliveringClient],
+        who: Hashable = None,
     ) -> Seat | None:
         """A seat from a transaction boundary on, None as long as there is none.
 
@@ -384,6 +405,7 @@ class SharedReaders:
             key: the server and the account.
             position: the boundary.
             client: makes a client that begins there, if nobody reads yet.
+            who: waits for a seat if there is none, until `give_up`.
         """
         place = FilePlace.of(position)
         if place is None:
@@ -396,7 +418,14 @@ class SharedReaders:
                 reader = SharedReader(client(), position, self._forget, self._clock, self._kept)
                 self._readers[key] = reader
                 reader.begin("binlog-shared")
-        return reader.take(place)
+        return reader.take(place, who)
+
+    def give_up(self, who: Hashable) -> None:
+        """Somebody waits for a seat no longer; from any thread."""
+        with self._lock:
+            readers = list(self._readers.values())
+        for reader in readers:
+            reader.give_up(who)
 
     def _forget(self, reader: SharedReader) -> None:
         with self._lock:
@@ -418,6 +447,7 @@ class SharingClient:
         take: Callable[[BinlogPosition], Seat | None],
         boundary: Callable[[], BinlogPosition | None],
         latest: Callable[[], BinlogPosition],
+        give_up: Callable[[], None] = lambda: None,
     ) -> None:
         """Nothing is connected yet.
 
@@ -428,9 +458,11 @@ class SharingClient:
             boundary: the place after the last event that was handed on, None inside a
                 transaction.
             latest: where the binlog ends now.
+            give_up: told that no seat is waited for any more.
         """
         self._alone, self._take = alone, take
         self._boundary, self._latest = boundary, latest
+        self._give_up = give_up
         self._client: DeliveringClient | None = alone(start)
         self._goal = start
         self._seat: Seat | None = None
@@ -472,6 +504,7 @@ class SharingClient:
             client, seat = self._client, self._seat
         if seat is not None:
             seat.leave()
+        self._give_up()
         if client is not None:
             client.stop()
 

@@ -221,16 +221,26 @@ class BinlogStream:
         return open_client(self._endpoint, self._server_id, self._limits, start)
 
     def _sharing(self, shared: SharedReaders, start: BinlogPosition) -> DeliveringClient:
+        who = object()
+
         def take(place: BinlogPosition) -> Seat | None:
             server = place.origin.server if place.origin else ""
             key = (self._endpoint, server, self._limits.silence)
             # No stream's own id: it may read alone at the same time.
             return shared.take(
-                key, place, lambda: open_client(self._endpoint, passing_id(), self._limits, place)
+                key,
+                place,
+                lambda: open_client(self._endpoint, passing_id(), self._limits, place),
+                who,
             )
 
         return SharingClient(
-            self._alone, start, take, lambda: self._reader.boundary, self._server.latest
+            self._alone,
+            start,
+            take,
+            lambda: self._reader.boundary,
+            self._server.latest,
+            lambda: shared.give_up(who),
         )
 
     def _pop(self) -> list[Entry]:
