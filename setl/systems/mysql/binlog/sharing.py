@@ -447,6 +447,7 @@ class SharingClient:
         take: Callable[[BinlogPosition], Seat | None],
         boundary: Callable[[], BinlogPosition | None],
         latest: Callable[[], BinlogPosition],
+        *,
         give_up: Callable[[], None] = lambda: None,
     ) -> None:
         """Nothing is connected yet.

@@ -240,7 +240,7 @@ class BinlogStream:
             take,
             lambda: self._reader.boundary,
             self._server.latest,
-            lambda: shared.give_up(who),
+            give_up=lambda: shared.give_up(who),
         )
 
     def _pop(self) -> list[Entry]:

@@ -110,6 +110,7 @@ def test_a_packet_that_has_not_come_whole_waits():
 def test_what_is_kept_is_bounded():
     stream = Stream(kept=1000)
     _, first = stream.write(1)
+    last = first
     for number in range(2, 50):
         _, last = stream.write(number)
     assert stream.log.find(first) is None
@@ -232,7 +233,7 @@ def sharing(stream, boundary, seat, goal):
 
 def test_who_is_too_slow_goes_on_alone_behind_the_last_transaction():
     stream, seat = Stream(), Seat()
-    boundary = [None]
+    boundary: list[BinlogPosition | None] = [None]
     client, opened = sharing(stream, boundary, seat, lambda: position(stream))
     client.deliver(Collected())
     assert not client.shared  # inside a transaction
@@ -250,7 +251,7 @@ def test_who_is_too_slow_goes_on_alone_behind_the_last_transaction():
 
 def test_who_is_too_slow_inside_a_transaction_begins_again():
     stream = Stream()
-    boundary = [position(stream)]
+    boundary: list[BinlogPosition | None] = [position(stream)]
     client, opened = sharing(stream, boundary, Seat(), lambda: position(stream))
     client.deliver(Collected())
     boundary[0] = None
