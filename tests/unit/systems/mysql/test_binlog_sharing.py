@@ -5,6 +5,7 @@ import struct
 import pytest
 from mysql_event_stream import MesError
 
+from setl.codec.binlog.header import BinlogHeaderReader
 from setl.errors import TransientError
 from setl.model.position import BinlogOrigin, BinlogPosition
 from setl.systems.mysql.binlog.client import EventReader
@@ -267,3 +268,17 @@ def test_who_is_far_from_the_end_reads_alone():
     client, _ = sharing(stream, [begin], Seat(), lambda: position(stream))
     client.deliver(Collected())
     assert not client.shared
+
+
+@pytest.mark.parametrize("first", ["gtid", "anonymous_gtid"])
+def test_no_boundary_lies_behind_the_first_event_of_a_transaction(first):
+    writer, reader = EventWriter(), BinlogHeaderReader(START)
+    for event in writer.opening():
+        reader.read(event, checksum=True)
+    assert reader.boundary == reader.position
+    begin = writer.gtid(1) if first == "gtid" else writer.anonymous_gtid()
+    for event in (begin, writer.query("BEGIN")):
+        list(reader.read(event, checksum=True))
+        assert reader.boundary is None
+    list(reader.read(writer.xid(), checksum=True))
+    assert reader.boundary == reader.position
