@@ -67,6 +67,11 @@ class MysqlSource(SourceConfig):
         description="Replica id towards the source; no two of its replicas may have the same."
         " Made from the names of channel and pipeline if not given.",
     )
+    shared: bool = Field(
+        default=False,
+        description="Whether the binlog is read together with other pipelines on this node that"
+        " have the same server and account, once its end is reached; not with a `server_id`.",
+    )
     heartbeat: float = Field(
         default=1.0,
         ge=0,

@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from zlib import crc32
 
 import pytest
@@ -45,6 +45,7 @@ from setl.select.reader import SelectLoop
 from setl.select.reading import SelectSettings
 from setl.systems.kafka.source.subscription import DtsKafkaSource
 from setl.systems.mysql.binlog.server import BinlogServer
+from setl.systems.mysql.binlog.sharing import SharedReaders
 from setl.systems.mysql.binlog.source import MysqlBinlogSource
 from setl.systems.mysql.binlog.stream import StreamLimits
 from setl.systems.mysql.connection import MysqlEndpoint
@@ -59,6 +60,17 @@ from tests.unit.codec.dts_records import integer, record, row_record
 from tests.waiting import eventually
 
 FIXTURES = Path(__file__).parent.parent / "unit" / "data" / "dts"
+
+
+class Shared(NamedTuple):
+    """A server whose binlog may be read together with others."""
+
+    pair: Pair
+
+
+SHARED = [
+    pytest.param(Shared(each.values[0]), id=f"{each.id}-shared", marks=each.marks) for each in EACH
+]
 
 
 def dts_records():
@@ -78,8 +90,9 @@ class BinlogSide:
     lost = BinlogPosition("binlog.000000", 4)
     crash = "kill"
 
-    def __init__(self, server):
+    def __init__(self, server, shared=None):
         self.server = server
+        self.shared = shared
         self.schema = f"source_{uuid.uuid4().hex[:12]}"
         self.execute(
             f"CREATE DATABASE {self.schema}",
@@ -117,6 +130,7 @@ class BinlogSide:
                 server_id or replica_id("t", self.schema, str(len(self.sources))),
                 start,
                 StreamLimits(**limits),
+                shared=self.shared,
             )
         )
         return self.sources[-1]
@@ -175,10 +189,13 @@ def endpoint(server, **more):
     )
 
 
-@pytest.fixture(params=[*EACH, "dts"])
+@pytest.fixture(params=[*EACH, *SHARED, "dts"])
 def side(request):
     if isinstance(request.param, Pair):
         made = BinlogSide(request.getfixturevalue("databases").site(request.param, 0))
+    elif isinstance(request.param, Shared):
+        server = request.getfixturevalue("databases").site(request.param.pair, 0)
+        made = BinlogSide(server, SharedReaders())
     else:
         made = DtsSide(request.getfixturevalue("kafka"))
     yield made

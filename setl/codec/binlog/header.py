@@ -123,6 +123,7 @@ class BinlogHeaderReader:
         self._origin = start.origin
         self._transaction = ""
         self._open = False
+        self._begun = False  # a transaction's first event was read, and its last one was not
         self._announced = False  # the statement that follows has no effect
         self._mariadb = False
         self._held = OpenTransaction(hold_bytes)
@@ -151,6 +152,11 @@ class BinlogHeaderReader:
     def position(self) -> BinlogPosition:
         """The place after the last event read, which may lie inside a transaction."""
         return BinlogPosition(self._file, self._offset, self._executed, self._origin)
+
+    @property
+    def boundary(self) -> BinlogPosition | None:
+        """The place after the last event read, None inside a transaction."""
+        return None if self._begun else self.position
 
     def read(self, event: bytes, *, checksum: bool) -> Iterable[Entry]:
         """Take the next event in.
@@ -295,6 +301,7 @@ class BinlogHeaderReader:
         sequence, domain, flags = struct.unpack_from("<QIB", event, HEADER_BYTES)
         (server,) = struct.unpack_from("<I", event, 5)
         self._transaction = f"{domain}-{server}-{sequence}"
+        self._begun = True
         if flags & _MARIADB_STANDALONE:
             self._announced = is_announcement(event)
             return ()
@@ -302,11 +309,12 @@ class BinlogHeaderReader:
 
     def _mysql_gtid(self, event: bytes, _checksum: bool, _seconds: int) -> Sequence[Entry]:  # noqa: FBT001
         self._transaction = gtid_of(event)
+        self._begun = True
         return ()
 
     def _begin(self, event: bytes, seconds: int) -> Sequence[Entry]:
         if not self._open:
-            self._open = True
+            self._open = self._begun = True
             self._rows.begin()
             self._held.begin(
                 Entry(
@@ -345,7 +353,7 @@ class BinlogHeaderReader:
             self._gtids.add(transaction)
             self._executed = str(self._gtids)
         self._transaction = ""
-        self._open = self._announced = False
+        self._open = self._announced = self._begun = False
         self._offset = self._inner_end or self._offset
         return Entry(kind, self.position, float(seconds), transaction=transaction)
 
@@ -431,7 +439,7 @@ class BinlogHeaderReader:
             what = "the file ends inside a transaction"
             raise taken_back(what, self.position, self._transaction)
         # Transactions do not go on in another file: this one was lost with the server.
-        self._open = False
+        self._open = self._begun = False
         self._transaction = ""
         # The position has to leave the old file even if nothing follows for long, since the
         # server may purge it.

@@ -34,6 +34,7 @@ from setl.systems.mysql.binlog.places import (
 )
 from setl.systems.mysql.binlog.search import BinlogSearch
 from setl.systems.mysql.binlog.server import BinlogServer
+from setl.systems.mysql.binlog.sharing import SHARED_READERS
 from setl.systems.mysql.binlog.source import MysqlBinlogSource
 from setl.systems.mysql.binlog.stream import StreamLimits
 from setl.systems.mysql.documents import MysqlDocuments
@@ -75,7 +76,11 @@ class MysqlSourceSystem:
             run_bytes=min(MOST_BYTES, pipeline.batch_bytes, pipeline.batch_rows * _SMALL_ROW),
         )
         server_id = self._server_id(pipeline, channel, nid)
-        return MysqlBinlogSource(self._endpoint, server_id, self._config.start, limits)
+        # A chosen id is how a server knows this reader; nobody else's connection has it.
+        alone = self._config.server_id is not None or not self._config.shared
+        shared = None if alone else SHARED_READERS
+        start = self._config.start
+        return MysqlBinlogSource(self._endpoint, server_id, start, limits, shared=shared)
 
     def turns(self, source: Source) -> Turns | None:  # noqa: ARG002
         """See `SourceSystem.turns`; a server serves every replica."""

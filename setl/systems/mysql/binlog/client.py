@@ -33,7 +33,7 @@ class EventReader(Protocol):
         ...
 
 
-class EventClient(Protocol):
+class DeliveringClient(Protocol):
     """Reads the binlog of one server from one place. All but `stop` belong to one thread.
 
     Nothing is connected again by itself: whatever goes wrong ends the stream with an error.
@@ -51,14 +51,18 @@ class EventClient(Protocol):
         """Hand on the events that have come; waits for one."""
         ...
 
-    def poll_batch(self) -> Sequence[PollResult]:
-        """The events that have come, one by one; waits for one."""
-        ...
-
     def stop(self) -> None:
         """End the connection; from any thread."""
         ...
 
     def close(self) -> None:
         """Give everything back."""
+        ...
+
+
+class EventClient(DeliveringClient, Protocol):
+    """A client whose events can be looked at one by one, too."""
+
+    def poll_batch(self) -> Sequence[PollResult]:
+        """The events that have come, one by one; waits for one."""
         ...

@@ -241,9 +241,7 @@ class DumpClient:
         if kind == EventType.FORMAT_DESCRIPTION:
             self._checksum = has_checksums(event)
         elif self._checksum:
-            (expected,) = struct.unpack("<I", event[-CHECKSUM_BYTES:])
-            if zlib.crc32(event[:-CHECKSUM_BYTES]) != expected:
-                raise MesError(f"CRC32 mismatch in an event of type {kind}", MesErrorCode.CHECKSUM)
+            check_event(event)
         if kind in _HEARTBEATS:
             to.heartbeat()
         else:
@@ -264,6 +262,13 @@ class _Collected(EventReader):
 
     def heartbeat(self) -> None:
         self.events.append(PollResult(None, is_heartbeat=True, checksum_enabled=False))
+
+
+def check_event(event: bytes) -> None:
+    """Raises MesError if an event is not what its checksum says."""
+    (expected,) = struct.unpack("<I", event[-CHECKSUM_BYTES:])
+    if zlib.crc32(event[:-CHECKSUM_BYTES]) != expected:
+        raise MesError(f"CRC32 mismatch in an event of type {event[4]}", MesErrorCode.CHECKSUM)
 
 
 def _check(settings: Mapping[str, str]) -> None:

@@ -18,6 +18,7 @@ from setl.model.position import BinlogOrigin, BinlogPosition, Position
 from setl.select.identity import passing_id
 from setl.systems.mysql.binlog.search import BinlogSearch
 from setl.systems.mysql.binlog.server import BinlogServer
+from setl.systems.mysql.binlog.sharing import SharedReaders
 from setl.systems.mysql.binlog.stream import BinlogStream, StreamLimits
 from setl.systems.mysql.connection import MysqlEndpoint
 
@@ -45,6 +46,8 @@ class MysqlBinlogSource:
         start: Literal["latest", "earliest"] | BinlogStart | GtidStart | LoadStart = "latest",
         limits: StreamLimits | None = None,
         clock: Clock | None = None,
+        *,
+        shared: SharedReaders | None = None,
     ) -> None:
         """Nothing is connected yet.
 
@@ -55,12 +58,15 @@ class MysqlBinlogSource:
             start: where a pipeline without a checkpoint begins.
             limits: bounds of time and memory.
             clock: for the limits of searches and of silence.
+            shared: where to read with other sources once the end of the binlog is reached; None
+                to read alone.
         """
         self._endpoint = endpoint
         self._server_id = server_id
         self._start = start
         self._limits = limits or StreamLimits()
         self._clock = clock or SystemClock()
+        self._shared = shared
         self._server = BinlogServer(endpoint, timeout=self._limits.silence)
         self._search = BinlogSearch(endpoint, self._limits, self._server, self._clock)
         self._stream: BinlogStream | None = None
@@ -114,6 +120,7 @@ class MysqlBinlogSource:
             position,
             limits=self._limits,
             server=self._server,
+            shared=self._shared,
         )
         with self._lock:
             self._stream = stream
@@ -141,6 +148,12 @@ class MysqlBinlogSource:
         elif self._clock.monotonic() - self._moved >= _QUIET:
             self._look_ahead(stream.position)
         return entries
+
+    @property
+    def shared(self) -> bool:
+        """Whether it is read on a connection that others read, too; from any thread."""
+        stream = self._stream
+        return stream is not None and stream.shared
 
     def latest(self) -> Position:
         """See `Source.latest`."""

@@ -23,10 +23,12 @@ from setl.codec.binlog.runs import MOST_BYTES
 from setl.errors import FatalError, SetlError, TransientError
 from setl.model.entry import Entry
 from setl.model.position import BinlogPosition
-from setl.systems.mysql.binlog.client import EventClient
+from setl.select.identity import passing_id
+from setl.systems.mysql.binlog.client import DeliveringClient, EventClient
 from setl.systems.mysql.binlog.dump import DumpClient
 from setl.systems.mysql.binlog.errors import is_lost, translate
 from setl.systems.mysql.binlog.server import BinlogServer
+from setl.systems.mysql.binlog.sharing import Seat, SharedReaders, SharingClient
 from setl.systems.mysql.connection import MysqlEndpoint
 
 _PIECE = 4 * 1024 * 1024  # bytes of rows of a compressed transaction in one piece
@@ -129,8 +131,9 @@ class BinlogStream:
         *,
         limits: StreamLimits,
         server: BinlogServer,
+        shared: SharedReaders | None = None,
     ) -> None:
-        """Describe a stream; nothing is connected."""
+        """Describe a stream; nothing is connected. It may read with others if they are given."""
         self._endpoint = endpoint
         self._server_id = server_id
         self._limits = limits
@@ -141,7 +144,9 @@ class BinlogStream:
             run_bytes=min(limits.run_bytes, limits.event_bytes),
         )
         self._intake = _Intake(self._reader, self._put)
-        self._client = open_client(endpoint, server_id, limits, start)
+        self._client: DeliveringClient = (
+            self._alone(start) if shared is None else self._sharing(shared, start)
+        )
         self._chunks: deque[list[Entry]] = deque()
         self._waiting_entries = self._waiting_bytes = 0
         self._sizes: deque[int] = deque()
@@ -180,6 +185,11 @@ class BinlogStream:
         """Whether it ended before the server had sent anything, not even a heartbeat."""
         return self._error is not None and not self._intake.heard
 
+    @property
+    def shared(self) -> bool:
+        """Whether it is read on a connection that others read, too."""
+        return isinstance(self._client, SharingClient) and self._client.shared
+
     def read(self, limit: int, timeout: float) -> Sequence[Entry]:
         """See `Source.read`."""
         with self._changed:
@@ -206,6 +216,32 @@ class BinlogStream:
         self._client.stop()
         if thread is not None and thread is not threading.current_thread():
             thread.join(self._limits.silence)
+
+    def _alone(self, start: BinlogPosition) -> DeliveringClient:
+        return open_client(self._endpoint, self._server_id, self._limits, start)
+
+    def _sharing(self, shared: SharedReaders, start: BinlogPosition) -> DeliveringClient:
+        who = object()
+
+        def take(place: BinlogPosition) -> Seat | None:
+            server = place.origin.server if place.origin else ""
+            key = (self._endpoint, server, self._limits.silence)
+            # No stream's own id: it may read alone at the same time.
+            return shared.take(
+                key,
+                place,
+                lambda: open_client(self._endpoint, passing_id(), self._limits, place),
+                who,
+            )
+
+        return SharingClient(
+            self._alone,
+            start,
+            take,
+            lambda: self._reader.boundary,
+            self._server.latest,
+            give_up=lambda: shared.give_up(who),
+        )
 
     def _pop(self) -> list[Entry]:
         entries = self._chunks.popleft()

@@ -1,0 +1,166 @@
+"""Several readers of one server share a connection: a fast, a slow, a stuck and a closed one."""
+
+import threading
+import time
+from contextlib import contextmanager
+
+import pytest
+
+from setl.errors import TransientError
+from setl.model.entry import EntryKind
+from setl.select.identity import passing_id
+from setl.systems.mysql.binlog.sharing import SharedReaders
+from setl.systems.mysql.binlog.source import MysqlBinlogSource
+from setl.systems.mysql.binlog.stream import StreamLimits
+from tests.integration.pipelines import execute, fresh_name
+from tests.loading import endpoint_of
+from tests.waiting import eventually
+
+pytestmark = pytest.mark.servers
+
+KEPT = 64 * 1024
+
+
+@pytest.fixture
+def server(another_server, tmp_path):
+    """A server that nobody else reads."""
+    with another_server(tmp_path, "own", 207) as server:
+        yield server
+
+
+@pytest.fixture
+def table(server):
+    name = fresh_name("shared")
+    execute(
+        server,
+        f"CREATE DATABASE {name}",
+        f"CREATE TABLE {name}.t (id BIGINT PRIMARY KEY AUTO_INCREMENT, v VARCHAR(200))",
+    )
+    return f"{name}.t"
+
+
+def dump_threads(server):
+    return [
+        row[0]
+        for row in execute(
+            server,
+            "SELECT id FROM information_schema.processlist WHERE command LIKE 'Binlog Dump%'",
+        )
+    ]
+
+
+class Pipeline:
+    """Reads in a thread, and begins again at the last transaction that it has taken."""
+
+    def __init__(self, server, place, shared, pause=0.0):
+        limits = StreamLimits(entries=50)  # so that a slow one is seen to be slow
+        self.source = MysqlBinlogSource(
+            endpoint_of(server), passing_id(), limits=limits, shared=shared
+        )
+        self.place, self.pause = place, pause
+        self.going = threading.Event()
+        self.going.set()
+        self.ended = False
+        self.errors, self.entries, self.pending, self.was_alone = [], [], [], 0
+        self.thread = threading.Thread(target=self.run, daemon=True)
+        self.thread.start()
+
+    def run(self):
+        opened = False
+        while not self.ended:
+            self.going.wait(60)
+            try:
+                if not opened:
+                    self.pending = []
+                    self.source.open(self.place)
+                    opened = True
+                for entry in self.source.read(100, 0.2):
+                    self.take(entry)
+            except TransientError as error:
+                opened = False
+                if not self.ended:
+                    self.errors.append(error)
+            time.sleep(self.pause)
+
+    def take(self, entry):
+        if entry.kind is EntryKind.ROWS:
+            self.pending.append((entry.position.file, entry.position.offset, entry.payload))
+        elif entry.kind is EntryKind.COMMIT:
+            self.entries += self.pending
+            self.pending, self.place = [], entry.position
+
+    def end(self):
+        self.ended = True
+        self.going.set()
+        self.source.close()
+        self.thread.join(30)
+        assert not self.thread.is_alive()
+
+
+@contextmanager
+def pipelines(server, count, shared, **options):
+    place = MysqlBinlogSource(endpoint_of(server), passing_id()).initial()
+    made = [Pipeline(server, place, shared, **options) for _ in range(count)]
+    try:
+        yield made
+    finally:
+        for each in made:
+            each.end()
+
+
+def write(server, table, transactions):
+    with server.connect(autocommit=False) as connection, connection.cursor() as cursor:
+        for _ in range(transactions):
+            cursor.execute(f"INSERT INTO {table} (v) VALUES (REPEAT('x', 150)), (UUID())")
+            connection.commit()
+
+
+def rest(server, table, readers):
+    """Until all read together; a place is needed, so something is written now and then."""
+
+    def together():
+        write(server, table, 1)
+        return all(each.source.shared for each in readers) and len(dump_threads(server)) == 1
+
+    eventually(together, 60, interval=0.3)
+
+
+def test_readers_of_different_speed_share_one_connection(server, table):
+    with pipelines(server, 5, SharedReaders(KEPT)) as readers:
+        rest(server, table, readers)
+        slow, stuck, closed, *_ = readers
+        slow.pause = 0.05
+        stuck.going.clear()
+        closed.end()
+        write(server, table, 1000)
+        others = readers[3:]
+        written = execute(server, f"SELECT COUNT(*) FROM {table}")[0][0]
+        # Nobody waits for the one that is stuck.
+        eventually(lambda: all(len(each.entries) * 2 >= written for each in others), 60)
+        assert not any(each.errors for each in others)
+        # It lost its seat, so that it needs a connection to itself.
+        assert len(stuck.entries) < len(others[0].entries)
+        stuck.going.set()
+        slow.pause = 0.0
+        left = [slow, stuck, *others]
+        eventually(lambda: len({len(each.entries) for each in left}) == 1, 90)
+        rest(server, table, left)
+
+        # The connection is killed: everybody is told, and goes on behind what it has.
+        execute(server, f"KILL {dump_threads(server)[0]}")
+        told = [len(each.errors) for each in left]
+        write(server, table, 20)
+        eventually(lambda: all(len(e.errors) > n or n for e, n in zip(left, told, strict=True)), 60)
+        rest(server, table, left)
+        last = execute(server, f"SELECT MAX(id) FROM {table}")[0][0]
+        eventually(lambda: len({len(each.entries) for each in left}) == 1, 60)
+        eventually(lambda: rows_of(left[0]) == last, 60)
+        assert all(each.entries == left[0].entries for each in left)
+        places = [entry[:2] for entry in left[0].entries]
+        assert places == sorted(set(places))
+    eventually(lambda: not dump_threads(server), 60)
+
+
+def rows_of(reader):
+    """Rows, each transaction has two of them in one event."""
+    return 2 * len(reader.entries)
