@@ -88,7 +88,7 @@ def measure(
         "statements": (rates[0]["Questions"], rates[1]["Questions"]),
         "connections": (after[0]["Threads_connected"], after[1]["Threads_connected"]),
         "memory": sum(map(pss, mine)),
-        "threads": sum(len(os.listdir(f"/proc/{pid}/task")) for pid in pids),
+        "threads": sum(len(list(Path(f"/proc/{pid}/task").iterdir())) for pid in pids),
     }
 
 
@@ -145,7 +145,7 @@ def run(folder: Path, pipelines: int, nodes: int, seconds: float) -> Idle:
         for n, file in enumerate(files):
             file.write_text(yaml.safe_dump(_channel(n, servers)))
             cluster.run("apply", str(file))
-            cluster.run("start", f"many{n}", "--force", check=False)
+            cluster.run("start", f"many{n}", "--no-check", "--no-wait")
         try:
             names = [f"n{n}" for n in range(nodes)]
             for name in names:
