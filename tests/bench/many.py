@@ -139,7 +139,7 @@ def run(folder: Path, pipelines: int, nodes: int, seconds: float) -> Idle:
                 cursor.execute("CREATE DATABASE shop")
                 for n in range(pipelines):
                     cursor.execute(f"CREATE TABLE shop.t{n} (id INT PRIMARY KEY, v INT)")
-        secrets = dict(zip(_PASSWORDS, (s.password for s in servers), strict=True))
+        secrets: dict[str, str] = dict(zip(_PASSWORDS, (s.password for s in servers), strict=True))
         cluster = Cluster(folder, zookeeper.hosts, secrets)
         files = [folder / f"many{n}.yaml" for n in range(pipelines)]
         for n, file in enumerate(files):
