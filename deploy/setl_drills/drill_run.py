@@ -14,6 +14,7 @@ from setl_drills.observing import Leadership
 from setl_drills.setting import Setting
 from setl_drills.verification import Verification
 from setl_drills.waiting import DidNotHappenError, wait_for
+from setl_drills.workload import PACE
 from setl_drills.world import World
 
 TAKEOVER_ALLOWANCE = 2.0
@@ -52,7 +53,7 @@ class DrillRun(Setting):
         seed: int,
         *,
         search: bool = False,
-        pace: float = 25.0,
+        pace: float = PACE,
         calm: bool = False,
     ) -> None:
         """See `Setting`."""
@@ -192,7 +193,7 @@ class DrillRun(Setting):
         """Have nothing written, and wait until everything written is on both sites."""
         for writer in self.writers.values():
             writer.pause()
-        wait_for("both sites to be equal", self.equal, _RECOVERY_LIMIT)
+        wait_for("both sites to be equal", self.equal, _RECOVERY_LIMIT, interval=0.2)
 
     def equal(self) -> bool:
         """Whether both sites, and the index if there is one, hold the same now."""

@@ -133,7 +133,7 @@ class StatusWatch(Watch):
 
     def watch(self) -> None:
         """See `Watch`."""
-        while not self._stopping.wait(0.15):
+        while not self._stopping.wait(0.25):
             self.look()
 
     def look(self) -> None:

@@ -18,7 +18,7 @@ from setl_drills.node import Node
 from setl_drills.observing import MarkWatch, StatusWatch
 from setl_drills.tables import binlog_of, create_tables, drop_tables, to_search, two_way
 from setl_drills.waiting import wait_for
-from setl_drills.workload import SiteWriter
+from setl_drills.workload import PACE, SiteWriter
 from setl_drills.world import World
 from setl_embedded import DatabaseServer
 
@@ -51,7 +51,7 @@ class Setting:
         seed: int,
         *,
         search: bool = False,
-        pace: float = 25.0,
+        pace: float = PACE,
         calm: bool = False,
     ) -> None:
         """Describe it.

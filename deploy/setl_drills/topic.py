@@ -25,6 +25,8 @@ from setl_drills.watching import Watch
 Isolation = Literal["read_committed", "read_uncommitted"]
 _READ_LIMIT = 60.0
 _POLL_MS = 100
+_REST = 0.03
+"""Seconds between two looks at topics, so that records come together and not one by one."""
 
 # Brokers that are away on purpose are no news.
 logging.getLogger("kafka").setLevel(logging.CRITICAL)
@@ -47,13 +49,12 @@ class Record(NamedTuple):
         return 0 < self.place.ordinal < LAST
 
 
-def read_topic(brokers: str, topic: str, isolation: Isolation) -> list[Record]:
-    """Read all that is in a topic with one partition now.
+def read_committed(brokers: str, topic: str) -> list[Record]:
+    """Read all committed records that are in a topic with one partition now.
 
     Args:
         brokers: where.
         topic: its name.
-        isolation: whether records of transactions that were ended without commit count too.
 
     Raises:
         DidNotHappenError: the end of the topic is not reached.
@@ -65,7 +66,7 @@ def read_topic(brokers: str, topic: str, isolation: Isolation) -> list[Record]:
         found.extend(map(_record, _polled(consumer).get(where, ())))
         return consumer.position(where) >= end
 
-    with _consumer(brokers, isolation, where) as consumer:
+    with _consumer(brokers, "read_committed", where) as consumer:
         end = consumer.end_offsets([where])[where]
         wait_for(f"the end of {topic} at {end}", at_the_end, _READ_LIMIT, interval=0)
     return found
@@ -91,11 +92,12 @@ def _record(record: Any) -> Record:
 
 
 class TopicWatch(Watch):
-    """Sees rows arrive in topics.
+    """Sees rows arrive in topics, those of transactions that are not committed as well.
 
     Attributes:
         advances: by pipeline key of the relay, in order of time. The epoch is always 0: a record
             does not tell under which one it was written.
+        rows: by pipeline key, how many rows came.
     """
 
     def __init__(self, brokers: str, topics: Mapping[str, str]) -> None:
@@ -107,6 +109,7 @@ class TopicWatch(Watch):
         """
         super().__init__("topics")
         self.advances: dict[str, list[Advance]] = {key: [] for key in topics}
+        self.rows: dict[str, int] = dict.fromkeys(topics, 0)
         self._brokers = brokers
         self._keys = {topic: key for key, topic in topics.items()}
         self._last: dict[str, RelayPlace] = {}
@@ -119,6 +122,7 @@ class TopicWatch(Watch):
             while not self._stopping.is_set():
                 try:
                     self._note(_polled(consumer))
+                    self._stopping.wait(_REST)
                 except KafkaError:
                     self._stopping.wait(0.1)  # a broker that is away comes back
 
@@ -126,8 +130,10 @@ class TopicWatch(Watch):
         now = time.time()
         for where, polled_records in polled.items():
             key, records = self._keys[where.topic], [_record(r) for r in polled_records]
+            rows = sum(record.is_row for record in records)
+            self.rows[key] += rows
             self._last[key] = records[-1].place
-            if any(record.is_row for record in records):
+            if rows:
                 self.advances[key].append(Advance(now, 0))
 
     def since(self, key: str, moment: float) -> list[Advance]:
@@ -149,6 +155,7 @@ def _consumer(brokers: str, isolation: Isolation, *where: TopicPartition) -> Ite
         isolation_level=isolation,
         enable_auto_commit=False,
         fetch_max_wait_ms=_POLL_MS,
+        check_crcs=False,  # in Python that takes as long as all the rest, and the path is short
         reconnect_backoff_max_ms=200,
     )
     try:

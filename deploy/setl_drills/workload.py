@@ -20,6 +20,12 @@ from setl_embedded import DatabaseServer
 
 _BULK_OFFSET = 500_000_000  # large transactions take their ids from here on
 _KEPT = 300  # rows of `items` that are still changed
+PACE = 15.0
+"""Small transactions a second and site, if nothing else is said."""
+BURST = 5
+"""Small transactions that come at once. The first travels alone and the others behind it while it
+is loaded, so two batches are under way; evenly spaced, each would be a Spark job by itself, and
+most of what a machine does during a drill would be these jobs."""
 
 
 @dataclass
@@ -52,10 +58,10 @@ class _Work:
 
 
 class SiteWriter(threading.Thread):
-    """Writes small transactions at a steady pace, and large ones beside them when asked."""
+    """Writes small transactions in steady bursts, and large ones beside them when asked."""
 
     def __init__(
-        self, server: DatabaseServer, schema: str, site: str, *, seed: str, pace: float = 25.0
+        self, server: DatabaseServer, schema: str, site: str, *, seed: str, pace: float = PACE
     ) -> None:
         """Describe it; nothing is written before `start`.
 
@@ -64,7 +70,7 @@ class SiteWriter(threading.Thread):
             schema: of the drill.
             site: ``a`` or ``b``.
             seed: decides every statement; timing is up to the machine.
-            pace: small transactions a second.
+            pace: small transactions a second, in bursts of `BURST`.
         """
         super().__init__(name=f"writer-{site}", daemon=True)
         self.site = site
@@ -163,7 +169,7 @@ class SiteWriter(threading.Thread):
         return work.entries[-1]
 
     def _write(self, connection: Connection[Any]) -> None:
-        following = time.monotonic()
+        following, written = time.monotonic(), 0
         while not self._stopping.is_set():
             if self._moved.is_set():
                 self._moved.clear()
@@ -177,8 +183,10 @@ class SiteWriter(threading.Thread):
             with connection.cursor() as cursor:
                 self._transaction(cursor, work)
             self._commit(connection, work)
-            following = max(following + 1 / self._pace, time.monotonic() - 1)
-            self._stopping.wait(max(0.0, following - time.monotonic()))
+            written += 1
+            if written % BURST == 0:
+                following = max(following + BURST / self._pace, time.monotonic() - 1)
+                self._stopping.wait(max(0.0, following - time.monotonic()))
 
     def _commit(self, connection: Connection[Any], work: _Work) -> None:
         try:

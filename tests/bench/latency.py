@@ -33,7 +33,7 @@ _LOOK_SECONDS = 0.005
 _AT_ONCE = 20_000  # rows that one look asks for at most
 _AT_ONCE_SEARCH = 200
 _TEXTS = 500  # different rows, but for their key
-_WARM_UP_SECONDS = 5.0  # transactions of the beginning that do not count
+_WARM_UP_SECONDS = 5.0  # at most; transactions of the beginning that do not count
 
 
 class Load(NamedTuple):
@@ -70,8 +70,8 @@ def measure(
         folder: for logs and data.
         kind: of target, mysql or elasticsearch.
         loads: what is committed.
-        seconds: for how long each, after some seconds that do not count: they show how long a
-            JVM takes to get warm.
+        seconds: for how long each, after as many, but five at most, that do not count: they show
+            how long a JVM takes to get warm.
     """
     workload = Workload("latency", 0, 1)
     with source_server(folder) as source, fresh_target(folder, kind, workload) as target:
@@ -93,7 +93,7 @@ def under(load: Load, writer: Writer, look: Look, kind: str, seconds: float) -> 
     watch = _Watch(look, writer.last)
     try:
         with watch:
-            writer.commit(load, _WARM_UP_SECONDS)
+            writer.commit(load, min(_WARM_UP_SECONDS, seconds))
             committed = writer.commit(load, seconds)
             wait_for(lambda: watch.seen >= writer.last, 120, "not everything could be seen")
     except RuntimeError as error:

@@ -107,17 +107,17 @@ _ELSEWHERE = (*_ALONE, *_TABLES)
 LANES = (
     Lane("mariadb", 1000, _INTEGRATION, _ELSEWHERE),
     Lane("mysql", 880, _INTEGRATION, _ELSEWHERE),
-    Lane("drills", 720, ("tests/drills",)),
     Lane("tables on mysql", 650, _TABLES),
     Lane("nodes", 620, _NODES),
+    Lane("drills", 560, ("tests/drills",)),
     Lane("tables on mariadb", 500, _TABLES),
     Lane("clusters", 470, _CLUSTERS),
-    Lane("drills with relays", 400, ("tests/drills",)),
+    Lane("drills with relays", 280, ("tests/drills",)),
     Lane("services", 270, _SERVICES),
-    Lane("drills on mysql", 210, ("tests/drills",)),
     Lane("unit", 140, ("tests/unit",), _UNIT_BESIDE),
     Lane("unit beside", 140, _UNIT_BESIDE),
-    Lane("bench", 110, ("tests/bench/test_bench.py",)),
+    Lane("drills on mysql", 130, ("tests/drills",)),
+    Lane("bench", 100, ("tests/bench/test_bench.py",)),
     Lane("drills on a mixed pair", 60, ("tests/drills",)),
 )
 

@@ -25,6 +25,8 @@ from setl_embedded import DatabaseServer
 _LIMIT = 120.0
 _READ_ONLY = 1290  # ER_OPTION_PREVENTS_STATEMENT
 _SECRET = "application"
+_PAUSE = 0.05
+"""Seconds between two rows of the application: some are always under way."""
 
 # What the command says when the step before is done; None: when its record is kept.
 _BEGINS = {
@@ -61,7 +63,7 @@ class Application(Watch):
             connection.cursor() as cursor,
         ):
             statement = f"INSERT INTO `{self._schema}`.entries VALUES (%s, 'a', %s, 'application')"
-            while not self._stopping.wait(0.01):
+            while not self._stopping.wait(_PAUSE):
                 try:
                     cursor.execute(statement, (number, number))
                 except pymysql.MySQLError as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from functools import partial
 from typing import Any
 
 import pymysql
@@ -14,7 +15,7 @@ from setl_drills.drill_run import DrillRun
 from setl_drills.tables import first_load
 from setl_drills.waiting import wait_for
 from setl_drills.watching import Watch
-from setl_drills.world import Needs, World
+from setl_drills.world import World
 from setl_embedded import DatabaseServer
 
 # Only who loads passes them.
@@ -24,10 +25,12 @@ _EXECUTOR = ("tables.read", "task.before_load")
 _LOAD = ("task.before_commit", "task.after_commit")
 _DRIVER = ("tables.before_job", "tables.after_job", "tables.loaded")
 _SELECT = ("select.batch", "checkpoint.stored", "batch.acked")
+_OF_DRIVER = (_SELECT, _DRIVER)
+_OF_TASKS = (_EXECUTOR, _LOAD)
 _VICTIM = frozenset((1205, 1213))
 _STRIKE_LIMIT = 60.0
 _LOAD_LIMIT = 180.0
-_ROWS = 30_000
+_ROWS = 20_000
 _CREATE = (
     "CREATE DATABASE `{schema}` CHARACTER SET utf8mb4",
     """CREATE TABLE `{schema}`.stock (
@@ -50,7 +53,7 @@ class StockWriter(Watch):
     def watch(self) -> None:
         """See `Watch`."""
         with self._server.connect(autocommit=False) as connection:
-            while not self._stopping.wait(0.005):
+            while not self._stopping.wait(0.02):
                 try:
                     with connection.cursor() as cursor:
                         self._change(cursor, *self._draw.sample(range(_ROWS), 2))
@@ -80,20 +83,22 @@ class StockWriter(Watch):
                 cursor.executemany(renamed, [(None, first), (its, second), (own, first)])
 
 
-def load_dies(world: World, seed: int) -> DrillResult:
-    """Kill whoever loads a table, from inside: in Select, the driver, a task, and the load."""
-    with DrillRun(world, "load-dies", seed) as run:
+def load_dies(
+    name: str, kinds: tuple[tuple[str, ...], ...], world: World, seed: int
+) -> DrillResult:
+    """Kill whoever loads a table, from inside, at a point of each kind in turn."""
+    with DrillRun(world, name, seed) as run:
         schema, channel = f"{run.schema}_stock", f"{run.channel}-load"
         _create(world, schema)
         writer = StockWriter(world.sites["a"], schema, run.random)
         try:
-            points = [run.random.choice(some) for some in (_SELECT, _DRIVER, _EXECUTOR, _LOAD)]
+            points = [run.random.choice(some) for some in kinds]
             run.random.shuffle(points)
             stored = world.arbiter.put_channel(channel, first_load(channel, schema))
             writer.start()
             world.arbiter.set_state(stored, ChannelState.START)
             for number, point in enumerate(points):
-                some = number * _ROWS // 8
+                some = number * _ROWS // 4
                 wait_for(
                     f"{some} rows to be loaded",
                     lambda some=some: _load(world, channel).get("rows", 0) >= some,
@@ -116,10 +121,16 @@ def load_dies(world: World, seed: int) -> DrillResult:
                 "the table to be loaded",
                 lambda: bool(_load(world, channel).get("ended")),
                 _LOAD_LIMIT,
+                interval=0.5,
             )
             writer.stop()
             writer.check()
-            wait_for("both sites to hold the same", lambda: _equal(world, schema), _LOAD_LIMIT)
+            wait_for(
+                "both sites to hold the same",
+                lambda: _equal(world, schema),
+                _LOAD_LIMIT,
+                interval=1.0,  # each look reads the whole table twice
+            )
             run.result.evidence["transactions meanwhile"] = writer.transactions
             run.require(writer.transactions > 100, "hardly anything was written meanwhile")
             return run.finish()
@@ -175,9 +186,14 @@ def _execute(server: DatabaseServer, statement: str, *values: Any) -> Any:
 DRILLS = (
     Drill(
         "load-dies",
-        "who loads a table dies in Select, in the driver, and in tasks that read and that write",
-        "at which points",
-        load_dies,
-        Needs(),
+        "who loads a table dies in Select and in the driver; the load goes on where it was",
+        "at which points, and in which order",
+        partial(load_dies, "load-dies", _OF_DRIVER),
+    ),
+    Drill(
+        "load-task-dies",
+        "who loads a table dies in a task that reads and in one that writes; nothing is lost",
+        "at which points, and in which order",
+        partial(load_dies, "load-task-dies", _OF_TASKS),
     ),
 )

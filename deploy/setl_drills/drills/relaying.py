@@ -49,7 +49,7 @@ def kill_relay(world: World, seed: int) -> DrillResult:
 def _write_large(run: RelayDrillRun) -> None:
     draw = run.random
     if draw.random() < 0.6:
-        rows = draw.randint(4_000, 12_000)
+        rows = draw.randint(3_000, 6_000)
         run.say(f"site a writes a transaction of {rows:,} rows")
         run.writers["a"].large(rows).join(_HANG_LIMIT)
         run.play(draw.uniform(0.0, 0.3))
@@ -66,7 +66,7 @@ def freeze_relay(world: World, seed: int, **target: Any) -> DrillResult:
         draw = run.random
         run.play(draw.uniform(0.5, 1.5))
         if draw.random() < 0.5:
-            run.writers["a"].large(draw.randint(3_000, 8_000)).join(_HANG_LIMIT)
+            run.writers["a"].large(draw.randint(3_000, 5_000)).join(_HANG_LIMIT)
         leader = run.leader(run.relay("a"))
         leader.arm("relay.appended", "hang 1")
         taken = leader.taken("relay.appended")
@@ -110,7 +110,7 @@ def switchover_relay(world: World, seed: int) -> DrillResult:
         for site in draw.sample("ab", 2):
             run.play(draw.uniform(0.3, 1.0))
             if draw.random() < 0.7:
-                run.writers[site].large(draw.randint(2_000, 6_000))
+                run.writers[site].large(draw.randint(2_000, 4_000))
             key = run.relay(site)
             leader = run.leader(key)
             (follower,) = world.others(leader)

@@ -9,7 +9,7 @@ from setl_drills.world import World
 
 def two_way_failover(world: World, seed: int) -> DrillResult:
     """Large transactions on both sites, then a failover of each direction's leader in turn."""
-    with DrillRun(world, "two-way-failover", seed, pace=40.0, calm=True) as run:
+    with DrillRun(world, "two-way-failover", seed, pace=25.0, calm=True) as run:
         draw = run.random
         # The second time the first node may still be starting, which takes time from the others.
         bounds = (run.takeover_bound, None)
