@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
@@ -48,11 +49,21 @@ from arbiter.values import (
 )
 from arbiter.znodes import Changed, Exists, Missing, SessionOver, Znode, Znodes
 
+_KEPT_SECONDS = 30.0
+"""After which facts are read again although nothing tells of a change."""
+
 
 class TreeArbiter:
     """Implements `arbiter.arbiter.Arbiter`, whose method descriptions hold here."""
 
-    def __init__(self, znodes: Znodes, *, root: str = "/setl", history_limit: int = 100) -> None:
+    def __init__(
+        self,
+        znodes: Znodes,
+        *,
+        root: str = "/setl",
+        history_limit: int = 100,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
         """Work under `root`, and keep `history_limit` history items of each pipeline."""
         if history_limit < 1:
             raise Invalid(f"the history limit must be at least 1, not {history_limit}")
@@ -63,6 +74,8 @@ class TreeArbiter:
         self._loads = Loads(self._tree)
         self._actions = Actions(self._tree)
         self._alarms = Alarms(self._tree)
+        self._monotonic = monotonic
+        self._kept: tuple[int, float, Facts] | None = None  # news, when it was read, what
 
     # -- the session ----------------------------------------------------------------------
 
@@ -131,7 +144,12 @@ class TreeArbiter:
 
     def facts(self) -> Facts:
         """See `arbiter.arbiter.Arbiter.facts`."""
-        return read_facts(self._znodes, self._paths)
+        news, now, kept = self._znodes.news(), self._monotonic(), self._kept
+        if kept is not None and kept[0] == news and now - kept[1] < _KEPT_SECONDS:
+            return kept[2]
+        facts = read_facts(self._znodes, self._paths)
+        self._kept = None if news is None else (news, now, facts)
+        return facts
 
     # -- channels -------------------------------------------------------------------------
 

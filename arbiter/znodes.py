@@ -140,6 +140,16 @@ class Znodes(Protocol):
         """
         ...
 
+    def news(self) -> int | None:
+        """A number that differs as soon as anything may have changed that decisions depend on.
+
+        It is for what `arbiter.reading` reads: as long as the number is the same, what was read
+        after it was first given still holds. What another session changes counts once its watch
+        has fired, which is as soon as a read could show it but for a moment. None: there is
+        nothing that would tell of changes now.
+        """
+        ...
+
     def close(self) -> None:
         """End the session at once. Does nothing if there is none; never raises."""
         ...

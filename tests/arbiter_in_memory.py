@@ -93,6 +93,11 @@ class MemoryCluster:
         """Whether a session is still alive."""
         return session in self._links
 
+    @property
+    def zxid(self) -> int:
+        """That of the last change."""
+        return self._zxid
+
     def read(self, path: str) -> Znode | None:
         """A znode, None if there is none."""
         return self._znodes.get(path)
@@ -184,6 +189,8 @@ class MemoryLink:
         self._session = 0
         self._refusals = 0
         self._lost_replies = 0
+        self.tells_news = False
+        """Whether it says when something has changed; else everything is read every time."""
         self.calls = 0
         """How many requests were made, refused ones included."""
 
@@ -315,6 +322,10 @@ class MemoryLink:
         self._life.on_lost()
         self._cluster.tell_all()
 
+    def news(self) -> int | None:
+        """See `arbiter.znodes.Znodes.news`; counts every change of the cluster."""
+        return self._cluster.zxid if self.tells_news and self._up else None
+
     # -- for the cluster ------------------------------------------------------------------
 
     def silence(self) -> float:
@@ -363,6 +374,11 @@ class MemoryArbiter(TreeArbiter):
         history_limit: int = 100,
     ) -> None:
         self.link = MemoryLink(cluster, session_timeout)
-        super().__init__(self.link, root=root, history_limit=history_limit)
+        super().__init__(
+            self.link,
+            root=root,
+            history_limit=history_limit,
+            monotonic=cluster.clock.monotonic,
+        )
         self.link.resume()
         self.link.rejoined(self.link.session_id())

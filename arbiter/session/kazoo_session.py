@@ -173,7 +173,7 @@ class KazooSession:
     ) -> Znode:
         """See `arbiter.znodes.Znodes.create`."""
         try:
-            _, stat = self._ask(
+            _, stat = self._change(
                 path,
                 lambda client: client.create_async(
                     path, data, ephemeral=ephemeral, include_data=True
@@ -190,7 +190,7 @@ class KazooSession:
 
     def append(self, path: str, data: bytes) -> str:
         """See `arbiter.znodes.Znodes.append`."""
-        made, _ = self._ask(
+        made, _ = self._change(
             path, lambda client: client.create_async(path, data, sequence=True, include_data=True)
         )
         return made.rpartition("/")[2]
@@ -233,14 +233,14 @@ class KazooSession:
 
     def write(self, path: str, data: bytes, version: int, *, session: int = 0) -> int:
         """See `arbiter.znodes.Znodes.write`."""
-        stat = self._ask(
+        stat = self._change(
             path, lambda client: client.set_async(path, data, version), session=session
         )
         return stat.version
 
     def delete(self, path: str, version: int, *, session: int = 0) -> None:
         """See `arbiter.znodes.Znodes.delete`."""
-        self._ask(path, lambda client: client.delete_async(path, version), session=session)
+        self._change(path, lambda client: client.delete_async(path, version), session=session)
 
     def delete_all(self, expected: Sequence[tuple[str, int]]) -> None:
         """See `arbiter.znodes.Znodes.delete_all`."""
@@ -251,11 +251,15 @@ class KazooSession:
                 together.delete(path, version)
             return together.commit_async()
 
-        answers = self._ask(self._root, commit)
+        answers = self._change(self._root, commit)
         refused = [a for a in answers if isinstance(a, Exception)]
         if refused:
             # Those that are right by themselves are answered with "rolled back".
             raise Changed(", ".join(dict.fromkeys(type(r).__name__ for r in refused)))
+
+    def news(self) -> int | None:
+        """See `arbiter.znodes.Znodes.news`."""
+        return self._watches.news
 
     # -- for the monitor and its watches -----------------------------------------------------
 
@@ -398,6 +402,15 @@ class KazooSession:
         with self._bound(session):
             pending = send(self._client)
         return self._wait(path, pending, self._call_timeout if limit is None else limit)
+
+    def _change(
+        self, path: str, send: Callable[[KazooClient], AsyncResult[_T]], *, session: int = 0
+    ) -> _T:
+        """As `_ask`, of something that changes the tree, whatever comes of it."""
+        try:
+            return self._ask(path, send, session=session)
+        finally:
+            self._watches.touched()
 
     @contextmanager
     def _bound(self, session: int) -> Generator[None]:

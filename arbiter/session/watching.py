@@ -1,4 +1,6 @@
-"""Watches on channels, mainstems and signals, armed again whenever one has fired.
+"""Watches on all that decisions depend on, armed again whenever one has fired.
+
+These are the znodes that `arbiter.reading` reads. While nothing has fired, they are as they were.
 
 ZooKeeper's watches fire once and die with their connection. Callbacks only note that, since a
 call made in one would block all others; `TreeWatch.arm` is called from a thread that may wait.
@@ -45,12 +47,25 @@ class TreeWatch:
         self._generation = 0
         self._armed: dict[_Key, Sequence[str]] = {}  # with the children that were read
         self._complete = False
+        self._arming = False
+        self._news = 0
 
     @property
     def complete(self) -> bool:
         """Whether every watch that there should be is armed."""
         with self._lock:
             return self._complete
+
+    @property
+    def news(self) -> int | None:
+        """See `arbiter.znodes.Znodes.news`."""
+        with self._lock:
+            return self._news if self._complete and not self._arming else None
+
+    def touched(self) -> None:
+        """This session has changed something, whose watch may tell so a moment later."""
+        with self._lock:
+            self._news += 1
 
     @property
     def armed(self) -> int:
@@ -62,6 +77,7 @@ class TreeWatch:
         """All watches are gone with their connection."""
         with self._lock:
             self._generation += 1
+            self._news += 1
             self._armed.clear()
             self._complete = False
         self._stir()
@@ -75,19 +91,26 @@ class TreeWatch:
         with self._lock:
             generation = self._generation
             self._complete = True  # until one fires, maybe before this is done
+            self._arming = True
         wanted: set[_Key] = set()
         try:
+            self._watch_data(self._paths.epoch, generation, wanted)
+            for nid in self._below(self._paths.nodes, generation, wanted):
+                self._watch_data(f"{self._paths.nodes}/{nid}", generation, wanted)
             for channel in self._below(self._paths.channels, generation, wanted):
                 path = f"{self._paths.channels}/{channel}"
                 self._watch_data(path, generation, wanted)
                 for pipeline in self._below(path, generation, wanted):
                     self._watch_data(f"{path}/{pipeline}/mainstem", generation, wanted)
-                    self._below(f"{path}/{pipeline}/signals", generation, wanted)
+                    signals = f"{path}/{pipeline}/signals"
+                    for signal in self._below(signals, generation, wanted):
+                        self._watch_data(f"{signals}/{signal}", generation, wanted)
         except BaseException:
             with self._lock:
-                self._complete = False
+                self._complete = self._arming = False
             raise
         with self._lock:
+            self._arming = False
             if generation == self._generation:
                 for key in self._armed.keys() - wanted:
                     del self._armed[key]
@@ -144,6 +167,7 @@ class TreeWatch:
             if generation != self._generation:
                 return False
             self._armed.pop(key, None)
+            self._news += 1
             self._complete = False
             return True
 

@@ -35,7 +35,6 @@ from setl.run.table_creation import CreatingParts
 from setl.run.table_loading import TableLoadingParts
 from setl.run.tracing.trace import Tracer
 from setl.run.verification.assembly import standing_verification
-from setl.select.identity import heartbeat_id
 from setl.select.reader import SelectLoop
 from setl.select.source import Source
 from setl.systems.port import (
@@ -97,7 +96,7 @@ def build_run(
     )
     passing = Passing(mark, router, is_two_way(file, pipeline), pipeline.source)
     changes = target.schema_changes(passing) if pipeline.ddl == "pass" else None
-    heartbeat = origin.heartbeat(file.channel, name)
+    heartbeat = origin.heartbeat()
     decided = target.conflicts() if router.decides else None
     agreeing = partial(target.agreeing_tables, pipeline.source)
     rereading = Rereading(router, origin.tables, agreeing, isolates=pipeline.keeps_dead_letters)
@@ -111,7 +110,7 @@ def build_run(
         ),
         job=job,
         fence=target.fence(key),
-        heartbeat_id=heartbeat_id(file.channel, name) if heartbeat else None,
+        heartbeat_id=heartbeat.id if heartbeat else None,
         ddl=SchemaChangePolicy(pipeline.ddl, changes, leadership, progress),
         rows_per_load=pipeline.batch_rows * _LOADS_IN_A_ROW,
         tables=TableLoadingParts(

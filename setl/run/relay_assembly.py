@@ -24,7 +24,6 @@ from setl.run.relay_work import RelayParts, RelayWork, SequencerFactory
 from setl.run.run import PipelineRun
 from setl.run.selecting import select_settings
 from setl.run.stalls.observer import Views
-from setl.select.identity import heartbeat_id
 from setl.select.reader import SelectLoop
 from setl.systems.port import Relaying
 from setl.systems.refusals import no_log
@@ -56,6 +55,7 @@ def build_relay_run(
     if tables is None:
         raise no_log(key)
     source = origin.stream(pipeline, file.channel, leadership.nid)
+    heartbeat = origin.heartbeat()
     work = RelayParts(
         log=relaying.log,
         sequencer=_sequencers(pipeline, relaying, tables, clock),
@@ -63,13 +63,13 @@ def build_relay_run(
         heartbeat=relaying.heartbeat,
         rows=pipeline.batch_rows,
         codec=BinlogRowCodec(),
-        heartbeat_id=heartbeat_id(file.channel, name),
+        heartbeat_id=heartbeat.id if heartbeat else 0,
     )
     parts = RunParts(
         source=source,
         work=RelayWork(work, leadership, progress, clock),
         store=store_of(pipeline, file.channel, arbiter, leadership.nid),
-        heartbeat=origin.heartbeat(file.channel, name),
+        heartbeat=heartbeat,
         select=SelectLoop(
             source, select_settings(pipeline), epoch=leadership.epoch, name=key, clock=clock
         ),

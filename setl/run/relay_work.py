@@ -42,7 +42,7 @@ class RelayParts:
         heartbeat: seconds after which every partition gets a heartbeat.
         rows: rows that are written before the log is flushed.
         codec: decodes rows of ``retl.xdual``.
-        heartbeat_id: the row there that this pipeline's heartbeats write.
+        heartbeat_id: the row there that heartbeats write, 0 for none.
     """
 
     log: RelayLog

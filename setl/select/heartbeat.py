@@ -24,10 +24,17 @@ class HeartbeatStatus:
 
 
 class Heartbeat(Protocol):
-    """Writes to a source every few seconds, from a thread of its own.
+    """Writes to a source every few seconds, from another thread.
+
+    Several pipelines that read one source may share what writes to it.
 
     A failure is counted and logged; it never stops the pipeline, since reading may well go on.
     """
+
+    @property
+    def id(self) -> int:
+        """The row of ``retl.xdual`` whose writes tell the lag."""
+        ...
 
     @property
     def interval(self) -> float:

@@ -34,9 +34,15 @@ def passing_id() -> int:
     return _REPLICA_RANGE + secrets.randbelow(_REPLICA_RANGE - 1)
 
 
-def heartbeat_id(channel: str, pipeline: str) -> int:
-    """The ID of a pipeline's row in ``retl.xdual``, from 1 to 2147483647.
+def heartbeat_id(host: str, port: int) -> int:
+    """The ID of a source's row in ``retl.xdual``, from 1 to 2147483647.
 
-    The same on every node, so that a failover leaves no row behind.
+    The same for all pipelines that read the source, and on every node: one write serves them all,
+    and a failover leaves no row behind. A server that replicates this one has another, so that
+    what arrives there late is not taken for its own.
+
+    Args:
+        host: of the source, as the channel files name it.
+        port: its port.
     """
-    return 1 + crc32(f"{channel}/{pipeline}".encode()) % _HEARTBEAT_RANGE
+    return 1 + crc32(f"{host}:{port}".encode()) % _HEARTBEAT_RANGE

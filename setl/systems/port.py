@@ -69,8 +69,11 @@ class SourceSystem(Protocol):
         """The group that `source` has to share what it reads with, None if it need not."""
         ...
 
-    def heartbeat(self, channel: str, pipeline: str) -> Heartbeat | None:
-        """What writes signs of life to the source, None if nothing does."""
+    def heartbeat(self) -> Heartbeat | None:
+        """What writes signs of life to the source, None if nothing does.
+
+        Pipelines that read the same source in one process may share it.
+        """
         ...
 
     def checkpoints(

@@ -31,7 +31,7 @@ class SharedMemory(Sampler):
     def _sample(self) -> None:
         found: Counter[str] = Counter()
         for pid, role in role_of_each(self._roots).items():
-            found[role] += _pss(pid)
+            found[role] += pss(pid)
         for role, size in found.items():
             self.samples[role].append(size)
 
@@ -44,7 +44,8 @@ class SharedMemory(Sampler):
         }
 
 
-def _pss(pid: int) -> int:
+def pss(pid: int) -> int:
+    """Bytes of a process, shared pages divided; 0 if it has ended."""
     try:
         lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
     except OSError:

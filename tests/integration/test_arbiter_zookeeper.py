@@ -1,8 +1,10 @@
 """Faults that only real servers have: frozen, restarted, replaced, and sessions they end."""
 
+import re
 import threading
 import time
 import uuid
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,7 +19,7 @@ from arbiter.zookeeper import ZooKeeperArbiter
 from setl.clock import SystemClock
 from setl_embedded import ZooKeeper
 from setl_embedded.ports import free_port
-from setl_embedded.zookeeper import ZooKeeperEnsemble
+from setl_embedded.zookeeper import ZooKeeperEnsemble, four_letter_word
 from tests.waiting import eventually
 
 pytestmark = pytest.mark.servers
@@ -150,12 +152,13 @@ def test_many_changes_leave_no_watch_behind(zookeeper, joined):
     for n in range(30):
         a.put_channel("shop", {"n": n})
         a.resign(PIPELINE, a.campaign(PIPELINE, "n1"))
-    # The channels, the one channel's data and children, its one mainstem and the signals to it.
-    eventually(lambda: watches.complete and watches.armed == 5)
+    # The channels, the one channel's data and children, its one mainstem and the signals to it;
+    # nodes and the epochs' base, which are not there.
+    eventually(lambda: watches.complete and watches.armed == 7)
     # kazoo keeps a callback for each, and one for when there was no channels folder yet.
     client = b._session_of_kazoo._client
     kept = [*client._data_watchers.values(), *client._child_watchers.values()]
-    assert sum(map(len, kept)) <= 6
+    assert sum(map(len, kept)) <= 8
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
@@ -427,3 +430,38 @@ def answered(ask):
         return ask()
     except (Unreachable, Conflict):
         return None
+
+
+def test_looking_at_many_quiet_pipelines_asks_the_server_nothing(joined, own_server):
+    looker = joined(own_server.hosts)
+    other = joined(own_server.hosts, root=root_of(looker))
+    many = [PipelineId(f"many{n}", "ab") for n in range(20)]
+    for pipeline in many:
+        other.set_state(other.put_channel(pipeline.channel, {}), ChannelState.START)
+        other.campaign(pipeline, "n2")
+    # Armed once the same answer is given twice.
+    eventually(lambda: looker.facts() is looker.facts())
+    assert len(looker.facts().mainstems) == len(many)
+    requests, packets = 200, server_packets(own_server)
+    for _ in range(requests):
+        assert look(looker, SystemClock()).contact is Contact.CONNECTED
+    # One look that reads takes over 80 packets each way; signs of life pass meanwhile.
+    assert server_packets(own_server) - packets < requests
+    announced = NodeInfo(nid="n2", host="h", pid=1, http="http://h:1", started=0.0)
+    for change, seen in (
+        (lambda: other.resign(many[3], other.mainstem(many[3])),
+         lambda facts: many[3] not in facts.mainstems),
+        (lambda: other.announce(announced), lambda facts: "n2" in facts.nodes),
+        (lambda: other.announce(replace(announced, ready=True)),
+         lambda facts: facts.nodes["n2"].ready),
+        (lambda: other.put_channel("many4", {"new": 1}),
+         lambda facts: facts.channels["many4"].definition == {"new": 1}),
+    ):  # fmt: skip
+        change()
+        eventually(lambda seen=seen: seen(looker.facts()), timeout=15)
+
+
+def server_packets(server):
+    """Packets that a server has received and sent."""
+    told = four_letter_word(server.host, server.port, "mntr")
+    return sum(map(int, re.findall(r"^zk_packets_(?:received|sent)\s+(\d+)", told, re.MULTILINE)))

@@ -72,7 +72,7 @@ class KafkaSource:
         """See `SourceSystem.turns`."""
         return source.group if isinstance(source, DtsKafkaSource) else None
 
-    def heartbeat(self, channel: str, pipeline: str) -> Heartbeat | None:  # noqa: ARG002
+    def heartbeat(self) -> Heartbeat | None:
         """See `SourceSystem.heartbeat`; DTS sends its own."""
         return None
 

@@ -46,7 +46,7 @@ class MysqlHeartbeat:
             endpoint: the source.
             heartbeat_id: the row to write, see `setl.select.identity.heartbeat_id`.
             interval: seconds between two writes; 0 or less writes none.
-            name: the pipeline, for the thread's name and the log.
+            name: who is meant, for the thread's name and the log.
             clock: for the time of the last write.
         """
         # A write that hangs longer than this is of no use to anybody.
@@ -63,6 +63,11 @@ class MysqlHeartbeat:
         self._status = HeartbeatStatus()
         self._stopped = threading.Event()
         self._thread: threading.Thread | None = None
+
+    @property
+    def id(self) -> int:
+        """See `setl.select.heartbeat.Heartbeat.id`."""
+        return self._id
 
     @property
     def interval(self) -> float:

@@ -20,7 +20,7 @@ from setl.select.checkpoints.note import Notes
 from setl.select.checkpoints.owner import Owner
 from setl.select.checkpoints.turn import Turns
 from setl.select.heartbeat import Heartbeat
-from setl.select.identity import heartbeat_id, replica_id
+from setl.select.identity import replica_id
 from setl.select.place import Place
 from setl.select.source import ReplaceableStore, Source
 from setl.systems.finding import Report
@@ -40,12 +40,12 @@ from setl.systems.mysql.binlog.stream import StreamLimits
 from setl.systems.mysql.documents import MysqlDocuments
 from setl.systems.mysql.endpoint import mysql_endpoint
 from setl.systems.mysql.expirations import expirations
-from setl.systems.mysql.heartbeat import MysqlHeartbeat
 from setl.systems.mysql.peek import BinlogPeek, peek_id
 from setl.systems.mysql.preflight.endpoints import check_mysql_source
 from setl.systems.mysql.preflight.origin import check_tables, open_origin
 from setl.systems.mysql.present_rows import MysqlRows
 from setl.systems.mysql.relayed_tables import MysqlRelayedTables
+from setl.systems.mysql.shared_heartbeat import SharedHeartbeat
 from setl.systems.mysql.tables import opened_tables
 from setl.systems.mysql.write_stop import MysqlWriteStop
 from setl.systems.pipeline_check import PipelineCheck
@@ -86,16 +86,11 @@ class MysqlSourceSystem:
         """See `SourceSystem.turns`; a server serves every replica."""
         return None
 
-    def heartbeat(self, channel: str, pipeline: str) -> Heartbeat | None:
+    def heartbeat(self) -> Heartbeat | None:
         """See `SourceSystem.heartbeat`: rows of ``retl.xdual``."""
         if not self._config.heartbeat:
             return None
-        return MysqlHeartbeat(
-            self._endpoint,
-            heartbeat_id(channel, pipeline),
-            interval=self._config.heartbeat,
-            name=f"{channel}/{pipeline}",
-        )
+        return SharedHeartbeat(self._endpoint, interval=self._config.heartbeat)
 
     def checkpoints(
         self,

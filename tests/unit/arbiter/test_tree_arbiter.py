@@ -193,3 +193,36 @@ def test_a_closed_link_stays_closed(a):
 def test_time_does_not_run_backwards():
     with pytest.raises(ValueError, match="backwards"):
         ManualClock().advance(-1)
+
+
+def test_facts_are_read_again_only_when_something_tells_of_a_change(a, b):
+    a.link.tells_news = True
+    first, calls = a.facts(), a.link.calls
+    assert a.facts() is first
+    assert a.link.calls == calls
+    b.set_state(b.channel("shop"), ChannelState.START)
+    assert a.facts().channels["shop"].state is ChannelState.START
+    held = a.campaign(PIPELINE, "n1")  # what it changes itself, too
+    assert a.facts().mainstems[PIPELINE].epoch == held.epoch
+
+
+def test_facts_are_read_anew_while_nothing_would_tell_of_changes(a):
+    a.link.tells_news = True
+    a.facts()
+    a.link.tells_news = False
+    calls = a.link.calls
+    a.facts()
+    assert a.link.calls > calls
+    a.link.tells_news = True
+    calls = a.link.calls
+    a.facts()  # what was read in between may be older than the news
+    assert a.link.calls > calls
+
+
+def test_facts_are_not_kept_for_ever(a, cluster):
+    a.link.tells_news = True
+    a.facts()
+    calls = a.link.calls
+    cluster.advance(60)
+    a.facts()
+    assert a.link.calls > calls

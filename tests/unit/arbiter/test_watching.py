@@ -83,8 +83,10 @@ def test_channels_and_mainstems_are_watched(tree, watch, stirs):
         "/s/channels/c",
         "/s/channels/c/p/mainstem",
         "/s/channels/c/p/signals",
+        "/s/epoch",
+        "/s/nodes",
     }
-    assert watch.armed == 5
+    assert watch.armed == 7
     assert not stirs
 
 
@@ -97,6 +99,8 @@ def test_channels_and_mainstems_are_watched(tree, watch, stirs):
         lambda tree: tree.add("/s/channels/c/p/signals"),
         lambda tree: tree.fire(tree.data_watches, "/s/channels/c"),
         lambda tree: tree.remove("/s/channels/c"),
+        lambda tree: tree.add("/s/epoch"),
+        lambda tree: tree.add("/s/nodes"),
     ],
 )
 def test_whatever_fires_is_armed_again(tree, watch, stirs, change):
@@ -126,7 +130,7 @@ def test_only_what_fired_is_read_again(tree, watch):
     before = tree.reads
     watch.arm()
     assert tree.reads == before + 1
-    assert tree.watches() == 5
+    assert tree.watches() == 7
 
 
 def test_a_tree_that_is_not_there_yet(watch, stirs):
@@ -179,7 +183,7 @@ def test_a_new_connection_arms_everything_anew(tree, watch, stirs):
     assert stirs
     assert not watch.complete
     watch.arm()
-    assert tree.watches() == 5
+    assert tree.watches() == 7
 
 
 def test_watches_of_an_earlier_connection_mean_nothing(tree, watch, stirs):
@@ -205,7 +209,7 @@ def test_a_connection_that_is_lost_while_arming(tree, watch, stirs):
     tree.data_watches.clear()
     watch.arm()
     assert watch.complete
-    assert tree.watches() == 5
+    assert tree.watches() == 7
 
 
 def test_a_failed_read_is_tried_again(tree, watch):
@@ -225,4 +229,49 @@ def test_what_is_gone_is_forgotten(tree, watch):
         watch.arm()
         tree.remove(f"/s/channels/c{n}")
         watch.arm()
-    assert watch.armed == 5
+    assert watch.armed == 7
+
+
+def test_news_are_told_once_all_is_armed_and_differ_with_every_change(tree, watch):
+    tree.paths |= {"/s/nodes", "/s/nodes/n1", "/s/channels/c/p/signals"}
+    tree.paths |= {"/s/channels/c/p/signals/signal-1"}
+    assert watch.news is None
+    watch.arm()
+    changes = (
+        lambda: tree.add("/s/nodes/n2"),
+        lambda: tree.fire(tree.data_watches, "/s/nodes/n1"),
+        lambda: tree.remove("/s/nodes/n1"),
+        lambda: tree.add("/s/epoch"),
+        lambda: tree.fire(tree.data_watches, "/s/epoch"),
+        lambda: tree.fire(tree.data_watches, "/s/channels/c/p/signals/signal-1"),
+        watch.forget,
+    )
+    for change in changes:
+        before = watch.news
+        assert before is not None
+        change()
+        assert watch.news is None  # nothing would tell of the next change
+        watch.arm()
+        assert watch.news not in (None, before)
+
+
+def test_there_are_no_news_while_watches_are_being_armed(tree, watch):
+    seen = []
+    tree.before_answer = lambda: seen.append(watch.news)
+    watch.arm()
+    assert seen
+    assert set(seen) == {None}
+
+
+def test_what_this_session_changes_is_news_before_its_watch_fires(watch):
+    watch.arm()
+    before = watch.news
+    watch.touched()
+    assert watch.news not in (None, before)
+
+
+def test_news_stay_the_same_while_nothing_changes(watch):
+    watch.arm()
+    before = watch.news
+    watch.arm()
+    assert watch.news == before

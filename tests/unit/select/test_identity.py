@@ -19,8 +19,8 @@ def test_no_two_connections_have_the_same_passing_id():
     assert all(1 << 31 <= number < (1 << 32) - 1 for number in ids)
 
 
-def test_a_heartbeat_row_belongs_to_a_pipeline_on_whatever_node():
-    assert heartbeat_id("shop", "a") == heartbeat_id("shop", "a")
-    ids = {heartbeat_id(c, p) for c in ("shop", "crm") for p in ("a", "b", "c")}
+def test_a_heartbeat_row_belongs_to_a_server_on_whatever_node():
+    assert heartbeat_id("db1", 3306) == heartbeat_id("db1", 3306)
+    ids = {heartbeat_id(h, p) for h in ("db1", "db2") for p in (3306, 3307, 33060)}
     assert len(ids) == 6
     assert all(0 < number < 1 << 31 for number in ids)
