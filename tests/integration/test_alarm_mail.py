@@ -12,7 +12,7 @@ from aiosmtpd.smtp import AuthResult
 from setl.alarms.kept import AlarmKey, Event, Notice
 from setl.alarms.mail import Mail
 from setl.alarms.settings import MailSettings
-from setl.errors import ConfigurationError, TransientError
+from setl.errors import ConfigurationError, SetlError, TransientError
 from setl_embedded.certificates import CertificateAuthority
 from setl_embedded.ports import free_port
 
@@ -88,7 +88,7 @@ def send(settings):
     Mail(settings, cluster="shop", node="n1", seconds=10.0).send(NOTICE)
 
 
-def refused(settings, kind=ConfigurationError):
+def refused(settings, kind: type[SetlError] = ConfigurationError):
     with pytest.raises(kind) as caught:
         send(settings)
     shown = f"{caught.value} {caught.value.hint}"
