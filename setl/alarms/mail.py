@@ -13,6 +13,11 @@ from setl.alarms.message import subject_of, text_of
 from setl.alarms.settings import MailSettings
 from setl.errors import ConfigurationError, SetlError, TransientError
 
+_FINAL = 500  # the first code of SMTP that says "do not try again"
+_WANTS_ACCOUNT = 530
+_OF_ANOTHER_HOST = (62, 64)
+"""OpenSSL's codes for a certificate of another name, and of another address."""
+
 
 class Mail:
     """See `setl.alarms.receiver.Receiver`."""
@@ -46,7 +51,7 @@ class Mail:
 
     def _connected(self) -> smtplib.SMTP:
         settings = self._settings
-        context = ssl.create_default_context(cafile=settings.ca or None)
+        context = self._trusted()
         server: smtplib.SMTP
         if settings.tls == "tls":
             server = smtplib.SMTP_SSL(
@@ -64,6 +69,15 @@ class Mail:
             raise
         return server
 
+    def _trusted(self) -> ssl.SSLContext:
+        try:
+            return ssl.create_default_context(cafile=self._settings.ca or None)
+        except OSError as error:  # also where there is a file, and no certificate in it
+            raise ConfigurationError(
+                f"{self.name}: no authorities can be read from {self._settings.ca}: {error}",
+                hint="Check `ca` of `mail`",
+            ) from error
+
     def _message(self, notice: Notice) -> EmailMessage:
         message = EmailMessage()
         message["From"] = self._settings.sender
@@ -79,18 +93,43 @@ class Mail:
 
     def _translated(self, error: BaseException) -> SetlError:
         what = f"{self.name}: {type(error).__name__}"
-        if isinstance(error, smtplib.SMTPAuthenticationError):
-            return ConfigurationError(
-                f"{self.name} refuses the account", hint="Check `user` and `password` of `mail`"
-            )
+        if isinstance(error, ssl.SSLError):
+            return self._unsafe(error)
         if isinstance(error, smtplib.SMTPNotSupportedError):
             return ConfigurationError(f"{what}: {error}", hint="Check `tls` of `mail`")
-        if isinstance(error, ssl.SSLCertVerificationError):
-            return ConfigurationError(
-                f"{self.name}: its certificate is not trusted", hint="Check `ca` of `mail`"
-            )
-        if isinstance(error, smtplib.SMTPResponseException) and error.smtp_code >= 500:
-            return ConfigurationError(f"{what}: {error.smtp_code}", hint="Ask who runs the server")
         if isinstance(error, smtplib.SMTPRecipientsRefused):
+            # Many a server refuses the first attempt of a stranger and takes the second.
+            if any(code < _FINAL for code, _ in error.recipients.values()):
+                return TransientError(f"{self.name} does not take all addresses for now")
             return ConfigurationError(f"{self.name} refuses all addresses", hint="Check `to`")
+        if isinstance(error, smtplib.SMTPResponseException):
+            return self._refusal(error)
         return TransientError(f"{what}: {error}")
+
+    def _refusal(self, error: smtplib.SMTPResponseException) -> SetlError:
+        what = f"{self.name}: {type(error).__name__}: {error.smtp_code}"
+        account = "Check `user` and `password` of `mail`"
+        if error.smtp_code < _FINAL:
+            return TransientError(what)
+        if isinstance(error, smtplib.SMTPAuthenticationError):
+            return ConfigurationError(f"{self.name} refuses the account", hint=account)
+        if error.smtp_code == _WANTS_ACCOUNT:
+            return ConfigurationError(f"{self.name} wants an account, or TLS first", hint=account)
+        return ConfigurationError(what, hint="Ask who runs the server")
+
+    def _unsafe(self, error: ssl.SSLError) -> SetlError:
+        if not isinstance(error, ssl.SSLCertVerificationError):
+            if error.reason != "WRONG_VERSION_NUMBER":
+                return TransientError(f"{self.name}: {error}")
+            return ConfigurationError(
+                f"{self.name} does not speak TLS at once",
+                hint="Check `tls` of `mail`, which may have to be `starttls`, and `port`",
+            )
+        if error.verify_code in _OF_ANOTHER_HOST:
+            return ConfigurationError(
+                f"{self.name}: its certificate is not for this host", hint="Check `host` of `mail`"
+            )
+        return ConfigurationError(
+            f"{self.name}: its certificate is not trusted: {error.verify_message}",
+            hint="Check `ca` of `mail`",
+        )

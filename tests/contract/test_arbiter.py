@@ -11,6 +11,7 @@ from arbiter.arbiter import Conflict, Contact, Invalid, NotFound, Unreachable
 from arbiter.journal import SIGNALS_KEPT
 from arbiter.values import (
     EVERYTHING,
+    AlarmSender,
     ChannelState,
     Facts,
     HistoryItem,
@@ -858,3 +859,65 @@ def test_an_unreadable_cutover_is_an_error_and_not_none(place, a):
     place.put("/channels/shop/there/cutover", b"[]")
     with pytest.raises(Invalid, match="shop/there"):
         a.cutover(PIPELINE)
+
+
+# -- alarms ---------------------------------------------------------------------------------
+
+
+def test_one_session_sends_alarms_until_it_ends(a, b):
+    assert a.alarm_sender() is None
+    mine = a.send_alarms(AlarmSender("n1", ("mail",)))
+    assert mine == AlarmSender("n1", ("mail",), a.session_id())
+    assert a.send_alarms(AlarmSender("n1", ("mail",))) == mine, "idempotent"
+    assert b.send_alarms(AlarmSender("n2", ("mail",))) == mine
+    assert b.alarm_sender() == mine
+    a.close()
+    eventually(lambda: b.alarm_sender() is None, 20)
+    theirs = b.send_alarms(AlarmSender("n2", ("mail",)))
+    assert theirs == AlarmSender("n2", ("mail",), b.session_id())
+
+
+def test_a_session_that_is_named_in_a_sender_does_not_count(a, b):
+    mine = a.send_alarms(AlarmSender("n1", ("mail",), session=b.session_id()))
+    assert mine.session == a.session_id()
+    assert b.send_alarms(AlarmSender("n1", ("mail",))) == mine, "the same node, another session"
+
+
+def test_a_sender_that_tells_somebody_takes_the_place_of_one_that_tells_nobody(place, a, b):
+    nobody = a.send_alarms(AlarmSender("n1"))
+    assert b.send_alarms(AlarmSender("n2")) == nobody
+    somebody = b.send_alarms(AlarmSender("n2", ("hook",)))
+    assert somebody == AlarmSender("n2", ("hook",), b.session_id())
+    assert a.send_alarms(AlarmSender("n1")) == somebody
+    assert a.send_alarms(AlarmSender("n1", ("mail",))) == somebody
+    place.put("/alarms/sender", b"[]")
+    assert a.alarm_sender() == AlarmSender("", (), b.session_id()), "unreadable: tells nobody"
+    assert a.send_alarms(AlarmSender("n1", ("mail",))).session == a.session_id()
+
+
+KEPT = [("alarms", "store_alarms", "state"), ("silences", "store_silences", "silences")]
+
+
+@pytest.mark.parametrize(("read", "store", "znode"), KEPT)
+def test_what_is_kept_of_alarms_is_compared_and_set(place, a, b, read, store, znode):
+    assert getattr(a, read)() is None
+    with pytest.raises(Conflict):
+        getattr(a, store)({"raised": []}, 0)
+    revision = getattr(a, store)({"raised": [{"rule": "lag", "text": "é"}]}, None)
+    assert getattr(b, read)() == ({"raised": [{"rule": "lag", "text": "é"}]}, revision)
+    with pytest.raises(Conflict, match="somebody else"):
+        getattr(b, store)({}, None)
+    newer = getattr(b, store)({"raised": []}, revision)
+    with pytest.raises(Conflict):
+        getattr(a, store)({"raised": [1]}, revision)
+    with pytest.raises(Invalid):
+        getattr(a, store)({"raised": ["x" * 2_000_000]}, newer)
+    assert getattr(a, read)() == ({"raised": []}, newer)
+    others = {name for name, _, _ in KEPT} - {read}
+    assert all(getattr(a, other)() is None for other in others), "each is kept by itself"
+    place.put(f"/alarms/{znode}", b"[]")
+    empty, revision = getattr(b, read)()
+    assert empty == {}, "alarms that hold are raised again"
+    getattr(b, store)({"raised": [2]}, revision)
+    a.close()
+    assert getattr(b, read)()[0] == {"raised": [2]}, "it outlives whoever wrote it"
