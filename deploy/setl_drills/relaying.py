@@ -124,7 +124,7 @@ class RelayDrillRun(DrillRun):
         committed = read_committed(brokers, self.topics[key])
         verdict = check_stream(wanted, list(changes_in(committed, self.schema)))
         # Reading a topic takes longer than writing it did, so the watch has counted all rows.
-        self.redundant[key] = self._watch.rows[key] - sum(record.is_row for record in committed)
+        self.redundant[key] = self._watch.rows(key) - sum(record.is_row for record in committed)
         self.result.lost += verdict.lost
         for count, what in (
             (verdict.lost, "row changes are not in the topic"),

@@ -97,7 +97,6 @@ class TopicWatch(Watch):
     Attributes:
         advances: by pipeline key of the relay, in order of time. The epoch is always 0: a record
             does not tell under which one it was written.
-        rows: by pipeline key, how many rows came.
     """
 
     def __init__(self, brokers: str, topics: Mapping[str, str]) -> None:
@@ -109,7 +108,7 @@ class TopicWatch(Watch):
         """
         super().__init__("topics")
         self.advances: dict[str, list[Advance]] = {key: [] for key in topics}
-        self.rows: dict[str, int] = dict.fromkeys(topics, 0)
+        self._rows: dict[str, int] = dict.fromkeys(topics, 0)
         self._brokers = brokers
         self._keys = {topic: key for key, topic in topics.items()}
         self._last: dict[str, RelayPlace] = {}
@@ -131,7 +130,7 @@ class TopicWatch(Watch):
         for where, polled_records in polled.items():
             key, records = self._keys[where.topic], [_record(r) for r in polled_records]
             rows = sum(record.is_row for record in records)
-            self.rows[key] += rows
+            self._rows[key] += rows
             self._last[key] = records[-1].place
             if rows:
                 self.advances[key].append(Advance(now, 0))
@@ -140,6 +139,11 @@ class TopicWatch(Watch):
         """The arrivals seen from a moment on."""
         self.check()
         return [a for a in list(self.advances[key]) if a.at >= moment]
+
+    def rows(self, key: str) -> int:
+        """How many rows came until now, committed or not."""
+        self.check()
+        return self._rows[key]
 
     def holds(self, key: str, position: BinlogPosition) -> bool:
         """Whether a topic has all that a binlog has before a position."""

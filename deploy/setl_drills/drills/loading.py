@@ -98,11 +98,11 @@ def load_dies(
             writer.start()
             world.arbiter.set_state(stored, ChannelState.START)
             for number, point in enumerate(points):
-                some = number * _ROWS // 4
+                some = number * _ROWS // 8
                 wait_for(
                     f"{some} rows to be loaded",
                     lambda some=some: _load(world, channel).get("rows", 0) >= some,
-                    _STRIKE_LIMIT,
+                    _LOAD_LIMIT,  # on a busy machine who takes over may still be starting
                 )
                 run.say(f"whoever loads is to die at {point}")
                 _arm(world, point)

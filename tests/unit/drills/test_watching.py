@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 from kafka.structs import TopicPartition
 
+from setl.codec.dts.relayed import HEARTBEAT, LAST, RelayPlace, RelayTransaction
 from setl.model.position import BinlogPosition
 from setl_drills import topic
 from setl_drills.nodes import Cluster
 from setl_drills.observing import MarkWatch, StatusWatch
-from setl_drills.topic import TopicWatch
+from setl_drills.topic import Record, TopicWatch
 from setl_drills.watching import Watch, WatchEndedError
 from setl_drills.workload import SiteWriter
 from setl_embedded import NoAnswerError, ask_json
@@ -153,8 +154,20 @@ def failing_watch_of_topics(monkeypatch):
     return (
         watch,
         lambda: watch.since("c/p", 0),
+        lambda: watch.rows("c/p"),
         lambda: watch.holds("c/p", BinlogPosition("b.1", 4)),
     )
+
+
+def test_a_watch_of_topics_counts_the_rows_only(monkeypatch):
+    place = RelayTransaction(1, "b.000001", 4)
+    batch = [Record(RelayPlace(place, ordinal), b"") for ordinal in (0, 1, 2, LAST, HEARTBEAT)]
+    monkeypatch.setattr(topic, "_record", lambda record: record)
+    watch = TopicWatch("", {"c/p": "t"})
+    for expected in (2, 4):
+        watch._note({TopicPartition("t", 0): batch})
+        assert watch.rows("c/p") == expected
+    assert len(watch.since("c/p", 0)) == 2
 
 
 @pytest.mark.parametrize(
