@@ -1,8 +1,9 @@
 """How the JVM and the Python processes of this machine talk: over Unix sockets where they can.
 
-What they tell each other before a task begins are several small pieces, each way. Over TCP one of
-them waits for the acknowledgement of another, which systems put off for 40 ms. Not on clusters: the
-path of a socket is short, and the folders of an executor may be long.
+What they tell each other before a task begins are several small pieces, each way. Over TCP a small
+task begins about 40 ms later; the likely cause is an acknowledgement that the receiver puts off,
+which was not looked at in packets. Not on clusters: the path of a socket is short, and the folders
+of an executor may be long.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 from zlib import crc32
 
 import pytest
@@ -69,7 +69,8 @@ class Shared(NamedTuple):
 
 
 SHARED = [
-    pytest.param(Shared(each.values[0]), id=f"{each.id}-shared", marks=each.marks) for each in EACH
+    pytest.param(Shared(cast("Pair", each.values[0])), id=f"{each.id}-shared", marks=each.marks)
+    for each in EACH
 ]
 
 

@@ -64,7 +64,9 @@ class Stream:
         return events, self.place()
 
     def after(self, place):
-        number, at = self.log.find(place)
+        kept = self.log.find(place)
+        assert kept is not None
+        number, at = kept
         found = Collected()
         for each in range(number, self.log.end):
             piece = self.log.piece(each)
