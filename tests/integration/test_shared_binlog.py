@@ -138,7 +138,7 @@ def test_readers_of_different_speed_share_one_connection(server, table):
         # Nobody waits for the one that is stuck.
         eventually(lambda: all(len(each.entries) * 2 >= written for each in others), 60)
         assert not any(each.errors for each in others)
-        # It lost its seat, so that it needs a connection to itself.
+        # It lost its subscription, so that it needs a connection to itself.
         assert len(stuck.entries) < len(others[0].entries)
         stuck.going.set()
         slow.pause = 0.0

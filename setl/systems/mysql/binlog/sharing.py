@@ -1,6 +1,6 @@
 """One connection that reads the end of a binlog for several streams.
 
-A stream begins on a connection of its own. Between two transactions it may take a seat at the
+A stream begins on a connection of its own. Between two transactions it may subscribe to the
 shared connection, if that has kept the bytes which follow the stream's place. The bytes are the
 same on both, so nothing but the connection changes for who reads them.
 """
@@ -31,7 +31,7 @@ _LOG = logging.getLogger(__name__)
 
 _KEPT: Final = 16 * 1024 * 1024
 _FULL_PACKET: Final = 0xFF_FFFF
-_UNUSED: Final = 30.0  # seconds that nobody needs to take a seat, until a connection ends
+_UNUSED: Final = 30.0  # seconds that nobody needs to take a subscription, until a connection ends
 _PAUSE: Final = 10.0  # seconds until the next connection, after one that nobody could use
 _HEARTBEATS: Final = frozenset((27, 41))
 _APART: Final = _HEARTBEATS | {EventType.FORMAT_DESCRIPTION, EventType.ROTATE}
@@ -46,15 +46,16 @@ _INSIDE: Final = ROWS | {
 
 
 class Behind(Exception):  # noqa: N818 - no error: its stream goes on by itself
-    """What follows a seat is not kept any more."""
+    """What follows a subscription is not kept any more."""
 
 
-class Seat(Protocol):
+class Subscription(Protocol):
     """One stream's place at a shared connection.
 
-    Order: events come as the server sent them, each once, from the place on at which the seat
-    was taken. A slow stream delays nobody: what is kept is bounded, and who is too far behind
-    for it loses the seat. Crash: a seat keeps nothing that is not in the binlog.
+    Order: events come as the server sent them, each once, from the place on at which the
+    subscription begins. A slow stream delays nobody: what is kept is bounded, and who is too far
+    behind for it loses the subscription. Crash: a subscription keeps nothing that is not in
+    the binlog.
     """
 
     def deliver(self, to: EventReader) -> None:
@@ -63,12 +64,12 @@ class Seat(Protocol):
         Raises:
             Behind: what follows was dropped. Nothing was handed on since the last call.
             MesError, MesConnectionError, SetlError: the shared connection ended with it. Each
-                seat gets an error of its own, after all that came before.
+                subscription gets an error of its own, after all that came before.
         """
         ...
 
     def leave(self) -> None:
-        """Give the seat up, from any thread, and twice if need be; the others notice nothing.
+        """End the subscription, from any thread, and twice if need be; the others notice nothing.
 
         The last one to leave ends the connection.
         """
@@ -209,7 +210,7 @@ class SharedLog(EventReader):
 
 
 class SharedReader:
-    """Reads a binlog in a thread of its own, for whoever has a seat. Thread-safe."""
+    """Reads a binlog in a thread of its own, for its subscribers. Thread-safe."""
 
     def __init__(
         self,
@@ -224,8 +225,8 @@ class SharedReader:
         Args:
             client: not connected yet; belongs to this reader from now on.
             start: where the client begins.
-            ended: told once nobody can take a seat any more; may be told twice.
-            clock: for the end of a connection at which nobody takes a seat.
+            ended: told once nobody can take a subscription any more; may be told twice.
+            clock: for the end of a connection at which nobody takes a subscription.
             kept: bytes that are kept for slow streams.
         """
         self._client = client
@@ -234,7 +235,7 @@ class SharedReader:
         self._clock = clock
         self._since = clock.monotonic()
         self._changed = threading.Condition()
-        self._seats = 0
+        self._subscriptions = 0
         self._asking: set[Hashable] = set()
         self._over = self._left = False
         self._error: Exception | None = None
@@ -248,34 +249,36 @@ class SharedReader:
         """Read, until there is an error or everybody has left."""
         threading.Thread(target=self._run, name=name, daemon=True).start()
 
-    def take(self, place: FilePlace, who: Hashable = None) -> Seat | None:
-        """A seat from this place on, None if what follows it is not here; `who` waits then."""
+    def take(self, place: FilePlace, who: Hashable = None) -> Subscription | None:
+        """A subscription from this place on; None, and `who` waits, if that is not kept."""
         with self._changed:
             found = None if self._over else self._log.find(place)
             if found is None:
                 self._asking.add(who)
                 return None
             self._asking.discard(who)
-            self._seats += 1
-            return _Seat(self, *found)
+            self._subscriptions += 1
+            return _Subscription(self, *found)
 
-    def wait(self, seat: _Seat) -> _Piece:
-        """The next piece of a seat; raises what `Seat.deliver` raises."""
+    def wait(self, subscription: _Subscription) -> _Piece:
+        """The next piece of a subscription; raises what `Subscription.deliver` raises."""
         with self._changed:
-            self._changed.wait_for(lambda: seat.left or self._over or seat.number < self._log.end)
-            if seat.left:
+            self._changed.wait_for(
+                lambda: subscription.left or self._over or subscription.number < self._log.end
+            )
+            if subscription.left:
                 raise TransientError("the source was closed")
-            if seat.number < self._log.end:
-                return self._log.piece(seat.number)
+            if subscription.number < self._log.end:
+                return self._log.piece(subscription.number)
             raise copy.copy(self._error) if self._error else TransientError("the source was closed")
 
     def give_up(self, who: Hashable) -> None:
-        """Somebody waits for a seat no longer; ends the connection if nobody else does."""
+        """Somebody waits for a subscription no longer; ends the connection if nobody else does."""
         with self._changed:
             if who not in self._asking:
                 return
             self._asking.discard(who)
-            last = not self._seats and not self._asking and not self._over
+            last = not self._subscriptions and not self._asking and not self._over
             self._left = self._left or last
             self._over = self._over or last
             self._changed.notify_all()
@@ -283,14 +286,14 @@ class SharedReader:
             self._ended(self)
             self._client.stop()
 
-    def leave(self, seat: _Seat) -> None:
-        """See `Seat.leave`."""
+    def leave(self, subscription: _Subscription) -> None:
+        """See `Subscription.leave`."""
         with self._changed:
-            if seat.left:
+            if subscription.left:
                 return
-            seat.left = True
-            self._seats -= 1
-            last = self._seats == 0
+            subscription.left = True
+            self._subscriptions -= 1
+            last = self._subscriptions == 0
             self._left = last and not self._over
             self._over = self._over or last
             self._changed.notify_all()
@@ -318,7 +321,7 @@ class SharedReader:
 
     def _end_unused(self) -> None:
         with self._changed:
-            if not self._seats and self._clock.monotonic() - self._since >= _UNUSED:
+            if not self._subscriptions and self._clock.monotonic() - self._since >= _UNUSED:
                 self._over = True
 
     def _fail(self, error: Exception) -> None:
@@ -349,7 +352,7 @@ class _Locked(EventReader):
         self._log.heartbeat()
 
 
-class _Seat(Seat):
+class _Subscription(Subscription):
     def __init__(self, reader: SharedReader, number: int, at: int) -> None:
         self._reader = reader
         self.number, self._at = number, at
@@ -398,14 +401,14 @@ class SharedReaders:
         position: BinlogPosition,
         client: Callable[[], DeliveringClient],
         who: Hashable = None,
-    ) -> Seat | None:
-        """A seat from a transaction boundary on, None as long as there is none.
+    ) -> Subscription | None:
+        """A subscription from a transaction boundary on, None as long as there is none.
 
         Args:
             key: the server and the account.
             position: the boundary.
             client: makes a client that begins there, if nobody reads yet.
-            who: waits for a seat if there is none, until `give_up`.
+            who: waits for a subscription if there is none, until `give_up`.
         """
         place = FilePlace.of(position)
         if place is None:
@@ -421,7 +424,7 @@ class SharedReaders:
         return reader.take(place, who)
 
     def give_up(self, who: Hashable) -> None:
-        """Somebody waits for a seat no longer; from any thread."""
+        """Somebody waits for a subscription no longer; from any thread."""
         with self._lock:
             readers = list(self._readers.values())
         for reader in readers:
@@ -444,7 +447,7 @@ class SharingClient:
         self,
         alone: Callable[[BinlogPosition], DeliveringClient],
         start: BinlogPosition,
-        take: Callable[[BinlogPosition], Seat | None],
+        take: Callable[[BinlogPosition], Subscription | None],
         boundary: Callable[[], BinlogPosition | None],
         latest: Callable[[], BinlogPosition],
         *,
@@ -455,25 +458,25 @@ class SharingClient:
         Args:
             alone: makes a client that begins at a place.
             start: the first place.
-            take: takes a seat at the shared connection.
+            take: subscribes to the shared connection.
             boundary: the place after the last event that was handed on, None inside a
                 transaction.
             latest: where the binlog ends now.
-            give_up: told that no seat is waited for any more.
+            give_up: told that no subscription is waited for any more.
         """
         self._alone, self._take = alone, take
         self._boundary, self._latest = boundary, latest
         self._give_up = give_up
         self._client: DeliveringClient | None = alone(start)
         self._goal = start
-        self._seat: Seat | None = None
+        self._subscription: Subscription | None = None
         self._stopped = False
         self._lock = threading.Lock()
 
     @property
     def shared(self) -> bool:
         """Whether it reads with others; from any thread."""
-        return self._seat is not None
+        return self._subscription is not None
 
     def connect(self) -> None:
         """Log in, and see how far there is to go before reading with others."""
@@ -488,10 +491,10 @@ class SharingClient:
 
     def deliver(self, to: EventReader) -> None:
         """See `DeliveringClient.deliver`."""
-        client, seat = self._client, self._seat
-        if seat is not None:
+        client, subscription = self._client, self._subscription
+        if subscription is not None:
             try:
-                seat.deliver(to)
+                subscription.deliver(to)
             except Behind:
                 self._leave()
         elif client is not None:
@@ -502,9 +505,9 @@ class SharingClient:
         """See `DeliveringClient.stop`."""
         with self._lock:
             self._stopped = True
-            client, seat = self._client, self._seat
-        if seat is not None:
-            seat.leave()
+            client, subscription = self._client, self._subscription
+        if subscription is not None:
+            subscription.leave()
         self._give_up()
         if client is not None:
             client.stop()
@@ -519,21 +522,21 @@ class SharingClient:
         place = self._boundary()
         if place is None or place.order < self._goal.order:
             return
-        seat = self._take(place)
-        if seat is None:
+        subscription = self._take(place)
+        if subscription is None:
             return
         with self._lock:
             if self._stopped:
-                seat.leave()
+                subscription.leave()
                 return
-            self._client, self._seat = None, seat
+            self._client, self._subscription = None, subscription
         client.close()
         _LOG.info("the binlog is read with other pipelines", extra=fields(position=str(place)))
 
     def _leave(self) -> None:
-        place, seat = self._boundary(), self._seat
-        if seat is not None:
-            seat.leave()
+        place, subscription = self._boundary(), self._subscription
+        if subscription is not None:
+            subscription.leave()
         if place is None:
             raise TransientError(
                 "reading with other pipelines ended inside a transaction, since this pipeline "
@@ -542,7 +545,7 @@ class SharingClient:
             )
         client = self._alone(place)
         with self._lock:
-            self._seat, self._client = None, client
+            self._subscription, self._client = None, client
             if self._stopped:
                 raise TransientError("the source was closed")
         _LOG.info(

@@ -28,7 +28,7 @@ from setl.systems.mysql.binlog.client import DeliveringClient, EventClient
 from setl.systems.mysql.binlog.dump import DumpClient
 from setl.systems.mysql.binlog.errors import is_lost, translate
 from setl.systems.mysql.binlog.server import BinlogServer
-from setl.systems.mysql.binlog.sharing import Seat, SharedReaders, SharingClient
+from setl.systems.mysql.binlog.sharing import SharedReaders, SharingClient, Subscription
 from setl.systems.mysql.connection import MysqlEndpoint
 
 _PIECE = 4 * 1024 * 1024  # bytes of rows of a compressed transaction in one piece
@@ -223,7 +223,7 @@ class BinlogStream:
     def _sharing(self, shared: SharedReaders, start: BinlogPosition) -> DeliveringClient:
         who = object()
 
-        def take(place: BinlogPosition) -> Seat | None:
+        def take(place: BinlogPosition) -> Subscription | None:
             server = place.origin.server if place.origin else ""
             key = (self._endpoint, server, self._limits.silence)
             # No stream's own id: it may read alone at the same time.

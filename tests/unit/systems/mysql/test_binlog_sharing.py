@@ -163,28 +163,28 @@ def position(stream, **other):
     return BinlogPosition(known.file, known.offset, "", origin)
 
 
-def seats(readers, place, client, count=1):
+def subscriptions(readers, place, client, count=1):
     return [
         eventually(lambda: readers.take("key", place, lambda: client), 20) for _ in range(count)
     ]
 
 
-def test_each_seat_gets_an_error_of_its_own_after_what_came_before():
+def test_each_subscription_gets_an_error_of_its_own_after_what_came_before():
     stream = Stream()
     opening = EventWriter().opening()
     place = position(stream)
     events = stream.transaction(1)
     client, readers = Client(opening), SharedReaders()
-    both = seats(readers, place, client, 2)
+    both = subscriptions(readers, place, client, 2)
     client.items += [*events, TransientError("the connection to the source was lost")]
     errors = []
-    for seat in both:
+    for subscription in both:
         found = Collected()
         while len(found.events) < len(events):
-            seat.deliver(found)
+            subscription.deliver(found)
         assert found.events == events
         with pytest.raises(TransientError, match="was lost") as caught:
-            seat.deliver(found)
+            subscription.deliver(found)
         errors.append(caught.value)
     assert errors[0] is not errors[1]
     # Nothing is opened again at once: each stream has to see for itself first.
@@ -196,7 +196,7 @@ def test_one_leaves_and_the_others_go_on_and_the_last_one_ends_it():
     place = position(stream)
     events = stream.transaction(1)
     client, readers = Client(EventWriter().opening()), SharedReaders()
-    one, other = seats(readers, place, client, 2)
+    one, other = subscriptions(readers, place, client, 2)
     one.leave()
     one.leave()
     client.items += events
@@ -210,7 +210,7 @@ def test_one_leaves_and_the_others_go_on_and_the_last_one_ends_it():
     eventually(lambda: client.closed, 20)
 
 
-class Seat:
+class Subscription:
     def __init__(self):
         self.left = False
 
@@ -221,23 +221,25 @@ class Seat:
         self.left = True
 
 
-def sharing(stream, boundary, seat, goal):
+def sharing(stream, boundary, subscription, goal):
     opened = []
 
     def alone(place):
         opened.append((place, Client([b"x"])))
         return opened[-1][1]
 
-    client = SharingClient(alone, position(stream), lambda _: seat, lambda: boundary[0], goal)
+    client = SharingClient(
+        alone, position(stream), lambda _: subscription, lambda: boundary[0], goal
+    )
     client.connect()
     client.start()
     return client, opened
 
 
 def test_who_is_too_slow_goes_on_alone_behind_the_last_transaction():
-    stream, seat = Stream(), Seat()
+    stream, subscription = Stream(), Subscription()
     boundary: list[BinlogPosition | None] = [None]
-    client, opened = sharing(stream, boundary, seat, lambda: position(stream))
+    client, opened = sharing(stream, boundary, subscription, lambda: position(stream))
     client.deliver(Collected())
     assert not client.shared  # inside a transaction
     opened[0][1].items.append(b"y")
@@ -247,7 +249,7 @@ def test_who_is_too_slow_goes_on_alone_behind_the_last_transaction():
     assert opened[0][1].closed
     client.deliver(Collected())
     assert not client.shared
-    assert seat.left
+    assert subscription.left
     assert opened[1][0] == place
     assert opened[1][1].connected
 
@@ -255,7 +257,7 @@ def test_who_is_too_slow_goes_on_alone_behind_the_last_transaction():
 def test_who_is_too_slow_inside_a_transaction_begins_again():
     stream = Stream()
     boundary: list[BinlogPosition | None] = [position(stream)]
-    client, opened = sharing(stream, boundary, Seat(), lambda: position(stream))
+    client, opened = sharing(stream, boundary, Subscription(), lambda: position(stream))
     client.deliver(Collected())
     boundary[0] = None
     with pytest.raises(TransientError, match="too slow"):
@@ -267,7 +269,7 @@ def test_who_is_far_from_the_end_reads_alone():
     stream = Stream()
     begin = position(stream)
     stream.write(1)
-    client, _ = sharing(stream, [begin], Seat(), lambda: position(stream))
+    client, _ = sharing(stream, [begin], Subscription(), lambda: position(stream))
     client.deliver(Collected())
     assert not client.shared
 
