@@ -45,7 +45,7 @@ from setl.select.reader import SelectLoop
 from setl.select.reading import SelectSettings
 from setl.systems.kafka.source.subscription import DtsKafkaSource
 from setl.systems.mysql.binlog.server import BinlogServer
-from setl.systems.mysql.binlog.sharing import SharedReaders
+from setl.systems.mysql.binlog.shared_reader import SharedReaders
 from setl.systems.mysql.binlog.source import MysqlBinlogSource
 from setl.systems.mysql.binlog.stream import StreamLimits
 from setl.systems.mysql.connection import MysqlEndpoint

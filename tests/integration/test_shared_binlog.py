@@ -9,7 +9,7 @@ import pytest
 from setl.errors import TransientError
 from setl.model.entry import EntryKind
 from setl.select.identity import passing_id
-from setl.systems.mysql.binlog.sharing import SharedReaders
+from setl.systems.mysql.binlog.shared_reader import SharedReaders
 from setl.systems.mysql.binlog.source import MysqlBinlogSource
 from setl.systems.mysql.binlog.stream import StreamLimits
 from tests.integration.pipelines import execute, fresh_name

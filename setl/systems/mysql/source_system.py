@@ -34,7 +34,7 @@ from setl.systems.mysql.binlog.places import (
 )
 from setl.systems.mysql.binlog.search import BinlogSearch
 from setl.systems.mysql.binlog.server import BinlogServer
-from setl.systems.mysql.binlog.sharing import SHARED_READERS
+from setl.systems.mysql.binlog.shared_reader import SHARED_READERS
 from setl.systems.mysql.binlog.source import MysqlBinlogSource
 from setl.systems.mysql.binlog.stream import StreamLimits
 from setl.systems.mysql.documents import MysqlDocuments

@@ -18,7 +18,7 @@ from setl.model.position import BinlogOrigin, BinlogPosition, Position
 from setl.select.identity import passing_id
 from setl.systems.mysql.binlog.search import BinlogSearch
 from setl.systems.mysql.binlog.server import BinlogServer
-from setl.systems.mysql.binlog.sharing import SharedReaders
+from setl.systems.mysql.binlog.shared_reader import SharedReaders
 from setl.systems.mysql.binlog.stream import BinlogStream, StreamLimits
 from setl.systems.mysql.connection import MysqlEndpoint
 

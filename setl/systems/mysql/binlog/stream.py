@@ -28,7 +28,8 @@ from setl.systems.mysql.binlog.client import DeliveringClient, EventClient
 from setl.systems.mysql.binlog.dump import DumpClient
 from setl.systems.mysql.binlog.errors import is_lost, translate
 from setl.systems.mysql.binlog.server import BinlogServer
-from setl.systems.mysql.binlog.sharing import SharedReaders, SharingClient, Subscription
+from setl.systems.mysql.binlog.shared_reader import SharedReaders, Subscription
+from setl.systems.mysql.binlog.sharing_client import SharingClient
 from setl.systems.mysql.connection import MysqlEndpoint
 
 _PIECE = 4 * 1024 * 1024  # bytes of rows of a compressed transaction in one piece

@@ -9,14 +9,9 @@ from setl.codec.binlog.header import BinlogHeaderReader
 from setl.errors import TransientError
 from setl.model.position import BinlogOrigin, BinlogPosition
 from setl.systems.mysql.binlog.client import EventReader
-from setl.systems.mysql.binlog.sharing import (
-    Behind,
-    FilePlace,
-    SharedLog,
-    SharedReaders,
-    SharingClient,
-    deliver_packets,
-)
+from setl.systems.mysql.binlog.shared_log import Behind, FilePlace, SharedLog, deliver_packets
+from setl.systems.mysql.binlog.shared_reader import SharedReaders
+from setl.systems.mysql.binlog.sharing_client import SharingClient
 from tests.unit.codec.binlog_events import START, EventWriter
 from tests.waiting import eventually
 
