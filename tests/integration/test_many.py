@@ -6,6 +6,7 @@ from collections import Counter
 import pytest
 
 from setl_embedded.ports import free_port
+from tests.integration.pipelines import execute
 from tests.integration.two_nodes import TIMEOUT, Channel, command, is_warm, write
 from tests.waiting import eventually
 
@@ -15,7 +16,7 @@ CHANNELS = 2  # two pipelines each
 @pytest.fixture
 def channels(cluster, site_a, site_b):
     eventually(lambda: all(is_warm(cluster, nid) for nid in cluster.nodes), 280)
-    made = [Channel(cluster, site_a, site_b) for _ in range(CHANNELS)]
+    made = [Channel(cluster, site_a, site_b, shared=True) for _ in range(CHANNELS)]
     for each in made:
         command(cluster, "apply", str(each.file))
         command(cluster, "start", each.name)
@@ -38,6 +39,12 @@ def leaders(cluster, channels):
     }
 
 
+def binlog_readers(server):
+    """How many connections read a server's binlog."""
+    reading = "SELECT COUNT(*) FROM information_schema.processlist WHERE command LIKE 'Binlog%'"
+    return execute(server, reading)[0][0]
+
+
 @pytest.mark.timeout(600)  # three JVMs start
 def test_a_node_that_comes_back_gets_its_share_again(channels, cluster):
     for each in channels:
@@ -56,8 +63,15 @@ def test_a_node_that_comes_back_gets_its_share_again(channels, cluster):
         eventually(lambda: is_warm(cluster, "n1"), 180)
     assert "n1" in before.values()
     # It leads nothing by itself: what runs stays where it is.
-    assert set(leaders(cluster, channels).values()) == {"n2"}
     eventually(lambda: len(leaders(cluster, channels)) == 2 * CHANNELS, 60)
+    assert set(leaders(cluster, channels).values()) == {"n2"}
+    # Its pipelines read each site's binlog on one connection, once they are at the end.
+    for each in channels:
+        write(each.a, each.db, 6, 5)
+        write(each.b, each.db, 2001, 5)
+    eventually(lambda: all(each.count(each.b) == 15 and each.equal() for each in channels), 60)
+    for site in (channels[0].a, channels[0].b):
+        eventually(lambda site=site: binlog_readers(site) == 1, 60)
 
     planned = json.loads(command(cluster, "rebalance", "--dry-run", "-o", "json").stdout)
     assert [m["outcome"] for m in planned["moves"]] == ["planned"] * CHANNELS
@@ -73,4 +87,4 @@ def test_a_node_that_comes_back_gets_its_share_again(channels, cluster):
     ]
     for each in channels:
         write(each.b, each.db, 1001, 5)
-    eventually(lambda: all(each.count(each.a) == 10 and each.equal() for each in channels), 60)
+    eventually(lambda: all(each.count(each.a) == 20 and each.equal() for each in channels), 60)

@@ -38,7 +38,7 @@ def command(cluster, *arguments, check=True):
 class Channel:
     """A two-way channel over one table, applied and started by commands."""
 
-    def __init__(self, cluster, a, b):
+    def __init__(self, cluster, a, b, **source):
         self.cluster, self.a, self.b = cluster, a, b
         self.name = fresh_name("both")
         self.db = fresh_name("shop")
@@ -59,8 +59,13 @@ class Channel:
                 {
                     "channel": self.name,
                     "pipelines": [
-                        {"name": "ab", "source": ends[0], "target": ends[1], "tables": tables},
-                        {"name": "ba", "source": ends[1], "target": ends[0], "tables": tables},
+                        {
+                            "name": name,
+                            "source": {**ends[begin], **source},
+                            "target": ends[1 - begin],
+                            "tables": tables,
+                        }
+                        for begin, name in enumerate(("ab", "ba"))
                     ],
                 }
             )
