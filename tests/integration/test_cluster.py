@@ -1,8 +1,14 @@
 """Two real nodes and the commands that people type, through pause, failover and an outage."""
 
 import json
+import os
+import re
 import signal
+import stat
 import time
+from pathlib import Path
+
+import psutil
 
 from setl_embedded.ports import free_port
 from tests.integration import wires
@@ -150,7 +156,7 @@ def test_nobody_else_reaches_a_port_of_a_node_but_its_http(channel, cluster):
     for node in cluster.nodes.values():
         processes = {node.pid: "setl node", **descendants(node.pid)}
         listening = listening_addresses(processes)
-        assert len(listening) > 3, "the node, its JVM and its Python workers"
+        assert len(listening) > 3, "the node and its JVM"
         assert {address for address, _ in listening} <= {"127.0.0.1", "::1"}, listening
 
 
@@ -164,9 +170,17 @@ def test_a_stranger_gets_nothing_at_any_port_of_a_node(channel, cluster):
         for pid, said in {node.pid: "setl node", **below}.items():
             for _, port in listening_addresses({pid}):
                 found.append(what_turns_a_stranger_away(said, port, cluster.http[nid]))
-        assert sorted(set(found)) == ["JVM", "Spark", "accumulators", "http", "worker"]
+        assert sorted(set(found)) == ["JVM", "Spark", "http"]
         assert found.count("Spark") == 2, "the driver and its blocks"
         (jvm,) = [c for c in below.values() if "SparkSubmit" in c]
+        # Python processes and the JVM ask each other for no password where nobody else gets in.
+        (text,) = re.findall(r"unix\.domain\.socket\.dir=(\S+)", jvm)
+        folder = Path(text)
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+        assert folder.stat().st_uid == os.getuid()
+        sockets = unix_sockets({node.pid, *below})
+        assert sockets
+        assert {Path(path).parent for path in sockets} == {folder}
         assert "spark.authenticate=true" in jvm
         assert "spark.authenticate.secret" not in jvm
 
@@ -177,14 +191,21 @@ def what_turns_a_stranger_away(process, port, http):
             return "Spark"
         assert wires.gateway_obeys(port) is False
         return "JVM"
-    if "pyspark" in process:
-        assert wires.worker_refuses(port)
-        return "worker"
-    if http.endswith(f":{port}"):
-        assert b"HTTP/1.1 401 " in wires.answer(port, POST.encode())  # without the token
-        return "http"
-    assert wires.accumulators_answer(port) == b""
-    return "accumulators"
+    assert http.endswith(f":{port}"), process
+    assert b"HTTP/1.1 401 " in wires.answer(port, POST.encode())  # without the token
+    return "http"
+
+
+def unix_sockets(pids):
+    """The paths of sockets of these processes that are files."""
+    found = set()
+    for pid in pids:
+        try:
+            sockets = psutil.Process(pid).net_connections("unix")
+        except psutil.NoSuchProcess:
+            continue  # it has just ended
+        found |= {each.laddr for each in sockets if each.laddr}
+    return found
 
 
 def no_node_works(cluster, channel):
