@@ -38,7 +38,7 @@ from setl.node.cluster_view import look_at, moment
 from setl.operate.cutover.course import Course
 from setl.operate.cutover.hands import ClusterHands, Seen
 from setl.operate.cutover.steps import ORDER, WHAT, CutOver, Known, Rules, Step, Told, objections
-from setl.operate.questions import before_abort
+from setl.operate.questions import before_abort, before_cutover
 
 if TYPE_CHECKING:
     # Spark comes with these.
@@ -111,7 +111,8 @@ def cutover(  # noqa: PLR0917 - click passes options by name
                     _abort(course, ident, before, yes=yes, output=output)
                 return
             if before is None or before.step is not Step.DONE:
-                confirm(_question(ident, before), yes=yes)
+                step = before.step.value if before else ""
+                confirm(before_cutover(ident, step), yes=yes)
             try:
                 with acting(arbiter, "cutover", str(ident)):
                     done = course.carry_out(requester().by)
@@ -121,12 +122,6 @@ def cutover(  # noqa: PLR0917 - click passes options by name
                 _warn(ident)
                 raise
     said.done(done, by_hand=by_hand, back=hands.goes_back)
-
-
-def _question(ident: PipelineId, before: CutOver | None) -> str:
-    if before is None:
-        return f"Are you sure you want to make the source of {ident} read-only?"
-    return f"Go on with the cut-over of {ident} at step `{before.step.value}`?"
 
 
 def _warn(ident: PipelineId) -> None:

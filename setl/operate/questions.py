@@ -57,6 +57,13 @@ def before_move(pipeline: PipelineId, place: Position) -> str:
     return f"Are you sure you want to move {pipeline} to {place}?"
 
 
+def before_cutover(pipeline: PipelineId, step: str = "") -> str:
+    """Before a cut-over is begun, or carried on at a step."""
+    if not step:
+        return f"Are you sure you want to make the source of {pipeline} read-only?"
+    return f"Go on with the cut-over of {pipeline} at step `{step}`?"
+
+
 def before_abort(pipeline: PipelineId) -> str:
     """Before a cut-over is put back whose last step is done."""
     return (

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from arbiter.arbiter import Arbiter, ArbiterError, Unreachable
-from arbiter.requests import Refused, Requester
+from arbiter.requests import Requester
 from arbiter.values import OperatorAction
 from setl.clock import Clock
 from setl.errors import SetlError
@@ -22,6 +22,7 @@ from setl.node.console.daemon_calls import DaemonCalls
 from setl.node.console.hands import Hands, Looked, pipeline_of
 from setl.node.console.jobs import Job, Jobs
 from setl.node.console.links import channel_link, letters_link, pipeline_link
+from setl.node.console.long_work import LONG_WORK
 from setl.node.console.sessions import Session
 from setl.operate.action_log import recorded
 
@@ -52,7 +53,8 @@ class Asked:
     def of(cls, form: Mapping[str, str]) -> Asked:
         """Read a form. Raises Unwanted if nothing of this name can be done."""
         what = form.get("what", "")
-        action = {**ACTIONS, **COMPARING}.get(what)
+        long_work = LONG_WORK.get(what)
+        action = ACTIONS.get(what) if long_work is None else long_work.action
         if action is None:
             raise Unwanted(400, "Unknown", "Nothing of this name can be done here.")
         return cls(what, action, form.get("on", ""))
@@ -163,7 +165,7 @@ class Acting:
         if self._leaving.is_set():
             raise Unwanted(503, "Leaving", "This node is leaving.")
         self._under_way += 1
-        work = self._comparing if asked.what in COMPARING else self._acting
+        work = self._working_long if asked.what in LONG_WORK else self._acting
         loop, done = asyncio.get_running_loop(), asyncio.Event()
 
         def run() -> None:
@@ -197,13 +199,13 @@ class Acting:
             return
         session.note("done", told.outcome)
 
-    def _comparing(
+    def _working_long(
         self, session: Session, asked: Asked, hands: Hands, form: Mapping[str, str]
     ) -> None:
-        """Begin a comparison; it ends long after the page was shown."""
+        """Begin what ends long after the page was shown."""
         del form  # there is nothing to choose
         if self._jobs.waiting >= MOST_AT_ONCE:
-            session.note("error", f"{MOST_AT_ONCE} comparisons wait already")
+            session.note("error", f"{MOST_AT_ONCE} pieces of long work wait already")
             return
         kept = OperatorAction(hands.requester.by, asked.what, asked.on, hands.requester.now)
         try:
@@ -217,10 +219,7 @@ class Acting:
             with suppress(ArbiterError):
                 self._arbiter.end_action(kept, outcome, self._clock.now())
 
-        ident = pipeline_of(asked.on)
-        arguments = ["verify", ident.channel, "--pipeline", ident.pipeline, "-o", "json"]
-        if asked.what == "repair":
-            arguments += ["--repair", "--yes"]
+        arguments = LONG_WORK[asked.what].arguments(pipeline_of(asked.on))
         self._jobs.begin(asked.on, asked.action.verb, arguments, ended)
         session.note("done", f"{asked.action.verb} has begun; this page shows how it ends")
 
@@ -233,21 +232,3 @@ async def _patiently(done: asyncio.Event, session: Session, asked: Asked) -> Non
         session.note(
             "note", f"{asked.what} of {asked.on} is under way; Actions shows what comes of it"
         )
-
-
-def _not_here(_: Hands, on: str, __: Mapping[str, str]) -> str:
-    raise Refused(f"{on} is compared by a process of its own")
-
-
-def _repair_question(_: ClusterView, on: str, __: Mapping[str, str]) -> str:
-    return (
-        f"Compare {on} and send rows that differ again, as the source has them? Rows that only the"
-        " target has are deleted there."
-    )
-
-
-COMPARING: Mapping[str, Action] = {
-    "verify": Action("Verify", _not_here),
-    "repair": Action("Verify and repair", _not_here, _repair_question),
-}
-"""What a process of its own does, since it takes long."""

@@ -1,4 +1,7 @@
-"""Runs commands of setl beside a node: in processes of their own, which end with it."""
+"""Runs commands of setl beside a node: in processes of their own, which end with it.
+
+They end as if somebody had pressed Ctrl-C, so a cut-over under way is put back.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +21,8 @@ def end_with_the_node():
     sys.stdin.read()
     os.kill(os.getpid(), signal.SIGTERM)
 
+# As Ctrl-C: what a command has begun is put back.
+signal.signal(signal.SIGTERM, signal.default_int_handler)
 threading.Thread(target=end_with_the_node, daemon=True).start()
 from setl.cli.main import run
 sys.exit(run(sys.argv[1:]))

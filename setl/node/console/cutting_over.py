@@ -1,4 +1,7 @@
-"""A cut-over on the console: how far it is, and putting it back. It is begun by a command."""
+"""A cut-over on the console: how far it is, what is asked before, and putting it back.
+
+It is carried out by the command, in a process of its own, see `setl.node.console.long_work`.
+"""
 
 from __future__ import annotations
 
@@ -39,8 +42,20 @@ def cutover_sentence(arbiter: Arbiter, ident: PipelineId) -> str:
     return record.sentence(units.moment(record.begun))
 
 
+def look_before(hands: Hands, name: str, _: Fields) -> Looked:
+    """What is asked before one is begun or carried on."""
+    ident = pipeline_of(name)
+    found = hands.arbiter.cutover(ident)
+    if found is None:
+        return Looked(questions.before_cutover(ident), {})
+    record = CutOver.from_json(found[0])
+    if record.step is Step.DONE:
+        raise Refused(f"the cut-over of {ident} is done: the application may write to its target")
+    return Looked(questions.before_cutover(ident, record.step.value), {})
+
+
 def look(hands: Hands, name: str, _: Fields) -> Looked:
-    """What is asked before; the form that confirms it says at which step that was."""
+    """What is asked before it is put back; the form that confirms it says at which step it was."""
     ident = pipeline_of(name)
     record = _record(hands, ident)
     done = record.step is Step.DONE

@@ -1,4 +1,4 @@
-"""Long work that is begun from the console: comparing and repairing, in a process of its own.
+"""Long work that is begun from the console: comparing, cutting over, in a process of its own.
 
 It is the command of the same name. It has memory and a Spark session of its own, so that what is
 compared takes nothing from what is loaded; and it ends with the node.
@@ -34,6 +34,7 @@ class Job:
         began: seconds since 1970 UTC.
         words: how far it is, or what came of it.
         rows: what was compared, a mapping for each target.
+        lines: what else it said, a sentence each.
         error: why it failed.
     """
 
@@ -44,6 +45,7 @@ class Job:
     began: float
     words: str = ""
     rows: Sequence[Mapping[str, Any]] = ()
+    lines: Sequence[str] = ()
     error: str = ""
 
 
@@ -126,7 +128,7 @@ class Jobs:
             found = f"{units.count(differ)} rows differ" if differ else "all equal"
             return replace(job, state="done", words=f"{found}, {took}", rows=rows)
         if code == 0:
-            return replace(job, state="done", words=took)
+            return replace(job, state="done", words=took, lines=_lines(out))
         return replace(job, state="failed", words=took, error=_last_lines(err))
 
     def _keep(self, job: Job) -> None:
@@ -142,6 +144,25 @@ def _rows(text: str) -> list[Mapping[str, Any]]:
         return []
     items = cast("list[Any]", value) if isinstance(value, list) else []
     return [cast("Mapping[str, Any]", item) for item in items if isinstance(item, dict)]
+
+
+def _lines(text: str) -> list[str]:
+    """What `setl cutover -o json` says, as sentences; of other commands nothing."""
+    try:
+        value: object = json.loads(text)
+    except ValueError:
+        return []
+    if not isinstance(value, dict):
+        return []
+    told = cast("dict[str, Any]", value)
+    if told.get("outcome") == "done":
+        begun = "the application may write to the target now"
+        return [begun, *map(str, told.get("left") or ())]
+    if "objections" not in told:
+        return []
+    steps = [f"{n}. {step['step']}: {step['what']}" for n, step in enumerate(told["steps"], 1)]
+    against = [f"against it: {each}" for each in told["objections"]]
+    return [*steps, *(against or ["nothing is against it now"])]
 
 
 def _last_lines(text: str) -> str:

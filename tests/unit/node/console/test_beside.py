@@ -1,5 +1,6 @@
 """Commands beside a node, and long work: they end by themselves, in time, or with the node."""
 
+import json
 import os
 import signal
 import subprocess
@@ -10,7 +11,7 @@ import psutil
 import pytest
 
 from setl.errors import SetlError
-from setl.node.console.beside import Beside, environment_of
+from setl.node.console.beside import _PROGRAM, Beside, environment_of
 from setl.node.console.jobs import Jobs
 from tests.arbiter_in_memory import ManualClock
 from tests.waiting import eventually
@@ -43,6 +44,25 @@ def test_what_runs_ends_when_the_node_leaves_and_nothing_begins_any_more():
     assert codes == [-signal.SIGTERM]
     with pytest.raises(SetlError, match="the node is leaving"):
         runs.output(["verify"])
+
+
+def test_what_a_command_has_begun_is_put_back_when_the_node_leaves(tmp_path):
+    ready = tmp_path / "ready"
+    waits = f"""
+import time
+try:
+    open({str(ready)!r}, "x").close()
+    time.sleep(600)
+except KeyboardInterrupt:
+    print("put back")
+"""
+    runs, done = beside(_PROGRAM.partition("from setl")[0] + waits), []
+    thread = threading.Thread(target=lambda: done.append(runs.output(["cutover"])))
+    thread.start()
+    eventually(ready.exists, 30)
+    runs.stop()
+    thread.join(20)
+    assert [each.out for each in done] == ["put back\n"]
 
 
 def test_what_runs_ends_with_a_node_that_is_killed():
@@ -101,3 +121,30 @@ def test_work_that_fails_says_why_and_what_is_kept_is_bounded():
         eventually(lambda n=n: len(ended) == n + 1, 30)
     assert all((job.state, job.error) == ("failed", "no such channel") for job in ended)
     assert len(jobs._jobs) <= 21
+
+
+PLAN = {
+    "steps": [{"step": "check", "what": "looks"}, {"step": "verify", "what": "compares"}],
+    "objections": ["no standby"],
+}
+DONE = {"outcome": "done", "left": ["keep the source read-only"]}
+
+
+@pytest.mark.parametrize(
+    ("printed", "lines"),
+    [
+        (PLAN, ["1. check: looks", "2. verify: compares", "against it: no standby"]),
+        (
+            {**PLAN, "objections": []},
+            ["1. check: looks", "2. verify: compares", "nothing is against it now"],
+        ),
+        (DONE, ["the application may write to the target now", "keep the source read-only"]),
+        ({"other": 1}, []),
+    ],
+)
+def test_what_a_cut_over_says_is_told_in_sentences(printed, lines):
+    ended = []
+    program = f"print({json.dumps(printed)!r})"
+    Jobs(ManualClock(), beside(program)).begin("shop/ab", "Cut over", [], ended.append)
+    eventually(lambda: ended, 30)
+    assert (ended[0].state, list(ended[0].lines)) == ("done", lines)

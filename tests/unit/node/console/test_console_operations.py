@@ -9,12 +9,14 @@ from setl.alarms.judgement import AlarmKey
 from setl.channel.file import BinlogStart
 from setl.model.checkpoint import Checkpoint
 from setl.model.position import BinlogPosition
+from setl.node.console.beside import Beside, Output
 from setl.operate.cutover.steps import CutOver, Step
 from setl.select.checkpoints.arbiter import ArbiterCheckpointStore
 from setl.systems.mysql.source_system import MysqlSourceSystem
 from setl.systems.write_stop import Writes
 from tests.unit.node.console.browsing import FILE, outcomes
 from tests.unit.node.http_node import THERE
+from tests.waiting import eventually
 
 # -- what can be undone hardly or not at all ---------------------------------------------------
 
@@ -258,3 +260,51 @@ def test_a_cut_over_that_ends_meanwhile_is_asked_about_once_more(node, anna, sou
     anna.do("cutover --abort", "shop/there", step="done", sure="yes")
     assert source.restored == [{"read_only": "OFF"}]
     assert node.operator.cutover(THERE) is None
+
+
+@pytest.fixture
+def commands(monkeypatch):
+    """Command lines that are carried out beside the node."""
+    given = []
+
+    def output(_, arguments, limit=None):
+        del limit
+        given.append(list(arguments))
+        return Output(1, "", "step `check`: no standby; everything is put back")
+
+    monkeypatch.setattr(Beside, "output", output)
+    return given
+
+
+def test_a_cut_over_is_planned_and_carried_out_beside_the_node(node, anna, commands):
+    page = anna.get("/console/pipelines/shop/there").body.decode()
+    assert "Plan a cut-over" in page
+    assert "Cut over…" in page
+    anna.do("cutover --dry-run", "shop/there")
+    eventually(lambda: len(commands) == 1)
+    asked = anna.do("cutover", "shop/there").body.decode()
+    assert "make the source of shop/there read-only?" in asked
+    cut_over(node, Step.DRAIN)
+    asked = anna.do("cutover", "shop/there").body.decode()
+    assert "Go on with the cut-over of shop/there at step `drain`?" in asked
+    assert len(commands) == 1
+    anna.do("cutover", "shop/there", sure="yes")
+    eventually(lambda: outcomes(node)[-1][2].startswith("failed"))
+    assert commands == [
+        ["cutover", "shop/there", "-o", "json", "--dry-run"],
+        ["cutover", "shop/there", "-o", "json", "--yes"],
+    ]
+    page = anna.get("/console/pipelines/shop/there").body.decode()
+    assert "step `check`: no standby; everything is put back" in page
+    assert [(what, on) for what, on, _ in outcomes(node)] == [
+        ("cutover --dry-run", "shop/there"),
+        ("cutover", "shop/there"),
+    ]
+
+
+def test_a_cut_over_that_is_done_is_not_begun_again(node, anna, commands):
+    cut_over(node, Step.DONE)
+    assert anna.do("cutover", "shop/there").code == 303
+    page = anna.get("/console/pipelines/shop/there").body.decode()
+    assert "the cut-over of shop/there is done" in page
+    assert commands == []

@@ -1,0 +1,61 @@
+"""What takes long: the console has a process of its own carry out the command of the same name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from arbiter.requests import Refused
+from arbiter.values import PipelineId
+from setl.node.cluster_view import ClusterView
+from setl.node.console import cutting_over
+from setl.node.console.actions import Action
+from setl.node.console.hands import Fields, Hands
+
+
+@dataclass(frozen=True, slots=True)
+class LongWork:
+    """Something that a command does.
+
+    Attributes:
+        action: as forms and pages know it.
+        arguments: of the command line for a pipeline, without ``setl``; it prints JSON.
+    """
+
+    action: Action
+    arguments: Callable[[PipelineId], Sequence[str]]
+
+
+def _not_here(_: Hands, on: str, __: Fields) -> str:
+    raise Refused(f"what takes long on {on} is done by a process of its own")
+
+
+def _repair_question(_: ClusterView, on: str, __: Fields) -> str:
+    return (
+        f"Compare {on} and send rows that differ again, as the source has them? Rows that only the"
+        " target has are deleted there."
+    )
+
+
+def _verify(*options: str) -> Callable[[PipelineId], Sequence[str]]:
+    def arguments(ident: PipelineId) -> Sequence[str]:
+        return ["verify", ident.channel, "--pipeline", ident.pipeline, "-o", "json", *options]
+
+    return arguments
+
+
+def _cutover(option: str) -> Callable[[PipelineId], Sequence[str]]:
+    return lambda ident: ["cutover", str(ident), "-o", "json", option]
+
+
+LONG_WORK: Mapping[str, LongWork] = {
+    "verify": LongWork(Action("Verify", _not_here), _verify()),
+    "repair": LongWork(
+        Action("Verify and repair", _not_here, _repair_question), _verify("--repair", "--yes")
+    ),
+    "cutover --dry-run": LongWork(Action("Plan a cut-over", _not_here), _cutover("--dry-run")),
+    "cutover": LongWork(
+        Action("Cut over", _not_here, look=cutting_over.look_before), _cutover("--yes")
+    ),
+}
+"""By the name that forms and the log of actions use."""
