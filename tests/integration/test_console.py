@@ -7,6 +7,7 @@ import pytest
 
 from setl_embedded.ports import free_port
 from tests.integration.chromium import PHONE, Visitor, chromium
+from tests.integration.pipelines import execute
 from tests.integration.two_nodes import TOKEN, command, is_warm, write
 from tests.waiting import eventually
 
@@ -193,6 +194,39 @@ def moves_and_silences(channel, address, visitor):
     page.wait_for_selector("text=the silence of anything is over")
 
 
+def cuts_over_and_back(channel, address, visitor):
+    """The source takes no writes any more, once all is equal; then it does again."""
+    page = visitor.page
+    visitor.go(f"{address}/console/pipelines/{channel.name}/ab")
+    page.click("button:text-is('Plan a cut-over')")
+    page.wait_for_selector(".job:has-text('Plan a cut-over') >> text=nothing is against it now")
+    page.click("text=Cut over…")
+    assert "read-only?" in visitor.text()
+    page.click("main button.danger")
+    page.wait_for_selector("text=the application may write to the target now", timeout=180_000)
+    assert execute(channel.a, "SELECT @@read_only") == ((1,),)
+    assert visitor.violations() == []
+    page.wait_for_selector("text=Put the cut-over back…")
+    page.click("text=Put the cut-over back…")
+    assert "Let its source take writes again?" in visitor.text()
+    page.click("main button.danger")
+    page.wait_for_selector("text=the cut-over is over")
+    assert execute(channel.a, "SELECT @@read_only") == ((0,),)
+
+
+def removes(channel, address, visitor):
+    page = visitor.page
+    visitor.go(f"{address}/console/channels/{channel.name}")
+    page.click("text=Stop…")
+    page.click("main button.danger")
+    page.wait_for_selector(".title .state:has-text('stopped')")
+    page.click("text=Remove…")
+    page.fill("input[name=typed]", channel.name)
+    assert visitor.violations() == []
+    page.click("main button.danger")
+    page.wait_for_selector(f"text=channel {channel.name} removed")
+
+
 def test_an_operator_s_week_from_the_console_alone(channel, cluster, visitor):
     eventually(lambda: running(channel), 60)
     address, page = cluster.http["n1"], visitor.page
@@ -231,8 +265,13 @@ def test_an_operator_s_week_from_the_console_alone(channel, cluster, visitor):
     page.click("main button:has-text('Start')")
     page.wait_for_selector(".title .state:has-text('started')")
     eventually(lambda: running(channel), 60)
+    cuts_over_and_back(channel, address, visitor)
+    removes(channel, address, visitor)
     visitor.go(f"{address}/console/actions")
     said = visitor.text()
-    for what in ("pause", "resume", "load", "verify", "stop", "position reset", "start"):
+    for what in (
+        "pause", "resume", "load", "verify", "stop", "position reset", "start",
+        "cutover --dry-run", "cutover --abort", "remove",
+    ):  # fmt: skip
         assert what in said
     assert visitor.complaints == []
