@@ -112,7 +112,8 @@ class Complaints:
     """What clients report beside their answers: why no broker answers, above all.
 
     librdkafka goes on trying after a refused login, so the call that waits only ends with its
-    limit; the reason was told here.
+    limit; the reason was told here. That all brokers are down, which it tells after the reason why
+    it could not use them, is no reason by itself.
 
     Attributes:
         count: of all complaints so far.
@@ -120,17 +121,21 @@ class Complaints:
 
     def __init__(self) -> None:
         self._last: KafkaError | None = None
+        self._last_at = 0
         self.count = 0
 
     def heard(self, error: KafkaError) -> None:
         """Keep an error; librdkafka's `error_cb`, called inside `poll`."""
-        self._last = error
         self.count += 1
+        if error.name() != "_ALL_BROKERS_DOWN":
+            self._last, self._last_at = error, self.count
 
     def instead_of(self, late: SetlError, since: int) -> SetlError:
         """The error to raise for a wait without an answer, which began at that `count`."""
-        if self._last is None or self.count == since:
+        if self.count == since:
             return late
+        if self._last is None or self._last_at <= since:
+            return TransientError(f"{late.message}: all brokers are down")
         reason = translate(self._last)
         if isinstance(reason, ConfigurationError):
             return reason

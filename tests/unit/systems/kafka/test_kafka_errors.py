@@ -48,6 +48,10 @@ def test_a_wait_without_an_answer_says_why_nothing_answers():
     assert str(complaints.instead_of(late, 0)).endswith("within 1 s: Connection refused")
     complaints.heard(KafkaError(KafkaError._AUTHENTICATION, "wrong password"))
     assert isinstance(complaints.instead_of(late, 1), ConfigurationError)
+    # What follows from it does not hide it.
+    complaints.heard(KafkaError(KafkaError._ALL_BROKERS_DOWN, "1/1 brokers are down"))
+    assert isinstance(complaints.instead_of(late, 1), ConfigurationError)
+    assert str(complaints.instead_of(late, 2)).endswith("within 1 s: all brokers are down")
 
 
 def test_waiting_ends_with_its_limit():
