@@ -37,6 +37,7 @@ class KafkaError:
     UNSUPPORTED_FOR_MESSAGE_FORMAT: Final[int]
     UNSUPPORTED_SASL_MECHANISM: Final[int]
     UNSUPPORTED_VERSION: Final[int]
+    _ALL_BROKERS_DOWN: Final[int]
     _AUTHENTICATION: Final[int]
     _AUTO_OFFSET_RESET: Final[int]
     _BAD_MSG: Final[int]
