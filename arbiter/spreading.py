@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from arbiter.handover import open_handovers
-from arbiter.turns import ANY, Preference, lot
+from arbiter.turns import ANY, Preference, able, lot, order, share
 from arbiter.values import ChannelState, Facts, PipelineId
 
 _NO_GAIN = 1e-9  # shares are quotients of numbers that people wrote
@@ -96,8 +96,9 @@ class _Spread:
             now = self._rank(pipeline, leader)
             better = [nid for nid in self._able(pipeline) if self._rank(pipeline, nid) < now]
             if better:
-                to = min(better, key=lambda nid: self._order(pipeline, nid))
-                never = self._preference(pipeline).weights.get(leader, 1.0) <= 0
+                preference = self._preference(pipeline)
+                to = min(better, key=lambda nid: order(pipeline, nid, self._leads, preference))
+                never = preference.weight(leader) <= 0
                 why = f"{leader} is not to lead it" if never else f"it prefers {to} to {leader}"
                 return Move(pipeline, leader, to, why)
         return None
@@ -111,9 +112,9 @@ class _Spread:
         pipeline = next(p for p in self._movable if str(p) == name)
         leader = self._movable[pipeline]
         why = f"{leader} leads {self._leads[leader]}, {to} leads {self._leads[to]}"
-        weights = self._preference(pipeline).weights
-        if {leader, to} & set(weights):
-            why += f" (weights {weights.get(leader, 1.0):g} and {weights.get(to, 1.0):g})"
+        preference = self._preference(pipeline)
+        if {leader, to} & set(preference.weights):
+            why += f" (weights {preference.weight(leader):g} and {preference.weight(to):g})"
         return Move(pipeline, leader, to, why)
 
     def do(self, move: Move) -> None:
@@ -124,37 +125,23 @@ class _Spread:
 
     def _gains(self) -> Iterator[tuple[float, bytes, str, str]]:
         for pipeline, leader in self._movable.items():
-            weights = self._preference(pipeline).weights
-            if weights.get(leader, 1.0) <= 0:
+            preference = self._preference(pipeline)
+            if preference.weight(leader) <= 0:
                 continue  # `preferred` has found nobody better
-            now = self._leads[leader] / weights.get(leader, 1.0)
+            now = self._leads[leader] / preference.weight(leader)
             for nid in self._able(pipeline):
                 if nid == leader or self._rank(pipeline, nid) != self._rank(pipeline, leader):
                     continue
-                gain = now - self._share(pipeline, nid)
+                gain = now - share(nid, self._leads, preference)
                 if gain > _NO_GAIN:
                     yield gain, lot(pipeline, nid), str(pipeline), nid
 
     def _able(self, pipeline: PipelineId) -> list[str]:
-        preference = self._preference(pipeline)
-        return [
-            node.nid
-            for node in self._nodes
-            if not preference.why_never(node.nid, node.serves) and pipeline not in node.unable
-        ]
-
-    def _order(self, pipeline: PipelineId, nid: str) -> tuple[int, float, bytes]:
-        return self._rank(pipeline, nid), self._share(pipeline, nid), lot(pipeline, nid)
-
-    def _share(self, pipeline: PipelineId, nid: str) -> float:
-        """What a node would lead for its weight, with this pipeline."""
-        return (self._leads[nid] + 1) / self._preference(pipeline).weights.get(nid, 1.0)
+        return able(pipeline, self._nodes, self._preference(pipeline))
 
     def _rank(self, pipeline: PipelineId, nid: str) -> int:
         preference = self._preference(pipeline)
-        if preference.weights.get(nid, 1.0) <= 0:
-            return len(preference.prefer) + 1
-        return (*preference.prefer, nid).index(nid)
+        return preference.place(nid) if preference.weight(nid) > 0 else len(preference.prefer) + 1
 
     def _preference(self, pipeline: PipelineId) -> Preference:
         return self._preferences.get(pipeline, ANY)

@@ -32,6 +32,14 @@ class Preference:
     weights: Mapping[str, float] = field(default_factory=dict[str, float])
     needs: str = ""
 
+    def weight(self, nid: str) -> float:
+        """A node's weight."""
+        return self.weights.get(nid, 1.0)
+
+    def place(self, nid: str) -> int:
+        """How wanted a node is: 0 the most; all that are not named come at the same last place."""
+        return (*self.prefer, nid).index(nid)
+
     def served_by(self, serves: Collection[str]) -> bool:
         """Whether a node that serves these kinds of pipelines is able to lead this one."""
         return not self.needs or self.needs in serves or serves == EVERYTHING
@@ -41,7 +49,7 @@ class Preference:
         if not self.served_by(serves):
             kinds = " and ".join(serves)
             return f"it leads {kinds} pipelines only, and this is a {self.needs} pipeline"
-        return "its weight is 0" if self.weights.get(nid, 1.0) <= 0 else ""
+        return "its weight is 0" if self.weight(nid) <= 0 else ""
 
 
 ANY = Preference()
@@ -71,18 +79,29 @@ def queues(
 def _queue(
     pipeline: PipelineId, ready: Iterable[NodeInfo], leads: Counter[str], preference: Preference
 ) -> tuple[str, ...]:
-    rank = {nid: place for place, nid in enumerate(preference.prefer)}
+    candidates = able(pipeline, ready, preference)
+    return tuple(sorted(candidates, key=lambda nid: order(pipeline, nid, leads, preference)))
 
-    def order(nid: str) -> tuple[int, float, bytes, str]:
-        share = (leads[nid] + 1) / preference.weights.get(nid, 1.0)
-        return rank.get(nid, len(rank)), share, lot(pipeline, nid), nid
 
-    able = (
-        n.nid
-        for n in ready
-        if not preference.why_never(n.nid, n.serves) and pipeline not in n.unable
-    )
-    return tuple(sorted(able, key=order))
+def able(pipeline: PipelineId, ready: Iterable[NodeInfo], preference: Preference) -> list[str]:
+    """The nids of those nodes that may lead a pipeline."""
+    return [
+        node.nid
+        for node in ready
+        if not preference.why_never(node.nid, node.serves) and pipeline not in node.unable
+    ]
+
+
+def order(
+    pipeline: PipelineId, nid: str, leads: Counter[str], preference: Preference
+) -> tuple[int, float, bytes, str]:
+    """By which nodes that may lead a pipeline are sorted; the first one is to lead it."""
+    return preference.place(nid), share(nid, leads, preference), lot(pipeline, nid), nid
+
+
+def share(nid: str, leads: Counter[str], preference: Preference) -> float:
+    """What a node would lead for its weight, with one pipeline more."""
+    return (leads[nid] + 1) / preference.weight(nid)
 
 
 def lot(pipeline: PipelineId, nid: str) -> bytes:
