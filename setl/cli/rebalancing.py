@@ -138,9 +138,7 @@ def _hand_over(arbiter: Arbiter, step: _Step, limit: float) -> None:
     preference = preference_of(channel, move.pipeline.pipeline)
     with acting(arbiter, "switchover", str(move.pipeline)) as told:
         try:
-            sent = requests.switchover(
-                arbiter, move.pipeline, preference, requester(), to=move.to
-            )  # fmt: skip
+            sent = requests.switchover(arbiter, move.pipeline, preference, requester(), to=move.to)
         except Refused as error:
             raise refusal(move.pipeline, SignalKind.SWITCHOVER, str(error), "table") from None
         outcome = carried_through(arbiter, move.pipeline, sent, limit)

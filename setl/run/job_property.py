@@ -8,15 +8,46 @@ from __future__ import annotations
 
 import pickle
 from base64 import b64decode, b64encode
-from collections.abc import Generator
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Final
+from dataclasses import replace
+from typing import Final, NamedTuple
 
 from pyspark import SparkContext, TaskContext
 from pyspark.sql import SparkSession
 
+from setl.errors import DataError
+from setl.load.sink import LoadTicket
+from setl.model.change import Row
+from setl.transform.work import TransformPlan
+
 _PROPERTY: Final = "setl.load"
 _EVENT_LOG: Final = "spark.eventLog.enabled"
+
+
+class Instructions(NamedTuple):
+    """What the tasks of one load have to do.
+
+    Attributes:
+        applied_through: see `TransformPlan`.
+        excluded: see `TransformPlan`.
+        ticket: on whose behalf.
+        plain: pickled work items that need no Spark SQL; empty without any.
+        ready: see `LoadWork.ready`.
+        stretches: pickled work items, for each table of a prepared query.
+    """
+
+    applied_through: int
+    excluded: Mapping[tuple[int, Row, int], DataError]
+    ticket: LoadTicket
+    plain: bytes
+    ready: list[bytes]
+    stretches: Sequence[bytes] = ()
+
+    def plan(self, prepared: TransformPlan) -> TransformPlan:
+        """The load's plan, given the part that was there when the calculation was made."""
+        own = replace(prepared, applied_through=self.applied_through, excluded=self.excluded)
+        return own.ending_at(self.ticket.place)
 
 
 def takes_rows(spark: SparkSession) -> bool:
@@ -25,8 +56,8 @@ def takes_rows(spark: SparkSession) -> bool:
 
 
 @contextmanager
-def instructing(context: SparkContext, instructions: object) -> Generator[None]:
-    """Hand picklable instructions to the tasks of the jobs that this thread runs meanwhile."""
+def instructing(context: SparkContext, instructions: Instructions) -> Generator[None]:
+    """Hand instructions to the tasks of the jobs that this thread runs meanwhile."""
     text = b64encode(pickle.dumps(instructions, protocol=5)).decode("ascii")
     context.setLocalProperty(_PROPERTY, text)
     try:
@@ -36,7 +67,7 @@ def instructing(context: SparkContext, instructions: object) -> Generator[None]:
         context.setLocalProperty(_PROPERTY, None)  # pyright: ignore[reportArgumentType]
 
 
-def instructions_of_job() -> Any:
+def instructions_of_job() -> Instructions:
     """In a task: its job's instructions."""
     context = TaskContext.get()
     text = None if context is None else context.getLocalProperty(_PROPERTY)

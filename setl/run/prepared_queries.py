@@ -11,9 +11,8 @@ from __future__ import annotations
 import pickle
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import reduce
-from typing import NamedTuple, cast
+from typing import cast
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -21,10 +20,10 @@ from pyspark.sql import DataFrame, SparkSession
 from setl.channel.routing import Route, Router
 from setl.errors import DataError
 from setl.load.sink import LoadTicket, SinkSettings
-from setl.model.change import DecodedRows, Op, Row
+from setl.model.change import DecodedRows, Op
 from setl.model.leadership import Leadership
 from setl.model.schema import Column, Kind, RowSchema
-from setl.run.job_property import instructing, instructions_of_job, takes_rows
+from setl.run.job_property import Instructions, instructing, instructions_of_job, takes_rows
 from setl.run.load_work import LoadWork, TableRoute
 from setl.run.tasks import TaskReport, load
 from setl.transform.expressions import (
@@ -49,31 +48,6 @@ MOST_BYTES = 1 << 20
 _MOST_QUERIES = 32
 
 _Tables = tuple[tuple[TableRoute, RowSchema], ...]
-
-
-class _Instructions(NamedTuple):
-    """What the tasks of one load have to do.
-
-    Attributes:
-        applied_through: see `TransformPlan`.
-        excluded: see `TransformPlan`.
-        ticket: on whose behalf.
-        stretches: pickled work items, for each of the query's tables.
-        plain: pickled work items that need no Spark SQL; empty without any.
-        ready: see `LoadWork.ready`.
-    """
-
-    applied_through: int
-    excluded: Mapping[tuple[int, Row, int], DataError]
-    ticket: LoadTicket
-    stretches: list[bytes]
-    plain: bytes
-    ready: list[bytes]
-
-    def plan(self, prepared: TransformPlan) -> TransformPlan:
-        """The load's plan, given the part that is in the query."""
-        own = replace(prepared, applied_through=self.applied_through, excluded=self.excluded)
-        return own.ending_at(self.ticket.place)
 
 
 class PreparedQueries:
@@ -118,8 +92,8 @@ class PreparedQueries:
             }
         except DataError:
             return None
-        instructions = _Instructions(
-            plan.applied_through, plan.excluded, ticket, stretches, plain, work.ready
+        instructions = Instructions(
+            plan.applied_through, plan.excluded, ticket, plain, work.ready, stretches
         )
         return _collect(self._query(evaluations), instructions)
 
@@ -163,7 +137,7 @@ class WarmUp:
         stretch = [WorkItem((0,), 1, (), b"", ("", "warm_up"), row)]
         text = pickle.dumps(stretch, protocol=5)
         ticket = LoadTicket(Leadership("", "warm_up", "", 0), 0, 0)
-        self._instructions = _Instructions(0, {}, ticket, [text] * len(evaluations), b"", [])
+        self._instructions = Instructions(0, {}, ticket, b"", [], [text] * len(evaluations))
 
     def run(self) -> None:
         """Run it; raises what Spark raises."""
@@ -223,7 +197,7 @@ def prepared_query(
     return reduce(DataFrame.union, shares).coalesce(1).mapInArrow(loading, "report binary")
 
 
-def _collect(query: DataFrame, instructions: _Instructions) -> list[TaskReport]:
+def _collect(query: DataFrame, instructions: Instructions) -> list[TaskReport]:
     with instructing(query.sparkSession.sparkContext, instructions):
         reports = query.collect()
     return [pickle.loads(row[0]) for row in reports]  # noqa: S301 - made by our own task
@@ -237,7 +211,7 @@ def _decoding(
     def decode(batches: Batches) -> Batches:
         for _ in batches:
             pass  # the row that makes Spark start the task
-        instructions: _Instructions = instructions_of_job()
+        instructions = instructions_of_job()
         stretch = pa.RecordBatch.from_arrays(
             [pa.array([instructions.stretches[number]], pa.binary())], names=["items"]
         )
@@ -251,7 +225,7 @@ def _loading(plan: TransformPlan, sink: SinkSettings) -> Callable[[Batches], Bat
 
     def collect_and_load(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         evaluated = [share for batch in batches for share in batch.column("share").to_pylist()]
-        instructions: _Instructions = instructions_of_job()
+        instructions = instructions_of_job()
         dealt = deal(instructions.plan(plan), instructions.plain, 1) if instructions.plain else ()
         plain = (share for _, share in dealt)
         report = load(sink, instructions.ticket, 0, [*instructions.ready, *evaluated, *plain])

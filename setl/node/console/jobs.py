@@ -122,13 +122,14 @@ class Jobs:
         except SetlError as error:
             return replace(job, state="failed", error=str(error))
         took = f"in {units.duration(self._clock.now() - job.began)}"
-        rows = _rows(out)
+        printed = _printed(out)
+        rows = _rows(printed)
         if rows:
             differ = sum(int(row.get("differences") or 0) for row in rows)
             found = f"{units.count(differ)} rows differ" if differ else "all equal"
             return replace(job, state="done", words=f"{found}, {took}", rows=rows)
         if code == 0:
-            return replace(job, state="done", words=took, lines=_lines(out))
+            return replace(job, state="done", words=took, lines=_lines(printed))
         return replace(job, state="failed", words=took, error=_last_lines(err))
 
     def _keep(self, job: Job) -> None:
@@ -137,21 +138,21 @@ class Jobs:
                 self._jobs[job.number] = job
 
 
-def _rows(text: str) -> list[Mapping[str, Any]]:
+def _printed(text: str) -> object:
+    """The JSON that a command has printed, None if it is none."""
     try:
-        value: object = json.loads(text)
+        return json.loads(text)
     except ValueError:
-        return []
+        return None
+
+
+def _rows(value: object) -> list[Mapping[str, Any]]:
     items = cast("list[Any]", value) if isinstance(value, list) else []
     return [cast("Mapping[str, Any]", item) for item in items if isinstance(item, dict)]
 
 
-def _lines(text: str) -> list[str]:
+def _lines(value: object) -> list[str]:
     """What `setl cutover -o json` says, as sentences; of other commands nothing."""
-    try:
-        value: object = json.loads(text)
-    except ValueError:
-        return []
     if not isinstance(value, dict):
         return []
     told = cast("dict[str, Any]", value)

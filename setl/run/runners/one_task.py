@@ -3,41 +3,19 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Mapping
-from dataclasses import replace
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from pyspark import RDD
 from pyspark.sql import SparkSession
 
-from setl.errors import DataError
 from setl.load.sink import LoadTicket, SinkSettings
-from setl.model.change import Row
-from setl.run.job_property import instructing, instructions_of_job, takes_rows
+from setl.run.job_property import Instructions, instructing, instructions_of_job, takes_rows
 from setl.run.load_work import LoadWork
 from setl.run.tasks import TaskReport, deal_stretch, load
 from setl.transform.work import TransformPlan
 
 MOST_BYTES: Final = 128 * 1024
 """Size of a load above which it is no property of a job; for one, calls count for little."""
-
-
-class _Instructions(NamedTuple):
-    """What the task of one load has to do.
-
-    Attributes:
-        applied_through: see `TransformPlan`.
-        excluded: see `TransformPlan`.
-        ticket: on whose behalf.
-        plain: pickled work items.
-        ready: see `LoadWork.ready`.
-    """
-
-    applied_through: int
-    excluded: Mapping[tuple[int, Row, int], DataError]
-    ticket: LoadTicket
-    plain: bytes
-    ready: list[bytes]
 
 
 class OneTask:
@@ -68,7 +46,7 @@ class OneTask:
         sink, ready = self._sink, work.ready
         plain = pickle.dumps(work.plain, protocol=5)
         if sum(map(len, (plain, *ready))) <= MOST_BYTES and self._allowed:
-            own = _Instructions(plan.applied_through, plan.excluded, ticket, plain, ready)
+            own = Instructions(plan.applied_through, plan.excluded, ticket, plain, ready)
             with instructing(self._context, own):
                 return self._again_and_again().collect()
 
@@ -83,10 +61,8 @@ class OneTask:
             plan, sink = self._plan, self._sink
 
             def follow_instructions(_: Any) -> TaskReport:
-                own: _Instructions = instructions_of_job()
-                of_load = replace(plan, applied_through=own.applied_through, excluded=own.excluded)
-                of_load = of_load.ending_at(own.ticket.place)
-                return _transform_and_load(of_load, sink, own.ticket, own.plain, own.ready)
+                own = instructions_of_job()
+                return _transform_and_load(own.plan(plan), sink, own.ticket, own.plain, own.ready)
 
             self._prepared = self._context.parallelize([0], 1).map(follow_instructions)
         return self._prepared

@@ -29,6 +29,13 @@ def is_lost(error: MesError | MesConnectionError) -> bool:
     return error.code == MesErrorCode.GTID_PURGED or any(part in text for part in _LOST)
 
 
+def unforeseen(error: Exception) -> FatalError:
+    """What is told of an error that no client should raise: a defect, for people."""
+    failure = FatalError(f"reading the binlog failed in an unforeseen way: {error!r}")
+    failure.__cause__ = error
+    return failure
+
+
 def translate(error: MesError | MesConnectionError, server_id: int) -> SetlError:
     """The kind of setl error that an error of the client is; not for lost positions."""
     text, code = str(error), error.code

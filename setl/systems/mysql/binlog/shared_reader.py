@@ -15,9 +15,10 @@ from typing import Final, Protocol
 from mysql_event_stream import MesConnectionError, MesError
 
 from setl.clock import Clock, SystemClock
-from setl.errors import FatalError, SetlError, TransientError
+from setl.errors import SetlError, TransientError
 from setl.model.position import BinlogPosition
 from setl.systems.mysql.binlog.client import DeliveringClient, EventReader
+from setl.systems.mysql.binlog.errors import unforeseen
 from setl.systems.mysql.binlog.shared_log import (
     KEPT_BYTES,
     FilePlace,
@@ -160,9 +161,7 @@ class SharedReader:
         except (MesError, MesConnectionError, SetlError) as error:
             self._fail(error)
         except Exception as error:  # noqa: BLE001 - handed to whoever reads
-            failure = FatalError(f"reading the binlog failed in an unforeseen way: {error!r}")
-            failure.__cause__ = error
-            self._fail(failure)
+            self._fail(unforeseen(error))
         finally:
             self._client.close()
             self._ended(self)

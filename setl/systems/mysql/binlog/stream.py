@@ -20,13 +20,13 @@ from mysql_event_stream import MesConnectionError, MesError
 from setl.codec.binlog.event import EventType
 from setl.codec.binlog.header import BinlogHeaderReader
 from setl.codec.binlog.runs import MOST_BYTES
-from setl.errors import FatalError, SetlError, TransientError
+from setl.errors import SetlError, TransientError
 from setl.model.entry import Entry
 from setl.model.position import BinlogPosition
 from setl.select.identity import passing_id
 from setl.systems.mysql.binlog.client import DeliveringClient, EventClient
 from setl.systems.mysql.binlog.dump import DumpClient
-from setl.systems.mysql.binlog.errors import is_lost, translate
+from setl.systems.mysql.binlog.errors import is_lost, translate, unforeseen
 from setl.systems.mysql.binlog.server import BinlogServer
 from setl.systems.mysql.binlog.shared_reader import SharedReaders, Subscription
 from setl.systems.mysql.binlog.sharing_client import SharingClient
@@ -267,9 +267,7 @@ class BinlogStream:
                 failure = _unanswered(error)
             self._end(failure.at(server=self._endpoint, position=self._reader.position))
         except Exception as error:  # noqa: BLE001 - handed to whoever reads
-            failure = FatalError(f"reading the binlog failed in an unforeseen way: {error!r}")
-            failure.__cause__ = error
-            self._end(failure)
+            self._end(unforeseen(error))
         finally:
             self._client.close()
 
