@@ -160,3 +160,12 @@ def compressed_binlog(connection):
         finally:
             for statement in off:
                 cursor.execute(statement)
+
+
+def dump_threads(server):
+    """The ids of the connections that stream a server's binlog."""
+    with server.connect() as connection, connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT id FROM information_schema.processlist WHERE command LIKE 'Binlog Dump%'"
+        )
+        return [number for (number,) in cursor.fetchall()]

@@ -54,7 +54,7 @@ from setl_embedded import Kafka
 from tests.databases import EACH, new_server
 from tests.families import Pair
 from tests.loading import create_system_tables
-from tests.mysql_servers import reset_binlogs
+from tests.mysql_servers import dump_threads, reset_binlogs
 from tests.runs import single
 from tests.unit.codec.dts_records import integer, record, row_record
 from tests.waiting import eventually
@@ -678,10 +678,7 @@ def test_binlog_heartbeats_come_back_through_the_stream(binlog):
 def drop_readers(server):
     """End all connections that stream the binlog."""
     with server.connect() as connection, connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT id FROM information_schema.processlist WHERE command LIKE 'Binlog Dump%'"
-        )
-        for (number,) in cursor.fetchall():
+        for number in dump_threads(server):
             cursor.execute(f"KILL {number}")
 
 

@@ -214,12 +214,18 @@ def cuts_over_and_back(channel, address, visitor):
     assert execute(channel.a, "SELECT @@read_only") == ((0,),)
 
 
-def removes(channel, address, visitor):
+def stops(channel, address, visitor):
     page = visitor.page
     visitor.go(f"{address}/console/channels/{channel.name}")
     page.click("text=Stop…")
+    assert "Nothing is applied any more" in visitor.text()
     page.click("main button.danger")
     page.wait_for_selector(".title .state:has-text('stopped')")
+
+
+def removes(channel, address, visitor):
+    stops(channel, address, visitor)
+    page = visitor.page
     page.click("text=Remove…")
     page.fill("input[name=typed]", channel.name)
     assert visitor.violations() == []
@@ -255,11 +261,7 @@ def test_an_operator_s_week_from_the_console_alone(channel, cluster, visitor):
     page.wait_for_selector(".job.done", timeout=180_000)
     assert "all equal" in page.locator(".job").first.inner_text()
     edits_a_channel_file(channel, address, visitor)
-    visitor.go(f"{address}/console/channels/{channel.name}")
-    page.click("text=Stop…")
-    assert "Nothing is applied any more" in visitor.text()
-    page.click("main button.danger")
-    page.wait_for_selector(".title .state:has-text('stopped')")
+    stops(channel, address, visitor)
     moves_and_silences(channel, address, visitor)
     visitor.go(f"{address}/console/channels/{channel.name}")
     page.click("main button:has-text('Start')")

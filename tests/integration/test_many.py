@@ -6,8 +6,8 @@ from collections import Counter
 import pytest
 
 from setl_embedded.ports import free_port
-from tests.integration.pipelines import execute
 from tests.integration.two_nodes import TIMEOUT, Channel, command, is_warm, write
+from tests.mysql_servers import dump_threads
 from tests.waiting import eventually
 
 CHANNELS = 2  # two pipelines each
@@ -39,12 +39,6 @@ def leaders(cluster, channels):
     }
 
 
-def binlog_readers(server):
-    """How many connections read a server's binlog."""
-    reading = "SELECT COUNT(*) FROM information_schema.processlist WHERE command LIKE 'Binlog%'"
-    return execute(server, reading)[0][0]
-
-
 @pytest.mark.timeout(600)  # three JVMs start
 def test_a_node_that_comes_back_gets_its_share_again(channels, cluster):
     for each in channels:
@@ -71,7 +65,7 @@ def test_a_node_that_comes_back_gets_its_share_again(channels, cluster):
         write(each.b, each.db, 2001, 5)
     eventually(lambda: all(each.count(each.b) == 15 and each.equal() for each in channels), 60)
     for site in (channels[0].a, channels[0].b):
-        eventually(lambda site=site: binlog_readers(site) == 1, 60)
+        eventually(lambda site=site: len(dump_threads(site)) == 1, 60)
 
     planned = json.loads(command(cluster, "rebalance", "--dry-run", "-o", "json").stdout)
     assert [m["outcome"] for m in planned["moves"]] == ["planned"] * CHANNELS

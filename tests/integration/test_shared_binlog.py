@@ -14,6 +14,7 @@ from setl.systems.mysql.binlog.source import MysqlBinlogSource
 from setl.systems.mysql.binlog.stream import StreamLimits
 from tests.integration.pipelines import execute, fresh_name
 from tests.loading import endpoint_of
+from tests.mysql_servers import dump_threads
 from tests.waiting import eventually
 
 pytestmark = pytest.mark.servers
@@ -37,16 +38,6 @@ def table(server):
         f"CREATE TABLE {name}.t (id BIGINT PRIMARY KEY AUTO_INCREMENT, v VARCHAR(200))",
     )
     return f"{name}.t"
-
-
-def dump_threads(server):
-    return [
-        row[0]
-        for row in execute(
-            server,
-            "SELECT id FROM information_schema.processlist WHERE command LIKE 'Binlog Dump%'",
-        )
-    ]
 
 
 class Pipeline:
