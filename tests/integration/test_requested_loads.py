@@ -427,15 +427,15 @@ def test_the_free_gate_goes_through_the_mapping(servers, db, place):
 
 
 @contextmanager
-def commits_that_hang(server, seconds):
-    """Commits are in the binlog at once, and so many seconds later in the tables."""
+def commits_that_hang(server):
+    """Commits are in the binlog at once, and in the tables when this is left."""
     with server.connect() as connection:
         mariadb = is_mariadb(connection)
     name = "rpl_semi_sync_master" if mariadb else "rpl_semi_sync_source"
     if not mariadb:
         with suppress(pymysql.MySQLError):  # it is there already
             execute(server, f"INSTALL PLUGIN {name} SONAME 'semisync_source.so'")
-    settings = {"timeout": int(seconds * 1000), "wait_point": "'AFTER_SYNC'", "enabled": 1}
+    settings = {"timeout": 600_000, "wait_point": "'AFTER_SYNC'", "enabled": 1}
     execute(server, *(f"SET GLOBAL {name}_{k} = {v}" for k, v in settings.items()))
     try:
         yield
@@ -443,19 +443,33 @@ def commits_that_hang(server, seconds):
         execute(server, f"SET GLOBAL {name}_enabled = 0")
 
 
+def wait_for_one_that_waits(server):
+    """Until somebody asks the server again and again for the moment at which it shows all."""
+    with server.connect() as connection:
+        mariadb = is_mariadb(connection)
+    if mariadb:
+        begun = "SHOW GLOBAL STATUS LIKE 'Com_begin'"
+        least = int(execute(server, begun)[0][1]) + 10
+        eventually(lambda: int(execute(server, begun)[0][1]) >= least, 60)
+    else:
+        waits = "SELECT 1 FROM performance_schema.processlist WHERE info LIKE 'SELECT WAIT_FOR_E%'"
+        eventually(lambda: execute(server, waits) != (), 60)
+
+
 def test_rows_are_read_as_the_stream_has_brought_them(servers, db, asking):
     """A semi-synchronous source shows in its binlog first what its tables show later."""
     a, b = servers
     fill(a, f"{db}.orders", 100)
     asking.running.applied(100)
-    with commits_that_hang(a, 4), ThreadPoolExecutor(1) as pool:
-        change = f"UPDATE {db}.orders SET name = 'new' WHERE id = 7"
-        committing = pool.submit(execute, a, change)
-        eventually(lambda: execute(b, NAME.format(db=db)) == (("new",),), 10)
-        if committing.done():
-            pytest.fail("the server did not wait for a replica")
-        ident = asking.ask(tables=(f"{db}.orders",), where="id < 10")
-        assert execute(a, NAME.format(db=db)) != (("new",),)
+    with ThreadPoolExecutor(1) as pool:
+        with commits_that_hang(a):
+            change = f"UPDATE {db}.orders SET name = 'new' WHERE id = 7"
+            committing = pool.submit(execute, a, change)
+            eventually(lambda: execute(b, NAME.format(db=db)) == (("new",),), 60)
+            ident = asking.ask(tables=(f"{db}.orders",), where="id < 10")
+            wait_for_one_that_waits(a)
+            assert not committing.done(), "the server did not wait for a replica"
+            assert execute(a, NAME.format(db=db)) != (("new",),)
         committing.result(30)
     asking.ended(ident)
     assert rows(b, f"{db}.orders") == rows(a, f"{db}.orders")
