@@ -91,6 +91,14 @@ def _record(record: Any) -> Record:
     return Record(place, record.value)
 
 
+def _ends_a_transaction(record: Any) -> bool:
+    """Whether it was written to be aborted, by a relay that found a transaction left open.
+
+    See `setl.systems.kafka.relay.sender.TransactionalSender.end_hanging`.
+    """
+    return record.value is None and not record.headers
+
+
 class TopicWatch(Watch):
     """Sees rows arrive in topics, those of transactions that are not committed as well.
 
@@ -128,7 +136,10 @@ class TopicWatch(Watch):
     def _note(self, polled: Mapping[TopicPartition, list[Any]]) -> None:
         now = time.time()
         for where, polled_records in polled.items():
-            key, records = self._keys[where.topic], [_record(r) for r in polled_records]
+            key = self._keys[where.topic]
+            records = [_record(r) for r in polled_records if not _ends_a_transaction(r)]
+            if not records:
+                continue
             rows = sum(record.is_row for record in records)
             self._rows[key] += rows
             self._last[key] = records[-1].place

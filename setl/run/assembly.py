@@ -84,6 +84,7 @@ def build_run(
     job = LoadJob(
         spark,
         name=key,
+        epoch=leadership.epoch,
         plan=TransformPlan(
             codec,
             router,

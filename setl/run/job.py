@@ -44,7 +44,7 @@ _log = logging.getLogger(__name__)
 
 
 class LoadJob:
-    """Runs one Spark job for each load of a pipeline, under a job group of its own.
+    """Runs one Spark job for each load of a leadership, under a job group of its own.
 
     Order: the caller runs one load after another (I15). Crash: a load whose outcome is unknown
     is run again from the checkpoint; sinks are idempotent.
@@ -55,13 +55,17 @@ class LoadJob:
         spark: SparkSession,
         *,
         name: str,
+        epoch: int,
         plan: TransformPlan,
         sink: SinkSettings,
         rows_per_task: int,
     ) -> None:
         self._spark = spark
         self._context = spark.sparkContext
-        self._group = f"setl {name}"
+        self._pool = f"setl {name}"
+        # A leader that is given up is cancelled again and again. The last time may come when the
+        # next one of the same pipeline has begun, in the same session.
+        self._group = f"{self._pool} {epoch}"
         self._plan = plan
         self._sink = sink
         self._rows_per_task = rows_per_task
@@ -237,7 +241,7 @@ class LoadJob:
         # (https://github.com/apache/spark/pull/53476: a select that returns nothing, which it
         # does at an interrupt, counts as a timeout.)
         self._context.setJobGroup(self._group, f"batch {ticket.batch_id}", interruptOnCancel=False)
-        self._context.setLocalProperty("spark.scheduler.pool", self._group)
+        self._context.setLocalProperty("spark.scheduler.pool", self._pool)
         self._state.refuse_if_cancelled()
         wanted = math.ceil(estimated / self._rows_per_task)
         return max(1, min(parallelism(self._spark), wanted))

@@ -81,13 +81,34 @@ def two_way(server_a, server_b, tables, name=None, channel=None, **options):
     return parse_channel({**named, **(channel or {})})
 
 
-class Running:
-    """A run in a thread of its own."""
+class Watched(Progress):
+    """Calls `watch` in the run's own thread, after each batch that is counted."""
 
-    def __init__(self, run, progress):
+    watch = None
+
+    def acknowledged(self, passed):
+        super().acknowledged(passed)
+        if self.watch is not None:
+            self.watch()
+
+
+class Running:
+    """A run in a thread of its own.
+
+    Args:
+        run: what runs.
+        progress: its counters, a `Watched`.
+        dies_when: takes the figures after each batch; if true, the run is aborted before it does
+            anything else, as if its process were killed there. A test that looks on from its own
+            thread may come too late.
+    """
+
+    def __init__(self, run, progress, dies_when=None):
         self.run = run
         self.progress = progress
         self.error = None
+        if dies_when is not None:
+            progress.watch = lambda: dies_when(progress.figures()) and run.abort()
         self.thread = threading.Thread(target=self._work, daemon=True)
         self.thread.start()
 
@@ -120,6 +141,11 @@ class Running:
         assert not self.thread.is_alive(), "the run goes on"
         return self.error
 
+    def dies(self, timeout=120):
+        """Wait until the run has been aborted by `dies_when`; returns the figures that it had."""
+        assert self.ends(timeout) is None, self.error
+        return self.figures
+
     def stop(self):
         self.run.stop()
         self.thread.join(60)
@@ -140,11 +166,11 @@ class Site:
         self.epoch = int(time.time() * 1000)
         self.runs = []
 
-    def lead(self, file, pipeline="p", nid="n1", epoch=None):
+    def lead(self, file, pipeline="p", nid="n1", epoch=None, dies_when=None):
         self.epoch += 1
         self.arbiter.put_channel(file.channel, {})
         clock = SystemClock()
-        progress = Progress(clock)
+        progress = Watched(clock)
         target = next(p.target for p in file.pipelines if p.name == pipeline)
         build = build_relay_run if isinstance(target, DtsTarget) else self.build_run
         run = build(
@@ -154,7 +180,7 @@ class Site:
             progress=progress,
             clock=clock,
         )
-        running = Running(run, progress)
+        running = Running(run, progress, dies_when)
         self.runs.append(running)
         return running
 

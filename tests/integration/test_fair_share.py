@@ -146,7 +146,7 @@ def cancelled_load(spark, number, after):
     sink = ElasticsearchSinkSettings(ElasticEndpoint(("http://127.0.0.1:1",)))
     router: Any = SimpleNamespace(decides=False, route=lambda *_: ())
     plan = TransformPlan("binlog", router)
-    job = LoadJob(spark, name=f"cancelled/{number}", plan=plan, sink=sink, rows_per_task=1)
+    job = LoadJob(spark, name=f"cancelled/{number}", epoch=1, plan=plan, sink=sink, rows_per_task=1)
     entry = Entry(
         EntryKind.ROWS, BinlogPosition("binlog.000001", 4), 0.0, "s", "t", rows=2, payload=b"x" * 50
     )

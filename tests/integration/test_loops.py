@@ -48,15 +48,6 @@ def own_mark(file, pipeline, batch=1):
     return MARK_STATEMENT, row
 
 
-def killed_inside(running, figure):
-    """Lose a leader with all that it knew, in the middle of the million rows."""
-    eventually(lambda: getattr(running.figures, figure) > 50_000, 120, interval=0.001)
-    running.abort()
-    done = getattr(running.figures, figure)
-    assert done < 0.95 * MILLION, "it was to be lost inside the transaction"
-    return done
-
-
 def test_a_million_marked_rows_do_not_echo_though_leaders_die_in_the_middle(
     servers, numbers, place
 ):
@@ -65,9 +56,10 @@ def test_a_million_marked_rows_do_not_echo_though_leaders_die_in_the_middle(
     write_million(b, numbers, own_mark(file, "ab"))
     execute(b, f"INSERT INTO {numbers}.t VALUES (-1, 'of a user')")
     for nid in ("n1", "n2", "n3"):
-        leader = place.lead(file, "ba", nid=nid)
-        killed_inside(leader, "rows_loopback")
-        assert (leader.figures.rows_total, leader.figures.rows_loopback > 0) == (0, True)
+        leader = place.lead(file, "ba", nid=nid, dies_when=lambda f: f.rows_loopback > 50_000)
+        figures = leader.dies()
+        assert 50_000 < figures.rows_loopback < MILLION / 2
+        assert figures.rows_total == 0
     last = place.lead(file, "ba", nid="n4")
     last.applied(1)
     assert last.figures.rows_total == 1
@@ -81,8 +73,8 @@ def test_a_million_rows_of_a_user_are_applied_once_though_a_leader_dies_in_the_m
     a, b = servers
     file = two_way(a, b, [{"from": f"{numbers}.t"}])
     write_million(b, numbers)
-    first = place.lead(file, "ba")
-    done = killed_inside(first, "rows_applied")
+    done = place.lead(file, "ba", dies_when=lambda f: f.rows_applied > 50_000).dies().rows_applied
+    assert done < MILLION / 2
     second = place.lead(file, "ba", nid="n2")
     figures = second.applied(MILLION, timeout=400)
     assert figures.rows_total == MILLION

@@ -419,7 +419,13 @@ def test_a_node_that_is_killed_while_tables_change(servers, db, place):
             if number % 2:
                 running.run.abort()
                 running = place.lead(file, nid=f"n{number}")
-    eventually(lambda: same(servers, db, "t"), 90)
+
+    def arrived():
+        if not running.thread.is_alive():
+            pytest.fail(f"the last leader ended: {running.error!r}")
+        return same(servers, db, "t")
+
+    eventually(arrived, 90)
     assert left_open(b, file) == ()
 
 

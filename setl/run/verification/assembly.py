@@ -58,7 +58,7 @@ def standing_verification(
     if settings is None:
         raise ConfigurationError(f"{leadership.key} is not to be verified")
     origin, ident = system_of(pipeline.source), PipelineId(file.channel, name)
-    jobs = VerificationJobs(spark, leadership.key)
+    jobs = VerificationJobs(spark, leadership)
     others = opposite_pipelines(file, pipeline)
     opposite = Opposite(file.channel, others, arbiter=arbiter, nid=leadership.nid, clock=clock)
     parts = VerifyingParts(

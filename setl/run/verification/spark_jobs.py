@@ -8,6 +8,7 @@ from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
 from setl.log import fields
+from setl.model.leadership import Leadership
 
 _log = logging.getLogger(__name__)
 
@@ -15,21 +16,22 @@ _log = logging.getLogger(__name__)
 class VerificationJobs:
     """Names the jobs of the thread that verifies, so that they share Spark's tasks fairly."""
 
-    def __init__(self, spark: SparkSession, name: str) -> None:
+    def __init__(self, spark: SparkSession, leadership: Leadership) -> None:
         """Nothing runs yet.
 
         Args:
             spark: the session.
-            name: ``channel/pipeline``.
+            leadership: on whose behalf. Another one's jobs go on when this one's are cancelled.
         """
         self._context = spark.sparkContext
-        self._group = f"setl verify {name}"
+        self._pool = f"setl verify {leadership.key}"
+        self._group = f"{self._pool} {leadership.epoch}"
 
     def begin(self) -> None:
         """Jobs of this thread belong to the group and the pool from now on."""
         # Never interrupt: see `setl.run.job.LoadJob`.
         self._context.setJobGroup(self._group, "standing verification", interruptOnCancel=False)
-        self._context.setLocalProperty("spark.scheduler.pool", self._group)
+        self._context.setLocalProperty("spark.scheduler.pool", self._pool)
 
     def cancel(self) -> None:
         """Cancel what runs; may block while Spark does not answer, so call it from a thread."""

@@ -19,6 +19,7 @@ from setl.run.tasks import TaskReport
 from setl.systems.elasticsearch.client import ElasticEndpoint
 from setl.systems.elasticsearch.load.sink import ElasticsearchSinkSettings
 from setl.transform.work import TransformPlan
+from tests.waiting import eventually
 
 TICKET = LoadTicket(Leadership("shop", "orders", "n1", 7), 1, 0)
 ROUTE: Any = SimpleNamespace(index=0, target=("shop", "orders"), expressions={}, where=None)
@@ -48,6 +49,7 @@ class Context:
     def __init__(self):
         self.jobs = []
         self.groups = []
+        self.cancelled = []
         self.shares = [(1, b"a"), (0, b"b"), (1, b"c")]
         self.reports = [TaskReport(Loaded(rows=2)), TaskReport(Loaded(rows=1))]
         self.meanwhile = lambda _kind: None
@@ -67,7 +69,8 @@ class Context:
     def setLocalProperty(self, *_args):  # noqa: N802 - Spark's name
         pass
 
-    cancelJobGroup = setLocalProperty  # noqa: N815 - Spark's name
+    def cancelJobGroup(self, name):  # noqa: N802 - Spark's name
+        self.cancelled.append(name)
 
 
 @pytest.fixture
@@ -77,6 +80,10 @@ def context():
 
 @pytest.fixture
 def job(context, monkeypatch):
+    return job_of(context, 7, monkeypatch)
+
+
+def job_of(context, epoch, monkeypatch):
     monkeypatch.setattr(job_module, "parallelism", lambda _: 2)
     conf = SimpleNamespace(get=lambda _name, default=None: default)
     spark: Any = SimpleNamespace(sparkContext=context, conf=conf)
@@ -85,6 +92,7 @@ def job(context, monkeypatch):
     job = LoadJob(
         spark,
         name="shop/orders",
+        epoch=epoch,
         plan=TransformPlan("binlog", router),
         sink=sink,
         rows_per_task=1,
@@ -110,7 +118,17 @@ def test_shares_are_loaded_by_the_task_that_they_are_for_in_the_order_of_the_str
 
 def test_no_thread_of_spark_is_interrupted_which_would_end_tasks_of_other_pipelines(job, context):
     job.run(rows(), TICKET, 0)
-    assert context.groups == [("setl shop/orders", False)]
+    assert context.groups == [("setl shop/orders 7", False)]
+
+
+def test_the_next_leader_s_load_goes_on_when_the_former_one_is_cancelled_late(
+    job, context, monkeypatch
+):
+    successor = job_of(context, 8, monkeypatch)
+    context.meanwhile = lambda _kind: job.cancel()
+    assert successor.run(rows(), TICKET, 0).rows == 3
+    eventually(lambda: context.cancelled, 10)
+    assert not {group for group, _ in context.groups} & set(context.cancelled)
 
 
 def test_a_load_that_is_cancelled_while_it_is_dealt_out_is_not_written(job, context):

@@ -55,7 +55,7 @@ def load_job(call) -> LoadJob:
     spark: Any = SimpleNamespace(sparkContext=Context(call), conf={})
     plan: Any = SimpleNamespace(codec="binlog", router=SimpleNamespace(decides=False))
     sink = ElasticsearchSinkSettings(ElasticEndpoint(("http://127.0.0.1:1",)))
-    return LoadJob(spark, name="shop/orders", plan=plan, sink=sink, rows_per_task=10)
+    return LoadJob(spark, name="shop/orders", epoch=7, plan=plan, sink=sink, rows_per_task=10)
 
 
 @pytest.fixture
