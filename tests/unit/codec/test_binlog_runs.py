@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from setl.codec.binlog.header import BinlogHeaderReader
 from setl.codec.binlog.rows import BinlogRowCodec
-from setl.codec.binlog.runs import offset_behind, records_of
+from setl.codec.binlog.runs import FIRST_BYTES, MOST_BYTES, offset_behind, records_of
 from setl.codec.row_codec import single_entries
 from setl.errors import FatalError
 from setl.model.entry import EntryKind
@@ -188,6 +188,17 @@ def test_a_run_has_a_most(options, expected):
     events = transaction(EventWriter(), *[row] * 10)
     assert len(events[-2]) == 42
     assert runs(both(events, **options)) == expected
+
+
+def test_a_reader_begins_with_short_runs_so_that_its_first_batch_is_small():
+    events = transaction(EventWriter(), *[lambda w: row(w, text=b"x" * 200)] * 3000)
+    sizes = [
+        len(entry.payload)
+        for entry in both(events, run_events=9999)
+        if entry.kind is EntryKind.ROWS
+    ]
+    mosts = [FIRST_BYTES, 2 * FIRST_BYTES, 4 * FIRST_BYTES, MOST_BYTES, MOST_BYTES]
+    assert [most / 2 < size <= most for size, most in zip(sizes, mosts, strict=False)] == [True] * 5
 
 
 def test_rows_behind_a_savepoint_go_with_it_and_no_others():
