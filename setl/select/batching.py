@@ -20,6 +20,7 @@ _ROWS, _COMMIT, _BEGIN, _HEARTBEAT = (
 
 _SLACK = 1.25  # how far beyond its limit a batch may go to end with a transaction
 _ENTRIES_PER_ROW = 4  # a one-row transaction is three entries: begin, row, commit
+_GROWTH = 4  # times of what all batches had, as much as the next one after a start
 _PATIENCE = 25  # times `wait`, for the rest of a transaction that is still arriving
 
 
@@ -31,8 +32,9 @@ class BatchSettings:
         rows: at this many rows.
         bytes: at this many bytes of payload, whatever its rows.
         wait: this many seconds after its first entry came, or after the batch before it.
-        first_rows: the first batch after a start at this many rows, if that is less: what a
-            take-over has to load before anybody sees that it works (I4).
+        first_rows: after a start at this many rows, if that is less, or at four times as many as
+            all batches had by then. The first rows of a take-over are to be applied soon (I4), and
+            the first batches may be hardly more than a heartbeat.
     """
 
     rows: int = 10_000
@@ -100,7 +102,8 @@ class BatchAssembler:
         self._tracker = CheckpointTracker(start)
         self._settings = settings
         self._limit = self._most = _NOTHING
-        self._allow(min(settings.rows, settings.first_rows))
+        self._rows = 0  # in all batches until now
+        self._allow()
         self._entries: list[Entry] = []
         self._open = _NOTHING
         self._whole = _NOTHING  # the part of the open batch up to its last transaction end
@@ -110,8 +113,10 @@ class BatchAssembler:
         self._whole_at = 0.0  # when its last transaction end came
         self._closed_at = clock.monotonic()  # when the batch before it was closed
 
-    def _allow(self, rows: int) -> None:
-        """Close batches at so many rows from now on."""
+    def _allow(self) -> None:
+        """Set the rows at which batches are closed from now on."""
+        settings = self._settings
+        rows = min(settings.rows, max(settings.first_rows, _GROWTH * self._rows))
         self._limit = _Extent(rows * _ENTRIES_PER_ROW, rows, self._settings.bytes)
         self._most = _Extent(*(int(part * _SLACK) for part in self._limit))
 
@@ -130,7 +135,7 @@ class BatchAssembler:
         # written back before a method looks at them: attribute stores would double its cost.
         batch, inside = self._entries, self._inside
         _, rows, size = self._open
-        entries_limit, rows_limit, size_limit = self._limit  # until the end of this call
+        entries_limit, rows_limit, size_limit = self._limit
         for entry in entries:
             kind = entry.kind
             if kind is _ROWS:
@@ -156,6 +161,7 @@ class BatchAssembler:
                 self._open, self._inside = _Extent(len(batch), rows, size), inside
                 self._full(closed, now)
                 batch, (_, rows, size) = self._entries, self._open
+                entries_limit, rows_limit, size_limit = self._limit
         self._open, self._inside = _Extent(len(batch), rows, size), inside
         return closed
 
@@ -240,5 +246,6 @@ class BatchAssembler:
             closed=now,
         )
         self._next_id += 1
-        self._allow(self._settings.rows)
+        self._rows += extent.rows
+        self._allow()
         return batch

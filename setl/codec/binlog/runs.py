@@ -28,8 +28,9 @@ MOST_EVENTS: Final = 1000
 MOST_BYTES: Final = 256 * 1024
 
 FIRST_BYTES: Final = 32 * 1024
-"""Bytes of the first run of a reader; each one after it may have twice as many. A run goes into one
-batch whole, and the first batch of a take-over is to be loaded soon (I4). Narrow rows have 30 bytes.
+"""Bytes that the first run of a reader may have; with each run that has half of what it may have,
+it becomes twice as much. A run goes into one batch whole, and the first batch of a take-over is to
+be loaded soon (I4). Narrow rows have 30 bytes.
 """
 
 JOINED: Final = INSERTS | DELETES | (UPDATES - {EventType.PARTIAL_UPDATE_ROWS})
@@ -126,13 +127,15 @@ class OpenRun:
 
     def __init__(self, most_events: int, most_bytes: int) -> None:
         self.most_events = most_events
+        self.most_bytes = min(FIRST_BYTES, most_bytes)
         self._most_bytes = most_bytes
-        self.most_bytes = FIRST_BYTES // 2
+        self.size = 0
         self.clear()
 
     def clear(self) -> None:
         """Begin another one."""
-        self.most_bytes = min(2 * self.most_bytes, self._most_bytes)
+        if 2 * self.size >= self.most_bytes:
+            self.most_bytes = min(2 * self.most_bytes, self._most_bytes)
         self.events: list[bytes] = []
         self.size = self.seconds = self.end = 0
         self.table: KnownTable | None = None

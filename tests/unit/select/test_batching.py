@@ -279,6 +279,22 @@ def test_small_transactions_are_never_cut(made_up, rows, data):
     assert all(b.rows <= rows + 3 for b in batches)
 
 
+def test_batches_grow_after_a_start():
+    settings = BatchSettings(rows=30, first_rows=2)
+    under_test = BatchAssembler(7, START, settings, ManualClock())
+    assert [b.rows for b in under_test.add(transactions(*[1] * 100))] == [2, 8, 30, 30, 30]
+
+
+def test_a_batch_of_one_row_leaves_the_next_one_small():
+    clock = ManualClock()
+    settings = BatchSettings(rows=100, first_rows=5)
+    under_test = BatchAssembler(7, START, settings, clock)
+    stream = transactions(*[1] * 100)
+    under_test.add(stream[:3])
+    assert [b.rows for b in drain(under_test, clock)] == [1]
+    assert next(iter(under_test.add(stream[3:]))).rows == 5
+
+
 def test_the_first_batch_after_a_start_is_a_small_one():
     under_test = BatchAssembler(7, START, BatchSettings(rows=8, first_rows=2), ManualClock())
     first = under_test.add(transactions(1, 1, 1))
