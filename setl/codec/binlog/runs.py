@@ -27,10 +27,11 @@ from setl.codec.binlog.row_estimate import RowEstimate
 MOST_EVENTS: Final = 1000
 MOST_BYTES: Final = 256 * 1024
 
-FIRST_BYTES: Final = 32 * 1024
-"""Bytes that the first run of a reader may have; with each run that has half of what it may have,
-it becomes twice as much. A run goes into one batch whole, and the first batch of a take-over is to
-be loaded soon (I4). Narrow rows have 30 bytes.
+FIRST_BYTES: Final = 8 * 1024
+"""Bytes that a run may have at first. Later it may have a quarter of all that was read by then.
+
+A run goes into one batch whole, and the first batches of a take-over are small, for they are to be
+loaded soon (I4). A narrow row has 30 bytes.
 """
 
 JOINED: Final = INSERTS | DELETES | (UPDATES - {EventType.PARTIAL_UPDATE_ROWS})
@@ -115,6 +116,7 @@ class OpenRun:
     """
 
     __slots__ = (
+        "_all_bytes",
         "_most_bytes",
         "end",
         "events",
@@ -127,15 +129,14 @@ class OpenRun:
 
     def __init__(self, most_events: int, most_bytes: int) -> None:
         self.most_events = most_events
-        self.most_bytes = min(FIRST_BYTES, most_bytes)
         self._most_bytes = most_bytes
-        self.size = 0
+        self._all_bytes = self.size = 0
         self.clear()
 
     def clear(self) -> None:
         """Begin another one."""
-        if 2 * self.size >= self.most_bytes:
-            self.most_bytes = min(2 * self.most_bytes, self._most_bytes)
+        self._all_bytes += self.size
+        self.most_bytes = min(self._most_bytes, max(FIRST_BYTES, self._all_bytes // 4))
         self.events: list[bytes] = []
         self.size = self.seconds = self.end = 0
         self.table: KnownTable | None = None
