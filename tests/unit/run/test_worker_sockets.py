@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 from setl.run.worker_sockets import worker_sockets
@@ -20,3 +24,51 @@ def test_where_a_path_would_be_too_long_there_are_none(tmp_path: Path) -> None:
     deep.mkdir()
     assert worker_sockets(deep) == {}
     assert not list(deep.iterdir())
+
+
+STARTED = """
+import sys, time
+from pathlib import Path
+from setl.run.worker_sockets import worker_sockets
+print(worker_sockets(Path(sys.argv[1]))["spark.python.unix.domain.socket.dir"], flush=True)
+sys.stdin.read()
+"""
+
+
+def old(folder: Path) -> Path:
+    """The folder as if it had been made an hour ago."""
+    os.utime(folder, (folder.stat().st_atime - 3600, folder.stat().st_mtime - 3600))
+    return folder
+
+
+def test_a_folder_is_removed_when_its_process_was_killed_and_no_sooner(tmp_path: Path) -> None:
+    parent = Path("/tmp", f"s{os.getpid()}")  # pytest's own is too long for sockets
+    parent.mkdir()
+    (parent / "setl-stack-of-others").mkdir()
+    process = subprocess.Popen(
+        [sys.executable, "-c", STARTED, str(parent)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert process.stdout is not None
+        folder = old(Path(process.stdout.readline().strip()))
+        (folder / "some.sock").touch()
+        old(folder)
+        worker_sockets(parent)
+        assert folder.exists()
+        process.send_signal(signal.SIGKILL)
+        process.wait(10)
+        old(folder)
+        worker_sockets(parent)
+        assert not folder.exists()
+        assert old(parent / "setl-stack-of-others").exists()
+    finally:
+        process.kill()
+        process.wait(10)
+        for each in parent.iterdir():
+            for file in each.iterdir():
+                file.unlink()
+            each.rmdir()
+        parent.rmdir()
