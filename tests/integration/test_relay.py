@@ -72,7 +72,8 @@ class Topic:
                 if read_header(record.value, AT).kind is EntryKind.ROWS:
                     decoded = codec.decode(record.value, ())
                     (before, after), *_ = decoded.images
-                    if decoded.schema.table == "orders" and before is None:
+                    of_orders = decoded.schema.table == "orders"
+                    if of_orders and before is None and after is not None:
                         counts[after[0]] += 1
         return counts
 
