@@ -14,7 +14,7 @@ from setl.systems.mysql.binlog.source import MysqlBinlogSource
 from setl.systems.mysql.binlog.stream import StreamLimits
 from tests.integration.pipelines import execute, fresh_name
 from tests.loading import endpoint_of
-from tests.mysql_servers import dump_threads
+from tests.mysql_servers import binlog_status, dump_threads
 from tests.waiting import eventually
 
 pytestmark = pytest.mark.servers
@@ -79,6 +79,9 @@ class Pipeline:
         elif entry.kind is EntryKind.COMMIT:
             self.entries += self.pending
             self.pending, self.place = [], entry.position
+        elif entry.kind is EntryKind.DDL:
+            self.entries.append((entry.position.file, entry.position.offset, entry.statement))
+            self.place = entry.position
 
     def end(self):
         self.ended = True
@@ -106,14 +109,16 @@ def write(server, table, transactions):
             connection.commit()
 
 
+def share(server, table, readers, threads=1):
+    """Whether all read together; a place is needed, so something is written."""
+    write(server, table, 1)
+    shared = all(each.source.shared for each in readers)
+    return shared and len(dump_threads(server)) == threads
+
+
 def rest(server, table, readers):
-    """Until all read together; a place is needed, so something is written now and then."""
-
-    def together():
-        write(server, table, 1)
-        return all(each.source.shared for each in readers) and len(dump_threads(server)) == 1
-
-    eventually(together, 60, interval=0.3)
+    """Until all read together."""
+    eventually(lambda: share(server, table, readers), 60, interval=0.3)
 
 
 def test_readers_of_different_speed_share_one_connection(server, table):
@@ -152,6 +157,48 @@ def test_readers_of_different_speed_share_one_connection(server, table):
     eventually(lambda: not dump_threads(server), 60)
 
 
+def test_files_end_and_schemas_change_and_old_files_go_while_all_share(server, table):
+    with pipelines(server, 3, SharedReaders()) as together, pipelines(server, 1, None) as (alone,):
+        readers = [*together, alone]
+        eventually(lambda: share(server, table, together, threads=2), 60, interval=0.3)
+        before, files = [len(each.errors) for each in readers], []
+        for number in range(6):
+            write(server, table, 30)
+            execute(server, f"ALTER TABLE {table} ADD COLUMN c{number} INT DEFAULT {number}")
+            execute(server, "FLUSH BINARY LOGS")
+            write(server, table, 5)
+            with server.connect() as connection:
+                files.append(binlog_status(connection)[0])
+        all_came(server, table, readers)
+        assert {file for file, *_ in alone.entries} > set(files)
+        assert sum("ADD COLUMN" in str(entry[2]) for entry in alone.entries) == 6
+        execute(server, f"PURGE BINARY LOGS TO '{files[-1]}'")
+        write(server, table, 10)
+        all_came(server, table, readers)
+        # Nobody had to begin anew, and there are two connections still.
+        assert [len(each.errors) for each in readers] == before
+        assert all(each.source.shared for each in together)
+        assert len(dump_threads(server)) == 2
+
+
+def test_all_go_on_where_they_were_when_the_server_starts_again(server, table):
+    with pipelines(server, 3, SharedReaders()) as readers:
+        rest(server, table, readers)
+        write(server, table, 50)
+        server.stop()
+        server.start()
+        write(server, table, 50)
+        rest(server, table, readers)
+        all_came(server, table, readers)
+
+
+def all_came(server, table, readers):
+    """Wait until everybody has each change once, and the same."""
+    rows = execute(server, f"SELECT COUNT(*) FROM {table}")[0][0]
+    eventually(lambda: all(rows_of(each) == rows for each in readers), 60)
+    assert all(each.entries == readers[0].entries for each in readers)
+
+
 def rows_of(reader):
     """Rows, each transaction has two of them in one event."""
-    return 2 * len(reader.entries)
+    return 2 * sum(isinstance(what, bytes) for *_, what in reader.entries)
