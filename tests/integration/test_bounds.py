@@ -76,6 +76,7 @@ class Channel:
             "target": {**mysql(target), "password": "${SETL_TEST_T}"},
             "tables": [{"from": f"{self.db}.t"}],
             "buffer_bytes": BUFFER,
+            "batch_bytes": BUFFER // 4,  # so that what is kept comes near to the limit
         }
         file = node.folder / f"{self.name}.yaml"
         file.write_text(yaml.safe_dump({"channel": self.name, "pipelines": [pipeline]}))

@@ -25,7 +25,7 @@ def load(channel, first):
 
     def work():
         ident = first
-        while not stopping.wait(0.01):
+        while not stopping.wait(0.05):
             write(channel.a, channel.db, ident, 5, size=5)
             written.append(5)
             ident += 5

@@ -185,10 +185,18 @@ def test_a_row_that_appears_while_a_load_runs_is_a_conflict(both):
 
 
 class Users(threading.Thread):
-    """Users of one site, who write the same few rows at random until they are told to stop."""
+    """Users of one site, who write the same few rows at random until they are told to stop.
 
-    def __init__(self, sites, site, seed):
+    Args:
+        sites: both.
+        site: which of them, 0 or 1.
+        seed: for what they write.
+        pauses: seconds between two statements, chosen at random.
+    """
+
+    def __init__(self, sites, site, seed, pauses=(0, 0.001, 0.01, 0.1)):
         super().__init__(daemon=True)
+        self.pauses = pauses
         self.sites, self.site, self.random = sites, site, random.Random(seed)
         self.over = threading.Event()
         self.written, self.error = 0, None
@@ -203,7 +211,7 @@ class Users(threading.Thread):
                     self.written += repeated(
                         connection, lambda cursor, sql=statement: cursor.execute(sql)
                     )
-                    self.over.wait(self.random.choice([0, 0.001, 0.01, 0.1]))
+                    self.over.wait(self.random.choice(self.pauses))
         except Exception as error:
             self.error = error
             raise

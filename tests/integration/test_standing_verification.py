@@ -72,7 +72,7 @@ def writing(server, table, first):
     def write():
         nonlocal written
         with server.connect() as connection, connection.cursor() as cursor:
-            while not stopping.wait(0.005):
+            while not stopping.wait(0.02):  # some are always under way
                 key = first + written % 50
                 if written % 7:
                     cursor.execute(
