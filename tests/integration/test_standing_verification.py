@@ -147,7 +147,7 @@ def test_what_is_damaged_by_hand_is_found_told_and_repaired_while_a_writer_write
 def test_the_place_survives_a_change_of_leader_and_what_differs_stays_told(servers, db, place):
     a, b = servers
     fill(a, f"{db}.orders", 4000)
-    slow = verified(a, mysql(b), [{"from": f"{db}.*"}], rate=20, every="1h")
+    slow = verified(a, mysql(b), [{"from": f"{db}.*"}], rate=100, every="1h")
     fill(b, f"{db}.orders", 4000)
     execute(b, f"DELETE FROM {db}.orders WHERE id = 10")
     store = StoredVerification(place.arbiter, PipelineId(slow.channel, "p"))
