@@ -78,10 +78,13 @@ _ALONE = {
     for lane, paths in (("clusters", _CLUSTERS), ("nodes", _NODES), ("services", _SERVICES))
     for path in paths
 }
-# Half of them, by time.
-_UNIT_BESIDE = tuple(
-    f"tests/unit/{folder}" for folder in ("arbiter", "lanes", "node", "protocol", "transform")
-)
+# A third of them each, by time; "unit" is the rest.
+_UNIT = {
+    "unit beside": tuple(
+        f"tests/unit/{folder}" for folder in ("arbiter", "lanes", "node", "protocol", "transform")
+    ),
+    "unit of runs": ("tests/unit/run",),
+}
 
 
 @dataclass(frozen=True)
@@ -114,14 +117,14 @@ LANES = (
     Lane("clusters", 470, _CLUSTERS),
     Lane("drills with relays", 280, ("tests/drills",)),
     Lane("services", 270, _SERVICES),
-    Lane("unit", 140, ("tests/unit",), _UNIT_BESIDE),
-    Lane("unit beside", 140, _UNIT_BESIDE),
+    Lane("unit", 100, ("tests/unit",), tuple(path for paths in _UNIT.values() for path in paths)),
+    *(Lane(name, 100, paths) for name, paths in _UNIT.items()),
     Lane("drills on mysql", 130, ("tests/drills",)),
     Lane("bench", 100, ("tests/bench/test_bench.py",)),
     Lane("drills on a mixed pair", 60, ("tests/drills",)),
 )
 
-QUICK = ("unit", "unit beside")
+QUICK = ("unit", *_UNIT)
 """The lanes that need no server; with the checks, they tell most of what can be told in minutes."""
 
 
@@ -159,8 +162,10 @@ def lane_of(path: str, pair: Pair | None = None, drill: str = "", sites: str = "
         sites: the sites of that drill, a key of `setl_drills.world.SITES`.
     """
     if path.startswith("tests/unit/"):
-        beside = any(path.startswith(f"{folder}/") for folder in _UNIT_BESIDE)
-        return "unit beside" if beside else "unit"
+        for lane, folders in _UNIT.items():
+            if any(path.startswith(f"{folder}/") for folder in folders):
+                return lane
+        return "unit"
     if path.startswith("tests/bench/"):
         return "bench"
     if path.startswith("tests/drills/"):
