@@ -459,6 +459,7 @@ def wait_for_one_that_waits(server):
 def test_rows_are_read_as_the_stream_has_brought_them(servers, db, asking):
     """A semi-synchronous source shows in its binlog first what its tables show later."""
     a, b = servers
+    execute(a, "FLUSH BINARY LOGS")
     fill(a, f"{db}.orders", 100)
     asking.running.applied(100)
     with ThreadPoolExecutor(1) as pool:

@@ -8,11 +8,13 @@ lost for good, since nothing comes again.
 
 - MariaDB tells to which place of the binlog a consistent snapshot belongs
   (https://mariadb.com/kb/en/enhancements-for-start-transaction-with-consistent-snapshot/). Another
-  one is taken until that is far enough.
+  one is taken until that is far enough. When the server begins a new file, it tells the head of
+  that file at once, though transactions of the file before may not be shown yet. So the head of
+  a file says nothing; it has to have a transaction.
 - MySQL tells when GTIDs are in its tables: `WAIT_FOR_EXECUTED_GTID_SET`.
-- Otherwise (no GTIDs, a place inside a transaction, a place in a topic) rows are read under shared
-  locks. What is being committed has its rows locked, so such a read waits for it. Writers of these
-  rows wait until they are read.
+- Otherwise (no GTIDs, a place inside a transaction, a place in a topic, a binlog file that stays
+  without transactions) rows are read under shared locks. What is being committed has its rows
+  locked, so such a read waits for it. Writers of these rows wait until they are read.
 """
 
 from __future__ import annotations
@@ -31,6 +33,10 @@ from setl.systems.mysql.connection import is_mariadb
 _LIMIT: Final = 60.0
 _SLICE: Final = 5  # seconds of one wait for GTIDs, so that a connection that is lost shows
 _PAUSE: Final = 0.02
+_NEW_FILE: Final = 0.2  # seconds to wait for a transaction in a new binlog file
+# Most bytes of the events at the head of a file (format, encryption, checkpoint), without the
+# list of GTIDs.
+_HEAD: Final = 1024
 
 
 def show_all_before(
@@ -88,21 +94,50 @@ def begin_showing(connection: Connection[Any], place: Position | None, *, inside
 def _in_snapshot(cursor: Cursor, place: BinlogPosition) -> bool:
     """Begin a transaction that sees everything before a place; False if nobody can tell."""
     cursor.execute("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")
-    until = time.monotonic() + _LIMIT
+    began = time.monotonic()
+    first: BinlogPosition | None = None
     while True:
         cursor.execute("START TRANSACTION WITH CONSISTENT SNAPSHOT")
-        cursor.execute("SHOW STATUS LIKE 'binlog_snapshot_%'")
-        told = {_text(name).lower(): _text(value) for name, value in cursor.fetchall()}
-        file, offset = told.get("binlog_snapshot_file", ""), told.get("binlog_snapshot_position")
-        if not offset or file.rpartition(".")[0] != place.file.rpartition(".")[0]:
+        shown = _snapshot_place(cursor)
+        if shown is None or shown.file.rpartition(".")[0] != place.file.rpartition(".")[0]:
             cursor.execute("ROLLBACK")
             return False
-        if BinlogPosition(file, int(offset)).order >= place.order:
+        first = first or shown
+        far_enough = shown.order >= place.order
+        if far_enough and (_moved(first, shown) or _has_transactions(cursor, shown)):
             return True
         cursor.execute("ROLLBACK")
-        if time.monotonic() >= until:
+        waited = time.monotonic() - began
+        if far_enough and waited >= _NEW_FILE:
+            return False
+        if waited >= _LIMIT:
             raise _too_late(place)
         time.sleep(_PAUSE)
+
+
+def _snapshot_place(cursor: Cursor) -> BinlogPosition | None:
+    """To which place the snapshot of this transaction belongs; None if the server has no binlog."""
+    cursor.execute("SHOW STATUS LIKE 'binlog_snapshot_%'")
+    told = {_text(name).lower(): _text(value) for name, value in cursor.fetchall()}
+    file, offset = told.get("binlog_snapshot_file", ""), told.get("binlog_snapshot_position")
+    return BinlogPosition(file, int(offset)) if offset else None
+
+
+def _moved(first: BinlogPosition, shown: BinlogPosition) -> bool:
+    """Whether a transaction of the file that is shown was committed since the first look."""
+    return first.file == shown.file and first.offset != shown.offset
+
+
+def _has_transactions(cursor: Cursor, shown: BinlogPosition) -> bool:
+    """Whether a place is behind a transaction of its file for sure.
+
+    The list of GTIDs at the head has 16 bytes for each domain and server
+    (https://mariadb.com/kb/en/gtid_list_event/); in text each has five characters or more.
+    """
+    cursor.execute("SELECT LENGTH(@@GLOBAL.gtid_binlog_state)")
+    row = cursor.fetchone()
+    state = 0 if row is None else int(row[0])
+    return shown.offset > _HEAD + 4 * state
 
 
 def _has_executed(cursor: Cursor, place: BinlogPosition) -> bool:

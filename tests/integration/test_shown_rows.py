@@ -1,0 +1,90 @@
+"""Rows are read as they are after a place of the binlog, though tables show it later."""
+
+import re
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import replace
+
+from setl.model.position import BinlogPosition
+from setl.systems.mysql.shown_rows import show_all_before
+from tests.integration.pipelines import execute
+from tests.integration.test_requested_loads import commits_that_hang
+from tests.mysql_servers import is_mariadb
+from tests.waiting import eventually
+
+NEW_FILE = "FLUSH BINARY LOGS"
+
+
+def read(server, db, place):
+    """What is read after a place, and how the SELECT ends."""
+    with server.connect() as connection:
+        ending = show_all_before(connection, place)
+        with connection.cursor() as cursor:
+            cursor.execute(f"SELECT v FROM {db}.t{ending}")
+            return cursor.fetchone()[0], ending.strip()
+
+
+def told_file(server):
+    """The file of which the server says that its tables show it."""
+    with server.connect() as connection, connection.cursor() as cursor:
+        cursor.execute("START TRANSACTION WITH CONSISTENT SNAPSHOT")
+        cursor.execute("SHOW STATUS LIKE 'binlog_snapshot_file'")
+        return cursor.fetchone()[1]
+
+
+def next_gtid(server):
+    with server.connect() as connection, connection.cursor() as cursor:
+        cursor.execute("SELECT @@server_uuid, @@GLOBAL.gtid_executed")
+        uuid, executed = cursor.fetchone()
+    own = next(each for each in executed.replace("\n", "").split(",") if each.startswith(uuid))
+    return f"{uuid}:{int(re.split('[:-]', own)[-1]) + 1}"
+
+
+def test_a_new_binlog_file_says_nothing_of_the_one_before(servers, db):
+    """MariaDB tells the head of the new file while a commit in the old one still hangs."""
+    a, _ = servers
+    with a.connect() as connection:
+        mariadb = is_mariadb(connection)
+    create = f"CREATE TABLE {db}.t (id INT PRIMARY KEY, v INT)"
+    execute(a, create, f"INSERT INTO {db}.t VALUES (1, 1)")
+    with ThreadPoolExecutor(3) as pool, ExitStack() as hanging:
+        hanging.enter_context(commits_that_hang(a))
+        before = told_file(a) if mariadb else ""
+        place = BinlogPosition("binlog.000001", 4, "" if mariadb else next_gtid(a))
+        update = f"UPDATE {db}.t SET v = 2"
+        committing = pool.submit(execute, a, update)
+        if mariadb:
+            waits = "SELECT 1 FROM information_schema.processlist WHERE state LIKE '%semi%'"
+        else:
+            waits = "SELECT 1 FROM performance_schema.processlist WHERE state LIKE '%semi%'"
+        eventually(lambda: execute(a, waits) != (), 60)
+        flushing = pool.submit(execute, a, NEW_FILE)
+        if mariadb:
+            eventually(lambda: told_file(a) != before, 60)
+            place = BinlogPosition(told_file(a), 4)
+        reading = pool.submit(read, a, db, place)
+        if mariadb:
+            waits = "SELECT 1 FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT'"
+        else:
+            waits = "SELECT 1 FROM performance_schema.processlist WHERE info LIKE '%WAIT_FOR_EX%'"
+        # InnoDB makes no new list for who asks more often than every 0.1 s.
+        eventually(lambda: reading.done() or execute(a, waits) != (), 60, interval=0.3)
+        assert not reading.done(), reading.result()
+        assert not committing.done()
+        hanging.close()
+        assert reading.result(60) == (2, "LOCK IN SHARE MODE" if mariadb else "")
+        flushing.result(60)
+
+
+def test_rows_of_a_binlog_file_with_transactions_are_read_without_locks(servers, db):
+    a, _ = servers
+    with a.connect() as connection:
+        mariadb = is_mariadb(connection)
+    create = f"CREATE TABLE {db}.t (id INT PRIMARY KEY, v INT, x MEDIUMTEXT)"
+    execute(a, NEW_FILE, create, f"INSERT INTO {db}.t VALUES (1, 1, REPEAT('x', 100000))")
+    place = BinlogPosition("binlog.000001", 4)
+    if mariadb:
+        place = BinlogPosition(told_file(a), 4)
+    else:
+        place = replace(place, gtid=execute(a, "SELECT @@GLOBAL.gtid_executed")[0][0])
+    assert read(a, db, place) == (1, "")
