@@ -1,17 +1,22 @@
 """Waiting for a condition with a deadline, instead of sleeping and hoping."""
 
+import sys
+import threading
 import time
+import traceback
 
 # InnoDB tells of transactions and locks from one copy, and renews it only if nobody has read it for
 # 0.1 s: whoever asks more often than that waits for ever. Seconds.
 INNODB_RENEWED = 0.2
+_SHOWN_FRAMES = 6
 
 
 def eventually(predicate, timeout=10.0, *, interval=0.05, message=""):
     """Call `predicate` until it returns something true, and return that.
 
     An AssertionError inside the predicate counts as "not yet"; the last one is shown when the
-    deadline passes. Any other exception is the test's failure at once.
+    deadline passes, with what setl's threads in this process are doing. Any other exception is the
+    test's failure at once.
     """
     deadline = time.monotonic() + timeout
     while True:
@@ -24,5 +29,25 @@ def eventually(predicate, timeout=10.0, *, interval=0.05, message=""):
             return value
         if time.monotonic() >= deadline:
             what = message or getattr(predicate, "__name__", repr(predicate))
-            raise AssertionError(f"not so after {timeout} s: {what}") from problem
+            raise AssertionError(f"not so after {timeout} s: {what}{_under_way()}") from problem
         time.sleep(interval)
+
+
+def _under_way():
+    """What the threads that run setl's code are doing, one line each."""
+    names = {thread.ident: thread.name for thread in threading.enumerate()}
+    own = threading.get_ident()
+    lines = [
+        f"{names.get(ident, ident)}: {doing}"
+        for ident, frame in sys._current_frames().items()
+        if ident != own and (doing := _doing(frame))
+    ]
+    return "".join(f"\n  {line}" for line in sorted(lines))
+
+
+def _doing(frame):
+    stack = traceback.extract_stack(frame)
+    if not any("/setl/" in each.filename for each in stack):
+        return ""
+    shown = stack[-_SHOWN_FRAMES:]
+    return " > ".join(f"{each.filename.rpartition('/')[2]}:{each.lineno}" for each in shown)

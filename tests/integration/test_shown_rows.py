@@ -10,7 +10,7 @@ from setl.systems.mysql.shown_rows import show_all_before
 from tests.integration.pipelines import execute
 from tests.integration.test_requested_loads import commits_that_hang
 from tests.mysql_servers import is_mariadb
-from tests.waiting import eventually
+from tests.waiting import INNODB_RENEWED, eventually
 
 NEW_FILE = "FLUSH BINARY LOGS"
 
@@ -67,8 +67,7 @@ def test_a_new_binlog_file_says_nothing_of_the_one_before(servers, db):
             waits = "SELECT 1 FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT'"
         else:
             waits = "SELECT 1 FROM performance_schema.processlist WHERE info LIKE '%WAIT_FOR_EX%'"
-        # InnoDB makes no new list for who asks more often than every 0.1 s.
-        eventually(lambda: reading.done() or execute(a, waits) != (), 60, interval=0.3)
+        eventually(lambda: reading.done() or execute(a, waits) != (), 60, interval=INNODB_RENEWED)
         assert not reading.done(), reading.result()
         assert not committing.done()
         hanging.close()
