@@ -133,8 +133,13 @@ def _of_leaderships(lines: Sequence[PipelineStatus]) -> Iterator[Metric]:
     )
     behind = GaugeMetricFamily("setl_behind_records", "Not yet applied", labels=_LABELS)
     waiting = GaugeMetricFamily("setl_dead_letters", "Faulty rows that wait", labels=_LABELS)
+    shared = GaugeMetricFamily(
+        "setl_reads_with_others",
+        "1 where other pipelines read on the same connection",
+        labels=_LABELS,
+    )
     families: list[Any] = [leads, epoch, state, paused, lag, pending, behind, waiting]
-    families += [buffered, held_back]
+    families += [buffered, held_back, shared]
     for line in lines:
         key = [line.channel, line.pipeline]
         leads.add_metric(key, float(line.mine))
@@ -145,6 +150,7 @@ def _of_leaderships(lines: Sequence[PipelineStatus]) -> Iterator[Metric]:
         waiting.add_metric(key, float(line.figures.dead_letters))
         buffered.add_metric(key, float(line.figures.buffered_bytes))
         held_back.add_metric(key, line.figures.held_back_seconds)
+        shared.add_metric(key, float(line.figures.reads_with_others))
         if line.figures.behind is not None:
             behind.add_metric(key, float(line.figures.behind))
         if line.figures.lag is not None:

@@ -122,6 +122,8 @@ class Figures:
         behind: records between what is applied and the end of the source, None if it does not
             tell (a binlog counts bytes).
         waiting_for: what the source waits for before it can deliver, "" for nothing.
+        reads_with_others: whether the source is read on a connection that other pipelines of this
+            node read, too.
         lag: seconds by which the target is behind; grows for as long as nothing newer is applied,
             whatever the state. None where it is not led.
         lag_p50: median of the samples kept, None without samples.
@@ -175,6 +177,7 @@ class Figures:
     held_back_seconds: float = 0.0
     behind: int | None = None
     waiting_for: str = ""
+    reads_with_others: bool = False
     lag: float | None = None
     lag_p50: float | None = None
     lag_p99: float | None = None

@@ -335,6 +335,7 @@ class Progress:
                 self._figures,
                 behind=select.behind,
                 waiting_for=select.waiting_for,
+                reads_with_others=select.shared,
                 pending=select.unacked,
                 buffered_bytes=select.buffered_bytes,
                 buffer_bytes=select.buffer_bytes,

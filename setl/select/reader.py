@@ -57,6 +57,7 @@ class SelectStatus:
         timestamp: commit time at the source of what was read last, seconds since 1970.
         error: why reading failed, else "".
         waiting_for: what the source waits for before it can deliver, else "".
+        shared: whether the source is read on a connection that other pipelines read, too.
     """
 
     state: str
@@ -76,6 +77,7 @@ class SelectStatus:
     buffered_bytes: int = 0
     buffer_bytes: int = 0
     held_back: bool = False
+    shared: bool = False
 
 
 class SelectLoop:
@@ -219,6 +221,7 @@ class SelectLoop:
             buffered_bytes=reading.batches.size if reading else 0,
             buffer_bytes=self._settings.buffer_bytes,
             held_back=reading is not None and reading.held_back,
+            shared=reading is not None and self._source.shared(),
         )
 
     def _behind(self, reading: Reading | None) -> int | None:

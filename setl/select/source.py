@@ -108,6 +108,10 @@ class Source(Protocol):
         """What it waits for before it can deliver anything, "" normally; from any thread."""
         ...
 
+    def shared(self) -> bool:
+        """Whether it is read on a connection that other pipelines read, too; from any thread."""
+        ...
+
 
 class CheckpointStore(Protocol):
     """Where a pipeline's checkpoint is kept.

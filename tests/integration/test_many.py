@@ -25,17 +25,19 @@ def channels(cluster, site_a, site_b):
         command(cluster, "stop", each.name, check=False)
 
 
-def leaders(cluster, channels):
-    """The leader of each pipeline that runs and is not behind, by its full name."""
+def listed(cluster, channels):
+    """What `setl list` tells of each pipeline."""
     content = json.loads(command(cluster, "list", "-o", "json").stdout)[0]
     mine = tuple(f"{each.name}/" for each in channels)
+    return [p for p in content["pipelines"] if p["pipeline"].startswith(mine)]
+
+
+def leaders(cluster, channels):
+    """The leader of each pipeline that runs and is not behind, by its full name."""
     return {
         p["pipeline"]: p["leader"]
-        for p in content["pipelines"]
-        if p["pipeline"].startswith(mine)
-        and p["state"] == "running"
-        and p["lag"] is not None
-        and p["lag"] < 5
+        for p in listed(cluster, channels)
+        if p["state"] == "running" and p["lag"] is not None and p["lag"] < 5
     }
 
 
@@ -66,6 +68,7 @@ def test_a_node_that_comes_back_gets_its_share_again(channels, cluster):
     eventually(lambda: all(each.count(each.b) == 15 and each.equal() for each in channels), 60)
     for site in (channels[0].a, channels[0].b):
         eventually(lambda site=site: len(dump_threads(site)) == 1, 60)
+    eventually(lambda: all(p["reads_with_others"] for p in listed(cluster, channels)), 60)
 
     planned = json.loads(command(cluster, "rebalance", "--dry-run", "-o", "json").stdout)
     assert [m["outcome"] for m in planned["moves"]] == ["planned"] * CHANNELS

@@ -112,7 +112,7 @@ def write(server, table, transactions):
 def share(server, table, readers, threads=1):
     """Whether all read together; a place is needed, so something is written."""
     write(server, table, 1)
-    shared = all(each.source.shared for each in readers)
+    shared = all(each.source.shared() for each in readers)
     return shared and len(dump_threads(server)) == threads
 
 
@@ -177,7 +177,7 @@ def test_files_end_and_schemas_change_and_old_files_go_while_all_share(server, t
         all_came(server, table, readers)
         # Nobody had to begin anew, and there are two connections still.
         assert [len(each.errors) for each in readers] == before
-        assert all(each.source.shared for each in together)
+        assert all(each.source.shared() for each in together)
         assert len(dump_threads(server)) == 2
 
 

@@ -94,6 +94,9 @@ class ScriptedSource:
     def waiting_for(self):
         return ""
 
+    def shared(self):
+        return False
+
     def close(self):
         pass
 

@@ -73,6 +73,9 @@ class ScriptedSource:
     def waiting_for(self):
         return ""
 
+    def shared(self):
+        return False
+
     def open(self, position):
         with self._changed:
             self.opened.append(position)

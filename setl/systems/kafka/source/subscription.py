@@ -209,6 +209,10 @@ class DtsKafkaSource:
         """See `Source.waiting_for`."""
         return "" if self.group is None else self.group.waiting_for
 
+    def shared(self) -> bool:
+        """See `Source.shared`."""
+        return False
+
     def _poll(self, limit: int, timeout: float) -> list[Message]:
         reader = self._reader
         if reader is None:  # the group gave the turn, and nothing was opened in it

@@ -149,12 +149,6 @@ class MysqlBinlogSource:
             self._look_ahead(stream.position)
         return entries
 
-    @property
-    def shared(self) -> bool:
-        """Whether it is read on a connection that others read, too; from any thread."""
-        stream = self._stream
-        return stream is not None and stream.shared
-
     def latest(self) -> Position:
         """See `Source.latest`."""
         return self._server.latest()
@@ -177,6 +171,11 @@ class MysqlBinlogSource:
     def waiting_for(self) -> str:
         """See `Source.waiting_for`."""
         return ""
+
+    def shared(self) -> bool:
+        """See `Source.shared`."""
+        stream = self._stream
+        return stream is not None and stream.shared
 
     def _look_ahead(self, place: BinlogPosition) -> None:
         """See that a quiet stream is at the end of the binlog.
