@@ -19,7 +19,7 @@ from rich.console import Console
 from tests.bench import latency
 from tests.bench.cases import WORKLOADS, Case, run
 from tests.bench.competitor import Competitor
-from tests.bench.replica import Replica
+from tests.bench.replica import replicas
 from tests.bench.report import (
     Latency,
     Result,
@@ -64,6 +64,10 @@ _WIDTH = 150  # of tables, where the output is no terminal
     type=click.Choice(["replica", "bulk", "debezium", "plain", "setl"]),
     help="Run these competitors only; may be repeated.",
 )  # fmt: skip
+@click.option(
+    "--servers", "family", type=click.Choice(["mariadb", "mysql"]), default="mariadb",
+    show_default=True, help="Family of the databases. With mysql setl and replicas take part.",
+)  # fmt: skip
 @click.option("--master", default="local[2]", show_default=True, help="Spark master of setl.")
 @click.option("--batch-rows", type=int, help="The pipeline's `batch_rows`, if not its default.")
 @click.option(
@@ -79,6 +83,7 @@ def main(
     rows: int | None,
     rounds: int,
     only: tuple[str, ...],
+    family: str,
     master: str,
     batch_rows: int | None,
     seconds: float,
@@ -97,9 +102,12 @@ def main(
         for kind in ("binlog", "kafka")
         if source in {kind, "all"}
     ]
-    others: list[Competitor] = [Replica(), Replica(logs=True), Bulk(), Debezium(), Plain()]
+    others: list[Competitor] = [*replicas(family)]
+    if family == "mariadb":
+        others += [Bulk(), Debezium(), Plain()]
     competitors = [c for c in [*others, *setl] if not only or c.name.partition(",")[0] in only]
-    bench = _Bench(folder, console, competitors, replace(setl[0], source="binlog"), rows, rounds)
+    own = replace(setl[0], source="binlog")
+    bench = _Bench(folder, console, competitors, own, rows, rounds, family)
     chosen = [*WORKLOADS, _LATENCY] if "all" in names else list(names)
     try:
         for kind in _TARGETS if target == "all" else (target,):
@@ -121,6 +129,7 @@ def main(
             file,
             master=master,
             batch_rows=batch_rows,
+            servers=family,
             figures=[result.as_json() for result in bench.results],
             latencies=[asdict(one) for one in bench.latencies],
             floors=[asdict(verdict) for verdict in found],
@@ -140,6 +149,7 @@ class _Bench:
         setl: whose latency is measured.
         rows: row changes of each workload, None for the usual number.
         rounds: runs of each competitor.
+        family: of the databases.
         results: so far.
         latencies: so far.
     """
@@ -150,22 +160,25 @@ class _Bench:
     setl: Setl
     rows: int | None
     rounds: int
+    family: str
     results: list[Result] = field(default_factory=list[Result])
     latencies: list[Latency] = field(default_factory=list[Latency])
 
     def compare(self, name: str, kind: str) -> None:
         """One workload into one target."""
         self.console.print(f"{name} to {kind}", style="bold")
-        case = Case(name, kind, self.competitors, self.rows, self.rounds)
+        case = Case(name, kind, self.competitors, self.rows, self.rounds, self.family)
         self.results += run(case, self.folder / f"{name}-{kind}", self.console)
 
     def look_at_latency(self, kind: str, seconds: float) -> None:
-        """Under both loads; the second is half of what setl does with w1."""
+        """Under each load; the second is half of what setl does with w1."""
         self.console.print(f"latency to {kind}", style="bold")
         folder = self.folder / f"latency-{kind}"
         try:
             loads = [latency.steady(), latency.half_of(self._rate(kind))]
-            self.latencies += latency.measure(self.setl, folder, kind, loads, seconds)
+            self.latencies += latency.measure(self.setl, folder, kind, loads, seconds, self.family)
+            made, loads = replace(self.setl, expressions=True), [latency.with_expressions()]
+            self.latencies += latency.measure(made, folder, kind, loads, seconds, self.family)
         except RuntimeError as error:  # what was measured before must not be lost
             self.latencies.append(Latency(kind, "not measured", problems=(str(error),)))
 
@@ -174,7 +187,9 @@ class _Bench:
         measured = [r for r in self.results if (r.workload, r.target) == ("w1", kind)]
         measured = [r for r in measured if r.competitor == "setl"]
         if not measured:
-            case = Case("w1", kind, [replace(self.setl, name="setl")], self.rows)
+            case = Case(
+                "w1", kind, [replace(self.setl, name="setl")], self.rows, family=self.family
+            )
             measured = list(run(case, self.folder / f"rate-{kind}", self.console))
         if measured[0].rate is None:
             raise RuntimeError("; ".join(measured[0].problems))

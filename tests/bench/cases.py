@@ -9,7 +9,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from setl_embedded import Kafka
+from setl_embedded import Kafka, MariaDb
 from tests.bench.competitor import Competitor, Place, differences
 from tests.bench.report import Result, Taken
 from tests.bench.servers import fresh_target, source_server
@@ -47,13 +47,18 @@ def sized(name: str, target: str, competitor: str, changes: int | None = None) -
 
 @dataclass(frozen=True)
 class Case:
-    """One workload into one target, by competitors who may do it in different sizes."""
+    """One workload into one target, by competitors who may do it in different sizes.
+
+    Attributes:
+        family: of the source, and of a target that is a database.
+    """
 
     name: str
     target: str
     competitors: Sequence[Competitor]
     changes: int | None = None
     rounds: int = 1
+    family: str = "mariadb"
 
     def groups(self) -> dict[Workload, list[Competitor]]:
         """Who does the workload in which size."""
@@ -69,7 +74,7 @@ def run(case: Case, folder: Path, console: Console) -> Iterator[Result]:
     for number, (workload, competitors) in enumerate(case.groups().items()):
         able: list[_Entrant] = []
         for competitor in competitors:
-            entrant = _Entrant(case.target, workload, competitor)
+            entrant = _Entrant(case.target, workload, competitor, case.family)
             if why := competitor.why_not(case.target, workload):
                 if why == "not installed":
                     yield entrant.result(missing=why)
@@ -77,16 +82,17 @@ def run(case: Case, folder: Path, console: Console) -> Iterator[Result]:
                 able.append(entrant)
         if able:
             with ExitStack() as stack:
-                place = _written(workload, folder / f"{number}", able, stack, console)
+                server = stack.enter_context(source_server(folder / f"{number}", case.family))
+                place = _written(workload, folder / f"{number}", able, server, stack, console)
                 for entrant in able * case.rounds:
                     entrant.take_turn(place, console)
             yield from (entrant.result() for entrant in able)
 
 
 def _written(
-    workload: Workload, folder: Path, able: list[_Entrant], stack: ExitStack, console: Console
-) -> Place:
-    source = stack.enter_context(source_server(folder))
+    workload: Workload, folder: Path, able: list[_Entrant], source: MariaDb, stack: ExitStack,
+    console: Console,
+) -> Place:  # fmt: skip
     console.print(f"{workload.name}: writing {workload.changes:,} changes")
     with source.connect() as connection:
         written = write(connection, workload)
@@ -103,6 +109,7 @@ class _Entrant:
     target: str
     workload: Workload
     competitor: Competitor
+    family: str
     runs: list[Taken] = field(default_factory=list[Taken])
     wrong: list[str] = field(default_factory=list[str])
     failed: list[str] = field(default_factory=list[str])
@@ -110,7 +117,7 @@ class _Entrant:
     def take_turn(self, place: Place, console: Console) -> None:
         """Into a target of its own, whose contents are looked at afterwards."""
         options = self.competitor.target_options
-        with fresh_target(place.folder, self.target, self.workload, options) as target:
+        with fresh_target(place.folder, self.target, self.workload, options, self.family) as target:
             try:
                 taken = self.competitor.measure(place, target)
             except RuntimeError as error:

@@ -22,7 +22,7 @@ from elasticsearch import Elasticsearch as Client
 
 from setl_embedded import MariaDb
 from tests.bench.competitor import Place, differences
-from tests.bench.report import HALF, STEADY, Latency
+from tests.bench.report import EXPRESSIONS, HALF, STEADY, Latency
 from tests.bench.servers import Target, fresh_target, source_server
 from tests.bench.setl_side import Setl
 from tests.bench.watching import wait_for
@@ -55,13 +55,23 @@ def steady() -> Load:
     return Load(STEADY, TRANSACTIONS_A_SECOND, 5)
 
 
+def with_expressions() -> Load:
+    """The first load, of a pipeline whose columns are made by Spark SQL."""
+    return Load(EXPRESSIONS, TRANSACTIONS_A_SECOND, 5)
+
+
 def half_of(rate: float) -> Load:
     """Half of a number of rows a second, in transactions of a hundred."""
     return Load(HALF, rate / 2 / 100, 100)
 
 
 def measure(
-    setl: Setl, folder: Path, kind: str, loads: Sequence[Load], seconds: float
+    setl: Setl,
+    folder: Path,
+    kind: str,
+    loads: Sequence[Load],
+    seconds: float,
+    family: str = "mariadb",
 ) -> Iterator[Latency]:
     """One after the other, through one pipeline.
 
@@ -72,9 +82,13 @@ def measure(
         loads: what is committed.
         seconds: for how long each, after as many, but five at most, that do not count: they show
             how long a JVM takes to get warm.
+        family: of the databases.
     """
     workload = Workload("latency", 0, 1)
-    with source_server(folder) as source, fresh_target(folder, kind, workload) as target:
+    with (
+        source_server(folder, family) as source,
+        fresh_target(folder, kind, workload, family=family) as target,
+    ):
         with source.connect() as connection:
             fill(connection, workload)
             start = position(connection)

@@ -21,12 +21,16 @@ SOURCE, TARGET = "source", "target"
 """Roles of servers, beside those of a competitor's own processes."""
 
 LOGGING = "replica, logging"
-"""MariaDB's replica where it writes a binlog of its own, as the target of any other writes one."""
+"""A replica that writes a binlog of its own, as the target of any other writes one."""
 
-REFERENCES = ("replica", LOGGING, "bulk", "debezium", "plain")
+PARALLEL = "replica, 4 threads"
+"""The same with four threads that apply."""
+
+REFERENCES = ("replica", LOGGING, PARALLEL, "bulk", "debezium", "plain")
 """Competitors to which others are compared."""
 
 STEADY, HALF = "20 a second", "half of the maximum"
+EXPRESSIONS = "20 a second, Spark SQL"
 """Loads under which latency is measured."""
 
 _CPU = (DRIVER, JVM, WORKERS, TARGET, SOURCE)
@@ -305,9 +309,10 @@ FLOORS = (
 )
 
 CEILINGS = (
-    Ceiling(STEADY, "p50", 0.25),
-    Ceiling(STEADY, "p99", 0.5),
-    Ceiling(HALF, "p99", 1.0),
+    Ceiling(STEADY, "p50", 0.025),
+    Ceiling(STEADY, "p99", 0.06),
+    Ceiling(HALF, "p99", 0.2),
+    Ceiling(EXPRESSIONS, "p50", 0.1),
 )
 
 

@@ -122,6 +122,7 @@ _CHANNEL = "bench"
 _LOOK_SECONDS = 0.02
 _STATUS_SECONDS = 2.0
 _PASSWORDS = {"source": "BENCH_SOURCE_PASSWORD", "target": "BENCH_TARGET_PASSWORD"}
+_MADE = {"note": "concat(note, '')", "quantity": "quantity + 0"}
 _NAMED = 10  # more tables than these are mapped by a wildcard
 
 
@@ -134,12 +135,14 @@ class Setl:
         name: for tables.
         master: Spark master.
         settings: of the pipeline, such as `batch_rows`.
+        expressions: whether Spark SQL makes a column, which it leaves as it is.
     """
 
     source: str = "binlog"
     name: str = "setl"
     master: str = "local[2]"
     settings: tuple[tuple[str, Any], ...] = ()
+    expressions: bool = False
 
     @property
     def target_options(self) -> Sequence[str]:
@@ -198,11 +201,12 @@ class Setl:
             end: dict[str, Any] = {"type": "elasticsearch", "hosts": [target.elasticsearch.url]}
         else:
             end = _end(target.mysql, "target")
+        columns = {"columns": _MADE} if self.expressions else {}
         pipeline = {
             "name": workload.name,
             "source": source,
             "target": end,
-            "tables": [{"from": f"{SCHEMA}.{name}"} for name in names],
+            "tables": [{"from": f"{SCHEMA}.{name}", **columns} for name in names],
             **dict(self.settings),
         }
         return {"channel": _CHANNEL, "pipelines": [pipeline]}

@@ -316,7 +316,8 @@ def base_rows(workload: Workload) -> Iterator[tuple[Any, ...]]:
 def position(connection: Connection[Any]) -> Position:
     """The end of the server's binlog."""
     with connection.cursor() as cursor:
-        cursor.execute("SHOW MASTER STATUS")
+        mariadb = "mariadb" in connection.get_server_info().lower()
+        cursor.execute("SHOW MASTER STATUS" if mariadb else "SHOW BINARY LOG STATUS")
         row = cursor.fetchone()
     if row is None:
         raise SystemExit("the source writes no binlog")
