@@ -72,7 +72,7 @@ class SparkEngine:
             raise start_error(error) from error
 
     def _start(self, lost: Callable[[SetlError], None], stopping: Callable[[], bool]) -> None:
-        self._spark = spark = start_session(self._settings)
+        self._spark = spark = start_session(self._settings, workers=True)
         self._jvm_watch = JvmWatch(lost)
         self._jvm_watch.start()
         context = self._spark.sparkContext
