@@ -52,6 +52,9 @@ class Idle:
         connections: open at the source and at the target.
         memory: bytes of the nodes with their JVMs and workers, shared pages divided.
         threads: of the nodes' Python processes.
+        taken_over: seconds from SIGKILL of the first node until the others run all that it led;
+            None with one node.
+        moved: pipelines that it led.
     """
 
     pipelines: int
@@ -65,6 +68,8 @@ class Idle:
     connections: tuple[int, int]
     memory: int
     threads: int
+    taken_over: float | None
+    moved: int
 
 
 def measure(
@@ -111,17 +116,18 @@ def _counted(server: MariaDb) -> dict[str, int]:
         return {str(name): int(value) for name, value in cursor.fetchall()}
 
 
-def _channel(number_: int, servers: tuple[MariaDb, MariaDb]) -> dict[str, object]:
+def _channel(number_: int, servers: tuple[MariaDb, MariaDb], *, shared: bool) -> dict[str, object]:
     source, target = (
         {**mysql_settings(server), "type": "mysql", "password": f"${{{name}}}"}
         for server, name in zip(servers, _PASSWORDS, strict=True)
     )
+    source["shared"] = shared
     table = {"from": f"shop.t{number_}"}
     pipeline = {"name": "ab", "source": source, "target": target, "tables": [table]}
     return {"channel": f"many{number_}", "pipelines": [pipeline]}
 
 
-def run(folder: Path, pipelines: int, nodes: int, seconds: float) -> Idle:
+def run(folder: Path, pipelines: int, nodes: int, seconds: float, *, shared: bool) -> Idle:
     """Start everything, wait until all pipelines run, and measure.
 
     Raises:
@@ -143,7 +149,7 @@ def run(folder: Path, pipelines: int, nodes: int, seconds: float) -> Idle:
         cluster = Cluster(folder, zookeeper.hosts, secrets)
         files = [folder / f"many{n}.yaml" for n in range(pipelines)]
         for n, file in enumerate(files):
-            file.write_text(yaml.safe_dump(_channel(n, servers)))
+            file.write_text(yaml.safe_dump(_channel(n, servers, shared=shared)))
             cluster.run("apply", str(file))
             cluster.run("start", f"many{n}", "--no-check", "--no-wait")
         try:
@@ -155,9 +161,19 @@ def run(folder: Path, pipelines: int, nodes: int, seconds: float) -> Idle:
             time.sleep(_QUIET_SECONDS)
             pids = [cluster.nodes[name].pid for name in names]
             found = measure(zookeeper, servers, pids, seconds)
+            found["moved"] = _running(cluster, names[:1])
+            found["taken_over"] = _taken_over(cluster, names, pipelines) if nodes > 1 else None
         finally:
             cluster.stop()
     return Idle(pipelines, nodes, **found)  # pyright: ignore[reportArgumentType]
+
+
+def _taken_over(cluster: Cluster, names: list[str], pipelines: int) -> float:
+    cluster.nodes[names[0]].kill()
+    began = time.monotonic()
+    wait_for(lambda: _running(cluster, names[1:]) == pipelines, _WARM_SECONDS,
+             "not all pipelines were taken over", every=0.1)  # fmt: skip
+    return time.monotonic() - began
 
 
 def _running(cluster: Cluster, names: list[str]) -> int:
@@ -181,6 +197,9 @@ def print_idle(found: Idle, console: Console) -> None:
         shown.add_row(f"connections, {end}", number(count))
     shown.add_row("memory, MiB", number(found.memory / 2**20))
     shown.add_row("threads of Python", number(found.threads))
+    if found.taken_over is not None:
+        shown.add_row(f"taken over after a kill, {found.moved} of them, s",
+                      number(found.taken_over, 1))  # fmt: skip
     console.print(shown)
 
 
@@ -188,12 +207,13 @@ def print_idle(found: Idle, console: Console) -> None:
 @click.option("--pipelines", default=20, show_default=True, help="Channels of one pipeline each.")
 @click.option("--nodes", default=2, show_default=True, help="Nodes that share them.")
 @click.option("--seconds", default=30.0, show_default=True, help="How long to measure.")
+@click.option("--shared", is_flag=True, help="Pipelines of a node read on one connection.")
 @click.option("--json", "file", type=click.Path(path_type=Path), help="Write the figures here too.")
-def main(pipelines: int, nodes: int, seconds: float, file: Path | None) -> None:
+def main(pipelines: int, nodes: int, seconds: float, shared: bool, file: Path | None) -> None:
     """Measure what many idle pipelines cost the nodes, ZooKeeper and the databases."""
     folder = Path(tempfile.mkdtemp(prefix="setl-many-"))
     try:
-        found = run(folder, pipelines, nodes, seconds)
+        found = run(folder, pipelines, nodes, seconds, shared=shared)
         print_idle(found, Console(width=None if os.isatty(1) else 100))
         if file is not None:
             write_json(file, results=[asdict(found)])
