@@ -6,6 +6,7 @@ import threading
 from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from setl.clock import Clock
 from setl.model.batch import Batch
@@ -89,7 +90,8 @@ class Progress:
     def enter(self, state: RunState, error: str = "") -> None:
         """Say what the pipeline is doing now, and with which error."""
         with self._lock:
-            self._figures = replace(self._figures, state=state, error=error)
+            if (state, error) != (self._figures.state, self._figures.error):
+                self._figures = replace(self._figures, state=state, error=error)
             if state not in _IN_HAND:
                 self._verifies_no_more(state)
                 self._pace.forget_failures()
@@ -330,17 +332,19 @@ class Progress:
 
     def reads(self, select: SelectStatus) -> None:
         """What reading the source has come to."""
+        read: dict[str, Any] = {
+            "behind": select.behind,
+            "waiting_for": select.waiting_for,
+            "reads_with_others": select.shared,
+            "pending": select.unacked,
+            "buffered_bytes": select.buffered_bytes,
+            "buffer_bytes": select.buffer_bytes,
+            "held_back_seconds": round(select.blocked_seconds, 1),
+        }
         with self._lock:
-            self._figures = replace(
-                self._figures,
-                behind=select.behind,
-                waiting_for=select.waiting_for,
-                reads_with_others=select.shared,
-                pending=select.unacked,
-                buffered_bytes=select.buffered_bytes,
-                buffer_bytes=select.buffer_bytes,
-                held_back_seconds=round(select.blocked_seconds, 1),
-            )
+            # A run says it several times a second. A node with many idle ones would make copies.
+            if any(getattr(self._figures, name) != value for name, value in read.items()):
+                self._figures = replace(self._figures, **read)
 
     def sample_lag(self, seconds: float) -> None:
         """A heartbeat written `seconds` ago at the source has passed through the pipeline."""
