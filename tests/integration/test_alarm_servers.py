@@ -4,6 +4,7 @@ import json
 import time
 
 import pytest
+import yaml
 
 from setl.alarms.facts import PipelineFacts
 from setl.alarms.rules import judge_pipeline
@@ -137,3 +138,28 @@ def test_a_stopped_pipeline_and_a_position_near_its_purge_raise_alarms(channel, 
     assert "names no receiver" in done.stderr
     command(cluster, "alarm", "silence", channel.name, "--rule", "stopped", "--reason", "known")
     assert eventually(lambda: alarms(cluster, channel)["ab", "stopped"]["told"] == "silenced", 20)
+    is_started_again_until_the_cause_is_gone(channel, cluster)
+
+
+def is_started_again_until_the_cause_is_gone(channel, cluster):
+    content = yaml.safe_load(channel.file.read_text())
+    content["alarms"] = {"recover_after": 1, "restart": {"times": 60, "after": 2}}
+    channel.file.write_text(yaml.safe_dump(content))
+    command(cluster, "apply", str(channel.file), "--no-check")
+    # In vain at first: the table is still missing.
+    eventually(lambda: len(restarts(cluster, channel)) >= 2, 120, interval=1)
+    execute(
+        channel.b,
+        "SET sql_log_bin = 0",
+        f"CREATE TABLE {channel.db}.t (id BIGINT PRIMARY KEY, v VARCHAR(40))",
+        f"INSERT INTO {channel.db}.t VALUES (1, 'row 1'), (2, 'row 2'), (3, 'row 3')",
+    )
+    eventually(lambda: channel.equal() and channel.count(channel.b) == 4, 120)
+    eventually(lambda: channel.listed()["ab"]["state"] == "running", 60)
+    eventually(lambda: ("ab", "stopped") not in alarms(cluster, channel), 60, interval=1)
+
+
+def restarts(cluster, channel):
+    """What setl started again by itself, as the audit log has it."""
+    done = json.loads(command(cluster, "history", "--actions", "-o", "json").stdout)
+    return [a for a in done if a["what"] == "restart" and channel.name in json.dumps(a)]
