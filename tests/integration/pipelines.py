@@ -122,7 +122,7 @@ class Running:
     def figures(self):
         return self.progress.figures()
 
-    def applied(self, rows, timeout=60):
+    def applied(self, rows, timeout=180):
         """Wait until so many row changes are applied and acknowledged, over all leaderships."""
 
         def reached():

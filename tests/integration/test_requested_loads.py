@@ -51,7 +51,7 @@ class Asking:
     def of(self, ident):
         return next(r for r in self.requests.all() if r.id == ident)
 
-    def ended(self, ident, timeout=60):
+    def ended(self, ident, timeout=180):
         def has_ended():
             assert self.running.thread.is_alive(), self.running.error
             assert self.of(ident).ended, (self.running.figures.table_load, self.running.error)
