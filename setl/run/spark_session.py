@@ -117,7 +117,7 @@ _REQUIRED = {
 
 
 def start_session(settings: SparkSettings, *, workers: bool = False) -> SparkSession:
-    """Start (or get) the session of this process. Takes about 4 seconds the first time.
+    """Start (or get) the session of this process. Takes about 5 seconds the first time.
 
     Workers of a cluster are sent setl's own code, see `setl.run.own_code`.
 

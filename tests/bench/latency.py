@@ -57,7 +57,7 @@ def steady() -> Load:
 
 def with_expressions() -> Load:
     """The first load, of a pipeline whose columns are made by Spark SQL."""
-    return Load(EXPRESSIONS, TRANSACTIONS_A_SECOND, 5)
+    return steady()._replace(name=EXPRESSIONS)
 
 
 def half_of(rate: float) -> Load:

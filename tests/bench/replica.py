@@ -29,7 +29,6 @@ class _Words(NamedTuple):
         replica: the replica, in statements.
         change: begins the statement that names the source.
         further: ends it.
-        option: prefix of the server's options.
         threads: option for the number of threads that apply.
     """
 
@@ -37,15 +36,14 @@ class _Words(NamedTuple):
     replica: str
     change: str
     further: str
-    option: str
     threads: str
 
 
 _MARIADB = _Words(
-    "Master", "SLAVE", "CHANGE MASTER TO", "MASTER_USE_GTID=no", "slave", "--slave-parallel-threads"
+    "Master", "SLAVE", "CHANGE MASTER TO", "MASTER_USE_GTID=no", "--slave-parallel-threads"
 )
 _MYSQL = _Words(
-    "Source", "REPLICA", "CHANGE REPLICATION SOURCE TO", "GET_SOURCE_PUBLIC_KEY=1", "replica",
+    "Source", "REPLICA", "CHANGE REPLICATION SOURCE TO", "GET_SOURCE_PUBLIC_KEY=1",
     "--replica-parallel-workers",
 )  # fmt: skip
 
@@ -62,9 +60,8 @@ class Replica:
         logs = logs or parallel
         self.name = PARALLEL if parallel else LOGGING if logs else "replica"
         self._words = _MYSQL if family == "mysql" else _MARIADB
-        option = self._words.option
         self.target_options = (
-            f"--{'' if logs else 'skip-'}log-{option}-updates",
+            f"--{'' if logs else 'skip-'}log-{self._words.replica.lower()}-updates",
             f"{self._words.threads}={_THREADS if parallel else 1}",
         )
 

@@ -452,8 +452,7 @@ def one_waits(server):
         begun = "SHOW GLOBAL STATUS LIKE 'Com_begin'"
         least = int(execute(server, begun)[0][1]) + 10
         return lambda: int(execute(server, begun)[0][1]) >= least
-    waits = "SELECT 1 FROM performance_schema.processlist WHERE info LIKE 'SELECT WAIT_FOR_E%'"
-    return lambda: execute(server, waits) != ()
+    return lambda: execute(server, WAITING_FOR_GTIDS) != ()
 
 
 def test_rows_are_read_as_the_stream_has_brought_them(servers, db, asking):
@@ -486,3 +485,7 @@ def test_rows_are_read_as_the_stream_has_brought_them(servers, db, asking):
 
 NAME = "SELECT name FROM {db}.orders WHERE id = 7"
 SEEN_WITHIN = 20.0
+WAITING_FOR_GTIDS = (
+    "SELECT 1 FROM performance_schema.processlist WHERE info LIKE 'SELECT WAIT_FOR_E%'"
+)
+"""Of MySQL."""

@@ -8,11 +8,12 @@ from dataclasses import replace
 from setl.model.position import BinlogPosition
 from setl.systems.mysql.shown_rows import show_all_before
 from tests.integration.pipelines import execute
-from tests.integration.test_requested_loads import commits_that_hang
+from tests.integration.test_requested_loads import WAITING_FOR_GTIDS, commits_that_hang
 from tests.mysql_servers import is_mariadb
 from tests.waiting import INNODB_RENEWED, eventually
 
 NEW_FILE = "FLUSH BINARY LOGS"
+LOCKED_OUT = "SELECT 1 FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT'"
 
 
 def read(server, db, place):
@@ -46,20 +47,14 @@ def test_a_new_binlog_file_says_nothing_of_the_one_before(servers, db):
         place = BinlogPosition("binlog.000001", 4, gtid)
         named = (f"SET gtid_next = '{gtid}'",) if gtid else ()
         committing = pool.submit(execute, a, *named, f"UPDATE {db}.t SET v = 2")
-        if mariadb:
-            waits = "SELECT 1 FROM information_schema.processlist WHERE state LIKE '%semi%'"
-        else:
-            waits = "SELECT 1 FROM performance_schema.processlist WHERE state LIKE '%semi%'"
-        eventually(lambda: execute(a, waits) != (), 60)
+        hangs = "SELECT 1 FROM information_schema.processlist WHERE state LIKE '%semi%'"
+        eventually(lambda: execute(a, hangs) != (), 60)
         flushing = pool.submit(execute, a, NEW_FILE)
         if mariadb:
             eventually(lambda: told_file(a) != before, 60)
             place = BinlogPosition(told_file(a), 4)
         reading = pool.submit(read, a, db, place)
-        if mariadb:
-            waits = "SELECT 1 FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT'"
-        else:
-            waits = "SELECT 1 FROM performance_schema.processlist WHERE info LIKE '%WAIT_FOR_EX%'"
+        waits = LOCKED_OUT if mariadb else WAITING_FOR_GTIDS
         eventually(lambda: reading.done() or execute(a, waits) != (), 60, interval=INNODB_RENEWED)
         assert not reading.done(), reading.result()
         assert not committing.done()
