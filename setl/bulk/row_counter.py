@@ -8,7 +8,7 @@ from typing import Self
 
 from pyspark import Accumulator
 
-from setl.bulk.spark_on_demand import SparkOnDemand
+from setl.transform.spark_on_demand import SparkOnDemand
 
 Progress = Callable[[int], None]
 """Is told the number of rows read so far, on both sides together."""
@@ -34,7 +34,7 @@ class RowCounter:
     def in_tasks(self) -> Accumulator[int]:
         """What tasks count with; a Spark session is needed for it."""
         if self._in_tasks is None:
-            self._in_tasks = self._spark.session.sparkContext.accumulator(0)
+            self._in_tasks = self._spark.context.accumulator(0)
         return self._in_tasks
 
     def add(self, rows: int) -> None:

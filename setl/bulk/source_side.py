@@ -14,7 +14,6 @@ from pyspark.sql.types import BinaryType, StructField, StructType
 
 from setl.bulk.pairs import FRAME, Pair, Reading, Shape, Side, packed
 from setl.bulk.source_reader import SourceReader
-from setl.bulk.spark_on_demand import SparkOnDemand
 from setl.channel.routing import Route
 from setl.errors import SetlError
 from setl.model.change import DecodedRows, Op, Row
@@ -23,6 +22,7 @@ from setl.model.schema import Column, RowSchema
 from setl.transform.columns import ColumnPlan, key_indexes
 from setl.transform.expressions import Evaluation, analyse, select_evaluated
 from setl.transform.processing import processed
+from setl.transform.spark_on_demand import SparkOnDemand
 from setl.transform.typed_rows import arrow_schema, record_batch, rows_of, spark_schema
 
 Batches = Iterator[pa.RecordBatch]

@@ -18,11 +18,11 @@ from setl.bulk.pairs import FRAME, Content, Reading, Side, packed, shown, shown_
 from setl.bulk.rechecking import Contents
 from setl.bulk.row_counter import RowCounter
 from setl.bulk.source_side import MappedTable, numbers_in, one_task_each
-from setl.bulk.spark_on_demand import SparkOnDemand
 from setl.bulk.target_reader import TargetReader
 from setl.bulk.verdict import ColumnDifference, DifferingKeys, KeyDifference, for_people
 from setl.model.change import Row
 from setl.model.position import Position
+from setl.transform.spark_on_demand import SparkOnDemand
 
 _PARTS_PER_COMPARING_TASK = 8
 
@@ -77,7 +77,7 @@ class TwoSides:
         return compare(
             frames,
             self._target_frame(target_parts, reading),
-            partitions=max(min(count, self._spark.session.sparkContext.defaultParallelism), most),
+            partitions=max(min(count, self._spark.context.defaultParallelism), most),
             keep=keep,
         )
 

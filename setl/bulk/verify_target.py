@@ -34,12 +34,12 @@ from setl.bulk.range_comparison import RangeOutcome
 from setl.bulk.rechecking import Look, Rechecked, Rechecking
 from setl.bulk.row_counter import Progress, RowCounter
 from setl.bulk.source_side import MappedTable
-from setl.bulk.spark_on_demand import SparkOnDemand
 from setl.bulk.target_reader import OrderedTarget, RangedTarget, TargetReader
 from setl.bulk.two_sides import TwoSides
 from setl.bulk.verdict import TableVerdict
 from setl.model.change import Row
 from setl.model.schema import Kind
+from setl.transform.spark_on_demand import SparkOnDemand
 
 _FINER = 50  # pieces into which a chunk that differs is cut, so that few rows are read
 _MOST_FINER = 32  # chunks for which that is worth it

@@ -6,16 +6,16 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from pyspark.sql import SparkSession
+from pyspark import SparkContext
 
 from arbiter.arbiter import Arbiter
 from arbiter.values import PipelineId
-from setl.bulk.spark_on_demand import SparkOnDemand
 from setl.bulk.verdict import TableVerdict
 from setl.channel.file import Pipeline
 from setl.cli.following import ClusterArrivals, Connect, lasting_session
 from setl.operate.verify import verify_pipeline
-from setl.run.spark_session import SparkSettings, start_session
+from setl.run.spark_session import SparkSettings, start_context
+from setl.transform.spark_on_demand import SparkOnDemand
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,9 +119,9 @@ def comparer(
         timeout: see `Comparer`.
     """
 
-    def start() -> SparkSession:
+    def start() -> SparkContext:
         show("starting Spark")
-        return start_session(settings)
+        return start_context(settings)
 
     spark = SparkOnDemand(start)
     try:

@@ -159,10 +159,10 @@ def _verifying(
 ) -> Generator[_Verify]:
     """What compares; Spark starts when that is first wanted, and ends with the block."""
     # Imported late: pyspark comes with these, and not every cut-over compares.
-    from setl.bulk.spark_on_demand import SparkOnDemand  # noqa: PLC0415
-    from setl.run.spark_session import start_session  # noqa: PLC0415
+    from setl.run.spark_session import start_context  # noqa: PLC0415
+    from setl.transform.spark_on_demand import SparkOnDemand  # noqa: PLC0415
 
-    session = SparkOnDemand(lambda: start_session(spark("setl cutover")))
+    session = SparkOnDemand(lambda: start_context(spark("setl cutover")))
 
     def verify(pipeline: Pipeline, arrivals: Arrivals) -> Sequence[TableVerdict]:
         from setl.operate.verify import verify_pipeline  # noqa: PLC0415

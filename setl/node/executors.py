@@ -19,7 +19,7 @@ from pyspark import SparkContext
 from setl.errors import ConfigurationError
 from setl.log import fields
 from setl.run.spark_errors import spark_error
-from setl.run.spark_session import SparkGone, parallelism_of
+from setl.run.spark_session import SparkGone, parallelism
 
 _log = logging.getLogger(__name__)
 
@@ -106,7 +106,7 @@ def check_executors(context: SparkContext) -> None:
         ConfigurationError: they have no Python that is the right one, or it lacks libraries.
         SetlError: Spark itself failed.
     """
-    tasks = 2 * parallelism_of(context)
+    tasks = 2 * parallelism(context)
     try:
         seen = context.parallelize(range(tasks), tasks).map(_look).collect()
     except Exception as error:

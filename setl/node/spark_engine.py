@@ -9,7 +9,6 @@ from functools import partial
 from typing import Any
 
 from py4j.protocol import Py4JError
-from pyspark.sql import SparkSession
 
 from setl.channel.spark_sql import has_spark_sql
 from setl.errors import FatalError, SetlError
@@ -18,9 +17,10 @@ from setl.node.roles import LOAD
 from setl.run.assembly import build_run
 from setl.run.running import RunBuilder
 from setl.run.spark_errors import start_error
-from setl.run.spark_session import JvmWatch, SparkSettings, start_session
+from setl.run.spark_session import JvmWatch, SparkSettings, start_context
 from setl.run.tracing.trace import Tracer
 from setl.run.warming import KeepWarm, warm, warm_queries
+from setl.transform.spark_on_demand import SparkOnDemand
 
 # A load of which a task is lost has to be done again under another epoch, since the task may
 # only be cut off (I2). So Spark need not do it again first, and wait for the rows that it locks.
@@ -28,7 +28,10 @@ _CONF = {"spark.task.maxFailures": "1"}
 
 
 class SparkEngine:
-    """See `setl.node.engine.Engine`. One Spark session for all runs of the process."""
+    """See `setl.node.engine.Engine`. One Spark application for all runs of the process.
+
+    It has a session once a pipeline with Spark SQL asks for one.
+    """
 
     serves = (LOAD,)
 
@@ -41,7 +44,7 @@ class SparkEngine:
         """
         self._tracer = tracer
         self._settings = replace(settings, conf={**_CONF, **settings.conf})
-        self._spark: SparkSession | None = None
+        self._spark: SparkOnDemand | None = None
         self._jvm_watch: JvmWatch | None = None
         self._context_watch: ContextWatch | None = None
         self._warmth: KeepWarm | None = None
@@ -72,18 +75,19 @@ class SparkEngine:
             raise start_error(error) from error
 
     def _start(self, lost: Callable[[SetlError], None], stopping: Callable[[], bool]) -> None:
-        self._spark = spark = start_session(self._settings, workers=True)
+        spark = SparkOnDemand(partial(start_context, self._settings, workers=True))
+        context = spark.context
+        self._spark = spark
         self._jvm_watch = JvmWatch(lost)
         self._jvm_watch.start()
-        context = self._spark.sparkContext
         self._context_watch = ContextWatch(context, lost)
         self._context_watch.start()
         if not self._settings.is_local:
             if not wait_for_executors(context, stopping):
                 return
             check_executors(context)
-        warm(self._spark)
-        warmth = KeepWarm(self._spark, lambda: warm_queries(spark).run)
+        warm(context)
+        warmth = KeepWarm(context, lambda: warm_queries(spark.session).run)
         warmth.start(queries=self._queries)
         self._warmth = warmth
 

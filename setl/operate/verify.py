@@ -11,11 +11,11 @@ from pyspark.sql import SparkSession
 from setl.bulk.arrivals import Arrivals
 from setl.bulk.row_counter import Progress
 from setl.bulk.source_side import MappedTable
-from setl.bulk.spark_on_demand import SparkOnDemand
 from setl.bulk.verdict import TableVerdict
 from setl.bulk.verify_target import VerifySettings, verify_target
 from setl.channel.file import Pipeline
 from setl.run.compared_targets import mapped_targets, target_reader
+from setl.transform.spark_on_demand import SparkOnDemand
 
 
 def verify_pipeline(

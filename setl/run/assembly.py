@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from pyspark.sql import SparkSession
-
 from arbiter.arbiter import Arbiter
 from arbiter.values import PipelineId
 from setl.channel.directions import is_two_way
@@ -49,6 +47,7 @@ from setl.systems.registry import system_of
 from setl.systems.replicas import ReplicatedTarget
 from setl.transform.expressions import analyse
 from setl.transform.rereading import Lookup
+from setl.transform.spark_on_demand import SparkOnDemand
 from setl.transform.work import TransformPlan, codec_named
 
 _LOADS_IN_A_ROW = 4
@@ -60,7 +59,7 @@ def build_run(
     leadership: Leadership,
     *,
     arbiter: Arbiter,
-    spark: SparkSession,
+    spark: SparkOnDemand,
     progress: Progress,
     clock: Clock,
     tracer: Tracer | None = None,
@@ -170,7 +169,7 @@ def _back(file: ChannelFile, name: str) -> str:
 
 
 def _creating(
-    spark: SparkSession,
+    spark: SparkOnDemand,
     origin: SourceSystem,
     target: TargetSystem,
     passing: Passing,
@@ -182,8 +181,8 @@ def _creating(
     return CreatingParts(creation, origin.tables, passing.router, computed, source.latest)
 
 
-def _computed(spark: SparkSession, route: Route, schema: RowSchema) -> Sequence[Column]:
-    return analyse(spark, route, schema).outputs
+def _computed(spark: SparkOnDemand, route: Route, schema: RowSchema) -> Sequence[Column]:
+    return analyse(spark.session, route, schema).outputs
 
 
 def _letters(

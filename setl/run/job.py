@@ -10,7 +10,6 @@ from dataclasses import replace
 from typing import Any
 
 from py4j.protocol import Py4JError
-from pyspark.sql import SparkSession
 
 from setl.channel.routing import Route
 from setl.clock import SystemClock
@@ -38,6 +37,7 @@ from setl.run.stalls.stall import JobView
 from setl.run.tasks import TaskReport
 from setl.transform.expression_faults import MOST_FAULTY, faulty_rows
 from setl.transform.expressions import ExpressionBranch
+from setl.transform.spark_on_demand import SparkOnDemand
 from setl.transform.work import TransformPlan, WorkItem
 
 _log = logging.getLogger(__name__)
@@ -52,7 +52,7 @@ class LoadJob:
 
     def __init__(
         self,
-        spark: SparkSession,
+        spark: SparkOnDemand,
         *,
         name: str,
         epoch: int,
@@ -61,7 +61,7 @@ class LoadJob:
         rows_per_task: int,
     ) -> None:
         self._spark = spark
-        self._context = spark.sparkContext
+        self._context = spark.context
         self._pool = f"setl {name}"
         # A leader that is given up is cancelled again and again. The last time may come when the
         # next one of the same pipeline has begun, in the same session.
@@ -75,7 +75,7 @@ class LoadJob:
         self._sorting = Sorting(plan, self._branch)
         self._undivided = sink.undivided_tables(SystemClock())
         prepared = PreparedQueries(spark, plan, sink)
-        self._one_task: LoadRunner = OneTask(spark, plan, sink)
+        self._one_task: LoadRunner = OneTask(self._context, plan, sink)
         self._one_query: LoadRunner = OneQuery(prepared, self._branches, sink)
         self._dealt: LoadRunner = DealtByKey(self._context, self._branches, sink, self._state)
         self._item_by_item: LoadRunner = ItemByItem(
@@ -146,7 +146,7 @@ class LoadJob:
     @property
     def parallelism(self) -> int:
         """How many tasks run at once."""
-        return parallelism(self._spark)
+        return parallelism(self._context)
 
     def load_ranges(
         self, items: Sequence[tuple[WorkItem, Sequence[Route]]], ticket: LoadTicket
@@ -244,12 +244,12 @@ class LoadJob:
         self._context.setLocalProperty("spark.scheduler.pool", self._pool)
         self._state.refuse_if_cancelled()
         wanted = math.ceil(estimated / self._rows_per_task)
-        return max(1, min(parallelism(self._spark), wanted))
+        return max(1, min(parallelism(self._context), wanted))
 
     def _branch(self, place: TableRoute, route: Route) -> None:
         """Make the branch of a route with expressions, if it is not there yet."""
         if place not in self._branches:
-            self._branches[place] = ExpressionBranch(self._spark, self._plan, route)
+            self._branches[place] = ExpressionBranch(self._spark.session, self._plan, route)
 
     def cancel(self) -> None:
         """Cancel the load that runs, if any; it counts as ended then.

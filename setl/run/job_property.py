@@ -14,7 +14,6 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 from pyspark import SparkContext, TaskContext
-from pyspark.sql import SparkSession
 
 from setl.errors import DataError
 from setl.load.sink import LoadTicket
@@ -50,9 +49,9 @@ class Instructions(NamedTuple):
         return own.ending_at(self.ticket.place)
 
 
-def takes_rows(spark: SparkSession) -> bool:
+def takes_rows(context: SparkContext) -> bool:
     """Whether rows may stand in a property: not where Spark writes them to its event log."""
-    return spark.conf.get(_EVENT_LOG, "false") != "true"
+    return context.getConf().get(_EVENT_LOG, "false") != "true"
 
 
 @contextmanager

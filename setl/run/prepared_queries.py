@@ -40,6 +40,7 @@ from setl.transform.expressions import (
     select_evaluated,
 )
 from setl.transform.share import deal
+from setl.transform.spark_on_demand import SparkOnDemand
 from setl.transform.work import TransformPlan, WorkItem
 
 MOST_BYTES = 1 << 20
@@ -53,11 +54,11 @@ _Tables = tuple[tuple[TableRoute, RowSchema], ...]
 class PreparedQueries:
     """The queries of one pipeline. Used by one thread at a time."""
 
-    def __init__(self, spark: SparkSession, plan: TransformPlan, sink: SinkSettings) -> None:
+    def __init__(self, spark: SparkOnDemand, plan: TransformPlan, sink: SinkSettings) -> None:
         """Make nothing yet.
 
         Args:
-            spark: the session.
+            spark: gives the session, with the first query.
             plan: the pipeline's; each load brings its own `applied_through` and `excluded`.
             sink: where to.
         """
@@ -65,7 +66,7 @@ class PreparedQueries:
         self._plan = plan
         self._sink = sink
         self._queries: OrderedDict[_Tables, DataFrame] = OrderedDict()
-        self._allowed = takes_rows(spark)
+        self._allowed = takes_rows(spark.context)
 
     def run(
         self,
@@ -102,7 +103,9 @@ class PreparedQueries:
         query = self._queries.pop(tables, None)
         if query is None:
             loading = _loading(self._plan, self._sink)
-            query = prepared_query(self._spark, self._plan, [*evaluations.values()], loading)
+            query = prepared_query(
+                self._spark.session, self._plan, [*evaluations.values()], loading
+            )
         self._queries[tables] = query
         while len(self._queries) > _MOST_QUERIES:
             self._queries.popitem(last=False)

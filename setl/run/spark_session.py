@@ -12,11 +12,13 @@ import threading
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import cast
 
 import pyspark
 from pyspark import SparkConf, SparkContext
+from pyspark.errors.exceptions.captured import install_exception_handler
 from pyspark.java_gateway import launch_gateway  # pyright: ignore[reportUnknownVariableType]
 from pyspark.sql import SparkSession
 
@@ -27,6 +29,7 @@ from setl.run.jvm_output import JvmOutput
 from setl.run.own_code import write_own_code
 from setl.run.spark_security import handed_over, secured
 from setl.run.worker_sockets import worker_sockets
+from setl.transform.spark_on_demand import SparkOnDemand
 
 _log = logging.getLogger(__name__)
 
@@ -116,8 +119,13 @@ _REQUIRED = {
 }
 
 
-def start_session(settings: SparkSettings, *, workers: bool = False) -> SparkSession:
-    """Start (or get) the session of this process. Takes about 5 seconds the first time.
+def start_session(settings: SparkSettings) -> SparkSession:
+    """Start (or get) Spark as `start_context`, and the session of this process."""
+    return SparkOnDemand(partial(start_context, settings)).session
+
+
+def start_context(settings: SparkSettings, *, workers: bool = False) -> SparkContext:
+    """Start (or get) Spark in this process. Takes about 3 seconds the first time.
 
     Workers of a cluster are sent setl's own code, see `setl.run.own_code`.
 
@@ -155,22 +163,18 @@ def start_session(settings: SparkSettings, *, workers: bool = False) -> SparkSes
     chosen = {"spark.app.name": settings.name, "spark.master": settings.master}
     with handed_over(secret), _own_interrupts():
         at_once = workers and settings.is_local
-        session = _session({**chosen, **conf, **given, **_REQUIRED}, workers=at_once)
-    context = session.sparkContext
+        context = _context({**chosen, **conf, **given, **_REQUIRED}, workers=at_once)
     for file in settings.py_files:
         context.addPyFile(file)
     if not settings.is_local:
         # Last, for what is added last is found first: no other setl can take its place. The
         # folder is Spark's own, which the JVM removes when it ends.
         context.addPyFile(str(write_own_code(Path(vars(context)["_temp_dir"]))))
-    return session
+    return context
 
 
-def _session(conf: Mapping[str, str], *, workers: bool) -> SparkSession:
-    """The session of this process; the JVM that it may start writes to this process's log."""
-    builder = SparkSession.builder
-    for name, value in conf.items():
-        builder = builder.config(name, value)
+def _context(conf: Mapping[str, str], *, workers: bool) -> SparkContext:
+    """The context of this process; the JVM that it may start writes to this process's log."""
     if vars(SparkContext).get("_gateway") is None:
         spark_conf = SparkConf().setAll(list(conf.items()))
         output = JvmOutput()
@@ -186,7 +190,10 @@ def _session(conf: Mapping[str, str], *, workers: bool) -> SparkSession:
         context = SparkContext(conf=spark_conf, gateway=gateway)
         if workers:
             _meanwhile(lambda: context.parallelize([b""], 1).map(len).collect())
-    return builder.getOrCreate()
+        # A session would do it, too: errors of jobs look alike with one and without.
+        install_exception_handler()
+        return context
+    return SparkContext.getOrCreate(SparkConf().setAll(list(conf.items())))
 
 
 def _meanwhile(do: Callable[[], object]) -> None:
@@ -228,16 +235,11 @@ def worker_python(settings: SparkSettings, preset: str) -> str:
     return f"./{folder}/bin/python" if folder and not settings.is_local else sys.executable
 
 
-def parallelism(spark: SparkSession) -> int:
+def parallelism(context: SparkContext) -> int:
     """How many tasks are worth running at once: the cores that there are at this moment.
 
     On a cluster they change with its workers. Spark never says less than 2 there.
     """
-    return parallelism_of(spark.sparkContext)
-
-
-def parallelism_of(context: SparkContext) -> int:
-    """As `parallelism`."""
     return max(1, context.defaultParallelism)
 
 

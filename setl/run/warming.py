@@ -7,6 +7,7 @@ import logging
 import threading
 from collections.abc import Callable
 
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from setl.garbage_collection import keep_what_is_loaded
@@ -20,13 +21,12 @@ _KEEP_SECONDS = 20.0  # Spark ends all workers of an executor that had no task f
 _log = logging.getLogger(__name__)
 
 
-def warm(spark: SparkSession) -> None:
+def warm(context: SparkContext) -> None:
     """Start Python workers, import what tasks need, and run the plain kinds of jobs a few times.
 
     Takes a few seconds and blocks.
     """
-    tasks = parallelism(spark)
-    context = spark.sparkContext
+    tasks = parallelism(context)
 
     def touch(part: int) -> int:
         # On a cluster, where nothing has been imported yet.
@@ -63,7 +63,7 @@ class KeepWarm:
 
     def __init__(
         self,
-        spark: SparkSession,
+        context: SparkContext,
         prepare: Callable[[], Callable[[], None]],
         *,
         every: float = _KEEP_SECONDS,
@@ -71,13 +71,13 @@ class KeepWarm:
         """Do nothing yet.
 
         Args:
-            spark: the session.
+            context: where jobs run.
             prepare: makes queries warm, and gives what keeps them so; see `warm_queries`.
             every: seconds between two small jobs.
         """
         self._prepare = prepare
         self._warm_up: Callable[[], None] | None = None
-        self._spark = spark
+        self._context = context
         self._every = every
         self._queries = False
         self._asked = False  # to do it now, not when it is time
@@ -109,8 +109,8 @@ class KeepWarm:
             self._changed.notify_all()
 
     def _keep(self) -> None:
-        context = self._spark.sparkContext
-        tasks = parallelism(self._spark)
+        context = self._context
+        tasks = parallelism(context)
         while self._wait():
             try:
                 context.parallelize(range(tasks), tasks).map(_nothing).count()

@@ -15,6 +15,7 @@ from setl.run.assembly import build_run
 from setl.run.progress import Progress
 from setl.run.relay_assembly import build_relay_run
 from setl.systems.mysql.sql_files import system_table_statements
+from setl.transform.spark_on_demand import SparkOnDemand
 from tests.arbiter_in_memory import MemoryArbiter, MemoryCluster
 from tests.mysql_servers import binlog_status
 from tests.waiting import eventually
@@ -161,7 +162,7 @@ class Site:
     """Starts runs of channels on one Spark session and one arbiter; stops what is left."""
 
     def __init__(self, spark):
-        self.build_run = partial(build_run, spark=spark)
+        self.build_run = partial(build_run, spark=SparkOnDemand.of(spark))
         self.arbiter = MemoryArbiter(MemoryCluster())
         self.epoch = int(time.time() * 1000)
         self.runs = []

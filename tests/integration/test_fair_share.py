@@ -22,6 +22,7 @@ from setl.systems.elasticsearch.client import ElasticEndpoint
 from setl.systems.elasticsearch.load.sink import ElasticsearchSinkSettings
 from setl.systems.mysql import target_system
 from setl.systems.mysql.endpoint import mysql_endpoint
+from setl.transform.spark_on_demand import SparkOnDemand
 from setl.transform.work import TransformPlan
 from tests.integration.pipelines import execute, fresh_name, mysql, one_way, rows
 from tests.waiting import eventually
@@ -124,7 +125,7 @@ def test_pipelines_whose_targets_hang_leave_room_for_the_others(spark, patient, 
         for number, table in enumerate(slow):
             # Some of them with enough for several tasks.
             table.insert(0, 200 if number < 2 else 1)
-        least = PIPELINES + 2 * (parallelism(spark) - 1)
+        least = PIPELINES + 2 * (parallelism(spark.sparkContext) - 1)
         eventually(lambda: execute(servers[1], waiting)[0][0] >= least, 60)
         for table in fast:
             table.insert(0, 10)
@@ -146,7 +147,14 @@ def cancelled_load(spark, number, after):
     sink = ElasticsearchSinkSettings(ElasticEndpoint(("http://127.0.0.1:1",)))
     router: Any = SimpleNamespace(decides=False, route=lambda *_: ())
     plan = TransformPlan("binlog", router)
-    job = LoadJob(spark, name=f"cancelled/{number}", epoch=1, plan=plan, sink=sink, rows_per_task=1)
+    job = LoadJob(
+        SparkOnDemand.of(spark),
+        name=f"cancelled/{number}",
+        epoch=1,
+        plan=plan,
+        sink=sink,
+        rows_per_task=1,
+    )
     entry = Entry(
         EntryKind.ROWS, BinlogPosition("binlog.000001", 4), 0.0, "s", "t", rows=2, payload=b"x" * 50
     )

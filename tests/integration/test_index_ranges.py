@@ -14,6 +14,7 @@ from setl.clock import SystemClock
 from setl.operate.arrivals import Following, StoredArrivals
 from setl.operate.waiting import Runs
 from setl.run.verification.comparers import standing_comparers
+from setl.transform.spark_on_demand import SparkOnDemand
 from tests.integration.pipelines import execute, fresh_name, one_way
 from tests.integration.test_pipeline_search import Index, elasticsearch_target
 from tests.waiting import eventually
@@ -51,7 +52,7 @@ class Indexed:
     """A pipeline that runs, whose indexes have what its tables have."""
 
     def __init__(self, site, elasticsearch, db, place, spark):
-        self.site, self.db, self.spark = site, db, spark
+        self.site, self.db, self.spark = site, db, SparkOnDemand.of(spark)
         execute(site, *(f"CREATE TABLE {db}.{name} ({of})" for name, of in TABLES.items()))
         nested = [{"from": f"{db}.items", "field": "items", "on": {"order_id": "id"}}]
         mappings: list[dict[str, Any]] = [

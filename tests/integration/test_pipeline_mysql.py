@@ -7,6 +7,7 @@ import pytest
 
 from setl.errors import ConfigurationError, DataError, FencedError
 from setl.run.figures import RunState
+from setl.transform.spark_on_demand import SparkOnDemand
 from tests.integration.pipelines import (
     ORDERS,
     execute,
@@ -248,3 +249,31 @@ def test_what_tasks_measure_comes_back_with_what_they_return(servers, db, place)
     times = [moment for span in loads[0].stages for moment in (span.begun, span.ended)]
     assert times == sorted(times)
     assert loads[0].stages[3].ended > loads[0].stages[3].begun, "a task has said when it wrote"
+
+
+class NoSession(SparkOnDemand):
+    """Gives the context, and notes who asks for the session, which takes seconds to make."""
+
+    asked = 0
+
+    @property
+    def session(self):
+        self.asked += 1
+        return super().session
+
+
+@pytest.mark.one_family("what Spark starts is of no family")
+def test_only_spark_sql_needs_a_session(servers, db, place, spark):
+    a, b = servers
+    on_demand = NoSession.of(spark)
+    place.build_run = partial(place.build_run, spark=on_demand)
+    plain = one_way(a, mysql(b), [{"from": f"{db}.orders"}])
+    some = one_way(a, mysql(b), [{"from": f"{db}.orders", "where": "id > 1"}])
+    execute(a, f"INSERT INTO {db}.orders (id, name) VALUES (1, 'one'), (2, 'two')")
+    running = place.lead(plain)
+    running.applied(2)
+    running.stop()
+    assert on_demand.asked == 0
+    place.lead(some).applied(1)
+    assert on_demand.asked > 0
+    assert on_demand.session is spark, "there is one in a process"

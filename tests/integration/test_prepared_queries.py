@@ -15,6 +15,7 @@ from setl.run.prepared_queries import PreparedQueries
 from setl.systems.elasticsearch.client import ElasticEndpoint
 from setl.systems.elasticsearch.load.sink import ElasticsearchSinkSettings
 from setl.transform.expressions import ExpressionBranch
+from setl.transform.spark_on_demand import SparkOnDemand
 from setl.transform.work import TransformPlan, WorkItem
 from tests.loading import ticket_for, unique
 
@@ -42,7 +43,7 @@ class Shop:
         by_table = {("shop", f"t{i}"): (route,) for i, route in enumerate(routes)}
         self.plan = TransformPlan("binlog", TableRouter(by_table))
         self.branches = {
-            (route.index, *table): ExpressionBranch(spark, self.plan, route)
+            (route.index, *table): ExpressionBranch(spark.session, self.plan, route)
             for table, (route,) in by_table.items()
         }
         sink = ElasticsearchSinkSettings(ElasticEndpoint((url,)))
@@ -83,7 +84,7 @@ class TableRouter(Router):
 
 @pytest.fixture
 def shop(spark, elasticsearch):
-    made = Shop(spark, elasticsearch.url)
+    made = Shop(SparkOnDemand.of(spark), elasticsearch.url)
     yield made
     made.client.close()
 
@@ -148,7 +149,7 @@ def test_each_load_has_its_own_ticket_and_plan(shop):
 
 def test_what_a_load_was_told_is_gone_after_it(shop):
     shop.load((1, 1, "ann"))
-    context = shop.jobs._spark.sparkContext
+    context = shop.jobs._spark.context
     assert context.getLocalProperty("setl.load") is None
     assert shop.documents() == {1: {"id": 1, "name": "ann", "loud": "ANN"}}
 

@@ -15,6 +15,7 @@ from setl.errors import DataError
 from setl.operate.verify import verify_pipeline
 from setl.run.verification.comparers import standing_comparers
 from setl.transform.processing import processor_named
+from setl.transform.spark_on_demand import SparkOnDemand
 from tests.integration.pipelines import execute, fresh_name, mysql, one_way, rows
 
 SETL = str(Path(sys.executable).with_name("setl"))
@@ -83,7 +84,8 @@ def test_what_a_processor_returns_is_what_the_target_holds(
 def by_ranges(spark, file, rows):
     """What differs by key, in how many ranges it was compared, and why as a whole."""
     settings = VerifySettings(rechecks=1, pause=0.0)
-    (comparer,) = standing_comparers(spark, file.pipelines[0], NobodyKnows(), settings)
+    pipeline, on_demand = file.pipelines[0], SparkOnDemand.of(spark)
+    (comparer,) = standing_comparers(on_demand, pipeline, NobodyKnows(), settings)
     found: dict[str, What] = {}
     after, ranges = None, 0
     while True:

@@ -16,6 +16,7 @@ from setl.operate.arrivals import Following, StoredArrivals
 from setl.operate.verify import verify_pipeline
 from setl.operate.waiting import Runs
 from setl.run.verification.comparers import standing_comparers
+from setl.transform.spark_on_demand import SparkOnDemand
 from tests.integration.pipelines import execute
 from tests.integration.test_requested_loads import Asking, from_now_on
 from tests.waiting import eventually
@@ -86,7 +87,7 @@ class Damaged:
     """A pipeline that runs, whose tables were equal when it began."""
 
     def __init__(self, servers, db, place, spark):
-        self.servers, self.db, self.spark = servers, db, spark
+        self.servers, self.db, self.spark = servers, db, SparkOnDemand.of(spark)
         goods = ", ".join(map(good, range(1, ROWS + 1)))
         words = ", ".join(f"('w{i}', '{lang}', {i})" for i in range(200) for lang in ("de", "en"))
         for server in servers:

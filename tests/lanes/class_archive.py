@@ -93,7 +93,7 @@ def _load_everything() -> None:
     from setl.run.warming import warm, warm_queries
 
     session = start_session(SparkSettings(master="local[2]", name="setl-classes"))
-    warm(session)
+    warm(session.sparkContext)
     warm_queries(session)
     session.stop()
     gateway = vars(SparkContext)["_gateway"]

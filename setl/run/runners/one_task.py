@@ -5,8 +5,7 @@ from __future__ import annotations
 import pickle
 from typing import Any, Final
 
-from pyspark import RDD
-from pyspark.sql import SparkSession
+from pyspark import RDD, SparkContext
 
 from setl.load.sink import LoadTicket, SinkSettings
 from setl.run.job_property import Instructions, instructing, instructions_of_job, takes_rows
@@ -21,18 +20,18 @@ MOST_BYTES: Final = 128 * 1024
 class OneTask:
     """The `LoadRunner` of small loads."""
 
-    def __init__(self, spark: SparkSession, plan: TransformPlan, sink: SinkSettings) -> None:
+    def __init__(self, context: SparkContext, plan: TransformPlan, sink: SinkSettings) -> None:
         """Nothing is run yet.
 
         Args:
-            spark: where to run it.
+            context: where to run it.
             plan: the pipeline's; each load brings its own `applied_through` and `excluded`.
             sink: where to.
         """
-        self._context = spark.sparkContext
+        self._context = context
         self._plan = plan
         self._sink = sink
-        self._allowed = takes_rows(spark)
+        self._allowed = takes_rows(context)
         self._prepared: RDD[TaskReport] | None = None
 
     def run(

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from pyspark.sql import SparkSession
-
 from arbiter.arbiter import Arbiter
 from arbiter.values import PipelineId
 from setl.bulk.arrivals import Arrivals
@@ -25,6 +23,7 @@ from setl.run.verification.spark_jobs import VerificationJobs
 from setl.run.verification.standing import Standing, VerifyingParts
 from setl.run.verification.store import StoredVerification
 from setl.systems.registry import system_of
+from setl.transform.spark_on_demand import SparkOnDemand
 
 
 def standing_verification(
@@ -32,7 +31,7 @@ def standing_verification(
     leadership: Leadership,
     *,
     arbiter: Arbiter,
-    spark: SparkSession,
+    spark: SparkOnDemand,
     progress: Progress,
     clock: Clock,
     latest: Callable[[], Position],
@@ -44,7 +43,7 @@ def standing_verification(
         file: the channel; its file asks for it.
         leadership: of which pipeline.
         arbiter: a session.
-        spark: the session.
+        spark: where jobs run.
         progress: is told how it does, and tells how the run does.
         clock: for all times.
         latest: asks for the end of the source's stream, see `Source.latest`.
@@ -78,7 +77,7 @@ def standing_verification(
 
 
 def _comparers(
-    jobs: VerificationJobs, spark: SparkSession, pipeline: Pipeline, arrivals: Arrivals
+    jobs: VerificationJobs, spark: SparkOnDemand, pipeline: Pipeline, arrivals: Arrivals
 ) -> list[RangeComparer]:
     jobs.begin()
     return standing_comparers(spark, pipeline, arrivals)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from pyspark.sql import SparkSession
-
 from setl.bulk.arrivals import Arrivals
 from setl.bulk.range_comparison import RangeComparer, RangeOutcome
 from setl.bulk.source_side import MappedTable
@@ -14,6 +12,7 @@ from setl.bulk.verify_target import TargetComparison, VerifySettings
 from setl.channel.file import Pipeline
 from setl.model.change import Row
 from setl.run.compared_targets import Sources, mapped_targets, target_reader
+from setl.transform.spark_on_demand import SparkOnDemand
 
 # Ranges are small, so every key of one that differs can be looked at again. So are the parts that
 # tasks read: the stream's tasks come between any two of them.
@@ -21,7 +20,7 @@ _SETTINGS = VerifySettings(sample=100, rows_per_part=5_000, recheck_keys=100_000
 
 
 def standing_comparers(
-    spark: SparkSession,
+    spark: SparkOnDemand,
     pipeline: Pipeline,
     arrivals: Arrivals,
     settings: VerifySettings = _SETTINGS,
@@ -32,7 +31,7 @@ def standing_comparers(
     the others from that.
 
     Args:
-        spark: the session.
+        spark: where jobs run.
         pipeline: the pipeline, its references resolved.
         arrivals: tells when the target has what the source has shown.
         settings: how thoroughly to look.
@@ -82,7 +81,7 @@ class LazyComparer:
 
 
 def _comparison(
-    spark: SparkSession,
+    spark: SparkOnDemand,
     pipeline: Pipeline,
     target: Sequence[str],
     sources: Sources,

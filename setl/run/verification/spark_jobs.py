@@ -5,10 +5,10 @@ from __future__ import annotations
 import logging
 
 from py4j.protocol import Py4JError
-from pyspark.sql import SparkSession
 
 from setl.log import fields
 from setl.model.leadership import Leadership
+from setl.transform.spark_on_demand import SparkOnDemand
 
 _log = logging.getLogger(__name__)
 
@@ -16,14 +16,14 @@ _log = logging.getLogger(__name__)
 class VerificationJobs:
     """Names the jobs of the thread that verifies, so that they share Spark's tasks fairly."""
 
-    def __init__(self, spark: SparkSession, leadership: Leadership) -> None:
+    def __init__(self, spark: SparkOnDemand, leadership: Leadership) -> None:
         """Nothing runs yet.
 
         Args:
-            spark: the session.
+            spark: where jobs run.
             leadership: on whose behalf. Another one's jobs go on when this one's are cancelled.
         """
-        self._context = spark.sparkContext
+        self._context = spark.context
         self._pool = f"setl verify {leadership.key}"
         self._group = f"{self._pool} {leadership.epoch}"
 

@@ -63,6 +63,9 @@ class Context:
         self.meanwhile(kind)
         return self.shares if kind == "deal" else self.reports
 
+    def getConf(self):  # noqa: N802 - Spark's name
+        return {}
+
     def setJobGroup(self, name, _what, *, interruptOnCancel):  # noqa: N802, N803 - Spark's names
         self.groups.append((name, interruptOnCancel))
 
@@ -85,8 +88,7 @@ def job(context, monkeypatch):
 
 def job_of(context, epoch, monkeypatch):
     monkeypatch.setattr(job_module, "parallelism", lambda _: 2)
-    conf = SimpleNamespace(get=lambda _name, default=None: default)
-    spark: Any = SimpleNamespace(sparkContext=context, conf=conf)
+    spark: Any = SimpleNamespace(context=context)
     router: Any = SimpleNamespace(decides=False)
     sink = ElasticsearchSinkSettings(ElasticEndpoint(("http://127.0.0.1:1",)))
     job = LoadJob(

@@ -32,10 +32,14 @@ class Context:
     def __init__(self):
         self.properties: dict[str, str | None] = {}
         self.made = 0
+        self.conf: dict[str, str] = {}
 
     def parallelize(self, items, _slices):
         self.made += 1
         return Calculation(items)
+
+    def getConf(self):  # noqa: N802 - as Spark spells it
+        return self.conf
 
     def setLocalProperty(self, name, value):  # noqa: N802 - as Spark spells it
         self.properties[name] = value
@@ -54,11 +58,10 @@ def context(monkeypatch):
 
 
 def runner(context, event_log="false"):
-    conf = SimpleNamespace(get=lambda _name, _default: event_log)
-    spark: Any = SimpleNamespace(sparkContext=context, conf=conf)
+    context.conf["spark.eventLog.enabled"] = event_log
     router: Any = "router"
     plan = TransformPlan("binlog", router)
-    under_test = OneTask(spark, plan, SINK)
+    under_test = OneTask(context, plan, SINK)
 
     def load(number, share=b"x"):
         of_load = TransformPlan("binlog", router, applied_through=number)

@@ -43,6 +43,9 @@ class Context:
     def __init__(self, call):
         self._call = call
 
+    def getConf(self):  # noqa: N802 - as Spark spells it
+        return {}
+
     def __getattr__(self, name):
         return self._call
 
@@ -52,7 +55,7 @@ def refuse(*_args, **_options):
 
 
 def load_job(call) -> LoadJob:
-    spark: Any = SimpleNamespace(sparkContext=Context(call), conf={})
+    spark: Any = SimpleNamespace(context=Context(call))
     plan: Any = SimpleNamespace(codec="binlog", router=SimpleNamespace(decides=False))
     sink = ElasticsearchSinkSettings(ElasticEndpoint(("http://127.0.0.1:1",)))
     return LoadJob(spark, name="shop/orders", epoch=7, plan=plan, sink=sink, rows_per_task=10)

@@ -60,13 +60,15 @@ def test_an_executor_that_is_lost_is_named():
 class Context:
     defaultParallelism = 2  # noqa: N815 - as Spark spells it
 
+    def getConf(self):  # noqa: N802 - as Spark spells it
+        return {}
+
     def __getattr__(self, name):
         return lambda *_args, **_options: None
 
 
 def job_whose_tasks_report(monkeypatch, *reports) -> LoadJob:
-    conf = SimpleNamespace(get=lambda _name, default: default)
-    spark: Any = SimpleNamespace(sparkContext=Context(), conf=conf)
+    spark: Any = SimpleNamespace(context=Context())
     router: Any = SimpleNamespace(decides=False)
     plan = TransformPlan("binlog", router)
     monkeypatch.setattr(job_module, "replace", lambda value, **_: value)

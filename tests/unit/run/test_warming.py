@@ -1,8 +1,7 @@
 """Workers that have nothing to do are kept, until that is no longer wanted."""
 
 import threading
-from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 from setl.run.warming import KeepWarm
 from tests.waiting import eventually
@@ -31,9 +30,8 @@ class Context:
 
 def test_it_goes_on_after_an_error_and_ends_when_told():
     context = Context()
-    spark: Any = SimpleNamespace(sparkContext=context)
     queries: list[int] = []
-    keeper = KeepWarm(spark, lambda: lambda: queries.append(1), every=0.01)
+    keeper = KeepWarm(cast("Any", context), lambda: lambda: queries.append(1), every=0.01)
     keeper.start(queries=True)
     eventually(lambda: context.jobs > 3)
     eventually(lambda: len(queries) > 1)
@@ -54,8 +52,7 @@ def test_queries_are_made_warm_when_they_are_first_needed():
             raise ConnectionRefusedError("no JVM")
         return lambda: queries.append(1)
 
-    spark: Any = SimpleNamespace(sparkContext=context)
-    keeper = KeepWarm(spark, prepare, every=0.02)
+    keeper = KeepWarm(cast("Any", context), prepare, every=0.02)
     keeper.start()
     eventually(lambda: context.jobs > 3)
     assert not made
@@ -69,8 +66,7 @@ def test_queries_are_made_warm_when_they_are_first_needed():
 def test_it_does_not_wait_for_its_time_then():
     context, queries = Context(), []
     context.jobs = 1  # so that none fails
-    spark: Any = SimpleNamespace(sparkContext=context)
-    keeper = KeepWarm(spark, lambda: lambda: queries.append(1), every=3600.0)
+    keeper = KeepWarm(cast("Any", context), lambda: lambda: queries.append(1), every=3600.0)
     keeper.start()
     keeper.with_queries()
     eventually(lambda: queries)
