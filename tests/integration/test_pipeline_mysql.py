@@ -265,7 +265,7 @@ class NoSession(SparkOnDemand):
 @pytest.mark.one_family("what Spark starts is of no family")
 def test_only_spark_sql_needs_a_session(servers, db, place, spark):
     a, b = servers
-    on_demand = NoSession.of(spark)
+    on_demand = NoSession(lambda: spark.sparkContext)
     place.build_run = partial(place.build_run, spark=on_demand)
     plain = one_way(a, mysql(b), [{"from": f"{db}.orders"}])
     some = one_way(a, mysql(b), [{"from": f"{db}.orders", "where": "id > 1"}])
