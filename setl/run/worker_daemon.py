@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import importlib
 import os
+import sys
+from importlib.machinery import PathFinder
+from pathlib import Path
 from typing import Final
-
-from pyspark import daemon
 
 from setl.garbage_collection import keep_what_is_loaded
 
@@ -29,17 +30,47 @@ TASK_MODULES: Final = (
 _OF_QUERIES: Final = ("pandas", "pyspark.sql.pandas.serializers")
 
 
+_ARCHIVES: Final = ("pyspark", "py4j")
+"""What Spark puts in front of the path, as zip files beside an installed PySpark."""
+
+
 def main() -> None:
     """Import, and fork workers until Spark closes standard input."""
+    sys.path[:] = without_archives(sys.path)
+    # Forks are only safe in a process of one thread. A lock that another one holds is held in the
+    # child for ever, and its task with it (https://issues.apache.org/jira/browse/SPARK-54456).
+    # Arrow's allocator would start one when it is imported.
+    os.environ["JE_ARROW_MALLOC_CONF"] = "background_thread:false"
     for module in TASK_MODULES + _OF_QUERIES:
         importlib.import_module(module)
     # Otherwise each worker's first load would do it, in a tenth of a second.
     keep_what_is_loaded(collect_rarely=True)
+    from pyspark import daemon  # noqa: PLC0415 - from the path as it is now
+
     try:
         daemon.manager()
     except OSError:
         # Its JVM has ended meanwhile, and is missed elsewhere. Nothing is left to be said or done.
         os._exit(1)
+
+
+def without_archives(path: list[str]) -> list[str]:
+    """The path, without zip files of an installed PySpark if it leads to its modules anyway.
+
+    Modules in a zip file are compiled at each start, and each new worker reads its directory a
+    dozen times: half of a second of processor time, and a fifth of one for each worker.
+
+    Args:
+        path: as `sys.path`.
+    """
+    rest = [entry for entry in path if not _is_archive(Path(entry))]
+    found = all(PathFinder.find_spec(name, rest) is not None for name in _ARCHIVES)
+    return rest if found else path
+
+
+def _is_archive(entry: Path) -> bool:
+    name, package = entry.name.partition("-")[0].removesuffix(".zip"), entry.parent.parent.parent
+    return entry.suffix == ".zip" and name in _ARCHIVES and (package / "__init__.py").is_file()
 
 
 if __name__ == "__main__":

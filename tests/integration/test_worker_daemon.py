@@ -1,8 +1,13 @@
 """Python workers of a session on this machine have imported what loads need before their first."""
 
+import os
 import sys
+from pathlib import Path
 
-from setl.run.worker_daemon import TASK_MODULES
+import pyspark
+import pytest
+
+from setl.run.worker_daemon import TASK_MODULES, without_archives
 
 
 def test_a_new_worker_has_everything(spark):
@@ -26,3 +31,50 @@ def test_workers_for_queries_have_everything(spark):
 
     rows = spark.range(4).mapInArrow(lacking, "missing string").collect()
     assert {row.missing for row in rows} == {""}
+
+
+def test_what_forks_workers_has_one_thread(spark):
+    def threads(_part):
+        names = Path(f"/proc/{os.getppid()}/task").glob("*/comm")
+        return [name.read_text().strip() for name in names]
+
+    (found,) = set(map(tuple, spark.sparkContext.parallelize(range(4), 4).map(threads).collect()))
+    assert len(found) == 1, f"a lock that another thread holds would hang a worker: {found}"
+
+
+def test_workers_import_pyspark_compiled(spark):
+    def where(_part):
+        import pyspark
+
+        return pyspark.__file__
+
+    found = spark.sparkContext.parallelize([0], 1).map(where).collect()
+    assert found == [pyspark.__file__]
+
+
+ARCHIVES = ["python/lib/pyspark.zip", "python/lib/py4j-0.10.9.9-src.zip"]
+
+
+@pytest.fixture
+def installed(tmp_path):
+    for package in ("pyspark", "py4j"):
+        (tmp_path / package).mkdir()
+        (tmp_path / package / "__init__.py").touch()
+    return tmp_path
+
+
+def test_zip_files_beside_an_installed_pyspark_are_left_out(installed):
+    archives = [str(installed / "pyspark" / name) for name in ARCHIVES]
+    rest = ["/somewhere/own.zip", str(installed)]
+    assert without_archives([*archives, *rest]) == rest
+
+
+def test_zip_files_are_kept_if_nothing_else_has_pyspark(installed, tmp_path):
+    archives = [str(installed / "pyspark" / name) for name in ARCHIVES]
+    path = [*archives, str(tmp_path / "empty")]
+    assert without_archives(path) == path
+
+
+def test_zip_files_of_a_spark_that_is_no_package_are_kept(installed):
+    path = [f"/opt/spark/{name}" for name in ARCHIVES] + [str(installed)]
+    assert without_archives(path) == path
