@@ -55,6 +55,16 @@ class RowCodec(Protocol):
         """
         ...
 
+    def only_inserts(self, payload: bytes) -> bool:
+        """Whether all records of a payload are of new rows.
+
+        For the driver: it costs next to nothing, and is False where that cannot be told so.
+
+        Args:
+            payload: see `Entry.payload`.
+        """
+        ...
+
     def decode(
         self, payload: bytes, context: tuple[bytes, ...], *, keys_alone: bool = False
     ) -> DecodedRows:

@@ -29,6 +29,7 @@ from setl.run.runners.item_by_item import ItemByItem
 from setl.run.runners.one_query import OneQuery
 from setl.run.runners.one_task import OneTask
 from setl.run.runners.runner import LoadRunner, LoadState, Phase
+from setl.run.runners.stretch_by_stretch import StretchByStretch
 from setl.run.sorting import Sorting
 from setl.run.spark_errors import spark_error
 from setl.run.spark_session import parallelism
@@ -38,7 +39,7 @@ from setl.run.tasks import TaskReport
 from setl.transform.expression_faults import MOST_FAULTY, faulty_rows
 from setl.transform.expressions import ExpressionBranch
 from setl.transform.spark_on_demand import SparkOnDemand
-from setl.transform.work import TransformPlan, WorkItem
+from setl.transform.work import TransformPlan, WorkItem, codec_named
 
 _log = logging.getLogger(__name__)
 
@@ -77,7 +78,10 @@ class LoadJob:
         prepared = PreparedQueries(spark, plan, sink)
         self._one_task: LoadRunner = OneTask(self._context, plan, sink)
         self._one_query: LoadRunner = OneQuery(prepared, self._branches, sink)
-        self._dealt: LoadRunner = DealtByKey(self._context, self._branches, sink, self._state)
+        by_key = DealtByKey(self._context, self._branches, sink, self._state)
+        self._side_by_side: LoadRunner = StretchByStretch(
+            self._context, codec_named(plan.codec), sink, self._state, by_key
+        )
         self._item_by_item: LoadRunner = ItemByItem(
             self._context, self._branches, sink, self._state
         )
@@ -231,7 +235,7 @@ class LoadJob:
 
     def _runner(self, work: LoadWork, tasks: int) -> LoadRunner:
         if tasks > 1:
-            return self._dealt
+            return self._side_by_side
         return self._one_query if work.by_branch else self._one_task
 
     def _begin(self, estimated: int, ticket: LoadTicket) -> int:

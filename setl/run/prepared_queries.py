@@ -25,7 +25,7 @@ from setl.model.leadership import Leadership
 from setl.model.schema import Column, Kind, RowSchema
 from setl.run.job_property import Instructions, instructing, instructions_of_job, takes_rows
 from setl.run.load_work import LoadWork, TableRoute
-from setl.run.tasks import TaskReport, load
+from setl.run.tasks import TaskReport, load, transform
 from setl.transform.expressions import (
     CARRIED,
     ONLY_UPSERTS,
@@ -39,7 +39,6 @@ from setl.transform.expressions import (
     packer,
     select_evaluated,
 )
-from setl.transform.share import deal
 from setl.transform.spark_on_demand import SparkOnDemand
 from setl.transform.work import TransformPlan, WorkItem
 
@@ -229,8 +228,8 @@ def _loading(plan: TransformPlan, sink: SinkSettings) -> Callable[[Batches], Bat
     def collect_and_load(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         evaluated = [share for batch in batches for share in batch.column("share").to_pylist()]
         instructions = instructions_of_job()
-        dealt = deal(instructions.plan(plan), instructions.plain, 1) if instructions.plain else ()
-        plain = (share for _, share in dealt)
+        own = instructions.plan(plan)
+        plain = transform(own, instructions.plain) if instructions.plain else ()
         report = load(sink, instructions.ticket, 0, [*instructions.ready, *evaluated, *plain])
         yield pa.RecordBatch.from_arrays(
             [pa.array([pickle.dumps(report, protocol=5)], pa.binary())], names=["report"]

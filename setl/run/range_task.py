@@ -21,9 +21,8 @@ from setl.garbage_collection import keep_what_is_loaded
 from setl.load.sink import LoadTicket, RenderedSink, SinkSettings
 from setl.load.worker import sink_for
 from setl.model.change import TargetChanges
-from setl.run.tasks import TaskReport, load
+from setl.run.tasks import TaskReport, load, transform
 from setl.transform.columns import ColumnPlan
-from setl.transform.share import deal
 from setl.transform.work import TransformPlan, WorkItem
 
 
@@ -34,8 +33,7 @@ def load_range(
     work: WorkItem = pickle.loads(item)  # noqa: S301 - made by our own driver
     report = _as_rendered(settings, plan, replace(ticket, slot=slot), work)
     if report is None:
-        dealt = deal(plan, pickle.dumps([work], protocol=5), 1)
-        return load(settings, ticket, slot, (share for _, share in dealt))
+        return load(settings, ticket, slot, transform(plan, pickle.dumps([work], protocol=5)))
     task = TaskContext.get()
     if task is None:
         return report

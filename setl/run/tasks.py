@@ -23,7 +23,7 @@ from setl.model.conflict import History
 from setl.model.loaded import Loaded
 from setl.model.table_rows import ByTable, TableRows, added
 from setl.transform.merging import merge
-from setl.transform.share import Dealt, Share, deal
+from setl.transform.share import Dealt, Share, deal, shares_of
 from setl.transform.work import TransformPlan
 
 NOTHING = Loaded()
@@ -46,9 +46,16 @@ class TaskReport:
 
 
 def load(
-    settings: SinkSettings, ticket: LoadTicket, slot: int, shares: Iterable[bytes]
+    settings: SinkSettings, ticket: LoadTicket, slot: int, shares: Iterable[bytes | Share]
 ) -> TaskReport:
-    """Second stage: merge the shares of this task's keys and write them."""
+    """Second stage: merge the shares of this task's keys and write them.
+
+    Args:
+        settings: where to.
+        ticket: on whose behalf.
+        slot: the number of this task in its load.
+        shares: pickled, if they come from other processes.
+    """
     task = TaskContext.get()
     if task is not None:
         keep_what_is_loaded(collect_rarely=True)
@@ -57,9 +64,9 @@ def load(
 
 
 def _load(
-    settings: SinkSettings, ticket: LoadTicket, slot: int, shares: Iterable[bytes]
+    settings: SinkSettings, ticket: LoadTicket, slot: int, shares: Iterable[bytes | Share]
 ) -> TaskReport:
-    received: list[Share] = [pickle.loads(share) for share in shares]  # noqa: S301 - our own
+    received = [_unpickled(share) for share in shares]
     for share in received:
         if share.error is not None:
             return TaskReport(error=share.error)
@@ -91,6 +98,10 @@ def _load(
     return TaskReport(loaded)
 
 
+def _unpickled(share: bytes | Share) -> Share:
+    return pickle.loads(share) if isinstance(share, bytes) else share  # noqa: S301 - our own
+
+
 def _by_table(changes: Iterable[TargetChanges], histories: Iterable[History]) -> ByTable:
     """What a task writes, by table; counted once a table, not once a row."""
     counts: ByTable = {}
@@ -112,3 +123,8 @@ def deal_stretch(plan: TransformPlan, items: bytes, buckets: int) -> Dealt:
     """First stage: see `deal`."""
     keep_what_is_loaded(collect_rarely=True)
     return deal(plan, items, buckets)
+
+
+def transform(plan: TransformPlan, items: bytes) -> list[Share]:
+    """First stage of a task that is the second one, too: the shares of pickled work items."""
+    return [*shares_of(plan, items, 1).values()]

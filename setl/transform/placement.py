@@ -8,7 +8,9 @@ a unique value of one is, until it has changed, in the other.
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Sequence
+from hashlib import blake2b
 from typing import Final
 from zlib import crc32
 
@@ -51,6 +53,27 @@ def homes_of(rows: Sequence[Row], key: Sequence[int], buckets: int) -> list[int]
         else bucket_of((value,), buckets)
         for value in [row[place] for row in rows]
     ]
+
+
+def key_hashes(rows: Sequence[Row], key: Sequence[int]) -> bytes:
+    """A number of 8 bytes for the key of each row, the same in every process.
+
+    Keys that are one integer have different numbers if they differ; others nearly always.
+
+    Args:
+        rows: the rows.
+        key: the key's places in a row.
+    """
+    one = key[0] if len(key) == 1 else None
+    numbers = array("Q")
+    for row in rows:
+        value = None if one is None else row[one]
+        if isinstance(value, int):
+            numbers.append(value * _ODD & _WORD)
+        else:
+            text = repr(tuple([row[i] for i in key])).encode()
+            numbers.append(int.from_bytes(blake2b(text, digest_size=8).digest(), "little"))
+    return numbers.tobytes()
 
 
 def spreads(key: Sequence[Column], group: str | None, *, undivided: bool = False) -> bool:

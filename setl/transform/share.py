@@ -49,6 +49,11 @@ Dealt = list[tuple[int, bytes]]
 
 def deal(plan: TransformPlan, items: bytes, buckets: int) -> Dealt:
     """Transform pickled work items and deal the changes out to `buckets` load tasks."""
+    return _pickled(shares_of(plan, items, buckets))
+
+
+def shares_of(plan: TransformPlan, items: bytes, buckets: int) -> dict[int, Share]:
+    """As `deal`, for load tasks in this process."""
     started = time.monotonic()
     try:
         work: list[WorkItem] = pickle.loads(items)  # noqa: S301 - made by our own driver
@@ -59,10 +64,10 @@ def deal(plan: TransformPlan, items: bytes, buckets: int) -> Dealt:
         by_bucket = by_buckets(plan, changes, buckets)
         faulty = faulty_by_buckets(plan, compacted.faulty, buckets)
     except SetlError as error:
-        return refused(error)
+        return {0: Share(error=error)}
     seconds = time.monotonic() - started
     rows, redelivered = compacted.rows + parts.rows, compacted.redelivered + parts.redelivered
-    return packed(by_bucket, rows, redelivered, seconds, faulty=faulty, histories=parts.histories)
+    return _shared(by_bucket, rows, redelivered, seconds, faulty=faulty, histories=parts.histories)
 
 
 def by_buckets(
@@ -110,25 +115,39 @@ def packed(
     seconds: float,
     *,
     faulty: Mapping[int, list[FaultyRow]] | None = None,
-    histories: Sequence[History] = (),
 ) -> Dealt:
     """Pickled shares; the counts go with the share of the first load task."""
-    put_aside = faulty or {}
+    return _pickled(_shared(by_bucket, rows, redelivered, seconds, faulty=faulty or {}))
+
+
+def _shared(
+    by_bucket: dict[int, list[TargetChanges]],
+    rows: int,
+    redelivered: int,
+    seconds: float,
+    *,
+    faulty: Mapping[int, list[FaultyRow]],
+    histories: Sequence[History] = (),
+) -> dict[int, Share]:
     shares = {
-        bucket: Share(by_bucket.get(bucket, []), faulty=put_aside.get(bucket, []))
-        for bucket in {*by_bucket, *put_aside}
+        bucket: Share(by_bucket.get(bucket, []), faulty=faulty.get(bucket, []))
+        for bucket in {*by_bucket, *faulty}
     }
     shares[0] = Share(
         by_bucket.get(0, []),
         rows,
         redelivered,
         seconds,
-        faulty=put_aside.get(0, []),
+        faulty=faulty.get(0, []),
         histories=list(histories),
     )
+    return shares
+
+
+def _pickled(shares: Mapping[int, Share]) -> Dealt:
     return [(bucket, pickle.dumps(share, protocol=5)) for bucket, share in shares.items()]
 
 
 def refused(error: SetlError) -> Dealt:
     """The share of a task that gave up."""
-    return [(0, pickle.dumps(Share(error=error), protocol=5))]
+    return _pickled({0: Share(error=error)})

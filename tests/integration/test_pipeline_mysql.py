@@ -277,3 +277,35 @@ def test_only_spark_sql_needs_a_session(servers, db, place, spark):
     place.lead(some).applied(1)
     assert on_demand.asked > 0
     assert on_demand.session is spark, "there is one in a process"
+
+
+def test_a_row_that_went_unseen_and_came_again_is_right_although_all_rows_are_new(
+    servers, db, place, caplog
+):
+    """What a cascade, or a session without a binlog, deletes is in no stream."""
+    caplog.set_level("INFO", logger="setl.run.runners.stretch_by_stretch")
+    a, b = servers
+    for server in servers:
+        execute(server, f"CREATE TABLE {db}.notes (id INT PRIMARY KEY, note VARCHAR(300))")
+    file = one_way(a, mysql(b), [{"from": f"{db}.notes"}], rows_per_task=100)
+    text = "x" * 250  # so that there is work for two tasks
+    with a.connect() as connection, connection.cursor() as cursor:
+        write = f"INSERT INTO {db}.notes (id, note) VALUES (%s, %s)"
+        cursor.executemany(write, [(n, f"older {text}") for n in range(400)])
+        connection.commit()
+        cursor.execute("SET SESSION sql_log_bin = 0")
+        cursor.execute(f"DELETE FROM {db}.notes WHERE id < 5")
+        connection.commit()
+        cursor.execute("SET SESSION sql_log_bin = 1")
+        again = [*range(400, 795), *range(5)]
+        cursor.executemany(write, [(n, f"newer {text}") for n in again])
+        connection.commit()
+    running = place.lead(file)
+    running.applied(800)
+    assert rows(b, f"{db}.notes") == rows(a, f"{db}.notes")
+    said = [record.getMessage() for record in caplog.records]
+    assert said == ["rows of these tables are dealt out by key from now on"]
+    # Its other loads are right, too.
+    execute(a, f"INSERT INTO {db}.notes (id, note) VALUES (9000, 'last')")
+    running.applied(801)
+    assert rows(b, f"{db}.notes") == rows(a, f"{db}.notes")

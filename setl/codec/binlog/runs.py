@@ -71,6 +71,19 @@ def records_of(payload: bytes) -> Sequence[tuple[int, bytes]]:
     return [(last - end & PLACES, event) for end, event in found]
 
 
+def only_inserts(payload: bytes) -> bool:
+    """See `setl.codec.row_codec.RowCodec.only_inserts`; each event says its kind."""
+    at, total = 0, len(payload)
+    while at < total:
+        if total - at < HEADER_BYTES:
+            return False
+        _, kind, _, size, _, _ = EVENT_HEADER.unpack_from(payload, at)
+        if kind not in INSERTS or size < HEADER_BYTES:
+            return False
+        at += size
+    return total > 0
+
+
 def tells_its_place(payload: bytes, offset: int) -> bool:
     """Whether the records of a payload, which ends at `offset`, say themselves where they end.
 

@@ -54,6 +54,10 @@ class DtsRowCodec:
         """See `setl.codec.row_codec.RowCodec.joins`."""
         return True
 
+    def only_inserts(self, payload: bytes) -> bool:  # noqa: ARG002 - it would have to be read
+        """See `setl.codec.row_codec.RowCodec.only_inserts`."""
+        return False
+
     def join(self, payloads: Sequence[tuple[int, bytes]]) -> bytes:
         """See `setl.codec.row_codec.RowCodec.join`."""
         return rejoined(payloads)

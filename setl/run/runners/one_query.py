@@ -12,9 +12,8 @@ from pyspark.sql import DataFrame
 from setl.load.sink import LoadTicket, SinkSettings
 from setl.run.load_work import LoadWork, TableRoute
 from setl.run.prepared_queries import PreparedQueries
-from setl.run.tasks import TaskReport, load
+from setl.run.tasks import TaskReport, load, transform
 from setl.transform.expressions import ExpressionBranch
-from setl.transform.share import deal
 from setl.transform.work import TransformPlan
 
 
@@ -52,10 +51,9 @@ class OneQuery:
         sink, ready, blob = self._sink, work.ready, pickle.dumps(work.plain, protocol=5)
 
         def collect_and_load(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            shares = [*ready]
-            shares += [share for batch in batches for share in batch.column("share").to_pylist()]
-            shares += [share for _, share in deal(plan, blob, 1)]
-            report = pickle.dumps(load(sink, ticket, 0, shares), protocol=5)
+            shares = [share for batch in batches for share in batch.column("share").to_pylist()]
+            plain = transform(plan, blob)
+            report = pickle.dumps(load(sink, ticket, 0, [*ready, *shares, *plain]), protocol=5)
             yield pa.RecordBatch.from_arrays([pa.array([report], pa.binary())], names=["report"])
 
         branches = [(self._branches[at], items) for at, items in work.by_branch.items()]

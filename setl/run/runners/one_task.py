@@ -10,7 +10,7 @@ from pyspark import RDD, SparkContext
 from setl.load.sink import LoadTicket, SinkSettings
 from setl.run.job_property import Instructions, instructing, instructions_of_job, takes_rows
 from setl.run.load_work import LoadWork
-from setl.run.tasks import TaskReport, deal_stretch, load
+from setl.run.tasks import TaskReport, load, transform
 from setl.transform.work import TransformPlan
 
 MOST_BYTES: Final = 128 * 1024
@@ -70,5 +70,4 @@ class OneTask:
 def _transform_and_load(
     plan: TransformPlan, sink: SinkSettings, ticket: LoadTicket, items: bytes, ready: list[bytes]
 ) -> TaskReport:
-    dealt = deal_stretch(plan, items, 1)
-    return load(sink, ticket, 0, [*ready, *(share for _, share in dealt)])
+    return load(sink, ticket, 0, [*ready, *transform(plan, items)])

@@ -57,6 +57,9 @@ class ByPayload:
     def joins(self, payload, offset):
         return False
 
+    def only_inserts(self, payload):
+        return False
+
     def join(self, payloads):
         return b"".join(payload for _, payload in payloads)
 

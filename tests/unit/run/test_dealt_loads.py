@@ -89,7 +89,7 @@ def job(context, monkeypatch):
 def job_of(context, epoch, monkeypatch):
     monkeypatch.setattr(job_module, "parallelism", lambda _: 2)
     spark: Any = SimpleNamespace(context=context)
-    router: Any = SimpleNamespace(decides=False)
+    router: Any = SimpleNamespace(decides=False, route=lambda *_: ())
     sink = ElasticsearchSinkSettings(ElasticEndpoint(("http://127.0.0.1:1",)))
     job = LoadJob(
         spark,

@@ -52,7 +52,7 @@ class Context:
 def context(monkeypatch):
     made = Context()
     monkeypatch.setattr(job_property, "TaskContext", SimpleNamespace(get=lambda: made))
-    monkeypatch.setattr(one_task, "deal_stretch", lambda plan, _items, _n: [(0, plan)])
+    monkeypatch.setattr(one_task, "transform", lambda plan, _items: [plan])
     monkeypatch.setattr(one_task, "load", lambda _sink, ticket, _slot, shares: (ticket, shares))
     return made
 

@@ -1,0 +1,185 @@
+"""Large loads of new rows go stretch by stretch, and by key as soon as that could matter."""
+
+import pickle
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from setl.channel.routing import Route
+from setl.errors import DataError
+from setl.load.sink import LoadTicket
+from setl.model.change import TargetChanges
+from setl.model.conflict import ConflictPolicy
+from setl.model.leadership import Leadership
+from setl.model.loaded import Loaded
+from setl.model.schema import Column, Kind
+from setl.run.load_work import LoadWork
+from setl.run.runners import stretch_by_stretch
+from setl.run.runners.runner import LoadState, Phase
+from setl.run.runners.stretch_by_stretch import StretchByStretch, new_rows_alone
+from setl.run.tasks import TaskReport
+from setl.transform.share import Share
+from setl.transform.work import TransformPlan, WorkItem
+
+TICKET = LoadTicket(Leadership("shop", "orders", "n1", 7), 1, 0)
+ID, NAME = Column("id", Kind.INTEGER), Column("name", Kind.TEXT)
+NEW, OTHER = b"new", b"other"
+
+
+def route(index=0, target=("there", "orders"), **options):
+    return Route(index, target, **options)
+
+
+def plan(*routes, **options):
+    router: Any = SimpleNamespace(route=lambda schema, table: routes)
+    return TransformPlan("binlog", router, **options)
+
+
+def item(table="orders", payload=NEW, routes=(0,)):
+    return WorkItem(routes, 1, (), payload, ("shop", table))
+
+
+CODEC: Any = SimpleNamespace(only_inserts=lambda payload: payload == NEW)
+HERE = {("there", "orders")}
+
+
+def test_new_rows_of_one_table_go_stretch_by_stretch():
+    assert new_rows_alone(plan(route()), LoadWork([item(), item()]), CODEC) == HERE
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"key": ("code",)},
+        {"routing": "area"},
+        {"processor": "rules:apply"},
+        {"group": "g"},
+        {"rereads": True},
+        {"conflict": ConflictPolicy("", from_home=True)},
+        {"documents": cast("Any", "some")},
+    ],
+    ids=lambda options: next(iter(options)),
+)
+def test_rows_whose_order_or_key_is_not_that_of_their_table_do_not(options):
+    assert not new_rows_alone(plan(route(**options)), LoadWork([item()]), CODEC)
+
+
+def test_nor_do_other_changes():
+    work = LoadWork([item(), item(payload=OTHER)])
+    assert not new_rows_alone(plan(route()), work, CODEC)
+
+
+def test_nor_do_two_tables_that_come_together_in_one():
+    assert not new_rows_alone(plan(route()), LoadWork([item(), item("more")]), CODEC)
+
+
+def test_nor_does_a_table_that_goes_to_one_target_twice():
+    both = plan(route(), route(1))
+    assert not new_rows_alone(both, LoadWork([item(routes=(0, 1))]), CODEC)
+    assert new_rows_alone(both, LoadWork([item()]), CODEC) == HERE
+
+
+def test_nor_do_tables_that_one_task_writes():
+    assert not new_rows_alone(plan(route(), undivided=frozenset(HERE)), LoadWork([item()]), CODEC)
+
+
+def test_nor_does_what_is_decoded_or_transformed_already():
+    decoded = item()._replace(decoded=cast("Any", "rows"))
+    assert not new_rows_alone(plan(route()), LoadWork([decoded]), CODEC)
+    assert not new_rows_alone(plan(route()), LoadWork([item()], ready=[b"share"]), CODEC)
+    branch = {(0, "shop", "orders"): [item()]}
+    assert not new_rows_alone(plan(route()), LoadWork([item()], branch), CODEC)
+
+
+class Stretches:
+    def __init__(self, parts):
+        self.parts = parts
+
+    def mapPartitionsWithIndex(self, function):  # noqa: N802 - Spark's name
+        self.function = function
+        return self
+
+    def collect(self):
+        return [each for i, part in enumerate(self.parts) for each in self.function(i, [part])]
+
+
+@pytest.fixture
+def world(monkeypatch):
+    """A runner whose tasks write what `rows` has of their first item, in this process."""
+    made: Any = SimpleNamespace(rows={}, written=[], by_key=[], key=ID, error=None)
+    made.state = LoadState()
+
+    def transform(_plan, items):
+        (first, *_) = pickle.loads(items)
+        found = made.rows[first.version]
+        columns = (made.key, NAME)
+        return [Share([TargetChanges(("there", "orders"), columns, (0,), found)], len(found))]
+
+    def load(_settings, ticket, slot, shares):
+        (share,) = shares
+        assert all(part.shared for part in share.changes), "other tasks write the table, too"
+        made.written.append((slot, share.changes[0].upserts))
+        return TaskReport(Loaded(rows=share.rows), error=made.error)
+
+    def run_by_key(*arguments):
+        made.by_key.append(arguments)
+        return ["by key"]
+
+    monkeypatch.setattr(stretch_by_stretch, "transform", transform)
+    monkeypatch.setattr(stretch_by_stretch, "load", load)
+    context: Any = SimpleNamespace(parallelize=lambda blobs, count: Stretches(blobs))
+    by_key: Any = SimpleNamespace(run=run_by_key)
+    sink: Any = "sink"
+    made.runner = StretchByStretch(context, CODEC, sink, made.state, by_key)
+
+    def run(*parts):
+        made.rows = dict(enumerate(parts))
+        work = LoadWork([item()._replace(version=number) for number in made.rows])
+        return made.runner.run(plan(route()), work, TICKET, len(parts))
+
+    made.run = run
+    return made
+
+
+def test_each_task_loads_its_stretch(world):
+    reports = world.run([(1, "a"), (2, "b")], [(3, "c")])
+    assert world.written == [(0, [(1, "a"), (2, "b")]), (1, [(3, "c")])]
+    assert sum(report.loaded.rows for report in reports) == 3
+    assert world.state.phase is Phase.BOTH
+    assert not world.by_key
+
+
+def test_a_key_that_two_tasks_wrote_is_loaded_again_by_key(world):
+    assert world.run([(1, "older")], [(2, "b"), (1, "newer")]) == ["by key"]
+    # The table's next loads are not tried this way any more.
+    written = len(world.written)
+    assert world.run([(5, "e")], [(6, "f")]) == ["by key"]
+    assert len(world.written) == written
+
+
+def test_keys_of_text_meet_too(world):
+    world.key = replace(NAME, name="id", binary_order=True)
+    assert world.run([("a", "x")], [("b", "y")]) != ["by key"]
+    assert world.run([("a", "x")], [("b", "y"), ("a", "z")]) == ["by key"]
+
+
+def test_rows_of_a_table_that_must_not_be_shared_out_are_not_written(world):
+    world.key = replace(NAME, name="id", binary_order=False)
+    assert world.run([("a", "x")], [("A", "y")]) == ["by key"]
+    assert world.written == []
+
+
+def test_an_error_of_a_task_is_told_and_nothing_is_done_again(world):
+    world.error = DataError("no")
+    reports = world.run([(1, "a")], [(1, "b")])
+    assert [str(report.error) for report in reports] == ["no", "no"]
+    assert not world.by_key
+
+
+def test_a_load_that_was_cancelled_meanwhile_is_not_done_again(world):
+    world.state.cancelled = True
+    with pytest.raises(Exception, match="cancelled"):
+        world.run([(1, "a")], [(1, "b")])
+    assert not world.by_key
