@@ -81,7 +81,8 @@ def tables_of(load: TableLoad, mapped: Sequence[MappedTable]) -> list[str]:
     """The tables that a load wants of those that are mapped, as ``schema.table``."""
     if load.entries:
         return [table.text for table in mapped if table.entries & set(load.entries)]
-    return [table.text for table in mapped if not load.tables or table.text in load.tables]
+    wanted = {*load.tables, *load.only, *load.again}
+    return [table.text for table in mapped if not load.tables or table.text in wanted]
 
 
 def check_request(request: LoadRequest, mapped: Sequence[MappedTable], there: SourceTables) -> None:

@@ -47,6 +47,7 @@ from setl.extract.free_gate import GateRow
 from setl.load.sink import LoadTicket
 from setl.log import fields
 from setl.model.checkpoint import Checkpoint, Place
+from setl.model.entry import Entry
 from setl.model.leadership import Leadership
 from setl.model.load_request import LoadRequest, RequestState
 from setl.model.loaded import Loaded
@@ -73,6 +74,7 @@ from setl.run.load_queue import LoadQueue
 from setl.run.load_requests import LoadRequests
 from setl.run.load_size import LoadSize, spent_on_rows
 from setl.run.progress import Progress
+from setl.run.rearranged_tables import doubt, read_again
 from setl.systems.replicas import ReplicaBehind
 
 _log = logging.getLogger(__name__)
@@ -214,6 +216,33 @@ class TableLoading:
             return request is None or request.state is not RequestState.PAUSED
         return self._queue.next is not None
 
+    def after_changes(self, ddl: Sequence[Entry], load: TableLoad | None) -> TableLoad | None:
+        """A load after schema changes that the stream has brought; None if it stays as it is.
+
+        Tables may have to be read again, see `setl.run.rearranged_tables`.
+        """
+        if load is None or load.ended or not load.goes_on or not ddl:
+            return None
+        moved = load
+        for entry in ddl:
+            moved = read_again(moved, entry, lambda name: self._is_wanted(load, name))
+        if moved == load:
+            return None
+        self._listed = -_NEWS_SECONDS  # names have changed
+        _log.info(
+            "tables are to be read again after a schema change",
+            extra=self._fields(load=load.id, tables=", ".join(moved.again)),
+        )
+        return moved
+
+    def _is_wanted(self, load: TableLoad, table: str) -> bool:
+        """Whether a load is about a table, be it there or not."""
+        if load.tables or not self._is_mapped(table):
+            return table in (*load.tables, *load.only, *load.again)
+        routes = self._parts.router.route(*table.split(".", 1))
+        names = {self._parts.router.entries[route.index].name for route in routes}
+        return not load.entries or bool(names & set(load.entries))
+
     @property
     def catching_up(self) -> frozenset[str]:
         """See `LoadTicket.catching_up`."""
@@ -238,10 +267,10 @@ class TableLoading:
         if load is None or load.ended:
             return self._begin_next(load)
         request = self._queue.of(load)
-        if load_choice.is_cancelled(load, request):
-            return self._end(replace(load, cancelled=True))
+        if load_choice.is_cancelled(load, request) and load.goes_on:
+            return self._broken_off(replace(load, cancelled=True))
         if not load.reads and StreamEnd(load.until, load.until_time).is_past(reached):
-            return self._end(load)
+            return self._end(replace(load, error=load.error or self._doubt(load)))
         if not load.reads or self._has_to_wait(load, request, reached):
             return None
         moved = self._read(reached, request, ticket, allowed)
@@ -307,6 +336,10 @@ class TableLoading:
         )
         self._progress.loads_tables(load, outlook)
 
+    def _doubt(self, load: TableLoad) -> str:
+        there = {table.text for table in self._mapped}
+        return doubt(load, there.__contains__) if load.goes_on else ""
+
     def _end(self, load: TableLoad) -> TableLoad:
         self._agreeing, self._waiting = frozenset[str](), None
         ended = replace(load, ended=self._clock.now())
@@ -338,7 +371,7 @@ class TableLoading:
                 if step.refused:  # also where it is all that was asked for
                     self._warn_of_keys(step.refused)
                 if not step.items and not step.load.left(tables_of(load, self._mapped)):
-                    return self._all_is_read(step.load, there)
+                    return self._pass_is_over(step.load, there)
             if not step.items:
                 return step.load
             if not allowed():
@@ -401,6 +434,20 @@ class TableLoading:
                 pipeline=self._leadership.key,
             )
 
+    def _broken_off(self, load: TableLoad) -> TableLoad:
+        """No more is read. Rows that are in may be ahead of the stream, which has to come there."""
+        if load.reads:
+            with self._open() as there:
+                load = self._all_is_read(load, there)
+        self._tell(load)
+        return load
+
+    def _pass_is_over(self, load: TableLoad, there: SourceTables) -> TableLoad:
+        if load.again:
+            self._prepare(load.next_pass)  # other rows are in each other's way now
+            return load.next_pass
+        return self._all_is_read(load, there)
+
     def _all_is_read(self, load: TableLoad, there: SourceTables) -> TableLoad:
         end = self._stream_end(there)
         return replace(load, until=end.position, until_time=end.time)
@@ -421,7 +468,7 @@ class TableLoading:
             raise error
         # What an operator asks for beside the stream does not stop the stream.
         _log.warning("tables are not loaded", extra=self._fields(load=load.id, error=str(error)))
-        return self._end(replace(load, error=str(error)))
+        return self._broken_off(replace(load, error=str(error)))
 
     def _stream_end(self, there: SourceTables) -> StreamEnd:
         latest = self._parts.latest

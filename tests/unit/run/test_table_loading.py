@@ -15,6 +15,7 @@ from setl.errors import ConfigurationError, DataError
 from setl.load.sink import LoadTicket
 from setl.model.change import Op
 from setl.model.checkpoint import Checkpoint
+from setl.model.entry import Entry, EntryKind
 from setl.model.leadership import Leadership
 from setl.model.load_request import FREE_GATE, LoadRequest, RequestState
 from setl.model.loaded import Loaded
@@ -331,6 +332,71 @@ def test_a_table_that_is_dropped_meanwhile_is_passed_over():
     assert bench.job.loaded == [("b", 1), ("b", 2), ("b", 3)]
 
 
+def ddl(statement):
+    return Entry(EntryKind.DDL, BinlogPosition("bin.000001", 300), 0.0, "shop", statement=statement)
+
+
+def brought(bench, *statements):
+    """The stream brings schema changes."""
+    moved = bench.loading.after_changes([ddl(text) for text in statements], bench.reached.load)
+    if moved is not None:
+        bench.reached = replace(bench.reached, load=moved)
+    return moved
+
+
+def test_a_table_with_another_key_is_read_again_from_its_beginning():
+    bench = Bench(Tables(a=3, b=5000))
+    bench.begin(TableLoad("x"))
+    bench.step()
+    assert bench.reached.load.after is not None
+    assert brought(bench, "ALTER TABLE b DROP PRIMARY KEY, ADD PRIMARY KEY (o)") is not None
+    before = len(bench.job.loaded)
+    bench.read_all()
+    assert bench.job.loaded[before:] == [("b", key) for key in range(1, 5001)]
+
+
+@pytest.mark.parametrize("number", range(6))
+def test_a_table_that_gets_another_name_is_read_under_that_by_any_leader(number):
+    bench = Bench(Tables(b=900, c=900, z=900))
+    bench.begin(TableLoad("x", ("shop.b", "shop.z")))
+    for _ in range(number):
+        bench.step()
+    held = bench.tables.tables
+    held["shop", "a"] = held.pop(("shop", "z"))
+    held["shop", "a"].schema = replace(held["shop", "a"].schema, table="a")
+    assert brought(bench, "RENAME TABLE z TO a") is not None
+    bench.begin(TableLoad.from_json(bench.reached.load.to_json()))
+    done = bench.read_all()
+    assert {key for name, key in bench.job.loaded if name == "a"} == set(range(1, 901))
+    assert "c" not in [name for name, _ in bench.job.loaded]
+    bench.stream_at(900)
+    ended = bench.step()
+    assert ended.ended
+    assert not ended.error
+    assert done.only
+
+
+def test_tables_that_take_each_others_names_are_read_again_and_told():
+    bench = Bench(Tables(a=3, z=3))
+    bench.begin(TableLoad("x"))
+    bench.read_all()
+    brought(bench, "RENAME TABLE a TO x, z TO a, x TO z")
+    bench.read_all()
+    assert len(bench.job.loaded) == 12
+    bench.stream_at(900)
+    assert "--table shop.a --table shop.z --replace" in bench.step().error
+
+
+def test_other_schema_changes_and_those_of_other_tables_change_nothing():
+    bench = Bench(Tables(a=5000, b=3))
+    bench.begin(TableLoad("x", ("shop.a",)))
+    bench.step()
+    assert brought(bench, "ALTER TABLE a ADD COLUMN more INT, ADD INDEX (more)") is None
+    assert brought(bench, "ALTER TABLE b MODIFY id BIGINT", "CREATE TABLE c (id INT)") is None
+    bench.reached = replace(bench.reached, load=replace(bench.reached.load, cancelled=True))
+    assert brought(bench, "ALTER TABLE a MODIFY id BIGINT") is None
+
+
 def test_nothing_is_loaded_while_it_is_not_allowed_or_the_stream_repeats():
     bench = Bench(Tables(a=3))
     bench.begin(TableLoad("x"))
@@ -391,6 +457,7 @@ def test_a_load_is_kept_as_json():
     load = TableLoad(
         "x", ("s.a",), ("s.* ->",), True, "s.a", (1, "ä\udcff", b"\x00\xff", None, 1.5), 7, 3.5,
         BinlogPosition("bin.000002", 4, "0-1-2"), 4.5, 9.0, True, "why", ("s.* ->",),
+        ("s.b",), ("s.c", "s.d"), (("s.c", "s.d"),),
     )  # fmt: skip
     assert TableLoad.from_json(load.to_json()) == load
     checkpoint = Checkpoint(BinlogPosition("bin.000002", 4), load=load)
@@ -553,6 +620,10 @@ def test_a_load_is_cancelled_and_stays_so():
         bench.requests.change_state(each, RequestState.CANCELLED)
     bench.loading.look_again()
     bench.steps()
+    assert bench.told.state == "catching up"
+    assert bench.loading.catching_up == {"shop.a"}, "its rows may be ahead of the stream"
+    finished(bench)
+    assert bench.loading.catching_up == set()
     assert bench.request(ident).state is RequestState.CANCELLED
     assert bench.request(ident).rows == len(bench.job.loaded) == 1000
     assert bench.request(later).ended
@@ -564,7 +635,7 @@ def test_a_load_is_cancelled_and_stays_so():
 def test_what_is_narrowed_is_not_loaded_as_a_whole_when_its_request_is_gone():
     bench = Bench(Tables(a=5000))
     bench.begin(TableLoad("load-1", ("shop.a",), narrowed=True))
-    bench.steps()
+    finished(bench)
     assert bench.job.loaded == []
     assert bench.reached.load.cancelled
 
