@@ -16,6 +16,8 @@ lost for good, since nothing comes again.
   without transactions) rows are read under shared locks. What is being committed has its rows
   locked, so such a read waits for it. Writers of these rows wait until they are read.
 
+GTIDs mean the same on any server; a place in a file does not.
+
 The rows of an XA transaction stand in the binlog from its PREPARE on, and the tables show them from
 its COMMIT on, which may be hours later. While there is one that is prepared, rows are read under
 shared locks, too. MySQL tells of them to accounts with XA_RECOVER_ADMIN only.
@@ -65,6 +67,7 @@ def show_all_before(
     with connection.cursor(Cursor) as cursor:
         if isinstance(place, BinlogPosition):
             if is_mariadb(connection):
+                _refuse_another(cursor, place, mariadb=True)
                 if not _are_prepared(cursor) and _in_snapshot(cursor, place):
                     if not _are_prepared(cursor):
                         return ""
@@ -76,6 +79,8 @@ def show_all_before(
                 and not _are_prepared(cursor)  # what is committed from here on, the SELECT shows
             ):
                 return ""
+            else:
+                _refuse_another(cursor, place, mariadb=False)
         # Locks rows, and hardly any gaps between them.
         cursor.execute("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED")
     return " LOCK IN SHARE MODE" if is_mariadb(connection) else " FOR SHARE"
@@ -100,6 +105,19 @@ def begin_showing(connection: Connection[Any], place: Position | None, *, inside
             cursor.execute("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")
             cursor.execute("START TRANSACTION WITH CONSISTENT SNAPSHOT")
     return ending
+
+
+def _refuse_another(cursor: Cursor, place: BinlogPosition, *, mariadb: bool) -> None:
+    """A place in a file says nothing of another server, to which a name may lead by now."""
+    if place.origin is None:
+        return
+    cursor.execute("SELECT @@GLOBAL.server_id" if mariadb else "SELECT @@server_uuid")
+    row = cursor.fetchone()
+    if row is not None and _text(row[0]) != place.origin.server:
+        raise TransientError(
+            "another server answers than the one whose stream is read",
+            hint="Behind one name there may be several servers of MySQL with GTIDs only",
+        )
 
 
 def _are_prepared(cursor: Cursor) -> bool:
