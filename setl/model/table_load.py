@@ -34,6 +34,7 @@ class TableLoad:
         after: values of the columns by which that table is cut, up to which its rows are loaded;
             of a request with keys, how many of these are done; None for none.
         rows: rows read from the source.
+        table_rows: of `table`, rows that were looked at so far.
         begun: when the load began, seconds since 1970.
         until: where the source's stream ended when the last rows had been read; None before, and
             where only `until_time` says it. Once the stream is applied up to there, the target's
@@ -70,6 +71,7 @@ class TableLoad:
     only: tuple[str, ...] = ()
     again: tuple[str, ...] = ()
     origins: tuple[tuple[str, str], ...] = ()
+    table_rows: int = 0
 
     @property
     def reads(self) -> bool:
@@ -101,11 +103,12 @@ class TableLoad:
     @property
     def next_pass(self) -> TableLoad:
         """The load when a pass is over and `again` asks for another one."""
-        return replace(self, table="", after=None, only=self.again, again=())
+        return replace(self, table="", table_rows=0, after=None, only=self.again, again=())
 
     def at(self, table: str, after: Row | None, rows: int) -> TableLoad:
         """The load after so many further rows; `after` is None if the table is done."""
-        return replace(self, table=table, after=after, rows=self.rows + rows)
+        rows += self.table_rows if table == self.table else 0
+        return replace(self, table=table, after=after, table_rows=rows)
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values; `from_json` is its inverse."""
@@ -115,6 +118,7 @@ class TableLoad:
             "entries": list(self.entries),
             "narrowed": self.narrowed,
             "table": self.table,
+            "table_rows": self.table_rows,
             "until_time": self.until_time,
             "ended": self.ended,
             "cancelled": self.cancelled,
@@ -154,4 +158,5 @@ class TableLoad:
             only=tuple(map(str, value.get("only", ()))),
             again=tuple(map(str, value.get("again", ()))),
             origins=tuple((str(now), str(before)) for now, before in value.get("origins", ())),
+            table_rows=stored_number(value.get("table_rows", 0)),
         )

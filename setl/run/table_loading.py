@@ -327,8 +327,11 @@ class TableLoading:
     def _tell(
         self, load: TableLoad, *, tables_left: int | None = None, paused: bool = False
     ) -> None:
+        schema, _, table = load.table.partition(".")
+        size = self._sizes.get((schema, table))
         outlook = replace(
             self._outlook,
+            table_rows_expected=None if size is None else size.rows,
             tables_left=tables_left,
             paused=paused,
             given_way=self._way.count,

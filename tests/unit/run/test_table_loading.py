@@ -735,6 +735,18 @@ def test_a_load_tells_how_much_is_left_and_for_how_long():
     assert told.bytes_per_second == pytest.approx(100 * ROWS_IN_A_STEP / 0.3, rel=0.01)
 
 
+def test_a_load_tells_how_far_it_is_in_a_table():
+    bench = Bench(Tables(a=300, b=5000))
+    bench.begin(TableLoad("x"))
+    while bench.told.table != "shop.b":
+        bench.step()
+    before, told = len(bench.job.loaded) - 300, bench.told
+    assert (told.table_rows, told.table_rows_expected) == (before, 5000)
+    bench.begin(TableLoad.from_json(bench.reached.load.to_json()))
+    bench.step()
+    assert bench.told.table_rows == len(bench.job.loaded) - 300 > before
+
+
 def test_a_busy_source_is_given_way_to():
     tables = Tables(a=5000)
     bench = Bench(tables, limits=LoadLimits(threads_running=8))
