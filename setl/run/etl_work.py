@@ -210,10 +210,9 @@ class EtlWork:
             self._repeated = 0.0
         try:
             through = max(self._applied_through, again)
-            if self._parts.rereading is None:
-                return self._parts.job.run(rows, ticket, through)
-            return self._parts.rereading.load(
-                rows, ticket, lambda ticket: self._parts.job.run(rows, ticket, through)
+            names = {(row.entry.schema, row.entry.table) for row in rows}
+            return self._tables.catching_up(
+                names, ticket, lambda ticket: self._run(rows, ticket, through)
             )
         except SetlError as error:
             if isinstance(error, CollisionError) and last.checkpoint.repeats:
@@ -225,6 +224,13 @@ class EtlWork:
                 ) from error
             self._parts.ddl.explain(error, rows)
             raise
+
+    def _run(self, rows: Sequence[RoutedRows], ticket: LoadTicket, through: int) -> Loaded:
+        if self._parts.rereading is None:
+            return self._parts.job.run(rows, ticket, through)
+        return self._parts.rereading.load(
+            rows, ticket, lambda ticket: self._parts.job.run(rows, ticket, through)
+        )
 
     def acknowledged(self, pending: int) -> None:
         """See `Work.acknowledged`."""
@@ -318,7 +324,6 @@ class EtlWork:
             schema_version=self._schema_version,
             at=checkpoint.resume,
             lettered=self._parts.letters.lettered if self._parts.letters else frozenset(),
-            catching_up=self._tables.catching_up,
             place=Place.of(checkpoint),
         )
 

@@ -3,8 +3,10 @@
 A load goes by the names of tables and by the order of their keys, and it may read a table that is
 ahead of the stream. An added column or index changes nothing of that. But another key or collation
 puts rows behind the place that was reached; another name puts a whole table there; and columns that
-are named or typed anew change once more in rows that were read as they are afterwards. Reading the
-table from its beginning makes all of that good, since it is read behind the change then.
+are named or typed anew change once more in rows that were read as they are afterwards. Where a
+unique key is dropped, a row may have been removed for another one that the source has beside it by
+then (`LoadTicket.catching_up`). Reading the table from its beginning makes all of that good, since
+it is read behind the change then.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from setl.model.entry import Entry
 from setl.model.table_load import TableLoad
 
 _ANEW: Final = frozenset({"CHANGE", "CONVERT", "EXCHANGE", "MODIFY"})
-_NOT_ROWS: Final = frozenset({"INDEX", "KEY"})
+_KEYS: Final = frozenset({"INDEX", "KEY"})
 
 
 class Rearranged(NamedTuple):
@@ -38,10 +40,12 @@ def rearranged(entry: Entry) -> Rearranged:
     """What a schema change of the stream does to tables."""
     quoting = quoting_of(entry.session) if entry.session else Quoting()
     ddl = parse_table_ddl(entry.statement, entry.default_schema, quoting)
-    if ddl is None or ddl.action not in (Action.ALTER, Action.RENAME):
+    if ddl is None:
         return Rearranged()
-    moves = tuple(_moves(ddl))
-    if not moves and not any(map(_rearranges, ddl.clauses())):
+    moves = tuple(_moves(ddl)) if ddl.action in (Action.ALTER, Action.RENAME) else ()
+    altered = ddl.action is Action.ALTER and any(map(_rearranges, ddl.clauses()))
+    drops_key = ddl.action is Action.INDEX and ddl.tokens[0].word == "DROP"
+    if not (moves or altered or drops_key):
         return Rearranged()
     return Rearranged(tuple(dict.fromkeys(".".join(name) for name in ddl.tables)), moves)
 
@@ -66,7 +70,9 @@ def _text(name: TableName) -> str:
 def _rearranges(clause: Clause) -> bool:
     words = clause.words
     if words[0] == "RENAME":
-        return words[1] not in _NOT_ROWS
+        return words[1] not in _KEYS
+    if words[0] == "DROP" and words[1] in (*_KEYS, "CONSTRAINT"):
+        return True
     return words[0] in _ANEW or "PRIMARY" in words
 
 

@@ -25,7 +25,7 @@ newer than rows beside it, and then go back by a change or two that come again.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from typing import Protocol
@@ -36,6 +36,7 @@ from setl.channel.load_limits import LoadLimits
 from setl.channel.routing import Route, Router
 from setl.clock import Clock
 from setl.errors import (
+    CollisionError,
     ConfigurationError,
     DataError,
     FatalError,
@@ -58,7 +59,7 @@ from setl.run import load_choice
 from setl.run.figures import LoadOutlook
 from setl.run.gate_requests import gate_requests
 from setl.run.giving_way import GivingWay
-from setl.run.joined_targets import with_targets_of_their_own
+from setl.run.joined_targets import NamedRoute, with_targets_of_their_own
 from setl.run.load_choice import START
 from setl.run.load_items import (
     LoadItem,
@@ -122,6 +123,8 @@ class TableLoadingParts:
             policy, as ``channel/pipeline``; "" without.
         unpassed: of how many rows the target still keeps something until `back` has read it.
         replica: asks which replica of the target is behind most; None if it has none.
+        isolates: whether a row that another one is in the way of is put aside, so that no error
+            tells of it.
     """
 
     job: RangeLoading
@@ -136,6 +139,7 @@ class TableLoadingParts:
     back: str = ""
     unpassed: Callable[[], int] | None = None
     replica: Callable[[], ReplicaBehind | None] | None = None
+    isolates: bool = False
 
 
 class TableLoading:
@@ -156,7 +160,7 @@ class TableLoading:
         self._mapped: list[MappedTable] = []
         self._sizes: Mapping[tuple[str, str], TableSize] = {}
         self._listed = 0.0
-        self._agreeing = frozenset[str]()
+        self._alone: Sequence[NamedRoute] = ()  # tables with targets of their own, while they load
         self._waiting: tuple[StreamEnd, SetlError] | None = None
         self._checked = ""  # the request that was seen to make sense
         self._queue = LoadQueue(parts.requests, parts.wanted, leadership, clock)
@@ -171,7 +175,7 @@ class TableLoading:
             SetlError: the source or the target does not answer.
         """
         self._waiting, self._mapped, self._checked = None, [], ""
-        self._agreeing = frozenset[str]()
+        self._alone = ()
         self._progress.loads_tables(load)
         self._queue.look_again()
         if load is not None and not load.ended:
@@ -228,7 +232,7 @@ class TableLoading:
             moved = read_again(moved, entry, lambda name: self._is_wanted(load, name))
         if moved == load:
             return None
-        self._listed = -_NEWS_SECONDS  # names have changed
+        self._prepare(moved)  # names have changed, or unique keys
         _log.info(
             "tables are to be read again after a schema change",
             extra=self._fields(load=load.id, tables=", ".join(moved.again)),
@@ -243,10 +247,36 @@ class TableLoading:
         names = {self._parts.router.entries[route.index].name for route in routes}
         return not load.entries or bool(names & set(load.entries))
 
-    @property
-    def catching_up(self) -> frozenset[str]:
-        """See `LoadTicket.catching_up`."""
-        return self._agreeing
+    def catching_up(
+        self,
+        names: Collection[tuple[str, str]],
+        ticket: LoadTicket,
+        load: Callable[[LoadTicket], Loaded],
+    ) -> Loaded:
+        """Run a load of the stream or of ranges; may call `load` twice, and raises what it raises.
+
+        While tables are loaded, rows of other moments may go, as `LoadTicket.catching_up` has it.
+        Of which tables, is asked when it matters, since unique keys may be dropped at the source
+        and made at the target at any time.
+
+        Args:
+            names: the source tables that it has rows of.
+            ticket: its ticket.
+            load: runs it.
+        """
+        alone = [both for both in self._alone if both[0] in names]
+        if not alone:
+            return load(ticket)
+        if not self._parts.isolates:
+            try:
+                return load(ticket)
+            except CollisionError:
+                agreeing = self._parts.agreeing(alone)
+                if not agreeing:
+                    raise
+        else:
+            agreeing = self._parts.agreeing(alone)
+        return load(replace(ticket, catching_up=ticket.catching_up | agreeing))
 
     def step(
         self, reached: Checkpoint, ticket: LoadTicket, allowed: Callable[[], bool]
@@ -311,8 +341,7 @@ class TableLoading:
         wanted = set(tables_of(load, self._mapped))
         named = [(m.name, route) for m in self._mapped for route in m.routes if m.text in wanted]
         there = [table.name for table in self._mapped]
-        named = with_targets_of_their_own(named, there, self._parts.router)
-        self._agreeing = self._parts.agreeing(named)
+        self._alone = with_targets_of_their_own(named, there, self._parts.router)
         request = self._queue.of(load)
         sizes = [
             self._sizes[m.name] for m in self._mapped if m.text in wanted and m.name in self._sizes
@@ -344,7 +373,7 @@ class TableLoading:
         return doubt(load, there.__contains__) if load.goes_on else ""
 
     def _end(self, load: TableLoad) -> TableLoad:
-        self._agreeing, self._waiting = frozenset[str](), None
+        self._alone, self._waiting = (), None
         ended = replace(load, ended=self._clock.now())
         self._tell(ended)
         self._queue.look_again()  # it is answered once it is kept
@@ -381,7 +410,11 @@ class TableLoading:
                 return None
             failpoints.reached("tables.before_job")
             started = self._clock.monotonic()
-            report = self._parts.job.load_ranges(step.items, ticket)
+            report = self.catching_up(
+                {item.table for item, _ in step.items},
+                ticket,
+                lambda ticket: self._parts.job.load_ranges(step.items, ticket),
+            )
         except (FencedError, TransientError):
             raise
         except SetlError as error:

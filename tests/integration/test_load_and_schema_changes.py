@@ -3,6 +3,7 @@
 import pytest
 
 from setl import failpoints
+from setl.errors import CollisionError
 from setl.run import table_loading
 from tests.integration.pipelines import execute, fresh_name, mysql, rows
 from tests.integration.test_table_load import (
@@ -42,7 +43,7 @@ def changed(servers, place, small_steps, monkeypatch):  # noqa: F811
     a, b = servers
     base = fresh_name("mid")
 
-    def load(columns, values, statement, ddl):
+    def load(columns, values, statement, ddl, *, everywhere=True):
         for server in servers:
             execute(server, f"CREATE DATABASE {base} CHARACTER SET utf8mb4")
             for table in ROWS:
@@ -56,9 +57,9 @@ def changed(servers, place, small_steps, monkeypatch):  # noqa: F811
             told = runs[0].figures.table_load if point == "tables.before_job" and runs else None
             if told and not struck and told.table == f"{base}.t" and told.rows > 300:
                 struck.append(told.rows)
-                execute(a, statement.format(db=base))
-                if ddl == "ignore":
-                    execute(b, statement.format(db=base))
+                execute(a, *statement.format(db=base).split(";"))
+                if ddl == "ignore" and everywhere:
+                    execute(b, *statement.format(db=base).split(";"))
             passed(point)
 
         runs = []
@@ -92,3 +93,19 @@ def test_names_that_change_places_are_told(servers, changed):
     eventually(lambda: running.figures.table_load.state == "failed", 60)
     assert are_equal(servers, base)
     assert running.thread.is_alive()
+
+
+DROPPED = "ALTER TABLE {db}.t DROP KEY own; UPDATE {db}.t SET v = -100000 WHERE id = 890"
+"""Then rows 0 and 890 have one value."""
+
+
+def test_a_unique_key_is_dropped(servers, changed):
+    base, running = changed(f"{PLAIN}, UNIQUE KEY own (v)", NUMBERS, DROPPED, "pass")
+    wait_until_loaded(running)
+    eventually(lambda: are_equal(servers, base), 20, interval=0.3)
+
+
+def test_a_unique_key_that_only_the_target_keeps_stops_the_load(servers, changed):
+    columns = f"{PLAIN}, UNIQUE KEY own (v)"
+    _, running = changed(columns, NUMBERS, DROPPED, "ignore", everywhere=False)
+    assert isinstance(running.ends(), CollisionError)

@@ -16,7 +16,7 @@ def ddl(statement):
     ("statement", "again"),
     [
         ("ALTER TABLE t ADD COLUMN (a INT, b INT)", ()),
-        ("ALTER TABLE t DROP COLUMN a, DROP KEY b, ADD KEY (c), COMMENT 'MODIFY'", ()),
+        ("ALTER TABLE t DROP COLUMN a, ADD KEY (c), DROP FOREIGN KEY d, COMMENT 'MODIFY'", ()),
         ("ALTER TABLE t RENAME INDEX a TO b, RENAME KEY c TO d", ()),
         ("CREATE TABLE t (id INT PRIMARY KEY)", ()),
         ("DROP TABLE t", ()),
@@ -24,6 +24,9 @@ def ddl(statement):
         ("CREATE INDEX i ON t (a)", ()),
         ("CREATE VIEW v AS SELECT 1", ()),
         ("ALTER TABLE t MODIFY a INT", ("s.t",)),
+        ("ALTER TABLE t ADD COLUMN a INT, DROP KEY b", ("s.t",)),
+        ("ALTER TABLE t DROP CONSTRAINT b", ("s.t",)),
+        ("DROP INDEX i ON t", ("s.t",)),
         ("ALTER TABLE t ADD COLUMN b INT, CHANGE a c INT", ("s.t",)),
         ("ALTER TABLE t RENAME COLUMN a TO b", ("s.t",)),
         ("ALTER TABLE t CONVERT TO CHARACTER SET utf8mb4", ("s.t",)),
