@@ -20,3 +20,7 @@ GRANT SELECT ON retl.* TO {user};
 
 -- Heartbeats. Not needed with `heartbeat: 0`.
 GRANT INSERT, UPDATE ON retl.xdual TO {user};
+
+-- Only on MySQL, where applications use XA transactions: a load must not read rows as they were
+-- before one that is prepared. MariaDB tells of those to everybody.
+-- GRANT XA_RECOVER_ADMIN ON *.* TO {user};

@@ -24,6 +24,10 @@ _ORDERED = frozenset(
     }
 )
 
+# Collations that compare one character after another: latin1_swedish_ci, ascii_general_ci,
+# utf8mb3_general_ci, utf8mb4_general_ci, latin1_general_ci, latin1_general_cs.
+_BY_CHARACTER = frozenset({8, 11, 33, 45, 48, 49})
+
 # Integer keys with more gaps than this would leave most chunks empty and a few full.
 _SPARSE = 4
 
@@ -46,10 +50,20 @@ def chunk_columns(schema: RowSchema) -> tuple[Column, ...]:
     chosen: list[Column] = []
     for place in schema.key:
         column = schema.columns[place]
-        if column.kind not in _ORDERED:
+        if column.kind not in _ORDERED or (place in schema.begun and not cuts_begun(column)):
             break
         chosen.append(column)
     return tuple(chosen)
+
+
+def cuts_begun(column: Column) -> bool:
+    """Whether ranges are right where a key has the beginning of a column only.
+
+    Where one character counts together with the next one, or not at all, a beginning does not sort
+    as the whole does. MySQL takes it for the same, and finds rows in no range.
+    """
+    by_character = column.binary_order or column.collation in _BY_CHARACTER
+    return column.kind is not Kind.TEXT or by_character
 
 
 def integer_chunks(lowest: int, highest: int, parts: int) -> list[Chunk]:

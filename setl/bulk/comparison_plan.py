@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from setl.bulk.checksums import Form, Formed, Normal
-from setl.bulk.chunks import chunk_columns
+from setl.bulk.chunks import chunk_columns, cuts_begun
 from setl.channel.routing import Route
 from setl.model.schema import Column, Kind, RowSchema
 from setl.transform.columns import ColumnPlan
@@ -174,6 +174,9 @@ def _cut(
     for theirs, ours in zip(chunk_columns(source.schema), targets, strict=False):
         place = fed.get(ours.name.lower())
         if place is None or source.schema.columns[place] is not theirs:
+            break
+        begun = target.schema.index[ours.name] in target.schema.begun
+        if begun and not cuts_begun(ours):
             break
         if not _sorted_alike(theirs, ours, one_order=source.text_order == target.text_order):
             break

@@ -100,6 +100,8 @@ class RowSchema:
         unique: indexes of each further unique key; only known when a server was asked.
         odd_keys: whether a unique key has parts that are not whole columns: prefixes or
             expressions.
+        begun: indexes of columns of which `key` has the beginning only; only known when a server
+            was asked.
     """
 
     schema: str
@@ -108,6 +110,7 @@ class RowSchema:
     key: tuple[int, ...] = ()
     unique: tuple[tuple[int, ...], ...] = field(default=())
     odd_keys: bool = field(default=False, compare=False)
+    begun: frozenset[int] = field(default=frozenset(), compare=False)
 
     @property
     def name(self) -> str:

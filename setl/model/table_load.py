@@ -34,6 +34,7 @@ class TableLoad:
         after: values of the columns by which that table is cut, up to which its rows are loaded;
             of a request with keys, how many of these are done; None for none.
         rows: rows read from the source.
+        table_rows: of `table`, rows that were looked at so far.
         begun: when the load began, seconds since 1970.
         until: where the source's stream ended when the last rows had been read; None before, and
             where only `until_time` says it. Once the stream is applied up to there, the target's
@@ -46,6 +47,11 @@ class TableLoad:
         error: why it ended before it was done, "" if it did not.
         taken: entries of the channel file whose tables this load or one before it has taken up.
             None in what an older version has stored, which took all.
+        only: the tables of this pass, as ``schema.table``; empty for all that are wanted. A pass
+            over some follows where a schema change of the stream has put their rows elsewhere.
+        again: the tables of the next pass, empty for none.
+        origins: names of tables that are renamed since the load began, each with the name that
+            the table had then.
     """
 
     id: str
@@ -62,44 +68,70 @@ class TableLoad:
     cancelled: bool = False
     error: str = ""
     taken: tuple[str, ...] | None = None
+    only: tuple[str, ...] = ()
+    again: tuple[str, ...] = ()
+    origins: tuple[tuple[str, str], ...] = ()
+    table_rows: int = 0
 
     @property
     def reads(self) -> bool:
         """Whether rows are left to be read."""
         return self.until is None and not self.until_time and not self.ended
 
+    @property
+    def goes_on(self) -> bool:
+        """Whether nobody ended it and nothing went wrong."""
+        return not self.cancelled and not self.error
+
     def left(self, wanted: Sequence[str]) -> list[str]:
         """Those of the tables that it wants which are not loaded yet, in order."""
         under_way = "" if self.after is None else self.table
-        return sorted(name for name in wanted if name > self.table or name == under_way)
+        mine = [name for name in wanted if not self.only or name in self.only]
+        return sorted(name for name in mine if name > self.table or name == under_way)
+
+    def with_again(self, tables: Sequence[str], origins: tuple[tuple[str, str], ...]) -> TableLoad:
+        """The load with tables that are to be read from their beginning, under their present names.
+
+        Args:
+            tables: them.
+            origins: see the class.
+        """
+        again = tuple(dict.fromkeys((*self.again, *tables)))
+        after = None if self.table in tables else self.after
+        return replace(self, after=after, until=None, until_time=0.0, again=again, origins=origins)
+
+    @property
+    def next_pass(self) -> TableLoad:
+        """The load when a pass is over and `again` asks for another one."""
+        return replace(self, table="", table_rows=0, after=None, only=self.again, again=())
 
     def at(self, table: str, after: Row | None, rows: int) -> TableLoad:
         """The load after so many further rows; `after` is None if the table is done."""
-        return replace(self, table=table, after=after, rows=self.rows + rows)
+        rows += self.table_rows if table == self.table else 0
+        return replace(self, table=table, after=after, table_rows=rows)
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values; `from_json` is its inverse."""
         value: dict[str, Any] = {"id": self.id, "rows": self.rows, "begun": self.begun}
-        if self.tables:
-            value["tables"] = list(self.tables)
-        if self.entries:
-            value["entries"] = list(self.entries)
-        if self.narrowed:
-            value["narrowed"] = True
-        if self.table:
-            value["table"] = self.table
+        told: dict[str, Any] = {
+            "tables": list(self.tables),
+            "entries": list(self.entries),
+            "narrowed": self.narrowed,
+            "table": self.table,
+            "table_rows": self.table_rows,
+            "until_time": self.until_time,
+            "ended": self.ended,
+            "cancelled": self.cancelled,
+            "error": self.error,
+            "only": list(self.only),
+            "again": list(self.again),
+            "origins": [list(pair) for pair in self.origins],
+        }
+        value |= {name: held for name, held in told.items() if held}
         if self.after is not None:
             value["after"] = key_to_json(self.after)
         if self.until is not None:
             value["until"] = position_to_json(self.until)
-        if self.until_time:
-            value["until_time"] = self.until_time
-        if self.ended:
-            value["ended"] = self.ended
-        if self.cancelled:
-            value["cancelled"] = True
-        if self.error:
-            value["error"] = self.error
         if self.taken is not None:
             value["taken"] = list(self.taken)
         return value
@@ -123,4 +155,8 @@ class TableLoad:
             cancelled=bool(value.get("cancelled", False)),
             error=str(value.get("error", "")),
             taken=None if taken is None else tuple(map(str, taken)),
+            only=tuple(map(str, value.get("only", ()))),
+            again=tuple(map(str, value.get("again", ()))),
+            origins=tuple((str(now), str(before)) for now, before in value.get("origins", ())),
+            table_rows=stored_number(value.get("table_rows", 0)),
         )

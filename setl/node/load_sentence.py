@@ -19,7 +19,7 @@ def load_sentence(load: Mapping[str, Any]) -> str:
     if state != "reading":
         return f"{done}, {state}"
     if expected:
-        done = f"{rows:,} of about {expected:,} rows ({100 * rows // expected} %)"
+        done = _part(rows, expected)
     parts = [done, f"{load['rows_per_second']:,.0f} rows/s"]
     if load.get("bytes_per_second"):
         parts.append(f"{load['bytes_per_second'] / 1e6:,.1f} MB/s")
@@ -27,10 +27,20 @@ def load_sentence(load: Mapping[str, Any]) -> str:
         parts.append(f"{_duration(load['seconds_left'])} left")
     if load.get("table"):
         left = load.get("tables_left")
-        parts.append(f"now {load['table']}" + ("" if left is None else f", {left:,} tables left"))
+        # The estimate of one table may be less than it has; that of all is told as well.
+        here, whole = load.get("table_rows", 0), load.get("table_rows_expected")
+        inside = f": {_part(here, max(here, whole))}" if whole else ""
+        parts.append(f"now {load['table']}{inside}")
+        parts += [] if left is None else [f"{left:,} tables left"]
+    if load.get("given_way"):
+        parts.append(f"gave way {load['given_way']:,} times")
     if load.get("waits_for"):
         parts.append(f"waits: {load['waits_for']}")
     return ", ".join(parts)
+
+
+def _part(rows: int, expected: int) -> str:
+    return f"{rows:,} of about {expected:,} rows ({100 * rows // expected} %)"
 
 
 def _duration(seconds: float) -> str:

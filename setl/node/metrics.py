@@ -170,13 +170,36 @@ def _of_table_loads(lines: Sequence[PipelineStatus]) -> Iterator[Metric]:
         "Rows that there are to read in all, as the source estimates them",
         labels=_LABELS,
     )
+    rate = GaugeMetricFamily(
+        "setl_table_load_rows_per_second", "How fast whole tables are read now", labels=_LABELS
+    )
+    size = GaugeMetricFamily(
+        "setl_table_load_bytes_per_second",
+        "The same in bytes at the source, as it estimates them",
+        labels=_LABELS,
+    )
+    left = GaugeMetricFamily(
+        "setl_table_load_left_seconds", "Until all is read at this rate", labels=_LABELS
+    )
+    gave_way = GaugeMetricFamily(
+        "setl_table_load_given_way",
+        "How often the load waited because of a limit, in this leadership",
+        labels=_LABELS,
+    )
     for line in lines:
         load, key = line.figures.table_load, [line.channel, line.pipeline]
         active.add_metric(key, float(load is not None and not load.ended))
         rows.add_metric(key, float(load.rows if load else 0))
-        if load is not None and load.rows_expected is not None:
+        if load is None:
+            continue
+        rate.add_metric(key, load.rows_per_second)
+        size.add_metric(key, load.bytes_per_second)
+        gave_way.add_metric(key, float(load.given_way))
+        if load.rows_expected is not None:
             expected.add_metric(key, float(load.rows_expected))
-    yield from (active, rows, expected)
+        if load.seconds_left is not None:
+            left.add_metric(key, load.seconds_left)
+    yield from (active, rows, expected, rate, size, left, gave_way)
 
 
 def _of_verification(lines: Sequence[PipelineStatus]) -> Iterator[Metric]:

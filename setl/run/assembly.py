@@ -126,6 +126,7 @@ def build_run(
             back=_back(file, name) if router.decides else "",
             unpassed=None if decided is None else partial(decided.unpassed, key),
             replica=target.farthest_replica if isinstance(target, ReplicatedTarget) else None,
+            isolates=pipeline.keeps_dead_letters,
         ),
         creating=_creating(spark, origin, target, passing, source) if router.creates else None,
         letters=_letters(pipeline, job, leadership, progress, clock),

@@ -15,6 +15,7 @@ from setl.load.sink import Fence, LoadTicket
 from setl.log import fields
 from setl.model.batch import Batch
 from setl.model.checkpoint import Checkpoint, Place
+from setl.model.entry import Entry
 from setl.model.leadership import Leadership
 from setl.model.loaded import Loaded
 from setl.model.position import document_version
@@ -168,6 +169,8 @@ class EtlWork:
         if not allowed():
             return None
         changed = self._change_schema(extracted, batches[-1])
+        moved = self._tables.after_changes(_ddl(extracted), self._load_of_tables)
+        self._load_of_tables = moved or self._load_of_tables
         rows = [row for part in extracted for row in part.rows]
         report = Loaded()
         if rows:
@@ -184,7 +187,7 @@ class EtlWork:
         self._resend(extracted)
         self._done = batches, extracted, report
         self._reached = batches[-1].checkpoint
-        return Applied(report.rows, wrote=bool(rows) or changed)
+        return Applied(report.rows, wrote=bool(rows or changed or moved), load=moved)
 
     def _resend(self, extracted: Sequence[Extracted]) -> None:
         """Ask for the rows that the free gate names, before the checkpoint passes that."""
@@ -207,10 +210,9 @@ class EtlWork:
             self._repeated = 0.0
         try:
             through = max(self._applied_through, again)
-            if self._parts.rereading is None:
-                return self._parts.job.run(rows, ticket, through)
-            return self._parts.rereading.load(
-                rows, ticket, lambda ticket: self._parts.job.run(rows, ticket, through)
+            names = {(row.entry.schema, row.entry.table) for row in rows}
+            return self._tables.catching_up(
+                names, ticket, lambda ticket: self._run(rows, ticket, through)
             )
         except SetlError as error:
             if isinstance(error, CollisionError) and last.checkpoint.repeats:
@@ -222,6 +224,13 @@ class EtlWork:
                 ) from error
             self._parts.ddl.explain(error, rows)
             raise
+
+    def _run(self, rows: Sequence[RoutedRows], ticket: LoadTicket, through: int) -> Loaded:
+        if self._parts.rereading is None:
+            return self._parts.job.run(rows, ticket, through)
+        return self._parts.rereading.load(
+            rows, ticket, lambda ticket: self._parts.job.run(rows, ticket, through)
+        )
 
     def acknowledged(self, pending: int) -> None:
         """See `Work.acknowledged`."""
@@ -292,7 +301,7 @@ class EtlWork:
 
     def _change_schema(self, extracted: Sequence[Extracted], last: Batch) -> bool:
         """Act on schema changes; whether anything was done. They come alone, without rows."""
-        entries = [entry for part in extracted for entry in part.ddl]
+        entries = _ddl(extracted)
         if not entries:
             return False
         ticket = self._ticket(last.id, last.checkpoint)
@@ -315,9 +324,12 @@ class EtlWork:
             schema_version=self._schema_version,
             at=checkpoint.resume,
             lettered=self._parts.letters.lettered if self._parts.letters else frozenset(),
-            catching_up=self._tables.catching_up,
             place=Place.of(checkpoint),
         )
+
+
+def _ddl(extracted: Sequence[Extracted]) -> list[Entry]:
+    return [entry for part in extracted for entry in part.ddl]
 
 
 def repeated_through(rows: Sequence[RoutedRows], seconds: float, generation: int) -> int:

@@ -46,6 +46,8 @@ class TableLoadFigures:
         seconds_left: until they are read at this rate, None if that is not known.
         given_way: how often it waited because of a limit, in this leadership.
         waits_for: the limit for which it waits now, "" for none.
+        table_rows: rows of `table` that were looked at so far, in the pass that goes on.
+        table_rows_expected: rows of `table`, as the source estimates them; None if nobody knows.
     """
 
     id: str
@@ -61,6 +63,8 @@ class TableLoadFigures:
     seconds_left: float | None = None
     given_way: int = 0
     waits_for: str = ""
+    table_rows: int = 0
+    table_rows_expected: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +72,13 @@ class LoadOutlook:
     """What is known of a load of whole tables besides how far it has come.
 
     Attributes:
-        tables_left: see `TableLoadFigures`; so with all but the last two.
+        tables_left: see `TableLoadFigures`; so with what has no text of its own.
         rows_expected: rows in all, None if nobody knows.
         given_way: how often it gave way.
         waits_for: for which limit it waits.
         row_bytes: bytes of a row, on the average.
         paused: whether an operator has paused it.
+        table_rows_expected: of the table that is read.
     """
 
     tables_left: int | None = None
@@ -82,6 +87,7 @@ class LoadOutlook:
     waits_for: str = ""
     row_bytes: float = 0.0
     paused: bool = False
+    table_rows_expected: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,4 +250,6 @@ def told_of(load: TableLoad, outlook: LoadOutlook, rate: float) -> TableLoadFigu
         seconds_left=left,
         given_way=outlook.given_way,
         waits_for=outlook.waits_for if reads else "",
+        table_rows=load.table_rows if reads else 0,
+        table_rows_expected=outlook.table_rows_expected if reads else None,
     )

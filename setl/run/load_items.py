@@ -81,7 +81,8 @@ def tables_of(load: TableLoad, mapped: Sequence[MappedTable]) -> list[str]:
     """The tables that a load wants of those that are mapped, as ``schema.table``."""
     if load.entries:
         return [table.text for table in mapped if table.entries & set(load.entries)]
-    return [table.text for table in mapped if not load.tables or table.text in load.tables]
+    wanted = {*load.tables, *load.only, *load.again}
+    return [table.text for table in mapped if not load.tables or table.text in wanted]
 
 
 def check_request(request: LoadRequest, mapped: Sequence[MappedTable], there: SourceTables) -> None:
@@ -157,7 +158,7 @@ def ranges_of(
             budget -= found.rows
             looked_at += found.rows
             after = found.last
-            load = load.at(name, after, 0)
+            load = load.at(name, after, found.rows)
         if after is not None:
             break  # the next table is not begun before this one is done
     return Step(items, load, looked_at)
@@ -178,7 +179,7 @@ def keys_of(
     (reader,) = there.readers([table.name])
     given = request.keys[done : done + max(size.least, size.rows)]
     done += len(given)
-    moved = load.at(table.text, (done,) if done < len(request.keys) else None, 0)
+    moved = load.at(table.text, (done,) if done < len(request.keys) else None, len(given))
     if reader is None or not given:
         return Step([], moved)
     own = key_indexes(reader.schema, table.routes[0].key)

@@ -23,11 +23,13 @@ class Applied(NamedTuple):
         rows: row changes applied.
         wrote: whether anything was written, so that the checkpoint is worth keeping at once.
         checkpoint: where to go on, if not where the batches say; its rows are counted.
+        load: how whole tables are loaded from here on, None for as before.
     """
 
     rows: int
     wrote: bool
     checkpoint: Checkpoint | None = None
+    load: TableLoad | None = None
 
 
 class Work(Protocol):

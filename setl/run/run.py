@@ -329,7 +329,7 @@ class PipelineRun:
             self._applying = 0
             return
         total = (self._reached.rows if self._reached else 0) + applied.rows
-        load = self._reached.load if self._reached else None
+        load = applied.load or (self._reached.load if self._reached else None)
         own = replace(batches[-1].checkpoint, rows=total, load=load)
         self._reached = applied.checkpoint or own
         if applied.wrote:

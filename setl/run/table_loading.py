@@ -25,7 +25,7 @@ newer than rows beside it, and then go back by a change or two that come again.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from typing import Protocol
@@ -36,6 +36,7 @@ from setl.channel.load_limits import LoadLimits
 from setl.channel.routing import Route, Router
 from setl.clock import Clock
 from setl.errors import (
+    CollisionError,
     ConfigurationError,
     DataError,
     FatalError,
@@ -47,6 +48,7 @@ from setl.extract.free_gate import GateRow
 from setl.load.sink import LoadTicket
 from setl.log import fields
 from setl.model.checkpoint import Checkpoint, Place
+from setl.model.entry import Entry
 from setl.model.leadership import Leadership
 from setl.model.load_request import LoadRequest, RequestState
 from setl.model.loaded import Loaded
@@ -57,7 +59,7 @@ from setl.run import load_choice
 from setl.run.figures import LoadOutlook
 from setl.run.gate_requests import gate_requests
 from setl.run.giving_way import GivingWay
-from setl.run.joined_targets import with_targets_of_their_own
+from setl.run.joined_targets import NamedRoute, with_targets_of_their_own
 from setl.run.load_choice import START
 from setl.run.load_items import (
     LoadItem,
@@ -73,6 +75,7 @@ from setl.run.load_queue import LoadQueue
 from setl.run.load_requests import LoadRequests
 from setl.run.load_size import LoadSize, spent_on_rows
 from setl.run.progress import Progress
+from setl.run.rearranged_tables import doubt, read_again
 from setl.systems.replicas import ReplicaBehind
 
 _log = logging.getLogger(__name__)
@@ -120,6 +123,8 @@ class TableLoadingParts:
             policy, as ``channel/pipeline``; "" without.
         unpassed: of how many rows the target still keeps something until `back` has read it.
         replica: asks which replica of the target is behind most; None if it has none.
+        isolates: whether a row that another one is in the way of is put aside, so that no error
+            tells of it.
     """
 
     job: RangeLoading
@@ -134,6 +139,7 @@ class TableLoadingParts:
     back: str = ""
     unpassed: Callable[[], int] | None = None
     replica: Callable[[], ReplicaBehind | None] | None = None
+    isolates: bool = False
 
 
 class TableLoading:
@@ -154,7 +160,7 @@ class TableLoading:
         self._mapped: list[MappedTable] = []
         self._sizes: Mapping[tuple[str, str], TableSize] = {}
         self._listed = 0.0
-        self._agreeing = frozenset[str]()
+        self._alone: Sequence[NamedRoute] = ()  # tables with targets of their own, while they load
         self._waiting: tuple[StreamEnd, SetlError] | None = None
         self._checked = ""  # the request that was seen to make sense
         self._queue = LoadQueue(parts.requests, parts.wanted, leadership, clock)
@@ -169,7 +175,7 @@ class TableLoading:
             SetlError: the source or the target does not answer.
         """
         self._waiting, self._mapped, self._checked = None, [], ""
-        self._agreeing = frozenset[str]()
+        self._alone = ()
         self._progress.loads_tables(load)
         self._queue.look_again()
         if load is not None and not load.ended:
@@ -214,10 +220,63 @@ class TableLoading:
             return request is None or request.state is not RequestState.PAUSED
         return self._queue.next is not None
 
-    @property
-    def catching_up(self) -> frozenset[str]:
-        """See `LoadTicket.catching_up`."""
-        return self._agreeing
+    def after_changes(self, ddl: Sequence[Entry], load: TableLoad | None) -> TableLoad | None:
+        """A load after schema changes that the stream has brought; None if it stays as it is.
+
+        Tables may have to be read again, see `setl.run.rearranged_tables`.
+        """
+        if load is None or load.ended or not load.goes_on or not ddl:
+            return None
+        moved = load
+        for entry in ddl:
+            moved = read_again(moved, entry, lambda name: self._is_wanted(load, name))
+        if moved == load:
+            return None
+        self._prepare(moved)  # names have changed, or unique keys
+        _log.info(
+            "tables are to be read again after a schema change",
+            extra=self._fields(load=load.id, tables=", ".join(moved.again)),
+        )
+        return moved
+
+    def _is_wanted(self, load: TableLoad, table: str) -> bool:
+        """Whether a load is about a table, be it there or not."""
+        if load.tables or not self._is_mapped(table):
+            return table in (*load.tables, *load.only, *load.again)
+        routes = self._parts.router.route(*table.split(".", 1))
+        names = {self._parts.router.entries[route.index].name for route in routes}
+        return not load.entries or bool(names & set(load.entries))
+
+    def catching_up(
+        self,
+        names: Collection[tuple[str, str]],
+        ticket: LoadTicket,
+        load: Callable[[LoadTicket], Loaded],
+    ) -> Loaded:
+        """Run a load of the stream or of ranges; may call `load` twice, and raises what it raises.
+
+        While tables are loaded, rows of other moments may go, as `LoadTicket.catching_up` has it.
+        Of which tables, is asked when it matters, since unique keys may be dropped at the source
+        and made at the target at any time.
+
+        Args:
+            names: the source tables that it has rows of.
+            ticket: its ticket.
+            load: runs it.
+        """
+        alone = [both for both in self._alone if both[0] in names]
+        if not alone:
+            return load(ticket)
+        if not self._parts.isolates:
+            try:
+                return load(ticket)
+            except CollisionError:
+                agreeing = self._parts.agreeing(alone)
+                if not agreeing:
+                    raise
+        else:
+            agreeing = self._parts.agreeing(alone)
+        return load(replace(ticket, catching_up=ticket.catching_up | agreeing))
 
     def step(
         self, reached: Checkpoint, ticket: LoadTicket, allowed: Callable[[], bool]
@@ -238,10 +297,10 @@ class TableLoading:
         if load is None or load.ended:
             return self._begin_next(load)
         request = self._queue.of(load)
-        if load_choice.is_cancelled(load, request):
-            return self._end(replace(load, cancelled=True))
+        if load_choice.is_cancelled(load, request) and load.goes_on:
+            return self._broken_off(replace(load, cancelled=True))
         if not load.reads and StreamEnd(load.until, load.until_time).is_past(reached):
-            return self._end(load)
+            return self._end(replace(load, error=load.error or self._doubt(load)))
         if not load.reads or self._has_to_wait(load, request, reached):
             return None
         moved = self._read(reached, request, ticket, allowed)
@@ -282,8 +341,7 @@ class TableLoading:
         wanted = set(tables_of(load, self._mapped))
         named = [(m.name, route) for m in self._mapped for route in m.routes if m.text in wanted]
         there = [table.name for table in self._mapped]
-        named = with_targets_of_their_own(named, there, self._parts.router)
-        self._agreeing = self._parts.agreeing(named)
+        self._alone = with_targets_of_their_own(named, there, self._parts.router)
         request = self._queue.of(load)
         sizes = [
             self._sizes[m.name] for m in self._mapped if m.text in wanted and m.name in self._sizes
@@ -298,8 +356,11 @@ class TableLoading:
     def _tell(
         self, load: TableLoad, *, tables_left: int | None = None, paused: bool = False
     ) -> None:
+        schema, _, table = load.table.partition(".")
+        size = self._sizes.get((schema, table))
         outlook = replace(
             self._outlook,
+            table_rows_expected=None if size is None else size.rows,
             tables_left=tables_left,
             paused=paused,
             given_way=self._way.count,
@@ -307,8 +368,12 @@ class TableLoading:
         )
         self._progress.loads_tables(load, outlook)
 
+    def _doubt(self, load: TableLoad) -> str:
+        there = {table.text for table in self._mapped}
+        return doubt(load, there.__contains__) if load.goes_on else ""
+
     def _end(self, load: TableLoad) -> TableLoad:
-        self._agreeing, self._waiting = frozenset[str](), None
+        self._alone, self._waiting = (), None
         ended = replace(load, ended=self._clock.now())
         self._tell(ended)
         self._queue.look_again()  # it is answered once it is kept
@@ -338,14 +403,18 @@ class TableLoading:
                 if step.refused:  # also where it is all that was asked for
                     self._warn_of_keys(step.refused)
                 if not step.items and not step.load.left(tables_of(load, self._mapped)):
-                    return self._all_is_read(step.load, there)
+                    return self._pass_is_over(step.load, there)
             if not step.items:
                 return step.load
             if not allowed():
                 return None
             failpoints.reached("tables.before_job")
             started = self._clock.monotonic()
-            report = self._parts.job.load_ranges(step.items, ticket)
+            report = self.catching_up(
+                {item.table for item, _ in step.items},
+                ticket,
+                lambda ticket: self._parts.job.load_ranges(step.items, ticket),
+            )
         except (FencedError, TransientError):
             raise
         except SetlError as error:
@@ -401,6 +470,20 @@ class TableLoading:
                 pipeline=self._leadership.key,
             )
 
+    def _broken_off(self, load: TableLoad) -> TableLoad:
+        """No more is read. Rows that are in may be ahead of the stream, which has to come there."""
+        if load.reads:
+            with self._open() as there:
+                load = self._all_is_read(load, there)
+        self._tell(load)
+        return load
+
+    def _pass_is_over(self, load: TableLoad, there: SourceTables) -> TableLoad:
+        if load.again:
+            self._prepare(load.next_pass)  # other rows are in each other's way now
+            return load.next_pass
+        return self._all_is_read(load, there)
+
     def _all_is_read(self, load: TableLoad, there: SourceTables) -> TableLoad:
         end = self._stream_end(there)
         return replace(load, until=end.position, until_time=end.time)
@@ -421,7 +504,7 @@ class TableLoading:
             raise error
         # What an operator asks for beside the stream does not stop the stream.
         _log.warning("tables are not loaded", extra=self._fields(load=load.id, error=str(error)))
-        return self._end(replace(load, error=str(error)))
+        return self._broken_off(replace(load, error=str(error)))
 
     def _stream_end(self, there: SourceTables) -> StreamEnd:
         latest = self._parts.latest

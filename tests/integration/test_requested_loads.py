@@ -483,6 +483,26 @@ def test_rows_are_read_as_the_stream_has_brought_them(servers, db, asking):
     assert rows(b, f"{db}.orders") == rows(a, f"{db}.orders")
 
 
+def test_what_is_prepared_and_not_committed_yet_is_not_taken_back(servers, db, asking):
+    """The stream has the rows of an XA transaction from its PREPARE on, the tables do not."""
+    a, b = servers
+    fill(a, f"{db}.orders", 10)
+    asking.running.applied(10)
+    with a.connect() as connection, connection.cursor() as cursor:
+        cursor.execute("XA START 'one'")
+        cursor.execute(f"UPDATE {db}.orders SET name = 'new' WHERE id = 7")
+        cursor.execute("XA END 'one'")
+        cursor.execute("XA PREPARE 'one'")
+        eventually(lambda: execute(b, NAME.format(db=db)) == (("new",),), 60)
+        ident = asking.ask(tables=(f"{db}.orders",), where="id < 9")
+        with suppress(AssertionError):  # it waits, so there is nothing to see
+            eventually(lambda: asking.of(ident).ended, 3)
+        assert execute(b, NAME.format(db=db)) == (("new",),)
+        cursor.execute("XA COMMIT 'one'")
+    asking.ended(ident)
+    assert rows(b, f"{db}.orders") == rows(a, f"{db}.orders")
+
+
 NAME = "SELECT name FROM {db}.orders WHERE id = 7"
 SEEN_WITHIN = 20.0
 WAITING_FOR_GTIDS = (

@@ -5,7 +5,10 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import replace
 
-from setl.model.position import BinlogPosition
+import pytest
+
+from setl.errors import TransientError
+from setl.model.position import BinlogOrigin, BinlogPosition
 from setl.systems.mysql.shown_rows import show_all_before
 from tests.integration.pipelines import execute
 from tests.integration.test_requested_loads import WAITING_FOR_GTIDS, commits_that_hang
@@ -61,6 +64,27 @@ def test_a_new_binlog_file_says_nothing_of_the_one_before(servers, db):
         hanging.close()
         assert reading.result(60) == (2, "LOCK IN SHARE MODE" if mariadb else "")
         flushing.result(60)
+
+
+def test_another_server_than_that_of_the_stream_says_nothing(servers, db):
+    """As behind a name that leads to another server by now."""
+    a, b = servers
+    with a.connect() as connection:
+        mariadb = is_mariadb(connection)
+    execute(
+        a, f"CREATE TABLE {db}.t (id INT PRIMARY KEY, v INT)", f"INSERT INTO {db}.t VALUES (1, 1)"
+    )
+    own, other = (
+        str(execute(s, "SELECT @@GLOBAL.server_id" if mariadb else "SELECT @@server_uuid")[0][0])
+        for s in (a, b)
+    )
+    place = BinlogPosition("binlog.000001", 4, origin=BinlogOrigin(other))
+    with pytest.raises(TransientError, match="another server"):
+        read(a, db, place)
+    assert read(a, db, replace(place, origin=BinlogOrigin(own)))[0] == 1
+    if not mariadb:
+        gtids = execute(a, "SELECT @@GLOBAL.gtid_executed")[0][0]
+        assert read(a, db, replace(place, gtid=gtids)) == (1, "")
 
 
 def test_rows_of_a_binlog_file_with_transactions_are_read_without_locks(servers, db):

@@ -126,19 +126,23 @@ def read_table(connection: Connection[Any], schema: str, table: str) -> RowSchem
             replace(column, collation=numbers.get(row.collation or "", 0))
             for column, row in zip(columns, described, strict=True)
         )
-    primary = keys.pop("PRIMARY", ()) or _promoted(described, keys)
+    first = "PRIMARY" if keys.get("PRIMARY") else _promoted(described, keys)
+    primary = keys.pop(first, ())
+    keys.pop("PRIMARY", None)
     odd = any(not part.whole for part in parts)
-    return RowSchema(schema, table, columns, primary, tuple(keys.values()), odd_keys=odd)
+    begun = frozenset(places[p.columns[0]] for p in parts if p.key == first and p.length)
+    return RowSchema(
+        schema, table, columns, primary, tuple(keys.values()), odd_keys=odd, begun=begun
+    )
 
 
-def _promoted(described: Sequence[ColumnRow], keys: dict[str, tuple[int, ...]]) -> tuple[int, ...]:
-    """Take the unique key out that the server treats as the primary key it has not.
+def _promoted(described: Sequence[ColumnRow], keys: dict[str, tuple[int, ...]]) -> str:
+    """The name of the unique key that the server treats as the primary key it has not.
 
     Its columns are shown as ``PRI``, and binlogs name them as the primary key's.
     """
     marked = {i for i, row in enumerate(described) if row.key == "PRI"}
-    name = next((n for n, places in keys.items() if marked and set(places) == marked), None)
-    return () if name is None else keys.pop(name)
+    return next((n for n, places in keys.items() if marked and set(places) == marked), "")
 
 
 class KeyPart(NamedTuple):

@@ -15,6 +15,12 @@ lost for good, since nothing comes again.
 - Otherwise (no GTIDs, a place inside a transaction, a place in a topic, a binlog file that stays
   without transactions) rows are read under shared locks. What is being committed has its rows
   locked, so such a read waits for it. Writers of these rows wait until they are read.
+
+GTIDs mean the same on any server; a place in a file does not.
+
+The rows of an XA transaction stand in the binlog from its PREPARE on, and the tables show them from
+its COMMIT on, which may be hours later. While there is one that is prepared, rows are read under
+shared locks, too. MySQL tells of them to accounts with XA_RECOVER_ADMIN only.
 """
 
 from __future__ import annotations
@@ -61,10 +67,20 @@ def show_all_before(
     with connection.cursor(Cursor) as cursor:
         if isinstance(place, BinlogPosition):
             if is_mariadb(connection):
-                if _in_snapshot(cursor, place):
-                    return ""
-            elif place.gtid and not inside and _has_executed(cursor, place):
+                _refuse_another(cursor, place, mariadb=True)
+                if not _are_prepared(cursor) and _in_snapshot(cursor, place):
+                    if not _are_prepared(cursor):
+                        return ""
+                    cursor.execute("ROLLBACK")
+            elif (
+                place.gtid
+                and not inside
+                and _has_executed(cursor, place)
+                and not _are_prepared(cursor)  # what is committed from here on, the SELECT shows
+            ):
                 return ""
+            else:
+                _refuse_another(cursor, place, mariadb=False)
         # Locks rows, and hardly any gaps between them.
         cursor.execute("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED")
     return " LOCK IN SHARE MODE" if is_mariadb(connection) else " FOR SHARE"
@@ -89,6 +105,30 @@ def begin_showing(connection: Connection[Any], place: Position | None, *, inside
             cursor.execute("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")
             cursor.execute("START TRANSACTION WITH CONSISTENT SNAPSHOT")
     return ending
+
+
+def _refuse_another(cursor: Cursor, place: BinlogPosition, *, mariadb: bool) -> None:
+    """A place in a file says nothing of another server, to which a name may lead by now."""
+    if place.origin is None:
+        return
+    cursor.execute("SELECT @@GLOBAL.server_id" if mariadb else "SELECT @@server_uuid")
+    row = cursor.fetchone()
+    if row is not None and _text(row[0]) != place.origin.server:
+        raise TransientError(
+            "another server answers than the one whose stream is read",
+            hint="Behind one name there may be several servers of MySQL with GTIDs only",
+        )
+
+
+def _are_prepared(cursor: Cursor) -> bool:
+    """Whether XA transactions wait for their COMMIT; False if the account is not to know."""
+    try:
+        cursor.execute("XA RECOVER")
+    except MySQLError as error:
+        if error.args and error.args[0] in _NOT_TOLD:
+            return False
+        raise
+    return cursor.fetchone() is not None
 
 
 def _in_snapshot(cursor: Cursor, place: BinlogPosition) -> bool:
@@ -157,6 +197,8 @@ def _has_executed(cursor: Cursor, place: BinlogPosition) -> bool:
             raise _too_late(place)
 
 
+# MySQL's XAER_RMERR, for want of XA_RECOVER_ADMIN; access denied.
+_NOT_TOLD: Final = (1227, 1401)
 # Malformed GTID set; GTIDs are switched off.
 _NO_GTIDS: Final = (1772, 1778, 1779, 3111)
 

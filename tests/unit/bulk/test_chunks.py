@@ -100,6 +100,22 @@ def test_a_table_is_cut_by_columns_that_sort_as_they_compare(kinds, usable):
     assert chunk_columns(schema) == columns[:usable]
 
 
+@pytest.mark.parametrize(
+    ("column", "usable"),
+    [
+        (Column("t", Kind.TEXT, collation=255), False),
+        (Column("t", Kind.TEXT, collation=45), True),  # utf8mb4_general_ci
+        (Column("t", Kind.TEXT, collation=46, binary_order=True), True),
+        (Column("t", Kind.BINARY), True),
+    ],
+)
+def test_a_key_with_the_beginning_of_a_column(column, usable):
+    whole = RowSchema("s", "t", (column, A), key=(1, 0))
+    assert chunk_columns(whole) == (A, column)
+    begun = RowSchema("s", "t", (column, A), key=(1, 0), begun=frozenset({0}))
+    assert chunk_columns(begun) == ((A, column) if usable else (A,))
+
+
 def test_a_table_without_a_key_is_not_cut():
     assert chunk_columns(RowSchema("s", "t", (A, B))) == ()
 

@@ -27,11 +27,20 @@ def text(name, collation=BIN, charset="utf8mb4", of_type="varchar"):
     return column(name, Kind.TEXT, of_type, charset=charset, collation=collation)
 
 
-def plan(source, target=None, key=(0,), target_key=None, orders=("mysql", "mysql"), **route: Any):
+def plan(
+    source,
+    target=None,
+    key=(0,),
+    target_key=None,
+    orders=("mysql", "mysql"),
+    begun=(),
+    **route: Any,
+):
     source = tuple(source)
     target = source if target is None else tuple(target)
     there = RowSchema("s", "t", source, tuple(key))
     here = RowSchema("s", "t", target, tuple(key if target_key is None else target_key))
+    here = replace(here, begun=frozenset(begun))
     way = Route(0, ("s", "t"), **route)
     mapping = ColumnPlan.build(there, way)
     names = [c.name for c in mapping.columns]
@@ -125,6 +134,12 @@ def test_the_target_needs_the_same_primary_key():
     assert not found.by_checksums
     assert not plan([ID, N], target_key=(1,)).by_checksums
     assert plan([ID, N], target_key=(0, 1)).source_cut == (ID,)
+
+
+@pytest.mark.parametrize(("collation", "cut"), [(UNICODE_0900, False), (GENERAL, True)])
+def test_a_target_whose_key_has_the_beginning_of_a_text(collation, cut):
+    found = plan([text("t", collation), N], begun={0})
+    assert bool(found.source_cut) == cut
 
 
 def test_a_key_in_another_order_is_cut_by_what_agrees():

@@ -5,7 +5,7 @@ from prometheus_client import CollectorRegistry
 
 from setl.node.metrics import CONTACTS, STATES, NodeCollector
 from setl.node.status import NodeStatus, PipelineStatus
-from setl.run.figures import Figures, RunState
+from setl.run.figures import Figures, RunState, TableLoadFigures
 from setl.run.pace import Stage
 from setl.run.verification.told import VerificationFigures, VerifiedSoFar
 
@@ -54,6 +54,23 @@ def test_a_run_that_goes_on():
     assert registry.get_sample_value("setl_stage_seconds", {**LABELS, "stage": "load"}) == 4.5
     none = {**LABELS, "stage": "", "reason": ""}
     assert registry.get_sample_value("setl_stalled", none) == 0
+
+
+def test_a_load_of_tables():
+    load = TableLoadFigures(
+        "x", "reading", rows=500, rows_per_second=100.0, rows_expected=2000,
+        bytes_per_second=2e6, seconds_left=15.0, given_way=3,
+    )  # fmt: skip
+    registry = collected(replace(RUNS, table_load=load))
+    told = {
+        name: registry.get_sample_value(f"setl_table_load_{name}", LABELS)
+        for name in (
+            "active", "rows", "expected_rows", "rows_per_second", "bytes_per_second",
+            "left_seconds", "given_way",
+        )
+    }  # fmt: skip
+    assert list(told.values()) == [1, 500, 2000, 100.0, 2e6, 15.0, 3]
+    assert collected(RUNS).get_sample_value("setl_table_load_left_seconds", LABELS) is None
 
 
 def test_a_run_that_stalls_has_one_series_that_says_why():

@@ -11,10 +11,11 @@ import pytest
 from arbiter.values import PipelineId
 from setl.bulk.source_reader import KeyRange, TableSize
 from setl.channel.load_limits import LoadLimits
-from setl.errors import ConfigurationError, DataError
+from setl.errors import CollisionError, ConfigurationError, DataError
 from setl.load.sink import LoadTicket
 from setl.model.change import Op
 from setl.model.checkpoint import Checkpoint
+from setl.model.entry import Entry, EntryKind
 from setl.model.leadership import Leadership
 from setl.model.load_request import FREE_GATE, LoadRequest, RequestState
 from setl.model.loaded import Loaded
@@ -35,6 +36,7 @@ def small_ranges(monkeypatch):
 
 
 NONE = LoadLimits()
+LEADERSHIP = Leadership("c", "p", "n1", 5)
 ROWS_IN_A_STEP = 1001
 """What can be loaded in the time of a step: no multiple of the number of tasks."""
 
@@ -174,7 +176,9 @@ class Router:
 
 
 class Bench:
-    def __init__(self, tables, router: Any = None, wanted=(), *, tells_end=True, limits=NONE):
+    def __init__(
+        self, tables, router: Any = None, wanted=(), *, tells_end=True, limits=NONE, isolates=False
+    ):
         self.tables, self.clock = tables, ManualClock()
         self.full: list[tuple[str, str]] = []
         self.unpassed = 0
@@ -184,11 +188,12 @@ class Bench:
         self.job = Job(self.clock)
         self.end = BinlogPosition("bin.000001", 900)
         self.progress = Progress(self.clock)
+        self.agreeing: Any = lambda wanted: frozenset(".".join(name) for name, _ in wanted)
         parts: Any = TableLoadingParts(
             self.job,
             self.tables.opened,
             (lambda: self.end) if tells_end else None,
-            lambda wanted: frozenset(".".join(name) for name, _ in wanted),
+            self._agree,
             cast("Any", router or Router()),
             lambda target: target in self.full,
             self.requests,
@@ -196,8 +201,9 @@ class Bench:
             limits,
             back="c/back",
             unpassed=lambda: self.unpassed,
+            isolates=isolates,
         )
-        self.loading = TableLoading(parts, Leadership("c", "p", "n1", 5), self.progress, self.clock)
+        self.loading = TableLoading(parts, LEADERSHIP, self.progress, self.clock)
         self.reached: Any = Checkpoint(BinlogPosition("bin.000001", 100))
 
     def begin(self, load):
@@ -205,7 +211,7 @@ class Bench:
         self.loading.begin(load)
 
     def step(self, allowed=True) -> Any:
-        ticket = LoadTicket(Leadership("c", "p", "n1", 5), 0, 0)
+        ticket = LoadTicket(LEADERSHIP, 0, 0)
         load = self.loading.step(self.reached, ticket, lambda: allowed)
         if load is not None:
             self.reached = replace(self.reached, load=load)
@@ -222,6 +228,25 @@ class Bench:
 
     def request(self, ident) -> Any:
         return next(request for request in self.requests.all() if request.id == ident)
+
+    def _agree(self, wanted):
+        return self.agreeing(wanted)
+
+    def catching_up(self, isolates=False):
+        """Tables of which rows may go where one of `shop.a` is in another one's way."""
+        tickets = []
+
+        def load(ticket):
+            tickets.append(ticket)
+            if not ticket.catching_up and not isolates:
+                raise CollisionError("in the way")
+            return Loaded()
+
+        try:
+            self.loading.catching_up({("shop", "a")}, LoadTicket(LEADERSHIP, 0, 0), load)
+        except CollisionError:
+            return frozenset()
+        return tickets[-1].catching_up
 
     @property
     def told(self) -> Any:
@@ -296,17 +321,17 @@ def test_what_spark_needs_for_a_step_does_not_make_steps_smaller():
 def test_it_is_over_when_the_stream_has_come_to_where_the_last_rows_were_read():
     bench = Bench(Tables(a=10))
     bench.begin(TableLoad("x", taken=()))
-    assert bench.loading.catching_up == {"shop.a"}
+    assert bench.catching_up() == {"shop.a"}
     load = bench.read_all()
     assert load.until == bench.end
     assert bench.step() is None
     bench.stream_at(899)
     assert bench.step() is None
-    assert bench.loading.catching_up == {"shop.a"}
+    assert bench.catching_up() == {"shop.a"}
     bench.stream_at(900)
     ended = bench.step()
     assert ended.ended == bench.clock.now()
-    assert bench.loading.catching_up == frozenset()
+    assert bench.catching_up() == frozenset()
     assert bench.told.state == "done"
     assert bench.step() is None
 
@@ -329,6 +354,82 @@ def test_a_table_that_is_dropped_meanwhile_is_passed_over():
     bench.read_all()
     assert gone.keys
     assert bench.job.loaded == [("b", 1), ("b", 2), ("b", 3)]
+
+
+def ddl(statement):
+    return Entry(EntryKind.DDL, BinlogPosition("bin.000001", 300), 0.0, "shop", statement=statement)
+
+
+def brought(bench, *statements):
+    """The stream brings schema changes."""
+    moved = bench.loading.after_changes([ddl(text) for text in statements], bench.reached.load)
+    if moved is not None:
+        bench.reached = replace(bench.reached, load=moved)
+    return moved
+
+
+def test_a_table_with_another_key_is_read_again_from_its_beginning():
+    bench = Bench(Tables(a=3, b=5000))
+    bench.begin(TableLoad("x"))
+    bench.step()
+    assert bench.reached.load.after is not None
+    assert brought(bench, "ALTER TABLE b DROP PRIMARY KEY, ADD PRIMARY KEY (o)") is not None
+    before = len(bench.job.loaded)
+    bench.read_all()
+    assert bench.job.loaded[before:] == [("b", key) for key in range(1, 5001)]
+
+
+@pytest.mark.parametrize("number", range(6))
+def test_a_table_that_gets_another_name_is_read_under_that_by_any_leader(number):
+    bench = Bench(Tables(b=900, c=900, z=900))
+    bench.begin(TableLoad("x", ("shop.b", "shop.z")))
+    for _ in range(number):
+        bench.step()
+    held = bench.tables.tables
+    held["shop", "a"] = held.pop(("shop", "z"))
+    held["shop", "a"].schema = replace(held["shop", "a"].schema, table="a")
+    assert brought(bench, "RENAME TABLE z TO a") is not None
+    bench.begin(TableLoad.from_json(bench.reached.load.to_json()))
+    done = bench.read_all()
+    assert {key for name, key in bench.job.loaded if name == "a"} == set(range(1, 901))
+    assert "c" not in [name for name, _ in bench.job.loaded]
+    bench.stream_at(900)
+    ended = bench.step()
+    assert ended.ended
+    assert not ended.error
+    assert done.only
+
+
+def test_tables_that_take_each_others_names_are_read_again_and_told():
+    bench = Bench(Tables(a=3, z=3))
+    bench.begin(TableLoad("x"))
+    bench.read_all()
+    brought(bench, "RENAME TABLE a TO x, z TO a, x TO z")
+    bench.read_all()
+    assert len(bench.job.loaded) == 12
+    bench.stream_at(900)
+    assert "--table shop.a --table shop.z --replace" in bench.step().error
+
+
+@pytest.mark.parametrize("isolates", [False, True])
+def test_no_row_goes_for_a_unique_key_that_the_source_has_no_longer(isolates):
+    bench = Bench(Tables(a=5000, b=3), isolates=isolates)
+    assert bench.catching_up(isolates) == frozenset()
+    bench.begin(TableLoad("x"))
+    bench.step()
+    assert bench.catching_up(isolates) == {"shop.a"}
+    bench.agreeing = lambda _: frozenset()
+    assert bench.catching_up(isolates) == frozenset()
+
+
+def test_other_schema_changes_and_those_of_other_tables_change_nothing():
+    bench = Bench(Tables(a=5000, b=3))
+    bench.begin(TableLoad("x", ("shop.a",)))
+    bench.step()
+    assert brought(bench, "ALTER TABLE a ADD COLUMN more INT, ADD INDEX (more)") is None
+    assert brought(bench, "ALTER TABLE b MODIFY id BIGINT", "CREATE TABLE c (id INT)") is None
+    bench.reached = replace(bench.reached, load=replace(bench.reached.load, cancelled=True))
+    assert brought(bench, "ALTER TABLE a MODIFY id BIGINT") is None
 
 
 def test_nothing_is_loaded_while_it_is_not_allowed_or_the_stream_repeats():
@@ -391,6 +492,7 @@ def test_a_load_is_kept_as_json():
     load = TableLoad(
         "x", ("s.a",), ("s.* ->",), True, "s.a", (1, "ä\udcff", b"\x00\xff", None, 1.5), 7, 3.5,
         BinlogPosition("bin.000002", 4, "0-1-2"), 4.5, 9.0, True, "why", ("s.* ->",),
+        ("s.b",), ("s.c", "s.d"), (("s.c", "s.d"),),
     )  # fmt: skip
     assert TableLoad.from_json(load.to_json()) == load
     checkpoint = Checkpoint(BinlogPosition("bin.000002", 4), load=load)
@@ -553,6 +655,10 @@ def test_a_load_is_cancelled_and_stays_so():
         bench.requests.change_state(each, RequestState.CANCELLED)
     bench.loading.look_again()
     bench.steps()
+    assert bench.told.state == "catching up"
+    assert bench.catching_up() == {"shop.a"}, "its rows may be ahead of the stream"
+    finished(bench)
+    assert bench.catching_up() == set()
     assert bench.request(ident).state is RequestState.CANCELLED
     assert bench.request(ident).rows == len(bench.job.loaded) == 1000
     assert bench.request(later).ended
@@ -564,7 +670,7 @@ def test_a_load_is_cancelled_and_stays_so():
 def test_what_is_narrowed_is_not_loaded_as_a_whole_when_its_request_is_gone():
     bench = Bench(Tables(a=5000))
     bench.begin(TableLoad("load-1", ("shop.a",), narrowed=True))
-    bench.steps()
+    finished(bench)
     assert bench.job.loaded == []
     assert bench.reached.load.cancelled
 
@@ -662,6 +768,18 @@ def test_a_load_tells_how_much_is_left_and_for_how_long():
     assert (told.rows, told.rows_expected) == (1000, 5000)
     assert told.seconds_left == pytest.approx(4000 * 0.3 / ROWS_IN_A_STEP, abs=0.1)
     assert told.bytes_per_second == pytest.approx(100 * ROWS_IN_A_STEP / 0.3, rel=0.01)
+
+
+def test_a_load_tells_how_far_it_is_in_a_table():
+    bench = Bench(Tables(a=300, b=5000))
+    bench.begin(TableLoad("x"))
+    while bench.told.table != "shop.b":
+        bench.step()
+    before, told = len(bench.job.loaded) - 300, bench.told
+    assert (told.table_rows, told.table_rows_expected) == (before, 5000)
+    bench.begin(TableLoad.from_json(bench.reached.load.to_json()))
+    bench.step()
+    assert bench.told.table_rows == len(bench.job.loaded) - 300 > before
 
 
 def test_a_busy_source_is_given_way_to():
