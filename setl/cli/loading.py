@@ -35,6 +35,7 @@ from setl.cli.cluster import (
 )
 from setl.cli.completion import complete_name, complete_pipeline
 from setl.cli.confirmation import confirm, yes_option
+from setl.cli.interruption import going_on
 from setl.cli.output import console, print_rows, print_value
 from setl.cli.spark_options import spark_options
 from setl.cli.stored_channels import pipeline_config, stored_file
@@ -43,6 +44,7 @@ from setl.model.load_request import LoadRequest, RequestState, in_pieces
 from setl.node.cluster_view import moment
 from setl.node.load_sentence import load_sentence
 from setl.node.stored import pipelines_of
+from setl.operate.questions import before_overwriting
 from setl.run.load_requests import StoredLoadRequests
 
 if TYPE_CHECKING:
@@ -271,11 +273,7 @@ def _ask_if_overwritten(
         file = stored_file(channel)
         overwritten = overwritten_by_loads(file, file.pipeline(ident.pipeline), tables)
         if overwritten:
-            confirm(
-                f"Clients of the target must not write to {', '.join(overwritten)} until this is"
-                " done: newer rows would be replaced. Go on?",
-                yes=yes,
-            )
+            confirm(f"{before_overwriting(overwritten)} Go on?", yes=yes)
 
 
 _ARRIVE_SECONDS = 60.0  # that rows on their way may take, before a row counts as one too many
@@ -380,7 +378,8 @@ def _carry_out(
         tell_leader(arbiter, ident)
         _show(ident, sent, waiting.output, sent_words(arbiter, ident))
         return
-    with progress_line() as shown:
+    goes_on = f"the load goes on, and `setl load cancel {ident}` ends it"
+    with going_on(goes_on), progress_line() as shown:
         task = shown.add_task(f"{ident}: {requests[0].what}", total=None)
 
         def show(words: str) -> None:

@@ -20,6 +20,7 @@ from setl.node.console.overview import overview_of
 from setl.node.console.pipeline_page import pipeline_page
 from setl.node.console.sessions import Session
 from setl.node.console.silencing import ALARMS, SilenceRow, silence_rows
+from setl.node.console.spreading import CLUSTER
 from setl.node.console.watching import ClusterWatch
 
 _KEPT_SECONDS = 3.0
@@ -129,6 +130,7 @@ class PageValues:
         cutover = ""
         if address.kind == "overview":
             page = overview_of(view, here=self._nid, contact=self._contact())
+            jobs = self._jobs.of(CLUSTER) if session else ()
         elif address.kind == "channel" and address.channel in view.facts.channels:
             page = channel_page(view, address.channel)
             jobs = self._jobs.of(address.channel) if session else ()
@@ -154,6 +156,7 @@ class PageValues:
             "loads": loads,
             "silences": self.silences() if session and address.kind == "overview" else (),
             "everything": ALARMS,
+            "cluster": CLUSTER,
             "rules": RULES,
         }
 
