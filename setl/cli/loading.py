@@ -212,7 +212,13 @@ def list_(name: str | None, zookeeper: str, root: str, output: str) -> None:
                 rows.append(_row(ident, request, mine))
                 if mine:
                     lines.append(f"{ident} {short_id(request.id)}: {load_sentence(mine)}")
-    print_rows(rows, _COLUMNS, output)
+    print_rows(
+        rows,
+        _COLUMNS,
+        output,
+        dispensable=("reason", "by", "sent", "ended"),
+        nothing="There is no load, and none has ended lately.",
+    )
     if output == "table":
         for line in lines:
             console().print(line, markup=False)

@@ -16,11 +16,13 @@ from tests.arbiter_in_memory import MemoryArbiter, MemoryCluster
 )
 def test_what_was_asked_for_is_told_though_nobody_waited(asked, kept):
     arbiter = MemoryArbiter(MemoryCluster())
-    with (
-        pytest.raises(KeyboardInterrupt),
-        recorded(arbiter, Requester("anna@db1", 1.0), "load", "shop/ab") as told,
-    ):
-        told.outcome = asked
-        raise KeyboardInterrupt
+
+    def broken_off():
+        with recorded(arbiter, Requester("anna@db1", 1.0), "load", "shop/ab") as told:
+            told.outcome = asked
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        broken_off()
     (action,) = arbiter.actions()
     assert action.outcome == kept
