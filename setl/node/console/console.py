@@ -113,6 +113,7 @@ class Console:
             around.clock,
             jobs=self._jobs,
             contact=lambda: around.arbiter.contact().value,
+            environment=settings.environment,
         )
         self._acting = Acting(
             around.nid, around.arbiter, around.clock, settings.environment, self._jobs

@@ -132,13 +132,20 @@ class Overview:
     silenceable: tuple[str, ...] = ()
 
 
-def overview_of(view: ClusterView, *, here: str, contact: str = "connected") -> Overview:
+def overview_of(
+    view: ClusterView,
+    *,
+    here: str,
+    contact: str = "connected",
+    environment: Mapping[str, str] | None = None,
+) -> Overview:
     """The first page.
 
     Args:
         view: the cluster.
         here: the node that shows it.
         contact: how well that node reaches the arbiter.
+        environment: of that node, for addresses of sites.
     """
     problems = tuple(problems_of(view, contact=contact))
     raised = firing_in(view)
@@ -147,7 +154,8 @@ def overview_of(view: ClusterView, *, here: str, contact: str = "connected") -> 
         problems=problems,
         counts=counts_of(problems),
         channels=tuple(
-            channel_part(channel, view) for _, channel in sorted(view.facts.channels.items())
+            channel_part(channel, view, environment)
+            for _, channel in sorted(view.facts.channels.items())
         ),
         pipelines=tuple(pipeline_row(pipeline) for pipeline in view.pipelines),
         nodes=tuple(node_row(view, nid, here) for nid in sorted(view.facts.nodes)),
@@ -195,10 +203,12 @@ def _many(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def channel_part(channel: Channel, view: ClusterView) -> ChannelPart:
-    """A channel with its picture."""
+def channel_part(
+    channel: Channel, view: ClusterView, environment: Mapping[str, str] | None = None
+) -> ChannelPart:
+    """A channel with its picture; `environment` as for `overview_of`."""
     directions = [
-        _direction(channel, pipeline)
+        _direction(channel, pipeline, environment)
         for pipeline in view.pipelines
         if pipeline.ident.channel == channel.name
     ]
@@ -211,8 +221,10 @@ def channel_part(channel: Channel, view: ClusterView) -> ChannelPart:
     )
 
 
-def _direction(channel: Channel, view: PipelineView) -> Direction:
-    source, target = endpoints_of(channel, view.ident.pipeline)
+def _direction(
+    channel: Channel, view: PipelineView, environment: Mapping[str, str] | None
+) -> Direction:
+    source, target = endpoints_of(channel, view.ident.pipeline, environment)
     figures = view.figures
     below = "no figures"
     if figures:

@@ -272,3 +272,38 @@ def test_standing_verification_is_shown_and_what_differs_is_a_warning():
     assert not part.under_way
     assert part.sentence.endswith("100 % done, the next one in 10 min")
     assert pipeline_page(view(), AB, ()).verification is None
+
+
+REFERRING = {
+    "channel": "shop",
+    "pipelines": [
+        {
+            "name": "ab",
+            "source": {
+                "type": "mysql",
+                "host": "${SHOP_A_HOST:-db-a.example.com}",
+                "port": "${SHOP_A_PORT}",
+                "password": "${SHOP_A_PASSWORD}",
+            },
+            "target": {"type": "elasticsearch", "hosts": ["https://retl:${ES_PASSWORD}@es1:9200"]},
+            "tables": [{"from": "s.t"}],
+        }
+    ],
+}
+
+
+def sites(environment):
+    facts, answers = cluster(led=(AB,))
+    facts = replace(facts, channels={"shop": Channel("shop", ChannelState.START, REFERRING)})
+    view = view_of(facts, answers, 1000.0)
+    page = pipeline_page(view, AB, (), environment)
+    first = overview_of(view, here="n1", environment=environment)
+    assert {box.title for box in first.channels[0].wide.boxes} == {page.source, page.target}
+    return page.source, page.target
+
+
+def test_sites_are_shown_by_the_addresses_that_the_node_uses():
+    environment = {"SHOP_A_HOST": "10.0.0.1", "SHOP_A_PORT": "3307", "ES_PASSWORD": "open@sesame"}
+    assert sites(environment) == ("10.0.0.1:3307", "https://es1:9200")
+    assert sites({}) == ("db-a.example.com:${SHOP_A_PORT}", "https://es1:9200")
+    assert sites(None)[1] == "https://es1:9200"
