@@ -26,6 +26,8 @@ def before_switchover(pipeline: PipelineId, leader: str, *, to: str = "", when: 
 
 def before_rebalance(moves: int) -> str:
     """Before leaderships are handed over one after another, to spread the load."""
+    if moves == 1:
+        return "Are you sure you want to do this switchover?"
     return f"Are you sure you want to do these {moves} switchovers, one after another?"
 
 

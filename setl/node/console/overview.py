@@ -16,7 +16,6 @@ from setl.node.console.states import CHANNEL_LOOKS, Look, look_of
 from setl.node.endpoints import endpoints_of
 from setl.operate import units
 
-_ALARMS = 5  # that are named in one line
 MOST_ALARMS = 50
 """Alarms in the table of the first page."""
 
@@ -113,8 +112,8 @@ class Overview:
         nodes: the live nodes.
         handovers: changes of leaders that are asked for and open, in words.
         summary: the cluster in one line.
-        alarms: the alarms that are raised, in one line; "" for none.
-        firing: the same as a table, the worst first.
+        alarms: how many alarms are raised, and who does not hear of them; "" for nothing.
+        firing: the alarms that are raised, the worst first.
         firing_more: how many are left out there.
         silenceable: channels and pipelines, as a silence names them.
     """
@@ -173,10 +172,11 @@ def overview_of(
 
 
 def _alarms_line(view: ClusterView) -> str:
-    """What is raised, the worst first, and whether nobody hears of it."""
-    raised = [f"{alarm['rule']} of {_about(alarm)}" for alarm in firing_in(view)]
-    more = f" and {len(raised) - _ALARMS} more" if len(raised) > _ALARMS else ""
-    parts = [f"Alarms: {', '.join(raised[:_ALARMS])}{more}"] if raised else []
+    """How many are raised, and whether nobody hears of them; the table below has the rest."""
+    raised = firing_in(view)
+    critical = sum(alarm["severity"] == "critical" for alarm in raised)
+    begun = "1 alarm is raised" if len(raised) == 1 else f"{len(raised)} alarms are raised"
+    parts = [f"{begun}, {critical} of them critical" if critical else begun] if raised else []
     parts += [f"No alarms reach {name}: {why}" for name, why in failing_in(view).items()]
     return ". ".join(parts)
 

@@ -217,7 +217,7 @@ def test_the_load_is_spread_after_a_question_that_names_each_switchover(
     move = Move(THERE, "n1", "n2", "n2 leads less")
     plans.append(Rebalance((move,), {}, {}, {"n1": 2, "n2": 0}, {"n1": 1, "n2": 1}))
     asked = anna.do("rebalance", "the cluster").body.decode()
-    for words in ("these 1 switchovers", "shop/there: n1 → n2, n2 leads less", "then: n1 leads 1"):
+    for words in ("do this switchover?", "shop/there: n1 → n2, n2 leads less", "then: n1 leads 1"):
         assert words in asked
     assert given == []
     assert outcomes(node) == []

@@ -22,6 +22,7 @@ from setl.node.console.overview import MOST_ALARMS, overview_of
 from setl.node.console.picture import NARROW, WIDE, Direction, drawn
 from setl.node.console.pipeline_page import pipeline_page
 from setl.node.console.problems import problems_of
+from setl.node.console.rendering import regions
 from setl.node.console.states import look_of
 from setl.node.console.timeline import WIDTH, timeline_of
 from setl.operate import units
@@ -63,6 +64,13 @@ def view(**options):
     return view_of(facts, answers, 1000.0)
 
 
+def render(page):
+    """The first page's part that says whether all is well."""
+    return regions("overview", {"page": page, "session": None, "silences": (), "jobs": ()})[
+        "r-problems"
+    ]
+
+
 def levels(found):
     return [(p.level, p.subject) for p in found]
 
@@ -85,6 +93,12 @@ def test_alarms_that_are_raised_are_listed_as_whoever_sends_them_tells():
         ("shop/ab", "1 min", False),
         ("node n2", "1 min", True),
     ]
+    assert page.alarms == "2 alarms are raised, 2 of them critical"
+    assert page.problems == ()
+    first = render(page)
+    assert "What is wrong" in first
+    assert "All is well" not in first
+    assert "All is well" in render(overview_of(view(), here="n1"))
     assert page.silenceable == ("shop", "shop/ab", "shop/ba")
     many = asdict(AlarmStatus(sends=True, firing=(alarm,) * (MOST_ALARMS + 2)))
     page = overview_of(view(alarms=many), here="n1")
