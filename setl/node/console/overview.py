@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from arbiter.values import EVERYTHING, Channel, NodeInfo
-from setl.node.alarm_status import failing_in, firing_in
+from setl.node.alarm_status import failing_in, firing_in, somebody_decides
 from setl.node.cluster_view import ClusterView, PipelineView, Standby, handover_sentence
 from setl.node.console.links import channel_link, pipeline_link
 from setl.node.console.picture import NARROW, WIDE, Direction, Picture, drawn
@@ -113,6 +113,7 @@ class Overview:
         handovers: changes of leaders that are asked for and open, in words.
         summary: the cluster in one line.
         alarms: how many alarms are raised, and who does not hear of them; "" for nothing.
+        decided: whether a node decides about alarms, so that none raised means none.
         firing: the alarms that are raised, the worst first.
         firing_more: how many are left out there.
         silenceable: channels and pipelines, as a silence names them.
@@ -126,6 +127,7 @@ class Overview:
     handovers: tuple[str, ...]
     summary: str
     alarms: str = ""
+    decided: bool = True
     firing: tuple[AlarmRow, ...] = ()
     firing_more: int = 0
     silenceable: tuple[str, ...] = ()
@@ -165,6 +167,7 @@ def overview_of(
         f" {_many(len(view.pipelines), 'pipeline')}, {_many(len(view.facts.nodes), 'node')},"
         f" {units.rate(rate)} rows/s",
         alarms=_alarms_line(view),
+        decided=somebody_decides(view),
         firing=tuple(_alarm_row(alarm, view.at) for alarm in raised[:MOST_ALARMS]),
         firing_more=max(0, len(raised) - MOST_ALARMS),
         silenceable=(*sorted(view.facts.channels), *(str(p.ident) for p in view.pipelines)),

@@ -105,6 +105,12 @@ def test_alarms_that_are_raised_are_listed_as_whoever_sends_them_tells():
     assert (len(page.firing), page.firing_more) == (MOST_ALARMS, 2)
 
 
+def test_without_a_node_that_decides_nobody_knows_of_alarms():
+    told = asdict(AlarmStatus(sends=True))
+    assert overview_of(view(alarms=told), here="n1").decided
+    assert not overview_of(view(), here="n1").decided
+
+
 def test_errors_come_first_in_their_own_words():
     error = "the table s.t is missing (pipeline shop/ab). Create it"
     found = problems_of(view(figures={"state": "failed", "error": error, "dead_letters": 2}))
