@@ -132,6 +132,7 @@ class Console:
 
     def start(self) -> None:
         """Begin to record."""
+        files()  # as they are now, whatever an upgrade lays there later
         self._sampler.start()
 
     def stop(self) -> None:
