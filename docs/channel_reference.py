@@ -41,6 +41,7 @@ _TITLES: Final = {
     "VerificationAgeAlarm": "The age of verification",
     "PositionAlarm": "The position",
     "ExpiryAlarm": "What expires",
+    "TargetDiskAlarm": "The target's disks",
     "Restart": "Start again after an error",
     "NodeChoice": "Which nodes lead",
     "Database": "The database behind a subscription",

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from setl.channel.alarms import Alarms
-from setl.systems.lasting import Expiration, StreamKept
+from setl.systems.lasting import Expiration, ServerDisk, StreamKept
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +27,7 @@ class PipelineFacts:
         verify_every: seconds between two passes of standing verification, None without it.
         kept: for how long the source has what follows the checkpoint, None if nobody knows.
         expirations: what expires at its servers; None if nobody knows.
+        disks: those on which its target keeps rows; None if nobody knows.
         unreachable: why its servers were not asked or did not answer, "" if they did.
     """
 
@@ -41,6 +42,7 @@ class PipelineFacts:
     verify_every: float | None = None
     kept: StreamKept | None = None
     expirations: Sequence[Expiration] | None = None
+    disks: Sequence[ServerDisk] | None = None
     unreachable: str = ""
 
 

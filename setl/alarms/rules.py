@@ -8,14 +8,19 @@ from typing import Any
 from setl.alarms.facts import NodeFacts, PipelineFacts
 from setl.alarms.judgement import AlarmKey, Judgement, Severity
 from setl.channel.alarms import AlarmRule, Alarms
-from setl.operate.units import count, duration
+from setl.operate.units import count, duration, size
+from setl.systems.lasting import ServerDisk
 
 RULES = (
     "lag", "stopped", "no_leader", "no_answer", "no_progress", "no_standby", "dead_letters",
     "echoes", "verification_differences", "verification_age", "position", "position_lost",
-    "certificate", "password", "disk",
+    "certificate", "password", "target_disk", "disk",
 )  # fmt: skip
 """Names of all rules, as `--rule`, messages and metrics have them."""
+
+
+_FREE_PERCENT = 10.0
+"""Percent of a target's disk that must be free, if neither the file nor the server says it."""
 
 
 def judge_pipeline(facts: PipelineFacts, now: float) -> Iterator[Judgement]:
@@ -31,6 +36,7 @@ def judge_pipeline(facts: PipelineFacts, now: float) -> Iterator[Judgement]:
     yield from _of_verification(made)
     yield from _of_position(made)
     yield from _of_expirations(made, now)
+    yield from _of_disks(made)
 
 
 def judge_node(facts: NodeFacts, least_free: float) -> Judgement:
@@ -236,3 +242,28 @@ def _of_expirations(made: _Judging, now: float) -> Iterator[Judgement]:
             severity="critical" if left < rule.before / 4 else "warning",
             subject=each.of,
         )
+
+
+def _of_disks(made: _Judging) -> Iterator[Judgement]:
+    rule = made.rules.target_disk
+    for disk in made.facts.disks or ():
+        least = _least_free(disk, rule.free_percent)
+        refuses = disk.last is not None and disk.free < disk.last
+        share = f"{100 * disk.free / disk.size:.0f} % ({size(disk.free)})"
+        yield from made.made(
+            "target_disk",
+            rule,
+            holds=made.started and disk.free < least,
+            text=f"only {share} of the disk of {disk.of} is free"
+            + (", and indexes on it take no writes" if refuses else ""),
+            way_out="Make room there, or add a node; a server that is too full takes no writes",
+            severity="critical" if refuses else "warning",
+            subject=disk.of,
+        )
+
+
+def _least_free(disk: ServerDisk, percent: float | None) -> float:
+    """Bytes that must be free: as a person says, as the server says, or a tenth."""
+    if percent is None and disk.needed is not None:
+        return disk.needed
+    return disk.size * (_FREE_PERCENT if percent is None else percent) / 100

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
@@ -16,7 +16,14 @@ from setl.clock import Clock
 from setl.errors import SetlError
 from setl.log import fields
 from setl.operate.positions.stored import read_stored
-from setl.systems.lasting import Expiration, ExpiringSystem, RemovingSource, StreamKept
+from setl.systems.lasting import (
+    DiskTarget,
+    Expiration,
+    ExpiringSystem,
+    RemovingSource,
+    ServerDisk,
+    StreamKept,
+)
 from setl.systems.registry import system_of
 
 _log = logging.getLogger(__name__)
@@ -34,11 +41,13 @@ class Surveyed:
     Attributes:
         kept: see `PipelineFacts`; so with the others.
         expirations: what expires.
+        disks: of the target.
         unreachable: why a server told nothing.
     """
 
     kept: StreamKept | None = None
     expirations: tuple[Expiration, ...] | None = None
+    disks: tuple[ServerDisk, ...] | None = None
     unreachable: str = ""
 
 
@@ -87,6 +96,8 @@ class Survey:
             for of, channel in wanted.items():
                 entry = self._entries.setdefault(of, _Entry(channel))
                 changed = entry.channel.revision != channel.revision
+                if changed:
+                    entry.found = Surveyed()  # it may be about other servers now
                 entry.channel = channel
                 if not entry.under_way and (changed or self._due(entry, still=of in still)):
                     entry.under_way = True
@@ -135,8 +146,19 @@ class Survey:
                             channel=entry.channel.name, pipeline=pipeline, error=found.unreachable
                         ),
                     )
-                entry.found, entry.asked = found, self._clock.monotonic()
+                entry.found, entry.asked = _kept_on(found, entry.found), self._clock.monotonic()
                 entry.under_way = False
+
+
+def _kept_on(found: Surveyed, before: Surveyed) -> Surveyed:
+    """What is known: while a server does not answer, what it told before stays true."""
+    if not found.unreachable:
+        return found
+    return replace(
+        found,
+        expirations=before.expirations if found.expirations is None else found.expirations,
+        disks=before.disks if found.disks is None else found.disks,
+    )
 
 
 def survey(
@@ -164,7 +186,19 @@ def survey(
         except SetlError as error:
             problems.append(str(error))
     told = None if problems and not expirations else tuple(expirations.values())
-    return Surveyed(kept, told, "; ".join(dict.fromkeys(problems)))
+    disks: Sequence[ServerDisk] | None = None
+    target = system_of(described.target)
+    if isinstance(target, DiskTarget):
+        try:
+            disks = target.disks()
+        except SetlError as error:
+            problems.append(str(error))
+    return Surveyed(
+        kept,
+        told,
+        None if disks is None else tuple(disks),
+        "; ".join(dict.fromkeys(problems)),
+    )
 
 
 def _kept(pipeline: Pipeline, channel: str, arbiter: Arbiter) -> StreamKept | None:

@@ -82,6 +82,19 @@ class ExpiryAlarm(AlarmRule):
     )
 
 
+class TargetDiskAlarm(AlarmRule):
+    """A disk of the target is nearly full."""
+
+    free_percent: float | None = Field(
+        default=None,
+        gt=0,
+        lt=100,
+        description="Percent of the disk that must be free. Not given: what the server itself says"
+        " that it needs, or 10 if it says nothing.",
+    )
+    for_: Patience = Field(default=60.0, alias="for", description=_FOR)
+
+
 class Restart(StrictModel):
     """Whether a pipeline that stopped with an error is started again without anybody."""
 
@@ -135,6 +148,10 @@ class Alarms(StrictModel):
     expiry: ExpiryAlarm = Field(
         default_factory=ExpiryAlarm,
         description="A server's certificate or the account's password expires soon.",
+    )
+    target_disk: TargetDiskAlarm = Field(
+        default_factory=TargetDiskAlarm,
+        description="A disk of an Elasticsearch target is nearly full.",
     )
     repeat: Duration = Field(
         default=4 * 3600.0, description="After which time an alarm that lasts is sent again."

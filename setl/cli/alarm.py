@@ -57,7 +57,12 @@ def list_(silences: bool, zookeeper: str, root: str, output: str) -> None:
         now = time.time()
         quiet = silences_at(arbiter, now)
         if silences:
-            print_rows([_silence_row(each) for each in quiet], _SILENCE_COLUMNS, output)
+            print_rows(
+                [_silence_row(each) for each in quiet],
+                _SILENCE_COLUMNS,
+                output,
+                nothing="Nothing is silenced.",
+            )
             return
         kept, sender = kept_alarms(arbiter), arbiter.alarm_sender()
     rows = [
@@ -78,7 +83,7 @@ def list_(silences: bool, zookeeper: str, root: str, output: str) -> None:
         }
         for each in firing(kept.alarms)
     ]
-    print_rows(rows, _COLUMNS, output)
+    print_rows(rows, _COLUMNS, output, nothing="No alarm is raised.")
     if output != "table":
         return
     if sender is None:

@@ -56,7 +56,7 @@ def list_(  # noqa: PLR0917 - click passes options by name
             rows += [_values(ident, conflict) for conflict in found]
     if output == "table":
         rows = [{**row, **{n: _words(row[n]) for n in ("key", *_COLUMNS[5:])}} for row in rows]
-    print_rows(rows, _COLUMNS, output)
+    print_rows(rows, _COLUMNS, output, nothing="There is no conflict.")
 
 
 @conflicts.command()

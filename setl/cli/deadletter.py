@@ -81,7 +81,13 @@ def list_(  # noqa: PLR0917 - click passes options by name
             continue  # those of the others are shown all the same
         rows += [_row(letter) for letter in reversed(found)]
     if rows or not lacking:
-        print_rows(rows, _COLUMNS, output)
+        print_rows(
+            rows,
+            _COLUMNS,
+            output,
+            dispensable=("attempts", "position", "at"),
+            nothing="No faulty row is put aside.",
+        )
     for error in lacking[:-1]:
         click.echo(f"Error: {error}", err=True)
     if lacking:

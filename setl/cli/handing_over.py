@@ -24,6 +24,7 @@ from setl.cli.cluster import (
 )
 from setl.cli.completion import complete_node, complete_pipeline
 from setl.cli.confirmation import confirm, yes_option
+from setl.cli.interruption import going_on
 from setl.cli.output import console, print_value
 from setl.cli.times import parse_time
 from setl.cli.views import topology_line
@@ -257,7 +258,8 @@ def carried_through(
         AnswerNo: the request is refused, or the new leader does not work in time.
     """
     began = time.monotonic()
-    answered = requests.await_answer(arbiter, ident, sent, limit)
+    with going_on("the request stands, see `setl list`"):
+        answered = requests.await_answer(arbiter, ident, sent, limit)
     if answered.state is SignalState.REFUSED:
         raise refusal(ident, sent.kind, answered.answer, output)
     view = _working(arbiter, ident, sent, began + limit)

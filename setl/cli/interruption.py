@@ -7,11 +7,15 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Generator
+from contextlib import contextmanager
 from types import FrameType
 
 EXIT_INTERRUPTED = 130
 
 _GRACE_SECONDS = 1.0
+
+_goes_on: list[str] = []
 
 
 def end_at_interrupt(grace: float = _GRACE_SECONDS) -> None:
@@ -23,11 +27,21 @@ def end_at_interrupt(grace: float = _GRACE_SECONDS) -> None:
 
     def interrupt(_number: int, _frame: FrameType | None) -> None:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-        _say_last("interrupted")
+        _say_last("; ".join(["interrupted", *_goes_on]))
         threading.Thread(target=_end, args=(grace,), name="interrupt", daemon=True).start()
         raise KeyboardInterrupt
 
     signal.signal(signal.SIGINT, interrupt)
+
+
+@contextmanager
+def going_on(words: str) -> Generator[None]:
+    """Inside the block Ctrl-C says as well what goes on without this process."""
+    _goes_on.append(words)
+    try:
+        yield
+    finally:
+        _goes_on.remove(words)
 
 
 def _end(grace: float) -> None:

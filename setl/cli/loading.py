@@ -35,6 +35,7 @@ from setl.cli.cluster import (
 )
 from setl.cli.completion import complete_name, complete_pipeline
 from setl.cli.confirmation import confirm, yes_option
+from setl.cli.interruption import going_on
 from setl.cli.output import console, print_rows, print_value
 from setl.cli.spark_options import spark_options
 from setl.cli.stored_channels import pipeline_config, stored_file
@@ -43,6 +44,7 @@ from setl.model.load_request import LoadRequest, RequestState, in_pieces
 from setl.node.cluster_view import moment
 from setl.node.load_sentence import load_sentence
 from setl.node.stored import pipelines_of
+from setl.operate.questions import before_overwriting
 from setl.run.load_requests import StoredLoadRequests
 
 if TYPE_CHECKING:
@@ -210,7 +212,13 @@ def list_(name: str | None, zookeeper: str, root: str, output: str) -> None:
                 rows.append(_row(ident, request, mine))
                 if mine:
                     lines.append(f"{ident} {short_id(request.id)}: {load_sentence(mine)}")
-    print_rows(rows, _COLUMNS, output)
+    print_rows(
+        rows,
+        _COLUMNS,
+        output,
+        dispensable=("reason", "by", "sent", "ended"),
+        nothing="There is no load, and none has ended lately.",
+    )
     if output == "table":
         for line in lines:
             console().print(line, markup=False)
@@ -271,11 +279,7 @@ def _ask_if_overwritten(
         file = stored_file(channel)
         overwritten = overwritten_by_loads(file, file.pipeline(ident.pipeline), tables)
         if overwritten:
-            confirm(
-                f"Clients of the target must not write to {', '.join(overwritten)} until this is"
-                " done: newer rows would be replaced. Go on?",
-                yes=yes,
-            )
+            confirm(f"{before_overwriting(overwritten)} Go on?", yes=yes)
 
 
 _ARRIVE_SECONDS = 60.0  # that rows on their way may take, before a row counts as one too many
@@ -380,7 +384,8 @@ def _carry_out(
         tell_leader(arbiter, ident)
         _show(ident, sent, waiting.output, sent_words(arbiter, ident))
         return
-    with progress_line() as shown:
+    goes_on = f"the load goes on, and `setl load cancel {ident}` ends it"
+    with going_on(goes_on), progress_line() as shown:
         task = shown.add_task(f"{ident}: {requests[0].what}", total=None)
 
         def show(words: str) -> None:

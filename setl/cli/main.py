@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -119,10 +120,12 @@ def _exit_status(error: SetlError | ArbiterError) -> int:
 
 
 def main() -> None:
-    """Entry point of the console script."""
+    """Run the command of this process; `setl.cli.entry` is the entry point of the script."""
     configure_command()
     if _ends_at_interrupt(sys.argv[1:]):
         end_at_interrupt()
+    else:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     status = run()
     if status == EXIT_INTERRUPTED:
         # Python would wait for threads that wait for servers.

@@ -29,6 +29,7 @@ from setl.node.cluster_view import ClusterView, look_at
 from setl.node.rebalancing import Rebalance, why_closed, why_stays
 from setl.node.rebalancing import rebalance as planned
 from setl.node.stored import preference_of
+from setl.operate import units
 from setl.operate.questions import before_rebalance
 
 _COLUMNS = ("pipeline", "from", "to", "reason")
@@ -106,7 +107,7 @@ def rebalance(  # noqa: PLR0917 - click passes options by name
         try:
             with acting(arbiter, "rebalance", _ON) as told:
                 _carry_out(arbiter, steps, timeout)
-                told.outcome = f"{len(steps)} switchovers done"
+                told.outcome = units.count(len(steps), "switchover", "switchovers") + " done"
         finally:
             _show_steps(plan, steps, output)
 

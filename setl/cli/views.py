@@ -38,6 +38,9 @@ _PIPELINE_COLUMNS = (
     "rows_per_second", "pending", "differences",
 )  # fmt: skip
 _NODE_COLUMNS = ("node", "serves", "host", "pid", "http", "up", "answers", "warm", "leads")
+# What a narrow terminal goes without, the first first.
+_PIPELINE_MORE = ("position", "behind", "differences", "pending", "epoch", "channel_state")
+_NODE_MORE = ("up", "serves", "host", "pid")
 _HISTORY_COLUMNS = ("pipeline", "epoch", "node", "reason", "at", "outage", "redelivered", "error")
 _ACTION_COLUMNS = ("at", "by", "what", "on", "outcome")
 _CLEAR = "\x1b[2J\x1b[H"
@@ -77,8 +80,15 @@ def _show_list(view: ClusterView, output: str) -> None:
         damaged = dict(view.facts.damaged)
         print_rows([{"nodes": nodes, "pipelines": rows, "damaged": damaged}], (), output)
         return
-    print_rows(nodes, _NODE_COLUMNS, output, title="nodes")
-    print_rows(rows, _PIPELINE_COLUMNS, output, title="pipelines")
+    print_rows(nodes, _NODE_COLUMNS, output, title="nodes", dispensable=_NODE_MORE)
+    print_rows(
+        rows,
+        _PIPELINE_COLUMNS,
+        output,
+        title="pipelines",
+        dispensable=_PIPELINE_MORE,
+        nothing="There is no channel yet: `setl apply FILE` stores one.",
+    )
     for line in (*_footers(view), *damaged_lines(view)):
         console().print(line, markup=False)
 
@@ -319,7 +329,13 @@ def history(pipeline: str | None, actions: bool, zookeeper: str, root: str, outp
         found = [[(item.at, ident, item) for item in arbiter.history(ident)] for ident in wanted]
         merged = heapq.merge(*found, key=lambda one: one[0])
         rows = [history_row(ident, item) for _, ident, item in merged]
-    print_rows(rows, _HISTORY_COLUMNS, output)
+    print_rows(
+        rows,
+        _HISTORY_COLUMNS,
+        output,
+        dispensable=("epoch", "redelivered", "outage"),
+        nothing="Nobody has led yet.",
+    )
 
 
 def _show_actions(name: str | None, zookeeper: str, root: str, output: str) -> None:
@@ -342,4 +358,4 @@ def _show_actions(name: str | None, zookeeper: str, root: str, output: str) -> N
         for action in kept
         if name is None or action.on in wanted or action.on.partition("/")[0] == name
     ]
-    print_rows(rows, _ACTION_COLUMNS, output)
+    print_rows(rows, _ACTION_COLUMNS, output, nothing="Nothing has been done yet.")

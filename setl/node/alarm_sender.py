@@ -183,6 +183,7 @@ class AlarmSender:
                 verify_every=verify_every,
                 kept=found.kept,
                 expirations=found.expirations,
+                disks=found.disks,
                 unreachable=found.unreachable,
             )
 

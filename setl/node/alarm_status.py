@@ -87,6 +87,11 @@ def firing_in(view: ClusterView) -> Sequence[Mapping[str, Any]]:
     return []
 
 
+def somebody_decides(view: ClusterView) -> bool:
+    """Whether a node that answers decides about alarms; without one nobody knows of any."""
+    return any(told.get("sends") for told in _told(view))
+
+
 def failing_in(view: ClusterView) -> Mapping[str, str]:
     """Receivers that take no messages, and why, as the node that sends tells."""
     for told in _told(view):

@@ -114,7 +114,7 @@ class ClusterView:
 
     def leads(self, nid: str) -> int:
         """How many pipelines a node leads."""
-        return sum(view.leader == nid for view in self.pipelines)
+        return sum(held.nid == nid for held in self.facts.mainstems.values())
 
 
 def look_at(arbiter: Arbiter, channel: str = "") -> ClusterView:

@@ -2,34 +2,54 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from arbiter.values import Channel
+from setl.channel.references import substitute
+
+_PLACES = ("host", "port", "brokers", "topic", "hosts")
+_LOGIN = re.compile(r"//[^/\s]*@")
 
 
-def endpoints_of(channel: Channel, pipeline: str) -> tuple[str, str]:
+def endpoints_of(
+    channel: Channel, pipeline: str, environment: Mapping[str, str] | None = None
+) -> tuple[str, str]:
     """Where a pipeline reads and writes, as its file says; "?" for what it does not say.
 
     Read without checking the file, whose references may have no values here.
+
+    Args:
+        channel: the channel.
+        pipeline: of it.
+        environment: gives references their values, as it gives them to a node; without it they
+            are shown as they are written. Only addresses are read, and no login in one is shown.
     """
     found: Mapping[str, Any] = {}
     pipelines = channel.definition.get("pipelines")
     for raw in cast("list[Any]", pipelines) if isinstance(pipelines, list) else []:
         if isinstance(raw, Mapping) and cast("Mapping[str, Any]", raw).get("name") == pipeline:
             found = cast("Mapping[str, Any]", raw)
-    return _endpoint(found.get("source")), _endpoint(found.get("target"))
+    return _endpoint(found.get("source"), environment), _endpoint(found.get("target"), environment)
 
 
-def _endpoint(value: object) -> str:
+def _endpoint(value: object, environment: Mapping[str, str] | None) -> str:
     if not isinstance(value, Mapping):
         return "?"
     endpoint = cast("Mapping[str, Any]", value)
-    if endpoint.get("type") == "mysql":
-        return f"{endpoint.get('host', '?')}:{endpoint.get('port', 3306)}"
-    if endpoint.get("type") == "dts":
-        return f"{_first(endpoint.get('brokers'))}/{endpoint.get('topic', '?')}"
-    return _first(endpoint.get("hosts"))
+    place = {name: endpoint[name] for name in _PLACES if name in endpoint}
+    if environment is not None:
+        place, _ = substitute(place, environment)
+    return _LOGIN.sub("//", _written(endpoint.get("type"), place))
+
+
+def _written(kind: object, place: Mapping[str, Any]) -> str:
+    if kind == "mysql":
+        return f"{place.get('host', '?')}:{place.get('port', 3306)}"
+    if kind == "dts":
+        return f"{_first(place.get('brokers'))}/{place.get('topic', '?')}"
+    return _first(place.get("hosts"))
 
 
 def _first(value: object) -> str:

@@ -16,6 +16,7 @@ from setl.log import fields
 _log = logging.getLogger(__name__)
 
 DONE = "done"
+_BROKEN_OFF = "ended before it was done"
 
 
 @dataclass(slots=True)
@@ -57,14 +58,15 @@ def recorded(
     try:
         yield told
     except BaseException as error:
-        _end(arbiter, kept, _failure(error), now())
+        _end(arbiter, kept, _failure(error, told), now())
         raise
     _end(arbiter, kept, told.outcome or DONE, now())
 
 
-def _failure(error: BaseException) -> str:
+def _failure(error: BaseException, told: Told) -> str:
     if isinstance(error, KeyboardInterrupt | SystemExit):
-        return "ended before it was done"
+        # What was asked for may come about without whoever asked.
+        return f"{told.outcome}; nobody waited for the end" if told.outcome else _BROKEN_OFF
     return f"not done: {error}" if str(error) else f"not done: {type(error).__name__}"
 
 

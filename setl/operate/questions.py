@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from arbiter.values import PipelineId
 from setl.model.position import Position
@@ -26,7 +26,17 @@ def before_switchover(pipeline: PipelineId, leader: str, *, to: str = "", when: 
 
 def before_rebalance(moves: int) -> str:
     """Before leaderships are handed over one after another, to spread the load."""
+    if moves == 1:
+        return "Are you sure you want to do this switchover?"
     return f"Are you sure you want to do these {moves} switchovers, one after another?"
+
+
+def before_overwriting(tables: Sequence[str]) -> str:
+    """Before rows are sent that may replace newer ones of the target."""
+    return (
+        f"Clients of the target must not write to {', '.join(tables)} until this is done: newer"
+        " rows would be replaced."
+    )
 
 
 def before_failover(pipeline: PipelineId, leader: str, *, to: str = "") -> str:

@@ -1,4 +1,4 @@
-"""What ends some day at a server: what it keeps of its stream, certificates, passwords."""
+"""What ends some day at a server: its stream, certificates, passwords, room on its disks."""
 
 from __future__ import annotations
 
@@ -55,6 +55,25 @@ class Expiration:
     at: float
 
 
+@dataclass(frozen=True, slots=True)
+class ServerDisk:
+    """A disk on which a target keeps rows.
+
+    Attributes:
+        of: whose it is, such as ``es-3 of es1:9200``.
+        size: bytes in all.
+        free: bytes that the server may still use.
+        needed: bytes that must be free for the server to go on as usual; None if it does not tell.
+        last: bytes that must be free for it to take writes at all; None if it does not tell.
+    """
+
+    of: str
+    size: int
+    free: int
+    needed: int | None = None
+    last: int | None = None
+
+
 @runtime_checkable
 class RemovingSource(Protocol):
     """A source that removes its stream after a while.
@@ -82,5 +101,18 @@ class ExpiringSystem(Protocol):
 
         Raises:
             SetlError: it does not answer, or refuses the account.
+        """
+        ...
+
+
+@runtime_checkable
+class DiskTarget(Protocol):
+    """A target that tells how much room its disks have."""
+
+    def disks(self) -> Sequence[ServerDisk] | None:
+        """The disks on which it keeps rows; None where that cannot be known.
+
+        Raises:
+            SetlError: it does not answer.
         """
         ...

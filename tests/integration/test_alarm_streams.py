@@ -18,7 +18,7 @@ from setl.alarms.rules import judge_pipeline
 from setl.channel.file import DtsSource, ElasticsearchTarget
 from setl.errors import TransientError
 from setl.model.position import KafkaPosition
-from setl.systems.lasting import ExpiringSystem, RemovingSource
+from setl.systems.lasting import DiskTarget, ExpiringSystem, RemovingSource
 from setl.systems.registry import system_of
 from setl_embedded.certificates import CertificateAuthority
 from tests.kafka_proxy import KafkaProxy
@@ -126,3 +126,14 @@ def test_elasticsearch_tells_when_its_certificate_expires(authority, certificate
             ca_certs=str(authority.certificate),
         )
         assert expirations(config) == [("certificate", address, end_of(certificate))]
+
+
+def test_elasticsearch_tells_how_much_room_it_has(elasticsearch):
+    system = system_of(ElasticsearchTarget(type="elasticsearch", hosts=[elasticsearch.url]))
+    assert isinstance(system, DiskTarget)
+    [disk] = system.disks() or []
+    assert disk.of.endswith(f"of {elasticsearch.host}:{elasticsearch.port}")
+    assert 0 < disk.free <= disk.size
+    assert disk.last is not None
+    assert disk.needed is not None
+    assert disk.last < disk.needed < disk.size

@@ -186,6 +186,7 @@ def moves_and_silences(channel, address, visitor):
     page.click("main button.danger")
     page.wait_for_selector(f"text={channel.name}/ab: moved to")
     visitor.go(f"{address}/")
+    page.click("summary:has-text('Silence alarms')")
     page.click("button:text-is('Silence')")
     page.wait_for_selector("text=Nothing is told of anything until")
     assert visitor.violations() == []
@@ -212,6 +213,24 @@ def cuts_over_and_back(channel, address, visitor):
     page.click("main button.danger")
     page.wait_for_selector("text=the cut-over is over")
     assert execute(channel.a, "SELECT @@read_only") == ((0,),)
+
+
+def spreads_the_load(channel, cluster, address, visitor):
+    """One node leads both pipelines, and then each leads one."""
+    leader, page = channel.leader("ba"), visitor.page
+    if channel.leader("ab") != leader:
+        command(cluster, "switchover", f"{channel.name}/ab", "--to", leader, "--yes")
+    eventually(lambda: running(channel), 60)
+    visitor.go(f"{address}/")
+    page.click("text=Spread the load…")
+    page.wait_for_selector(".question:has-text('Are you sure you want to do')")
+    assert f"{channel.name}/" in visitor.text()
+    assert visitor.violations() == []
+    page.click("main button.danger")
+    page.wait_for_selector(".job:has-text('Spread the load done')", timeout=120_000)
+    assert "0 rows applied again" in page.locator(".job").first.inner_text()
+    assert visitor.violations() == []
+    eventually(lambda: {p["leader"] for p in channel.listed().values()} == {"n1", "n2"}, 30)
 
 
 def stops(channel, address, visitor):
@@ -267,13 +286,14 @@ def test_an_operator_s_week_from_the_console_alone(channel, cluster, visitor):
     page.click("main button:has-text('Start')")
     page.wait_for_selector(".title .state:has-text('started')")
     eventually(lambda: running(channel), 60)
+    spreads_the_load(channel, cluster, address, visitor)
     cuts_over_and_back(channel, address, visitor)
     removes(channel, address, visitor)
     visitor.go(f"{address}/console/actions")
     said = visitor.text()
     for what in (
         "pause", "resume", "load", "verify", "stop", "position reset", "start",
-        "cutover --dry-run", "cutover --abort", "remove",
+        "rebalance", "cutover --dry-run", "cutover --abort", "remove",
     ):  # fmt: skip
         assert what in said
     assert visitor.complaints == []

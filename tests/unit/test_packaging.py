@@ -68,7 +68,7 @@ def test_the_command_and_the_licence_are_declared(wheel, names):
     (entry_points,) = (name for name in names if name.endswith("entry_points.txt"))
     with zipfile.ZipFile(wheel) as archive:
         declared = archive.read(entry_points)
-    assert b"setl = setl.cli.main:main" in declared
+    assert b"setl = setl.cli.entry:main" in declared
     assert b"drill = setl_drills.command:drill" in declared
     assert any(name.endswith("LICENSE") for name in names)
 

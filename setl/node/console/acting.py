@@ -24,6 +24,7 @@ from setl.node.console.jobs import Job, Jobs
 from setl.node.console.links import channel_link, letters_link, pipeline_link
 from setl.node.console.long_work import LONG_WORK
 from setl.node.console.sessions import Session
+from setl.node.console.spreading import CLUSTER
 from setl.operate.action_log import recorded
 
 _log = logging.getLogger(__name__)
@@ -63,6 +64,8 @@ class Asked:
         """Whether there is what it is to be done on."""
         if self.action.about is About.ALARMS:
             return True  # it may be a silence, which the action itself looks for
+        if self.action.about is About.CLUSTER:
+            return self.on == CLUSTER
         if self.action.about is About.CHANNEL:
             return self.on in view.facts.channels
         return any(str(pipeline.ident) == self.on for pipeline in view.pipelines)
@@ -71,7 +74,7 @@ class Asked:
     def page(self) -> str:
         """The page of what it is about."""
         about = self.action.about
-        if about is About.ALARMS:
+        if about in (About.ALARMS, About.CLUSTER):
             return "/"
         if about is About.CHANNEL:
             return channel_link(self.on)
@@ -219,7 +222,7 @@ class Acting:
             with suppress(ArbiterError):
                 self._arbiter.end_action(kept, outcome, self._clock.now())
 
-        arguments = LONG_WORK[asked.what].arguments(pipeline_of(asked.on))
+        arguments = LONG_WORK[asked.what].arguments(asked.on)
         self._jobs.begin(asked.on, asked.action.verb, arguments, ended)
         session.note("done", f"{asked.action.verb} has begun; this page shows how it ends")
 

@@ -6,6 +6,7 @@ All functions here block for as long as the arbiter's calls do, or until a reque
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
 
@@ -13,6 +14,9 @@ from arbiter import requests
 from arbiter.arbiter import ArbiterError
 from arbiter.requests import Refused
 from arbiter.values import ChannelState, PipelineId, Signal, SignalKind, SignalState
+from setl.channel.directions import overwritten_by_loads
+from setl.channel.reading import resolve_and_parse
+from setl.errors import ConfigurationError
 from setl.model.load_request import LoadRequest, RequestState
 from setl.node.cluster_view import ClusterView
 from setl.node.console import cutting_over, letters, moving, removal, silencing
@@ -33,6 +37,7 @@ class About(Enum):
     CHANNEL = "channel"
     LETTERS = "dead letters of a pipeline"
     ALARMS = "alarms"
+    CLUSTER = "the cluster"
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,10 +164,8 @@ def _failover_question(view: ClusterView, name: str, fields: Fields) -> str:
 
 
 def _load(hands: Hands, name: str, fields: Fields) -> str:
-    ident, table = pipeline_of(name), fields.get("table", "").strip()
-    where = fields.get("where", "").strip()
-    if where and not table:
-        raise Refused("a condition needs one table")
+    ident = pipeline_of(name)
+    table, where = _to_load(fields)
     stored = StoredLoadRequests(hands.arbiter, ident)
     request = stored.add(
         LoadRequest(
@@ -176,14 +179,32 @@ def _load(hands: Hands, name: str, fields: Fields) -> str:
     return f"asked the leader of {name} to load {request.what}; this page shows how far it is"
 
 
-def _load_question(_: ClusterView, name: str, fields: Fields) -> str:
+def _to_load(fields: Fields) -> tuple[str, str]:
+    """The table and the condition of a form."""
     table, where = fields.get("table", "").strip(), fields.get("where", "").strip()
+    if where and not table:
+        raise Refused("a condition needs one table")
+    return table, where
+
+
+def _look_before_load(hands: Hands, name: str, fields: Fields) -> Looked:
+    ident = pipeline_of(name)
+    table, where = _to_load(fields)
     what = f"rows of {table}" if table else "all tables"
     condition = f" for which {where}" if where else ""
-    return (
+    question = (
         f"Load {what}{condition} of {name} from its source into its target? Rows that only the"
         " target has stay."
     )
+    overwritten: list[str] = []
+    # As far as the file can be read here.
+    with suppress(ConfigurationError):
+        file = resolve_and_parse(hands.arbiter.channel(ident.channel).definition, hands.environment)
+        overwritten = overwritten_by_loads(
+            file, file.pipeline(ident.pipeline), [table] if table else []
+        )
+    warning = [questions.before_overwriting(overwritten)] if overwritten else []
+    return Looked("\n".join([question, *warning]), {})
 
 
 def _changes_loads(state: RequestState, word: str) -> Callable[[Hands, str, Fields], str]:
@@ -230,7 +251,7 @@ ACTIONS: Mapping[str, Action] = {
     "restart": Action("Restart", _asks(SignalKind.RESTART)),
     "position reset": Action("Move", moving.reset, look=moving.look),
     "cutover --abort": Action("Put back", cutting_over.abort, look=cutting_over.look),
-    "load": Action("Load", _load, _load_question),
+    "load": Action("Load", _load, look=_look_before_load),
     "load-pause": Action("Pause", _changes_loads(RequestState.PAUSED, "paused")),
     "load-resume": Action("Resume", _changes_loads(RequestState.WAITING, "go on")),
     "load-cancel": Action(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from setl.node.cluster_view import ClusterView
@@ -26,8 +27,10 @@ class ChannelPage:
     editor_link: str
 
 
-def channel_page(view: ClusterView, name: str) -> ChannelPage:
-    """The page of a channel that is in `view`."""
+def channel_page(
+    view: ClusterView, name: str, environment: Mapping[str, str] | None = None
+) -> ChannelPage:
+    """The page of a channel that is in `view`; `environment` as for `overview_of`."""
     channel = view.facts.channels[name]
     mine = [pipeline for pipeline in view.pipelines if pipeline.ident.channel == name]
     return ChannelPage(
@@ -36,7 +39,7 @@ def channel_page(view: ClusterView, name: str) -> ChannelPage:
         CHANNEL_LOOKS[channel.state.value],
         channel.revision,
         tuple(problem for pipeline in mine for problem in problems_with(pipeline)),
-        channel_part(channel, view),
+        channel_part(channel, view, environment),
         as_text(channel.definition),
         editor_link(name),
     )

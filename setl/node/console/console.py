@@ -113,6 +113,7 @@ class Console:
             around.clock,
             jobs=self._jobs,
             contact=lambda: around.arbiter.contact().value,
+            environment=settings.environment,
         )
         self._acting = Acting(
             around.nid, around.arbiter, around.clock, settings.environment, self._jobs
@@ -131,6 +132,7 @@ class Console:
 
     def start(self) -> None:
         """Begin to record."""
+        files()  # as they are now, whatever an upgrade lays there later
         self._sampler.start()
 
     def stop(self) -> None:

@@ -152,10 +152,13 @@ def _rows(value: object) -> list[Mapping[str, Any]]:
 
 
 def _lines(value: object) -> list[str]:
-    """What `setl cutover -o json` says, as sentences; of other commands nothing."""
+    """What `setl cutover` and `setl rebalance` say, as sentences; of other commands nothing."""
     if not isinstance(value, dict):
         return []
     told = cast("dict[str, Any]", value)
+    if "leads_after" in told:
+        leads = ", ".join(f"{nid} leads {count}" for nid, count in told["leads_after"].items())
+        return [*(_moved(step) for step in told["moves"]), f"now: {leads}"]
     if told.get("outcome") == "done":
         begun = "the application may write to the target now"
         return [begun, *map(str, told.get("left") or ())]
@@ -164,6 +167,14 @@ def _lines(value: object) -> list[str]:
     steps = [f"{n}. {step['step']}: {step['what']}" for n, step in enumerate(told["steps"], 1)]
     against = [f"against it: {each}" for each in told["objections"]]
     return [*steps, *(against or ["nothing is against it now"])]
+
+
+def _moved(step: Mapping[str, Any]) -> str:
+    """A switchover of `setl rebalance -o json`."""
+    line = f"{step['pipeline']}: {step['from']} → {step['to']}, {step['outcome']}"
+    if step["seconds"] is None:
+        return line
+    return f"{line} in {units.duration(step['seconds'])}, {step['redelivered']} rows applied again"
 
 
 def _last_lines(text: str) -> str:

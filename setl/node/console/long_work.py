@@ -6,11 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from arbiter.requests import Refused
-from arbiter.values import PipelineId
 from setl.node.cluster_view import ClusterView
-from setl.node.console import cutting_over
-from setl.node.console.actions import Action
-from setl.node.console.hands import Fields, Hands
+from setl.node.console import cutting_over, spreading
+from setl.node.console.actions import About, Action
+from setl.node.console.hands import Fields, Hands, pipeline_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,11 +18,11 @@ class LongWork:
 
     Attributes:
         action: as forms and pages know it.
-        arguments: of the command line for a pipeline, without ``setl``; it prints JSON.
+        arguments: of the command line for what it is about, without ``setl``; it prints JSON.
     """
 
     action: Action
-    arguments: Callable[[PipelineId], Sequence[str]]
+    arguments: Callable[[str], Sequence[str]]
 
 
 def _not_here(_: Hands, on: str, __: Fields) -> str:
@@ -37,15 +36,20 @@ def _repair_question(_: ClusterView, on: str, __: Fields) -> str:
     )
 
 
-def _verify(*options: str) -> Callable[[PipelineId], Sequence[str]]:
-    def arguments(ident: PipelineId) -> Sequence[str]:
+def _verify(*options: str) -> Callable[[str], Sequence[str]]:
+    def arguments(on: str) -> Sequence[str]:
+        ident = pipeline_of(on)
         return ["verify", ident.channel, "--pipeline", ident.pipeline, "-o", "json", *options]
 
     return arguments
 
 
-def _cutover(option: str) -> Callable[[PipelineId], Sequence[str]]:
-    return lambda ident: ["cutover", str(ident), "-o", "json", option]
+def _cutover(option: str) -> Callable[[str], Sequence[str]]:
+    return lambda on: ["cutover", on, "-o", "json", option]
+
+
+def _rebalance(_: str) -> Sequence[str]:
+    return ["rebalance", "-o", "json", "--yes"]
 
 
 LONG_WORK: Mapping[str, LongWork] = {
@@ -56,6 +60,9 @@ LONG_WORK: Mapping[str, LongWork] = {
     "cutover --dry-run": LongWork(Action("Plan a cut-over", _not_here), _cutover("--dry-run")),
     "cutover": LongWork(
         Action("Cut over", _not_here, look=cutting_over.look_before), _cutover("--yes")
+    ),
+    "rebalance": LongWork(
+        Action("Spread the load", _not_here, about=About.CLUSTER, look=spreading.look), _rebalance
     ),
 }
 """By the name that forms and the log of actions use."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from arbiter.values import EVERYTHING, Channel, NodeInfo
-from setl.node.alarm_status import failing_in, firing_in
+from setl.node.alarm_status import failing_in, firing_in, somebody_decides
 from setl.node.cluster_view import ClusterView, PipelineView, Standby, handover_sentence
 from setl.node.console.links import channel_link, pipeline_link
 from setl.node.console.picture import NARROW, WIDE, Direction, Picture, drawn
@@ -16,7 +16,6 @@ from setl.node.console.states import CHANNEL_LOOKS, Look, look_of
 from setl.node.endpoints import endpoints_of
 from setl.operate import units
 
-_ALARMS = 5  # that are named in one line
 MOST_ALARMS = 50
 """Alarms in the table of the first page."""
 
@@ -113,8 +112,9 @@ class Overview:
         nodes: the live nodes.
         handovers: changes of leaders that are asked for and open, in words.
         summary: the cluster in one line.
-        alarms: the alarms that are raised, in one line; "" for none.
-        firing: the same as a table, the worst first.
+        alarms: how many alarms are raised, and who does not hear of them; "" for nothing.
+        decided: whether a node decides about alarms, so that none raised means none.
+        firing: the alarms that are raised, the worst first.
         firing_more: how many are left out there.
         silenceable: channels and pipelines, as a silence names them.
     """
@@ -127,18 +127,26 @@ class Overview:
     handovers: tuple[str, ...]
     summary: str
     alarms: str = ""
+    decided: bool = True
     firing: tuple[AlarmRow, ...] = ()
     firing_more: int = 0
     silenceable: tuple[str, ...] = ()
 
 
-def overview_of(view: ClusterView, *, here: str, contact: str = "connected") -> Overview:
+def overview_of(
+    view: ClusterView,
+    *,
+    here: str,
+    contact: str = "connected",
+    environment: Mapping[str, str] | None = None,
+) -> Overview:
     """The first page.
 
     Args:
         view: the cluster.
         here: the node that shows it.
         contact: how well that node reaches the arbiter.
+        environment: of that node, for addresses of sites.
     """
     problems = tuple(problems_of(view, contact=contact))
     raised = firing_in(view)
@@ -147,7 +155,8 @@ def overview_of(view: ClusterView, *, here: str, contact: str = "connected") -> 
         problems=problems,
         counts=counts_of(problems),
         channels=tuple(
-            channel_part(channel, view) for _, channel in sorted(view.facts.channels.items())
+            channel_part(channel, view, environment)
+            for _, channel in sorted(view.facts.channels.items())
         ),
         pipelines=tuple(pipeline_row(pipeline) for pipeline in view.pipelines),
         nodes=tuple(node_row(view, nid, here) for nid in sorted(view.facts.nodes)),
@@ -158,6 +167,7 @@ def overview_of(view: ClusterView, *, here: str, contact: str = "connected") -> 
         f" {_many(len(view.pipelines), 'pipeline')}, {_many(len(view.facts.nodes), 'node')},"
         f" {units.rate(rate)} rows/s",
         alarms=_alarms_line(view),
+        decided=somebody_decides(view),
         firing=tuple(_alarm_row(alarm, view.at) for alarm in raised[:MOST_ALARMS]),
         firing_more=max(0, len(raised) - MOST_ALARMS),
         silenceable=(*sorted(view.facts.channels), *(str(p.ident) for p in view.pipelines)),
@@ -165,10 +175,11 @@ def overview_of(view: ClusterView, *, here: str, contact: str = "connected") -> 
 
 
 def _alarms_line(view: ClusterView) -> str:
-    """What is raised, the worst first, and whether nobody hears of it."""
-    raised = [f"{alarm['rule']} of {_about(alarm)}" for alarm in firing_in(view)]
-    more = f" and {len(raised) - _ALARMS} more" if len(raised) > _ALARMS else ""
-    parts = [f"Alarms: {', '.join(raised[:_ALARMS])}{more}"] if raised else []
+    """How many are raised, and whether nobody hears of them; the table below has the rest."""
+    raised = firing_in(view)
+    critical = sum(alarm["severity"] == "critical" for alarm in raised)
+    begun = "1 alarm is raised" if len(raised) == 1 else f"{len(raised)} alarms are raised"
+    parts = [f"{begun}, {critical} of them critical" if critical else begun] if raised else []
     parts += [f"No alarms reach {name}: {why}" for name, why in failing_in(view).items()]
     return ". ".join(parts)
 
@@ -195,10 +206,12 @@ def _many(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def channel_part(channel: Channel, view: ClusterView) -> ChannelPart:
-    """A channel with its picture."""
+def channel_part(
+    channel: Channel, view: ClusterView, environment: Mapping[str, str] | None = None
+) -> ChannelPart:
+    """A channel with its picture; `environment` as for `overview_of`."""
     directions = [
-        _direction(channel, pipeline)
+        _direction(channel, pipeline, environment)
         for pipeline in view.pipelines
         if pipeline.ident.channel == channel.name
     ]
@@ -211,8 +224,10 @@ def channel_part(channel: Channel, view: ClusterView) -> ChannelPart:
     )
 
 
-def _direction(channel: Channel, view: PipelineView) -> Direction:
-    source, target = endpoints_of(channel, view.ident.pipeline)
+def _direction(
+    channel: Channel, view: PipelineView, environment: Mapping[str, str] | None
+) -> Direction:
+    source, target = endpoints_of(channel, view.ident.pipeline, environment)
     figures = view.figures
     below = "no figures"
     if figures:

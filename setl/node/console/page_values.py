@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +20,7 @@ from setl.node.console.overview import overview_of
 from setl.node.console.pipeline_page import pipeline_page
 from setl.node.console.sessions import Session
 from setl.node.console.silencing import ALARMS, SilenceRow, silence_rows
+from setl.node.console.spreading import CLUSTER
 from setl.node.console.watching import ClusterWatch
 
 _KEPT_SECONDS = 3.0
@@ -79,6 +80,7 @@ class PageValues:
         *,
         jobs: Jobs,
         contact: Callable[[], str],
+        environment: Mapping[str, str],
     ) -> None:
         """Nothing is looked at yet.
 
@@ -89,12 +91,14 @@ class PageValues:
             clock: for the age of what is known.
             jobs: long work that was begun from here.
             contact: how well the arbiter is reached.
+            environment: of the node, for addresses of sites.
         """
         self._nid = nid
         self._watch = watch
         self._arbiter = arbiter
         self._jobs = jobs
         self._contact = contact
+        self._environment = environment
         self._histories: KeptLooks[Sequence[HistoryItem]] = KeptLooks(clock, _KEPT_SECONDS, ())
         self._silences: KeptLooks[Sequence[SilenceRow]] = KeptLooks(clock, _KEPT_SECONDS, ())
         self._cutovers: KeptLooks[str] = KeptLooks(clock, _KEPT_SECONDS, "")
@@ -128,13 +132,16 @@ class PageValues:
         loads: Sequence[LoadRow] = ()
         cutover = ""
         if address.kind == "overview":
-            page = overview_of(view, here=self._nid, contact=self._contact())
+            page = overview_of(
+                view, here=self._nid, contact=self._contact(), environment=self._environment
+            )
+            jobs = self._jobs.of(CLUSTER) if session else ()
         elif address.kind == "channel" and address.channel in view.facts.channels:
-            page = channel_page(view, address.channel)
+            page = channel_page(view, address.channel, self._environment)
             jobs = self._jobs.of(address.channel) if session else ()
         elif address.kind == "pipeline" and any(p.ident == address.ident for p in view.pipelines):
             ident = address.ident
-            page = pipeline_page(view, ident, self.history(ident))
+            page = pipeline_page(view, ident, self.history(ident), self._environment)
             cutover = self.cutover(ident)
             loads = self.loads(ident) if session else ()
             others = [standby.node for standby in view.pipeline(ident).standbys]
@@ -154,6 +161,7 @@ class PageValues:
             "loads": loads,
             "silences": self.silences() if session and address.kind == "overview" else (),
             "everything": ALARMS,
+            "cluster": CLUSTER,
             "rules": RULES,
         }
 

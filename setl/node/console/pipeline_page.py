@@ -112,7 +112,10 @@ class PipelinePage:
 
 
 def pipeline_page(
-    view: ClusterView, ident: PipelineId, history: Sequence[HistoryItem]
+    view: ClusterView,
+    ident: PipelineId,
+    history: Sequence[HistoryItem],
+    environment: Mapping[str, str] | None = None,
 ) -> PipelinePage:
     """The page of a pipeline.
 
@@ -120,9 +123,10 @@ def pipeline_page(
         view: the cluster, which has its channel.
         ident: the pipeline.
         history: its past leaderships, oldest first.
+        environment: as for `overview_of`.
     """
     pipeline, channel = view.pipeline(ident), view.facts.channels[ident.channel]
-    source, target = endpoints_of(channel, ident.pipeline)
+    source, target = endpoints_of(channel, ident.pipeline, environment)
     figures = pipeline.figures
     tables = _tables(figures.get("tables") or {})
     return PipelinePage(

@@ -3,14 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from importlib import resources
+from importlib.resources.abc import Traversable
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import DictLoader, Environment, StrictUndefined
 
 from setl.operate import units
 
+
+def _texts(folder: Traversable, above: str = "") -> dict[str, str]:
+    """Every template by its path below a folder."""
+    found: dict[str, str] = {}
+    for place in folder.iterdir():
+        if place.is_dir():
+            found |= _texts(place, f"{above}{place.name}/")
+        elif place.name.endswith(".html"):
+            found[f"{above}{place.name}"] = place.read_text(encoding="utf-8")
+    return found
+
+
 _ENVIRONMENT = Environment(
-    loader=PackageLoader("setl.node.console", "templates"),
+    # Read at once: an upgrade lays other files there while this process still runs.
+    loader=DictLoader(_texts(resources.files("setl.node.console") / "templates")),
     autoescape=True,
     undefined=StrictUndefined,
     trim_blocks=True,

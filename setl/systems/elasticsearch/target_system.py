@@ -24,6 +24,7 @@ from setl.systems.conflicts import ConflictList
 from setl.systems.elasticsearch.creation import ElasticsearchCreation
 from setl.systems.elasticsearch.ddl import ElasticsearchDdl
 from setl.systems.elasticsearch.deadletters import opened_index
+from setl.systems.elasticsearch.disks import look_at_disks
 from setl.systems.elasticsearch.endpoint import elastic_endpoint
 from setl.systems.elasticsearch.index_target import DocumentShape, IndexTarget, documents_in
 from setl.systems.elasticsearch.load.fence import VersionFence
@@ -34,7 +35,7 @@ from setl.systems.elasticsearch.preflight.target import check_elasticsearch_targ
 from setl.systems.elasticsearch.target_view import ClusterView
 from setl.systems.elasticsearch.write_load import look_at_writes
 from setl.systems.finding import Report
-from setl.systems.lasting import Expiration
+from setl.systems.lasting import Expiration, ServerDisk
 from setl.systems.pipeline_check import PipelineCheck
 from setl.systems.port import Passing, Relaying
 from setl.systems.refusals import no_log
@@ -68,6 +69,10 @@ class ElasticsearchTargetSystem:
             if at is not None:
                 found.append(Expiration("certificate", f"{parts.hostname}:{parts.port or 443}", at))
         return found
+
+    def disks(self) -> Sequence[ServerDisk] | None:
+        """See `DiskTarget.disks`: of its data nodes."""
+        return look_at_disks(self._endpoint)
 
     def fence(self, pipeline: str) -> Fence:  # noqa: ARG002
         """See `TargetSystem.fence`."""

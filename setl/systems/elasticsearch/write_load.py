@@ -7,13 +7,12 @@ APIs: nodes stats, thread pool ``write``
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, cast
 
 from elasticsearch import Elasticsearch
 
 from setl.errors import ConfigurationError, FatalError
+from setl.systems.elasticsearch.answers import each, number, part
 from setl.systems.elasticsearch.client import ElasticEndpoint, make_client, translating
 
 _SECONDS = 3.0
@@ -71,32 +70,16 @@ def _asked(client: Elasticsearch) -> WriteLoad:
         },
         headers={"accept": "application/json"},
     )
-    pools = [_part(_part(node, "thread_pool"), "write") for node in _each(stats.body, "nodes")]
+    pools = [part(part(node, "thread_pool"), "write") for node in each(stats.body, "nodes")]
     running = [
-        _number(task, "running_time_in_nanos") / 1e9
-        for node in _each(tasks.body, "nodes")
-        for task in _each(node, "tasks")
+        number(task, "running_time_in_nanos") / 1e9
+        for node in each(tasks.body, "nodes")
+        for task in each(node, "tasks")
         if task.get("action") == _BULK  # and not its parts on each shard
     ]
     return WriteLoad(
-        active=sum(_number(pool, "active") for pool in pools),
-        queued=sum(_number(pool, "queue") for pool in pools),
-        rejected=sum(_number(pool, "rejected") for pool in pools),
+        active=sum(number(pool, "active") for pool in pools),
+        queued=sum(number(pool, "queue") for pool in pools),
+        rejected=sum(number(pool, "rejected") for pool in pools),
         running=tuple(sorted(running, reverse=True)),
     )
-
-
-def _part(value: object, name: str) -> dict[str, Any]:
-    found: object = cast("dict[str, Any]", value).get(name) if isinstance(value, dict) else None
-    return cast("dict[str, Any]", found) if isinstance(found, dict) else {}
-
-
-def _each(value: object, name: str) -> Iterator[dict[str, Any]]:
-    for item in _part(value, name).values():
-        if isinstance(item, dict):
-            yield cast("dict[str, Any]", item)
-
-
-def _number(value: dict[str, Any], name: str) -> int:
-    found: object = value.get(name)
-    return int(found) if isinstance(found, (int, float)) else 0

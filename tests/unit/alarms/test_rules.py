@@ -5,12 +5,16 @@ import pytest
 from setl.alarms.facts import NodeFacts, PipelineFacts
 from setl.alarms.rules import RULES, judge_node, judge_pipeline
 from setl.channel.alarms import Alarms
-from setl.systems.lasting import Expiration, StreamKept
+from setl.systems.lasting import Expiration, ServerDisk, StreamKept
 
 NOW = 1_000_000.0
 DAY = 86_400.0
 WELL = {"state": "running", "lag": 0.4, "verification": {"age": 10.0, "differences": 0}}
 KEPT = StreamKept(written=NOW - 3600, retention=30 * DAY, now=NOW)
+
+
+def disk(free, *, needed: int | None = 15, last: int | None = 5):
+    return ServerDisk("es-1 of es1:9200", 100, free, needed, last)
 
 
 def facts(**changes):
@@ -21,6 +25,7 @@ def facts(**changes):
         "verify_every": 3600.0,
         "kept": KEPT,
         "expirations": (Expiration("certificate", "db1:3306", NOW + 90 * DAY),),
+        "disks": (disk(40),),
     }
     return PipelineFacts("shop", "ab", **{**given, **changes})
 
@@ -52,6 +57,7 @@ WRONG = {
     "position_lost": facts(kept=StreamKept(lost="bin.000001 was purged")),
     "certificate": facts(expirations=(Expiration("certificate", "db1:3306", NOW + 13 * DAY),)),
     "password": facts(expirations=(Expiration("password", "retl at db1:3306", NOW - 1),)),
+    "target_disk": facts(disks=(disk(14),)),
 }
 
 
@@ -96,6 +102,27 @@ def test_without_an_answer_of_the_leader_nobody_knows():
     for rule in ("lag", "stopped", "no_progress", "dead_letters", "echoes"):
         assert found[rule].holds is None
     assert judged(facts(kept=None))["position"].holds is None
+
+
+def test_a_target_needs_what_it_says_that_it_needs_or_a_tenth_or_what_a_person_says():
+    small, enough = (disk(free, needed=None, last=None) for free in (9, 10))
+    assert holding(facts(disks=(disk(15),))) == set()
+    assert holding(facts(disks=(small,))) == {"target_disk"}
+    assert holding(facts(disks=(enough,))) == set()
+    rules = Alarms.model_validate({"target_disk": {"free_percent": 30}})
+    assert holding(facts(rules=rules, disks=(disk(29),))) == {"target_disk"}
+    assert holding(facts(rules=rules, disks=(disk(30),))) == set()
+    assert holding(facts(disks=None)) == set()
+
+
+def test_a_target_that_takes_no_writes_is_critical():
+    found = judged(facts(disks=(disk(14),)))["target_disk"]
+    assert (found.severity, found.text) == (
+        "warning", "only 14 % (14 B) of the disk of es-1 of es1:9200 is free",
+    )  # fmt: skip
+    found = judged(facts(disks=(disk(4),)))["target_disk"]
+    assert found.severity == "critical"
+    assert "indexes on it take no writes" in found.text
 
 
 @pytest.mark.parametrize("wanted", ["PAUSE", "STOP"])

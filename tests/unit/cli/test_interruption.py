@@ -118,3 +118,54 @@ def test_a_command_that_starts_spark_ends_and_its_jvm_with_it(tmp_path):
         process.kill()
     assert (process.returncode, told, said) == (EXIT_INTERRUPTED, "", "interrupted\n")
     eventually(lambda: not jvm.is_running() or jvm.status() == psutil.STATUS_ZOMBIE, 60)
+
+
+_AT_ONCE = """
+import os, signal, sys
+
+class Meddling:
+    def find_spec(self, name, *_):
+        if name == "setl.cli.main":
+            os.kill(os.getpid(), signal.SIGINT)
+            sum(range(1_000_000))  # the handler runs between two steps of the interpreter
+
+sys.meta_path.insert(0, Meddling())
+sys.argv = ["setl", "list"]
+from setl.cli.entry import main
+main()
+"""
+
+
+def test_ctrl_c_while_the_command_is_read_leaves_one_line():
+    done = subprocess.run(
+        [sys.executable, "-c", _AT_ONCE], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (EXIT_INTERRUPTED, "", "interrupted\n")
+
+
+_WAITING = """
+import signal
+from setl.cli.interruption import end_at_interrupt, going_on
+
+end_at_interrupt()
+with going_on("something that is over"):
+    pass
+with going_on("the load goes on"):
+    print("begun", flush=True)
+    signal.pause()
+"""
+
+
+def test_what_goes_on_without_the_command_is_told():
+    process = subprocess.Popen(
+        [sys.executable, "-c", _WAITING],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    try:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "begun\n"
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert said == "interrupted; the load goes on\n"

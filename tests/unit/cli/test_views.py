@@ -41,6 +41,13 @@ def test_list_of_one_channel(shop, capsys):
     assert "known: other, shop" in capsys.readouterr().err
 
 
+def test_a_node_leads_what_it_leads_whichever_channel_is_listed(shop, capsys):
+    shop.put("other", pipelines=["x"])
+    shop.node("n1").leads(AB)
+    listed = json.loads(printed(shop, capsys, "list", "other", "-o", "json"))[0]
+    assert listed["nodes"][0]["leads"] == 1
+
+
 def test_a_leader_that_does_not_answer_is_shown_as_such(shop, capsys):
     shop.node("n1", http=False).leads(AB)
     text = printed(shop, capsys, "list")

@@ -92,12 +92,18 @@ def check_mysql_target(
     check_system_tables(server, report, needed, _TARGET_SCOPES)
     if pipeline.ddl == "pass":
         check_passed_ddl(server, source, pipeline, tables, report)
-    exact: list[tuple[str, str]] = []
+    router = Router(pipeline)
+    known = {(table.schema.schema, table.schema.table) for table in tables}
+    names = (entry.pattern.exact for entry in router.entries)
+    routes = (
+        route for name in names if name and name not in known for route in router.route(*name)
+    )
+    others = [route.target for route in routes]
     if source is None:
-        names = (entry.pattern.exact for entry in Router(pipeline).entries)
-        routes = (route for name in names if name for route in Router(pipeline).route(*name))
-        exact = [route.target for route in routes]
-    TargetTables(source, server, report).check(tables, exact)
+        TargetTables(source, server, report).check(tables, others)
+    else:
+        # What the account may not see at the source, it is likely not to see at the target.
+        TargetTables(source, server, report).check(tables, unseen=others)
     check_joined_tables(source, server, tables, report)
 
 

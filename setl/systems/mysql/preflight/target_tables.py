@@ -51,12 +51,20 @@ class TargetTables:
         if self.source is not None:
             self._planner = Planner(self.source, self.target)
 
-    def check(self, tables: Sequence[SourceTable], exact: Sequence[tuple[str, str]]) -> None:
+    def check(
+        self,
+        tables: Sequence[SourceTable],
+        exact: Sequence[tuple[str, str]] = (),
+        *,
+        unseen: Sequence[tuple[str, str]] = (),
+    ) -> None:
         """Report what is wrong with them.
 
         Args:
             tables: the mapped tables of the source, as far as they are known.
             exact: further targets, of which the source tables are not known.
+            unseen: targets of tables that the source does not show to the account. Only whether
+                it may write them is of interest, so that nobody has to grant in two rounds.
 
         Raises:
             SetlError: the server does not answer.
@@ -72,6 +80,9 @@ class TargetTables:
             place = self.report.at(f"{schema}.{table}")
             with place.failing():
                 self._check_table(schema, table, arriving, place)
+        for schema, table in unseen:
+            if (schema, table) not in flows and not self._may_see(schema, table):
+                self._lacking.add(schema, table, WRITING)
         self._lacking.report(self.report)
         if flows and all(f.level == "ok" for f in self.report.findings[before:]):
             self.report.ok(f"{len(flows)} target tables take the rows")
@@ -116,8 +127,7 @@ class TargetTables:
     def _report_missing(
         self, schema: str, table: str, flows: Sequence[Flow], place: Report
     ) -> None:
-        name = qualified(schema, table)
-        if self.target.attempt(f"SELECT 1 FROM {name} LIMIT 0") is Outcome.DENIED:
+        if not self._may_see(schema, table):
             # Whether it is there is not told to an account that may not see it.
             self._lacking.add(schema, table, WRITING)
             if not flows:
@@ -135,6 +145,10 @@ class TargetTables:
             columns = ", ".join([*names, *flows[0].route.expressions])
             fix.append(f"Create it with the columns {columns} and the same primary key")
         place.error(what, *fix, code="no-target-table")
+
+    def _may_see(self, schema: str, table: str) -> bool:
+        trial = f"SELECT 1 FROM {qualified(schema, table)} LIMIT 0"
+        return self.target.attempt(trial) is not Outcome.DENIED
 
     def _check_others(self, flows: Sequence[Flow], place: Report) -> None:
         """Report rows of further tables that do not fit the one that the first is to make."""

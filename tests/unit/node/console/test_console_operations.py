@@ -1,15 +1,20 @@
 """What operators do with channels, positions, alarms and cut-overs from the console."""
 
+import json
+
 import pytest
 import yaml
 
+from arbiter.spreading import Move
 from arbiter.values import ChannelState
 from setl.alarms.asking import silences_at
 from setl.alarms.judgement import AlarmKey
 from setl.channel.file import BinlogStart
 from setl.model.checkpoint import Checkpoint
 from setl.model.position import BinlogPosition
+from setl.node.console import spreading
 from setl.node.console.beside import Beside, Output
+from setl.node.rebalancing import Rebalance
 from setl.operate.cutover.steps import CutOver, Step
 from setl.select.checkpoints.arbiter import ArbiterCheckpointStore
 from setl.systems.mysql.source_system import MysqlSourceSystem
@@ -139,6 +144,91 @@ def test_loads_are_paused_and_ended_though_nobody_leads(node, anna, browser):
     anna.do("load-resume", "shop/there")
     assert "has no load that waits" in outcomes(node)[-1][2]
     assert node.operator.loads(THERE)[0].value["state"] == "cancelled"
+
+
+TWO_WAY = """\
+channel: shop
+pipelines:
+  - name: there
+    source: {type: mysql, host: a, user: u, password: p}
+    target: {type: mysql, host: b, user: u, password: p}
+    tables: [{from: s.t}, {from: s.safe, conflict: home}]
+  - name: back
+    source: {type: mysql, host: b, user: u, password: p}
+    target: {type: mysql, host: a, user: u, password: p}
+    tables: [{from: s.t}, {from: s.safe, conflict: home}]
+"""
+
+
+def test_a_load_that_may_replace_newer_rows_says_so_before(node, anna, password):
+    asked = anna.do("load", "shop/there", table="s.t").body.decode()
+    assert "Load rows of s.t of shop/there from its source" in asked
+    assert "must not write" not in asked
+    node.operator.put_channel("shop", yaml.safe_load(TWO_WAY))
+    warning = "Clients of the target must not write to {} until this is done"
+    asked = anna.do("load", "shop/there", table="s.t").body.decode()
+    assert warning.format("s.t") in asked
+    assert "must not write" not in anna.do("load", "shop/there", table="s.safe").body.decode()
+    assert warning.format("s.t") in anna.do("load", "shop/there").body.decode()
+    assert outcomes(node) == []
+    assert anna.do("load", "shop/there", where="id < 5").code == 303
+    assert "a condition needs one table" in anna.get("/").body.decode()
+
+
+# -- spreading the load -----------------------------------------------------------------------
+
+MOVED = {
+    "moves": [
+        {
+            "pipeline": "shop/there",
+            "from": "n1",
+            "to": "n2",
+            "outcome": "done",
+            "seconds": 1.25,
+            "redelivered": 0,
+        }
+    ],
+    "leads_after": {"n1": 0, "n2": 1},
+}
+
+
+def test_the_load_is_spread_after_a_question_that_names_each_switchover(
+    node, anna, browser, monkeypatch
+):
+    given = []
+
+    def output(_, arguments, limit=None):
+        del limit
+        given.append(list(arguments))
+        return Output(0, json.dumps(MOVED), "")
+
+    monkeypatch.setattr(Beside, "output", output)
+    plan = Rebalance((), {THERE: "it loads <tables>"}, {"n2": "is gone"}, {"n1": 1}, {"n1": 1})
+    plans = [plan]
+    monkeypatch.setattr(spreading, "look_at", lambda _: None)
+    monkeypatch.setattr(spreading, "rebalance", lambda *_: plans[-1])
+    assert "Spread the load…" in anna.get("/").body.decode()
+    assert "Spread the load…" not in browser.get("/").body.decode()
+    assert anna.do("rebalance", "the cluster").headers["Location"] == "/"
+    page = anna.get("/").body.decode()
+    assert "nothing to do: n1 leads 1" in page
+    assert "shop/there stays where it is: it loads &lt;tables&gt;" in page
+    assert "node n2 gets nothing: it is gone" in page
+    move = Move(THERE, "n1", "n2", "n2 leads less")
+    plans.append(Rebalance((move,), {}, {}, {"n1": 2, "n2": 0}, {"n1": 1, "n2": 1}))
+    asked = anna.do("rebalance", "the cluster").body.decode()
+    for words in ("do this switchover?", "shop/there: n1 → n2, n2 leads less", "then: n1 leads 1"):
+        assert words in asked
+    assert given == []
+    assert outcomes(node) == []
+    anna.do("rebalance", "the cluster", sure="yes")
+    eventually(lambda: outcomes(node)[-1] == ("rebalance", "the cluster", "done: in 0 s"))
+    assert given == [["rebalance", "-o", "json", "--yes"]]
+    page = anna.get("/").body.decode()
+    assert "shop/there: n1 → n2, done in 1.2 s, 0 rows applied again" in page
+    assert "now: n1 leads 0, n2 leads 1" in page
+    assert "rows applied again" not in browser.get("/").body.decode()
+    assert anna.do("rebalance", "shop", sure="yes").code == 404
 
 
 # -- alarms -----------------------------------------------------------------------------------

@@ -22,6 +22,7 @@ from setl.node.console.overview import MOST_ALARMS, overview_of
 from setl.node.console.picture import NARROW, WIDE, Direction, drawn
 from setl.node.console.pipeline_page import pipeline_page
 from setl.node.console.problems import problems_of
+from setl.node.console.rendering import regions
 from setl.node.console.states import look_of
 from setl.node.console.timeline import WIDTH, timeline_of
 from setl.operate import units
@@ -63,6 +64,13 @@ def view(**options):
     return view_of(facts, answers, 1000.0)
 
 
+def render(page):
+    """The first page's part that says whether all is well."""
+    return regions("overview", {"page": page, "session": None, "silences": (), "jobs": ()})[
+        "r-problems"
+    ]
+
+
 def levels(found):
     return [(p.level, p.subject) for p in found]
 
@@ -85,10 +93,22 @@ def test_alarms_that_are_raised_are_listed_as_whoever_sends_them_tells():
         ("shop/ab", "1 min", False),
         ("node n2", "1 min", True),
     ]
+    assert page.alarms == "2 alarms are raised, 2 of them critical"
+    assert page.problems == ()
+    first = render(page)
+    assert "What is wrong" in first
+    assert "All is well" not in first
+    assert "All is well" in render(overview_of(view(), here="n1"))
     assert page.silenceable == ("shop", "shop/ab", "shop/ba")
     many = asdict(AlarmStatus(sends=True, firing=(alarm,) * (MOST_ALARMS + 2)))
     page = overview_of(view(alarms=many), here="n1")
     assert (len(page.firing), page.firing_more) == (MOST_ALARMS, 2)
+
+
+def test_without_a_node_that_decides_nobody_knows_of_alarms():
+    told = asdict(AlarmStatus(sends=True))
+    assert overview_of(view(alarms=told), here="n1").decided
+    assert not overview_of(view(), here="n1").decided
 
 
 def test_errors_come_first_in_their_own_words():
@@ -272,3 +292,38 @@ def test_standing_verification_is_shown_and_what_differs_is_a_warning():
     assert not part.under_way
     assert part.sentence.endswith("100 % done, the next one in 10 min")
     assert pipeline_page(view(), AB, ()).verification is None
+
+
+REFERRING = {
+    "channel": "shop",
+    "pipelines": [
+        {
+            "name": "ab",
+            "source": {
+                "type": "mysql",
+                "host": "${SHOP_A_HOST:-db-a.example.com}",
+                "port": "${SHOP_A_PORT}",
+                "password": "${SHOP_A_PASSWORD}",
+            },
+            "target": {"type": "elasticsearch", "hosts": ["https://retl:${ES_PASSWORD}@es1:9200"]},
+            "tables": [{"from": "s.t"}],
+        }
+    ],
+}
+
+
+def sites(environment):
+    facts, answers = cluster(led=(AB,))
+    facts = replace(facts, channels={"shop": Channel("shop", ChannelState.START, REFERRING)})
+    view = view_of(facts, answers, 1000.0)
+    page = pipeline_page(view, AB, (), environment)
+    first = overview_of(view, here="n1", environment=environment)
+    assert {box.title for box in first.channels[0].wide.boxes} == {page.source, page.target}
+    return page.source, page.target
+
+
+def test_sites_are_shown_by_the_addresses_that_the_node_uses():
+    environment = {"SHOP_A_HOST": "10.0.0.1", "SHOP_A_PORT": "3307", "ES_PASSWORD": "open@sesame"}
+    assert sites(environment) == ("10.0.0.1:3307", "https://es1:9200")
+    assert sites({}) == ("db-a.example.com:${SHOP_A_PORT}", "https://es1:9200")
+    assert sites(None)[1] == "https://es1:9200"

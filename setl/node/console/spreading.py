@@ -1,0 +1,44 @@
+"""Spreading leaderships over the nodes again, from the console: what is asked before.
+
+It is carried out by `setl rebalance`, in a process of its own, see `setl.node.console.long_work`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from arbiter.requests import Refused
+from setl.node.cluster_view import look_at
+from setl.node.console.hands import Fields, Hands, Looked
+from setl.node.rebalancing import Rebalance, rebalance
+from setl.operate import questions
+
+CLUSTER = "the cluster"
+"""What is spread, in forms and in the log of actions."""
+
+
+def look(hands: Hands, _: str, __: Fields) -> Looked:
+    """Which switchovers there would be; refused if there is none."""
+    plan = rebalance(hands.arbiter, look_at(hands.arbiter))
+    if not plan.moves:
+        raise Refused("\n".join([f"nothing to do: {_counts(plan.before)}", *_left_alone(plan)]))
+    lines = [
+        questions.before_rebalance(len(plan.moves)),
+        *(f"{move.pipeline}: {move.leader} → {move.to}, {move.reason}" for move in plan.moves),
+        *_left_alone(plan),
+        f"now: {_counts(plan.before)}",
+        f"then: {_counts(plan.after)}",
+    ]
+    return Looked("\n".join(lines), {})
+
+
+def _left_alone(plan: Rebalance) -> list[str]:
+    stays = sorted((str(ident), why) for ident, why in plan.stays.items())
+    return [
+        *(f"{ident} stays where it is: {why}" for ident, why in stays),
+        *(f"node {nid} gets nothing: it {why}" for nid, why in sorted(plan.closed.items())),
+    ]
+
+
+def _counts(leads: Mapping[str, int]) -> str:
+    return ", ".join(f"{nid} leads {count}" for nid, count in leads.items()) or "no node lives"

@@ -1,0 +1,72 @@
+"""What is known of servers while they answer, and while they do not."""
+
+from dataclasses import replace
+
+import pytest
+
+from arbiter.values import Channel, ChannelState
+from setl.alarms import survey as survey_module
+from setl.alarms.survey import Survey, Surveyed
+from setl.systems.lasting import Expiration, ServerDisk
+from tests.arbiter_in_memory import ManualClock, MemoryArbiter, MemoryCluster
+from tests.waiting import eventually
+
+DISK = ServerDisk("es-1 of es1:9200", 100, 4)
+TOLD = Surveyed(expirations=(Expiration("certificate", "es1:9200", 1.0),), disks=(DISK,))
+SHOP = Channel("shop", ChannelState.START, revision=1)
+SILENT = Surveyed(unreachable="no connection")
+
+
+class Telling:
+    """Answers in place of servers."""
+
+    def __init__(self):
+        self.answer, self.asked = TOLD, 0
+
+    def __call__(self, *_):
+        answer = self.answer
+        self.asked += 1
+        return answer
+
+
+@pytest.fixture
+def telling(monkeypatch):
+    telling = Telling()
+    monkeypatch.setattr(survey_module, "survey", telling)
+    return telling
+
+
+@pytest.fixture
+def asks(telling):
+    cluster = MemoryCluster(ManualClock())
+    survey = Survey(MemoryArbiter(cluster), {}, cluster.clock, every=0.0)
+
+    def ask(channel=SHOP):
+        """Ask once more, and wait until an answer to that is kept."""
+        before = telling.asked
+
+        def answered():
+            survey.look([(channel, "ab", True)])
+            return telling.asked >= before + 2
+
+        eventually(answered, 20, interval=0.01)
+        return survey.known("shop", "ab")
+
+    yield ask
+    survey.stop()
+
+
+def test_what_a_server_told_stays_true_while_it_does_not_answer(telling, asks):
+    assert asks() == TOLD
+    telling.answer = SILENT
+    found = asks()
+    assert (found.disks, found.expirations) == (TOLD.disks, TOLD.expirations)
+    assert found.unreachable == "no connection"
+    telling.answer = Surveyed()  # it answers, and tells this account nothing
+    assert asks() == Surveyed()
+
+
+def test_another_definition_of_the_channel_is_about_other_servers(telling, asks):
+    asks()
+    telling.answer = SILENT
+    assert asks(replace(SHOP, revision=2)) == SILENT

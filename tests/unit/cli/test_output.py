@@ -1,0 +1,75 @@
+"""Tables for people: with units, and readable on a narrow terminal."""
+
+import io
+
+import pytest
+from rich.console import Console
+
+from setl.cli import output
+from setl.cli.output import print_rows
+from setl.cli.views import _PIPELINE_COLUMNS, _PIPELINE_MORE
+
+ROW = {
+    "pipeline": "shop/orders-to-search",
+    "channel_state": "START",
+    "leader": "node-1",
+    "epoch": 4294967387,
+    "state": "running",
+    "position": "mysql-bin.000123:1684548",
+    "lag": 0.109,
+    "rows_per_second": 98.2,
+    "pending": 1,
+}
+
+
+@pytest.fixture
+def terminal(monkeypatch):
+    """What is printed on a terminal of some width."""
+
+    def on(width):
+        written = io.StringIO()
+        console = Console(file=written, width=width, force_terminal=False, highlight=False)
+        monkeypatch.setattr(output, "console", lambda: console)
+        return written
+
+    return on
+
+
+def show(rows, **more):
+    print_rows(rows, _PIPELINE_COLUMNS, "table", dispensable=_PIPELINE_MORE, **more)
+
+
+def test_a_wide_terminal_shows_every_column_with_units(terminal):
+    written = terminal(200)
+    show([ROW])
+    said = written.getvalue()
+    for word in ("109 ms", "4294967387", "98", "rows/s", "mysql-bin.000123:1684548", "pending"):
+        assert word in said
+    assert "wider" not in said
+
+
+def test_a_narrow_terminal_shows_whole_words_of_fewer_columns(terminal):
+    written = terminal(80)
+    show([ROW])
+    said = written.getvalue()
+    assert all(len(line) <= 80 for line in said.splitlines())
+    for word in ("shop/orders-to-search", "running", "109 ms", "node-1", "98"):
+        assert word in said
+    assert "mysql-bin" not in said
+    assert "A wider terminal shows: position, behind" in said
+
+
+def test_what_fits_nowhere_is_folded_and_not_cut(terminal):
+    written = terminal(40)
+    name = "shop." + "orders_of_customers_" * 3
+    print_rows([{"table": name}], ("table",), "table")
+    cells = [line.strip("│ ") for line in written.getvalue().splitlines()]
+    assert name in "".join(cells)
+
+
+def test_a_table_without_rows_is_a_sentence(terminal, capsys):
+    written = terminal(80)
+    show([], nothing="Nothing is there.")
+    assert written.getvalue() == "Nothing is there.\n"
+    print_rows([], ("error",), "json", nothing="Nothing is there.")
+    assert capsys.readouterr().out == "[]\n"

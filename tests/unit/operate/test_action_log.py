@@ -1,0 +1,28 @@
+"""What the log of actions says of commands that were broken off."""
+
+import pytest
+
+from arbiter.requests import Requester
+from setl.operate.action_log import recorded
+from tests.arbiter_in_memory import MemoryArbiter, MemoryCluster
+
+
+@pytest.mark.parametrize(
+    ("asked", "kept"),
+    [
+        ("asked for: all tables", "asked for: all tables; nobody waited for the end"),
+        ("", "ended before it was done"),
+    ],
+)
+def test_what_was_asked_for_is_told_though_nobody_waited(asked, kept):
+    arbiter = MemoryArbiter(MemoryCluster())
+
+    def broken_off():
+        with recorded(arbiter, Requester("anna@db1", 1.0), "load", "shop/ab") as told:
+            told.outcome = asked
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        broken_off()
+    (action,) = arbiter.actions()
+    assert action.outcome == kept
