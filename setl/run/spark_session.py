@@ -10,11 +10,12 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Generator, Mapping
+from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import cast
+from typing import TypeVar, cast
 
 import pyspark
 from pyspark import SparkConf, SparkContext
@@ -32,6 +33,8 @@ from setl.run.worker_sockets import worker_sockets
 from setl.transform.spark_on_demand import SparkOnDemand
 
 _log = logging.getLogger(__name__)
+
+_T = TypeVar("_T")
 
 _JVM_LOOK_SECONDS = 0.5
 
@@ -183,7 +186,8 @@ def _context(conf: Mapping[str, str], *, workers: bool) -> SparkContext:
         _meanwhile(lambda: importlib.import_module("pyspark.testing.utils"))
         try:
             with output.writing() as end:
-                gateway = launch_gateway(spark_conf, {"stdout": end, "stderr": end})
+                pipes = {"stdout": end, "stderr": end}
+                gateway = _out_of_reach(lambda: launch_gateway(spark_conf, pipes))
         except Exception:
             _log.error("the JVM of Spark did not start", extra=fields(output=output.last_lines()))
             raise
@@ -194,6 +198,25 @@ def _context(conf: Mapping[str, str], *, workers: bool) -> SparkContext:
         install_exception_handler()
         return context
     return SparkContext.getOrCreate(SparkConf().setAll(list(conf.items())))
+
+
+def _out_of_reach(do: Callable[[], _T]) -> _T:
+    """Do it where no signal interrupts it; the wait for it may be interrupted.
+
+    An interrupted start would take away the folder in which the JVM is about to say how it is
+    reached. The JVM would end its main thread over that, and live on for ever without it.
+    Otherwise it ends with this process, by the end of its standard input.
+    """
+    done: Future[_T] = Future()
+
+    def run() -> None:
+        try:
+            done.set_result(do())
+        except Exception as error:  # noqa: BLE001 - raised again where it is waited for
+            done.set_exception(error)
+
+    threading.Thread(target=run, name="spark-start", daemon=True).start()
+    return done.result()
 
 
 def _meanwhile(do: Callable[[], object]) -> None:

@@ -1,9 +1,12 @@
 """Ctrl-C ends a command soon, with one line, whatever it is in the middle of."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
+import uuid
+from contextlib import suppress
 
 import psutil
 import pytest
@@ -94,30 +97,46 @@ main()
 """
 
 
-def java_below(pid):
-    try:
-        below = psutil.Process(pid).children(recursive=True)
-    except psutil.NoSuchProcess:
-        return []
-    return [process for process in below if "java" in process.name()]
+def javas_of(mark):
+    """The JVMs that a process with a mark in its environment has started, whoever is their parent.
+
+    Spark's launcher is one, too, before the one that it starts; it lives for a moment only.
+    """
+    found = []
+    for process in psutil.process_iter(["name"]):
+        with suppress(psutil.Error):
+            if "java" in process.name() and process.environ().get("SETL_TEST_MARK") == mark:
+                found.append((process, process.cmdline()))
+    return found
 
 
-def test_a_command_that_starts_spark_ends_and_its_jvm_with_it(tmp_path):
+@pytest.mark.parametrize("moment", ["launcher.Main", "deploy.SparkSubmit"])
+def test_a_command_that_starts_spark_ends_and_its_jvm_with_it(tmp_path, moment):
     """The comparison needs Spark at once, so that no server is asked before."""
     file = tmp_path / "shop.yaml"
     file.write_text(json.dumps(definition()))
+    mark = uuid.uuid4().hex
     process = subprocess.Popen(
         [sys.executable, "-c", _COMPARING, "verify", str(file), "--master", "local[1]"],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        env={**os.environ, "SETL_TEST_MARK": mark},
     )  # fmt: skip
+
+    def has_begun():
+        # The launcher's arguments name the class that it starts, too.
+        commands = [" ".join(command) for _, command in javas_of(mark)]
+        return any(f"org.apache.spark.{moment}" in command for command in commands) and not (
+            moment != "launcher.Main" and any("launcher.Main" in command for command in commands)
+        )
+
     try:
-        (jvm,) = eventually(lambda: java_below(process.pid), 60)
+        eventually(has_begun, 60, interval=0.005)
         process.send_signal(signal.SIGINT)
         told, said = process.communicate(timeout=60)
     finally:
         process.kill()
     assert (process.returncode, told, said) == (EXIT_INTERRUPTED, "", "interrupted\n")
-    eventually(lambda: not jvm.is_running() or jvm.status() == psutil.STATUS_ZOMBIE, 60)
+    eventually(lambda: not javas_of(mark), 60)
 
 
 _AT_ONCE = """
