@@ -1,0 +1,77 @@
+"""Tables are loaded from a replica, whose stream is read, while clients write to its primary."""
+
+import pytest
+
+from setl_embedded import MySql
+from tests.integration.pipelines import (
+    ORDERS,
+    execute,
+    fresh_name,
+    install_system_tables,
+    mysql,
+    rows,
+)
+from tests.integration.test_table_load import (
+    fill,
+    loading,
+    small_steps,  # noqa: F401 - a fixture
+    wait_until_loaded,
+    written,
+)
+from tests.waiting import eventually
+
+
+@pytest.fixture
+def replicated(site_a, another_server, tmp_path):
+    """A replica of site A that applies one database in several threads, and the database."""
+    name = fresh_name("replicated")
+    options = (f"--replicate-wild-do-table={name}.%", "--log-slave-updates=ON")
+    if isinstance(site_a, MySql):
+        options = (*options, "--replica-parallel-workers=4")
+    else:
+        options = (*options, "--slave-parallel-threads=4", "--slave-parallel-mode=optimistic")
+    with another_server(tmp_path / "r", "replica", server_id=106, options=options) as server:
+        install_system_tables(server)
+        is_mysql = isinstance(server, MySql)
+        change, word = ("REPLICATION SOURCE", "SOURCE") if is_mysql else ("MASTER", "MASTER")
+        status = "SHOW BINARY LOG STATUS" if is_mysql else "SHOW MASTER STATUS"
+        file, place = execute(site_a, status)[0][:2]
+        execute(
+            server,
+            f"CHANGE {change} TO {word}_HOST = '{site_a.host}', {word}_PORT = {site_a.port},"
+            f" {word}_USER = '{site_a.user}', {word}_PASSWORD = '{site_a.password}',"
+            f" {word}_LOG_FILE = '{file}', {word}_LOG_POS = {place}"
+            + (", GET_SOURCE_PUBLIC_KEY = 1" if is_mysql else ""),
+            "START REPLICA",
+        )
+        yield server, name
+
+
+def test_a_replica_s_rows_arrive_while_its_primary_is_written(
+    servers,
+    replicated,
+    place,
+    small_steps,  # noqa: F811
+):
+    a, b = servers
+    replica, name = replicated
+    for server in servers:
+        execute(server, f"CREATE DATABASE {name}", ORDERS.format(db=name))
+    fill(a, f"{name}.orders", 3000)
+    eventually(
+        lambda: execute(replica, f"SELECT COUNT(*) FROM {name}.orders") == ((3000,),),
+        60,
+        message="the replica has the rows",
+    )
+    with written(a, f"{name}.orders", 3500):
+        running = place.lead(loading(replica, mysql(b), [{"from": f"{name}.orders"}]))
+        told = wait_until_loaded(running)
+    assert told.rows > 1000
+    eventually(
+        lambda: rows(b, f"{name}.orders") == rows(a, f"{name}.orders"),
+        60,
+        interval=0.3,
+        message="the target is as the primary",
+    )
+    assert running.figures.rows_total > 0
+    assert running.thread.is_alive(), running.error
