@@ -5,7 +5,7 @@ import socket
 import subprocess
 import sysconfig
 import venv
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from unittest.mock import patch
 
@@ -126,10 +126,11 @@ def listening_addresses(pids):
                 listening[inode] = (_readable(family, address), int(port, 16))
     found = set()
     for pid in pids:
-        try:
-            links = [str(fd.readlink()) for fd in Path(f"/proc/{pid}/fd").iterdir()]
-        except OSError:
-            continue  # it has just ended
+        links: list[str] = []
+        with suppress(OSError):  # it has just ended
+            for fd in Path(f"/proc/{pid}/fd").iterdir():
+                with suppress(OSError):  # it has just been closed
+                    links.append(str(fd.readlink()))
         found |= {listening[link[8:-1]] for link in links if link[8:-1] in listening}
     return found
 

@@ -84,18 +84,20 @@ class StretchByStretch:
     ) -> list[TaskReport]:
         """See `LoadRunner.run`."""
         targets = new_rows_alone(plan, work, self._codec)
-        if not targets or targets & self._dealt:
+        cut = stretches(work.plain, tasks) if targets else []
+        # A few large entries would leave tasks without work.
+        if not targets or targets & self._dealt or len(cut) < tasks:
             return self._by_key.run(plan, work, ticket, tasks)
         self._state.phase = Phase.BOTH
         sink = self._sink
-        blobs = [pickle.dumps(cut, protocol=5) for cut in stretches(work.plain, tasks)]
+        blobs = [pickle.dumps(stretch, protocol=5) for stretch in cut]
 
         def load_one(slot: int, mine: Iterable[bytes]) -> Iterator[StretchReport]:
             for blob in mine:
                 yield load_stretch(sink, plan, ticket, slot, blob)
 
-        stretches_ = self._context.parallelize(blobs, len(blobs))
-        found = stretches_.mapPartitionsWithIndex(load_one).collect()
+        stretched = self._context.parallelize(blobs, len(blobs))
+        found = stretched.mapPartitionsWithIndex(load_one).collect()
         if any(each.report.error is not None for each in found):
             return [each.report for each in found]
         if any(each.apart for each in found) or keys_meet(found):

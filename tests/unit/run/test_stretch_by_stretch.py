@@ -134,10 +134,10 @@ def world(monkeypatch):
     sink: Any = "sink"
     made.runner = StretchByStretch(context, CODEC, sink, made.state, by_key)
 
-    def run(*parts):
+    def run(*parts, tasks=None):
         made.rows = dict(enumerate(parts))
         work = LoadWork([item()._replace(version=number) for number in made.rows])
-        return made.runner.run(plan(route()), work, TICKET, len(parts))
+        return made.runner.run(plan(route()), work, TICKET, tasks or len(parts))
 
     made.run = run
     return made
@@ -149,6 +149,11 @@ def test_each_task_loads_its_stretch(world):
     assert sum(report.loaded.rows for report in reports) == 3
     assert world.state.phase is Phase.BOTH
     assert not world.by_key
+
+
+def test_a_load_of_too_few_entries_for_its_tasks_is_dealt_out(world):
+    assert world.run([(1, "a"), (2, "b")], tasks=2) == ["by key"]
+    assert world.written == []
 
 
 def test_a_key_that_two_tasks_wrote_is_loaded_again_by_key(world):
