@@ -106,11 +106,7 @@ def holder_of_port(port, server_port):
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit():
             continue
-        try:
-            links = [str(fd.readlink()) for fd in (entry / "fd").iterdir()]
-        except OSError:
-            continue  # it has just ended
-        if any(link[8:-1] in inodes for link in links if link.startswith("socket:[")):
+        if inodes & _sockets(entry):
             return int(entry.name)
     return None
 
@@ -126,12 +122,19 @@ def listening_addresses(pids):
                 listening[inode] = (_readable(family, address), int(port, 16))
     found = set()
     for pid in pids:
-        links: list[str] = []
-        with suppress(OSError):  # it has just ended
-            for fd in Path(f"/proc/{pid}/fd").iterdir():
-                with suppress(OSError):  # it has just been closed
-                    links.append(str(fd.readlink()))
-        found |= {listening[link[8:-1]] for link in links if link[8:-1] in listening}
+        found |= {listening[inode] for inode in _sockets(Path(f"/proc/{pid}")) & listening.keys()}
+    return found
+
+
+def _sockets(process):
+    """The inodes of a process's sockets, by its folder in /proc."""
+    found = set()
+    with suppress(OSError):  # it has just ended
+        for handle in (process / "fd").iterdir():
+            with suppress(OSError):  # it has just been closed
+                link = str(handle.readlink())
+                if link.startswith("socket:["):
+                    found.add(link[8:-1])
     return found
 
 
