@@ -19,7 +19,7 @@ engine = SparkEngine(
     )
 )
 engine.start(lambda error: (lost.append(error), ended.set()), lambda: False)
-gateway = engine._spark.sparkContext._gateway
+gateway = engine._spark.context._gateway
 say = gateway.jvm.java.lang.System.getProperty
 assert say("mine") == "1", "an option of the user's is not there"
 assert say("log4j2.configurationFile"), "an option of setl's is not there"
