@@ -11,6 +11,7 @@ from tests.integration.pipelines import (
     mysql,
     rows,
 )
+from tests.integration.replicas import points_at
 from tests.integration.test_table_load import (
     fill,
     loading,
@@ -32,18 +33,8 @@ def replicated(site_a, another_server, tmp_path):
         options = (*options, "--slave-parallel-threads=4", "--slave-parallel-mode=optimistic")
     with another_server(tmp_path / "r", "replica", server_id=106, options=options) as server:
         install_system_tables(server)
-        is_mysql = isinstance(server, MySql)
-        change, word = ("REPLICATION SOURCE", "SOURCE") if is_mysql else ("MASTER", "MASTER")
-        status = "SHOW BINARY LOG STATUS" if is_mysql else "SHOW MASTER STATUS"
-        file, place = execute(site_a, status)[0][:2]
-        execute(
-            server,
-            f"CHANGE {change} TO {word}_HOST = '{site_a.host}', {word}_PORT = {site_a.port},"
-            f" {word}_USER = '{site_a.user}', {word}_PASSWORD = '{site_a.password}',"
-            f" {word}_LOG_FILE = '{file}', {word}_LOG_POS = {place}"
-            + (", GET_SOURCE_PUBLIC_KEY = 1" if is_mysql else ""),
-            "START REPLICA",
-        )
+        points_at(server, site_a)
+        execute(server, "START REPLICA")
         yield server, name
 
 

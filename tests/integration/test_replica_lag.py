@@ -10,6 +10,7 @@ from setl.systems.replicas import ReplicatedTarget
 from setl_embedded import MySql
 from setl_embedded.ports import free_port
 from tests.integration.pipelines import execute, fresh_name, mysql
+from tests.integration.replicas import points_at
 from tests.waiting import eventually
 
 WATCHER = fresh_name("watcher")
@@ -18,27 +19,16 @@ WATCHER = fresh_name("watcher")
 @pytest.fixture
 def replica(site_b, another_server, tmp_path):
     """A replica of the target, from here on."""
-    mysql_family, names = False, ("MASTER", "MASTER", "SLAVE")
     with another_server(tmp_path / "r", "replica", server_id=105) as server:
-        if isinstance(server, MySql):
-            mysql_family, names = True, ("REPLICATION SOURCE", "SOURCE", "REPLICA")
-        change, word, stop = names
-        status = "SHOW BINARY LOG STATUS" if mysql_family else "SHOW MASTER STATUS"
-        file, place = execute(site_b, status)[0][:2]
-        execute(
-            server,
-            f"CHANGE {change} TO {word}_HOST = '{site_b.host}', {word}_PORT = {site_b.port},"
-            f" {word}_USER = '{site_b.user}', {word}_PASSWORD = '{site_b.password}',"
-            f" {word}_LOG_FILE = '{file}', {word}_LOG_POS = {place}"
-            + (", GET_SOURCE_PUBLIC_KEY = 1" if mysql_family else ""),
-        )
-        grant = "REPLICA MONITOR" if not mysql_family else "REPLICATION CLIENT"
+        points_at(server, site_b)
+        is_mysql = isinstance(server, MySql)
+        grant = "REPLICATION CLIENT" if is_mysql else "REPLICA MONITOR"
         execute(
             server,
             f"CREATE USER {WATCHER}@'%' IDENTIFIED BY 'Secret-1'",
             f"GRANT {grant} ON *.* TO {WATCHER}@'%'",
         )
-        yield server, stop
+        yield server, "REPLICA" if is_mysql else "SLAVE"
 
 
 def farthest(site, *addresses):

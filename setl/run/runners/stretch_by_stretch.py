@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import logging
 import pickle
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -24,7 +25,6 @@ from pyspark import SparkContext
 from setl.codec.row_codec import RowCodec
 from setl.load.sink import LoadTicket, SinkSettings
 from setl.log import fields
-from setl.model.change import TargetChanges
 from setl.run.load_work import LoadWork, stretches
 from setl.run.runners.runner import LoadRunner, LoadState, Phase
 from setl.run.tasks import TaskReport, load, transform
@@ -84,9 +84,9 @@ class StretchByStretch:
     ) -> list[TaskReport]:
         """See `LoadRunner.run`."""
         targets = new_rows_alone(plan, work, self._codec)
-        cut = stretches(work.plain, tasks) if targets else []
+        cut = stretches(work.plain, tasks) if targets.isdisjoint(self._dealt) else []
         # A few large entries would leave tasks without work.
-        if not targets or targets & self._dealt or len(cut) < tasks:
+        if not targets or len(cut) < tasks:
             return self._by_key.run(plan, work, ticket, tasks)
         self._state.phase = Phase.BOTH
         sink = self._sink
@@ -146,13 +146,7 @@ def load_stretch(
     changes = [part for share in shares for part in share.changes]
     if not all(spreads([part.columns[i] for i in part.key], None) for part in changes):
         return StretchReport(TaskReport(), {}, apart=True)
-    keys: dict[_Name, bytes] = {}
-    for part in changes:
-        keys[part.target] = keys.get(part.target, b"") + _hashes(part)
-    for row in [row for share in shares for row in share.faulty]:
-        if row.key is not None:
-            own = key_hashes([row.key], range(len(row.key)))
-            keys[row.target] = keys.get(row.target, b"") + own
+    keys = _keys_of(shares)
     beside = [_beside_others(share) for share in shares]
     return StretchReport(load(settings, ticket, slot, beside), keys)
 
@@ -162,9 +156,17 @@ def _beside_others(share: Share) -> Share:
     return replace(share, changes=[replace(part, shared=True) for part in share.changes])
 
 
-def _hashes(part: TargetChanges) -> bytes:
-    written = key_hashes(part.upserts, part.key)
-    return written + key_hashes(part.deletes, range(len(part.key)))
+def _keys_of(shares: Sequence[Share]) -> dict[_Name, bytes]:
+    """See `StretchReport.keys`; those of faulty rows are among them."""
+    keys: defaultdict[_Name, bytes] = defaultdict(bytes)
+    for share in shares:
+        for part in share.changes:
+            keys[part.target] += key_hashes(part.upserts, part.key)
+            keys[part.target] += key_hashes(part.deletes, range(len(part.key)))
+        for row in share.faulty:
+            if row.key is not None:
+                keys[row.target] += key_hashes([row.key], range(len(row.key)))
+    return dict(keys)
 
 
 def keys_meet(found: Sequence[StretchReport]) -> bool:

@@ -40,9 +40,8 @@ command.main()
 """
 
 
-@pytest.mark.parametrize("wait", ["one.recv(1)", "never_ending()"])
-def test_one_line_and_the_end(wait):
-    program = _STUCK.format(wait=wait)
+def interrupted(program):
+    """Run a program until it has begun, and interrupt it; its status and what it said then."""
     process = subprocess.Popen(
         [sys.executable, "-c", program],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
@@ -54,8 +53,15 @@ def test_one_line_and_the_end(wait):
         _, said = process.communicate(timeout=60)
     finally:
         process.kill()
+    return process.returncode, said
+
+
+@pytest.mark.parametrize("wait", ["one.recv(1)", "never_ending()"])
+def test_one_line_and_the_end(wait):
+    program = _STUCK.format(wait=wait)
+    status, said = interrupted(program)
     assert said == "interrupted\n"
-    assert process.returncode == EXIT_INTERRUPTED
+    assert status == EXIT_INTERRUPTED
 
 
 # Clean-up that swallows the interrupt and goes on for ever: the end comes all the same.
@@ -76,17 +82,8 @@ while True:
 
 
 def test_what_does_not_listen_is_ended():
-    process = subprocess.Popen(
-        [sys.executable, "-c", _DEAF], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    try:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "begun\n"
-        process.send_signal(signal.SIGINT)
-        _, said = process.communicate(timeout=60)
-    finally:
-        process.kill()
-    assert (process.returncode, said) == (EXIT_INTERRUPTED, "interrupted\n")
+    status, said = interrupted(_DEAF)
+    assert (status, said) == (EXIT_INTERRUPTED, "interrupted\n")
 
 
 _COMPARING = """
@@ -176,15 +173,5 @@ with going_on("the load goes on"):
 
 
 def test_what_goes_on_without_the_command_is_told():
-    process = subprocess.Popen(
-        [sys.executable, "-c", _WAITING],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    try:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "begun\n"
-        process.send_signal(signal.SIGINT)
-        _, said = process.communicate(timeout=60)
-    finally:
-        process.kill()
+    _, said = interrupted(_WAITING)
     assert said == "interrupted; the load goes on\n"
