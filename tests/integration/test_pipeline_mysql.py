@@ -286,26 +286,29 @@ def test_a_row_that_went_unseen_and_came_again_is_right_although_all_rows_are_ne
     caplog.set_level("INFO", logger="setl.run.runners.stretch_by_stretch")
     a, b = servers
     for server in servers:
-        execute(server, f"CREATE TABLE {db}.notes (id INT PRIMARY KEY, note VARCHAR(300))")
-    file = one_way(a, mysql(b), [{"from": f"{db}.notes"}], rows_per_task=100)
-    text = "x" * 250  # so that there is work for two tasks
+        execute(server, f"CREATE TABLE {db}.notes (id INT PRIMARY KEY, note VARCHAR(9000))")
+    # What is there when reading begins is one load, with work for two tasks.
+    options = {"batch_wait": 4, "rows_per_task": 5}
+    file = one_way(a, mysql(b), [{"from": f"{db}.notes"}], **options)
+    text = "x" * 8000  # short entries travel together
     with a.connect() as connection, connection.cursor() as cursor:
         write = f"INSERT INTO {db}.notes (id, note) VALUES (%s, %s)"
-        cursor.executemany(write, [(n, f"older {text}") for n in range(400)])
+        for n in range(20):
+            cursor.execute(write, (n, f"older {text}"))
         connection.commit()
         cursor.execute("SET SESSION sql_log_bin = 0")
         cursor.execute(f"DELETE FROM {db}.notes WHERE id < 5")
         connection.commit()
         cursor.execute("SET SESSION sql_log_bin = 1")
-        again = [*range(400, 795), *range(5)]
-        cursor.executemany(write, [(n, f"newer {text}") for n in again])
+        for n in (*range(20, 35), *range(5)):
+            cursor.execute(write, (n, f"newer {text}"))
         connection.commit()
     running = place.lead(file)
-    running.applied(800)
+    running.applied(40)
     assert rows(b, f"{db}.notes") == rows(a, f"{db}.notes")
     said = [record.getMessage() for record in caplog.records]
     assert said == ["rows of these tables are dealt out by key from now on"]
     # Its other loads are right, too.
     execute(a, f"INSERT INTO {db}.notes (id, note) VALUES (9000, 'last')")
-    running.applied(801)
+    running.applied(41)
     assert rows(b, f"{db}.notes") == rows(a, f"{db}.notes")
