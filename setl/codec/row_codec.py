@@ -55,10 +55,10 @@ class RowCodec(Protocol):
         """
         ...
 
-    def only_inserts(self, payload: bytes) -> bool:
-        """Whether all records of a payload are of new rows.
+    def likely_inserts(self, payload: bytes) -> bool:
+        """Whether the records of a payload are of new rows, as far as a glance tells.
 
-        For the driver: it costs next to nothing, and is False where that cannot be told so.
+        For the driver: it costs next to nothing. Nothing may rest on it but what is tried first.
 
         Args:
             payload: see `Entry.payload`.

@@ -142,6 +142,27 @@ def test_a_full_load_of_a_split_table_and_changes_after_it(running, stream, targ
     eventually(lambda: again.figures.rows_total == LOADED + 4)
 
 
+def test_changes_that_look_like_new_rows_are_right(running, stream, target):
+    """A run of records counts as new rows if its first one is; the others may be anything."""
+    server, schema = target
+    expected = {1: "was here before", 2: "was here before"}
+    for new, name in ((100, "older"), (600, "newer")):
+        rows = [("INSERT", new + n, name * 8) for n in range(480)]
+        rows += [("UPDATE", 100 + n, f"{name}, changed") for n in range(100)]
+        rows += [("DELETE", 100 + n, "") for n in range(90, 110)]
+        stream.transaction(*rows)
+        for operation, key, value in rows:
+            expected[key] = value
+            if operation == "DELETE":
+                del expected[key]
+    stream.producer.flush()
+    # What is there when reading begins is one load, with work for two tasks.
+    run = running.lead(channel(stream, target, batch_wait=4, rows_per_task=100))
+    run.applied(1200)
+    assert dict(execute(server, f"SELECT id, name FROM {schema}.orders")) == expected
+    assert run.figures.loads == 1
+
+
 def test_what_another_cluster_delivers_again_is_counted(running, stream, target):
     server, schema = target
     # Of today: brokers drop records whose own times are older than a week.

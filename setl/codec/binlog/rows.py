@@ -25,7 +25,7 @@ from setl.codec.binlog.inflation import inflated_rows
 from setl.codec.binlog.partial_update import partial_images
 from setl.codec.binlog.row_scanner import TableRows, TableScanner
 from setl.codec.binlog.row_schema import CHECK_BINLOG, damaged_description, described_table
-from setl.codec.binlog.runs import only_inserts, records_of, tells_its_place
+from setl.codec.binlog.runs import likely_inserts, records_of, tells_its_place
 from setl.codec.binlog.table_map import ColumnType
 from setl.codec.binlog.value_number import Reader
 from setl.codec.binlog.value_text import piece_reader
@@ -72,9 +72,9 @@ class BinlogRowCodec:
         """See `setl.codec.row_codec.RowCodec.join`."""
         return b"".join([payload for _, payload in payloads])
 
-    def only_inserts(self, payload: bytes) -> bool:
-        """See `setl.codec.row_codec.RowCodec.only_inserts`."""
-        return only_inserts(payload)
+    def likely_inserts(self, payload: bytes) -> bool:
+        """See `setl.codec.row_codec.RowCodec.likely_inserts`."""
+        return likely_inserts(payload)
 
     def decode(
         self, payload: bytes, context: tuple[bytes, ...], *, keys_alone: bool = False

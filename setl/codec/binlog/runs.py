@@ -71,8 +71,8 @@ def records_of(payload: bytes) -> Sequence[tuple[int, bytes]]:
     return [(last - end & PLACES, event) for end, event in found]
 
 
-def only_inserts(payload: bytes) -> bool:
-    """See `setl.codec.row_codec.RowCodec.only_inserts`; each event says its kind."""
+def likely_inserts(payload: bytes) -> bool:
+    """See `setl.codec.row_codec.RowCodec.likely_inserts`; each event says its kind."""
     at, total = 0, len(payload)
     while at < total:
         if total - at < HEADER_BYTES:

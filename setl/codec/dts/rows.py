@@ -54,9 +54,13 @@ class DtsRowCodec:
         """See `setl.codec.row_codec.RowCodec.joins`."""
         return True
 
-    def only_inserts(self, payload: bytes) -> bool:  # noqa: ARG002 - it would have to be read
-        """See `setl.codec.row_codec.RowCodec.only_inserts`."""
-        return False
+    def likely_inserts(self, payload: bytes) -> bool:
+        """See `setl.codec.row_codec.RowCodec.likely_inserts`; the first record speaks for all."""
+        try:
+            places = places_end(payload, record_begin(payload))
+            return OPERATION_BYTES.get(payload[source_end(payload, places)]) is Op.INSERT
+        except MISREADS:
+            return False
 
     def join(self, payloads: Sequence[tuple[int, bytes]]) -> bytes:
         """See `setl.codec.row_codec.RowCodec.join`."""

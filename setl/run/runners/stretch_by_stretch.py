@@ -4,11 +4,12 @@ Nothing has to be dealt out by key where no key changes twice. New rows of a tab
 their own, as the source's primary key has it. So their values pass through no second process, and
 the load is one Spark job instead of two.
 
-The source may still write a key twice in one load: what a cascade of foreign keys deletes, or a
-session without a binlog, is in no stream. So each task tells which keys it wrote. If two tasks
-wrote the same key, the load is done again, by key: that leaves of each key the last state, whatever
-the order in which they wrote it. Crash: the load is not acknowledged before that, so the next
-leader does it again from the checkpoint, and finds the same.
+A key may still be written twice in one load: what a cascade of foreign keys deletes, or a session
+without a binlog, is in no stream; and a codec may take other changes for new rows. So each task
+tells which keys it wrote or deleted. If two tasks have a key in common, the load is done again, by
+key: that leaves of each key the last state, whatever the order in which they wrote it. Crash: the
+load is not acknowledged before that, so the next leader does it again from the checkpoint, and
+finds the same.
 """
 
 from __future__ import annotations
@@ -132,7 +133,7 @@ def new_rows_alone(plan: TransformPlan, work: LoadWork, codec: RowCodec) -> froz
             source = sources.setdefault(route.target, (item.table, route.index))
             if not (own_key and in_any_order) or source != (item.table, route.index):
                 return frozenset()
-        if not codec.only_inserts(item.payload):
+        if not codec.likely_inserts(item.payload):
             return frozenset()
     targets = frozenset(sources)
     return frozenset() if targets & plan.undivided else targets

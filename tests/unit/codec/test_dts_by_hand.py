@@ -310,6 +310,18 @@ def test_what_is_no_run_is_one_record():
         assert list(records_of(value)) == [(0, value)]
 
 
+@pytest.mark.parametrize("operation", ["INSERT", "INIT", "UPDATE", "DELETE"])
+def test_new_rows_are_told_by_the_first_record_of_a_run(operation):
+    value = usual(operation, 1)
+    for payload in (value, joined([(1, value), (2, usual("UPDATE", 2))])):
+        assert DtsRowCodec().likely_inserts(payload) == (operation in {"INSERT", "INIT"})
+
+
+def test_what_cannot_be_read_is_no_new_row():
+    for value in (b"", MARK, record("BEGIN"), usual("INSERT", 1)[:9]):
+        assert not DtsRowCodec().likely_inserts(value)
+
+
 def test_a_row_like_the_one_before_is_told_by_its_table():
     def goes_on(first, second, *, logical_names=True):
         reader = DtsHeaderReader(logical_names=logical_names)

@@ -57,7 +57,7 @@ class ByPayload:
     def joins(self, payload, offset):
         return False
 
-    def only_inserts(self, payload):
+    def likely_inserts(self, payload):
         return False
 
     def join(self, payloads):

@@ -41,7 +41,7 @@ def item(table="orders", payload=NEW, routes=(0,)):
     return WorkItem(routes, 1, (), payload, ("shop", table))
 
 
-CODEC: Any = SimpleNamespace(only_inserts=lambda payload: payload == NEW)
+CODEC: Any = SimpleNamespace(likely_inserts=lambda payload: payload == NEW)
 HERE = {("there", "orders")}
 
 
