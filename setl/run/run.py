@@ -24,6 +24,7 @@ from setl.model.leadership import Leadership
 from setl.run.backlog import Backlog, has_ddl
 from setl.run.backoff import Backoff
 from setl.run.beginning import place_to_begin
+from setl.run.checkpoint_keeping import BUSY_SECONDS, CheckpointKeeping
 from setl.run.figures import RunState
 from setl.run.pace import Stage
 from setl.run.parts import RunParts
@@ -32,11 +33,6 @@ from setl.run.stalls.observer import Observed
 
 _log = logging.getLogger(__name__)
 
-# A checkpoint that moved over nothing but foreign or filtered entries is stored this often.
-# Storing it at once would be a change in the target's binlog, which the opposite pipeline
-# reads and answers with a checkpoint of its own, for ever.
-IDLE_CHECKPOINT_SECONDS = 1.0  # nobody waits longer to see that a quiet pipeline has it all
-_BUSY_CHECKPOINT_SECONDS = 5.0  # while batches come of which nothing is written to the target
 _POLL_SECONDS = 0.2
 _ABORT_SECONDS = 0.2
 _STREAM_TO_TABLES = 3.0  # how much longer the stream is applied than tables are loaded
@@ -72,9 +68,8 @@ class PipelineRun:
         self._backlog = Backlog(parts.select, parts.work, clock, self._interrupted.is_set)
         self._applying = 0  # the first batch of those that are being applied
         self._rolled_back_to: Checkpoint | None = None  # where Select reads again since a failure
-        self._stored: Checkpoint | None = None
         self._reached: Checkpoint | None = None
-        self._stored_at = 0.0
+        self._kept = CheckpointKeeping(parts.store, leadership.epoch, progress, clock)
         self._last_step = 0.0, 0.0  # when the last step of loading tables ended, and its length
 
     # -- from other threads ---------------------------------------------------------------
@@ -220,7 +215,7 @@ class PipelineRun:
         failpoints.reached("take.after_fence")
         stored = parts.store.load()
         acked, self._rolled_back_to = self._rolled_back_to, None
-        changed = asked or stored != self._stored
+        changed = asked or stored != self._kept.last
         if acked is not None and (changed or not self._is_reached(acked)):
             # Somebody has asked for what is stored, or the target is not as this run left it, or
             # its work went back further by itself.
@@ -255,7 +250,7 @@ class PipelineRun:
             # Kept before anything is applied: a start at "latest" that is lost in a crash
             # would become a later "latest", and what lies between would never be applied.
             self._parts.store.store(checkpoint, self._leadership.epoch)
-        self._stored, self._stored_at = checkpoint, self._clock.monotonic()
+        self._kept.found(checkpoint)
         return checkpoint
 
     def _is_reached(self, acked: Checkpoint) -> bool:
@@ -272,16 +267,16 @@ class PipelineRun:
             if batch is None:
                 self._reached = self._parts.work.idle(self._allowed) or self._reached
                 self._notice_that_nothing_waits()
-                if self._store_if_due(IDLE_CHECKPOINT_SECONDS):
+                if self._kept.keep_if_idle(self._reached):
                     self._gets_on()
             else:
                 self._apply(self._backlog.with_what_waits(batch))
             # While the stream is busy, tables get a quarter of the time.
             if self._tables_are_due(0.0 if batch is None else _STREAM_TO_TABLES):
                 self._load_tables()
-        unstored = self._unstored()
-        if unstored is not None and not self._aborted:
-            self._store(unstored)  # handed over in order: the next leader reads nothing twice
+        unkept = self._kept.unkept(self._reached)
+        if unkept is not None and not self._aborted:
+            self._kept.keep(unkept)  # handed over in order: the next leader reads nothing twice
         if not self._stopping.is_set():
             _log.info("pipeline rolls back on request", extra=self._fields())
             self._progress.add(retries=1)
@@ -306,7 +301,7 @@ class PipelineRun:
         self._last_step = now, now - started
         self._reached = replace(reached, load=load)
         failpoints.reached("tables.loaded")
-        self._store_if_due(0.0)
+        self._kept.keep_if_due(self._reached, 0.0)
         self._gets_on()
 
     def _notice_that_nothing_waits(self) -> None:
@@ -319,10 +314,10 @@ class PipelineRun:
     def _apply(self, batches: list[Batch]) -> None:
         failpoints.reached("select.batch")
         alone = has_ddl(batches[0])
-        unstored = self._unstored() if alone else None
-        if unstored is not None and self._allowed():
+        unkept = self._kept.unkept(self._reached) if alone else None
+        if unkept is not None and self._allowed():
             # What comes before a schema change must not be applied again behind it.
-            self._store(unstored)
+            self._kept.keep(unkept)
         self._applying, started = batches[0].id, self._clock.monotonic()
         applied = self._parts.work.apply(batches, self._allowed)
         if applied is None:
@@ -333,21 +328,22 @@ class PipelineRun:
         own = replace(batches[-1].checkpoint, rows=total, load=load)
         self._reached = applied.checkpoint or own
         if applied.wrote:
-            self._store_if_due(0.0 if alone else self._parts.store_every)
+            self._kept.wrote()
+            self._kept.keep_if_due(self._reached, 0.0 if alone else self._parts.store_every)
             failpoints.reached("checkpoint.stored")
         self._applying = 0
         for batch in batches:
             self._parts.select.ack(batch)
         if applied.wrote:
             failpoints.reached("batch.acked")
-        self._store_if_due(max(self._parts.store_every, _BUSY_CHECKPOINT_SECONDS))
+        self._kept.keep_if_due(self._reached, max(self._parts.store_every, BUSY_SECONDS))
         self._progress.took(batches, self._clock.monotonic() - started)
         self._parts.work.acknowledged(self._parts.select.status().unacked)
         self._gets_on()
 
     def _gets_on(self) -> None:
         """Something was acknowledged or kept; see how far no attempt will go back any more."""
-        stored = self._stored
+        stored = self._kept.last
         if stored is not None and self._progress.succeeded(stored.order):
             self._backoff.succeeded()
 
@@ -359,34 +355,12 @@ class PipelineRun:
             pass
         return not self._stopping.is_set()
 
-    def _store_if_due(self, interval: float) -> bool:
-        """Keep a checkpoint that moved, if the last one is so many seconds old; was it kept?"""
-        unstored = self._unstored()
-        if unstored is None or self._clock.monotonic() - self._stored_at < interval:
-            return False
-        self._store(unstored)
-        return True
-
-    def _unstored(self) -> Checkpoint | None:
-        """The checkpoint, if it is not stored yet; work that went further back has to catch up."""
-        reached, stored = self._reached, self._stored
-        if reached is None or stored is None or reached == stored:
-            return None
-        return reached if reached.order >= stored.order else None
-
-    def _store(self, checkpoint: Checkpoint) -> None:
-        started = self._clock.monotonic()
-        self._progress.at_stage(Stage.CHECKPOINT)
-        self._parts.store.store(checkpoint, self._leadership.epoch)
-        self._stored, self._stored_at = checkpoint, self._clock.monotonic()
-        self._progress.spent("checkpoint", self._stored_at - started)
-
     def _refuse_to_jump(self, error: TargetWentBackError) -> None:
         """A target that has lost the checkpoint, too, looks like that of a new pipeline (I8)."""
-        if self._stored is None or self._parts.store.load() is not None:
+        if self._kept.last is None or self._parts.store.load() is not None:
             return
         raise FatalError(
-            f"{error.message}, and its checkpoint is gone, which was last {self._stored}",
+            f"{error.message}, and its checkpoint is gone, which was last {self._kept.last}",
             hint="`setl position reset --to` says from where to go on; or load the tables anew",
             **self._place(),
         ) from error

@@ -12,12 +12,12 @@ from typing import Any, TypeVar
 from pymysql.connections import Connection
 from pymysql.cursors import Cursor
 
-from setl.errors import FatalError, FencedError, SetlError, TargetWentBackError
+from setl.errors import FatalError, FencedError, TargetWentBackError, TransientError
 from setl.model.checkpoint import Checkpoint, check_progress
 from setl.select.checkpoints.note import CheckpointNote, Notes, missing
 from setl.select.checkpoints.owner import Owner
 from setl.systems.mysql import writers
-from setl.systems.mysql.connection import MysqlEndpoint, connect, translating
+from setl.systems.mysql.connection import MysqlEndpoint, connect, translating, was_cut_off
 from setl.systems.mysql.fence_errors import fence_error
 from setl.systems.mysql.stored_state import forget_checkpoint
 
@@ -27,7 +27,11 @@ _T = TypeVar("_T")
 
 # Share mode: every load transaction of this leadership holds the same lock, so they do not
 # wait for each other, only for a new leader that raises the epoch.
-_FENCE = "SELECT epoch FROM retl.setl_fence WHERE pipeline = %s LOCK IN SHARE MODE"
+# The lock is on the fence's row alone: one that waits for it blocks nobody who reads a checkpoint.
+_FENCE = (
+    "SELECT epoch, (SELECT c.checkpoint FROM retl.setl_checkpoint c WHERE c.pipeline = f.pipeline)"
+    " FROM retl.setl_fence f WHERE pipeline = %s LOCK IN SHARE MODE"
+)
 _STORED = "SELECT checkpoint FROM retl.setl_checkpoint WHERE pipeline = %s"
 _UPSERT = (
     "INSERT INTO retl.setl_checkpoint (pipeline, epoch, checkpoint) VALUES (%s, %s, %s)"
@@ -78,9 +82,10 @@ class MysqlCheckpointStore:
 
         def run(connection: Connection[Any]) -> Checkpoint | None:
             with connection.cursor() as cursor:
-                found = self._stored(cursor)
+                cursor.execute(_STORED, (self._pipeline,))
+                row = cursor.fetchone()
             connection.rollback()
-            return found
+            return self._parsed(row[0]) if row else None
 
         found = self._run(run)
         if found is None:
@@ -115,11 +120,10 @@ class MysqlCheckpointStore:
                 # It will lock the fence, so a later leader must be able to end it (I2).
                 writers.register(connection, self._owner.under(epoch))
                 self._registered = epoch
-            connection.begin()
+            # The first statement begins a transaction: each one more is a round trip more.
             try:
                 with connection.cursor() as cursor:
-                    self._check_fence(cursor, epoch)
-                    stored = self._stored(cursor)
+                    stored = self._fenced(cursor, epoch)
                     self._check_kept(stored, epoch)
                     if stored is not None:
                         check_progress(stored, checkpoint)
@@ -145,12 +149,14 @@ class MysqlCheckpointStore:
         with self._using:
             self._drop()
 
-    def _check_fence(self, cursor: Cursor, epoch: int) -> None:
+    def _fenced(self, cursor: Cursor, epoch: int) -> Checkpoint | None:
+        """Share the fence's lock until the transaction ends; returns what is stored."""
         cursor.execute(_FENCE, (self._pipeline,))
         row = cursor.fetchone()
         fence = int(row[0]) if row else None
-        if fence != epoch:
+        if row is None or fence != epoch:
             raise fence_error(epoch, fence, self._pipeline, self._endpoint)
+        return self._parsed(row[1])
 
     def _check_kept(self, stored: Checkpoint | None, epoch: int) -> None:
         """Refuse to pass over what a target that was set back to an earlier state has lost."""
@@ -164,45 +170,45 @@ class MysqlCheckpointStore:
             server=self._endpoint,
         )
 
-    def _stored(self, cursor: Cursor) -> Checkpoint | None:
-        cursor.execute(_STORED, (self._pipeline,))
-        row = cursor.fetchone()
-        if row is None:
+    def _parsed(self, text: str | None) -> Checkpoint | None:
+        if text is None:
             return None
         try:
-            return Checkpoint.from_json(json.loads(row[0]))
+            return Checkpoint.from_json(json.loads(text))
         except (ValueError, TypeError, AttributeError) as error:
             raise FatalError(
-                f"not a stored checkpoint: {str(row[0])[:200]!r}",
+                f"not a stored checkpoint: {str(text)[:200]!r}",
                 hint="Reset the position; it was not written by this version of setl",
                 pipeline=self._pipeline,
                 server=self._endpoint,
             ) from error
 
     def _run(self, work: Callable[[Connection[Any]], _T]) -> _T:
-        with self._using:
-            connection = self._live()
-            try:
-                with translating(self._endpoint):
-                    return work(connection)
-            except (FencedError, FatalError, TargetWentBackError):
-                raise  # decided here and rolled back: the connection is as good as before
-            except BaseException:
-                self._drop()
-                raise
+        """Do it; once more on a new connection if the one kept had ended since the last time.
 
-    def _live(self) -> Connection[Any]:
-        """The connection, a new one if the server has dropped the old one."""
-        if self._connection is not None:
+        What may have been done the first time is done again, under the same fence.
+        """
+        with self._using:
+            kept = self._connection is not None
             try:
-                with translating(self._endpoint):
-                    self._connection.ping(reconnect=False)
-            except SetlError as error:
+                return self._attempt(work)
+            except TransientError as error:
+                if not (kept and was_cut_off(error.__cause__)):
+                    raise
                 _LOG.info("%s: connecting again for the checkpoint: %s", self._pipeline, error)
-                self._drop()
+            return self._attempt(work)
+
+    def _attempt(self, work: Callable[[Connection[Any]], _T]) -> _T:
         if self._connection is None:
             self._connection = connect(self._endpoint, autocommit=False, lock_wait=self._lock_wait)
-        return self._connection
+        try:
+            with translating(self._endpoint):
+                return work(self._connection)
+        except (FencedError, FatalError, TargetWentBackError):
+            raise  # decided here and rolled back: the connection is as good as before
+        except BaseException:
+            self._drop()
+            raise
 
     def _drop(self) -> None:
         connection, self._connection, self._registered = self._connection, None, 0
