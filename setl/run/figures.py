@@ -90,9 +90,9 @@ class LoadOutlook:
     table_rows_expected: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Figures:
-    """A snapshot; counters start at 0 with each leadership.
+    """A snapshot, which nobody changes; counters start at 0 with each leadership.
 
     Attributes:
         state: what the pipeline is doing.

@@ -80,18 +80,23 @@ class Progress:
             before._pace.forget_failures()
             self._lag, self._stall = before._lag, before._stall
             self._ignored, figures = dict(before._ignored), before._figures
-        self._figures = replace(
-            self._figures,
-            state=figures.state,
-            error=figures.error,
-            last_ddl_ignored=figures.last_ddl_ignored,
+        self._set(
+            state=figures.state, error=figures.error, last_ddl_ignored=figures.last_ddl_ignored
         )
+
+    def _set(self, **values: Any) -> None:
+        """Set figures, named as in `Figures`; with the lock held.
+
+        In place: a copy has some eighty fields, and would be made ten times for each batch.
+        """
+        for name, value in values.items():
+            setattr(self._figures, name, value)
 
     def enter(self, state: RunState, error: str = "") -> None:
         """Say what the pipeline is doing now, and with which error."""
         with self._lock:
             if (state, error) != (self._figures.state, self._figures.error):
-                self._figures = replace(self._figures, state=state, error=error)
+                self._set(state=state, error=error)
             if state not in _IN_HAND:
                 self._verifies_no_more(state)
                 self._pace.forget_failures()
@@ -106,7 +111,7 @@ class Progress:
         if told is not None:
             told = replace(told, state=GIVING_WAY, waits_for=f"the pipeline is {state.value}")
             standby = state is RunState.STANDBY
-            self._figures = replace(self._figures, verification=None if standby else told)
+            self._set(verification=None if standby else told)
 
     def begin_attempt(self) -> None:
         """Begin to take over; after a failure it is still being tried again."""
@@ -117,7 +122,7 @@ class Progress:
         """Go on to `state` and forget the error, but only from `current`."""
         with self._lock:
             if self._figures.state is current:
-                self._figures = replace(self._figures, state=state, error="")
+                self._set(state=state, error="")
 
     def at_stage(self, stage: Stage) -> None:
         """The run comes to a stage; `Stage.TAKE_OVER` begins an attempt."""
@@ -142,7 +147,7 @@ class Progress:
         with self._lock:
             gets_on = self._pace.succeeded(reached)
             if gets_on and self._figures.state is RunState.RETRYING:
-                self._figures = replace(self._figures, state=RunState.RUNNING, error="")
+                self._set(state=RunState.RUNNING, error="")
             return gets_on
 
     def pace(self) -> Pace:
@@ -205,7 +210,7 @@ class Progress:
         )
         with self._lock:
             tables = added(self._figures.tables, done.tables)
-            self._figures = replace(self._figures, tables=tables)
+            self._set(tables=tables)
             self._measured.add(distributions.STATEMENT, done.statements)
             if done.rows:
                 self._measured.observe(distributions.LOAD_ROWS, done.rows)
@@ -228,7 +233,7 @@ class Progress:
             if load is not None and before is not None and now > before[1]:
                 rate = (load.rows - before[2]) / (now - before[1])
             told = None if load is None else told_of(load, outlook, rate)
-            self._figures = replace(self._figures, table_load=told)
+            self._set(table_load=told)
 
     def loaded_ranges(self, done: Loaded) -> None:
         """Add what a load of ranges of tables did; its rows are no changes of the stream."""
@@ -240,21 +245,18 @@ class Progress:
     def verifies(self, verification: VerificationFigures) -> None:
         """How standing verification does."""
         with self._lock:
-            self._figures = replace(self._figures, verification=verification)
+            self._set(verification=verification)
 
     def add(self, **counters: int) -> None:
         """Add to counters, named as in `Figures`."""
         with self._lock:
-            current = self._figures
-            self._figures = replace(
-                current, **{k: getattr(current, k) + v for k, v in counters.items()}
-            )
+            self._set(**{k: getattr(self._figures, k) + v for k, v in counters.items()})
 
     def changed_schema(self, statement: str) -> None:
         """A schema change was passed on."""
         with self._lock:
             passed = self._figures.ddl_passed + 1
-            self._figures = replace(self._figures, ddl_passed=passed, last_ddl=statement)
+            self._set(ddl_passed=passed, last_ddl=statement)
 
     def ignored_schema_change(self, statement: str, place: str, tables: Iterable[str]) -> None:
         """A schema change was not passed on.
@@ -267,7 +269,7 @@ class Progress:
         with self._lock:
             ignored = self._figures.ddl_ignored + 1
             text = f"{statement} ({place})"
-            self._figures = replace(self._figures, ddl_ignored=ignored, last_ddl_ignored=text)
+            self._set(ddl_ignored=ignored, last_ddl_ignored=text)
             for table in tables:
                 self._ignored.pop(table, None)
                 self._ignored[table] = text
@@ -282,14 +284,14 @@ class Progress:
     def has_dead_letters(self, number: int) -> None:
         """So many faulty rows wait for a decision."""
         with self._lock:
-            self._figures = replace(self._figures, dead_letters=number)
+            self._set(dead_letters=number)
 
     def spent(self, stage: str, seconds: float) -> None:
         """Add to the time spent in a stage."""
         with self._lock:
             spent = dict(self._figures.seconds)
             spent[stage] = spent.get(stage, 0.0) + seconds
-            self._figures = replace(self._figures, seconds=spent)
+            self._set(seconds=spent)
             self._measured.observe(distributions.STAGE, seconds, label=stage)
 
     def took(self, batches: Sequence[Batch], seconds: float) -> None:
@@ -313,15 +315,14 @@ class Progress:
         with self._lock:
             if committed_at:
                 self._lag.resumed(self._clock.now() - committed_at)
-            self._figures = replace(self._figures, position=position, rows_total=rows_total)
+            self._set(position=position, rows_total=rows_total)
 
     def applied(self, rows: int, position: str, pending: int) -> None:
         """A load of `rows` row changes is acknowledged up to `position`."""
         with self._lock:
             now = self._clock.now()
             first = self._figures.first_applied_at
-            self._figures = replace(
-                self._figures,
+            self._set(
                 position=position,
                 pending=pending,
                 rows_total=self._figures.rows_total + rows,
@@ -332,19 +333,16 @@ class Progress:
 
     def reads(self, select: SelectStatus) -> None:
         """What reading the source has come to."""
-        read: dict[str, Any] = {
-            "behind": select.behind,
-            "waiting_for": select.waiting_for,
-            "reads_with_others": select.shared,
-            "pending": select.unacked,
-            "buffered_bytes": select.buffered_bytes,
-            "buffer_bytes": select.buffer_bytes,
-            "held_back_seconds": round(select.blocked_seconds, 1),
-        }
         with self._lock:
-            # A run says it several times a second. A node with many idle ones would make copies.
-            if any(getattr(self._figures, name) != value for name, value in read.items()):
-                self._figures = replace(self._figures, **read)
+            self._set(
+                behind=select.behind,
+                waiting_for=select.waiting_for,
+                reads_with_others=select.shared,
+                pending=select.unacked,
+                buffered_bytes=select.buffered_bytes,
+                buffer_bytes=select.buffer_bytes,
+                held_back_seconds=round(select.blocked_seconds, 1),
+            )
 
     def sample_lag(self, seconds: float) -> None:
         """A heartbeat written `seconds` ago at the source has passed through the pipeline."""
