@@ -54,6 +54,11 @@ class CheckpointKeeping:
         """Something was written to the target."""
         self._wrote_at = self._clock.monotonic()
 
+    @property
+    def quiet(self) -> bool:
+        """Whether nothing was written to the target for a while."""
+        return self._clock.monotonic() - self._wrote_at >= QUIET_AFTER
+
     def unkept(self, reached: Checkpoint | None) -> Checkpoint | None:
         """The same, if it is not stored yet; work that went further back has to catch up."""
         if reached is None or self.last is None or reached == self.last:
@@ -82,5 +87,4 @@ class CheckpointKeeping:
         Otherwise sixty quiet pipelines would write sixty transactions a second to their targets,
         to say that only heartbeats have come.
         """
-        quiet = self._clock.monotonic() - self._wrote_at >= QUIET_AFTER
-        return self.keep_if_due(reached, QUIET_SECONDS if quiet else IDLE_SECONDS)
+        return self.keep_if_due(reached, QUIET_SECONDS if self.quiet else IDLE_SECONDS)

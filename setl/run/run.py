@@ -34,6 +34,7 @@ from setl.run.stalls.observer import Observed
 _log = logging.getLogger(__name__)
 
 _POLL_SECONDS = 0.2
+_QUIET_POLL_SECONDS = 0.5  # sixty quiet pipelines need not look five times a second
 _ABORT_SECONDS = 0.2
 _STREAM_TO_TABLES = 3.0  # how much longer the stream is applied than tables are loaded
 
@@ -77,7 +78,7 @@ class PipelineRun:
     def stop(self) -> None:
         """Finish and acknowledge what is being applied, then return from `run`."""
         self._stopping.set()
-        self._interrupted.set()
+        self._interrupt()
         if self._parts.beside is not None:
             self._parts.beside.stop()
 
@@ -88,12 +89,17 @@ class PipelineRun:
         """
         done = threading.Event()
         self._rollbacks.append(done)
-        self._interrupted.set()
+        self._interrupt()
         return done
+
+    def _interrupt(self) -> None:
+        self._interrupted.set()
+        self._parts.select.wake()
 
     def look_at_loads(self) -> None:
         """What operators ask to be loaded may have changed."""
         self._parts.work.look_at_loads()
+        self._parts.select.wake()
 
     def abort(self) -> None:
         """Cancel what is being applied and return from `run` (I3: leadership may be gone)."""
@@ -261,7 +267,7 @@ class PipelineRun:
         select = self._parts.select
         while not (self._stopping.is_set() or self._interrupted.is_set()):
             self._progress.at_stage(Stage.SELECT)
-            batch = self._backlog.next_batch(0 if self._tables_are_due(0.0) else _POLL_SECONDS)
+            batch = self._backlog.next_batch(self._patience())
             self._progress.enter_if(RunState.TAKING, RunState.RUNNING)
             self._progress.reads(select.status())
             if batch is None:
@@ -282,6 +288,12 @@ class PipelineRun:
             self._progress.add(retries=1)
             select.stop()
 
+    def _patience(self) -> float:
+        """Seconds to wait for a batch before other things are looked at."""
+        if self._tables_are_due(0.0):
+            return 0.0
+        return _QUIET_POLL_SECONDS if self._kept.quiet else _POLL_SECONDS
+
     def _tables_are_due(self, times: float) -> bool:
         """Whether to load rows of whole tables, so many times the last step after that one."""
         if self._reached is None or not self._parts.work.tables_due(self._reached):
@@ -300,6 +312,7 @@ class PipelineRun:
             return
         self._last_step = now, now - started
         self._reached = replace(reached, load=load)
+        self._kept.wrote()
         failpoints.reached("tables.loaded")
         self._kept.keep_if_due(self._reached, 0.0)
         self._gets_on()

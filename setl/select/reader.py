@@ -142,6 +142,12 @@ class SelectLoop:
             raise FatalError("nothing is read: not started, or stopped", pipeline=self._name)
         return reading.batches.take(timeout)
 
+    def wake(self) -> None:
+        """Let a `next_batch` that waits return now, or the next one that would. From any thread."""
+        reading = self._reading
+        if reading is not None:
+            reading.batches.wake()
+
     def ack(self, batch: Batch) -> Checkpoint:
         """A batch was applied and its checkpoint stored; see `finish`."""
         return self.finish(BatchTermin(batch.id, batch.epoch))

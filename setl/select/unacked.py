@@ -38,6 +38,7 @@ class UnackedBatches:
         self._size = 0
         self._taken = 0
         self._closed = False
+        self._woken = False
         self._error: SetlError | None = None
         self._changed = threading.Condition()
 
@@ -113,15 +114,25 @@ class UnackedBatches:
                 every further call, so that it cannot be missed.
         """
         with self._changed:
-            self._changed.wait_for(
-                lambda: self._closed or self._error or len(self._batches) > self._taken, timeout
-            )
+            self._changed.wait_for(self._tells, timeout)
+            self._woken = False
             if len(self._batches) > self._taken:
                 self._taken += 1
                 return self._batches[self._taken - 1]
             if self._error is not None:
                 raise self._error
             return None
+
+    def _tells(self) -> bool:
+        """Whether `take` has something to say."""
+        waits = len(self._batches) > self._taken
+        return waits or self._closed or self._woken or self._error is not None
+
+    def wake(self) -> None:
+        """Let a `take` that waits return now, or the next one that would wait."""
+        with self._changed:
+            self._woken = True
+            self._changed.notify_all()
 
     def finish(self, termin: BatchTermin) -> Checkpoint:
         """Take in the outcome of the oldest batch.

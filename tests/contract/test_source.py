@@ -675,6 +675,33 @@ def test_binlog_heartbeats_come_back_through_the_stream(binlog):
         assert cursor.fetchone() == (2,)
 
 
+@pytest.mark.parametrize(
+    ("age", "writes"), [("0", False), ("100", False), ("3700", True), ("-3600", True)]
+)
+def test_binlog_a_heartbeat_that_somebody_has_written_lately_will_do(binlog, age, writes):
+    """Of several nodes, one is read; a time in the future is a clock's that was set back."""
+    create_system_tables(binlog.server)
+    with binlog.server.connect() as connection, connection.cursor() as cursor:
+        cursor.execute("REPLACE INTO retl.xdual VALUES (13, NOW(6) - INTERVAL %s SECOND)", (age,))
+        cursor.execute("SELECT X FROM retl.xdual WHERE ID = 13")
+        before = cursor.fetchone()
+        source = binlog.source()
+        source.open(source.latest())
+        other = MysqlHeartbeat(endpoint(binlog.server), 13, interval=7200, name="p")
+        other.start()
+        try:
+            eventually(lambda: other.status().written)
+        finally:
+            other.stop()
+        binlog.write(rows=1)
+        found = [e.table for e in read_rows(source, 1 + writes) if e.kind is EntryKind.ROWS]
+        assert found.count("xdual") == writes
+        assert len(found) == 1 + writes
+        cursor.execute("SELECT X FROM retl.xdual WHERE ID = 13")
+        assert (cursor.fetchone() != before) == writes
+    assert other.status().errors == 0
+
+
 def drop_readers(server):
     """End all connections that stream the binlog."""
     with server.connect() as connection, connection.cursor() as cursor:

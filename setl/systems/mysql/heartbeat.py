@@ -2,6 +2,9 @@
 
 Without them an idle source cannot be told from a dead one, the lag of a quiet pipeline is
 unknown, and its checkpoint stays behind in a binlog that the source will purge.
+
+All nodes write the same row of a source, each at its own times. What one of them has written lately
+the others leave as it is. If it ends, another one goes on, within one and a half intervals.
 """
 
 from __future__ import annotations
@@ -20,12 +23,18 @@ from setl.systems.mysql.connection import MysqlEndpoint, connect, translating
 
 _LOG = logging.getLogger(__name__)
 
-_BEAT = "INSERT INTO retl.xdual (id, x) VALUES (%s, NOW(6)) ON DUPLICATE KEY UPDATE x = NOW(6)"
+# A row that stays as it is comes in no binlog. So one heartbeat an interval is read, however many
+# nodes write. A time in the future is that of a clock that was set back since.
+_BEAT = (
+    "INSERT INTO retl.xdual (id, x) VALUES (%s, NOW(6)) ON DUPLICATE KEY UPDATE"
+    " x = IF(x BETWEEN NOW(6) - INTERVAL %s MICROSECOND AND NOW(6), x, NOW(6))"
+)
+_FRESH = 0.5  # of an interval, for which a heartbeat will do; more, and a writer may skip its own
 _STOP_LIMIT = 5.0  # seconds that `stop` waits for a write under way
 
 
 class MysqlHeartbeat:
-    """Writes to ``retl.xdual`` of a source every few seconds, from a thread of its own.
+    """Sees to heartbeats in ``retl.xdual`` of a source, from a thread of its own.
 
     A failure is counted, and logged when it begins, when it becomes another one, and when it
     is over; it never stops the pipeline, since reading may well go on (a read-only source).
@@ -112,7 +121,7 @@ class MysqlHeartbeat:
 
     def _beat(self, connection: Connection[Any]) -> None:
         with translating(self._endpoint), connection.cursor() as cursor:
-            cursor.execute(_BEAT, (self._id,))
+            cursor.execute(_BEAT, (self._id, int(self._interval * _FRESH * 1e6)))
         before = self._status
         if before.error:
             _LOG.info("%s: heartbeats are written again", self._name)

@@ -288,6 +288,15 @@ def test_the_fence_comes_first_then_the_initial_checkpoint_then_loads(begun):
     assert bench.job.forgotten == 1  # how far tables have come is of another life
 
 
+def test_a_stop_does_not_wait_for_the_next_look(begun, monkeypatch):
+    monkeypatch.setattr("setl.run.run._POLL_SECONDS", 60.0)
+    bench = begun(TWO).start()
+    eventually(lambda: bench.store.stored and bench.store.stored.resume.offset == 44, 10)
+    bench.run.stop()
+    bench.thread.join(10)
+    assert not bench.thread.is_alive()
+
+
 @pytest.mark.parametrize(("heartbeat_id", "lag"), [(1, 0.0), (None, 100.0)])
 def test_without_heartbeats_the_streams_own_times_tell_the_lag(begun, heartbeat_id, lag):
     bench = begun(TWO, heartbeat_id=heartbeat_id).start()

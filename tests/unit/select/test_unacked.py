@@ -109,6 +109,20 @@ def test_an_offer_wakes_who_waits_for_a_batch():
     assert found == [batch(1)]
 
 
+def test_who_waits_for_a_batch_can_be_woken_without_one():
+    batches = UnackedBatches(EPOCH, START, 3, 1000)
+    found, thread = in_thread(lambda: batches.take(60))
+    batches.wake()
+    thread.join(10)
+    assert found == [None]
+    batches.wake()
+    assert batches.take(60) is None, "the next one that would wait"
+    found, thread = in_thread(lambda: batches.take(60))
+    assert batches.offer(batch(1), 0), "nor is one that is woken in vain lost"
+    thread.join(10)
+    assert [each.id for each in found] == [1]
+
+
 def test_a_rollback_gives_everything_up_and_says_where_to_go_on(three):
     three.take(0)
     three.take(0)
