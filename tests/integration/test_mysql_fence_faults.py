@@ -1,6 +1,7 @@
 """Taking a MySQL target over while everything around it fails: holders, raisers and the target."""
 
 import os
+import threading
 import time
 from contextlib import closing
 from dataclasses import replace
@@ -11,6 +12,7 @@ from pymysql.constants import COMMAND
 
 from arbiter.values import PipelineId
 from setl.errors import FencedError, TransientError
+from setl.model.leadership import Leadership
 from setl.select.checkpoints.arbiter import ArbiterNotes
 from setl.select.checkpoints.owner import Owner
 from setl.systems.mysql import writers
@@ -299,3 +301,31 @@ def test_a_target_that_hangs_is_given_up_in_time(own_server):
     sink.apply(site.ticket(2), site.changes(1))
     assert site.rows() == [1]
     sink.close()
+
+
+def test_many_who_take_over_at_once_do_not_deadlock(site):
+    """A node that ends hands all its pipelines over in the same moment."""
+    many, rounds = 16, 8
+    ready, failed = threading.Barrier(many), []
+
+    def take_over(number):
+        for epoch in range(1, rounds + 1):
+            with closing(site.server.connect(autocommit=False)) as connection:
+                ready.wait(60)
+                try:
+                    leading = Leadership(site.schema, f"p{number}", "n1", epoch)
+                    writers.register(connection, leading)
+                except pymysql.MySQLError as error:
+                    failed.append(error)
+
+    threads = [threading.Thread(target=take_over, args=(n,), daemon=True) for n in range(many)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(120)
+        assert not thread.is_alive()
+    assert not failed
+    recorded = rows_of(
+        site.server, "SELECT * FROM retl.setl_writer WHERE pipeline LIKE %s", f"{site.schema}/%"
+    )
+    assert len(recorded) == many * rounds

@@ -45,8 +45,13 @@ def register(connection: Connection[Any], leadership: Leadership) -> int:
         cursor.execute("SELECT RELEASE_ALL_LOCKS()")
         cursor.execute("SELECT GET_LOCK(%s, 0)", (lock_name(leadership.key, own),))
         connection.begin()
-        # Rows under this id that are not of this connection are from before a restart.
-        cursor.execute("DELETE FROM retl.setl_writer WHERE conn_id = %s", (own,))
+        # Rows under this id that are not of this connection are from before a restart. Looked for
+        # first: a DELETE that finds none locks the gap where others are about to insert theirs.
+        cursor.execute("SELECT pipeline FROM retl.setl_writer WHERE conn_id = %s", (own,))
+        for (pipeline,) in cursor.fetchall():
+            cursor.execute(
+                "DELETE FROM retl.setl_writer WHERE conn_id = %s AND pipeline = %s", (own, pipeline)
+            )
         cursor.execute(
             "INSERT INTO retl.setl_writer (conn_id, pipeline, epoch, nid) VALUES (%s, %s, %s, %s)",
             (own, leadership.key, leadership.epoch, leadership.nid),
