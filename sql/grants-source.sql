@@ -22,5 +22,6 @@ GRANT SELECT ON retl.* TO {user};
 GRANT INSERT, UPDATE ON retl.xdual TO {user};
 
 -- Only on MySQL, where applications use XA transactions: a load must not read rows as they were
--- before one that is prepared. MariaDB tells of those to everybody.
+-- before one that is prepared. Without it, loads lock what they read. MariaDB tells of those to
+-- everybody.
 -- GRANT XA_RECOVER_ADMIN ON *.* TO {user};

@@ -2,13 +2,17 @@
 
 import uuid
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import replace
 
 import pytest
 
 from setl.errors import TransientError
 from setl.model.position import BinlogOrigin, BinlogPosition
+from setl.systems.finding import Report
+from setl.systems.mysql.connection import MysqlEndpoint, connect
+from setl.systems.mysql.preflight.first_load import check_prepared
+from setl.systems.mysql.preflight.server import Server
 from setl.systems.mysql.shown_rows import show_all_before
 from tests.integration.pipelines import execute
 from tests.integration.test_requested_loads import WAITING_FOR_GTIDS, commits_that_hang
@@ -99,3 +103,43 @@ def test_rows_of_a_binlog_file_with_transactions_are_read_without_locks(servers,
     else:
         place = replace(place, gtid=execute(a, "SELECT @@GLOBAL.gtid_executed")[0][0])
     assert read(a, db, place) == (1, "")
+
+
+@pytest.mark.family("mysql", why="MariaDB tells everybody which transactions are prepared")
+def test_an_account_that_is_not_told_of_prepared_transactions_reads_under_locks(servers, db):
+    a, _ = servers
+    name = f"u_{uuid.uuid4().hex[:8]}"
+    execute(
+        a,
+        f"CREATE TABLE {db}.t (id INT PRIMARY KEY, v INT)",
+        f"INSERT INTO {db}.t VALUES (1, 1)",
+        f"CREATE USER {name}@'%' IDENTIFIED BY 'pw'",
+        f"GRANT SELECT ON {db}.* TO {name}@'%'",
+    )
+    endpoint = MysqlEndpoint(a.host, a.port, name, "pw")
+    place = replace(
+        BinlogPosition("binlog.000001", 4), gtid=execute(a, "SELECT @@GLOBAL.gtid_executed")[0][0]
+    )
+
+    def ending():
+        with closing(connect(endpoint)) as connection:
+            return show_all_before(connection, place)
+
+    def found():
+        report = Report("here")
+        with Server.opened(endpoint) as server:
+            check_prepared(server, report)
+        return report.findings
+
+    with a.connect() as connection, connection.cursor() as cursor:
+        cursor.execute("XA START 'told'")
+        cursor.execute("XA END 'told'")
+        cursor.execute("XA PREPARE 'told'")
+        cursor.execute("XA COMMIT 'told'")
+    assert ending() == " FOR SHARE", "there may be others that are prepared"
+    (finding,) = found()
+    assert (finding.level, finding.code) == ("warning", "xa-not-seen")
+    execute(a, *finding.statements)
+    assert ending() == ""
+    assert found() == []
+    execute(a, f"DROP USER {name}@'%'")

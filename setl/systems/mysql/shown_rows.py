@@ -20,7 +20,9 @@ GTIDs mean the same on any server; a place in a file does not.
 
 The rows of an XA transaction stand in the binlog from its PREPARE on, and the tables show them from
 its COMMIT on, which may be hours later. While there is one that is prepared, rows are read under
-shared locks, too. MySQL tells of them to accounts with XA_RECOVER_ADMIN only.
+shared locks, too. MySQL tells of them to accounts with XA_RECOVER_ADMIN only. Without it, rows are
+read under locks if any was prepared since the server started. What was prepared before that start
+is not seen then.
 """
 
 from __future__ import annotations
@@ -121,14 +123,33 @@ def _refuse_another(cursor: Cursor, place: BinlogPosition, *, mariadb: bool) -> 
 
 
 def _are_prepared(cursor: Cursor) -> bool:
-    """Whether XA transactions wait for their COMMIT; False if the account is not to know."""
+    """Whether XA transactions may wait for their COMMIT."""
+    prepared = may_see_prepared(cursor)
+    if prepared is None:
+        return uses_xa(cursor)
+    return prepared
+
+
+def may_see_prepared(cursor: Cursor) -> bool | None:
+    """Whether there are prepared XA transactions; None if the account is not told.
+
+    Raises:
+        pymysql.MySQLError: an error of the server.
+    """
     try:
         cursor.execute("XA RECOVER")
     except MySQLError as error:
         if error.args and error.args[0] in _NOT_TOLD:
-            return False
+            return None
         raise
     return cursor.fetchone() is not None
+
+
+def uses_xa(cursor: Cursor) -> bool:
+    """Whether a transaction was prepared since the server started. Raises as above."""
+    cursor.execute("SHOW GLOBAL STATUS LIKE 'Com_xa_prepare'")
+    row = cursor.fetchone()
+    return row is not None and int(row[1]) > 0
 
 
 def _in_snapshot(cursor: Cursor, place: BinlogPosition) -> bool:

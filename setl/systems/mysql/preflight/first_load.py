@@ -1,14 +1,18 @@
-"""What a first start does with the rows that the source's tables hold."""
+"""What loads do with the rows that the source's tables hold."""
 
 from __future__ import annotations
 
 from contextlib import suppress
 
+from pymysql.cursors import Cursor
+
 from setl.channel.endpoint import SourceConfig
 from setl.channel.routing import Router
 from setl.errors import ConfigurationError
 from setl.systems.finding import Report
+from setl.systems.mysql.connection import translating
 from setl.systems.mysql.preflight.server import Server
+from setl.systems.mysql.shown_rows import may_see_prepared, uses_xa
 
 _TABLES = (
     "SELECT TABLE_SCHEMA, TABLE_NAME, TABLE_ROWS, DATA_LENGTH FROM information_schema.TABLES"
@@ -37,6 +41,25 @@ def check_first_load(server: Server, source: SourceConfig, router: Router, repor
             f"a first start leaves the rows alone that are there now, {left};"
             " `start: {load: true}` in the source loads them"
         )
+
+
+def check_prepared(server: Server, report: Report) -> None:
+    """Report that loads are not told of prepared XA transactions, where there are any.
+
+    Raises:
+        SetlError: the server stopped answering.
+    """
+    with translating(server.endpoint), server.connection.cursor(Cursor) as cursor:
+        told = may_see_prepared(cursor) is not None
+        if told or not uses_xa(cursor):
+            return
+    report.warning(
+        f"applications use XA here, and the account {server.account} is not told which transactions"
+        " are prepared: loads read all rows under shared locks, and those that were prepared before"
+        " the server started are not seen",
+        server.grant(["XA_RECOVER_ADMIN"], "*.*"),
+        code="xa-not-seen",
+    )
 
 
 class _Tables:

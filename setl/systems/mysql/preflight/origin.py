@@ -10,7 +10,7 @@ from setl.channel.routing import Router
 from setl.errors import SetlError, TransientError
 from setl.systems.finding import Report
 from setl.systems.mysql.endpoint import mysql_endpoint
-from setl.systems.mysql.preflight.first_load import check_first_load
+from setl.systems.mysql.preflight.first_load import check_first_load, check_prepared
 from setl.systems.mysql.preflight.schema_changes import check_shadows
 from setl.systems.mysql.preflight.server import Server
 from setl.systems.mysql.preflight.source_tables import check_source_tables
@@ -33,6 +33,7 @@ def check_tables(check: PipelineCheck, server: Server, report: Report) -> None:
     check.tables = check_source_tables(server, router, report, check.expressions)
     check_shadows(server, check.pipeline, report)
     check_first_load(server, check.pipeline.source, router, report)
+    check_prepared(server, report)
 
 
 def connected(
