@@ -124,6 +124,7 @@ def test_a_checkpoint_store_whose_connection_was_ended_opens_another(site):
     with closing(store):
         assert store.load() is None
         connection = store._connection
+        assert connection is not None
         writers.register(connection, Owner(site.key, "n1", "host").under(1))
         frozen = site.open_transaction(1, 10)
         site.fence(1).raise_to(1, "n1")
