@@ -9,7 +9,7 @@ from setl.cli.cluster import AnswerNo, acting, channel_named, cluster_options, j
 from setl.cli.completion import complete_channel
 from setl.cli.confirmation import confirm, yes_option
 from setl.cli.output import console, print_value
-from setl.node.stored import pipelines_of
+from setl.node.stored import pipelines_into, pipelines_of
 from setl.operate import removing
 from setl.operate.questions import before_remove
 
@@ -22,7 +22,7 @@ from setl.operate.questions import before_remove
 def remove(channel: str, yes: bool, zookeeper: str, root: str, output: str) -> None:
     """Remove a stopped CHANNEL from the cluster.
 
-    The cluster forgets its definition, signals, history and positions. Targets keep their
+    The cluster forgets its definition, signals, history and positions. MySQL targets keep their
     checkpoints: a channel of the same name would go on from there. The command prints the
     statements that remove those, and does not run them.
     """
@@ -38,7 +38,7 @@ def remove(channel: str, yes: bool, zookeeper: str, root: str, output: str) -> N
                 removing.remove(arbiter, found)
         except Refused as error:
             raise AnswerNo(str(error)) from None
-    statements = removing.left_in_targets(pipelines)
+    statements = removing.left_in_targets(pipelines_into(found, "mysql"))
     if output != "table":
         print_value({"channel": channel, "removed": True, "left": list(statements)}, output)
         return

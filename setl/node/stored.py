@@ -21,6 +21,12 @@ def pipelines_of(channel: Channel) -> list[PipelineId]:
     return [PipelineId(channel.name, name) for name, _ in _named(channel) if is_name(name)]
 
 
+def pipelines_into(channel: Channel, kind: str) -> list[PipelineId]:
+    """Those of `pipelines_of` whose target is of a kind, or says none."""
+    kinds = {name: _mapping(raw.get("target")).get("type", kind) for name, raw in _named(channel)}
+    return [ident for ident in pipelines_of(channel) if kinds[ident.pipeline] == kind]
+
+
 def nameless(channel: Channel) -> int:
     """How many of its pipelines have no name that one can have, and so are nobody's to lead."""
     pipelines = channel.definition.get("pipelines")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from setl.node.cluster_view import ClusterView
 from setl.node.console.hands import Fields, Hands
-from setl.node.stored import pipelines_of
+from setl.node.stored import pipelines_into, pipelines_of
 from setl.operate import questions, removing
 
 
@@ -12,7 +12,7 @@ def remove(hands: Hands, name: str, _: Fields) -> str:
     """Remove a stopped channel; the sentence names what targets keep of it."""
     channel = hands.arbiter.channel(name)
     removing.remove(hands.arbiter, channel)
-    left = removing.left_in_targets(pipelines_of(channel))
+    left = removing.left_in_targets(pipelines_into(channel, "mysql"))
     words = [f"channel {name} removed"]
     if left:
         words.append(

@@ -5,7 +5,7 @@ import pytest
 from arbiter.turns import Preference
 from arbiter.values import Channel, ChannelState, NodeInfo
 from setl.node.roles import LOAD, RELAY, unserved
-from setl.node.stored import preference_of
+from setl.node.stored import pipelines_into, preference_of
 
 
 def stored(**pipeline):
@@ -60,3 +60,11 @@ def node(nid, *serves, ready=True):
 )
 def test_what_is_missing_if_nobody_serves(needs, nodes, missing):
     assert unserved(Preference(needs=needs, weights={"r1": 0.0}), nodes) == missing
+
+
+def test_which_pipelines_write_to_a_kind_of_target():
+    targets = {"a": {"type": "mysql"}, "b": {"type": "elasticsearch"}, "c": {}, "d": None}
+    pipelines = [{"name": name, "target": target} for name, target in targets.items()]
+    channel = Channel("shop", ChannelState.STOP, {"pipelines": pipelines})
+    assert [ident.pipeline for ident in pipelines_into(channel, "mysql")] == ["a", "c", "d"]
+    assert [ident.pipeline for ident in pipelines_into(channel, "elasticsearch")] == ["b", "c", "d"]
