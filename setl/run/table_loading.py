@@ -25,13 +25,13 @@ newer than rows beside it, and then go back by a change or two that come again.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from setl import failpoints
-from setl.bulk.source_reader import SourceTables, TableSize
+from setl.bulk.source_reader import SourceTables
 from setl.channel.load_limits import LoadLimits
 from setl.channel.routing import Route, Router
 from setl.clock import Clock
@@ -39,7 +39,6 @@ from setl.errors import (
     CollisionError,
     ConfigurationError,
     DataError,
-    FatalError,
     FencedError,
     SetlError,
     TransientError,
@@ -60,16 +59,15 @@ from setl.run.figures import LoadOutlook
 from setl.run.gate_requests import gate_requests
 from setl.run.giving_way import GivingWay
 from setl.run.joined_targets import NamedRoute, with_targets_of_their_own
+from setl.run.listed_tables import ListedTables
 from setl.run.load_choice import START
 from setl.run.load_items import (
     LoadItem,
-    MappedTable,
     Step,
     StepSize,
     check_request,
     keys_of,
     ranges_of,
-    tables_of,
 )
 from setl.run.load_queue import LoadQueue
 from setl.run.load_requests import LoadRequests
@@ -88,7 +86,6 @@ _MOST_ITEMS = 64  # ranges of a step: many small tables go together
 _LEAST_ROWS = 2_000  # of a range; below, a step costs more than its rows
 _REFUSED = 3  # of which the log says what is wrong
 _MOST_UNPASSED = 100_000  # rows that the target keeps for the other site
-_NEWS_SECONDS = 60.0  # after which the tables of the source are listed again
 
 
 class RangeLoading(Protocol):
@@ -157,9 +154,7 @@ class TableLoading:
         self._progress = progress
         self._clock = clock
         self._size = LoadSize(_MOST_ROWS, seconds=STEP_SECONDS, first=2 * _LEAST_ROWS)
-        self._mapped: list[MappedTable] = []
-        self._sizes: Mapping[tuple[str, str], TableSize] = {}
-        self._listed = 0.0
+        self._tables = ListedTables(parts.tables, parts.router, leadership.key, clock)
         self._alone: Sequence[NamedRoute] = ()  # tables with targets of their own, while they load
         self._waiting: tuple[StreamEnd, SetlError] | None = None
         self._checked = ""  # the request that was seen to make sense
@@ -174,8 +169,8 @@ class TableLoading:
             ConfigurationError: the tables cannot be loaded.
             SetlError: the source or the target does not answer.
         """
-        self._waiting, self._mapped, self._checked = None, [], ""
-        self._alone = ()
+        self._waiting, self._checked, self._alone = None, "", ()
+        self._tables.forget()
         self._progress.loads_tables(load)
         self._queue.look_again()
         if load is not None and not load.ended:
@@ -189,14 +184,10 @@ class TableLoading:
         Raises:
             SetlError: the requests cannot be kept now.
         """
-        wanted = [row for row in rows if self._is_mapped(row.table)]
+        wanted = [row for row in rows if self._tables.are_mapped(row.table)]
         for request in gate_requests(wanted, self._clock.now()):
             self._parts.requests.add(request)
             self._queue.look_again()
-
-    def _is_mapped(self, table: str) -> bool:
-        schema, _, name = table.partition(".")
-        return any(not r.nests(schema, name) for r in self._parts.router.route(schema, name))
 
     def _warn_of_keys(self, refused: Sequence[str]) -> None:
         shown = "; ".join(refused[:_REFUSED])
@@ -229,7 +220,7 @@ class TableLoading:
             return None
         moved = load
         for entry in ddl:
-            moved = read_again(moved, entry, lambda name: self._is_wanted(load, name))
+            moved = read_again(moved, entry, lambda name: self._tables.are_wanted(load, name))
         if moved == load:
             return None
         self._prepare(moved)  # names have changed, or unique keys
@@ -238,14 +229,6 @@ class TableLoading:
             extra=self._fields(load=load.id, tables=", ".join(moved.again)),
         )
         return moved
-
-    def _is_wanted(self, load: TableLoad, table: str) -> bool:
-        """Whether a load is about a table, be it there or not."""
-        if load.tables or not self._is_mapped(table):
-            return table in (*load.tables, *load.only, *load.again)
-        routes = self._parts.router.route(*table.split(".", 1))
-        names = {self._parts.router.entries[route.index].name for route in routes}
-        return not load.entries or bool(names & set(load.entries))
 
     def catching_up(
         self,
@@ -305,7 +288,7 @@ class TableLoading:
             return None
         moved = self._read(reached, request, ticket, allowed)
         if moved is not None:
-            left = len(moved.left(tables_of(moved, self._mapped)))
+            left = len(moved.left(self._tables.names_of(moved)))
             self._tell(moved, tables_left=left)
         return moved
 
@@ -337,15 +320,10 @@ class TableLoading:
 
     def _prepare(self, load: TableLoad) -> None:
         """Learn what a load needs to know of the tables."""
-        self._list()
-        wanted = set(tables_of(load, self._mapped))
-        named = [(m.name, route) for m in self._mapped for route in m.routes if m.text in wanted]
-        there = [table.name for table in self._mapped]
+        self._tables.list_anew()
+        named, there = self._tables.routes_of(load), [table.name for table in self._tables.mapped]
         self._alone = with_targets_of_their_own(named, there, self._parts.router)
-        request = self._queue.of(load)
-        sizes = [
-            self._sizes[m.name] for m in self._mapped if m.text in wanted and m.name in self._sizes
-        ]
+        request, sizes = self._queue.of(load), self._tables.sizes_of(load)
         rows, size = sum(each.rows for each in sizes), sum(each.bytes for each in sizes)
         expected = rows if request is None or not request.where else None
         if request is not None and request.keys:
@@ -356,8 +334,7 @@ class TableLoading:
     def _tell(
         self, load: TableLoad, *, tables_left: int | None = None, paused: bool = False
     ) -> None:
-        schema, _, table = load.table.partition(".")
-        size = self._sizes.get((schema, table))
+        size = self._tables.size_of(load.table)
         outlook = replace(
             self._outlook,
             table_rows_expected=None if size is None else size.rows,
@@ -369,7 +346,7 @@ class TableLoading:
         self._progress.loads_tables(load, outlook)
 
     def _doubt(self, load: TableLoad) -> str:
-        there = {table.text for table in self._mapped}
+        there = {table.text for table in self._tables.mapped}
         return doubt(load, there.__contains__) if load.goes_on else ""
 
     def _end(self, load: TableLoad) -> TableLoad:
@@ -395,14 +372,14 @@ class TableLoading:
         load = reached.load
         assert load is not None
         try:
-            with self._open() as there:
+            with self._tables.opened() as there:
                 if not self._may_step(there):
                     self._tell(load)
                     return None
                 step = self._next(reached, load, request, there)
                 if step.refused:  # also where it is all that was asked for
                     self._warn_of_keys(step.refused)
-                if not step.items and not step.load.left(tables_of(load, self._mapped)):
+                if not step.items and not step.load.left(self._tables.names_of(load)):
                     return self._pass_is_over(step.load, there)
             if not step.items:
                 return step.load
@@ -441,15 +418,13 @@ class TableLoading:
     def _next(
         self, reached: Checkpoint, load: TableLoad, request: LoadRequest | None, there: SourceTables
     ) -> Step:
-        if self._clock.monotonic() - self._listed > _NEWS_SECONDS:
-            self._list(there)
+        self._tables.list_if_old(there)
         if request is not None and request.id != self._checked:
-            check_request(request, self._mapped, there)
+            check_request(request, self._tables.mapped, there)
             if request.into_empty and not load.table:
                 self._check_empty(load)
             self._checked = request.id
-        wanted = set(tables_of(load, self._mapped))
-        mapped = {table.text: table for table in self._mapped if table.text in wanted}
+        mapped = {table.text: table for table in self._tables.of(load)}
         at_once = self._parts.job.parallelism
         rows = self._way.most_rows(self._size.rows)
         place, back = Place.of(reached), self._parts.back
@@ -459,8 +434,7 @@ class TableLoading:
         return ranges_of(load, mapped, request.where if request else "", there, size)
 
     def _check_empty(self, load: TableLoad) -> None:
-        wanted = set(tables_of(load, self._mapped))
-        targets = {r.target for table in self._mapped if table.text in wanted for r in table.routes}
+        targets = {route.target for _, route in self._tables.routes_of(load)}
         full = sorted(".".join(filter(None, t)) for t in targets if self._parts.holds_rows(t))
         if full:
             raise ConfigurationError(
@@ -473,7 +447,7 @@ class TableLoading:
     def _broken_off(self, load: TableLoad) -> TableLoad:
         """No more is read. Rows that are in may be ahead of the stream, which has to come there."""
         if load.reads:
-            with self._open() as there:
+            with self._tables.opened() as there:
                 load = self._all_is_read(load, there)
         self._tell(load)
         return load
@@ -493,7 +467,7 @@ class TableLoading:
     ) -> TableLoad | None:
         """A table may have changed, and the target is to follow when the stream comes there."""
         if self._waiting is None and isinstance(error, (ConfigurationError, DataError)):
-            with self._open() as there:
+            with self._tables.opened() as there:
                 self._waiting = self._stream_end(there), error
             _log.info(
                 "loading tables waits for the stream",
@@ -509,31 +483,6 @@ class TableLoading:
     def _stream_end(self, there: SourceTables) -> StreamEnd:
         latest = self._parts.latest
         return StreamEnd(None, there.now()) if latest is None else StreamEnd(latest(), 0.0)
-
-    def _list(self, there: SourceTables | None = None) -> None:
-        if there is None:
-            with self._open() as opened:
-                self._list(opened)
-            return
-        router = self._parts.router
-        self._mapped, self._sizes = [], there.sizes()
-        for name in there.names():
-            # Rows of nested tables are seen in the documents of the table they belong to.
-            routes = tuple(r for r in router.route(*name) if not r.nests(*name))
-            if routes:
-                entries = frozenset(router.entries[route.index].name for route in routes)
-                self._mapped.append(MappedTable(name, routes, entries))
-        self._listed = self._clock.monotonic()
-
-    def _open(self) -> AbstractContextManager[SourceTables]:
-        opened = self._parts.tables()
-        if opened is None:
-            raise FatalError(
-                "a subscription has no tables to load",
-                hint="Name the database it is of: `database:` in the source of the channel file",
-                pipeline=self._leadership.key,
-            )
-        return opened
 
     def _fields(self, **values: object) -> dict[str, object]:
         return fields(**self._leadership.fields, **values)
