@@ -80,7 +80,7 @@ _ALONE = {
 }
 # A third of them each, by time; "unit" is the rest.
 _UNIT = {
-    "unit beside": tuple(f"tests/unit/{folder}" for folder in ("lanes", "node", "transform")),
+    "unit beside": tuple(f"tests/unit/{folder}" for folder in ("cli", "lanes", "node")),
     "unit of runs": tuple(f"tests/unit/{folder}" for folder in ("arbiter", "protocol", "run")),
 }
 
