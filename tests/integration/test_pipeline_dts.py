@@ -156,8 +156,8 @@ def test_changes_that_look_like_new_rows_are_right(running, stream, target):
             if operation == "DELETE":
                 del expected[key]
     stream.producer.flush()
-    # What is there when reading begins is one load, with work for two tasks.
-    run = running.lead(channel(stream, target, batch_wait=4, rows_per_task=100))
+    # They are one load, since the first batch ends behind its thousandth row.
+    run = running.lead(channel(stream, target, batch_wait=60, rows_per_task=100))
     run.applied(1200)
     assert dict(execute(server, f"SELECT id, name FROM {schema}.orders")) == expected
     assert run.figures.loads == 1

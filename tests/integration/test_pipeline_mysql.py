@@ -287,8 +287,8 @@ def test_a_row_that_went_unseen_and_came_again_is_right_although_all_rows_are_ne
     a, b = servers
     for server in servers:
         execute(server, f"CREATE TABLE {db}.notes (id INT PRIMARY KEY, note VARCHAR(9000))")
-    # What is there when reading begins is one load, with work for two tasks.
-    options = {"batch_wait": 4, "rows_per_task": 5}
+    # Forty rows are one load, whose work is enough for two tasks.
+    options = {"batch_rows": 40, "batch_wait": 60, "rows_per_task": 5}
     file = one_way(a, mysql(b), [{"from": f"{db}.notes"}], **options)
     text = "x" * 8000  # short entries travel together
     with a.connect() as connection, connection.cursor() as cursor:
@@ -309,6 +309,9 @@ def test_a_row_that_went_unseen_and_came_again_is_right_although_all_rows_are_ne
     said = [record.getMessage() for record in caplog.records]
     assert said == ["rows of these tables are dealt out by key from now on"]
     # Its other loads are right, too.
-    execute(a, f"INSERT INTO {db}.notes (id, note) VALUES (9000, 'last')")
-    running.applied(41)
+    with a.connect() as connection, connection.cursor() as cursor:
+        for n in range(9000, 9040):
+            cursor.execute(write, (n, f"last {text}"))
+        connection.commit()
+    running.applied(80)
     assert rows(b, f"{db}.notes") == rows(a, f"{db}.notes")

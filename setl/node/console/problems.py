@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from arbiter.values import ChannelState, PipelineId
@@ -27,6 +27,7 @@ class Problem:
         text: what is wrong, in the words of whoever found it.
         way_out: what to do, "" if `text` says it.
         pipeline: the pipeline, None if it is about none.
+        also: further pipelines of which the same is to be said.
     """
 
     level: str
@@ -34,10 +35,11 @@ class Problem:
     text: str
     way_out: str = ""
     pipeline: PipelineId | None = None
+    also: tuple[PipelineId, ...] = ()
 
 
 def problems_of(view: ClusterView, *, contact: str = "connected") -> list[Problem]:
-    """Everything that is wrong, errors first.
+    """Everything that is wrong, errors first; what is wrong with several pipelines once.
 
     Args:
         view: the cluster.
@@ -47,9 +49,22 @@ def problems_of(view: ClusterView, *, contact: str = "connected") -> list[Proble
         *_of_contact(contact),
         *_of_nodes(view),
         *_of_stored(view),
-        *(problem for pipeline in view.pipelines for problem in problems_with(pipeline)),
+        *_together(problem for pipeline in view.pipelines for problem in problems_with(pipeline)),
     ]
     return sorted(found, key=lambda problem: _ORDER.index(problem.level))
+
+
+def _together(problems: Iterable[Problem]) -> list[Problem]:
+    """The same, each text once: a node that ends takes the standby from all pipelines."""
+    found: dict[tuple[str, str, str], Problem] = {}
+    for problem in problems:
+        said = problem.level, problem.text, problem.way_out
+        first = found.get(said)
+        if first is None:
+            found[said] = problem
+        elif problem.pipeline is not None:
+            found[said] = replace(first, also=(*first.also, problem.pipeline))
+    return list(found.values())
 
 
 def problems_with(view: PipelineView) -> list[Problem]:

@@ -114,7 +114,7 @@ def test_without_a_node_that_decides_nobody_knows_of_alarms():
 def test_errors_come_first_in_their_own_words():
     error = "the table s.t is missing (pipeline shop/ab). Create it"
     found = problems_of(view(figures={"state": "failed", "error": error, "dead_letters": 2}))
-    assert [p.level for p in found] == ["error", "error", "warning", "warning"]
+    assert [p.level for p in found] == ["error", "warning", "warning"]
     assert found[0].text == f"failed: {error}"
     assert "Look at its dead letters" in found[2].way_out
 
@@ -270,6 +270,16 @@ def test_no_secret_is_ever_shown(written, hidden):
     assert ("(hidden)" in text.replace("http://(hidden)@", "")) is hidden
     assert "host: a" in text
     assert hides_secrets(definition)
+
+
+def test_what_is_wrong_with_several_pipelines_is_said_once():
+    seen = view(nodes=("n1",))
+    (problem,) = problems_of(seen)
+    assert (problem.pipeline, problem.also) == (AB, (BA,))
+    text = render(overview_of(seen, here="n1"))
+    assert text.count("has no standby") == 1
+    for ident in (AB, BA):
+        assert f'href="/console/pipelines/{ident}"' in text
 
 
 def test_standing_verification_is_shown_and_what_differs_is_a_warning():
