@@ -186,6 +186,10 @@ def _guess(
         after = ours is not None and ours.seen >= reached
         expected = ours.row if after and ours else memory.left
         seen, old = memory.through, None if news.passed else memory.guess
+        # Nothing locks a row that is not there. So a load may have left it so while a client was
+        # inserting one, which had not seen what that load took in.
+        if memory.left is None and ours is not None and not after and same(current, ours.row):
+            return old
     return old if same(current, expected) else Guess(current, seen)
 
 

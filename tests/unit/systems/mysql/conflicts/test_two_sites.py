@@ -54,8 +54,9 @@ def at(sites, number, row):
     return tuple(written(s, row) if n == number else s for n, s in enumerate(sites))
 
 
-def read(policy, sites, number, count, redelivered=0):
-    one = loaded(policy, number, sites[number], sites[1 - number], count, redelivered)
+def read(policy, sites, number, count, redelivered=0, appearing=()):
+    there = sites[1 - number]
+    one = loaded(policy, number, sites[number], there, count, redelivered, appearing)
     return (one, sites[1]) if number == 0 else (sites[0], one)
 
 
@@ -74,8 +75,9 @@ def test_random_histories():
                 writes -= row != sites[site].row
                 sites = at(sites, site, row)
             else:
-                again = chance.choice([0, 0, 3])
-                sites = read(policy, sites, site, chance.randint(1, 4), again)
+                again, row = chance.choice([0, 0, 3]), (3, chance.choice([None, 0, 1, 2, 3]))
+                appearing = chance.choice([(), (), (row,), (row, None), (row, (4, 2))])
+                sites = read(policy, sites, site, chance.randint(1, 4), again, appearing)
             busy += 0.01
         ends[checked(policy, first, sites, f"run {number}") is None] += 1
     assert min(ends.values()) > RUNS / 10
@@ -155,6 +157,28 @@ def test_every_order_of_a_few_writes_and_loads(policy):
             ends.add(checked(policy, first, sites, (plan, values)))
     assert ends >= {*rows}
     assert count > 5_000
+
+
+@pytest.mark.parametrize("policy", POLICIES, ids=ids)
+@pytest.mark.parametrize("appearing", [((7, 3),), ((7, 6),), ((7, 9),), ((7, 3), None, (8, 1))])
+def test_a_row_that_appears_while_a_load_leaves_it_missing(policy, appearing):
+    """Nothing locks a row that is not there, so a client may insert one before the load commits."""
+    first, appeared = (1, 6), 0
+    for plan in set(itertools.permutations(["w0", "w1", "w1", "l0", "l0", "l1", "l1"])):
+        for during in (0, 1):
+            sites, loads = (Site(first), Site(first)), itertools.count()
+            following = (iter([None]), iter([(2, 9), None]))
+            for what, site in plan:
+                number = int(site)
+                if what == "w":
+                    sites = at(sites, number, next(following[number]))
+                    continue
+                meanwhile = appearing if number == 0 and next(loads) == during else ()
+                before = len(sites[0].writes)
+                sites = read(policy, sites, number, 9, appearing=meanwhile)
+                appeared += len(sites[0].writes) > before
+            checked(policy, first, sites, (plan, during))
+    assert appeared > 200
 
 
 @pytest.mark.parametrize("policy", POLICIES, ids=ids)

@@ -65,10 +65,12 @@ def written(site, row, other=0):
     return site._replace(row=row, log=log, writes=(*site.writes, (len(log), write)))
 
 
-def loaded(policy, number, site, other, count, redelivered=0):
+def loaded(policy, number, site, other, count, redelivered=0, appearing=()):
     """The next `count` entries of the other site's log, in one load.
 
-    Of what is delivered again, a version tells that it was applied.
+    Of what is delivered again, a version tells that it was applied. `appearing` is what a client
+    writes after the load has looked and before it commits: nothing locks a row that is not there,
+    and that a load leaves so.
     """
     first = max(0, site.read - redelivered)
     entries = [
@@ -104,6 +106,11 @@ def loaded(policy, number, site, other, count, redelivered=0):
             after = reached
             if after.row == site.row:
                 news, against = news._replace(said=found(rules, held[-1])), (after.row,)
+    row = after.row
+    if site.row is None and row is None:
+        for one in appearing:
+            site = written(site, one)
+        row = site.row
     log, count_told, memory_id = site.log, site.told, site.memory_id
     # A mark with nothing but `passed` is answered by nothing, else the two would go on for ever.
     answers = any(one.said or one.through or one.asks for _, one in told)
@@ -114,7 +121,7 @@ def loaded(policy, number, site, other, count, redelivered=0):
     if after.tells:
         memory_id = count_told
     return Site(
-        after.row,
+        row,
         after.memory,
         memory_id if after.memory else 0,
         log,
