@@ -50,6 +50,7 @@ from setl.channel.standing_verification import (
 )
 from setl.channel.strict_model import StrictModel
 from setl.channel.table_mapping import TableMapping
+from setl.channel.unchanged_rules import wrong_unchanged
 from setl.errors import ConfigurationError
 from setl.model.position import GENERATION_BITS
 
@@ -204,6 +205,7 @@ class Pipeline(StrictModel):
         yield from wrong_targets(tables, source, target)
         yield from wrong_policies(tables, source, target)
         yield from wrong_rereads(tables, source, target)
+        yield from wrong_unchanged(tables, target)
         yield from repeated_sources(tables)
         yield from wrong_groups(tables, target)
         yield from wrong_documents(tables, target)

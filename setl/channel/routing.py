@@ -61,6 +61,7 @@ class Route:
         documents: what the target's documents are made of, where that is more than one table.
         create: whether the target is created if it is missing.
         rereads: whether changes only name rows, which are read at the source then.
+        skips_unchanged: whether updates are left out that change no column that passes.
     """
 
     index: int
@@ -81,6 +82,7 @@ class Route:
     documents: Documents | None = None
     create: bool = False
     rereads: bool = False
+    skips_unchanged: bool = False
 
     def nests(self, schema: str, table: str) -> bool:
         """Whether rows of this table are only nested in documents of another table."""
@@ -335,6 +337,7 @@ def _route(entry: RoutedTable, target: tuple[str, str], template: IdTemplate | N
         geometry=mapping.geometry or "base64",
         documents=_documents(entry),
         rereads=mapping.read == "source",
+        skips_unchanged=mapping.unchanged == "skip",
     )
 
 

@@ -145,6 +145,12 @@ class TableMapping(StrictModel):
         " change, as the stream has it. source: the row is read at the source when its change is"
         " loaded, as it is then.",
     )
+    unchanged: Literal["send", "skip"] | None = Field(
+        default=None,
+        description="What to do with an update that changes none of the columns that go to the"
+        " target. send (the default): the row is written again, so it comes in if the target lacks"
+        " it. skip: it is left out. For `include` or `exclude`.",
+    )
     nested: list[NestedRows] = Field(
         default_factory=list[NestedRows],
         description="Elasticsearch: rows of other tables that the documents show, such as an"

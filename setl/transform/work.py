@@ -31,6 +31,7 @@ from setl.transform.lazy_images import LatestImages, UndecodedRowError
 from setl.transform.placement import bucket_of, homes_of, spreads
 from setl.transform.processing import processed
 from setl.transform.rereading import Lookup, RereadRows
+from setl.transform.unchanged import UnchangedRows
 
 
 class TableRows(Protocol):
@@ -190,6 +191,7 @@ class _Table(NamedTuple):
     route: Route
     compactor: Taking
     images: LatestImages | None  # None where each change has to be seen
+    unchanged: UnchangedRows | None = None
 
 
 class _Compaction:
@@ -208,7 +210,7 @@ class _Compaction:
         images = scanner = None
         undecoded = item.decoded is None and item.table_rows is None
         if len(item.routes) == 1 and undecoded and item.table[1]:
-            route, _, images = self._table((item.routes[0], *item.table))
+            route, _, images, _ = self._table((item.routes[0], *item.table))
             scanner = None if images is None else self._scanner(route, item)
         if images is None or scanner is None:
             self.take_records(item)
@@ -227,7 +229,7 @@ class _Compaction:
             self._take(single)
 
     def _take(self, item: WorkItem) -> None:
-        routes, version, context, payload, table, ready, first, _ = item
+        routes, version, context, payload, name, ready, first, _ = item
         plan = self._plan
         try:
             keys_alone = plan.lookup is not None and self._all_reread(item)
@@ -235,10 +237,10 @@ class _Compaction:
         except DataError as error:
             if not plan.isolates:
                 raise
-            record = RawRecord(plan.codec, payload, context, table)
+            record = RawRecord(plan.codec, payload, context, name)
             self._faulty += [
                 (route, undecodable(route, version, record, error))
-                for route in plan.router.route(*table)
+                for route in plan.router.route(*name)
                 if route.index in routes
             ]
             self._rows += 1
@@ -246,10 +248,12 @@ class _Compaction:
         self._count([version] * len(decoded.images))
         schema = decoded.schema
         for index in routes:
-            route, compactor, images = self._table((index, schema.schema, schema.table))
+            table = self._table((index, schema.schema, schema.table))
+            route, images = table.route, table.images
             if images is not None:
                 images.hand_on()
-            take = partial(_take_in, route, compactor, version)
+            # What was put aside is written, whatever it changes.
+            take = partial(_take_in, table, version, skipping=ready is None)
             try:
                 take(decoded)
             except DataError:
@@ -276,10 +280,13 @@ class _Compaction:
             routes = self._plan.router.route(schema, table)
             route = next(route for route in routes if route.index == index)
             compactor = _compactor(self._plan, route, schema, table)
-            images = None
+            images = unchanged = None
             if isinstance(compactor, Compactor) and route.processor is None:
-                images = LatestImages(compactor)
-            found = self._tables[place] = _Table(route, compactor, images)
+                if route.skips_unchanged:
+                    unchanged = UnchangedRows(route)
+                else:
+                    images = LatestImages(compactor)
+            found = self._tables[place] = _Table(route, compactor, images, unchanged)
         return found
 
     def _scanner(self, route: Route, item: WorkItem) -> RowScanner | None:
@@ -301,7 +308,7 @@ class _Compaction:
         """What is left."""
         plan, faulty = self._plan, self._faulty
         survivors: list[tuple[Route, RowSchema, Survivors]] = []
-        for route, compactor, images in self._tables.values():
+        for route, compactor, images, _ in self._tables.values():
             # Keys that a mapping names may be null, which the compactor looks for.
             alone = images.alone() if images is not None and not route.key else None
             if images is not None and alone is None:
@@ -336,7 +343,10 @@ def document_source(plan: TransformPlan) -> DocumentSource:
     return plan.documents
 
 
-def _take_in(route: Route, compactor: Taking, version: int, decoded: DecodedRows) -> None:
+def _take_in(table: _Table, version: int, decoded: DecodedRows, *, skipping: bool) -> None:
+    route, compactor, _, unchanged = table
+    if unchanged is not None and skipping:
+        decoded = unchanged.left_out(decoded)
     if route.processor is None:
         compactor.add_many(decoded, version)
         return

@@ -110,6 +110,29 @@ def test_documents_follow_their_rows(site_a, elasticsearch, db, place):
     assert index.document(40) is None
 
 
+def test_updates_that_change_nothing_in_a_document_are_not_sent(site_a, elasticsearch, db, place):
+    index = Index(elasticsearch, f"{db}-orders")
+    mapping = {
+        "from": f"{db}.orders", "to": f"{db}-orders", "include": ["id", "status"],
+        "unchanged": "skip",
+    }  # fmt: skip
+    file = one_way(site_a, elasticsearch_target(elasticsearch), [mapping])
+    execute(site_a, f"INSERT INTO {db}.orders (id, status) VALUES (1, 'new'), (2, 'new')")
+    running = place.lead(file)
+    running.applied(2)
+    written = running.figures.upserts
+    execute(site_a, f"UPDATE {db}.orders SET quantity = 7, user_name = 'ann'")
+    running.applied(4)
+    assert running.figures.upserts == written == 2
+    execute(site_a, f"UPDATE {db}.orders SET quantity = 8, status = 'paid' WHERE id = 1")
+    execute(site_a, f"UPDATE {db}.orders SET id = 20 WHERE id = 2")
+    running.applied(6)
+    assert index.document(1) == {"id": 1, "status": "paid"}
+    assert index.document(2) is None
+    assert index.document(20) == {"id": 20, "status": "new"}
+    assert running.figures.upserts == 4
+
+
 def test_a_stretch_applied_again_from_its_beginning_changes_nothing(
     site_a, elasticsearch, db, place
 ):
