@@ -10,6 +10,7 @@ from contextlib import contextmanager
 
 import pytest
 
+from setl.systems.mysql.conflicts.contested_rows import ContestedTable
 from tests.integration.pumped_sites import PumpedSites
 from tests.loading import execute, rows_of
 from tests.unit.systems.mysql.conflicts.model import Write, outcome
@@ -219,6 +220,39 @@ def test_a_row_that_both_sites_deleted_does_not_come_back(servers, policy):
         sites.write(1, changed(1, 3, 20), gone(1))
         to_a.read()
         to_a.take(to_a.left)
+        sites.exchange()
+        assert [sites.rows(0), sites.rows(1)] == [[], []]
+        assert sites.kept() == 0
+
+
+def test_a_row_that_appears_while_a_load_leaves_it_missing(servers, monkeypatch):
+    """Nothing locks a row that is not there: a client inserts one before the load commits.
+
+    It has not seen what that load takes in: a delete of a newer row. So it goes at both sites.
+    """
+    write = ContestedTable.write
+    with pumped(servers, "newest") as sites:
+        to_a, to_b = sites.into
+        sites.write(0, f"INSERT INTO {{t}} VALUES (1, 1, {at(6)})")
+        sites.exchange()
+        sites.write(0, gone(1))
+        sites.write(1, changed(1, 2, 9))
+        to_a.read()
+        to_a.take(to_a.left)
+        sites.write(1, gone(1))
+        for one in (to_b, to_a):
+            one.read()
+        to_b.take(to_b.left)
+        to_a.read()
+
+        def written_meanwhile(*arguments):
+            monkeypatch.setattr(ContestedTable, "write", write)
+            sites.write(0, f"INSERT INTO {{t}} VALUES (1, 7, {at(3)})")
+            return write(*arguments)
+
+        monkeypatch.setattr(ContestedTable, "write", written_meanwhile)
+        to_a.take(to_a.left)
+        assert [row[1] for row in sites.rows(0)] == [7], "it has appeared"
         sites.exchange()
         assert [sites.rows(0), sites.rows(1)] == [[], []]
         assert sites.kept() == 0
