@@ -49,6 +49,20 @@ def items(value: Any) -> Sequence[Any]:
     return cast("Sequence[Any]", value) if isinstance(value, list | tuple) else ()
 
 
+def not_with(table: Raw, reasons: Mapping[str, str]) -> list[str]:
+    """Sentences about the keys of an entry that do not go together with another one.
+
+    Args:
+        table: the entry.
+        reasons: why, by key.
+    """
+    return [
+        f"cannot be combined with `{key}`: {reason}"
+        for key, reason in reasons.items()
+        if table.get(key)
+    ]
+
+
 def wrong_targets(tables: Sequence[Raw], source: Raw, target: Raw) -> Iterator[tuple[Path, str]]:
     """What is wrong with each `to`, given the endpoints of the pipeline."""
     to_itself = _same_server(source, target)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from setl.channel.conflict_rules import policy_of
-from setl.channel.mapping_rules import Raw
+from setl.channel.mapping_rules import Raw, not_with
 from setl.channel.problems import Path
 
 _NOT_WITH = {
@@ -26,9 +26,7 @@ def wrong_rereads(tables: Sequence[Raw], source: Raw, target: Raw) -> Iterator[t
         reasons: list[str] = []
         if source.get("type") == "dts" and not source.get("database"):
             reasons.append("needs `database:` in the source, since rows are looked up there")
-        for key, reason in _NOT_WITH.items():
-            if table.get(key):
-                reasons.append(f"cannot be combined with `{key}`: {reason}")
+        reasons += not_with(table, _NOT_WITH)
         if policy_of(table) is not None:
             reason = "what each site wrote stands in the changes alone"
             reasons.append(f"cannot be combined with a `conflict` policy: {reason}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from setl.channel.conflict_rules import policy_of
-from setl.channel.mapping_rules import Raw, part
+from setl.channel.mapping_rules import Raw, not_with, part
 from setl.channel.problems import Path
 from setl.channel.spark_sql import bare_column
 
@@ -23,11 +23,7 @@ def wrong_unchanged(tables: Sequence[Raw], target: Raw) -> Iterator[tuple[Path, 
     for i, table in enumerate(tables):
         if table.get("unchanged") != "skip":
             continue
-        reasons = [
-            f"cannot be combined with `{key}`: {reason}"
-            for key, reason in _NOT_WITH.items()
-            if table.get(key)
-        ]
+        reasons = not_with(table, _NOT_WITH)
         texts = [str(text) for text in part(table.get("columns")).values()]
         if any(bare_column(text) is None for text in texts):
             reasons.append(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import threading
 from collections.abc import Callable
 from dataclasses import replace
@@ -12,16 +11,15 @@ from typing import Any, TypeVar
 from pymysql.connections import Connection
 from pymysql.cursors import Cursor
 
-from setl.errors import FatalError, FencedError, TargetWentBackError, TransientError
+from setl.errors import FatalError, FencedError, TargetWentBackError
 from setl.model.checkpoint import Checkpoint, check_progress
 from setl.select.checkpoints.note import CheckpointNote, Notes, missing
 from setl.select.checkpoints.owner import Owner
 from setl.systems.mysql import writers
-from setl.systems.mysql.connection import MysqlEndpoint, connect, translating, was_cut_off
+from setl.systems.mysql.connection import MysqlEndpoint, connect, translating
 from setl.systems.mysql.fence_errors import fence_error
+from setl.systems.mysql.kept_connection import once_more_if_cut_off
 from setl.systems.mysql.stored_state import forget_checkpoint
-
-_LOG = logging.getLogger(__name__)
 
 _T = TypeVar("_T")
 
@@ -189,14 +187,8 @@ class MysqlCheckpointStore:
         What may have been done the first time is done again, under the same fence.
         """
         with self._using:
-            kept = self._connection is not None
-            try:
-                return self._attempt(work)
-            except TransientError as error:
-                if not (kept and was_cut_off(error.__cause__)):
-                    raise
-                _LOG.info("%s: connecting again for the checkpoint: %s", self._pipeline, error)
-            return self._attempt(work)
+            who, kept = f"{self._pipeline}, for the checkpoint", self._connection is not None
+            return once_more_if_cut_off(lambda: self._attempt(work), who, kept=kept)
 
     def _attempt(self, work: Callable[[Connection[Any]], _T]) -> _T:
         if self._connection is None:

@@ -1,7 +1,8 @@
-"""Connections that a process keeps to look rows up, since tasks come and go."""
+"""Connections that a process keeps: what is asked on one that has ended, is asked on another."""
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable
 from contextlib import suppress
@@ -15,14 +16,38 @@ from setl.errors import TransientError
 from setl.systems.mysql.connection import MysqlEndpoint, connect, translating, was_cut_off
 from setl.systems.mysql.row_values import RAW_VALUES
 
+_log = logging.getLogger(__name__)
+
 _Answer = TypeVar("_Answer")
 
 _connections: dict[tuple[int, KeptConnection], Connection[Any]] = {}
 
 
+def once_more_if_cut_off(ask: Callable[[], _Answer], who: str, *, kept: bool) -> _Answer:
+    """Ask; once more if a connection that was kept had ended since the last time.
+
+    The first attempt has dropped that connection, so the second one opens another. What may have
+    been done the first time is done again.
+
+    Args:
+        ask: what to do.
+        who: asks, for the log.
+        kept: whether the first attempt has a connection from before.
+    """
+    try:
+        return ask()
+    except TransientError as error:
+        if not (kept and was_cut_off(error.__cause__)):
+            raise
+        _log.info("%s: connecting again: %s", who, error)
+    return ask()
+
+
 @dataclass(frozen=True, slots=True)
 class KeptConnection:
     """A connection of this process to one server, for one purpose. Picklable.
+
+    Tasks look rows up with it; they come and go, and it stays.
 
     Attributes:
         endpoint: the server.
@@ -44,12 +69,7 @@ class KeptConnection:
             SetlError: the server cannot be reached, or what the question raises.
         """
         kept = (os.getpid(), self) in _connections
-        try:
-            return self._ask(question)
-        except TransientError as error:
-            if not (kept and was_cut_off(error.__cause__)):
-                raise
-        return self._ask(question)
+        return once_more_if_cut_off(lambda: self._ask(question), str(self.endpoint), kept=kept)
 
     def _ask(self, question: Callable[[Connection[Any]], _Answer]) -> _Answer:
         try:

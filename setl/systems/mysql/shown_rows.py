@@ -124,13 +124,13 @@ def _refuse_another(cursor: Cursor, place: BinlogPosition, *, mariadb: bool) -> 
 
 def _are_prepared(cursor: Cursor) -> bool:
     """Whether XA transactions may wait for their COMMIT."""
-    prepared = may_see_prepared(cursor)
+    prepared = any_prepared(cursor)
     if prepared is None:
         return uses_xa(cursor)
     return prepared
 
 
-def may_see_prepared(cursor: Cursor) -> bool | None:
+def any_prepared(cursor: Cursor) -> bool | None:
     """Whether there are prepared XA transactions; None if the account is not told.
 
     Raises:

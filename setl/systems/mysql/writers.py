@@ -49,9 +49,7 @@ def register(connection: Connection[Any], leadership: Leadership) -> int:
         # first: a DELETE that finds none locks the gap where others are about to insert theirs.
         cursor.execute("SELECT pipeline FROM retl.setl_writer WHERE conn_id = %s", (own,))
         for (pipeline,) in cursor.fetchall():
-            cursor.execute(
-                "DELETE FROM retl.setl_writer WHERE conn_id = %s AND pipeline = %s", (own, pipeline)
-            )
+            forget_writer(connection, pipeline, own)
         cursor.execute(
             "INSERT INTO retl.setl_writer (conn_id, pipeline, epoch, nid) VALUES (%s, %s, %s, %s)",
             (own, leadership.key, leadership.epoch, leadership.nid),

@@ -12,7 +12,7 @@ from setl.errors import ConfigurationError
 from setl.systems.finding import Report
 from setl.systems.mysql.connection import translating
 from setl.systems.mysql.preflight.server import Server
-from setl.systems.mysql.shown_rows import may_see_prepared, uses_xa
+from setl.systems.mysql.shown_rows import any_prepared, uses_xa
 
 _TABLES = (
     "SELECT TABLE_SCHEMA, TABLE_NAME, TABLE_ROWS, DATA_LENGTH FROM information_schema.TABLES"
@@ -50,7 +50,7 @@ def check_prepared(server: Server, report: Report) -> None:
         SetlError: the server stopped answering.
     """
     with translating(server.endpoint), server.connection.cursor(Cursor) as cursor:
-        told = may_see_prepared(cursor) is not None
+        told = any_prepared(cursor) is not None
         if told or not uses_xa(cursor):
             return
     report.warning(
