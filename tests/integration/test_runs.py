@@ -42,12 +42,14 @@ def read_from(server, place, until, **limits):
         MysqlBinlogSource(endpoint_of(server), passing_id(), limits=StreamLimits(**limits)),
         [],
     )
+
+    def read_on():
+        found.extend(source.read(5000, 0.2))
+        return found and found[-1].position.order >= until.order
+
     source.open(place)
     try:
-        eventually(
-            lambda: found.extend(source.read(5000, 0.2)) or found[-1].position.order >= until.order,
-            60,
-        )
+        eventually(read_on, 60)
     finally:
         source.close()
     return found
