@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from arbiter.access import Access
 from arbiter.paths import Paths
 from arbiter.session.kazoo_session import KazooSession
@@ -52,11 +54,15 @@ class ZooKeeperArbiter(TreeArbiter):
         )
         super().__init__(self._session_of_kazoo, root=root, history_limit=history_limit)
 
-    def start(self, timeout: float = 10.0) -> None:
+    def start(self, timeout: float = 10.0, gives_up: Callable[[], bool] = lambda: False) -> None:
         """Connect, within `timeout` seconds. May be tried again after it has failed.
 
+        Args:
+            timeout: seconds.
+            gives_up: whether the caller waits no longer.
+
         Raises:
-            Unreachable: no server answered in time.
+            Unreachable: no server answered in time, or before the caller gave up.
             Denied: see `arbiter.session.kazoo_session.KazooSession.start`.
         """
-        self._session_of_kazoo.start(timeout)
+        self._session_of_kazoo.start(timeout, gives_up)

@@ -30,6 +30,7 @@ _log = logging.getLogger(__name__)
 _T = TypeVar("_T")
 
 _CLOSE_SECONDS = 3.0
+_ASK_SECONDS = 0.2  # after which `start` asks again whether anybody waits for it
 
 _FORGOTTEN = 2
 """Session timeouts without contact after which what was seen before counts no more."""
@@ -78,11 +79,15 @@ class KazooSession:
 
     # -- its life -------------------------------------------------------------------------
 
-    def start(self, timeout: float) -> None:
+    def start(self, timeout: float, gives_up: Callable[[], bool] = lambda: False) -> None:
         """Connect, within `timeout` seconds. May be tried again after it has failed.
 
+        Args:
+            timeout: seconds.
+            gives_up: whether the caller waits no longer; asked several times a second.
+
         Raises:
-            Unreachable: no server answered in time.
+            Unreachable: no server answered in time, or before the caller gave up.
             Denied: the credentials are wrong, missing, or of no use since the root is open to
                 everybody; or a certificate was refused, by this side or the other.
         """
@@ -92,7 +97,7 @@ class KazooSession:
         self._closing = False
         try:
             self._client.start_async()
-            self._await_answer(deadline)
+            self._await_answer(deadline, gives_up)
             self._check_root()
         except ArbiterError as error:
             refused, trouble = self._refusal(), unanswered(self._handler, self._access)
@@ -323,10 +328,10 @@ class KazooSession:
     def _stir(self) -> None:
         self._monitor.stir()
 
-    def _await_answer(self, deadline: float) -> None:
+    def _await_answer(self, deadline: float, gives_up: Callable[[], bool]) -> None:
         """Wait for the first answer, unless it is certain that there will be none."""
         while True:
-            if self._refusal():
+            if self._refusal() or gives_up():
                 raise Unreachable("it is no use to wait")
             if self._life.connected:
                 try:
@@ -335,8 +340,10 @@ class KazooSession:
                     if time.monotonic() >= deadline:
                         raise
                     _log.debug("no answer yet", extra={"setl": {"error": str(error)}})
-            elif not self._news.wait(max(0.0, deadline - time.monotonic())):
+            elif time.monotonic() >= deadline:
                 raise Unreachable("there is no connection in time")
+            else:
+                self._news.wait(min(_ASK_SECONDS, max(0.0, deadline - time.monotonic())))
             self._news.clear()
 
     def _refusal(self) -> str:

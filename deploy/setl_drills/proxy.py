@@ -1,4 +1,4 @@
-"""TCP links that can be cut: silently, one way or both, for as long as a drill wants.
+"""TCP links that can be cut or slow: silently, one way or both, for as long as a drill wants.
 
 A network partition loses no byte of an open connection. What was sent stays with the sender and
 arrives when the network is back, if both ends still wait for it: a COMMIT may arrive long after
@@ -22,6 +22,7 @@ from setl_embedded.ports import HOST, free_port
 
 _T = TypeVar("_T")
 _CHUNK = 1 << 16
+_UNDER_WAY = 64  # chunks that a slow link holds
 _LIMIT = 10.0  # seconds that a request to the loop's thread may take
 
 
@@ -53,9 +54,16 @@ class Links:
         if not self._thread.is_alive():
             self._loop.close()
 
-    def add(self, name: str, host: str, port: int) -> Link:
-        """A link to a server, open; clients use its own port."""
-        link = Link(name, host, port, self)
+    def add(self, name: str, host: str, port: int, delay: float = 0.0) -> Link:
+        """A link to a server, open; clients use its own port.
+
+        Args:
+            name: what reports call it.
+            host: the server's.
+            port: the server's.
+            delay: seconds by which bytes arrive later, each way.
+        """
+        link = Link(name, host, port, self, delay)
         self.call(link.serve())
         self._links.append(link)
         return link
@@ -74,8 +82,11 @@ class Link:
         port: the port there.
     """
 
-    def __init__(self, name: str, server_host: str, server_port: int, links: Links) -> None:
+    def __init__(
+        self, name: str, server_host: str, server_port: int, links: Links, delay: float = 0.0
+    ) -> None:
         self.name = name
+        self._delay = delay
         self.host = HOST
         self.port = free_port()
         self._server = (server_host, server_port)
@@ -152,20 +163,42 @@ class Link:
         self._writers.add(server_writer)
         try:
             await asyncio.gather(
-                _pass_on(reader, server_writer, self._open[Direction.TO_SERVER]),
-                _pass_on(server_reader, writer, self._open[Direction.TO_CLIENT]),
+                self._pass_on(reader, server_writer, Direction.TO_SERVER),
+                self._pass_on(server_reader, writer, Direction.TO_CLIENT),
             )
         finally:
             _abort(server_writer)
             self._writers.discard(server_writer)
 
+    async def _pass_on(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, way: Direction
+    ) -> None:
+        """Copy one direction until its sender ends it; while its gate is shut, nothing passes."""
+        under_way: asyncio.Queue[tuple[float, bytes]] = asyncio.Queue(
+            _UNDER_WAY if self._delay else 1
+        )
+        await asyncio.gather(
+            self._take(reader, under_way), _deliver(under_way, writer, self._open[way])
+        )
 
-async def _pass_on(
-    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, gate: asyncio.Event
+    async def _take(
+        self, reader: asyncio.StreamReader, under_way: asyncio.Queue[tuple[float, bytes]]
+    ) -> None:
+        loop = asyncio.get_running_loop()
+        data = b"-"
+        while data:
+            data = await reader.read(_CHUNK)
+            await under_way.put((loop.time() + self._delay, data))
+
+
+async def _deliver(
+    under_way: asyncio.Queue[tuple[float, bytes]], writer: asyncio.StreamWriter, gate: asyncio.Event
 ) -> None:
-    """Copy one direction until its sender ends it; while the gate is shut, nothing passes."""
+    loop = asyncio.get_running_loop()
     while True:
-        data = await reader.read(_CHUNK)
+        due, data = await under_way.get()
+        if (wait := due - loop.time()) > 0:
+            await asyncio.sleep(wait)
         await gate.wait()
         if not data:
             break

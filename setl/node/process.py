@@ -7,6 +7,7 @@ import os
 import socket
 import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Protocol
 
@@ -52,7 +53,7 @@ _DRAIN_WITHOUT_ENGINE = 2.0  # nothing can be written any more, so there is litt
 class Session(Arbiter, Protocol):
     """An arbiter whose session begins when it is told to."""
 
-    def start(self) -> None:
+    def start(self, timeout: float = ..., gives_up: Callable[[], bool] = ...) -> None:
         """Connect; see `arbiter.zookeeper.ZooKeeperArbiter.start`."""
         ...
 
@@ -176,8 +177,10 @@ class NodeProcess:
         place, began, told = self._settings.nid, self._clock.monotonic(), False
         while not self._stopping.is_set():
             try:
-                self._arbiter.start()
+                self._arbiter.start(gives_up=self._stopping.is_set)
             except Unreachable as error:
+                if self._stopping.is_set():
+                    break
                 waited = round(self._clock.monotonic() - began)
                 _log.warning(
                     "ZooKeeper does not answer; the node tries again",

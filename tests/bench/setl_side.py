@@ -136,6 +136,7 @@ class Setl:
         master: Spark master.
         settings: of the pipeline, such as `batch_rows`.
         expressions: whether Spark SQL makes a column, which it leaves as it is.
+        target_port: where the target is reached, if not at its own port.
     """
 
     source: str = "binlog"
@@ -143,6 +144,7 @@ class Setl:
     master: str = "local[2]"
     settings: tuple[tuple[str, Any], ...] = ()
     expressions: bool = False
+    target_port: int | None = None
 
     @property
     def target_options(self) -> Sequence[str]:
@@ -201,6 +203,7 @@ class Setl:
             end: dict[str, Any] = {"type": "elasticsearch", "hosts": [target.elasticsearch.url]}
         else:
             end = _end(target.mysql, "target")
+            end["port"] = self.target_port or end["port"]
         columns = {"columns": _MADE} if self.expressions else {}
         pipeline = {
             "name": workload.name,

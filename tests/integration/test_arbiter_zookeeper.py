@@ -1,9 +1,11 @@
 """Faults that only real servers have: frozen, restarted, replaced, and sessions they end."""
 
 import re
+import socket
 import threading
 import time
 import uuid
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -418,6 +420,20 @@ def test_a_port_where_nobody_listens_is_unreachable():
     arbiter = ZooKeeperArbiter(f"127.0.0.1:{free_port()}", session_timeout=TIMEOUT)
     in_limit(2, lambda: arbiter.start(1), Unreachable)
     arbiter.close()
+
+
+@pytest.mark.parametrize("listens", [False, True])
+def test_whoever_waits_for_a_silent_server_may_give_up(listens):
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        port = silent.getsockname()[1] if listens else free_port()
+        arbiter = ZooKeeperArbiter(f"127.0.0.1:{port}", session_timeout=TIMEOUT)
+        given_up = threading.Event()
+        with ThreadPoolExecutor(1) as pool:
+            waiting = pool.submit(arbiter.start, 600, given_up.is_set)
+            given_up.set()
+            with pytest.raises(Unreachable):
+                waiting.result(60)
+        arbiter.close()
 
 
 def root_of(arbiter):

@@ -3,6 +3,7 @@
 import contextlib
 import socket
 import threading
+import time
 
 import pytest
 
@@ -72,6 +73,18 @@ def silent(client):
 
 def test_bytes_pass(client):
     assert ask(client, b"one\n") == b"ONE\n"
+
+
+def test_a_slow_link_delays_each_way_and_keeps_the_order(echo):
+    with Links() as links:
+        link = links.add("echo", "127.0.0.1", echo.port, delay=0.05)
+        with socket.create_connection((link.host, link.port), timeout=5) as client:
+            started = time.monotonic()
+            client.sendall(b"one\n")
+            client.sendall(b"two\n")
+            answers = client.makefile("rb")
+            assert (answers.readline(), answers.readline()) == (b"ONE\n", b"TWO\n")
+            assert time.monotonic() - started >= 0.1
 
 
 def test_a_cut_link_stays_open_and_delivers_when_it_heals(link, client, echo):

@@ -52,7 +52,7 @@ class RealTime(ManualClock):
 
 
 class Session(MemoryArbiter):
-    def start(self):
+    def start(self, timeout=10.0, gives_up=lambda: False):
         return
 
 
@@ -132,7 +132,7 @@ class LateSession(Session):
 
     failures = 2
 
-    def start(self):
+    def start(self, timeout=10.0, gives_up=lambda: False):
         if self.failures:
             self.failures -= 1
             raise Unreachable("no ZooKeeper server answered")
@@ -149,11 +149,24 @@ def test_a_node_waits_for_zookeeper(monkeypatch, caplog):
     assert said.count("ZooKeeper answers") == 1
 
 
-def test_a_node_that_waits_for_zookeeper_can_be_stopped(monkeypatch):
+class SilentSession(Session):
+    """ZooKeeper never answers; it is waited for until the node gives up."""
+
+    begun = threading.Event()
+
+    def start(self, timeout=10.0, gives_up=lambda: False):
+        self.begun.set()
+        eventually(gives_up)
+        raise Unreachable("no ZooKeeper server answered")
+
+
+@pytest.mark.parametrize("session", [LateSession, SilentSession])
+def test_a_node_that_waits_for_zookeeper_can_be_stopped(session, monkeypatch):
     monkeypatch.setattr(LateSession, "failures", 1 << 30)
     world = World()
-    with world.process("n1", Engine(LOAD), session=LateSession):
-        pass
+    with world.process("n1", Engine(LOAD), session=session):
+        if session is SilentSession:
+            assert session.begun.wait(20)
     assert world.operator.facts().nodes == {}
 
 
