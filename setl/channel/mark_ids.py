@@ -9,6 +9,9 @@ from setl.channel.file import ChannelFile
 WRITER_BITS = 10
 """Low bits of the ID of a row of the mark table that tell apart what writes at the same time."""
 
+MAX_SLOTS = 1 << WRITER_BITS
+"""Tasks of one pipeline that can write at the same time."""
+
 
 def channel_mark_id(file: ChannelFile) -> int:
     """The channel's `CHANNEL_ID`: `mark_id`, or else a checksum of its name.

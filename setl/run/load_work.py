@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
+from typing import Final
 
+from setl.channel.mark_ids import MAX_SLOTS
 from setl.transform.work import WorkItem
 
 TableRoute = tuple[int, str, str]
@@ -42,18 +45,41 @@ class LoadWork:
             self.by_branch.setdefault(place, []).append(item._replace(routes=(place[0],)))
 
 
+_WORTH_A_WAVE: Final = 256 * 1024  # bytes; a statement holds about as much
+_MOST_WAVES: Final = 4
+
+
 def stretches(items: list[WorkItem], count: int) -> list[list[WorkItem]]:
     """Cut items into at most `count` stretches of about the same number of bytes, in order."""
-    if count == 1:
-        return [items]
+    return _cut(items, [1.0] * count)
+
+
+def staggered(items: list[WorkItem], tasks: int) -> list[list[WorkItem]]:
+    """Cut items into stretches, in order, of which `tasks` are worked on at any time.
+
+    A large load has several for each task. The first ones differ in length, so that not all
+    tasks transform first, while the target waits, and then wait for the target together.
+    """
     total = sum(len(item.payload) for item in items)
-    limit = max(1, math.ceil(total / count))
+    waves = min(_MOST_WAVES, total // (tasks * _WORTH_A_WAVE), MAX_SLOTS // tasks)
+    if waves <= 1:
+        return stretches(items, tasks)
+    first = [(i + 1) / tasks for i in range(tasks)]
+    return _cut(items, first + [1.0] * (tasks * (waves - 1)))
+
+
+def _cut(items: list[WorkItem], shares: Sequence[float]) -> list[list[WorkItem]]:
+    """Cut items by these shares of their bytes, into fewer stretches where items are large."""
+    if len(shares) == 1:
+        return [items]
+    a_share = sum(len(item.payload) for item in items) / sum(shares)
+    ends = [a_share * upto for upto in accumulate(shares)][:-1]
     result: list[list[WorkItem]] = [[]]
-    size = 0
+    size = passed = 0
     for item in items:
-        if size >= limit and len(result) < count:
+        if result[-1] and passed < len(ends) and size >= ends[passed]:
             result.append([])
-            size = 0
+            passed = bisect_right(ends, size)
         result[-1].append(item)
         size += len(item.payload)
     return result

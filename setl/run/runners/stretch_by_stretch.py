@@ -26,7 +26,7 @@ from pyspark import SparkContext
 from setl.codec.row_codec import RowCodec
 from setl.load.sink import LoadTicket, SinkSettings
 from setl.log import fields
-from setl.run.load_work import LoadWork, stretches
+from setl.run.load_work import LoadWork, staggered
 from setl.run.runners.runner import LoadRunner, LoadState, Phase
 from setl.run.tasks import TaskReport, load, transform
 from setl.transform.placement import key_hashes, spreads
@@ -85,7 +85,7 @@ class StretchByStretch:
     ) -> list[TaskReport]:
         """See `LoadRunner.run`."""
         targets = new_rows_alone(plan, work, self._codec)
-        cut = stretches(work.plain, tasks) if targets.isdisjoint(self._dealt) else []
+        cut = staggered(work.plain, tasks) if targets.isdisjoint(self._dealt) else []
         # A few large entries would leave tasks without work.
         if not targets or len(cut) < tasks:
             return self._by_key.run(plan, work, ticket, tasks)

@@ -15,12 +15,9 @@ from typing import Any
 
 from pymysql.connections import Connection
 
-from setl.channel.mark_ids import WRITER_BITS, writer_number
+from setl.channel.mark_ids import MAX_SLOTS, WRITER_BITS, writer_number
 from setl.errors import ConfigurationError
 from setl.load.sink import LoadTicket
-
-MAX_SLOTS = 1 << WRITER_BITS
-"""Tasks of one pipeline that can write at the same time."""
 
 MARK_STATEMENT = (
     "INSERT INTO retl.retl_mark (ID, CHANNEL_ID, CHANNEL_INFO) VALUES (%s, %s, %s) "
