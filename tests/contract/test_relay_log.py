@@ -172,15 +172,25 @@ def test_what_is_left_behind_is_a_first_part_of_each_partition(side, flushed, mo
     append(log, some[flushed:])
     getattr(log, end)()
     log.close()
-    places = side.log().take_over()
-    for partition in range(PARTITIONS):
-        found, meant = side.read(partition), of(partition, some)
+    for partition, found in enumerate(eventually(lambda: left_behind(side), 30)):
+        meant = of(partition, some)
         assert found == meant[: len(found)]
         assert len(found) >= len(of(partition, some[:flushed]))
         if side.delivery in ("transactional", "memory"):
             assert len(found) == len(of(partition, some[:flushed]))
-        last = found[-1].place if found else None
-        assert (places[partition] and places[partition].encoded()) == last
+
+
+def left_behind(side):
+    """What each partition has, once the next leader is told the last place of just that.
+
+    Without transactions, a batch may be on its way for a moment after its sender was closed.
+    """
+    places = side.log().take_over()
+    found = [side.read(partition) for partition in range(PARTITIONS)]
+    assert [place and place.encoded() for place in places] == [
+        part[-1].place if part else None for part in found
+    ]
+    return found
 
 
 def test_after_abandon_everything_is_refused(side):
@@ -265,7 +275,7 @@ def test_a_full_queue_is_waited_for(topic):
 
 def test_a_full_queue_has_a_limit(own):
     broker, topic = own
-    log = topic.log(limit=1.0, kafka={"queue.buffering.max.messages": 10})
+    log = topic.log(limit=5.0, kafka={"queue.buffering.max.messages": 10})
     log.take_over()
     broker.pause()
     with pytest.raises(TransientError) as told:
@@ -283,14 +293,14 @@ def test_a_full_queue_has_a_limit(own):
 
 def test_flushing_has_a_limit(own):
     broker, topic = own
-    log = topic.log(limit=1.0)
+    log = topic.log(limit=5.0)
     log.take_over()
+    broker.pause()  # before they are sent: nothing may be answered already
     append(log, records(1, 30))
-    broker.pause()
     began = time.monotonic()
     with pytest.raises(TransientError):
         log.flush()
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 20
     broker.resume()
     again = topic.log()
     again.take_over()
@@ -318,9 +328,9 @@ def test_abandon_ends_a_wait_of_another_thread(own):
     time.sleep(0.5)  # inside the wait, or just before it: both have to end
     began = time.monotonic()
     log.abandon()
-    thread.join(20)
+    thread.join(30)
     assert not thread.is_alive()
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 20
     assert isinstance(ended[0], FencedError)
     log.close()
     broker.resume()
@@ -344,7 +354,7 @@ def test_a_broker_that_goes_and_comes_back(own):
     # What is on its way while the broker saves its data may be kept without its transaction,
     # before which readers wait for ever.
     if topic.delivery != "one_in_flight":
-        eventually(lambda: topic.size() >= size + 300)
+        eventually(lambda: topic.size() >= size + 300, 30)
     broker.stop()
     append(log, some[600:])
     back = threading.Timer(1.0, broker.start)
