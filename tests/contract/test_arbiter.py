@@ -720,7 +720,7 @@ def test_changes_wake_who_watches(a, b):
         """Each change must wake; what was due before must have come first."""
         wait_for_quiet(b, woken)
         result = act()
-        assert woken.wait(5), "nobody was woken"
+        assert woken.wait(20), "nobody was woken"
         return result
 
     wakes(lambda: a.put_channel("new", {}))
@@ -741,8 +741,8 @@ def test_several_may_watch(a, b):
     b.watch(first.set)
     b.watch(second.set)
     a.put_channel("new", {})
-    assert first.wait(5)
-    assert second.wait(5)
+    assert first.wait(20)
+    assert second.wait(20)
 
 
 def wait_for_quiet(arbiter, woken):
@@ -752,7 +752,7 @@ def wait_for_quiet(arbiter, woken):
         woken.clear()
         return not woken.wait(0.3)
 
-    eventually(silent)
+    eventually(silent, 30)
 
 
 # -- requests to load tables ---------------------------------------------------------------
