@@ -27,8 +27,11 @@ from tests.waiting import eventually
 pytestmark = pytest.mark.servers
 
 PIPELINE = PipelineId("shop", "there")
-TIMEOUT = 4.0
-"""Long enough that a busy machine does not end sessions by itself."""
+TIMEOUT = 12.0
+"""Long enough that a busy machine neither ends sessions by itself nor doubts them: an answer may
+take a quarter of it."""
+AT_ONCE = 2.0
+"""Seconds for what waits for nothing, on a busy machine; what waits for an answer takes longer."""
 
 
 @pytest.fixture
@@ -107,15 +110,15 @@ def test_a_session_that_expires_is_lost_until_announced_again(zookeeper, joined)
 
     expire_on_server(a, zookeeper.hosts)
 
-    eventually(contact_is(a, Contact.LOST), TIMEOUT)
-    assert woken.is_set()
+    eventually(contact_is(a, Contact.LOST), 2 * TIMEOUT)
+    assert woken.wait(20)
     assert b.mainstem(PIPELINE) is None
     assert list(b.nodes()) == []
     theirs = b.campaign(PIPELINE, "n2")
     assert theirs.epoch > held.epoch
 
     # kazoo has opened a new session by itself; it answers, but nothing of the old one is here.
-    eventually(lambda: a.session_id() not in (0, first))
+    eventually(lambda: a.session_id() not in (0, first), 30)
     assert a.contact() is Contact.LOST
     assert a.mainstem(PIPELINE) == theirs
     a.resign(PIPELINE, held)
@@ -132,7 +135,7 @@ def test_watches_live_on_in_a_new_session(zookeeper, joined):
     a.put_channel("shop", {})
     first = b.session_id()
     expire_on_server(b, zookeeper.hosts)
-    eventually(lambda: b.session_id() not in (0, first))
+    eventually(lambda: b.session_id() not in (0, first), 30)
     woken = threading.Event()
     b.watch(woken.set)
 
@@ -141,9 +144,9 @@ def test_watches_live_on_in_a_new_session(zookeeper, joined):
         return not woken.wait(0.3)
 
     for act in (lambda: a.campaign(PIPELINE, "n1"), lambda: a.put_channel("shop", {"x": 1})):
-        eventually(silent)
+        eventually(silent, 20)
         act()
-        assert woken.wait(5)
+        assert woken.wait(20)
 
 
 def test_many_changes_leave_no_watch_behind(zookeeper, joined):
@@ -156,7 +159,7 @@ def test_many_changes_leave_no_watch_behind(zookeeper, joined):
         a.resign(PIPELINE, a.campaign(PIPELINE, "n1"))
     # The channels, the one channel's data and children, its one mainstem and the signals to it;
     # nodes and the epochs' base, which are not there.
-    eventually(lambda: watches.complete and watches.armed == 7)
+    eventually(lambda: watches.complete and watches.armed == 7, 20)
     # kazoo keeps a callback for each, and one for when there was no channels folder yet.
     client = b._session_of_kazoo._client
     kept = [*client._data_watchers.values(), *client._child_watchers.values()]
@@ -175,8 +178,8 @@ def test_a_client_that_gave_up_is_replaced(zookeeper, joined, monkeypatch):
 
     monkeypatch.setattr(handler, "create_connection", broken)
     handler.drop()
-    eventually(contact_is(arbiter, Contact.LOST))
-    eventually(lambda: arbiter.session_id() not in (0, first))
+    eventually(contact_is(arbiter, Contact.LOST), 30)
+    eventually(lambda: arbiter.session_id() not in (0, first), 30)
     arbiter.announce(NodeInfo("n1"))
     assert arbiter.contact() is Contact.CONNECTED
     assert arbiter.channel("shop").name == "shop"
@@ -195,7 +198,7 @@ def test_a_request_of_an_earlier_session_is_never_sent(zookeeper, joined):
         """Between reading and deleting, the session ends and another node takes over."""
         found = read(path)
         expire_on_server(a, zookeeper.hosts)
-        eventually(lambda: a.session_id() not in (0, held.session))
+        eventually(lambda: a.session_id() not in (0, held.session), 30)
         b.campaign(PIPELINE, "n2")
         return found
 
@@ -212,7 +215,7 @@ def test_close_ends_the_session_at_once(zookeeper, joined):
     a.close()
     b.announce(NodeInfo("n1"))
     assert time.monotonic() - began < TIMEOUT / 2
-    assert not [t for t in threading.enumerate() if t.name == "arbiter-close"]
+    eventually(lambda: "arbiter-close" not in [t.name for t in threading.enumerate()], 20)
 
 
 def test_the_granted_session_timeout_is_what_counts(own_server, joined):
@@ -232,15 +235,15 @@ def test_a_frozen_server_is_noticed_and_no_call_hangs(own_server, joined):
     frozen = freeze(own_server)
     try:
         # A call in flight ends with its limit, a third of the session timeout.
-        in_limit(TIMEOUT / 3 + 0.5, lambda: arbiter.channel("shop"), Unreachable)
+        in_limit(TIMEOUT / 3 + 3, lambda: arbiter.channel("shop"), Unreachable)
         eventually(contact_is(arbiter, Contact.SUSPENDED), TIMEOUT)
         noticed = time.monotonic() - frozen
         assert noticed < TIMEOUT * 0.6, f"noticed after {noticed:.2f} s"
         # From then on calls are refused at once instead of queued.
         eventually(lambda: not arbiter._session_of_kazoo._life.connected, TIMEOUT)
-        in_limit(0.2, arbiter.channels, Unreachable)
-        in_limit(0.2, lambda: arbiter.campaign(PIPELINE, "n1"), Unreachable)
-        in_limit(0.2, lambda: arbiter.announce(NodeInfo("n1")), Unreachable)
+        in_limit(AT_ONCE, arbiter.channels, Unreachable)
+        in_limit(AT_ONCE, lambda: arbiter.campaign(PIPELINE, "n1"), Unreachable)
+        in_limit(AT_ONCE, lambda: arbiter.announce(NodeInfo("n1")), Unreachable)
         assert arbiter.last_contact() <= frozen
         before = arbiter.last_contact()
         time.sleep(TIMEOUT / 3)  # nothing may move meanwhile
@@ -255,15 +258,15 @@ def test_a_frozen_server_is_noticed_and_no_call_hangs(own_server, joined):
 
 
 def test_a_short_freeze_keeps_the_session(own_server, joined):
-    arbiter = joined(own_server.hosts, session_timeout=10.0)
+    arbiter = joined(own_server.hosts, session_timeout=20.0)
     arbiter.put_channel("shop", {})
     held = arbiter.campaign(PIPELINE, "n1")
     freeze(own_server)
     try:
-        eventually(contact_is(arbiter, Contact.SUSPENDED), 6)
+        eventually(contact_is(arbiter, Contact.SUSPENDED), 15)
     finally:
         own_server.resume()
-    eventually(contact_is(arbiter, Contact.CONNECTED), 10)
+    eventually(contact_is(arbiter, Contact.CONNECTED), 30)
     assert arbiter.mainstem(PIPELINE) == held
     assert held.session == arbiter.session_id()
 
@@ -274,9 +277,9 @@ def test_close_does_not_wait_for_a_frozen_server(own_server, joined):
     try:
         began = time.monotonic()
         arbiter.close()
-        assert time.monotonic() - began < 5
+        assert time.monotonic() - began < 9  # four by itself; kazoo alone waits for ten
         assert arbiter.contact() is Contact.LOST
-        in_limit(0.2, arbiter.channels, Unreachable)
+        in_limit(AT_ONCE, arbiter.channels, Unreachable)
     finally:
         own_server.resume()
 
@@ -287,16 +290,16 @@ def test_a_restarted_server_keeps_sessions_and_what_they_hold(own_server, joined
     arbiter.announce(NodeInfo("n1"))
     held = arbiter.campaign(PIPELINE, "n1")
     own_server.kill()
-    eventually(contact_is(arbiter, Contact.SUSPENDED))
+    eventually(contact_is(arbiter, Contact.SUSPENDED), 20)
     own_server.start()
-    eventually(contact_is(arbiter, Contact.CONNECTED), 15)
+    eventually(contact_is(arbiter, Contact.CONNECTED), 60)
     assert arbiter.mainstem(PIPELINE) == held
     assert arbiter.channel("shop").definition == {"x": 1}
     woken = threading.Event()
     eventually(lambda: arbiter._session_of_kazoo._watches.complete)
     arbiter.watch(woken.set)
     arbiter.put_channel("shop", {"x": 2})
-    assert woken.wait(5)
+    assert woken.wait(20)
 
 
 def test_an_arbiter_may_be_started_before_its_server(own_server, joined):
@@ -306,7 +309,7 @@ def test_an_arbiter_may_be_started_before_its_server(own_server, joined):
         began = time.monotonic()
         with pytest.raises(Unreachable, match=own_server.hosts):
             arbiter.start(1)
-        assert time.monotonic() - began < 2
+        assert time.monotonic() - began < 1 + 5
         own_server.start()
         arbiter.start(20)
         assert list(arbiter.channels()) == []
@@ -319,7 +322,7 @@ def test_starting_against_a_frozen_server_has_a_limit(own_server):
     freeze(own_server)
     try:
         arbiter = ZooKeeperArbiter(own_server.hosts, session_timeout=TIMEOUT)
-        in_limit(2, lambda: arbiter.start(1), Unreachable)
+        in_limit(1 + 5, lambda: arbiter.start(1), Unreachable)
         arbiter.close()
     finally:
         own_server.resume()
@@ -331,7 +334,7 @@ def test_a_frozen_member_is_left_before_the_session_ends(tmp_path, joined):
         leader = ensemble.leader()
         followers = {s.port: s for s in ensemble.servers if s is not leader}
         hosts = ",".join(server.hosts for server in followers.values())
-        arbiter = joined(hosts, session_timeout=8.0)
+        arbiter = joined(hosts, session_timeout=20.0)
         arbiter.put_channel("shop", {})
         held = arbiter.campaign(PIPELINE, "n1")
         seen = []
@@ -339,8 +342,8 @@ def test_a_frozen_member_is_left_before_the_session_ends(tmp_path, joined):
         frozen = followers[arbiter._session_of_kazoo._handler._link.getpeername()[1]]
         freeze(frozen)
         try:
-            eventually(lambda: Contact.SUSPENDED in seen, 5, interval=0.01)
-            eventually(contact_is(arbiter, Contact.CONNECTED), 8)
+            eventually(lambda: Contact.SUSPENDED in seen, 15, interval=0.01)
+            eventually(contact_is(arbiter, Contact.CONNECTED), 20)
             assert arbiter.mainstem(PIPELINE) == held
             assert arbiter.session_id() == held.session
             assert Contact.LOST not in seen
@@ -356,16 +359,17 @@ def test_what_a_follower_answers_by_itself_is_no_sign_of_life(tmp_path, joined):
         arbiter = joined(hosts, session_timeout=20.0)
         arbiter.put_channel("shop", {})
         held = arbiter.campaign(PIPELINE, "n1")
-        seen = []
-        arbiter.watch(lambda: seen.append(arbiter.contact()))
+        seen = {}
+        # Noted at once: the followers may soon have another leader, who gives signs of life.
+        arbiter.watch(lambda: seen.setdefault(arbiter.contact(), arbiter.last_contact()))
         frozen = freeze(leader)
         try:
             assert arbiter.mainstem(PIPELINE) == held, "the follower should still answer"
-            eventually(lambda: Contact.SUSPENDED in seen, 12, interval=0.01)
-            assert arbiter.last_contact() <= frozen
+            eventually(lambda: Contact.SUSPENDED in seen, 30, interval=0.01)
+            assert seen[Contact.SUSPENDED] <= frozen
             # The followers elect another leader, and all goes on.
             eventually(lambda: arbiter.last_contact() > frozen, 30)
-            eventually(contact_is(arbiter, Contact.CONNECTED))
+            eventually(contact_is(arbiter, Contact.CONNECTED), 30)
             assert arbiter.mainstem(PIPELINE) == held
             assert arbiter.session_id() == held.session
         finally:
@@ -392,19 +396,19 @@ def test_a_standby_takes_over_when_a_session_expires(zookeeper, joined):
         busy[campaign] = state.decision.action is Action.LEAD
         return state
 
-    lead = eventually(lambda: (s := act(first)).mine and s)
+    lead = eventually(lambda: (s := act(first)).mine and s, 30)
     assert act(second).decision.action is Action.FOLLOW
     first_session = a.session_id()
     expire_on_server(a, zookeeper.hosts)
-    taken = eventually(lambda: (s := act(second)).mine and s)
+    taken = eventually(lambda: (s := act(second)).mine and s, 30)
     assert taken.mainstem is not None
     assert lead.mainstem is not None
     assert taken.mainstem.epoch > lead.mainstem.epoch
     assert taken.reason == "node n2 campaigns after n1: nobody leads"
-    eventually(lambda: act(first).decision.action is Action.ABORT)
-    eventually(lambda: a.session_id() not in (0, first_session))
+    eventually(lambda: act(first).decision.action is Action.ABORT, 30)
+    eventually(lambda: a.session_id() not in (0, first_session), 30)
     a.announce(NodeInfo("n1"))
-    eventually(lambda: act(first).decision.action is Action.FOLLOW)
+    eventually(lambda: act(first).decision.action is Action.FOLLOW, 30)
 
 
 # -- addresses --------------------------------------------------------------------------------
@@ -418,7 +422,7 @@ def test_addresses_that_are_none_are_refused(hosts):
 
 def test_a_port_where_nobody_listens_is_unreachable():
     arbiter = ZooKeeperArbiter(f"127.0.0.1:{free_port()}", session_timeout=TIMEOUT)
-    in_limit(2, lambda: arbiter.start(1), Unreachable)
+    in_limit(1 + 5, lambda: arbiter.start(1), Unreachable)
     arbiter.close()
 
 
