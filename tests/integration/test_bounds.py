@@ -113,11 +113,16 @@ def channel(node, site_a, target):
 
 
 def samples(channel, until, limit):
-    """(rows applied, driver, largest worker, buffered) every half second until something is so."""
+    """(rows applied, driver, largest worker, buffered) every half second until something is so.
+
+    The last sample is from then or later, so there is one of the end at any speed.
+    """
     found = []
     deadline = time.monotonic() + limit
-    while not until():
+    ended = False
+    while not ended:
         assert time.monotonic() < deadline
+        ended = until()
         figures, memory = channel.look()
         found.append(
             (
