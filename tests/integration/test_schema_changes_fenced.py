@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 import pytest
 
-from setl import failpoints
 from setl.channel.routing import Router
 from setl.errors import FatalError, FencedError, SetlError, TransientError
 from setl.load.sink import LoadTicket, SchemaChange
@@ -15,6 +14,7 @@ from setl.systems.mysql.connection import MysqlEndpoint
 from setl.systems.mysql.ddl.ledger import DONE_KEPT
 from setl.systems.mysql.ddl.passing import MysqlDdl
 from setl.systems.mysql.load.fence import MysqlFence
+from tests.held_points import held
 from tests.integration.pipelines import execute, fresh_name, mysql, one_way
 from tests.waiting import eventually
 
@@ -92,12 +92,11 @@ def in_thread(work):
     return thread, failures
 
 
-def test_a_leader_that_froze_before_its_statement_does_not_run_it(target, tmp_path, monkeypatch):
-    monkeypatch.setattr(failpoints, "_folder", str(tmp_path))
-    (tmp_path / "ddl.begun").write_text("hang 6")
-    thread, failures = in_thread(lambda: target.change(5, "ALTER TABLE t ADD b INT"))
-    eventually((tmp_path / "ddl.begun.taken").exists, 20)
-    target.fence.raise_to(6, "other")
+def test_a_leader_that_froze_before_its_statement_does_not_run_it(target):
+    with held("ddl.begun") as there:
+        thread, failures = in_thread(lambda: target.change(5, "ALTER TABLE t ADD b INT"))
+        assert there.wait(20)
+        target.fence.raise_to(6, "other")
     thread.join(30)
     assert isinstance(failures[0], TransientError)
     assert target.columns() == ["id", "a"]

@@ -10,6 +10,7 @@ from setl.channel.reading import parse_channel
 from setl.errors import CollisionError, ConfigurationError
 from setl.run import table_loading
 from tests.deadlocks import repeated
+from tests.held_points import held
 from tests.integration.pipelines import (
     ORDERS,
     execute,
@@ -255,9 +256,10 @@ def test_a_column_that_is_added_meanwhile(servers, db, place, small_steps):
     fill(a, f"{db}.orders", 2000)
     file = loading(a, mysql(b), [{"from": f"{db}.orders"}], ddl="pass")
     with written(a, f"{db}.orders", 2500):
-        running = place.lead(file)
-        eventually(lambda: (t := running.figures.table_load) and t.rows >= 300, 60)
-        execute(a, f"ALTER TABLE {db}.orders ADD COLUMN more INT NOT NULL DEFAULT 7")
+        with held("tables.after_job") as there:  # the first step of many
+            running = place.lead(file)
+            assert there.wait(60)
+            execute(a, f"ALTER TABLE {db}.orders ADD COLUMN more INT NOT NULL DEFAULT 7")
         wait_until_loaded(running)
     in_step(a, b, running, db)
 
@@ -289,9 +291,10 @@ def test_both_ways_nothing_comes_back(servers, db, place, small_steps):
 def test_a_column_that_nobody_passes_on_stops_the_load(servers, db, place, small_steps):
     a, b = servers
     fill(a, f"{db}.orders", 2000)
-    running = place.lead(loading(a, mysql(b), [{"from": f"{db}.orders"}]))
-    eventually(lambda: (t := running.figures.table_load) and t.rows >= 300, 60)
-    execute(a, f"ALTER TABLE {db}.orders ADD COLUMN more INT NOT NULL DEFAULT 7")
+    with held("tables.after_job") as there:  # the first step of many
+        running = place.lead(loading(a, mysql(b), [{"from": f"{db}.orders"}]))
+        assert there.wait(60)
+        execute(a, f"ALTER TABLE {db}.orders ADD COLUMN more INT NOT NULL DEFAULT 7")
     error = running.ends()
     assert isinstance(error, ConfigurationError)
     assert "lacks the columns more" in error.message

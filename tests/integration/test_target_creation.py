@@ -4,7 +4,6 @@ import re
 
 import pytest
 
-from setl import failpoints
 from setl.bulk.verify_target import VerifySettings
 from setl.channel.reading import parse_channel
 from setl.codec.sql.created_table import definitions_of
@@ -12,6 +11,7 @@ from setl.errors import ConfigurationError
 from setl.operate.check import check_channel
 from setl.operate.verify import verify_pipeline
 from setl.run.figures import RunState
+from tests.held_points import held
 from tests.integration.pipelines import binlog_end, execute, fresh_name, mysql, rows, two_way
 from tests.integration.test_table_load import loading, wait_until_loaded
 from tests.integration.test_types_mysql import (
@@ -269,20 +269,17 @@ INDEXED = (
 
 @pytest.mark.one_family(why="the statements are the same ones")
 @pytest.mark.parametrize("point", ["create.begun", "create.made", "create.keys"])
-def test_a_leader_that_dies_between_two_steps(
-    servers, source_db, place, point, tmp_path, monkeypatch
-):
+def test_a_leader_that_dies_between_two_steps(servers, source_db, place, point):
     a, b = servers
     for t in ("one", "two"):
         execute(a, INDEXED.format(db=source_db, t=t))
         execute(a, *(f"INSERT INTO {source_db}.{t} VALUES ({i}, {i}, 'n{i}')" for i in range(20)))
     file = creating(a, b, [{"from": f"{source_db}.*"}])
-    monkeypatch.setattr(failpoints, "_folder", str(tmp_path))
-    (tmp_path / point).write_text("hang 2.5")
-    first = place.lead(file)
-    eventually((tmp_path / f"{point}.taken").exists, 60)
-    second = place.lead(file, nid="n2")
-    wait_until_loaded(second)
+    with held(point) as there:
+        first = place.lead(file)
+        assert there.wait(60)
+        second = place.lead(file, nid="n2")
+        wait_until_loaded(second)
     assert first.ends() is not None
     for t in ("one", "two"):
         assert rows(b, f"{source_db}.{t}") == rows(a, f"{source_db}.{t}")
@@ -291,16 +288,15 @@ def test_a_leader_that_dies_between_two_steps(
 
 
 @pytest.mark.one_family(why="the statements are the same ones")
-def test_keys_come_after_the_rows(servers, source_db, place, tmp_path, monkeypatch):
+def test_keys_come_after_the_rows(servers, source_db, place):
     a, b = servers
     execute(a, INDEXED.format(db=source_db, t="one"))
     execute(a, f"INSERT INTO {source_db}.one VALUES (1, 1, 'x')")
-    monkeypatch.setattr(failpoints, "_folder", str(tmp_path))
-    (tmp_path / "tables.after_job").write_text("hang 2")
     file = creating(a, b, [{"from": f"{source_db}.*"}])
-    running = place.lead(file)
-    eventually((tmp_path / "tables.after_job.taken").exists, 60)
-    assert {k[0] for k in keys_of(b, source_db, "one")} == {"PRIMARY", "u"}
+    with held("tables.after_job") as there:
+        running = place.lead(file)
+        assert there.wait(60)
+        assert {k[0] for k in keys_of(b, source_db, "one")} == {"PRIMARY", "u"}
     wait_until_loaded(running)
     assert keys_of(b, source_db, "one") == keys_of(a, source_db, "one")
     # What somebody drops later stays dropped.
