@@ -59,7 +59,7 @@ class Pipeline:
     def run(self):
         opened = False
         while not self.ended:
-            self.going.wait(60)
+            self.going.wait()
             try:
                 if not opened:
                     self.pending = []
@@ -125,14 +125,15 @@ def test_readers_of_different_speed_share_one_connection(server, table):
     with pipelines(server, 5, SharedReaders(KEPT)) as readers:
         rest(server, table, readers)
         slow, stuck, closed, *_ = readers
-        slow.pause = 0.05
+        slow.pause = 0.3
         stuck.going.clear()
         closed.end()
-        write(server, table, 1000)
         others = readers[3:]
-        written = execute(server, f"SELECT COUNT(*) FROM {table}")[0][0]
-        # Nobody waits for the one that is stuck.
-        eventually(lambda: all(len(each.entries) * 2 >= written for each in others), 60)
+        for _ in range(25):
+            # Nobody waits for the one that is stuck. More at once than is kept would be too
+            # much for the others, too, on a machine that gives them no time.
+            write(server, table, 40)
+            all_came(server, table, others)
         assert not any(each.errors for each in others)
         # It lost its subscription, so that it needs a connection to itself.
         assert len(stuck.entries) < len(others[0].entries)
@@ -143,15 +144,13 @@ def test_readers_of_different_speed_share_one_connection(server, table):
         rest(server, table, left)
 
         # The connection is killed: everybody is told, and goes on behind what it has.
-        execute(server, f"KILL {dump_threads(server)[0]}")
         told = [len(each.errors) for each in left]
+        execute(server, f"KILL {dump_threads(server)[0]}")
         write(server, table, 20)
-        eventually(lambda: all(len(e.errors) > n or n for e, n in zip(left, told, strict=True)), 60)
+        eventually(lambda: all(len(e.errors) > n for e, n in zip(left, told, strict=True)), 60)
         rest(server, table, left)
-        last = execute(server, f"SELECT MAX(id) FROM {table}")[0][0]
-        eventually(lambda: len({len(each.entries) for each in left}) == 1, 60)
-        eventually(lambda: rows_of(left[0]) == last, 60)
-        assert all(each.entries == left[0].entries for each in left)
+        assert execute(server, f"SELECT MAX(id) = COUNT(*) FROM {table}") == ((1,),)
+        all_came(server, table, left)
         places = [entry[:2] for entry in left[0].entries]
         assert places == sorted(set(places))
     eventually(lambda: not dump_threads(server), 60)
