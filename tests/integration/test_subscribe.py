@@ -25,6 +25,7 @@ from setl.model.leadership import Leadership
 from setl.operate.check import check_channel
 from setl.operate.positions.position import look_at_position
 from setl.operate.positions.reposition import move
+from setl.run import checkpoints
 from setl.run.checkpoints import store_for_run, store_interval
 from setl.run.parts import Applied, RunParts
 from setl.run.progress import Progress
@@ -122,7 +123,7 @@ class Shared:
 
     def write(self):
         for value in (self.begin, self.row, self.commit):
-            sent = self.producer.send(self.topic, value, partition=0).get(10)
+            sent = self.producer.send(self.topic, value, partition=0).get(60)
             if value is self.row:
                 self.rows.append(sent.offset)
 
@@ -273,17 +274,24 @@ def shared(kafka):
     made.close()
 
 
+@pytest.fixture
+def first_turn(monkeypatch):
+    """A run waits for its first turn, however long the group takes, and so begins once."""
+    monkeypatch.setattr(checkpoints, "_TURN_SECONDS", 60.0)
+
+
+@pytest.mark.usefixtures("first_turn")
 def test_alone_it_reads_everything(shared):
     for _ in range(20):
         shared.write()
     with Running(shared) as running:
-        eventually(lambda: running.work.offsets == shared.rows, 20)
+        eventually(lambda: running.work.offsets == shared.rows, 60)
         assert running.work.begun == [0], "began once: the turn came before the checkpoint was read"
         assert running.select.status().waiting_for == ""
     with Running(shared, epoch=2) as again:
-        eventually(lambda: again.turn)
+        eventually(lambda: again.turn, 60)
         shared.write()
-        eventually(lambda: again.work.offsets, 20)
+        eventually(lambda: again.work.offsets, 60)
         assert again.work.offsets == shared.rows[-1:], "it went on where it was stopped"
 
 
@@ -291,25 +299,25 @@ def test_it_takes_turns_with_a_foreign_member_and_nothing_is_lost(shared, caplog
     caplog.set_level(logging.INFO, "setl.systems.kafka.source.group")
     shared.keep_writing()
     with Running(shared) as running:
-        eventually(lambda: len(running.work.offsets) > 20, 20)
+        eventually(lambda: len(running.work.offsets) > 20, 60)
         others = set()
         for _ in range(2):
             with Foreign(shared) as foreign:
-                assert foreign.has_it.wait(30)
-                eventually(lambda f=foreign: len(f.offsets) > 20, 20)
+                assert foreign.has_it.wait(60)
+                eventually(lambda f=foreign: len(f.offsets) > 20, 60)
                 assert running.turn is None
-                assert shared.sid in eventually(lambda: running.select.status().waiting_for)
-                eventually(lambda: said_to_wait(caplog), 30)
+                assert shared.sid in eventually(lambda: running.select.status().waiting_for, 30)
+                eventually(lambda: said_to_wait(caplog), 60)
                 read, more = running.select.status().entries, len(foreign.offsets) + 10
-                eventually(lambda f=foreign, n=more: len(f.offsets) > n, 20)
+                eventually(lambda f=foreign, n=more: len(f.offsets) > n, 60)
                 assert running.select.status().entries == read, "it read outside its turn"
             others |= set(foreign.offsets)
             stood = range(foreign.offsets[-1] + 1, foreign.offsets[-1] + 4)
             applied = len(running.work.offsets)
             # It begins where the other stood. That it has applied a row behind there does not
             # tell: it may have done so in a turn that ended before it could commit.
-            eventually(lambda at=stood: running.work.begun[-1] in at, 30)
-            eventually(lambda n=applied: len(running.work.offsets) > n, 30)
+            eventually(lambda at=stood: running.work.begun[-1] in at, 60)
+            eventually(lambda n=applied: len(running.work.offsets) > n, 60)
             assert running.work.begun[-1] in stood
         seen = len(running.work.begun)
         time.sleep(2)
@@ -329,46 +337,47 @@ def said_to_wait(caplog):
 def test_a_member_that_only_waits_costs_one_more_beginning(shared):
     shared.keep_writing()
     with Running(shared) as running:
-        eventually(lambda: running.work.offsets, 20)
+        eventually(lambda: running.work.offsets, 60)
         with Foreign(shared, client="z-foreign") as foreign:
-            eventually(lambda: len(running.work.begun) > 1, 30)
+            eventually(lambda: len(running.work.begun) > 1, 60)
             at = shared.rows[-1]
-            eventually(lambda: running.work.offsets[-1] > at, 20)
+            eventually(lambda: running.work.offsets[-1] > at, 60)
             assert not foreign.offsets
     read = [r for r in shared.rows if r <= running.work.offsets[-1]]
     assert sorted(set(running.work.offsets)) == read
 
 
+@pytest.mark.usefixtures("first_turn")
 def test_a_second_member_reads_nothing_until_the_first_has_gone(shared):
     with Foreign(shared) as first:
-        assert first.has_it.wait(20)
+        assert first.has_it.wait(60)
         for _ in range(5):
             shared.write()
         committed = shared.rows[-1] + 2  # behind the end of the transaction
-        eventually(lambda: first.committed == committed, 20)
+        eventually(lambda: first.committed == committed, 60)
         assert first.offsets == shared.rows
     shared.write()
     with Running(shared) as running:
-        eventually(lambda: running.work.offsets, 20)
+        eventually(lambda: running.work.offsets, 60)
         assert running.work.begun == [committed]
         assert running.work.offsets == shared.rows[-1:]
 
 
 def test_errors_of_the_pipeline_do_not_leave_the_group(shared):
     with Running(shared) as running:
-        eventually(lambda: running.work.offsets, 20)
+        eventually(lambda: running.work.offsets, 60)
         turn = running.turn
         running.work.failures += [TransientError("the target is busy")] * 3
         shared.write()
-        eventually(lambda: not running.work.failures, 20)
-        eventually(lambda: running.work.offsets[-1] == shared.rows[-1], 20)
+        eventually(lambda: not running.work.failures, 60)
+        eventually(lambda: running.work.offsets[-1] == shared.rows[-1], 60)
         assert running.turn == turn
         assert all(a <= b for a, b in pairwise(running.work.begun))
 
 
 def test_the_checkpoint_may_be_kept_elsewhere(shared):
     with Running(shared, checkpoint="zookeeper") as running:
-        eventually(lambda: running.work.offsets == shared.rows, 20)
+        eventually(lambda: running.work.offsets == shared.rows, 60)
     value, _ = shared.arbiter.stored_position(PipelineId("shop", "p"))
     assert value["checkpoint"]["resume"]["offset"] == shared.rows[-1] + 2
 
@@ -377,7 +386,7 @@ def test_a_stopped_pipeline_is_moved_in_the_group_s_commit(shared):
     for _ in range(5):
         shared.write()
     with Running(shared) as running:
-        eventually(lambda: running.work.offsets == shared.rows, 20)
+        eventually(lambda: running.work.offsets == shared.rows, 60)
     pipeline = shared.pipeline(checkpoint="kafka")
     seen = look_at_position(pipeline, "shop", shared.arbiter, "show")
     assert (seen.stored.kept_in, seen.stored.found_in, seen.behind) == ("kafka", "kafka", 0)
@@ -387,7 +396,7 @@ def test_a_stopped_pipeline_is_moved_in_the_group_s_commit(shared):
     done = move(pipeline, ident, there, arbiter=shared.arbiter, nid="reset")
     assert done.after.generation == 2
     with Running(shared, epoch=done.epoch + 1) as running:
-        eventually(lambda: running.work.offsets == shared.rows[1:], 20)
+        eventually(lambda: running.work.offsets == shared.rows[1:], 60)
 
 
 def test_a_topic_with_more_partitions_is_refused(shared, kafka):
@@ -421,7 +430,7 @@ def test_a_silent_coordinator_ends_the_turn(tmp_path):
             first = group.wait(20)
             server.pause()
             try:
-                eventually(lambda: group.turn is None, 20)
+                eventually(lambda: group.turn is None, 60)
             finally:
                 server.resume()
             assert eventually(lambda: group.turn, 30) > first
