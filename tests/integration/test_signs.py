@@ -41,12 +41,14 @@ def get(cluster, nid, path):
 def lag_metric(cluster, nid, channel, pipeline="ab"):
     _, text = get(cluster, nid, "/metrics")
     name = f'setl_lag_seconds{{channel="{channel}",pipeline="{pipeline}"}}'
-    return float(re.findall(re.escape(name) + r" (\S+)", text)[0])
+    found = re.findall(re.escape(name) + r" (\S+)", text)
+    assert found, "this node does not tell it now"
+    return float(found[0])
 
 
 def stays_behind(cluster, nid, channel):
     """The metric grows, and a probe that asks for less says no."""
-    first = lag_metric(cluster, nid, channel)
+    first = eventually(lambda: lag_metric(cluster, nid, channel), 30)
     eventually(lambda: lag_metric(cluster, nid, channel) > first + 1, 30)
     eventually(lambda: get(cluster, nid, f"/readiness?lag=2&pipeline={channel}/ab")[0] == 503, 30)
     return True

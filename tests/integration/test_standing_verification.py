@@ -88,10 +88,10 @@ def writing(server, table, first):
     thread.start()
     try:
         yield
+        eventually(lambda: written > 100, 60)
     finally:
         stopping.set()
         thread.join(30)
-    assert written > 100
 
 
 def metrics_of(running) -> Any:

@@ -224,7 +224,7 @@ def test_every_type(servers, fresh_db, writer, lead, make, fill, change):
         writer.run("BEGIN")
         write(tables, writer)
         writer.run("COMMIT")
-        running.applied(writer.changes, 60)
+        running.applied(writer.changes)
         for table in tables:
             same(servers, table)
 
@@ -241,7 +241,7 @@ def test_every_type_that_was_there_before(servers, fresh_db, writer, place, make
     source = {**mysql(a), "start": {"load": True}, "heartbeat": 0.2}
     pipeline = {"name": "p", "source": source, "target": mysql(b)}
     running = place.lead(channel({**pipeline, "tables": [{"from": f"{fresh_db}.*"}]}))
-    eventually(lambda: has_loaded(running), 60, message="the tables are loaded")
+    eventually(lambda: has_loaded(running), 180, message="the tables are loaded")
     for table in tables:
         same(servers, table)
     change(tables, writer)
@@ -308,7 +308,7 @@ def test_odd_names_and_wide_tables(servers, fresh_db, writer, place):
         f"UPDATE {computed} SET id = 20, hidden = NULL WHERE id = 2",
         f"DELETE FROM {computed} WHERE id = 3",
     )
-    running.applied(writer.changes, 120)
+    running.applied(writer.changes)
     for table in (*tables, wide, serial, computed):
         same(servers, table)
     assert execute(servers[1], f"SELECT hidden FROM {computed} ORDER BY id") == ((5,), (None,))

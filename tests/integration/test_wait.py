@@ -11,7 +11,6 @@ from setl.channel.reading import parse_channel
 from setl.cli.main import run
 from tests.arbiter_in_memory import MemoryArbiter
 from tests.integration.pipelines import binlog_end, execute, fresh_name, mysql
-from tests.waiting import eventually
 
 
 class Waiting:
@@ -109,7 +108,7 @@ def test_a_quiet_pipeline_is_not_waited_for_long(waiting, capsys):
     capsys.readouterr()
     assert waiting.command() == 0
     # The checkpoint of a quiet pipeline is kept each second; a wait takes about as long.
-    assert outcome(capsys)["seconds"] < 5
+    assert outcome(capsys)["seconds"] < 20
 
 
 def test_a_new_binlog_without_a_transaction_is_passed(waiting, place, capsys):
@@ -117,7 +116,7 @@ def test_a_new_binlog_without_a_transaction_is_passed(waiting, place, capsys):
     quiet.write(1)
     quiet.lead()
     execute(quiet.a, "FLUSH BINARY LOGS")
-    assert quiet.command("--timeout", "20") == 0
+    assert quiet.command() == 0
     assert 1 in quiet.ids()
 
 
@@ -143,4 +142,4 @@ def test_rows_that_a_load_has_to_bring_are_waited_for(waiting, capsys, monkeypat
     waiting.definition["pipelines"][0]["source"]["start"] = {"load": True}
     waiting.lead()
     assert waiting.command() == 0
-    eventually(lambda: waiting.ids() == set(range(1, 51)), 0.1)
+    assert waiting.ids() == set(range(1, 51))

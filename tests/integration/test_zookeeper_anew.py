@@ -21,8 +21,8 @@ def test_a_client_finds_its_way_into_a_zookeeper_that_was_set_up_anew(tmp_path):
             server.stop()
             shutil.rmtree(server.folder / "data")
             server.start()
-            eventually(lambda: announced(arbiter), 30)
-            assert arbiter.contact() is Contact.CONNECTED
+            eventually(lambda: announced(arbiter), 60)
+            eventually(lambda: arbiter.contact() is Contact.CONNECTED, 30)
             assert arbiter.next_epoch() < high, "the server did not count from the beginning"
         finally:
             arbiter.close()

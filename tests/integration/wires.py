@@ -18,15 +18,18 @@ NO_SECRET = "Expected SaslMessage, received something else"
 _RPC_REQUEST, _RPC_FAILURE, _STREAM_REQUEST = 3, 5, 6
 
 
-def answer(port, data, host="127.0.0.1", seconds=5.0):
-    """What comes back for some bytes: all until the other side closes, or is silent."""
+def answer(port, data, host="127.0.0.1", seconds=5.0, quiet=0.5):
+    """What comes back for some bytes: all until the other side closes, or is silent.
+
+    It may be silent for `seconds` until something comes, and for `quiet` from then on.
+    """
     found = b""
     with socket.create_connection((host, port), seconds) as connection, suppress(OSError):
         connection.sendall(data)
         connection.settimeout(seconds)
         while len(found) < 100_000 and (piece := connection.recv(65536)):
             found += piece
-            connection.settimeout(0.5)
+            connection.settimeout(quiet)
     return found
 
 
@@ -65,7 +68,11 @@ def gateway_obeys(port):
 
 def worker_refuses(port):
     """Whether PySpark's daemon ends the worker that a stranger has asked for."""
-    return answer(port, struct.pack(">i", 5) + b"wrong")[4:] == b"\0\0\0\3err"
+    # The daemon answers first, and then the worker that it has forked, which closes.
+    return (
+        answer(port, struct.pack(">i", 5) + b"wrong", seconds=20.0, quiet=20.0)[4:]
+        == b"\0\0\0\3err"
+    )
 
 
 def accumulators_answer(port):
