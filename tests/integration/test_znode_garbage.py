@@ -110,6 +110,18 @@ class World:
         except NoNodeError:
             self.zk.create(path, data, makepath=True)
 
+    def spoil(self, path, data):
+        """Write over what the node has made, and may be making anew just now: it is its own."""
+
+        def written():
+            try:
+                self.zk.set(f"{self.root}/{path}", data)
+            except NoNodeError:
+                return False
+            return True
+
+        eventually(written, 30)
+
     def drop(self, path):
         self.zk.delete(f"{self.root}/{path}", recursive=True)
 
@@ -179,8 +191,8 @@ def test_garbage_in_every_znode(world, capsys):
 
 def test_garbage_in_the_znodes_of_the_node_itself(world):
     for data in GARBAGE:
-        world.put("nodes/n1", data)
-        world.put("channels/good/p/mainstem", data)
+        world.spoil("nodes/n1", data)
+        world.spoil("channels/good/p/mainstem", data)
         # Written over with what is true, or given up for a leadership that can be read.
         eventually(lambda: not world.damaged(), 30)
         eventually(lambda: world.applies("good"), 30)
