@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import random
 import threading
+from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -57,7 +58,7 @@ class PipelineRun:
         self._ended = threading.Event()
         # Set together with `_stopping` and by `rollback`: ends the waits between two loads.
         self._interrupted = threading.Event()
-        self._rollbacks: list[threading.Event] = []
+        self._rollbacks: deque[threading.Event] = deque()
         self._aborted = False
         self._loading_allowed = threading.Event()
         self._loading_allowed.set()
@@ -210,8 +211,9 @@ class PipelineRun:
         """Raise the fence before the first entry is selected (I2), then open the source."""
         # In this order, so that a request that comes meanwhile is at worst carried out twice.
         self._interrupted.clear()
-        parts, asked = self._parts, self._rollbacks
-        self._rollbacks = []
+        if self._stopping.is_set():
+            self._interrupted.set()  # the stop may have come just before
+        parts, asked = self._parts, self._taken_rollbacks()
         if asked:
             garbage_collection.collect()  # what was read ahead, before as much is read again
         self._progress.at_stage(Stage.TAKE_OVER)
@@ -248,6 +250,12 @@ class PipelineRun:
         )
         for done in asked:
             done.set()
+
+    def _taken_rollbacks(self) -> list[threading.Event]:
+        taken: list[threading.Event] = []
+        while self._rollbacks:
+            taken.append(self._rollbacks.popleft())
+        return taken
 
     def _located(self, stored: Checkpoint | None) -> Checkpoint:
         """Where to go on from what is stored, at the servers that answer now."""

@@ -3,6 +3,7 @@
 No entry may be lost without an error, and none may be read from a place that only looks the same.
 """
 
+import socket
 import threading
 import time
 import uuid
@@ -21,10 +22,12 @@ from setl.model.checkpoint import Checkpoint, CheckpointTracker
 from setl.model.entry import EntryKind
 from setl.model.position import BinlogPosition, KafkaPosition
 from setl.select.batching import BatchSettings
+from setl.select.identity import passing_id
 from setl.select.reader import SelectLoop
 from setl.select.reading import SelectSettings
 from setl.systems.kafka.source.subscription import DtsKafkaSource
 from setl.systems.mysql.binlog import source as binlog_source
+from setl.systems.mysql.binlog.shared_reader import SharedReaders
 from setl.systems.mysql.binlog.source import MysqlBinlogSource
 from setl.systems.mysql.binlog.stream import StreamLimits
 from setl_embedded import Kafka, MariaDb
@@ -461,6 +464,56 @@ def test_a_reset_is_noticed_while_a_stream_is_open(own, monkeypatch):
             read_until(source, lambda found: found, 20)
     with pytest.raises(PositionLostError, match="were reset"):
         source_of(own).locate(checkpoint_at(entries, len(entries)))
+
+
+def pass_on(one, other, bytes_a_second=0):
+    with suppress(OSError):
+        while data := one.recv(1 << 16):
+            other.sendall(data)
+            if bytes_a_second:
+                time.sleep(len(data) / bytes_a_second)
+    for end in (one, other):
+        with suppress(OSError):
+            end.shutdown(socket.SHUT_RDWR)
+
+
+@contextmanager
+def narrow_line(server, bytes_a_second):
+    """A port at which a server is reached that answers slowly."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def accept():
+            with suppress(OSError):
+                while True:
+                    client, _ = listener.accept()
+                    far = socket.create_connection((server.host, server.port))
+                    for way in ((client, far), (far, client, bytes_a_second)):
+                        threading.Thread(target=pass_on, args=way, daemon=True).start()
+
+        threading.Thread(target=accept, daemon=True).start()
+        yield listener.getsockname()[1]
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_an_event_that_is_long_on_its_way_is_no_silence(own, monkeypatch, shared):
+    """Nothing whole comes for four times as long as a stream may be quiet."""
+    monkeypatch.setattr(binlog_source, "_QUIET", 1.0)
+    table = make_table(own)
+    execute(own, f"ALTER TABLE {table} ADD long_text LONGTEXT")
+    with narrow_line(own, 2_000_000) as port:
+        readers = SharedReaders() if shared else None
+        source = MysqlBinlogSource(
+            replace(endpoint_of(own), port=port), passing_id(), shared=readers
+        )
+        source.open(source.initial())
+        try:
+            while shared and not source.shared():
+                insert(own, table)
+                source.read(100, 0.2)
+            execute(own, f"INSERT INTO {table} (id, long_text) VALUES (9, REPEAT('x', 8000000))")
+            eventually(lambda: any(len(e.payload) > 8_000_000 for e in source.read(100, 0.2)), 60)
+        finally:
+            source.close()
 
 
 def test_a_stream_at_rest_stays_at_rest(own, monkeypatch):

@@ -34,6 +34,7 @@ from setl.select.batching import BatchSettings
 from setl.select.place import Place
 from setl.select.reader import SelectLoop
 from setl.select.reading import SelectSettings
+from setl.systems.kafka.source.group import GroupMembership
 from setl.systems.registry import system_of
 from setl_embedded import Kafka
 from tests.arbiter_in_memory import MemoryArbiter, MemoryCluster
@@ -408,9 +409,11 @@ def test_a_topic_with_more_partitions_is_refused(shared, kafka):
     try:
         with pytest.raises(ConfigurationError, match=r"2 partitions.*one only"):
             running.run.run()
-        running.source.group.join()
+        group = GroupMembership(shared.pipeline().source)
+        group.join()
         with pytest.raises(ConfigurationError, match=r"2 partitions.*one only"):
-            running.source.group.wait(20)
+            group.wait(20)
+        group.leave()
     finally:
         running.source.release()
         running.parts.store.close()

@@ -6,6 +6,7 @@ import time
 import weakref
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -777,6 +778,38 @@ def test_a_rollback_on_request_ends_the_wait_after_an_error(begun, monkeypatch):
     eventually(lambda: bench.store.stored.resume.offset == 44, 10)
     bench.finish()
     assert bench.job.applied == ROWS_OF_TWO
+
+
+def test_a_stop_that_comes_as_an_attempt_begins_ends_the_wait_after_it(begun, monkeypatch):
+    bench = begun(TWO, stored=Checkpoint(at(4)))
+    monkeypatch.setattr(bench.run._backoff, "failed", lambda: 60.0)
+    forget = bench.run._interrupted.clear
+
+    def stopped_before():
+        bench.run.stop()
+        forget()
+
+    monkeypatch.setattr(bench.run._interrupted, "clear", stopped_before)
+    monkeypatch.setattr(bench.work, "take_over", Mock(side_effect=TransientError("it is down")))
+    bench.start()
+    bench.thread.join(20)
+    assert not bench.thread.is_alive()
+
+
+def test_a_rollback_that_is_asked_for_while_one_begins_is_not_forgotten(begun, monkeypatch):
+    bench = begun(TWO)
+    taken, asked = bench.run._taken_rollbacks, []
+
+    def asked_for_behind():
+        found = taken()
+        if not asked:
+            asked.append(bench.run.rollback())
+        return found
+
+    monkeypatch.setattr(bench.run, "_taken_rollbacks", asked_for_behind)
+    bench.start()
+    eventually(lambda: asked and asked[0].is_set(), 20)
+    bench.finish()
 
 
 def test_a_stop_during_a_rollback_stops(begun):

@@ -11,7 +11,7 @@ from setl.errors import TransientError
 from setl.model.checkpoint import Checkpoint
 from setl.model.position import KafkaPosition
 from setl.select.checkpoints.turn import TurnStore
-from setl.systems.kafka.source.group import GroupMembership
+from setl.systems.kafka.source.group import GroupMembership, _Commit
 from setl.systems.kafka.source.subscription import DtsKafkaSource
 
 HERE = Checkpoint(KafkaPosition("t", 0, 7))
@@ -142,15 +142,43 @@ class Reader:
         done(self.error)
 
 
-def committed(group, reader):
+def committed(group, reader, between=lambda: None):
+    """A commit that the thread of the membership comes to after `between`."""
     done = Future()
-    group._commits.put((7, "m", done))
+    group._commits.put(_Commit(group.noted, 7, "m", done))
+    between()
     group._send_commits(reader)
     return done
 
 
+def test_who_has_left_does_not_become_a_member_again(group, monkeypatch):
+    """A thread that opens the source late would leave a member behind that nobody ends."""
+    begun = []
+    monkeypatch.setattr(group, "_run", begun.append)
+    group.leave()
+    with pytest.raises(TransientError, match="no member"):
+        GroupMembership.join(group)
+    assert begun == []
+
+
+def test_a_commit_that_was_decided_in_an_earlier_turn_is_not_sent(group):
+    """It would take back what another member has committed in between."""
+    group.give()
+    group.note()
+    reader = Reader()
+
+    def another_turn():
+        group.revoked("the group deals its partitions out anew")
+        group.give()
+
+    with pytest.raises(TransientError, match="no turn"):
+        committed(group, reader, another_turn).result(0)
+    assert reader.commits == []
+
+
 def test_a_member_that_has_lost_its_turn_does_not_commit(group):
     group.give()
+    group.note()
     reader = Reader()
     assert committed(group, reader).exception(0) is None
     assert reader.commits == [(0, 7, "m")]
@@ -162,5 +190,6 @@ def test_a_member_that_has_lost_its_turn_does_not_commit(group):
 
 def test_a_commit_that_the_brokers_refuse_says_so(group):
     group.give()
+    group.note()
     refused = TransientError("refused")
     assert committed(group, Reader(refused)).exception(0) is refused

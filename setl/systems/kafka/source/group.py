@@ -14,6 +14,7 @@ import threading
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from functools import partial
+from typing import NamedTuple
 
 from setl.channel.file import DtsSource
 from setl.clock import Clock, SystemClock
@@ -39,6 +40,22 @@ _DEFAULTS = {
 _LEAVING = 5.0  # seconds that the thread may take to leave the group
 _SAY_FIRST = 1.0  # seconds of waiting after which it is said; less is any dealing out anew
 _SAY_AGAIN = 60.0  # seconds after which it is said again
+
+
+class _Commit(NamedTuple):
+    """A commit that waits for the thread of the membership.
+
+    Attributes:
+        turn: the turn in which it is good.
+        offset: the offset.
+        metadata: what is kept with it.
+        done: ends when the brokers have answered.
+    """
+
+    turn: int | None
+    offset: int
+    metadata: str
+    done: Future[None]
 
 
 class GroupMembership:
@@ -77,11 +94,19 @@ class GroupMembership:
         self._error: SetlError | None = None
         self._thread: threading.Thread | None = None
         self._leaving = threading.Event()
-        self._commits: queue.SimpleQueue[tuple[int, str, Future[None]]] = queue.SimpleQueue()
+        self._left = False
+        self._commits: queue.SimpleQueue[_Commit] = queue.SimpleQueue()
 
     def join(self) -> None:
-        """Become a member in the background; nothing happens if this is one, or becomes one."""
+        """Become a member in the background; nothing happens if this is one, or becomes one.
+
+        Raises:
+            TransientError: this member has left. Whoever comes so late is waited for no longer,
+                and nobody would end the membership.
+        """
         with self._changed:
+            if self._left:
+                raise self._is_no_member()
             if self._thread is not None and self._thread.is_alive():
                 return
             self._error = None
@@ -96,8 +121,9 @@ class GroupMembership:
             self._thread.start()
 
     def leave(self) -> None:
-        """Leave the group, so that another member need not wait for the session to end."""
+        """Leave the group for good, so that no other member waits for the session to end."""
         with self._changed:
+            self._left = True
             thread, self._thread = self._thread, None
             self._leaving.set()
             self._changed.notify_all()
@@ -186,19 +212,17 @@ class GroupMembership:
             _LOG.info("waiting for %.0f s: %s", waited, reason, extra=where)
 
     def commit(self, offset: int, metadata: str) -> None:
-        """Commit an offset of the partition as a member.
+        """Commit an offset of the partition as a member, in the noted turn.
 
         Raises:
-            TransientError: this is no member, or has no turn, or the brokers do not answer.
+            TransientError: this is no member, or the turn is over, or the brokers do not answer.
             SetlError: the brokers refuse it.
         """
         done: Future[None] = Future()
         with self._changed:
             if self._thread is None or not self._thread.is_alive() or self._error is not None:
-                raise TransientError(f"this node is no member of the group {self._source.sid}").at(
-                    **self._where()
-                ) from self._error
-            self._commits.put((offset, metadata, done))
+                raise self._is_no_member() from self._error
+            self._commits.put(_Commit(self._noted, offset, metadata, done))
         try:
             done.result(2 * self._timeout)
         except FutureTimeoutError:
@@ -223,7 +247,7 @@ class GroupMembership:
             self._end_turn("this node has left the group")
             self._error = error
             while not self._commits.empty():
-                self._commits.get()[2].cancel()
+                self._commits.get().done.cancel()
             self._changed.notify_all()
 
     def _take_part(self, leaving: threading.Event) -> None:
@@ -248,17 +272,23 @@ class GroupMembership:
 
     def _send_commits(self, reader: TopicReader) -> None:
         while not self._commits.empty():
-            offset, metadata, done = self._commits.get()
+            turn, offset, metadata, done = self._commits.get()
             if not done.set_running_or_notify_cancel():
                 continue
-            if self._turn is None:
-                # The client would commit as one that is no member.
-                done.set_exception(self._no_member())
+            if self._turn is None or self._turn != turn:
+                # Without a turn, the client would commit as one that is no member. In a later
+                # turn, it would take back what another member has committed in between.
+                done.set_exception(self._has_no_turn())
                 continue
             reader.send_commit(self._partition.partition, offset, metadata, partial(_finish, done))
 
-    def _no_member(self) -> TransientError:
-        return TransientError(f"this node has no turn in the group {self._source.sid}").at(
+    def _has_no_turn(self) -> TransientError:
+        return TransientError(
+            f"this node has no turn in the group {self._source.sid}, or another one by now"
+        ).at(**self._where())
+
+    def _is_no_member(self) -> TransientError:
+        return TransientError(f"this node is no member of the group {self._source.sid}").at(
             **self._where()
         )
 

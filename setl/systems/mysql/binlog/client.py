@@ -51,6 +51,11 @@ class DeliveringClient(Protocol):
         """Hand on the events that have come; waits for one."""
         ...
 
+    @property
+    def arriving(self) -> int:
+        """Bytes that came of an event that is not whole yet, 0 if there is none; any thread."""
+        ...
+
     def stop(self) -> None:
         """End the connection; from any thread."""
         ...

@@ -82,6 +82,7 @@ class DumpClient:
         self._checksum = False
         self._data = b""
         self._lacking = 0  # bytes that the event at the front lacks, as far as known
+        self._arriving = 0
         self._error: MesError | MesConnectionError | FatalError | None = None
 
     def connect(self) -> None:
@@ -125,6 +126,11 @@ class DumpClient:
         """
         while not self._pass_on(to):
             self._receive()
+
+    @property
+    def arriving(self) -> int:
+        """See `DeliveringClient.arriving`."""
+        return self._arriving
 
     def poll_batch(self) -> Sequence[PollResult]:
         """The events that have come, one by one; waits for one. Raises what `deliver` raises."""
@@ -189,6 +195,8 @@ class DumpClient:
                 raise TransientError("the connection to the source was lost")
             pieces.append(piece)
             lacking -= len(piece)
+            # An event of a gigabyte may be on its way for minutes.
+            self._arriving += len(piece)
         self._data = b"".join(pieces)
 
     def _pass_on(self, to: EventReader) -> bool:
@@ -204,6 +212,7 @@ class DumpClient:
                 self._event(packet, to)
         finally:
             self._data = data[at:]
+            self._arriving = len(self._data)
 
     def _packet(self, at: int) -> tuple[bytes, int]:
         """What a packet holds, joined with those that go on with it, and where it ends."""

@@ -50,6 +50,11 @@ class Subscription(Protocol):
         """
         ...
 
+    @property
+    def arriving(self) -> int:
+        """See `DeliveringClient.arriving`; of the shared connection."""
+        ...
+
     def leave(self) -> None:
         """End the subscription, from any thread, and twice if need be; the others notice nothing.
 
@@ -93,6 +98,11 @@ class SharedReader:
     def left(self) -> bool:
         """Whether it ended because everybody left."""
         return self._left
+
+    @property
+    def arriving(self) -> int:
+        """See `DeliveringClient.arriving`."""
+        return self._client.arriving
 
     def begin(self, name: str) -> None:
         """Read, until there is an error or everybody has left."""
@@ -213,6 +223,10 @@ class _Subscription(Subscription):
             deliver_packets(piece.data, at, piece.checksum, to)
         else:
             to.read(piece.data, checksum=piece.checksum)
+
+    @property
+    def arriving(self) -> int:
+        return self._reader.arriving
 
     def leave(self) -> None:
         self._reader.leave(self)

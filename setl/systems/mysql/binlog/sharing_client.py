@@ -77,6 +77,13 @@ class SharingClient:
             client.deliver(to)
             self._join(client)
 
+    @property
+    def arriving(self) -> int:
+        """See `DeliveringClient.arriving`."""
+        client, subscription = self._client, self._subscription
+        reading = client if subscription is None else subscription
+        return 0 if reading is None else reading.arriving
+
     def stop(self) -> None:
         """See `DeliveringClient.stop`."""
         with self._lock:

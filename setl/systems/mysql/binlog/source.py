@@ -72,6 +72,7 @@ class MysqlBinlogSource:
         self._stream: BinlogStream | None = None
         self._moved = 0.0  # when the stream was last seen to move
         self._ahead: BinlogPosition | None = None
+        self._arriving = 0  # see `BinlogStream.arriving`, as it was last seen
         self._lock = threading.Lock()
 
     def initial(self) -> Position:
@@ -143,7 +144,9 @@ class MysqlBinlogSource:
             if stream.unanswered:
                 self._server_id = passing_id()
             raise
-        if entries:
+        arriving, self._arriving = self._arriving, stream.arriving
+        # A server that has reset its binlogs sends heartbeats, but no part of any event.
+        if entries or self._arriving > arriving:
             self._moved, self._ahead = self._clock.monotonic(), None
         elif self._clock.monotonic() - self._moved >= _QUIET:
             self._look_ahead(stream.position)

@@ -182,6 +182,11 @@ class BinlogStream:
         return self._reader.position
 
     @property
+    def arriving(self) -> int:
+        """Bytes that came of an event that is not whole yet, 0 if there is none."""
+        return self._client.arriving
+
+    @property
     def unanswered(self) -> bool:
         """Whether it ended before the server had sent anything, not even a heartbeat."""
         return self._error is not None and not self._intake.heard

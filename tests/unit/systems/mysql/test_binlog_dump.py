@@ -233,6 +233,8 @@ def test_a_server_that_writes_what_is_decoded_all_the_same_is_read(dumping, sett
 class Replay:
     """A client that has some events, then nothing more."""
 
+    arriving = 0
+
     def __init__(self, events):
         self._events = events
         self._stopped = threading.Event()

@@ -127,6 +127,8 @@ def test_a_damaged_event_is_an_error_of_whoever_reads_it():
 class Client:
     """Gives what is in its list, then waits until it is stopped."""
 
+    arriving = 0
+
     def __init__(self, items=()):
         self.items, self.stopped, self.closed, self.connected = list(items), False, False, False
 
@@ -206,6 +208,8 @@ def test_one_leaves_and_the_others_go_on_and_the_last_one_ends_it():
 
 
 class Subscription:
+    arriving = 0
+
     def __init__(self):
         self.left = False
 
