@@ -68,6 +68,10 @@ class Visitor:
     def text(self):
         return self.page.inner_text("body")
 
+    def sees(self, text):
+        """Wait until a text is on the page: a click returns before the page behind it is there."""
+        self.page.wait_for_function("text => document.body?.innerText.includes(text)", arg=text)
+
     def violations(self):
         """What axe finds, by the rules of WCAG 2.1 AA and the best practices of its makers."""
         axe = resources.files("axe_playwright_python") / "axe.min.js"

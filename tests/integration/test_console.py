@@ -128,7 +128,7 @@ def test_a_page_follows_a_failover_and_the_way_back(channel, cluster, visitor):
     visitor.go(f"{address}/console/pipelines/{channel.name}/ab")
     page.locator("form", has_text="Switchover").locator("select").select_option(leader)
     page.click("text=Switchover…")
-    assert f"demoting current leader {standby}?" in visitor.text()
+    visitor.sees(f"demoting current leader {standby}?")
     page.click("text=Switch over")
     page.wait_for_url("**/ab")
     eventually(lambda: shown.inner_text() == leader, 60)
@@ -202,14 +202,14 @@ def cuts_over_and_back(channel, address, visitor):
     page.click("button:text-is('Plan a cut-over')")
     page.wait_for_selector(".job:has-text('Plan a cut-over') >> text=nothing is against it now")
     page.click("text=Cut over…")
-    assert "read-only?" in visitor.text()
+    visitor.sees("read-only?")
     page.click("main button.danger")
     page.wait_for_selector("text=the application may write to the target now", timeout=180_000)
     assert execute(channel.a, "SELECT @@read_only") == ((1,),)
     assert visitor.violations() == []
     page.wait_for_selector("text=Put the cut-over back…")
     page.click("text=Put the cut-over back…")
-    assert "Let its source take writes again?" in visitor.text()
+    visitor.sees("Let its source take writes again?")
     page.click("main button.danger")
     page.wait_for_selector("text=the cut-over is over")
     assert execute(channel.a, "SELECT @@read_only") == ((0,),)
@@ -237,7 +237,7 @@ def stops(channel, address, visitor):
     page = visitor.page
     visitor.go(f"{address}/console/channels/{channel.name}")
     page.click("text=Stop…")
-    assert "Nothing is applied any more" in visitor.text()
+    visitor.sees("Nothing is applied any more")
     page.click("main button.danger")
     page.wait_for_selector(".title .state:has-text('stopped')")
 
@@ -258,7 +258,9 @@ def test_an_operator_s_week_from_the_console_alone(channel, cluster, visitor):
     visitor.go(f"{address}/console/channels/{channel.name}")
     assert page.locator("text=Pause").count() == 0
     visitor.log_in(address, token="wrong")
-    assert "The token is wrong" in visitor.text()
+    visitor.sees("The token is wrong")
+    # The browser complains in its own time, and is heard while something is asked of it.
+    eventually(lambda: visitor.text() and visitor.complaints, 30)
     (complaint,) = visitor.complaints
     assert "401" in complaint
     visitor.complaints.clear()
