@@ -1,6 +1,7 @@
 """What drills read from a real binlog, and what their users write."""
 
 import threading
+from contextlib import contextmanager
 
 import pytest
 
@@ -46,14 +47,31 @@ def test_a_transaction_that_waits_for_its_client_does_not_work(site_a, schema):
         cursor.execute("SELECT CONNECTION_ID()")
         [(own,)] = cursor.fetchall()
         cursor.execute(f"INSERT INTO {schema}.entries VALUES (1, 'a', 1, NULL)")
-        assert own in working_transactions(site_a)
+
+        def works():
+            cursor.execute("SELECT 1")  # what it did before may be more than two seconds ago
+            return own in working_transactions(site_a)
+
+        eventually(works, 30, interval=INNODB_RENEWED)
         eventually(lambda: own not in working_transactions(site_a), 30, interval=INNODB_RENEWED)
         assert own in open_transactions(site_a)
-        asking = threading.Thread(target=cursor.execute, args=("SELECT SLEEP(4)",))
-        asking.start()
-        eventually(lambda: _asks(site_a, own))
-        assert own in working_transactions(site_a)
+        with _held(site_a, schema):
+            asking = threading.Thread(
+                target=cursor.execute, args=(f"DO GET_LOCK('{schema}', 300)",)
+            )
+            asking.start()
+            eventually(lambda: _asks(site_a, own), 30)
+            assert own in working_transactions(site_a)
         asking.join(30)
+
+
+@contextmanager
+def _held(site, name):
+    """A user lock, for which others wait as long as the block lasts."""
+    with site.connect() as connection, connection.cursor() as cursor:
+        cursor.execute(f"DO GET_LOCK('{name}', 0)")
+        yield
+        cursor.execute(f"DO RELEASE_LOCK('{name}')")
 
 
 def _asks(site, number):
@@ -95,9 +113,9 @@ def test_users_know_what_they_committed(site_a, schema):
     writer.pause()
     before = writer.committed.transactions
     writer.resume()
-    last = writer.finish()
     committed = writer.committed
-    assert committed.transactions > before
+    eventually(lambda: committed.transactions > before, 30)
+    last = writer.finish()
     for table, ids in (("entries", committed.entries), ("bulk", committed.bulk)):
         found = {row[0] for row in execute(site_a, f"SELECT id FROM {schema}.{table}")}
         verdict = check_set(ids, committed.uncertain, found)
