@@ -28,6 +28,7 @@ from tests.integration.pipelines import execute, fresh_name, mysql, one_way, row
 from tests.waiting import eventually
 
 PIPELINES = 10
+BACKLOG = 60_000  # rows
 
 
 class Table:
@@ -126,7 +127,7 @@ def test_pipelines_whose_targets_hang_leave_room_for_the_others(spark, patient, 
             # Some of them with enough for several tasks.
             table.insert(0, 200 if number < 2 else 1)
         least = PIPELINES + 2 * (parallelism(spark.sparkContext) - 1)
-        eventually(lambda: execute(servers[1], waiting)[0][0] >= least, 60)
+        eventually(lambda: execute(servers[1], waiting)[0][0] >= least, 180)
         for table in fast:
             table.insert(0, 10)
         for table in fast:
@@ -197,7 +198,7 @@ def test_a_load_that_is_cancelled_leaves_the_tasks_of_others_alone(spark, tmp_pa
     thread = threading.Thread(target=run_others)
     thread.start()
     try:
-        eventually(lambda: len(list(begun.iterdir())) == others, 60)
+        eventually(lambda: len(list(begun.iterdir())) == others, 120)
         for number in range(60):
             cancelled_load(spark, number, after=0.002 * (number % 15))
     finally:
@@ -209,12 +210,15 @@ def test_a_load_that_is_cancelled_leaves_the_tasks_of_others_alone(spark, tmp_pa
 @pytest.mark.timeout(600)
 def test_a_pipeline_with_a_long_backlog_does_not_hold_up_another(tables, servers):
     busy, quick = tables(), tables()
-    for first in range(0, 100_000, 1000):
-        busy.insert(first, 1000)
+    written = 0
     for number in range(10):
+        # As long again before each change, however long this thread has been held up.
+        while written < busy.running.figures.rows_total + BACKLOG:
+            busy.insert(written, 1000)
+            written += 1000
         quick.insert(number, 1)
         quick.running.applied(number + 1)
-    # Ten changes, one after another, while the backlog was worked off.
-    assert busy.running.figures.rows_total < 100_000
-    busy.running.applied(100_000, timeout=300)
+        # It was applied while the backlog was worked off.
+        assert busy.running.figures.rows_total < written, number
+    busy.running.applied(written, timeout=300)
     assert rows(servers[0], busy.table) == rows(servers[1], busy.table)
