@@ -68,7 +68,8 @@ def test_a_full_target_is_tried_again_ever_more_slowly(servers, full, place):
             seen.append((figures.attempts, figures.state, "1114" in figures.error))
             return figures if figures.attempts >= number else None
 
-        eventually(lambda: attempt(1), 60)
+        # A failure is counted a moment before the state and its error are told.
+        eventually(lambda: attempt(1) and running.figures.state is RunState.RETRYING, 60)
         seen.clear()
         eventually(lambda: attempt(4), 60)
         assert {(state, told) for _, state, told in seen} == {(RunState.RETRYING, True)}
@@ -79,8 +80,8 @@ def test_a_full_target_is_tried_again_ever_more_slowly(servers, full, place):
         assert figures.lag > 1
         execute(b, f"DROP TRIGGER {full}.takes_room")
         running.applied(1005)
-        eventually(lambda: running.figures.state is RunState.RUNNING)
-        eventually(lambda: not running.figures.stalled)
+        eventually(lambda: running.figures.state is RunState.RUNNING, 60)
+        eventually(lambda: not running.figures.stalled, 60)
         assert (running.figures.attempts, running.figures.error) == (0, "")
         assert rows(b, table) == rows(a, table)
     finally:
