@@ -24,6 +24,7 @@ from tests.waiting import eventually
 
 PASSWORD = "kept-to-itself-7"
 WRONG = "not-the-one-8"
+PATIENCE = 20.0  # seconds that a source waits for an answer
 MECHANISMS = ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]
 ACCOUNT = {"user": "reader", "sid": "dts7x", "password": PASSWORD}
 
@@ -70,9 +71,9 @@ def guarded(door):
 def source(topic):
     sources = []
 
-    def make(door, **more):
+    def make(door, *, timeout=PATIENCE, **more):
         config = DtsSource(type="dts", brokers=[door.brokers], topic=topic, **more)
-        sources.append(DtsKafkaSource(config))
+        sources.append(DtsKafkaSource(config, timeout=timeout))
         return sources[-1]
 
     yield make
@@ -90,11 +91,11 @@ def read_all(source, topic):
 
 
 def refused(source):
-    """What a source says that cannot connect, within seconds."""
+    """What a source says that cannot connect, long before its time for an answer is over."""
     began = time.monotonic()
     with pytest.raises(ConfigurationError) as raised:
         source.latest()
-    assert time.monotonic() - began < 4
+    assert time.monotonic() - began < PATIENCE - 5
     for secret in (PASSWORD, WRONG):
         assert secret not in str(raised.value)
         assert secret not in repr(raised.value.__cause__)
@@ -236,13 +237,13 @@ def test_a_door_that_closes_without_a_word_is_hinted_at(
 ):
     there = guarded if demands == "account" else door(certificate=certificate)
     with pytest.raises(TransientError, match=r"the last connection failed") as raised:
-        source(there).latest()
+        source(there, timeout=5.0).latest()
     assert "`ssl_ca`" in raised.value.hint
     assert "`user`" in raised.value.hint
 
 
 def test_a_password_that_is_changed_while_it_is_read(guarded, source, topic):
-    reader = source(guarded, **ACCOUNT)
+    reader = source(guarded, timeout=5.0, **ACCOUNT)
     read_all(reader, topic)
     guarded.accounts["reader-dts7x"] = WRONG
     guarded.drop()
@@ -259,7 +260,7 @@ def test_a_password_that_is_changed_while_it_is_read(guarded, source, topic):
             return error
         return None
 
-    assert "refuses the account" in str(eventually(refusal, 30))
+    assert "refuses the account" in str(eventually(refusal, 60))
     guarded.accounts["reader-dts7x"] = PASSWORD
     read_all(reader, topic)
 
@@ -271,7 +272,7 @@ def relay_log(door, **more):
     target = DtsTarget(
         type="dts", brokers=[door.brokers], topic=f"written-{uuid.uuid4().hex[:8]}", **more
     )
-    return KafkaRelayLog(target, f"setl/{target.topic}", limit=10.0)
+    return KafkaRelayLog(target, f"setl/{target.topic}", limit=30.0)
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
