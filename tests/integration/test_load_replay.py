@@ -151,9 +151,10 @@ class Target:
         assert not [share.error for slot in shares for share in slot if share.error]
         slots = [s for s in range(tasks) if shares[s] and (only is None or s in only)]
         errors = []
+        for slot in slots:
+            self.chance.shuffle(shares[slot])  # not by the threads, so that a seed is one history
 
         def write(slot):
-            self.chance.shuffle(shares[slot])
             changes = merge([part for share in shares[slot] for part in share.changes])
             ticket = ticket_for(self.ticket.leadership.pipeline, slot=slot, through=through)
             try:
