@@ -1,8 +1,9 @@
 """What can be seen of the connections of a leadership, with privileges and without."""
 
 import threading
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
+import pymysql
 import pytest
 
 from setl.errors import TransientError
@@ -12,6 +13,7 @@ from setl.systems.elasticsearch.write_load import look_at_writes
 from setl.systems.mysql import writers
 from setl.systems.mysql.connection import MysqlEndpoint, connect
 from setl.systems.mysql.lock_waits import look
+from setl_drills.connections import connections
 from setl_embedded import MySql
 from setl_embedded.ports import free_port
 from tests.integration.pipelines import execute, fresh_name, install_system_tables
@@ -86,8 +88,18 @@ def run(connection, sql):
         cursor.execute(sql)
 
 
-def in_background(connection, sql):
-    thread = threading.Thread(target=run, args=(connection, sql), daemon=True)
+def run_until_killed(connection, sql):
+    with suppress(pymysql.err.OperationalError):  # MariaDB tells that it was ended
+        run(connection, sql)
+
+
+def is_idle(server, connection):
+    """Whether the server lists it as idle, which it does a moment after it has answered."""
+    return connections(server)[connection.thread_id()] == "Sleep"
+
+
+def in_background(connection, sql, call=run):
+    thread = threading.Thread(target=call, args=(connection, sql), daemon=True)
     thread.start()
     return thread
 
@@ -109,6 +121,7 @@ def test_a_row_lock_of_a_stranger(server, table, key, opened):
     assert seen.blind == ""
     holder.rollback()
     thread.join(30)
+    eventually(lambda: is_idle(server, ours))
     # At once, although InnoDB keeps telling what it knew as long as it is asked every 0.1 s.
     after = look(endpoint, key, EPOCH)
     assert after.waits == ()
@@ -122,6 +135,7 @@ def test_looks_in_quick_succession_are_all_up_to_date(server, table, key, opened
     ours = opened(endpoint, key)
     for turn in range(5):
         run(ours, f"UPDATE {table} SET v = v + 1 WHERE id = 1")
+        eventually(lambda: is_idle(server, ours))
         assert look(endpoint, key, EPOCH).open == (ours.thread_id(),), turn
         ours.rollback()
         assert look(endpoint, key, EPOCH).open == (), turn
@@ -202,11 +216,16 @@ def test_a_metadata_lock(server, table, key, opened):
 def test_a_statement_that_runs(server, key, opened):
     endpoint = endpoint_of(server)
     ours = opened(endpoint, key)
-    thread = in_background(ours, "SELECT SLEEP(3)")
-    seen = eventually(lambda: running(endpoint, key))
+    # Ended by this test, which may be held up for longer than any sleep.
+    thread = in_background(ours, "DO SLEEP(600)", run_until_killed)
+    try:
+        seen = eventually(lambda: running(endpoint, key), 60)
+    finally:
+        execute(server, f"KILL QUERY {ours.thread_id()}")
     assert [s.connection for s in seen.statements] == [ours.thread_id()]
     assert seen.statements[0].state == "User sleep"
     thread.join(30)
+    eventually(lambda: is_idle(server, ours))
     assert look(endpoint, key, EPOCH).statements == ()
 
 
@@ -274,6 +293,7 @@ def test_a_statement_that_mysql_cannot_list_hides_no_lock(plain, server, table, 
     assert ("beyond utf8mb3" in seen.blind) == (isinstance(server, MySql))
     holder.rollback()
     thread.join(30)
+    eventually(lambda: is_idle(server, ours))
     assert look(plain, key, EPOCH).blind == ""
 
 
