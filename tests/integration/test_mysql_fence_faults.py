@@ -142,8 +142,9 @@ def test_two_that_raise_at_once_over_a_frozen_holder(site):
     site.fence().raise_to(1, "n1")
     frozen = site.open_transaction(1, 10)
     with (
-        in_background(site.fence(1).raise_to, 3, "n3") as third,
-        in_background(site.fence(1).raise_to, 2, "n2") as second,
+        # Long enough for the one to wait while the other is held up between two statements.
+        in_background(site.fence(4).raise_to, 3, "n3") as third,
+        in_background(site.fence(4).raise_to, 2, "n2") as second,
     ):
         pass
     assert third == [None]
