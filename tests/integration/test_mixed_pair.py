@@ -62,7 +62,7 @@ def test_both_sites_write(servers, table, place):
     assert same_rows(servers, table)
     assert len(rows(a, table)) == 40
     assert [r.figures.echoes_passed for r in runs] == [0, 0]
-    eventually(lambda: all(r.figures.rows_loopback > 0 for r in runs))
+    eventually(lambda: all(r.figures.rows_loopback > 0 for r in runs), 30)
 
 
 def test_the_newer_row_stays(servers, table, place):
