@@ -268,11 +268,11 @@ def test_a_password_that_is_changed_while_it_is_read(guarded, source, topic):
 # -- the relay's side ----------------------------------------------------------------------
 
 
-def relay_log(door, **more):
+def relay_log(door, *, limit=30.0, **more):
     target = DtsTarget(
         type="dts", brokers=[door.brokers], topic=f"written-{uuid.uuid4().hex[:8]}", **more
     )
-    return KafkaRelayLog(target, f"setl/{target.topic}", limit=30.0)
+    return KafkaRelayLog(target, f"setl/{target.topic}", limit=limit)
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
@@ -291,7 +291,7 @@ def test_a_relay_writes_over_tls_with_an_account(door, authority, certificate, m
 
 def test_a_relay_that_is_refused_says_so(door, caplog):
     guarded = door(accounts={"writer": PASSWORD}, mechanisms=["PLAIN"])
-    log = relay_log(guarded, user="writer", password=WRONG)
+    log = relay_log(guarded, limit=10.0, user="writer", password=WRONG)
     with pytest.raises(ConfigurationError) as raised:
         log.take_over()
     log.close()
