@@ -43,16 +43,14 @@ def silence(arbiter: Arbiter, wanted: Silence, now: float) -> None:
     Raises:
         Conflict: others change silences all the time.
     """
-    _retried(lambda: _change(arbiter, lambda kept: (*kept, wanted)[-MOST_SILENCES:], now))
+    retried(lambda: _change(arbiter, lambda kept: (*kept, wanted)[-MOST_SILENCES:], now))
 
 
 def end_silence(arbiter: Arbiter, ident: str, now: float) -> Silence | None:
     """End a silence; returns it, None if there is none of this name. Raises Conflict."""
     found = next((each for each in silences_at(arbiter, now) if each.id == ident), None)
     if found is not None:
-        _retried(
-            lambda: _change(arbiter, lambda kept: tuple(s for s in kept if s.id != ident), now)
-        )
+        retried(lambda: _change(arbiter, lambda kept: tuple(s for s in kept if s.id != ident), now))
     return found
 
 
@@ -67,7 +65,7 @@ def ask_for_test(arbiter: Arbiter, ident: str, by: str, now: float) -> None:
         after = replace(kept, notices=(*kept.notices, Notice(ident, now, (event,))))
         arbiter.store_alarms(after.to_json(), found[1] if found else None)
 
-    _retried(add)
+    retried(add)
 
 
 def _change(
@@ -78,7 +76,7 @@ def _change(
     arbiter.store_silences(silences_to_json(after), found[1] if found else None)
 
 
-def _retried(what: Callable[[], _T]) -> _T:
+def retried(what: Callable[[], _T]) -> _T:
     """Again if somebody else has written meanwhile; whoever sends alarms writes often."""
     for _ in range(_ATTEMPTS - 1):
         try:

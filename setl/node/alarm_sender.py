@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import uuid
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +15,7 @@ from arbiter.requests import Requester
 from arbiter.snapshot import Snapshot
 from arbiter.values import AlarmSender as Sender
 from arbiter.values import PipelineId, SignalKind
-from setl.alarms.asking import silences_at
+from setl.alarms.asking import retried, silences_at
 from setl.alarms.deciding import decide, firing
 from setl.alarms.facts import NodeFacts, PipelineFacts
 from setl.alarms.judgement import AlarmKey, Judgement
@@ -143,7 +143,25 @@ class AlarmSender:
         for each in due:
             self._restart(each, now)
         left = self._sending.deliver(after.notices)
-        self._store(after, replace(after, notices=left), revision)
+        try:
+            self._store(after, replace(after, notices=left), revision)
+        except Conflict:
+            self._forget_delivered(after.notices, left)
+
+    def _forget_delivered(self, sent: Sequence[Notice], left: Sequence[Notice]) -> None:
+        """Forget what was delivered although somebody, who asks for a test, has kept something."""
+        now = {notice.id: None for notice in sent} | {notice.id: notice for notice in left}
+
+        def forget() -> None:
+            stored = self._arbiter.alarms()
+            if stored is None:
+                return
+            kept = Kept.from_json(stored[0])
+            notices = [now.get(notice.id, notice) for notice in kept.notices]
+            others = tuple(notice for notice in notices if notice is not None)
+            self._store(kept, replace(kept, notices=others), stored[1])
+
+        retried(forget)
 
     def _store(self, before: Kept, after: Kept, revision: int | None) -> int | None:
         if after == before:

@@ -95,16 +95,19 @@ class Progress:
     def enter(self, state: RunState, error: str = "") -> None:
         """Say what the pipeline is doing now, and with which error."""
         with self._lock:
-            if (state, error) != (self._figures.state, self._figures.error):
-                self._set(state=state, error=error)
-            if state not in _IN_HAND:
-                self._verifies_no_more(state)
-                self._pace.forget_failures()
-                self._stall = None
-            if state is RunState.STANDBY:
-                self._lag.forget()
-            elif state in _IN_HAND:
-                self._lag.begin()
+            self._enter(state, error)
+
+    def _enter(self, state: RunState, error: str) -> None:
+        if (state, error) != (self._figures.state, self._figures.error):
+            self._set(state=state, error=error)
+        if state not in _IN_HAND:
+            self._verifies_no_more(state)
+            self._pace.forget_failures()
+            self._stall = None
+        if state is RunState.STANDBY:
+            self._lag.forget()
+        elif state in _IN_HAND:
+            self._lag.begin()
 
     def _verifies_no_more(self, state: RunState) -> None:
         told = self._figures.verification
@@ -134,10 +137,18 @@ class Progress:
         with self._lock:
             self._pace.moved()
 
-    def failed(self, error: str, reached: Order | None = None) -> None:
-        """The run rolls back and will try again; see `PaceTracker.failed`."""
+    def failed(self, error: str, reached: Order | None = None, *, shown: str = "") -> None:
+        """The run rolls back and will try again; see `PaceTracker.failed`.
+
+        Args:
+            error: what went wrong.
+            reached: how far the attempt had come.
+            shown: the same with its place and hint; "" changes the state of the run later.
+        """
         with self._lock:
             self._pace.failed(error, reached)
+            if shown:
+                self._enter(RunState.RETRYING, shown)
 
     def succeeded(self, reached: Order | None = None) -> bool:
         """Batches are acknowledged; returns whether that is more than was done again.

@@ -389,8 +389,8 @@ class PipelineRun:
     def _count(self, error: TransientError) -> None:
         """Note that an attempt has failed, and how far it had come."""
         error.at(**self._place())
-        self._progress.failed(error.message, self._reached.order if self._reached else None)
-        self._progress.enter(RunState.RETRYING, str(error))
+        reached = self._reached.order if self._reached else None
+        self._progress.failed(error.message, reached, shown=str(error))
         self._progress.add(retries=1)
 
     def _retry_later(self, failure: str) -> None:

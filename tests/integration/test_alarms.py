@@ -235,6 +235,21 @@ def test_a_sender_that_dies_while_it_sends_costs_one_message_twice_at_most(made,
         assert hook.told() == [("firing", "no_leader")] * 2
 
 
+def test_a_test_that_is_asked_for_while_a_message_is_sent_sends_it_no_second_time(made, hook):
+    with made(mail=None) as cluster:
+        asked = []
+
+        def ask_once():
+            if not asked:
+                asked.append(ask_for_test(cluster.operator, "t", "me", SystemClock().now()))
+
+        hook.before = ask_once
+        cluster.node("n1")
+        eventually(lambda: ("test", "test") in hook.told(), 20)
+        eventually(lambda: not kept_alarms(cluster.operator).notices, 20)
+        assert hook.told() == [("firing", "no_leader"), ("test", "test")]
+
+
 def test_a_receiver_that_refuses_is_shown_and_gets_everything_later(made, hook, mailbox):
     with made() as cluster:
         hook.status = 503

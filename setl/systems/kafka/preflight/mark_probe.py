@@ -79,8 +79,10 @@ def probe_marks(
         reader.seek({source.partition: reader.bounds(source.partition).end})
         with Server.opened(mysql_endpoint(database)) as server:
             server.rows(_WRITE, (PROBE_ROW, f"check.{secrets.token_hex(8)}"))
-            arrived = _arrives(reader, source, seconds)
-            server.rows("DELETE FROM retl.retl_mark WHERE ID = %s", (PROBE_ROW,))
+            try:
+                arrived = _arrives(reader, source, seconds)
+            finally:
+                server.rows("DELETE FROM retl.retl_mark WHERE ID = %s", (PROBE_ROW,))
         if arrived:
             report.ok(f"marks arrive in the topic {source.topic}")
         else:
