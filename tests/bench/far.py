@@ -12,8 +12,8 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass, replace
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import click
@@ -24,11 +24,11 @@ from setl_drills.proxy import Links
 from setl_embedded.ports import HOST
 from tests.bench.cases import WORKLOADS
 from tests.bench.competitor import Place, differences
-from tests.bench.cpu import OWN
+from tests.bench.cpu import DRIVER, OWN, role_of_each
 from tests.bench.report import SOURCE, TARGET, Taken, number, write_json
-from tests.bench.servers import fresh_target, source_server
-from tests.bench.setl_side import Setl
-from tests.bench.workloads import Workload, write
+from tests.bench.servers import Target, fresh_target, source_server
+from tests.bench.setl_side import Node, Setl
+from tests.bench.workloads import Position, Workload, write
 
 _NAMES = ("w1", "w2", "w3", "wide")
 _WIDE_ROWS = 4  # times fewer rows, since each is as long
@@ -63,15 +63,30 @@ class Apart:
         return max(self.busy.values())
 
 
-@contextmanager
-def on_core(core: int) -> Iterator[None]:
-    """What is started meanwhile runs on one core."""
-    before = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, {core})
-    try:
-        yield
-    finally:
-        os.sched_setaffinity(0, before)
+def pin(pid: int, core: int) -> None:
+    """Keep a process, and all that it has started, on one core."""
+    for each in role_of_each({DRIVER: pid}):
+        with suppress(OSError):  # it has just ended
+            for thread in Path(f"/proc/{each}/task").iterdir():
+                os.sched_setaffinity(int(thread.name), {core})
+
+
+@dataclass(frozen=True)
+class Pinned(Setl):
+    """setl on one core.
+
+    Attributes:
+        core: its number.
+    """
+
+    core: int = 0
+
+    @contextmanager
+    def standing_by(self, place: Place, target: Target, start: Position | None) -> Iterator[Node]:
+        """See `Setl.standing_by`."""
+        with super().standing_by(place, target, start) as node:
+            pin(node.pid, self.core)
+            yield node
 
 
 def busy(taken: Taken) -> dict[str, float]:
@@ -80,34 +95,30 @@ def busy(taken: Taken) -> dict[str, float]:
     return {"setl": near / taken.seconds, "target": taken.cpu.get(TARGET, 0.0) / taken.seconds}
 
 
-def measure(
-    folder: Path, workload: Workload, links: Links | None, delay: float, setl: Setl
-) -> Apart:
+def measure(folder: Path, workload: Workload, links: Links, delay: float, master: str) -> Apart:
     """Apply a workload once.
 
     Args:
         folder: for logs and data.
         workload: what is written before.
-        links: carries the link to the target; None for none.
+        links: carries the link to the target.
         delay: of the link, seconds each way.
-        setl: as it is to run.
+        master: Spark master of setl.
 
     Raises:
         RuntimeError: it failed, or hangs.
     """
     near, far = sorted(os.sched_getaffinity(0))[:2]
     with ExitStack() as stack:
-        with on_core(near):
-            source = stack.enter_context(source_server(folder))
-            with source.connect() as connection:
-                written = write(connection, workload)
-        with on_core(far):
-            target = stack.enter_context(fresh_target(folder, "mysql", workload))
-        if links is not None:
-            port = links.add("target", HOST, target.mysql.port, delay).port
-            setl = replace(setl, target_port=port)
-        with on_core(near):
-            taken = setl.measure(Place(folder, source, written), target)
+        source = stack.enter_context(source_server(folder))
+        pin(source.pid, near)
+        with source.connect() as connection:
+            written = write(connection, workload)
+        target = stack.enter_context(fresh_target(folder, "mysql", workload))
+        pin(target.pid, far)
+        port = links.add("target", HOST, target.mysql.port, delay).port
+        setl = Pinned(master=master, target_port=port, core=near)
+        taken = setl.measure(Place(folder, source, written), target)
         wrong = tuple(differences(source, target, workload))
     return Apart(workload.name, workload.changes, taken.seconds, busy(taken), wrong)
 
@@ -141,7 +152,7 @@ def main(
             for name in names:
                 workload = WORKLOADS[name](rows // _WIDE_ROWS if name == "wide" else rows)
                 for master in [*masters] * rounds:
-                    one = measure(folder, workload, links, delay / 1000, Setl(master=master))
+                    one = measure(folder, workload, links, delay / 1000, master)
                     console.print(f"{name} on {master}: {one.rate:,.0f} rows/s")
                     results.append((master, one))
         print_apart(results, console)
