@@ -583,7 +583,7 @@ def test_the_victim_of_a_deadlock_tries_again(place):
         cursor.execute(f"UPDATE {place.schema}.t SET name = 'b' WHERE id = 2 OR id > 100")
         task = threading.Thread(target=load)
         task.start()
-        eventually(lambda: waits_for_a_lock(place.server), interval=INNODB_RENEWED)
+        eventually(lambda: waits_for_a_lock(place.server), 30, interval=INNODB_RENEWED)
         cursor.execute(f"UPDATE {place.schema}.t SET name = 'b' WHERE id = 1")
         other.commit()
         task.join(30)
@@ -601,6 +601,9 @@ def kill_writers(place):
         place.ticket.pipeline_key,
     ):
         execute(place.server, f"KILL {writer}")
+        # The connection ends a moment after the statement.
+        there = f"SELECT 1 FROM information_schema.processlist WHERE id = {writer}"
+        eventually(lambda there=there: not rows_of(place.server, there), 30)
 
 
 def test_a_connection_lost_while_idle_is_opened_again(place):
