@@ -33,14 +33,16 @@ class Address:
     def __init__(self, server):
         self._server = server
         self._pairs = []
+        self._choosing = threading.Lock()  # no connection is made while the server changes
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port = self._listener.getsockname()[1]
         threading.Thread(target=self._accept, daemon=True).start()
 
     def lead_to(self, server):
         """From now on this server answers; connections to the one before are cut."""
-        self._server = server
-        pairs, self._pairs = self._pairs, []
+        with self._choosing:
+            self._server = server
+            pairs, self._pairs = self._pairs, []
         for pair in pairs:
             cut(*pair)
 
@@ -52,11 +54,12 @@ class Address:
         while True:
             try:
                 client, _ = self._listener.accept()
-                server = self._server
-                other = socket.create_connection((server.host, server.port))
+                with self._choosing:
+                    server = self._server
+                    other = socket.create_connection((server.host, server.port))
+                    self._pairs.append((client, other))
             except (OSError, AttributeError):
                 return
-            self._pairs.append((client, other))
             for one, two in ((client, other), (other, client)):
                 threading.Thread(target=pump, args=(one, two), daemon=True).start()
 
