@@ -40,7 +40,7 @@ def relay(topic, flushed):
 def arrived(log):
     """Wait until what a leader has appended is on the broker, uncommitted."""
     producer = log._sender._producer
-    assert producer.flush(10) == 0
+    assert producer.flush(60) == 0
 
 
 def other_producer(topic, **settings):
@@ -51,7 +51,7 @@ def expire(topic, before):
     """Let the records before an offset be dropped, as retention does."""
     admin = AdminClient({"bootstrap.servers": topic.brokers})
     for answer in admin.delete_records([TopicPartition(topic.name, 0, before)]).values():
-        answer.result(10)
+        answer.result(60)
 
 
 @pytest.mark.parametrize("left", [1, 100, 3000])
@@ -103,13 +103,14 @@ def test_the_beginning_is_expired(topic):
 def test_a_transaction_of_somebody_else_is_waited_for(topic):
     relay(topic, 5)
     stranger = other_producer(topic, **{"transactional.id": f"stranger-{topic.name}"})
-    stranger.init_transactions(10)
+    stranger.init_transactions(60)
     stranger.begin_transaction()
     stranger.produce(topic.name, b"x", partition=0, headers=[(HEADER, place(6).encoded())])
-    stranger.flush(10)
+    stranger.flush(60)
     with pytest.raises(TransientError, match="may be open"):
-        topic.log(limit=1.0).take_over()
-    stranger.commit_transaction(10)
+        # Each answer has to come within the limit, so it is not too short.
+        topic.log(limit=4.0).take_over()
+    stranger.commit_transaction(60)
     assert topic.log().take_over() == (place(6),)
 
 
@@ -117,7 +118,7 @@ def test_a_record_that_no_relay_wrote(topic):
     relay(topic, 5)
     stranger = other_producer(topic)
     stranger.produce(topic.name, b"x", partition=0)
-    stranger.flush(10)
+    stranger.flush(60)
     with pytest.raises(ConfigurationError, match=r"no relay wrote .*offset 6.*topic of its own"):
         topic.log().take_over()
 
@@ -126,7 +127,7 @@ def test_a_place_of_another_release(topic):
     relay(topic, 5)
     stranger = other_producer(topic)
     stranger.produce(topic.name, b"x", partition=0, headers=[(HEADER, b"2 what else")])
-    stranger.flush(10)
+    stranger.flush(60)
     with pytest.raises(DataError, match="offset 6"):
         topic.log().take_over()
 
@@ -146,7 +147,7 @@ def test_two_nodes_make_the_topic(topic):
 
 def test_no_broker_answers(caplog, capfd):
     with pytest.raises(TransientError, match="refused"):
-        RelayTopic("127.0.0.1:1").log(limit=1.0).take_over()
+        RelayTopic("127.0.0.1:1").log(limit=3.0).take_over()
     assert capfd.readouterr().err == ""  # clients log, and never print
     assert any(record.name == "setl.systems.kafka.librdkafka" for record in caplog.records)
 
