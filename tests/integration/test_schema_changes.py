@@ -8,6 +8,7 @@ import pytest
 from setl import failpoints
 from setl.channel.reading import parse_channel
 from setl.errors import FatalError, FencedError, TransientError
+from setl.run.figures import RunState
 from tests.integration.pipelines import binlog_end, execute, fresh_name, mysql, one_way, rows
 from tests.waiting import eventually
 
@@ -293,7 +294,8 @@ def test_a_node_that_dies_at_any_point_of_a_change(
         execute(a, change.format(db=db))
     execute(a, f"INSERT INTO {db}.t (id) VALUES (4)")
     eventually((tmp_path / f"{point}.taken").exists, 30)
-    place.lead(file, nid="n2")
+    second = place.lead(file, nid="n2")
+    eventually(lambda: second.figures.state is RunState.RUNNING, 60)
     eventually(lambda: same(servers, db, "t"), 60)
     # If the first one had done all before the other came, this is what it is fenced off from.
     execute(a, f"INSERT INTO {db}.t (id) VALUES (5)")
