@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from itertools import accumulate
 from typing import Final
 
-from setl.channel.mark_ids import MAX_SLOTS
 from setl.transform.work import WorkItem
 
 TableRoute = tuple[int, str, str]
@@ -45,41 +43,31 @@ class LoadWork:
             self.by_branch.setdefault(place, []).append(item._replace(routes=(place[0],)))
 
 
-_WORTH_A_WAVE: Final = 256 * 1024  # bytes; a statement holds about as much
-_MOST_WAVES: Final = 4
+_WORTH_A_PIECE: Final = 256 * 1024  # bytes; a statement holds about as much
+_MOST_PIECES: Final = 4
 
 
 def stretches(items: list[WorkItem], count: int) -> list[list[WorkItem]]:
     """Cut items into at most `count` stretches of about the same number of bytes, in order."""
-    return _cut(items, [1.0] * count)
+    if count == 1:
+        return [items]
+    size = max(1, sum(len(item.payload) for item in items) / count)
+    ends = [size * number for number in range(1, count)]
+    result: list[list[WorkItem]] = [[]]
+    seen = passed = 0
+    for item in items:
+        if result[-1] and passed < len(ends) and seen >= ends[passed]:
+            result.append([])
+            passed = bisect_right(ends, seen)
+        result[-1].append(item)
+        seen += len(item.payload)
+    return result
 
 
-def staggered(items: list[WorkItem], tasks: int) -> list[list[WorkItem]]:
-    """Cut items into stretches, in order, of which `tasks` are worked on at any time.
+def pieces(items: list[WorkItem]) -> list[list[WorkItem]]:
+    """Cut the items of one task, in order.
 
-    A large load has several for each task. The first ones differ in length, so that not all
-    tasks transform first, while the target waits, and then wait for the target together.
+    So one piece can be transformed while the one before it is written.
     """
     total = sum(len(item.payload) for item in items)
-    waves = min(_MOST_WAVES, total // (tasks * _WORTH_A_WAVE), MAX_SLOTS // tasks)
-    if waves <= 1:
-        return stretches(items, tasks)
-    first = [(i + 1) / tasks for i in range(tasks)]
-    return _cut(items, first + [1.0] * (tasks * (waves - 1)))
-
-
-def _cut(items: list[WorkItem], shares: Sequence[float]) -> list[list[WorkItem]]:
-    """Cut items by these shares of their bytes, into fewer stretches where items are large."""
-    if len(shares) == 1:
-        return [items]
-    a_share = sum(len(item.payload) for item in items) / sum(shares)
-    ends = [a_share * upto for upto in accumulate(shares)][:-1]
-    result: list[list[WorkItem]] = [[]]
-    size = passed = 0
-    for item in items:
-        if result[-1] and passed < len(ends) and size >= ends[passed]:
-            result.append([])
-            passed = bisect_right(ends, size)
-        result[-1].append(item)
-        size += len(item.payload)
-    return result
+    return stretches(items, max(1, min(_MOST_PIECES, total // _WORTH_A_PIECE)))

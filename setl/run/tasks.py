@@ -44,6 +44,14 @@ class TaskReport:
     error: SetlError | None = None
     repeated: bool = False
 
+    def then(self, other: TaskReport) -> TaskReport:
+        """This and what the same task did next."""
+        return TaskReport(
+            self.loaded + other.loaded,
+            self.error or other.error,
+            self.repeated or other.repeated,
+        )
+
 
 def load(
     settings: SinkSettings, ticket: LoadTicket, slot: int, shares: Iterable[bytes | Share]

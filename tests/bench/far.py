@@ -11,8 +11,9 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+import time
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -23,14 +24,16 @@ from rich.table import Table
 from setl_drills.proxy import Links
 from setl_embedded.ports import HOST
 from tests.bench.cases import WORKLOADS
-from tests.bench.competitor import Place, differences
+from tests.bench.competitor import Meter, Place, differences
 from tests.bench.cpu import DRIVER, OWN, role_of_each
 from tests.bench.report import SOURCE, TARGET, Taken, number, write_json
-from tests.bench.servers import Target, fresh_target, source_server
-from tests.bench.setl_side import Node, Setl
-from tests.bench.workloads import Position, Workload, write
+from tests.bench.servers import fresh_target, source_server
+from tests.bench.setl_side import Setl, rows_applied
+from tests.bench.watching import wait_for
+from tests.bench.workloads import Workload, write
 
 _NAMES = ("w1", "w2", "w3", "wide")
+_LOOK_SECONDS = 0.02
 _WIDE_ROWS = 4  # times fewer rows, since each is as long
 
 
@@ -40,8 +43,8 @@ class Apart:
 
     Attributes:
         workload: its name.
-        changes: row changes.
-        seconds: from the start of the channel until all are applied.
+        changes: row changes that were measured.
+        seconds: in which they were applied.
         busy: of each side, how much of its core it used in that time.
         wrong: how the target differs from the source.
     """
@@ -71,24 +74,6 @@ def pin(pid: int, core: int) -> None:
                 os.sched_setaffinity(int(thread.name), {core})
 
 
-@dataclass(frozen=True)
-class Pinned(Setl):
-    """setl on one core.
-
-    Attributes:
-        core: its number.
-    """
-
-    core: int = 0
-
-    @contextmanager
-    def standing_by(self, place: Place, target: Target, start: Position | None) -> Iterator[Node]:
-        """See `Setl.standing_by`."""
-        with super().standing_by(place, target, start) as node:
-            pin(node.pid, self.core)
-            yield node
-
-
 def busy(taken: Taken) -> dict[str, float]:
     """How much of its core each side used."""
     near = sum(taken.cpu.get(role, 0.0) for role in (*OWN, SOURCE))
@@ -96,7 +81,7 @@ def busy(taken: Taken) -> dict[str, float]:
 
 
 def measure(folder: Path, workload: Workload, links: Links, delay: float, master: str) -> Apart:
-    """Apply a workload once.
+    """Apply a workload once; the first quarter, in which a JVM warms up, is not measured.
 
     Args:
         folder: for logs and data.
@@ -113,14 +98,26 @@ def measure(folder: Path, workload: Workload, links: Links, delay: float, master
         source = stack.enter_context(source_server(folder))
         pin(source.pid, near)
         with source.connect() as connection:
-            written = write(connection, workload)
+            place = Place(folder, source, write(connection, workload))
         target = stack.enter_context(fresh_target(folder, "mysql", workload))
         pin(target.pid, far)
         port = links.add("target", HOST, target.mysql.port, delay).port
-        setl = Pinned(master=master, target_port=port, core=near)
-        taken = setl.measure(Place(folder, source, written), target)
+        setl = Setl(master=master, target_port=port)
+        node = stack.enter_context(setl.standing_by(place, target, place.written.start))
+        pin(node.pid, near)
+        applied = stack.enter_context(rows_applied(node, target, workload.name))
+        node.start()
+        _wait(place, lambda: applied() >= workload.changes // 4)
+        meter, first, began = Meter(node.pid, target, source.pid), applied(), time.perf_counter()
+        _wait(place, lambda: applied() >= workload.changes)
+        seconds = time.perf_counter() - began
+        taken = meter.taken(seconds)
         wrong = tuple(differences(source, target, workload))
-    return Apart(workload.name, workload.changes, taken.seconds, busy(taken), wrong)
+    return Apart(workload.name, workload.changes - first, seconds, busy(taken), wrong)
+
+
+def _wait(place: Place, done: Callable[[], bool]) -> None:
+    wait_for(done, place.limit, "not everything was applied", every=_LOOK_SECONDS)
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})

@@ -1,9 +1,11 @@
 """The benchmark itself, in small: what it writes, what it competes with, what it checks."""
 
 import json
+import os
 import subprocess
 import sys
 from collections import Counter
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -13,7 +15,8 @@ from tests.bench import latency, loads, workloads
 from tests.bench.__main__ import main
 from tests.bench.cases import WORKLOADS, sized
 from tests.bench.competitor import Place, differences
-from tests.bench.cpu import DRIVER, PeakMemory, cpu_by_role
+from tests.bench.cpu import DRIVER, PeakMemory, cpu_by_role, role_of_each
+from tests.bench.far import pin
 from tests.bench.plots import line_chart
 from tests.bench.replica import Replica
 from tests.bench.report import (
@@ -338,3 +341,22 @@ def test_cpu_and_memory_of_a_process_and_its_children():
     finally:
         process.communicate(b"\n")
     assert sum(cpu_by_role(roots).values()) == 0
+
+
+def test_a_process_is_kept_on_one_core_with_all_its_threads_and_children():
+    threads = "import threading; threading.Thread(target=input).start()"
+    code = f"import subprocess, sys; {threads}; subprocess.run([sys.executable, '-c', 'input()'])"
+    process = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE)
+    core = min(os.sched_getaffinity(0))
+    try:
+        eventually(lambda: len(role_of_each({DRIVER: process.pid})) == 2, timeout=60)
+        pin(process.pid, core)
+        tasks = [
+            int(task.name)
+            for pid in role_of_each({DRIVER: process.pid})
+            for task in Path(f"/proc/{pid}/task").iterdir()
+        ]
+        assert len(tasks) >= 3
+        assert all(os.sched_getaffinity(task) == {core} for task in tasks)
+    finally:
+        process.communicate(b"\n\n")

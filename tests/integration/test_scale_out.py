@@ -185,11 +185,11 @@ def test_the_workers_have_no_setl_of_their_own(python, tmp_path):
 @ONE_NODE
 def test_tasks_on_both_workers_apply_what_the_source_has(channel):
     # One of them may have come to the application later, and so to none of the first tasks.
-    for count in range(20_000, 100_001, 20_000):
-        channel.insert(count - 20_000, 20_000)
+    count = 0
+    while channel.writers() != {0, 1} and count < 100_000:
+        channel.insert(count, 20_000)
+        count += 20_000
         channel.applied(count)
-        if channel.writers() == {0, 1}:
-            break
     assert channel.writers() == {0, 1}
     assert channel.equal()
     # What the processor makes of a row, in an executor's folder.

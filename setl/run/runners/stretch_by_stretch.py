@@ -16,9 +16,12 @@ from __future__ import annotations
 
 import logging
 import pickle
+import sys
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from typing import Final, TypeVar
 
 import numpy as np
 from pyspark import SparkContext
@@ -26,7 +29,7 @@ from pyspark import SparkContext
 from setl.codec.row_codec import RowCodec
 from setl.load.sink import LoadTicket, SinkSettings
 from setl.log import fields
-from setl.run.load_work import LoadWork, staggered
+from setl.run.load_work import LoadWork, pieces, stretches
 from setl.run.runners.runner import LoadRunner, LoadState, Phase
 from setl.run.tasks import TaskReport, load, transform
 from setl.transform.placement import key_hashes, spreads
@@ -36,6 +39,10 @@ from setl.transform.work import TransformPlan
 _log = logging.getLogger(__name__)
 
 _Name = tuple[str, str]
+_Given = TypeVar("_Given")
+_Made = TypeVar("_Made")
+
+_SWITCH_SECONDS: Final = 0.0005
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +52,22 @@ class StretchReport:
     Attributes:
         report: of what it wrote.
         keys: of each target, hashes of the keys that it wrote, 8 bytes each.
-        apart: whether nothing was written, because rows of one table must not be shared out.
+        apart: whether there are rows of a table that must not be shared out, none of which was
+            written.
     """
 
     report: TaskReport
     keys: dict[_Name, bytes]
     apart: bool = False
+
+    def then(self, other: StretchReport) -> StretchReport:
+        """This piece, and the one after it."""
+        names = {**self.keys, **other.keys}
+        return StretchReport(
+            self.report.then(other.report),
+            {name: self.keys.get(name, b"") + other.keys.get(name, b"") for name in names},
+            self.apart or other.apart,
+        )
 
 
 class StretchByStretch:
@@ -85,17 +102,17 @@ class StretchByStretch:
     ) -> list[TaskReport]:
         """See `LoadRunner.run`."""
         targets = new_rows_alone(plan, work, self._codec)
-        cut = staggered(work.plain, tasks) if targets.isdisjoint(self._dealt) else []
+        cut = stretches(work.plain, tasks) if targets.isdisjoint(self._dealt) else []
         # A few large entries would leave tasks without work.
         if not targets or len(cut) < tasks:
             return self._by_key.run(plan, work, ticket, tasks)
         self._state.phase = Phase.BOTH
         sink = self._sink
-        blobs = [pickle.dumps(stretch, protocol=5) for stretch in cut]
+        blobs = [[pickle.dumps(piece, protocol=5) for piece in pieces(stretch)] for stretch in cut]
 
-        def load_one(slot: int, mine: Iterable[bytes]) -> Iterator[StretchReport]:
-            for blob in mine:
-                yield load_stretch(sink, plan, ticket, slot, blob)
+        def load_one(slot: int, mine: Iterable[Sequence[bytes]]) -> Iterator[StretchReport]:
+            for stretch in mine:
+                yield load_stretch(sink, plan, ticket, slot, stretch)
 
         stretched = self._context.parallelize(blobs, len(blobs))
         found = stretched.mapPartitionsWithIndex(load_one).collect()
@@ -140,16 +157,60 @@ def new_rows_alone(plan: TransformPlan, work: LoadWork, codec: RowCodec) -> froz
 
 
 def load_stretch(
-    settings: SinkSettings, plan: TransformPlan, ticket: LoadTicket, slot: int, items: bytes
+    settings: SinkSettings,
+    plan: TransformPlan,
+    ticket: LoadTicket,
+    slot: int,
+    stretch: Sequence[bytes],
 ) -> StretchReport:
-    """In a task: transform pickled work items and load them, beside other tasks."""
-    shares = transform(plan, items)
+    """In a task: transform the pieces of a stretch and load them, beside other tasks.
+
+    A piece is transformed while the target works on the one before it. Each is loaded in
+    transactions of its own. A later piece may have the same key, and is written later.
+
+    Args:
+        settings: where to.
+        plan: how to transform.
+        ticket: on whose behalf.
+        slot: the number of this task in its load.
+        stretch: pickled work items of each piece.
+    """
+    found = StretchReport(TaskReport(), {})
+    for shares in _one_ahead(lambda items: transform(plan, items), stretch):
+        found = found.then(_load_piece(settings, ticket, slot, shares))
+        if found.apart or found.report.error is not None:
+            break
+    return found
+
+
+def _load_piece(
+    settings: SinkSettings, ticket: LoadTicket, slot: int, shares: Sequence[Share]
+) -> StretchReport:
     changes = [part for share in shares for part in share.changes]
     if not all(spreads([part.columns[i] for i in part.key], None) for part in changes):
         return StretchReport(TaskReport(), {}, apart=True)
     keys = _keys_of(shares)
     beside = [_beside_others(share) for share in shares]
     return StretchReport(load(settings, ticket, slot, beside), keys)
+
+
+def _one_ahead(make: Callable[[_Given], _Made], given: Sequence[_Given]) -> Iterator[_Made]:
+    """What `make` makes of each; the next one is made in a thread while one is worked on."""
+    if len(given) == 1:
+        yield make(given[0])
+        return
+    interval = sys.getswitchinterval()
+    # An answer of the target must not wait long for what is being transformed.
+    sys.setswitchinterval(_SWITCH_SECONDS)
+    try:
+        with ThreadPoolExecutor(1, "transform") as ahead:
+            coming = ahead.submit(make, given[0])
+            for following in given[1:]:
+                made, coming = coming.result(), ahead.submit(make, following)
+                yield made
+            yield coming.result()
+    finally:
+        sys.setswitchinterval(interval)
 
 
 def _beside_others(share: Share) -> Share:
@@ -171,7 +232,7 @@ def _keys_of(shares: Sequence[Share]) -> dict[_Name, bytes]:
 
 
 def keys_meet(found: Sequence[StretchReport]) -> bool:
-    """Whether two tasks may have written the same key."""
+    """Whether two tasks, or two pieces of one, may have written the same key."""
     for target in {target for each in found for target in each.keys}:
         together = b"".join([each.keys.get(target, b"") for each in found])
         hashes = np.frombuffer(together, dtype=np.uint64)

@@ -236,7 +236,7 @@ def _may_pass(number: int, text: str) -> bool:
     return full or number in _TRANSIENT or number in _OF_A_PROXY
 
 
-_CUT_OFF = {
+CUT_OFF = {
     1053,  # the server is shutting down
     1927,  # MariaDB: the connection was killed
     2006,  # the server has gone away
@@ -245,6 +245,7 @@ _CUT_OFF = {
     3169,  # the connection was killed
     4031,  # it was idle for too long
 }
+"""Errors that say that the connection has ended."""
 
 
 def was_cut_off(error: BaseException | None) -> bool:
@@ -258,7 +259,7 @@ def was_cut_off(error: BaseException | None) -> bool:
         return False
     if isinstance(error, (OSError, pymysql.err.InterfaceError)):
         return True
-    return error_number(error) in _CUT_OFF
+    return error_number(error) in CUT_OFF
 
 
 def translate(error: BaseException) -> SetlError:

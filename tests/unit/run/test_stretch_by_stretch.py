@@ -1,7 +1,9 @@
 """Large loads of new rows go stretch by stretch, and by key as soon as that could matter."""
 
 import pickle
+import threading
 from dataclasses import replace
+from functools import partial
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -22,6 +24,7 @@ from setl.run.runners.stretch_by_stretch import StretchByStretch, new_rows_alone
 from setl.run.tasks import TaskReport
 from setl.transform.share import Share
 from setl.transform.work import TransformPlan, WorkItem
+from tests.waiting import eventually
 
 TICKET = LoadTicket(Leadership("shop", "orders", "n1", 7), 1, 0)
 ID, NAME = Column("id", Kind.INTEGER), Column("name", Kind.TEXT)
@@ -109,11 +112,13 @@ class Stretches:
 def world(monkeypatch):
     """A runner whose tasks write what `rows` has of their first item, in this process."""
     made: Any = SimpleNamespace(rows={}, written=[], by_key=[], key=ID, error=None)
+    made.transformed = []
     made.state = LoadState()
 
     def transform(_plan, items):
         (first, *_) = pickle.loads(items)
         found = made.rows[first.version]
+        made.transformed.append(first.version)
         columns = (made.key, NAME)
         return [Share([TargetChanges(("there", "orders"), columns, (0,), found)], len(found))]
 
@@ -140,6 +145,7 @@ def world(monkeypatch):
         return made.runner.run(plan(route()), work, TICKET, tasks or len(parts))
 
     made.run = run
+    made.transform_with = partial(monkeypatch.setattr, stretch_by_stretch, "transform")
     return made
 
 
@@ -149,6 +155,76 @@ def test_each_task_loads_its_stretch(world):
     assert sum(report.loaded.rows for report in reports) == 3
     assert world.state.phase is Phase.BOTH
     assert not world.by_key
+
+
+@pytest.fixture
+def in_pieces(world, monkeypatch):
+    """Each entry is a piece of its own."""
+    monkeypatch.setattr(stretch_by_stretch, "pieces", lambda items: [[item] for item in items])
+    return world
+
+
+def test_a_task_loads_its_pieces_in_order(in_pieces):
+    reports = in_pieces.run([(1, "a")], [(2, "b")], [(3, "c")], [(4, "d"), (5, "e")], tasks=2)
+    first, second = [[(1, "a")], [(2, "b")]], [[(3, "c")], [(4, "d"), (5, "e")]]
+    assert in_pieces.written == [*((0, rows) for rows in first), *((1, rows) for rows in second)]
+    assert [report.loaded.rows for report in reports] == [2, 3]
+
+
+def test_a_piece_is_transformed_while_the_one_before_it_is_written(in_pieces, monkeypatch):
+    load, both = stretch_by_stretch.load, threading.Event()
+
+    def slow_load(*arguments):
+        if not in_pieces.written:
+            eventually(lambda: in_pieces.transformed == [0, 1])
+            both.set()
+        return load(*arguments)
+
+    monkeypatch.setattr(stretch_by_stretch, "load", slow_load)
+    in_pieces.run([(1, "a")], [(2, "b")], [(3, "c")], tasks=1)
+    assert both.is_set()
+
+
+def test_a_task_writes_no_piece_after_one_that_failed(in_pieces):
+    in_pieces.error = DataError("no")
+    reports = in_pieces.run([(1, "a")], [(2, "b")], [(3, "c")], [(4, "d")], tasks=2)
+    assert in_pieces.written == [(0, [(1, "a")]), (1, [(3, "c")])]
+    assert [str(report.error) for report in reports] == ["no", "no"]
+
+
+def test_a_piece_that_cannot_be_transformed_fails_the_task(in_pieces, monkeypatch):
+    """A defect; errors of the data travel in the share."""
+    transform = stretch_by_stretch.transform
+
+    def fails(plan, items):
+        if in_pieces.transformed:
+            raise ZeroDivisionError
+        return transform(plan, items)
+
+    monkeypatch.setattr(stretch_by_stretch, "transform", fails)
+    with pytest.raises(ZeroDivisionError):
+        in_pieces.run([(1, "a")], [(2, "b")], tasks=1)
+
+
+def test_a_key_in_two_pieces_of_a_task_is_loaded_again_by_key(in_pieces):
+    assert in_pieces.run([(1, "older")], [(1, "newer")], [(2, "b")], [(3, "c")], tasks=2) == [
+        "by key"
+    ]
+
+
+def test_rows_that_must_not_be_shared_out_are_written_by_no_task(in_pieces):
+    """Those of other tables may be, before; they are written again by key."""
+
+    def transform(_plan, items):
+        (first, *_) = pickle.loads(items)
+        key = replace(NAME, name="id", binary_order=first.version != 1)
+        target = ("there", f"t{first.version}")
+        part = TargetChanges(target, (key, NAME), (0,), [(f"k{first.version}", "a")])
+        return [Share([part], 1)]
+
+    in_pieces.transform_with(transform)
+    assert in_pieces.run([], [], [], [], tasks=2) == ["by key"]
+    assert [rows for _, rows in in_pieces.written] == [[("k0", "a")], [("k2", "a")], [("k3", "a")]]
 
 
 def test_a_load_of_too_few_entries_for_its_tasks_is_dealt_out(world):

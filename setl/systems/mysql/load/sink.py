@@ -41,6 +41,7 @@ from setl.systems.mysql.conflicts.resolving import (
 )
 from setl.systems.mysql.conflicts.tables import TRIM_EVERY, trim_conflicts
 from setl.systems.mysql.connection import (
+    CUT_OFF,
     MysqlEndpoint,
     connect,
     error_number,
@@ -71,7 +72,7 @@ _SIZE_NEAR = 1 << 18
 
 _DEADLOCK = 1213
 _UNKNOWN_NAME = frozenset({1054, 1146})  # no such column, no such table
-_LOST = frozenset({0, 1927, 2006, 2013, 2055, 4031})  # pymysql says 0 for one it has closed
+_LOST = CUT_OFF | {0}  # pymysql says 0 for one it has closed
 # After these the connection is as good as before: the server said no, or has rolled back.
 _ANSWERED = _UNKNOWN_NAME | {_DEADLOCK, 1205}
 
