@@ -130,8 +130,9 @@ class RelayWork:
         if done is None:
             return
         progress = self._progress
-        progress.applied(done.rows, done.position, pending)
         progress.add(batches=done.batches, loads=1 if done.rows else 0, rows_applied=done.rows)
+        # Last of the counts, as in setl proper: see `setl.run.accounting.account`.
+        progress.applied(done.rows, done.position, pending)
         for entry in done.heartbeats:
             for seen in heartbeats_in(self._parts.codec.decode(entry.payload, entry.context)):
                 if seen.id == self._parts.heartbeat_id:
