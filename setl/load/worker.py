@@ -6,10 +6,11 @@ as long as it lives. A task comes with settings and gets the sink for them.
 
 from __future__ import annotations
 
+import logging
 import os
+import threading
 from collections import OrderedDict
 from collections.abc import Sequence
-from threading import Lock
 
 from setl.errors import ConfigurationError
 from setl.load.sink import ConflictSink, LoadTicket, Sink, SinkSettings
@@ -19,13 +20,15 @@ from setl.model.loaded import Loaded
 MAX_SINKS = 16
 """Sinks of one process; beyond, the one that was not used for longest is closed."""
 
+_log = logging.getLogger(__name__)
+
 
 class SinkCache:
     """Sinks by their settings. Thread-safe; a sink itself serves one thread at a time."""
 
     def __init__(self, limit: int = MAX_SINKS) -> None:
         self._limit = limit
-        self._lock = Lock()
+        self._lock = threading.Lock()
         self._sinks: OrderedDict[SinkSettings, Sink] = OrderedDict()
         self._process = os.getpid()
 
@@ -39,7 +42,7 @@ class SinkCache:
             sink = self._sinks.pop(settings, None) or settings.make_sink()
             self._sinks[settings] = sink
             while len(self._sinks) > self._limit:
-                self._sinks.popitem(last=False)[1].close()
+                _close_aside(self._sinks.popitem(last=False)[1])
             return sink
 
     def close(self) -> None:
@@ -47,6 +50,22 @@ class SinkCache:
         with self._lock:
             while self._sinks:
                 self._sinks.popitem()[1].close()
+
+
+def _close_aside(sink: Sink) -> None:
+    """Close a sink in a thread of its own.
+
+    Closing asks the target to forget its writer. One that hangs would hold up the load of another
+    pipeline, with another target, for as long as it is waited for.
+    """
+    threading.Thread(target=_closed, args=(sink,), name="close-sink", daemon=True).start()
+
+
+def _closed(sink: Sink) -> None:
+    try:
+        sink.close()
+    except Exception:  # noqa: BLE001 - whatever it is, nobody needs the sink any more
+        _log.exception("a sink that is not used any more could not be closed")
 
 
 _sinks = SinkCache()

@@ -650,9 +650,13 @@ def test_a_worker_keeps_its_sinks_and_their_number_is_limited(place):
     assert cache.get(one) is first
     cache.get(three)
     assert cache.get(one) is first
-    cache.get(two)
-    cache.get(three)
-    assert rows_of(place.server, written, key) == []
+    with place.server.connect(autocommit=False) as connection, connection.cursor() as cursor:
+        cursor.execute(f"{written} FOR UPDATE", (key,))
+        # What closes the first one waits for this lock, and nobody waits for that.
+        cache.get(two)
+        cache.get(three)
+        connection.rollback()
+    eventually(lambda: rows_of(place.server, written, key) == [], 30)
     cache.close()
 
 

@@ -1,4 +1,5 @@
 import pickle
+import threading
 
 from setl.load.worker import SinkCache
 from setl.systems.elasticsearch.client import ElasticEndpoint
@@ -25,6 +26,21 @@ def test_settings_travel_and_find_the_same_sink_and_show_no_secret():
         assert cache.get(copy) is cache.get(settings)
         assert "secret" not in f"{settings!r} {settings.endpoint}"
     assert str(SEARCH.endpoint) == "es:9200"
+    cache.close()
+
+
+def test_nobody_waits_for_a_sink_that_is_closed_because_there_are_too_many(monkeypatch):
+    """Its target may hang, and the load that comes may be another pipeline's."""
+    cache, going, closed = SinkCache(limit=1), threading.Event(), threading.Event()
+
+    def hangs():
+        assert going.wait(60)
+        closed.set()
+
+    monkeypatch.setattr(cache.get(MYSQL), "close", hangs)
+    assert isinstance(cache.get(SEARCH), ElasticsearchSink)
+    going.set()
+    assert closed.wait(20)
     cache.close()
 
 
