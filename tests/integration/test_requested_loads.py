@@ -473,8 +473,7 @@ def test_rows_are_read_as_the_stream_has_brought_them(servers, db, asking):
             ident = asking.ask(tables=(f"{db}.orders",), where="id < 10")
             waits, until = one_waits(a), time.monotonic() + SEEN_WITHIN
             # What does not wait has ended long before; tests/integration/test_shown_rows.py looks
-            # at the wait itself. On a machine with much else to do the task was not there yet
-            # after a minute, which nobody could explain so far.
+            # at the wait itself.
             eventually(
                 lambda: waits() or asking.of(ident).ended or time.monotonic() > until,
                 2 * SEEN_WITHIN,
