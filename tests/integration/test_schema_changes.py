@@ -358,10 +358,13 @@ def test_nothing_goes_round_between_two_sites(servers, db, both_ways):
 
 
 def ddl_in_binlog(servers, db):
-    """The statements about a database in each server's last binlog."""
+    """The statements about a database in the last binlogs of each server, which may begin one."""
     found = []
     for server in servers:
-        events = execute(server, f"SHOW BINLOG EVENTS IN '{binlog_end(server)['file']}'")
+        files = [row[0] for row in execute(server, "SHOW BINARY LOGS")][-4:]
+        events = [
+            row for file in files for row in execute(server, f"SHOW BINLOG EVENTS IN '{file}'")
+        ]
         texts = [str(row[5]) for row in events if row[2] == "Query" and db in str(row[5])]
         found.append([text for text in texts if "DATABASE" not in text])
     return found
