@@ -104,7 +104,8 @@ class Arbiter(Protocol):
     def facts(self) -> Facts:
         """Nodes, channels, mainstems and signals, read in a few round trips.
 
-        What cannot be read at all (a damaged payload) is treated as the single reads do.
+        What cannot be read at all (a damaged payload) is treated as the single reads do. While
+        nothing has changed, it may be the same object again, which says just that.
         """
         ...
 

@@ -189,7 +189,7 @@ class MemoryLink:
         self._session = 0
         self._refusals = 0
         self._lost_replies = 0
-        self.tells_news = False
+        self.tells_news = True
         """Whether it says when something has changed; else everything is read every time."""
         self.calls = 0
         """How many requests were made, refused ones included."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import Final, NamedTuple
 
 from arbiter.arbiter import Arbiter, ArbiterError, Contact
 from arbiter.campaign import Campaign
@@ -27,6 +28,10 @@ RunBuilder = Callable[[Channel, str, int, Progress], Running]
 """Builds a run from the stored channel, the pipeline's name, the epoch and its progress."""
 
 
+_SURE: Final = 0.5
+"""Part of the session timeout for which silence is not worth a decision; see `deadline`."""
+
+
 def _nothing_lacks(_channel: Channel, _pipeline: str) -> str:
     return ""
 
@@ -43,6 +48,7 @@ class _Taken:
         problem: what went wrong with it unexpectedly.
         giving_up: whether its leadership is given up once nothing runs.
         complaint: what the arbiter refused last, "" for nothing.
+        decided_on: what its last decision was made of; None if it has to decide anyhow.
     """
 
     candidacy: Candidacy
@@ -52,6 +58,19 @@ class _Taken:
     leaving: bool = False
     giving_up: bool = False
     complaint: str = ""
+    decided_on: _Seen | None = None
+
+
+class _Seen(NamedTuple):
+    """What all decisions of one look have in common; the facts are the same if nothing is new."""
+
+    facts: Facts
+    session: int
+    warm: bool
+
+    def same(self, other: _Seen | None) -> bool:
+        """Whether both are of looks between which nothing has changed."""
+        return other is not None and self.facts is other.facts and self[1:] == other[1:]
 
 
 class Candidacies:
@@ -93,6 +112,7 @@ class Candidacies:
         self._build = build
         self._wake = wake
         self._taken: dict[PipelineId, _Taken] = {}
+        self._arranged: Facts | None = None
 
     def current(self) -> list[Candidacy]:
         """The present candidacies."""
@@ -106,15 +126,27 @@ class Candidacies:
     def tick(self, snapshot: Snapshot, *, warm: bool) -> float | None:
         """Begin and end candidacies as channels want it; let each decide and act on one look.
 
+        A settled candidacy is passed over as long as looks show the same, so that many idle
+        pipelines cost little.
+
         Returns:
             Monotonic time at which one of them has to decide again although nothing changes;
             None if there is none.
         """
         due: list[float] = []
         if snapshot.contact is Contact.CONNECTED:
-            self._arrange(snapshot.facts.channels.values())
-        turns = self._turns(snapshot.facts)
-        for ident, taken in self._taken.items():
+            self._arrange(snapshot.facts)
+        seen = _Seen(snapshot.facts, snapshot.session, warm) if _is_sure(snapshot) else None
+        deciding = {
+            ident: taken
+            for ident, taken in self._taken.items()
+            if seen is None
+            or taken.giving_up
+            or not (seen.same(taken.decided_on) and taken.candidacy.settled)
+        }
+        turns = self._turns(snapshot.facts) if deciding else {}
+        for ident, taken in deciding.items():
+            taken.decided_on = None
             if taken.leaving and not taken.candidacy.busy:
                 continue  # it must not begin anew what it was begun for
             if taken.giving_up and not self._given_up(ident, taken):
@@ -133,6 +165,7 @@ class Candidacies:
             else:
                 taken.problem.passed()
                 taken.candidacy.trouble = ""
+                taken.decided_on = seen if again is None else None
                 due += [] if again is None else [again]
         return min(due, default=None)
 
@@ -168,8 +201,12 @@ class Candidacies:
                 # The session ends with the process, and every leadership with it.
                 _log.warning("leadership not given up", extra=fields(error=str(error)))
 
-    def _arrange(self, channels: Iterable[Channel]) -> None:
+    def _arrange(self, facts: Facts) -> None:
         """Begin a candidacy for each pipeline; end those whose channel changed or went away."""
+        if facts is self._arranged and not any(taken.leaving for taken in self._taken.values()):
+            return
+        self._arranged = facts
+        channels = facts.channels.values()
         wanted = {ident: channel for channel in channels for ident in pipelines_of(channel)}
         for ident, taken in list(self._taken.items()):
             if ident not in wanted or taken.definition != wanted[ident].definition:
@@ -252,3 +289,9 @@ class Candidacies:
             error=str(error),
         )
         _log.log(level, "arbiter refuses", extra=place)
+
+
+def _is_sure(snapshot: Snapshot) -> bool:
+    """Whether it is certain who leads; if not, every candidacy has to decide."""
+    silent = snapshot.taken - snapshot.last_contact
+    return snapshot.contact is Contact.CONNECTED and silent < _SURE * snapshot.session_timeout

@@ -90,6 +90,8 @@ class Candidacy:
         self._spent = 0  # last epoch under which a run left tasks behind
         self._random = random.Random()  # noqa: S311 - jitter is no secret
         self._not_before = 0.0  # monotonic time of the next attempt
+        self._resting: Action | None = None  # see `settled`
+        self._disturbed = False  # by the watchdog, since the last tick began
         self._requests = RunRequests(
             pipeline,
             nid,
@@ -133,6 +135,8 @@ class Candidacy:
         Raises:
             ArbiterError: the arbiter refuses what was decided.
         """
+        # First of all: whatever the watchdog does from now on is for the next tick.
+        self._resting, self._disturbed = None, False
         channel = snapshot.facts.channels.get(self.pipeline.channel)
         self._unable = self._found_lacking(channel)
         election = self._campaign.cycle(
@@ -158,7 +162,22 @@ class Candidacy:
             self._drain(RunState.PAUSED if action is Action.HOLD else RunState.STOPPED)
         elif not self.busy:
             self._stand_by(action)
+        if not self._unable and self.pipeline not in snapshot.facts.signals:
+            self._resting = action
         return election.decision.due
+
+    @property
+    def settled(self) -> bool:
+        """Whether another tick would change nothing, as long as looks at the cluster show the same.
+
+        To be asked by the thread that calls `tick`.
+        """
+        if self._disturbed:
+            return False
+        if self._resting is Action.LEAD:
+            held = self._held
+            return self.busy and held is not None and self._recorded == held.epoch
+        return self._resting in (Action.FOLLOW, Action.IDLE) and not self.busy
 
     @property
     def unable(self) -> str:
@@ -197,6 +216,7 @@ class Candidacy:
 
     def suspend(self) -> None:
         """Let no new load start; called from the watchdog too, so it must not block."""
+        self._disturbed = True
         self._tell(_suspend)
 
     def abort(self) -> None:
@@ -205,6 +225,7 @@ class Candidacy:
         Its epoch is spent: a cancelled task may still be writing, and only a higher epoch in the
         target's fence can tell its transactions from those of the next run.
         """
+        self._disturbed = True
         if self.busy:
             self._spent = self._held.epoch if self._held else self._spent
             self._tell(_abort)
@@ -247,6 +268,8 @@ class Candidacy:
         if self.busy and self._held is not None and self._held.epoch == mainstem.epoch:
             if self._arbiter.contact() is Contact.CONNECTED:  # still, after the look
                 self._tell(_resume)
+            else:
+                self._disturbed = True
             return
         if self.busy:
             self.abort()  # a run of an earlier epoch has no business any more
