@@ -84,6 +84,8 @@ class TargetChanges:
         source: ``schema.table`` that the rows come from, "" if they come from several.
         shared: whether other tasks of the load may write rows of the target too.
         partial: whether rows lack columns that their table has, see `Survivors.partial`.
+        new: whether the target has most likely none of the rows yet. It may have some, after a
+            crash for instance, so it is no more than a hint which way of writing is cheap.
     """
 
     target: tuple[str, str]
@@ -98,6 +100,7 @@ class TargetChanges:
     source: str = ""
     shared: bool = False
     partial: bool = False
+    new: bool = False
 
     def with_own_rows(self) -> TargetChanges:
         """The same changes in lists of their own, to which others may be added."""

@@ -6,6 +6,7 @@ import pytest
 
 from setl.errors import ConfigurationError
 from setl.systems.mysql.connection import MysqlEndpoint, connect
+from setl.systems.mysql.load.bulk_connection import BulkConnection, bulk_of
 from setl_embedded.certificates import CertificateAuthority
 
 
@@ -58,3 +59,21 @@ def test_another_authority_or_a_file_that_is_none_is_said(server, tmp_path):
         cipher(server, str(other))
     with pytest.raises(ConfigurationError, match="ssl_ca"):
         cipher(server, str(tmp_path / "missing.pem"))
+
+
+@pytest.mark.family("mariadb", why="MySQL has nothing like it")
+@pytest.mark.parametrize("named", [False, True])
+def test_a_statement_is_executed_for_many_rows_over_tls_too(server, authority, named):
+    ssl_ca = str(authority.certificate) if named else ""
+    endpoint = MysqlEndpoint(server.host, server.port, server.user, server.password, ssl_ca=ssl_ca)
+    with connect(endpoint, kind=BulkConnection) as connection, connection.cursor() as cursor:
+        cursor.execute("CREATE DATABASE IF NOT EXISTS bulk")
+        cursor.execute("CREATE OR REPLACE TABLE bulk.t (v VARCHAR(9))")
+        rows = [b"\0\1" + letter for letter in (b"a", b"b", b"c")]
+        bulk = bulk_of(connection)
+        assert bulk is not None
+        bulk.execute_bulk("INSERT INTO bulk.t VALUES (?)", b"\xfd\0", rows)
+        cursor.execute("SELECT GROUP_CONCAT(v) FROM bulk.t")
+        assert cursor.fetchall() == (("a,b,c",),)
+        cursor.execute("SHOW SESSION STATUS LIKE 'Ssl_cipher'")
+        assert cursor.fetchall()[0][1]

@@ -214,8 +214,9 @@ def _one_ahead(make: Callable[[_Given], _Made], given: Sequence[_Given]) -> Iter
 
 
 def _beside_others(share: Share) -> Share:
-    """The same, for a task beside which others write into the same tables."""
-    return replace(share, changes=[replace(part, shared=True) for part in share.changes])
+    """The same, for a task beside which others write into the same tables; new rows, it seems."""
+    changes = [replace(part, shared=True, new=not part.deletes) for part in share.changes]
+    return replace(share, changes=changes)
 
 
 def _keys_of(shares: Sequence[Share]) -> dict[_Name, bytes]:

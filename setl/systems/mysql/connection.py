@@ -123,7 +123,12 @@ class MysqlEndpoint:
 
 
 def connect(
-    endpoint: MysqlEndpoint, *, autocommit: bool = True, lock_wait: int = 10, **options: Any
+    endpoint: MysqlEndpoint,
+    *,
+    autocommit: bool = True,
+    lock_wait: int = 10,
+    kind: type[PlainConnection] | None = None,
+    **options: Any,
 ) -> Connection[Any]:
     """Open a connection whose session is set up as setl needs it.
 
@@ -131,6 +136,7 @@ def connect(
         endpoint: the server.
         autocommit: False to open transactions by hand.
         lock_wait: seconds a statement waits for a row lock.
+        kind: of connection; None for one that can what all can.
         options: further keyword arguments of `pymysql.connect`.
 
     Raises:
@@ -140,7 +146,7 @@ def connect(
     # Whoever answers in the server's place would be given the password itself.
     guarded = {} if ssl else dict.fromkeys(_PLAIN, _Unanswered)
     with translating(endpoint):
-        connection: Any = _Connection(
+        connection: Any = (kind or PlainConnection)(
             host=endpoint.host,
             port=endpoint.port,
             user=endpoint.user,
@@ -194,7 +200,7 @@ TEXT_TYPES.add(_VECTOR)
 _Base: Final[Any] = Connection  # its stubs do not tell what is overridden below
 
 
-class _Connection(_Base):
+class PlainConnection(_Base):
     """A connection that does not read the system's certificates where nothing is compared to them.
 
     pymysql does so each time, and it costs more than the connection itself (20 ms). A pipeline

@@ -26,10 +26,10 @@ from setl.systems.mysql.identifiers import quote
 VALUES: Final = "VALUES of MySQL in UTF-8"
 """The form: rows such as ``(1,'a',NULL)``, for a session without NO_BACKSLASH_ESCAPES."""
 
-_NUMBERS: Final = frozenset({"tinyint", "smallint", "mediumint", "int", "bigint", "year"})
-_FLOATING: Final = frozenset({"float", "double"})
+INTEGERS: Final = frozenset({"tinyint", "smallint", "mediumint", "int", "bigint"})
+FLOATING: Final = frozenset({"float", "double"})
 _QUOTED: Final = frozenset({"decimal", "date", "time", "datetime", "timestamp"})
-_TEXTS: Final = frozenset({"char", "varchar", "tinytext", "text", "mediumtext", "longtext"})
+TEXTS: Final = frozenset({"char", "varchar", "tinytext", "text", "mediumtext", "longtext"})
 _LABELLED: Final = frozenset({"enum", "set"})
 BYTES: Final = frozenset({"binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob"})
 """Types whose values are written as ``x'00FF'``."""
@@ -60,18 +60,18 @@ def _rendered(column: Column) -> str | None:
     found: str | None = None
     if held is None:
         pass
-    elif held.type in _NUMBERS:
+    elif held.type in INTEGERS or held.type == "year":
         found = f"IFNULL({name},'NULL')" if held.nullable else name
     elif held.type == "bit":
         found = f"IFNULL({name}+0,'NULL')"
-    elif held.type in _FLOATING:
+    elif held.type in FLOATING:
         # As JSON it has all its digits, see `setl.systems.mysql.row_values`; in quotes a zero
         # keeps its sign.
         digits = f"REPLACE(REPLACE(JSON_ARRAY({name}*1e0),'[',''''),']','''')"
         found = f"IF({name} IS NULL,'NULL',{digits})"
     elif held.type in _QUOTED:
         found = f"QUOTE({name})"  # of NULL: the word, without quotes
-    elif held.type in _TEXTS or (held.type in _LABELLED and held.labels):
+    elif held.type in TEXTS or (held.type in _LABELLED and held.labels):
         text = name if held.charset == "utf8mb4" else f"CONVERT({name} USING utf8mb4)"
         found = f"QUOTE({text})"
     elif held.type in BYTES:

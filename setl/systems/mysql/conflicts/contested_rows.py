@@ -18,8 +18,9 @@ from setl.systems.mysql.conflicts.resolve import Rules, age_by
 from setl.systems.mysql.conflicts.tables import Table
 from setl.systems.mysql.connection import error_number
 from setl.systems.mysql.identifiers import identifier
+from setl.systems.mysql.load.row_statement import Limits
 from setl.systems.mysql.load.rows import write_rows
-from setl.systems.mysql.load.statements import Limits, Strategy, TableWrites, plan_writes
+from setl.systems.mysql.load.statements import Strategy, TableWrites, plan_writes
 from setl.systems.mysql.row_values import decoded, decoders, select_list
 
 _DUPLICATE = 1062

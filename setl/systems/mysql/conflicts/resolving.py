@@ -33,7 +33,7 @@ from setl.systems.mysql.conflicts.outcome import is_found
 from setl.systems.mysql.conflicts.recent import Numbered, RowReport
 from setl.systems.mysql.conflicts.resolve import Winner, same
 from setl.systems.mysql.conflicts.tables import Decision
-from setl.systems.mysql.load.statements import Limits
+from setl.systems.mysql.load.row_statement import Limits
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,8 +51,9 @@ from pymysql.connections import Connection
 
 from setl.errors import CollisionError, DataError
 from setl.model.change import Row, TargetChanges
+from setl.systems.mysql.load.row_statement import Limits
 from setl.systems.mysql.load.rows import Refuse, write_or_raise, write_rows
-from setl.systems.mysql.load.statements import Limits, Strategy, TableWrites, replacing
+from setl.systems.mysql.load.statements import Strategy, TableWrites, replacing
 
 RefuseOf = Callable[[TargetChanges], Refuse]
 """What is told of the faulty upserts of a change."""

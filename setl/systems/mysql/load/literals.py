@@ -78,17 +78,22 @@ def _renderer(column: Column, *, for_key: bool) -> Callable[[Values], Rendered]:
     return (_FOR_KEY if for_key else _FOR_VALUE)[column.kind]
 
 
-def encode(columns: Sequence[Column], rows: Sequence[Row], statement: str) -> bytes:
+def encode(columns: Sequence[Column], held: Sequence[Values], statement: str) -> bytes:
     """A statement as the server reads it; DataError if a text value has no UTF-8 form.
 
     Codecs hand on bytes that are no valid text as lone surrogates, so that they are not lost
     and nothing is made up; here is where they stop.
+
+    Args:
+        columns: of the values.
+        held: the values of each column.
+        statement: with all of them.
     """
     try:
         return statement.encode("utf-8")
     except UnicodeEncodeError as error:
-        for row in rows:
-            for column, value in zip(columns, row, strict=True):
+        for column, values in zip(columns, held, strict=True):
+            for value in values:
                 if isinstance(value, str) and not _is_unicode(value):
                     raise DataError(
                         f"column {column.name} holds text that is not valid in its character set",
@@ -161,21 +166,21 @@ _FOUR_BYTES = struct.Struct("<f")
 
 
 def _singles(values: Values) -> Rendered:
-    return Rendered("%s", ["NULL" if v is None else _single(v) for v in values])
+    return Rendered("%s", ["NULL" if v is None else _float(single(v)) for v in values])
 
 
-def _single(value: Any) -> str:
+def single(value: Any) -> float:
     """A number as a FLOAT column has it, with all of its digits.
 
     The server compares it in this form: a FLOAT that holds 0.1 is not equal to 0.1. And the
     largest one, written with fewer digits, is out of range.
     """
     try:
-        return _float(_FOUR_BYTES.unpack(_FOUR_BYTES.pack(value))[0])
+        return _FOUR_BYTES.unpack(_FOUR_BYTES.pack(value))[0]
     except (OverflowError, struct.error):
         if abs(value) < _BEYOND_FLOAT:
-            return _float(math.copysign(_LARGEST_FLOAT, value))
-        return _float(value)
+            return math.copysign(_LARGEST_FLOAT, value)
+        return value
 
 
 _LARGEST_FLOAT = 3.4028234663852886e38

@@ -96,7 +96,12 @@ class LocalData:
         """
         self._connection = cast("Any", connection)
         self._statement = load_statement(table, columns)
-        self._failed = lambda: tables.pause(table)
+        self._tables = tables
+        self._table = table
+
+    def give_up(self) -> None:
+        """Not to be tried again with this table for a while."""
+        self._tables.pause(self._table)
 
     def write(self, rows: Sequence[bytes]) -> bool:
         """Have all rows in the table; False if none is, and they are to be written otherwise.
@@ -106,27 +111,40 @@ class LocalData:
         """
         self._connection.query(f"SAVEPOINT {_SAVEPOINT}")
         try:
-            clean = self._sent(rows)
+            clean = self.send(b"\n".join((*rows, b"")), len(rows))
         except MySQLError as error:
-            number = error_number(error)
-            if number not in _PASSING:
-                self._failed()
-            if number not in _NOT_ALLOWED:
+            if error_number(error) not in _NOT_ALLOWED:
                 raise
             return False
-        if clean:
-            return True
-        self._failed()
-        self._connection.query(f"ROLLBACK TO SAVEPOINT {_SAVEPOINT}")
-        return False
+        if not clean:
+            self._connection.query(f"ROLLBACK TO SAVEPOINT {_SAVEPOINT}")
+        return clean
 
-    def _sent(self, rows: Sequence[bytes]) -> bool:
+    def send(self, rows: bytes, count: int) -> bool:
+        """Send rows, each ended by a line break; whether they are in the table as they were sent.
+
+        If not, some may be there, or something else in their place: the caller rolls back.
+
+        Raises:
+            pymysql.MySQLError: an error of the server, or the connection is lost.
+        """
+        try:
+            clean = self._sent(rows, count)
+        except MySQLError as error:
+            if error_number(error) not in _PASSING:
+                self.give_up()
+            raise
+        if not clean:
+            self.give_up()
+        return clean
+
+    def _sent(self, rows: bytes, count: int) -> bool:
         client = self._connection
         client._execute_command(COMMAND.COM_QUERY, self._statement)  # noqa: SLF001
         asked = client._read_packet()  # noqa: SLF001 - raises the server's error
         if not asked.is_load_local_packet() or _wrapped(LoadLocal, asked).filename != _NAME:
             raise OperationalError(2013, "the server asks for another file than it was told of")
-        data = memoryview(b"\n".join((*rows, b"")))
+        data = memoryview(rows)
         for start in range(0, len(data), _PACKET):
             client.write_packet(bytes(data[start : start + _PACKET]))
         client.write_packet(b"")
@@ -134,9 +152,9 @@ class LocalData:
         counts = _COUNTS.search(answer.message)
         return (
             answer.warning_count == 0
-            and answer.affected_rows == len(rows)
+            and answer.affected_rows == count
             and counts is not None
-            and [int(n) for n in counts.groups()] == [len(rows), 0, 0, 0]
+            and [int(n) for n in counts.groups()] == [count, 0, 0, 0]
         )
 
 

@@ -20,7 +20,8 @@ from setl.errors import TransientError
 from setl.model.change import TargetChanges
 from setl.systems.mysql.connection import translate
 from setl.systems.mysql.load.local_data import SIZE, LocalData
-from setl.systems.mysql.load.statements import Limits, RowStatement, Strategy, TableWrites
+from setl.systems.mysql.load.row_statement import Limits, RowStatement
+from setl.systems.mysql.load.statements import Strategy, TableWrites
 
 _Given = TypeVar("_Given")
 _Got = TypeVar("_Got")

@@ -14,7 +14,9 @@ from setl.bisection import bisect_faults
 from setl.errors import CollisionError, DataError, FatalError
 from setl.model.change import Row
 from setl.systems.mysql.connection import error_number, translate
-from setl.systems.mysql.load.statements import COLLIDES, Limits, RowStatement
+from setl.systems.mysql.load.bulk import write_bulk
+from setl.systems.mysql.load.row_statement import Limits, RowStatement
+from setl.systems.mysql.load.statements import COLLIDES
 from setl.systems.mysql.load.watch import lenient, run_watched
 from setl.systems.mysql.row_faults import ROW_FAULTS
 
@@ -44,7 +46,8 @@ def write_or_raise(
     if statement.counts or any(row[p] == "" for row in rows for p in statement.blanks):
         write_rows(connection, statement, rows, limits, _raise)
         return
-    for start in range(0, len(rows), limits.rows):
+    done = write_bulk(connection, statement, rows, limits)
+    for start in range(done, len(rows), limits.rows):
         for text, held in statement.divided(rows[start : start + limits.rows], limits):
             _run(connection, statement, text, held, limits)
 
@@ -156,7 +159,8 @@ def _write(
     limits: Limits,
     refuse: Refuse,
 ) -> None:
-    for start in range(0, len(rows), limits.rows):
+    done = write_bulk(connection, statement, rows, limits)
+    for start in range(done, len(rows), limits.rows):
         chunk = rows[start : start + limits.rows]
         written = 0
         try:

@@ -51,12 +51,15 @@ from setl.systems.mysql.connection import (
 from setl.systems.mysql.deadletters import MysqlDeadLetters
 from setl.systems.mysql.engines import WHY_TRANSACTIONS, without_transactions
 from setl.systems.mysql.identifiers import qualified
+from setl.systems.mysql.load.bulk_connection import bulk_of
 from setl.systems.mysql.load.exact import ExactLoad
 from setl.systems.mysql.load.loaded import forget_loaded, not_loaded_yet
 from setl.systems.mysql.load.local_data import LocalData, LocalTables
+from setl.systems.mysql.load.new_rows import NotSentError, send_new_rows, takes_new_rows
 from setl.systems.mysql.load.rendered import filled_by, takes_as_is, write_rendered
+from setl.systems.mysql.load.row_statement import Limits
 from setl.systems.mysql.load.rows import Refuse, write_rows
-from setl.systems.mysql.load.statements import Limits, Strategy, TableWrites
+from setl.systems.mysql.load.statements import Strategy, TableWrites
 from setl.systems.mysql.load.targets import Targets
 from setl.systems.mysql.load.undivided import MysqlUndividedTables
 from setl.systems.mysql.load.writer import Writer
@@ -93,6 +96,8 @@ class MysqlSinkSettings:
         statement_size: bytes above which a statement is divided.
         dead_letter_limit: open dead letters above which the pipeline stops; 0 stops it at the
             first faulty row.
+        bulk_rows: rows from which on a statement is executed for many of them at once, where the
+            server can do that; None for never.
         deadlock_attempts: how often a transaction is tried that the server ends as the victim
             of a deadlock, before the batch has to be.
     """
@@ -102,6 +107,7 @@ class MysqlSinkSettings:
     lock_wait: int = 10
     rows_per_statement: int = 1_000
     statement_size: int = 1 << 20
+    bulk_rows: int | None = 8
     deadlock_attempts: int = 5
     dead_letter_limit: int = 0
 
@@ -152,7 +158,12 @@ class MysqlSink:
         self._clock = clock or SystemClock()
         self._sleep = sleep
         self._timings = Timings(self._clock)
-        self._writer = Writer(settings.endpoint, settings.lock_wait, self._clock)
+        self._writer = Writer(
+            settings.endpoint,
+            settings.lock_wait,
+            self._clock,
+            bulk=settings.bulk_rows is not None,
+        )
         self._targets = Targets(self._clock)
         self._local = LocalTables()
         self._untrimmed = TRIM_EVERY
@@ -236,7 +247,9 @@ class MysqlSink:
             except (pymysql.MySQLError, OSError, SetlError) as error:
                 number = self._give_up_transaction(error)
                 passes = number == _DEADLOCK or isinstance(error, RowAppearedError)
-                if passes and deadlocks + 1 < self._settings.deadlock_attempts:
+                if isinstance(error, NotSentError):
+                    pass  # that table is paused now, so the next attempt does not send
+                elif passes and deadlocks + 1 < self._settings.deadlock_attempts:
                     # The transaction that won holds the locks until it ends; let it.
                     deadlocks += 1
                     self._sleep(0.02 * 2**deadlocks)
@@ -297,7 +310,13 @@ class MysqlSink:
             refuse = self._unless_outdated(faults.upserts(change))
             if plan.strategy is Strategy.RENEW:
                 write_rows(connection, plan.deletes, _keys(change), limits, refuse)
-            write_rows(connection, plan.inserts, change.upserts, limits, refuse)
+            data = None
+            if bulk_of(connection) is None and takes_new_rows(plan, change):
+                data = self._local_data(connection, plan, change)
+            if data is not None:
+                send_new_rows(data, plan.inserts, change.upserts, limits)
+            else:
+                write_rows(connection, plan.inserts, change.upserts, limits, refuse)
         alone = [(plan, change) for plan, change in plans if plan.alone]
         for target in dict.fromkeys(change.target for _, change in alone):
             parts = [part for part in alone if part[1].target == target]
@@ -322,14 +341,19 @@ class MysqlSink:
         self._writer.register(ticket)
         self._writer.begin(ticket, self._settings.mark, self._nonce())
         _refuse_without_transactions(connection, [change.target])
-        data = None
-        if self._writer.sends_data and self._local.may(change.target):
-            data = LocalData(connection, change.target, plan.inserts.columns, self._local)
+        data = self._local_data(connection, plan, change)
         count = write_rendered(connection, plan.inserts, rows, self._limits(), data)
         failpoints.reached("task.before_commit")
         connection.commit()
         failpoints.reached("task.after_commit")
         return count
+
+    def _local_data(
+        self, connection: Connection[Any], plan: TableWrites, change: TargetChanges
+    ) -> LocalData | None:
+        if not (self._writer.sends_data and self._local.may(change.target)):
+            return None
+        return LocalData(connection, change.target, plan.inserts.columns, self._local)
 
     def _not_loaded_yet(
         self,
@@ -393,6 +417,7 @@ class MysqlSink:
         return Limits(
             rows=self._settings.rows_per_statement,
             size=min(size, _SIZE_NEAR) if near else size,
+            bulk_rows=self._settings.bulk_rows or 0,
             packet=self._writer.max_packet,
             timings=self._timings,
         )

@@ -32,22 +32,17 @@ spelling and written under another that a case-insensitive collation takes for t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
-from setl.clock import SystemClock
-from setl.errors import ConfigurationError, DataError
-from setl.load.timings import Timings
-from setl.model.change import Row
+from setl.errors import ConfigurationError
 from setl.model.schema import Column, Kind, RowSchema
 from setl.systems.mysql.identifiers import qualified, quote
-from setl.systems.mysql.load.fit import Guard, blank_places, guards_for, is_watched
-from setl.systems.mysql.load.literals import encode, render_columns
+from setl.systems.mysql.load.fit import blank_places, guards_for, is_watched
+from setl.systems.mysql.load.row_statement import RowStatement, bytes_of
 
-_FILLED: Final = 0.8  # of what a statement may hold, as far as its size is foreseen
-_SAMPLE: Final = 16
 _LABELLED: Final = frozenset({Kind.ENUM, Kind.SET})
 
 
@@ -57,149 +52,6 @@ class Strategy(Enum):
     UPSERT = "upsert"
     EXACT = "exact"
     RENEW = "renew"
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """How much goes into one statement.
-
-    Attributes:
-        rows: rows at most.
-        size: bytes above which a statement is divided.
-        packet: bytes that the server accepts at all (``max_allowed_packet``).
-        timings: measures statements.
-    """
-
-    rows: int = 1_000
-    size: int = 1 << 20
-    packet: int = 16 << 20
-    timings: Timings = field(default_factory=lambda: Timings(SystemClock()), compare=False)
-
-
-@dataclass(frozen=True, slots=True)
-class RowStatement:
-    """A statement that takes any number of rows of one shape.
-
-    Attributes:
-        table: ``schema.table``, for messages.
-        head: the text before the rows.
-        tail: the text after them.
-        between: the text between two of them.
-        columns: the columns of what is rendered of a row.
-        picks: indexes of these in a row; None if they are the whole row.
-        key: indexes of the key in a row.
-        by_key: whether the rows are keys that are looked for, see `render_rows`.
-        limited: whether the statement ends with a LIMIT of the number of its rows.
-        never_null: indexes in a row that must not be NULL although the server would take it.
-        guards: what finds values that the table would change; their places are in `columns`.
-        watched: whether only the server's notes tell that it changed a value.
-        blanks: indexes in a row of ENUM columns in which empty text stands for what is no label,
-            which the server takes only from a session that is not strict.
-        counts: of rows that lack columns of the table, how many are there by their keys.
-        bytewise: the quoted names of the columns rendered, if keys are to be found byte by byte,
-            else empty.
-    """
-
-    table: str
-    head: str
-    tail: str
-    columns: tuple[Column, ...]
-    picks: tuple[int, ...] | None
-    key: tuple[int, ...]
-    by_key: bool
-    limited: bool = False
-    never_null: tuple[int, ...] = ()
-    guards: tuple[Guard, ...] = ()
-    watched: bool = False
-    blanks: tuple[int, ...] = ()
-    between: str = ","
-    bytewise: tuple[str, ...] = ()
-    counts: RowStatement | None = None
-
-    def text(self, rows: Sequence[Row]) -> bytes:
-        """The whole statement for `rows`, in UTF-8. Raises DataError as `render_rows` does."""
-        for place in self.never_null:
-            if None in [row[place] for row in rows]:
-                raise DataError("a value that identifies the row is NULL")
-        if self.picks is not None:
-            rows = [tuple(row[i] for i in self.picks) for row in rows]
-        held = list(zip(*rows, strict=True))
-        # Rendering first: guards rely on values having the form of their kinds.
-        rendered = self.between.join(render_columns(self.columns, held, for_key=self.by_key))
-        for guard in self.guards:
-            if guard.finds(held[guard.place]):
-                name = self.columns[guard.place].name
-                raise DataError(f"the target's column {name} would {guard.reason}")
-        limit = f" LIMIT {len(rows)}" if self.limited else ""
-        tail = f"{self.tail}{self._by_bytes(held)}" if self.bytewise else self.tail
-        return encode(self.columns, rows, f"{self.head}{rendered}{tail}{limit}")
-
-    def _by_bytes(self, held: Sequence[Sequence[Any]]) -> str:
-        """A second condition, which the index knows nothing of: text is what its bytes are."""
-        texts = [column.kind is Kind.TEXT for column in self.columns]
-        names = [
-            bytes_of(name) if text else name
-            for name, text in zip(self.bytewise, texts, strict=True)
-        ]
-        columns = [
-            Column(column.name, Kind.BINARY) if text else column
-            for column, text in zip(self.columns, texts, strict=True)
-        ]
-        # What is no UTF-8 is refused with the whole statement.
-        values = [
-            [value.encode("utf-8", "surrogatepass") for value in column] if text else column
-            for column, text in zip(held, texts, strict=True)
-        ]
-        keys = ",".join(render_columns(columns, values, for_key=True))
-        return f" AND ({','.join(names)}) IN ({keys})"
-
-    def divided(self, rows: Sequence[Row], limits: Limits) -> Iterator[tuple[bytes, Sequence[Row]]]:
-        """Statements for all `rows`, none above the limits, each with the rows it holds.
-
-        Raises:
-            DataError: as `text`, or one row alone is more than the server accepts; names the
-                table and the row.
-        """
-        # Too long a text costs as much as one that fits, and then that of its halves.
-        fitting = int(min(limits.size, limits.packet) * _FILLED) // _size_about(rows)
-        step = max(1, min(limits.rows, fitting))
-        for start in range(0, len(rows), step):
-            yield from self._fitting(rows[start : start + step], limits)
-
-    def _fitting(
-        self, rows: Sequence[Row], limits: Limits
-    ) -> Iterator[tuple[bytes, Sequence[Row]]]:
-        try:
-            text = self.text(rows)
-        except DataError:
-            self._name_row(rows)
-            raise
-        if len(rows) > 1 and len(text) > min(limits.size, limits.packet):
-            half = len(rows) // 2
-            yield from self._fitting(rows[:half], limits)
-            yield from self._fitting(rows[half:], limits)
-        elif len(text) > limits.packet:
-            raise DataError(
-                f"a row makes a statement of {len(text)} bytes; the target accepts {limits.packet}",
-                hint="Raise max_allowed_packet on the target",
-                table=self.table,
-                key=self.key_text(rows[0]),
-            )
-        else:
-            yield text, rows
-
-    def _name_row(self, rows: Sequence[Row]) -> None:
-        for row in rows:
-            try:
-                self.text((row,))
-            except DataError as error:
-                raise error.at(table=self.table, key=self.key_text(row)) from None
-
-    def key_text(self, row: Row) -> str:
-        """A row's key, for messages."""
-        text = ", ".join(str(row[i]) for i in self.key)
-        # It may be the very text that has no UTF-8 form, and is to be logged.
-        return text.encode("utf-8", "backslashreplace").decode()[:200]
 
 
 @dataclass(frozen=True, slots=True)
@@ -377,14 +229,6 @@ def _key_names(target: RowSchema) -> frozenset[str]:
     return frozenset(target.names[i].lower() for i in target.key)
 
 
-def _size_about(rows: Sequence[Row]) -> int:
-    """Bytes that a row takes in a statement, about; at least 1. Known from some of the rows."""
-    some = rows[:: max(1, len(rows) // _SAMPLE)]
-    values = [value for row in some for value in row]
-    texts = sum([len(value) for value in values if isinstance(value, str | bytes)])
-    return 1 + (texts + 4 * len(values)) // max(1, len(some))
-
-
 class _ByKey(NamedTuple):
     """The texts around keys in a condition."""
 
@@ -405,11 +249,6 @@ def _by_key(key: Sequence[Column]) -> _ByKey:
 
 COLLIDES: Final = "18446744073709551615 + (1 + ("
 """How the server quotes the sum by which `_on_duplicate` refuses a row, with error 1690."""
-
-
-def bytes_of(value: str) -> str:
-    """SQL for the bytes of a text in UTF-8, whatever its character set and collation."""
-    return f"CAST(CONVERT({value} USING utf8mb4) AS BINARY)"
 
 
 def _on_duplicate(

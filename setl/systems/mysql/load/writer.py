@@ -15,6 +15,7 @@ from setl.load.sink import LoadTicket
 from setl.systems.mysql import writers
 from setl.systems.mysql.connection import MysqlEndpoint, connect
 from setl.systems.mysql.fence_errors import fence_error
+from setl.systems.mysql.load.bulk_connection import BulkConnection
 from setl.systems.mysql.marks import MARK_STATEMENT, mark_id, mark_info
 
 # Rows arrive in an order of setl's own, parent and child in different tasks, so foreign keys
@@ -46,7 +47,23 @@ class Writer:
     `setl.systems.mysql.connection.connect`.
     """
 
-    def __init__(self, endpoint: MysqlEndpoint, lock_wait: int, clock: Clock | None = None) -> None:
+    def __init__(
+        self,
+        endpoint: MysqlEndpoint,
+        lock_wait: int,
+        clock: Clock | None = None,
+        *,
+        bulk: bool = True,
+    ) -> None:
+        """Connect to nothing yet.
+
+        Args:
+            endpoint: the server.
+            lock_wait: seconds a statement waits for a row lock.
+            clock: for the time that an answer takes.
+            bulk: whether statements may be executed for many rows at once, see `BulkConnection`.
+        """
+        self._kind = BulkConnection if bulk else None
         self._endpoint = endpoint
         self._clock = clock or SystemClock()
         self._lock_wait = lock_wait
@@ -78,7 +95,10 @@ class Writer:
         """The connection, opened if there is none."""
         if self._connection is None:
             connection = connect(
-                self._endpoint, lock_wait=self._lock_wait, client_flag=CLIENT.LOCAL_FILES
+                self._endpoint,
+                lock_wait=self._lock_wait,
+                kind=self._kind,
+                client_flag=CLIENT.LOCAL_FILES,
             )
             try:
                 self._set_up(connection)

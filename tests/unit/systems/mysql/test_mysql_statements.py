@@ -4,7 +4,8 @@ import pytest
 
 from setl.errors import ConfigurationError, DataError
 from setl.model.schema import Capacity, Column, Kind, RowSchema
-from setl.systems.mysql.load.statements import Limits, RowStatement, Strategy, plan_writes
+from setl.systems.mysql.load.row_statement import Limits, RowStatement
+from setl.systems.mysql.load.statements import Strategy, plan_writes
 
 ID = Column("id", Kind.INTEGER, binary_order=True)
 CODE = Column("code", Kind.TEXT)

@@ -1,0 +1,74 @@
+"""Writes rows with one execution of a prepared statement, where the server can do that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+import pymysql
+from pymysql.connections import Connection
+
+from setl.errors import DataError, TransientError
+from setl.model.change import Row
+from setl.systems.mysql.connection import translate
+from setl.systems.mysql.load.bulk_connection import BulkError, bulk_of
+from setl.systems.mysql.load.row_statement import Limits, RowStatement, size_about
+
+
+def write_bulk(
+    connection: Connection[Any], statement: RowStatement, rows: Sequence[Row], limits: Limits
+) -> int:
+    """Write rows from the first on, in the caller's transaction, as far as that can be done.
+
+    Whatever stands in the way is found again by who writes the rows that are left with literals:
+    a value that fits nowhere, a row that the server refuses, a server that cannot do this.
+
+    Returns:
+        How many are written.
+
+    Raises:
+        pymysql.MySQLError: an error that may pass.
+    """
+    bulk = bulk_of(connection)
+    blank = any(row[place] == "" for place in statement.blanks for row in rows)
+    if bulk is None or blank or len(rows) < limits.bulk_rows or not statement.takes_parameters:
+        return 0
+    text = f"{statement.head}({','.join('?' * len(statement.columns))}){statement.tail}"
+    # Packing much at once is slower: it does not fit into the processor's cache.
+    step = max(1, min(limits.size, limits.packet) // size_about(rows))
+    written = 0
+    try:
+        for start in range(0, len(rows), step):
+            packed = statement.packed(rows[start : start + step])
+            for some in _executions(packed.rows, limits):
+                with limits.timings.one():
+                    bulk.execute_bulk(text, packed.types, some)
+                written += len(some)
+    except (BulkError, DataError):
+        pass
+    except pymysql.MySQLError as error:
+        if isinstance(translate(error), TransientError):
+            raise
+    return written
+
+
+_BESIDE_ROWS: Final = 32_768  # bytes at most: a type for each of 4,096 columns, and a few more
+
+
+def _executions(rows: Sequence[bytes], limits: Limits) -> Iterator[Sequence[bytes]]:
+    """The rows of each execution.
+
+    Raises:
+        DataError: a row is longer than what the server accepts; those before it were given.
+    """
+    accepted = limits.packet - _BESIDE_ROWS
+    most = min(limits.size, accepted)
+    start = size = 0
+    for i, row in enumerate(rows):
+        if i > start and size + len(row) > most:
+            yield rows[start:i]
+            start, size = i, 0
+        if len(row) > accepted:
+            raise DataError("a row is too long")
+        size += len(row)
+    yield rows[start:]

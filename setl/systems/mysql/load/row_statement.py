@@ -1,0 +1,210 @@
+"""A statement that takes any number of rows of one shape, and how much goes into one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from setl.clock import SystemClock
+from setl.errors import DataError
+from setl.load.timings import Timings
+from setl.model.change import Row
+from setl.model.schema import Column, Kind
+from setl.systems.mysql.load.fit import Guard
+from setl.systems.mysql.load.literals import encode, render_columns
+from setl.systems.mysql.load.packed import Packed, packed_rows
+
+_FILLED: Final = 0.8  # of what a statement may hold, as far as its size is foreseen
+_SAMPLE: Final = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much goes into one statement.
+
+    Attributes:
+        rows: rows at most.
+        size: bytes above which a statement is divided.
+        bulk_rows: fewer are not worth a statement that has to be prepared.
+        packet: bytes that the server accepts at all (``max_allowed_packet``).
+        timings: measures statements.
+    """
+
+    rows: int = 1_000
+    size: int = 1 << 20
+    packet: int = 16 << 20
+    bulk_rows: int = 8
+    timings: Timings = field(default_factory=lambda: Timings(SystemClock()), compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class RowStatement:
+    """A statement that takes any number of rows of one shape.
+
+    Attributes:
+        table: ``schema.table``, for messages.
+        head: the text before the rows.
+        tail: the text after them.
+        between: the text between two of them.
+        columns: the columns of what is rendered of a row.
+        picks: indexes of these in a row; None if they are the whole row.
+        key: indexes of the key in a row.
+        by_key: whether the rows are keys that are looked for, see `render_rows`.
+        limited: whether the statement ends with a LIMIT of the number of its rows.
+        never_null: indexes in a row that must not be NULL although the server would take it.
+        guards: what finds values that the table would change; their places are in `columns`.
+        watched: whether only the server's notes tell that it changed a value.
+        blanks: indexes in a row of ENUM columns in which empty text stands for what is no label,
+            which the server takes only from a session that is not strict.
+        counts: of rows that lack columns of the table, how many are there by their keys.
+        bytewise: the quoted names of the columns rendered, if keys are to be found byte by byte,
+            else empty.
+    """
+
+    table: str
+    head: str
+    tail: str
+    columns: tuple[Column, ...]
+    picks: tuple[int, ...] | None
+    key: tuple[int, ...]
+    by_key: bool
+    limited: bool = False
+    never_null: tuple[int, ...] = ()
+    guards: tuple[Guard, ...] = ()
+    watched: bool = False
+    blanks: tuple[int, ...] = ()
+    between: str = ","
+    bytewise: tuple[str, ...] = ()
+    counts: RowStatement | None = None
+
+    def text(self, rows: Sequence[Row]) -> bytes:
+        """The whole statement for `rows`, in UTF-8. Raises DataError as `render_rows` does."""
+        pieces, held = self.rendered(rows)
+        tail = f"{self.tail}{self._by_bytes(held)}" if self.bytewise else self.tail
+        limit = f" LIMIT {len(rows)}" if self.limited else ""
+        text = f"{self.head}{self.between.join(pieces)}{tail}{limit}"
+        return encode(self.columns, held, text)
+
+    def rendered(self, rows: Sequence[Row]) -> tuple[list[str], list[Sequence[Any]]]:
+        """Each row as the statement has it, and the values of each column.
+
+        Raises:
+            DataError: as `render_rows` does, or the target would change a value.
+        """
+        held = self._values_of(rows)
+        # Rendering first: guards rely on values having the form of their kinds.
+        pieces = render_columns(self.columns, held, for_key=self.by_key)
+        self._refuse_changed(held)
+        return pieces, held
+
+    @property
+    def takes_parameters(self) -> bool:
+        """Whether the same statement with a parameter for each value does the same for a row."""
+        return not (self.by_key or self.watched or self.counts)
+
+    def packed(self, rows: Sequence[Row]) -> Packed:
+        """Each row as parameters of the statement.
+
+        Raises:
+            DataError: as `rendered`, or a value has no binary form.
+        """
+        held = self._values_of(rows)
+        packed = packed_rows(self.columns, held)
+        self._refuse_changed(held)
+        return packed
+
+    def _values_of(self, rows: Sequence[Row]) -> list[Sequence[Any]]:
+        """The values of each column; DataError if one is NULL that must not be."""
+        for place in self.never_null:
+            if None in [row[place] for row in rows]:
+                raise DataError("a value that identifies the row is NULL")
+        if self.picks is not None:
+            rows = [tuple(row[i] for i in self.picks) for row in rows]
+        return list(zip(*rows, strict=True))
+
+    def _refuse_changed(self, held: Sequence[Sequence[Any]]) -> None:
+        for guard in self.guards:
+            if guard.finds(held[guard.place]):
+                name = self.columns[guard.place].name
+                raise DataError(f"the target's column {name} would {guard.reason}")
+
+    def _by_bytes(self, held: Sequence[Sequence[Any]]) -> str:
+        """A second condition, which the index knows nothing of: text is what its bytes are."""
+        texts = [column.kind is Kind.TEXT for column in self.columns]
+        names = [
+            bytes_of(name) if text else name
+            for name, text in zip(self.bytewise, texts, strict=True)
+        ]
+        columns = [
+            Column(column.name, Kind.BINARY) if text else column
+            for column, text in zip(self.columns, texts, strict=True)
+        ]
+        # What is no UTF-8 is refused with the whole statement.
+        values = [
+            [value.encode("utf-8", "surrogatepass") for value in column] if text else column
+            for column, text in zip(held, texts, strict=True)
+        ]
+        keys = ",".join(render_columns(columns, values, for_key=True))
+        return f" AND ({','.join(names)}) IN ({keys})"
+
+    def divided(self, rows: Sequence[Row], limits: Limits) -> Iterator[tuple[bytes, Sequence[Row]]]:
+        """Statements for all `rows`, none above the limits, each with the rows it holds.
+
+        Raises:
+            DataError: as `text`, or one row alone is more than the server accepts; names the
+                table and the row.
+        """
+        # Too long a text costs as much as one that fits, and then that of its halves.
+        fitting = int(min(limits.size, limits.packet) * _FILLED) // size_about(rows)
+        step = max(1, min(limits.rows, fitting))
+        for start in range(0, len(rows), step):
+            yield from self._fitting(rows[start : start + step], limits)
+
+    def _fitting(
+        self, rows: Sequence[Row], limits: Limits
+    ) -> Iterator[tuple[bytes, Sequence[Row]]]:
+        try:
+            text = self.text(rows)
+        except DataError:
+            self._name_row(rows)
+            raise
+        if len(rows) > 1 and len(text) > min(limits.size, limits.packet):
+            half = len(rows) // 2
+            yield from self._fitting(rows[:half], limits)
+            yield from self._fitting(rows[half:], limits)
+        elif len(text) > limits.packet:
+            raise DataError(
+                f"a row makes a statement of {len(text)} bytes; the target accepts {limits.packet}",
+                hint="Raise max_allowed_packet on the target",
+                table=self.table,
+                key=self.key_text(rows[0]),
+            )
+        else:
+            yield text, rows
+
+    def _name_row(self, rows: Sequence[Row]) -> None:
+        for row in rows:
+            try:
+                self.text((row,))
+            except DataError as error:
+                raise error.at(table=self.table, key=self.key_text(row)) from None
+
+    def key_text(self, row: Row) -> str:
+        """A row's key, for messages."""
+        text = ", ".join(str(row[i]) for i in self.key)
+        # It may be the very text that has no UTF-8 form, and is to be logged.
+        return text.encode("utf-8", "backslashreplace").decode()[:200]
+
+
+def bytes_of(value: str) -> str:
+    """SQL for the bytes of a text in UTF-8, whatever its character set and collation."""
+    return f"CAST(CONVERT({value} USING utf8mb4) AS BINARY)"
+
+
+def size_about(rows: Sequence[Row]) -> int:
+    """Bytes that a row takes in a statement, about; at least 1. Known from some of the rows."""
+    some = rows[:: max(1, len(rows) // _SAMPLE)]
+    values = [value for row in some for value in row]
+    texts = sum([len(value) for value in values if isinstance(value, str | bytes)])
+    return 1 + (texts + 4 * len(values)) // max(1, len(some))
