@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from typing import Final, NamedTuple
@@ -27,6 +28,9 @@ _log = logging.getLogger(__name__)
 RunBuilder = Callable[[Channel, str, int, Progress], Running]
 """Builds a run from the stored channel, the pipeline's name, the epoch and its progress."""
 
+
+_AT_ONCE: Final = 8
+"""Leaderships that are taken over side by side."""
 
 _SURE: Final = 0.5
 """Part of the session timeout for which silence is not worth a decision; see `deadline`."""
@@ -133,7 +137,6 @@ class Candidacies:
             Monotonic time at which one of them has to decide again although nothing changes;
             None if there is none.
         """
-        due: list[float] = []
         if snapshot.contact is Contact.CONNECTED:
             self._arrange(snapshot.facts)
         seen = _Seen(snapshot.facts, snapshot.session, warm) if _is_sure(snapshot) else None
@@ -145,29 +148,47 @@ class Candidacies:
             or not (seen.same(taken.decided_on) and taken.candidacy.settled)
         }
         turns = self._turns(snapshot.facts) if deciding else {}
-        for ident, taken in deciding.items():
-            taken.decided_on = None
-            if taken.leaving and not taken.candidacy.busy:
-                continue  # it must not begin anew what it was begun for
-            if taken.giving_up and not self._given_up(ident, taken):
-                continue  # nor here
-            try:
-                again = taken.candidacy.tick(snapshot, warm=warm, turn=turns.get(ident, 0))
-            except ArbiterError as error:
-                self._complain(ident, taken, error)
-                taken.candidacy.trouble = f"the arbiter refuses: {error}"
-            except Exception as error:  # noqa: BLE001 - a defect: the other candidacies go on
-                taken.problem.occurred(error)
-                taken.candidacy.trouble = taken.problem.sentence
-                # A leadership that nobody looks after follows no operator: another may do better.
-                taken.giving_up = True
-                self._given_up(ident, taken)
-            else:
-                taken.problem.passed()
-                taken.candidacy.trouble = ""
-                taken.decided_on = seen if again is None else None
-                due += [] if again is None else [again]
-        return min(due, default=None)
+
+        def decide(ident: PipelineId) -> float | None:
+            taken = deciding[ident]
+            again = self._decide(ident, taken, snapshot, warm=warm, turn=turns.get(ident, 0))
+            taken.decided_on = seen if again is None and not taken.candidacy.trouble else None
+            return again
+
+        # To take many over one after another would take as many round trips as they are.
+        vacant = [ident for ident in deciding if ident in turns]
+        due = [decide(ident) for ident in deciding if ident not in turns]
+        if len(vacant) > 1:
+            with ThreadPoolExecutor(_AT_ONCE, "campaign") as pool:
+                due += pool.map(decide, vacant)
+        else:
+            due += map(decide, vacant)
+        return min((again for again in due if again is not None), default=None)
+
+    def _decide(
+        self, ident: PipelineId, taken: _Taken, snapshot: Snapshot, *, warm: bool, turn: int
+    ) -> float | None:
+        """Let one candidacy decide and act; returns as `tick`."""
+        if taken.leaving and not taken.candidacy.busy:
+            return None  # it must not begin anew what it was begun for
+        if taken.giving_up and not self._given_up(ident, taken):
+            return None  # nor here
+        try:
+            again = taken.candidacy.tick(snapshot, warm=warm, turn=turn)
+        except ArbiterError as error:
+            self._complain(ident, taken, error)
+            taken.candidacy.trouble = f"the arbiter refuses: {error}"
+        except Exception as error:  # noqa: BLE001 - a defect: the other candidacies go on
+            taken.problem.occurred(error)
+            taken.candidacy.trouble = taken.problem.sentence
+            # A leadership that nobody looks after follows no operator: another may do better.
+            taken.giving_up = True
+            self._given_up(ident, taken)
+        else:
+            taken.problem.passed()
+            taken.candidacy.trouble = ""
+            return again
+        return None
 
     def give_up(self) -> None:
         """Drain all candidacies without waiting; give up each leadership that runs nothing."""

@@ -11,6 +11,7 @@ from base64 import b64decode, b64encode
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from pyspark import SparkContext, TaskContext
@@ -49,8 +50,13 @@ class Instructions(NamedTuple):
         return own.ending_at(self.ticket.place)
 
 
+@lru_cache(maxsize=1)
 def takes_rows(context: SparkContext) -> bool:
-    """Whether rows may stand in a property: not where Spark writes them to its event log."""
+    """Whether rows may stand in a property: not where Spark writes them to its event log.
+
+    Asked once for each context, best before it is needed: PySpark copies all settings of the JVM
+    for it, some hundred calls. Pipelines that are taken over together would wait for each other.
+    """
     return context.getConf().get(_EVENT_LOG, "false") != "true"
 
 

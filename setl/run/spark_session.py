@@ -26,6 +26,7 @@ from pyspark.sql import SparkSession
 from setl.errors import FatalError
 from setl.log import fields
 from setl.run import worker_daemon
+from setl.run.job_property import takes_rows
 from setl.run.jvm_output import JvmOutput
 from setl.run.own_code import write_own_code
 from setl.run.spark_security import handed_over, secured
@@ -173,6 +174,7 @@ def start_context(settings: SparkSettings, *, workers: bool = False) -> SparkCon
         # Last, for what is added last is found first: no other setl can take its place. The
         # folder is Spark's own, which the JVM removes when it ends.
         context.addPyFile(str(write_own_code(Path(vars(context)["_temp_dir"]))))
+    takes_rows(context)
     return context
 
 

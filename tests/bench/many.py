@@ -172,7 +172,7 @@ def _taken_over(cluster: Cluster, names: list[str], pipelines: int) -> float:
     cluster.nodes[names[0]].kill()
     began = time.monotonic()
     wait_for(lambda: _running(cluster, names[1:]) == pipelines, _WARM_SECONDS,
-             "not all pipelines were taken over", every=0.1)  # fmt: skip
+             "not all pipelines were taken over", every=0.25)  # fmt: skip
     return time.monotonic() - began
 
 
