@@ -1,11 +1,13 @@
 """The candidacies of two kinds of nodes in one cluster in memory."""
 
 import logging
+import threading
 from dataclasses import replace
 
 import pytest
 
 from arbiter import requests
+from arbiter.arbiter import Denied
 from arbiter.election import ElectionSettings
 from arbiter.requests import Requester, change_state
 from arbiter.snapshot import look
@@ -244,3 +246,36 @@ def test_a_request_is_answered_once_it_is_carried_out(world, settled):
     world.tick()
     [signal] = world.operator.signals(TO_SEARCH)
     assert signal.state is SignalState.DONE
+
+
+def test_vacancies_are_filled_side_by_side(world, monkeypatch):
+    """One after another, the last would wait for as many round trips as there are pipelines."""
+    world.put({"pipelines": [{"name": name} for name in "abcd"]})
+    node = world.node("n1", LOAD)
+    together, real = threading.Barrier(4), node.arbiter.campaign
+
+    def campaign(pipeline, nid):
+        together.wait(10)  # broken if they do not come together
+        return real(pipeline, nid)
+
+    monkeypatch.setattr(node.arbiter, "campaign", campaign)
+    world.tick(4)
+    assert {p.pipeline for p in world.leaders()} == set("abcd")
+    eventually(lambda: len(node.runs) == 4)
+
+
+def test_one_vacancy_that_cannot_be_filled_leaves_the_others_alone(world, monkeypatch):
+    world.put({"pipelines": [{"name": name} for name in "abc"]})
+    node = world.node("n1", LOAD)
+    real = node.arbiter.campaign
+
+    def campaign(pipeline, nid):
+        if pipeline.pipeline == "b":
+            raise Denied("no")
+        return real(pipeline, nid)
+
+    monkeypatch.setattr(node.arbiter, "campaign", campaign)
+    world.tick(4)
+    assert {p.pipeline for p in world.leaders()} == {"a", "c"}
+    [refused] = [c for c in node.candidacies.current() if c.pipeline.pipeline == "b"]
+    assert refused.status().decision == "the arbiter refuses: no"

@@ -39,6 +39,26 @@ _UNABLE: Final = frozenset({1047, 1235, 1295, 1461})
 _FORGOTTEN: Final = 1243
 
 
+# A greeting's version ends with a zero byte; then come the number of the connection and the first
+# part of a nonce (13 bytes), flags, collation, status, flags, a length and 6 reserved bytes. Behind
+# them are MariaDB's own flags, if the first flag of all is not set.
+_FLAGS_BEHIND_VERSION: Final = 13
+_OWN_FLAGS_BEHIND_VERSION: Final = 27
+
+
+def offers_bulk(greeting: bytes) -> bool:
+    """Whether a server's first packet says that it executes statements for many rows.
+
+    Source: https://mariadb.com/kb/en/connection/#initial-handshake-packet.
+    """
+    start = greeting.find(b"\0", 1) + 1
+    flags = greeting[start + _FLAGS_BEHIND_VERSION : start + _FLAGS_BEHIND_VERSION + 1]
+    own = greeting[start + _OWN_FLAGS_BEHIND_VERSION : start + _OWN_FLAGS_BEHIND_VERSION + 4]
+    if not start or not flags or len(own) < _FLAGS.size or flags[0] & CLIENT.LONG_PASSWORD:
+        return False
+    return bool(_FLAGS.unpack(own)[0] & _BULK)
+
+
 class BulkError(Exception):
     """The server cannot do it on this connection; nothing has happened."""
 
@@ -50,8 +70,8 @@ class BulkConnection(PlainConnection):
     """See the module's text. Prepared statements are kept, and end with the connection."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        self._introduced = False
-        self._unable = False
+        self._greeted = self._introduced = False
+        self._able = False
         self._statements: OrderedDict[str, int] = OrderedDict()
         _Plain.__init__(self, *args, **kwargs)
 
@@ -60,7 +80,7 @@ class BulkConnection(PlainConnection):
         if not self._introduced:
             # Over TLS the beginning of the handshake is sent twice, first alone.
             self._introduced = len(payload) > _HANDSHAKE_BYTES
-            if self._is_mariadb:
+            if self._able:
                 (flags,) = _FLAGS.unpack_from(payload)
                 own = _FLAGS.pack(_BULK)
                 payload = b"".join((
@@ -71,14 +91,18 @@ class BulkConnection(PlainConnection):
                 ))  # fmt: skip
         _Plain.write_packet(self, payload)
 
-    @property
-    def _is_mariadb(self) -> bool:
-        return "mariadb" in str(self.server_version).lower()
+    def _read_packet(self, *args: Any) -> Any:
+        """As the base does; the server's first one says what it, or a proxy before it, can do."""
+        packet = _Plain._read_packet(self, *args)  # noqa: SLF001
+        if not self._greeted:
+            self._greeted = True
+            self._able = offers_bulk(packet.get_all_data())
+        return packet
 
     @property
     def takes_bulk(self) -> bool:
-        """Whether to try; it is as long as the server has not refused."""
-        return self._is_mariadb and not self._unable
+        """Whether to try: the server has offered it, and has not refused since."""
+        return self._able
 
     def execute_bulk(self, statement: str, types: bytes, rows: Sequence[bytes]) -> None:
         """Execute a statement for all rows, as one statement that has them all.
@@ -101,7 +125,7 @@ class BulkConnection(PlainConnection):
             self._read_packet()
         except MySQLError as error:
             if error_number(error) in _UNABLE:
-                self._unable = True
+                self._able = False
             elif error_number(error) == _FORGOTTEN:
                 self._statements.pop(statement, None)
             else:
