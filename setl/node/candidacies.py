@@ -130,7 +130,7 @@ class Candidacies:
     def tick(self, snapshot: Snapshot, *, warm: bool) -> float | None:
         """Begin and end candidacies as channels want it; let each decide and act on one look.
 
-        A settled candidacy is passed over as long as looks show the same, so that many idle
+        A candidacy at rest is passed over as long as looks show the same, so that many idle
         pipelines cost little.
 
         Returns:
@@ -145,7 +145,7 @@ class Candidacies:
             for ident, taken in self._taken.items()
             if seen is None
             or taken.giving_up
-            or not (seen.same(taken.decided_on) and taken.candidacy.settled)
+            or not (seen.same(taken.decided_on) and taken.candidacy.at_rest)
         }
         turns = self._turns(snapshot.facts) if deciding else {}
 

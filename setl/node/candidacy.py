@@ -90,7 +90,7 @@ class Candidacy:
         self._spent = 0  # last epoch under which a run left tasks behind
         self._random = random.Random()  # noqa: S311 - jitter is no secret
         self._not_before = 0.0  # monotonic time of the next attempt
-        self._resting: Action | None = None  # see `settled`
+        self._resting: Action | None = None  # see `at_rest`
         self._disturbed = False  # by the watchdog, since the last tick began
         self._requests = RunRequests(
             pipeline,
@@ -167,7 +167,7 @@ class Candidacy:
         return election.decision.due
 
     @property
-    def settled(self) -> bool:
+    def at_rest(self) -> bool:
         """Whether another tick would change nothing, as long as looks at the cluster show the same.
 
         To be asked by the thread that calls `tick`.

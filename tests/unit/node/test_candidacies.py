@@ -177,7 +177,7 @@ def test_a_seat_that_fails_unexpectedly_leaves_the_others_alone(world, monkeypat
 
 
 @pytest.fixture
-def settled(world):
+def at_rest(world):
     """A node that leads one pipeline, and knows what the change of leadership has cost."""
     node = world.node("n1", LOAD)
     world.tick(4)
@@ -186,7 +186,7 @@ def settled(world):
     node.runs[0].progress.acknowledged(20)
     world.tick(2)
     [candidacy] = node.candidacies.current()
-    assert candidacy.settled
+    assert candidacy.at_rest
     return node
 
 
@@ -197,52 +197,52 @@ def decisions(world, caplog, rounds=5):
     return sum(record.message == "decision" for record in caplog.records)
 
 
-def test_nothing_is_decided_while_looks_show_the_same(world, settled, caplog):
+def test_nothing_is_decided_while_looks_show_the_same(world, at_rest, caplog):
     caplog.set_level(logging.DEBUG, "arbiter.campaign")
     follower = world.node("n2", LOAD)
     world.tick(2)
-    eventually(lambda: follower.candidacies.current()[0].settled)
+    eventually(lambda: follower.candidacies.current()[0].at_rest)
     assert decisions(world, caplog) == 0
     world.operator.put_channel("news", {})
     assert decisions(world, caplog) == 2
 
 
-def test_a_run_that_ends_is_followed_by_another_although_looks_show_the_same(world, settled):
-    settled.arbiter.link.refuse(1)  # not even the history, which would be a change
-    settled.runs[0].failure = TransientError("cut off")
-    settled.runs[0].ends.set()
-    eventually(lambda: not settled.candidacies.busy)
+def test_a_run_that_ends_is_followed_by_another_although_looks_show_the_same(world, at_rest):
+    at_rest.arbiter.link.refuse(1)  # not even the history, which would be a change
+    at_rest.runs[0].failure = TransientError("cut off")
+    at_rest.runs[0].ends.set()
+    eventually(lambda: not at_rest.candidacies.busy)
     world.tick(6)  # well before everything is read again although nothing has changed
-    eventually(lambda: len(settled.runs) == 2)
-    assert settled.runs[1].epoch > settled.runs[0].epoch
+    eventually(lambda: len(at_rest.runs) == 2)
+    assert at_rest.runs[1].epoch > at_rest.runs[0].epoch
 
 
 @pytest.mark.parametrize("told", ["suspend", "abort"])
-def test_what_the_watchdog_did_between_two_looks_is_not_forgotten(world, settled, told):
-    run, [candidacy] = settled.runs[0], settled.candidacies.current()
+def test_what_the_watchdog_did_between_two_looks_is_not_forgotten(world, at_rest, told):
+    run, [candidacy] = at_rest.runs[0], at_rest.candidacies.current()
     run.told.clear()
     getattr(candidacy, told)()
     world.tick()
     if told == "suspend":
         assert run.told == ["suspend", "resume"]
         return
-    eventually(lambda: world.tick() or len(settled.runs) == 2)
-    assert settled.runs[1].epoch > run.epoch
+    eventually(lambda: world.tick() or len(at_rest.runs) == 2)
+    assert at_rest.runs[1].epoch > run.epoch
 
 
-def test_a_session_that_goes_silent_is_noticed_although_looks_show_the_same(world, settled):
-    seen = look(settled.arbiter, settled.clock, settled.snapshot)
-    assert seen.facts is settled.snapshot.facts
-    settled.candidacies.tick(replace(seen, last_contact=seen.taken - 8.5), warm=True)
-    assert settled.runs[0].told[-1] == "abort"
+def test_a_session_that_goes_silent_is_noticed_although_looks_show_the_same(world, at_rest):
+    seen = look(at_rest.arbiter, at_rest.clock, at_rest.snapshot)
+    assert seen.facts is at_rest.snapshot.facts
+    at_rest.candidacies.tick(replace(seen, last_contact=seen.taken - 8.5), warm=True)
+    assert at_rest.runs[0].told[-1] == "abort"
 
 
-def test_a_request_is_answered_once_it_is_carried_out(world, settled):
-    [candidacy] = settled.candidacies.current()
+def test_a_request_is_answered_once_it_is_carried_out(world, at_rest):
+    [candidacy] = at_rest.candidacies.current()
     requests.ask_leader(world.operator, TO_SEARCH, SignalKind.ROLLBACK, Requester("root", 0.0))
     world.tick(3)
-    assert not candidacy.settled
-    settled.runs[0].rolled_back.set()
+    assert not candidacy.at_rest
+    at_rest.runs[0].rolled_back.set()
     world.tick()
     [signal] = world.operator.signals(TO_SEARCH)
     assert signal.state is SignalState.DONE
