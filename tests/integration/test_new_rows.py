@@ -4,9 +4,10 @@ MariaDB executes a statement for many rows at once. MySQL, if it is told to, tak
 LOAD DATA. `test_mysql_sink.py` runs all of its tests in each way.
 """
 
+import pymysql
 import pytest
 
-from setl.errors import DataError, FencedError
+from setl.errors import DataError, FencedError, SetlError
 from setl.model.change import TargetChanges
 from setl.systems.mysql.load.bulk_connection import BulkConnection
 from tests.integration.pipelines import execute
@@ -113,6 +114,23 @@ def test_a_server_that_cannot_execute_for_many_rows_gets_literals(passage, monke
         assert passage.writes([(number, "a")]) == 1
     assert len(passage.there()) == 3
     assert passage.sent == before
+
+
+@pytest.mark.family("mariadb", why="MySQL has nothing like it")
+def test_nothing_is_written_behind_an_error_that_may_have_ended_the_transaction(
+    passage, monkeypatch
+):
+    """What is written then would have neither fence nor mark."""
+    passage.create("id INT PRIMARY KEY, v INT")
+
+    def ended(self, *_):
+        self.rollback()
+        raise pymysql.OperationalError(1020, "Record has changed since last read in table 't'")
+
+    monkeypatch.setattr(BulkConnection, "execute_bulk", ended)
+    with pytest.raises(SetlError):
+        passage.writes([(1, 1)])
+    assert passage.there() == []
 
 
 @pytest.mark.family("mariadb", why="MySQL has nothing like it")

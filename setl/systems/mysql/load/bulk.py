@@ -8,11 +8,12 @@ from typing import Any, Final
 import pymysql
 from pymysql.connections import Connection
 
-from setl.errors import DataError, TransientError
+from setl.errors import DataError
 from setl.model.change import Row
-from setl.systems.mysql.connection import translate
+from setl.systems.mysql.connection import error_number
 from setl.systems.mysql.load.bulk_connection import BulkError, bulk_of
 from setl.systems.mysql.load.row_statement import Limits, RowStatement, size_about
+from setl.systems.mysql.row_faults import ROW_FAULTS
 
 
 def write_bulk(
@@ -20,14 +21,15 @@ def write_bulk(
 ) -> int:
     """Write rows from the first on, in the caller's transaction, as far as that can be done.
 
-    Whatever stands in the way is found again by who writes the rows that are left with literals:
-    a value that fits nowhere, a row that the server refuses, a server that cannot do this.
+    What stands in the way of a row is found again by who writes the rows that are left with
+    literals: a value that fits nowhere, a row that the server refuses. So is a server that cannot
+    do this. Any other error may have ended the transaction: nothing must be written behind it.
 
     Returns:
         How many are written.
 
     Raises:
-        pymysql.MySQLError: an error that may pass.
+        pymysql.MySQLError: an error that is about no row.
     """
     bulk = bulk_of(connection)
     blank = any(row[place] == "" for place in statement.blanks for row in rows)
@@ -47,7 +49,7 @@ def write_bulk(
     except (BulkError, DataError):
         pass
     except pymysql.MySQLError as error:
-        if isinstance(translate(error), TransientError):
+        if error_number(error) not in ROW_FAULTS:
             raise
     return written
 

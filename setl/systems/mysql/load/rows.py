@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import Any, cast
@@ -46,7 +47,8 @@ def write_or_raise(
     if statement.counts or any(row[p] == "" for row in rows for p in statement.blanks):
         write_rows(connection, statement, rows, limits, _raise)
         return
-    done = write_bulk(connection, statement, rows, limits)
+    with _explained(statement):
+        done = write_bulk(connection, statement, rows, limits)
     for start in range(done, len(rows), limits.rows):
         for text, held in statement.divided(rows[start : start + limits.rows], limits):
             _run(connection, statement, text, held, limits)
@@ -159,7 +161,8 @@ def _write(
     limits: Limits,
     refuse: Refuse,
 ) -> None:
-    done = write_bulk(connection, statement, rows, limits)
+    with _explained(statement):
+        done = write_bulk(connection, statement, rows, limits)
     for start in range(done, len(rows), limits.rows):
         chunk = rows[start : start + limits.rows]
         written = 0
@@ -211,13 +214,19 @@ def _run(
     limits: Limits,
 ) -> None:
     blanks = sum(row[place] == "" for place in statement.blanks for row in rows)
+    with _explained(statement), limits.timings.one():
+        if blanks or statement.watched:
+            run_watched(connection, text, blanks=blanks)
+        else:
+            # Not through a cursor, which takes text only and would encode it leniently.
+            cast("Any", connection).query(text)
+
+
+@contextmanager
+def _explained(statement: RowStatement) -> Generator[None]:
+    """Raise what a server's error means, unless it may pass or is about the server."""
     try:
-        with limits.timings.one():
-            if blanks or statement.watched:
-                run_watched(connection, text, blanks=blanks)
-            else:
-                # Not through a cursor, which takes text only and would encode it leniently.
-                cast("Any", connection).query(text)
+        yield
     except pymysql.MySQLError as error:
         failure = translate(error)
         if not isinstance(failure, DataError):
