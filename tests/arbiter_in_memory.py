@@ -340,10 +340,11 @@ class MemoryLink:
     # -- how ------------------------------------------------------------------------------
 
     def _ask(self, effect: Callable[[], _T], session: int = 0) -> _T:
-        self.calls += 1
-        if self._refusals:
-            self._refusals -= 1
-            raise Unreachable("refused by the test")
+        with self._cluster.lock:
+            self.calls += 1
+            if self._refusals:
+                self._refusals -= 1
+                raise Unreachable("refused by the test")
         if not self._up and self._life.connected:
             raise Unreachable("no answer")  # cut off without knowing it
         with self._cluster.lock, self._life.bound(session):

@@ -117,6 +117,7 @@ class Candidacies:
         self._wake = wake
         self._taken: dict[PipelineId, _Taken] = {}
         self._arranged: Facts | None = None
+        self._pool: ThreadPoolExecutor | None = None
 
     def current(self) -> list[Candidacy]:
         """The present candidacies."""
@@ -159,8 +160,8 @@ class Candidacies:
         vacant = [ident for ident in deciding if ident in turns]
         due = [decide(ident) for ident in deciding if ident not in turns]
         if len(vacant) > 1:
-            with ThreadPoolExecutor(_AT_ONCE, "campaign") as pool:
-                due += pool.map(decide, vacant)
+            self._pool = self._pool or ThreadPoolExecutor(_AT_ONCE, "campaign")
+            due += self._pool.map(decide, vacant)
         else:
             due += map(decide, vacant)
         return min((again for again in due if again is not None), default=None)
@@ -171,8 +172,10 @@ class Candidacies:
         """Let one candidacy decide and act; returns as `tick`."""
         if taken.leaving and not taken.candidacy.busy:
             return None  # it must not begin anew what it was begun for
-        if taken.giving_up and not self._given_up(ident, taken):
-            return None  # nor here
+        if taken.giving_up:
+            # This look still shows the leadership that is given up; the next one is another.
+            self._given_up(ident, taken)
+            return None
         try:
             again = taken.candidacy.tick(snapshot, warm=warm, turn=turn)
         except ArbiterError as error:
@@ -203,6 +206,9 @@ class Candidacies:
         except ArbiterError as error:
             self._complain(ident, taken, error)
             return False
+        except Exception as error:  # noqa: BLE001 - a defect: the other candidacies go on
+            taken.problem.occurred(error)
+            return False
         taken.giving_up = taken.candidacy.busy
         return not taken.giving_up
 
@@ -212,6 +218,8 @@ class Candidacies:
         Args:
             patience: seconds that each may take to finish what it is writing.
         """
+        if self._pool is not None:
+            self._pool.shutdown()
         candidacies = self.current()
         for candidacy in candidacies:
             candidacy.drain()
@@ -226,32 +234,40 @@ class Candidacies:
         """Begin a candidacy for each pipeline; end those whose channel changed or went away."""
         if facts is self._arranged and not any(taken.leaving for taken in self._taken.values()):
             return
-        self._arranged = facts
         channels = facts.channels.values()
         wanted = {ident: channel for channel in channels for ident in pipelines_of(channel)}
+        left: set[PipelineId] = set()
         for ident, taken in list(self._taken.items()):
-            if ident not in wanted or taken.definition != wanted[ident].definition:
-                self._leave(ident, taken)
+            # One that leaves does so to its end, even if its definition comes back meanwhile: it
+            # may have been told to drain, and is then begun anew.
+            gone = ident not in wanted or taken.definition != wanted[ident].definition
+            if (taken.leaving or gone) and self._left(ident, taken):
+                left.add(ident)
         for ident, channel in wanted.items():
             preference = preference_of(channel, ident.pipeline)
+            # This look still shows the leadership that was just given up; the next one is another.
+            if ident in left:
+                continue
             if ident not in self._taken and preference.served_by(self._serves):
                 candidacy = self._take(ident, channel, preference)
                 place = {"channel": ident.channel, "pipeline": ident.pipeline}
                 problem = CycleProblem(self._clock, self._nid, **place)
                 self._taken[ident] = _Taken(candidacy, channel.definition, preference, problem)
+        self._arranged = None if left else facts
 
-    def _leave(self, ident: PipelineId, taken: _Taken) -> None:
-        """Drain a candidacy without waiting; it ends once its leadership is given up."""
+    def _left(self, ident: PipelineId, taken: _Taken) -> bool:
+        """Drain a candidacy without waiting; whether it has ended, with its leadership given up."""
         taken.leaving = True
         if taken.candidacy.busy:
             taken.candidacy.drain()
-            return
+            return False
         try:
             taken.candidacy.close(0)
         except ArbiterError as error:
             self._complain(ident, taken, error)
-        else:
-            del self._taken[ident]
+            return False
+        del self._taken[ident]
+        return True
 
     def _take(self, ident: PipelineId, channel: Channel, preference: Preference) -> Candidacy:
         campaign = Campaign(

@@ -12,7 +12,7 @@ from arbiter.arbiter import Arbiter, ArbiterError, Contact
 from arbiter.campaign import Campaign, ElectionState
 from arbiter.election import Action
 from arbiter.snapshot import Snapshot
-from arbiter.values import Channel, HistoryItem, Mainstem, MainstemStatus, PipelineId
+from arbiter.values import Channel, HistoryItem, Mainstem, MainstemStatus, PipelineId, SignalState
 from setl.clock import Clock
 from setl.errors import FencedError, NodeLacksError, SetlError, TransientError
 from setl.log import fields
@@ -162,7 +162,9 @@ class Candidacy:
             self._drain(RunState.PAUSED if action is Action.HOLD else RunState.STOPPED)
         elif not self.busy:
             self._stand_by(action)
-        if not self._unable and self.pipeline not in snapshot.facts.signals:
+        signals = snapshot.facts.signals.get(self.pipeline, ())
+        asked = any(signal.state is SignalState.PENDING for signal in signals)
+        if not (self._unable or asked):
             self._resting = action
         return election.decision.due
 
@@ -216,8 +218,8 @@ class Candidacy:
 
     def suspend(self) -> None:
         """Let no new load start; called from the watchdog too, so it must not block."""
-        self._disturbed = True
         self._tell(_suspend)
+        self._disturbed = True  # last: a tick in between would forget it
 
     def abort(self) -> None:
         """Cancel what runs, at once (I3).
@@ -225,10 +227,10 @@ class Candidacy:
         Its epoch is spent: a cancelled task may still be writing, and only a higher epoch in the
         target's fence can tell its transactions from those of the next run.
         """
-        self._disturbed = True
         if self.busy:
             self._spent = self._held.epoch if self._held else self._spent
             self._tell(_abort)
+        self._disturbed = True  # last, as in `suspend`
 
     def drain(self) -> None:
         """Let the run finish what is loading, then end; returns at once."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
@@ -43,14 +44,16 @@ class Fitness:
         self._environment = environment
         self._clock = clock
         self._looked: dict[str, _Looked] = {}
+        self._lock = threading.Lock()  # several pipelines of a channel may ask at once
 
     def lacks(self, channel: Channel, pipeline: str) -> str:
         """What is missing here for a pipeline, with its place in the file; "" if nothing."""
-        now, looked = self._clock.monotonic(), self._looked.get(channel.name)
-        old = looked is None or looked.definition != channel.definition
-        if looked is None or old or (looked.lacks and now - looked.at >= _AGAIN):
-            looked = _Looked(channel.definition, now, self._look(channel.definition))
-            self._looked[channel.name] = looked
+        with self._lock:
+            now, looked = self._clock.monotonic(), self._looked.get(channel.name)
+            old = looked is None or looked.definition != channel.definition
+            if looked is None or old or (looked.lacks and now - looked.at >= _AGAIN):
+                looked = _Looked(channel.definition, now, self._look(channel.definition))
+                self._looked[channel.name] = looked
         return looked.lacks.get(pipeline) or looked.lacks.get("", "")
 
     def _look(self, definition: Mapping[str, Any]) -> Mapping[str, str]:

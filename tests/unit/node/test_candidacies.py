@@ -279,3 +279,74 @@ def test_one_vacancy_that_cannot_be_filled_leaves_the_others_alone(world, monkey
     assert {p.pipeline for p in world.leaders()} == {"a", "c"}
     [refused] = [c for c in node.candidacies.current() if c.pipeline.pipeline == "b"]
     assert refused.status().decision == "the arbiter refuses: no"
+
+
+@pytest.mark.parametrize("back", [False, True], ids=["another", "the-old-one-again"])
+def test_a_definition_that_changes_is_run_at_once_when_the_run_before_has_ended(world, back):
+    """Not under the epoch that was given up, and nobody waits as after a leadership taken away."""
+    node = world.node("n1", LOAD)
+    world.tick(4)
+    eventually(lambda: node.runs)
+    run = node.runs[0]
+    run.stop = lambda: run.told.append("stop")  # it loads, and ends later
+    world.put({**SHOP, "note": "another"})
+    world.tick(1)
+    assert "stop" in run.told
+    if back:
+        world.put(SHOP)
+    world.tick(1)
+    run.ends.set()
+    eventually(lambda: not node.candidacies.current()[0].busy)
+    world.tick(4, seconds=0.3)
+    eventually(lambda: len(node.runs) == 2)
+    mainstem = world.operator.mainstem(TO_SEARCH)
+    assert mainstem is not None
+    assert node.runs[1].epoch == mainstem.epoch > run.epoch
+    assert "abort" not in node.runs[1].told
+
+
+def test_what_the_watchdog_does_during_a_look_is_not_forgotten(world, at_rest):
+    """It is held up between what it says and what it does, and a look comes in between."""
+    run, [candidacy] = at_rest.runs[0], at_rest.candidacies.current()
+    run.told.clear()
+    real = run.suspend
+
+    def held_up():
+        lock.release()  # as if the look came before the run was told
+        at_rest.tick()
+        lock.acquire()
+        real()
+
+    lock = candidacy._lock
+    run.suspend = held_up
+    candidacy.suspend()
+    world.tick()
+    assert run.told[-1] == "resume"
+
+
+def test_a_request_that_was_answered_lets_a_candidacy_rest_again(world, at_rest):
+    [candidacy] = at_rest.candidacies.current()
+    requests.ask_leader(world.operator, TO_SEARCH, SignalKind.ROLLBACK, Requester("root", 0.0))
+    at_rest.runs[0].rolled_back.set()
+    world.tick(4)
+    [signal] = world.operator.signals(TO_SEARCH)
+    assert signal.state is SignalState.DONE
+    assert candidacy.at_rest
+
+
+def test_a_run_that_cannot_even_be_stopped_leaves_the_others_alone(world, caplog):
+    world.put({"pipelines": [{"name": name} for name in "ab"]})
+    node = world.node("n1", LOAD)
+    world.tick(4)
+    eventually(lambda: len(node.runs) == 2)
+    broken = next(run for run in node.runs if run.ident[1] == "a")
+
+    def stop():
+        raise RuntimeError("cannot")
+
+    broken.stop = stop
+    node.candidacies.give_up()
+    assert [r.message for r in caplog.records].count("a cycle failed") == 1
+    world.tick(2)
+    assert {p.pipeline for p in world.leaders()} >= {"a"}
+    broken.ends.set()
