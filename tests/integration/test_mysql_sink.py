@@ -81,7 +81,7 @@ class Place:
 WAYS = {
     "literals": {"bulk_rows": None},
     "bulk": {"bulk_rows": 1},
-    "load-data": {"bulk_rows": None, "new": True},
+    "load-data": {"bulk_rows": 1, "new": True},
 }
 ONLY = {
     "literals": [],

@@ -244,6 +244,14 @@ def test_what_is_there_already_is_changed_and_nothing_else(passage, sends_data):
     assert (loads, back) == (sends_data, sends_data)
 
 
+def test_no_value_is_made_up_for_a_column_that_has_no_default(passage):
+    shape = "id INT PRIMARY KEY, v INT"
+    passage.create(shape, f"{shape}, own INT NOT NULL")
+    passage.insert("1, 1", "2, 2")
+    assert passage.passes() is None
+    assert passage.there() == []
+
+
 def test_rows_are_refused_as_a_whole_and_nothing_stays(passage):
     """A number out of range is seen by the server; who writes rows one by one says which it is."""
     passage.create("id INT PRIMARY KEY, v INT UNSIGNED", "id INT PRIMARY KEY, v INT")

@@ -29,6 +29,7 @@ def write_bulk(
         How many are written.
 
     Raises:
+        RowsLostError: the transaction has to be rolled back, and done in another way.
         pymysql.MySQLError: an error that is about no row.
     """
     bulk = bulk_of(connection)
@@ -67,7 +68,7 @@ def _executions(rows: Sequence[bytes], limits: Limits) -> Iterator[Sequence[byte
     most = min(limits.size, accepted)
     start = size = 0
     for i, row in enumerate(rows):
-        if i > start and size + len(row) > most:
+        if i > start and (size + len(row) > most or i - start == limits.rows):
             yield rows[start:i]
             start, size = i, 0
         if len(row) > accepted:

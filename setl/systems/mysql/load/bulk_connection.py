@@ -10,6 +10,7 @@ and, for the flags of a client, https://mariadb.com/kb/en/connection/.
 
 from __future__ import annotations
 
+import re
 import struct
 from collections import OrderedDict
 from collections.abc import Sequence
@@ -18,11 +19,14 @@ from typing import Any, Final, cast
 from pymysql.connections import Connection
 from pymysql.constants import CLIENT, COMMAND
 from pymysql.err import MySQLError
+from pymysql.protocol import OKPacketWrapper
 
+from setl.errors import SetlError
 from setl.systems.mysql.connection import PlainConnection, error_number
 
 _COM_STMT_BULK_EXECUTE: Final = 0xFA
 _TYPES_ARE_SENT: Final = 128
+_NUMBER: Final = re.compile(rb"\d+")
 _HEAD: Final = struct.Struct("<IH")  # number of the statement, flags
 _PREPARED: Final = struct.Struct("<xIHH")  # number of the statement, columns, parameters
 
@@ -33,10 +37,18 @@ _OWN_FLAGS_AT: Final = 28
 _HANDSHAKE_BYTES: Final = 32
 _BULK: Final = 1 << 2  # 34 less the 32 of the other flags
 
-_MOST_KEPT: Final = 100  # a server has 16,382 for all of its clients
+_MOST_KEPT: Final = 16  # a server has 16,382 for all of its clients
+_TOO_MANY: Final = 1461
 # It knows no such command, cannot prepare this statement, or has too many.
-_UNABLE: Final = frozenset({1047, 1235, 1295, 1461})
+_UNABLE: Final = frozenset({1047, 1235, 1295, _TOO_MANY})
 _FORGOTTEN: Final = 1243
+
+# Releases before these lose rows where a trigger of the table writes rows itself (MDEV-24411,
+# MDEV-34718, MDEV-34958): the trigger's statement takes the rows of the one that it belongs to.
+# What lies between these series, and before them, is left out.
+_VERSION: Final = re.compile(r"(\d+)\.(\d+)\.(\d+)-mariadb", re.IGNORECASE)
+_MENDED: Final = {(10, 11): 11, (11, 4): 5}
+_MENDED_SINCE: Final = (11, 8)
 
 
 # A greeting's version ends with a zero byte; then come the number of the connection and the first
@@ -59,8 +71,22 @@ def offers_bulk(greeting: bytes) -> bool:
     return bool(_FLAGS.unpack(own)[0] & _BULK)
 
 
+def loses_no_rows(version: str) -> bool:
+    """Whether a MariaDB server of this version executes a statement for all rows it was given."""
+    found = _VERSION.search(version)
+    if found is None:
+        return False
+    major, minor, patch = map(int, found.groups())
+    series = major, minor
+    return series >= _MENDED_SINCE or patch >= _MENDED.get(series, patch + 1)
+
+
 class BulkError(Exception):
     """The server cannot do it on this connection; nothing has happened."""
+
+
+class RowsLostError(SetlError):
+    """The server has not executed a statement for all rows; everything has to be rolled back."""
 
 
 _Plain: Final[Any] = PlainConnection  # stubs do not tell what is overridden below
@@ -96,7 +122,9 @@ class BulkConnection(PlainConnection):
         packet = _Plain._read_packet(self, *args)  # noqa: SLF001
         if not self._greeted:
             self._greeted = True
-            self._able = offers_bulk(packet.get_all_data())
+            greeting = packet.get_all_data()
+            version = greeting[1 : greeting.find(b"\0", 1)].decode("latin-1")
+            self._able = offers_bulk(greeting) and loses_no_rows(version)
         return packet
 
     @property
@@ -114,6 +142,7 @@ class BulkConnection(PlainConnection):
 
         Raises:
             BulkError: it has to be done in another way.
+            RowsLostError: some rows are written, and others are not.
             pymysql.MySQLError: the server refuses the statement, and has undone it.
         """
         try:
@@ -122,8 +151,11 @@ class BulkConnection(PlainConnection):
                 _COM_STMT_BULK_EXECUTE,
                 b"".join((_HEAD.pack(number, _TYPES_ARE_SENT), types, *rows)),
             )
-            self._read_packet()
+            answer: Any = OKPacketWrapper(self._read_packet())
         except MySQLError as error:
+            if error_number(error) == _TOO_MANY:
+                while self._statements:  # others need them more
+                    self._close(self._statements.popitem()[1])
             if error_number(error) in _UNABLE:
                 self._able = False
             elif error_number(error) == _FORGOTTEN:
@@ -131,6 +163,15 @@ class BulkConnection(PlainConnection):
             else:
                 raise
             raise BulkError(str(error)) from error
+        # In English "Records: 8  Duplicates: 0  Warnings: 0", nothing if it was one row. The byte
+        # in front of it, which is its length, may be a digit too.
+        told = _NUMBER.findall(answer.message or b"")[-3:]
+        if (int(told[0]) if told else 1) != len(rows):
+            self._able = False
+            raise RowsLostError(f"the server wrote another number of rows than {len(rows)}")
+
+    def _close(self, number: int) -> None:
+        self._execute_command(COMMAND.COM_STMT_CLOSE, _FLAGS.pack(number))  # has no answer
 
     def _prepared(self, statement: str) -> int:
         number = self._statements.pop(statement, None)
@@ -143,8 +184,7 @@ class BulkConnection(PlainConnection):
                     self._read_packet()
         self._statements[statement] = number
         if len(self._statements) > _MOST_KEPT:
-            _, oldest = self._statements.popitem(last=False)
-            self._execute_command(COMMAND.COM_STMT_CLOSE, _FLAGS.pack(oldest))  # has no answer
+            self._close(self._statements.popitem(last=False)[1])
         return number
 
 

@@ -49,12 +49,14 @@ class NotSentError(DataError):
     """Not all rows were taken as they are; what was written has to be rolled back."""
 
 
-def takes_new_rows(plan: TableWrites, change: TargetChanges) -> bool:
+def takes_new_rows(plan: TableWrites, change: TargetChanges, limits: Limits) -> bool:
     """Whether LOAD DATA does what the plan's statement does, for rows that are not there."""
     inserts = plan.inserts
     if not change.new or change.deletes or change.partial:
         return False
     if plan.strategy is not Strategy.UPSERT or plan.alone or inserts.watched:
+        return False
+    if not plan.gives_all or len(change.upserts) < limits.bulk_rows:
         return False
     return all(map(_is_kept, inserts.columns))
 

@@ -81,7 +81,7 @@ def packed_rows(columns: Sequence[Column], held: Sequence[Values]) -> Packed:
             numbers = _Numbers("", [])
             parts += [_numbers_and_nulls(layout, given)] if layout else _measured(given)
         _add(parts, numbers)
-    except (TypeError, ValueError, AttributeError, struct.error) as error:
+    except (TypeError, ValueError, AttributeError, OverflowError, struct.error) as error:
         raise UnfitError(str(error)) from error
     return Packed(bytes(types), list(map(b"".join, zip(*parts, strict=True))))
 
@@ -112,7 +112,7 @@ def _numbers_and_nulls(layout: str, values: Values) -> list[bytes]:
 
 def _floats(column: Column, values: Values) -> Values:
     given = [None if v is None else single(v) for v in values] if is_single(column) else values
-    if not all(math.isfinite(v) for v in given if v is not None):
+    if not all(isinstance(v, float) and math.isfinite(v) for v in given if v is not None):
         raise UnfitError("not a finite number")
     return given
 

@@ -38,7 +38,7 @@ def takes_as_is(plan: TableWrites, change: TargetChanges) -> bool:
     inserts = plan.inserts
     if plan.strategy is not Strategy.UPSERT or plan.alone or change.partial:
         return False
-    if inserts.never_null or inserts.watched or inserts.counts is not None:
+    if not plan.gives_all or inserts.never_null or inserts.watched or inserts.counts is not None:
         return False
     given = [change.columns[i] for i in filled_by(plan, change)]
     return all(

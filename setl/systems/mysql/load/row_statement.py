@@ -26,7 +26,8 @@ class Limits:
     Attributes:
         rows: rows at most.
         size: bytes above which a statement is divided.
-        bulk_rows: fewer are not worth a statement that has to be prepared.
+        bulk_rows: fewer are not worth a statement that has to be prepared, nor a transaction that
+            may have to be repeated.
         packet: bytes that the server accepts at all (``max_allowed_packet``).
         timings: measures statements.
     """

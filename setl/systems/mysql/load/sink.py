@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
@@ -51,7 +52,7 @@ from setl.systems.mysql.connection import (
 from setl.systems.mysql.deadletters import MysqlDeadLetters
 from setl.systems.mysql.engines import WHY_TRANSACTIONS, without_transactions
 from setl.systems.mysql.identifiers import qualified
-from setl.systems.mysql.load.bulk_connection import bulk_of
+from setl.systems.mysql.load.bulk_connection import RowsLostError, bulk_of
 from setl.systems.mysql.load.exact import ExactLoad
 from setl.systems.mysql.load.loaded import forget_loaded, not_loaded_yet
 from setl.systems.mysql.load.local_data import LocalData, LocalTables
@@ -96,8 +97,8 @@ class MysqlSinkSettings:
         statement_size: bytes above which a statement is divided.
         dead_letter_limit: open dead letters above which the pipeline stops; 0 stops it at the
             first faulty row.
-        bulk_rows: rows from which on a statement is executed for many of them at once, where the
-            server can do that; None for never.
+        bulk_rows: rows from which on they are not written as literals, where the server has another
+            way; None for never.
         deadlock_attempts: how often a transaction is tried that the server ends as the victim
             of a deadlock, before the batch has to be.
     """
@@ -166,6 +167,7 @@ class MysqlSink:
         )
         self._targets = Targets(self._clock)
         self._local = LocalTables()
+        self._as_literals = False  # for the attempts of one transaction
         self._untrimmed = TRIM_EVERY
 
     def apply(
@@ -240,15 +242,15 @@ class MysqlSink:
     def _repeated(self, ticket: LoadTicket, transaction: Callable[[], _Done]) -> _Done:
         """Run a transaction, and again if what went wrong passes or can be fixed here."""
         deadlocks = 0
-        refreshed = reconnected = self._targets.fresh = False
+        refreshed = reconnected = self._targets.fresh = self._as_literals = False
         while True:
             try:
                 return transaction()
             except (pymysql.MySQLError, OSError, SetlError) as error:
                 number = self._give_up_transaction(error)
                 passes = number == _DEADLOCK or isinstance(error, RowAppearedError)
-                if isinstance(error, NotSentError):
-                    pass  # that table is paused now, so the next attempt does not send
+                if isinstance(error, (NotSentError, RowsLostError)) and not self._as_literals:
+                    self._as_literals = True  # all of it: each table may be one that refuses
                 elif passes and deadlocks + 1 < self._settings.deadlock_attempts:
                     # The transaction that won holds the locks until it ends; let it.
                     deadlocks += 1
@@ -311,7 +313,7 @@ class MysqlSink:
             if plan.strategy is Strategy.RENEW:
                 write_rows(connection, plan.deletes, _keys(change), limits, refuse)
             data = None
-            if bulk_of(connection) is None and takes_new_rows(plan, change):
+            if bulk_of(connection) is None and takes_new_rows(plan, change, limits):
                 data = self._local_data(connection, plan, change)
             if data is not None:
                 send_new_rows(data, plan.inserts, change.upserts, limits)
@@ -351,7 +353,9 @@ class MysqlSink:
     def _local_data(
         self, connection: Connection[Any], plan: TableWrites, change: TargetChanges
     ) -> LocalData | None:
-        if not (self._writer.sends_data and self._local.may(change.target)):
+        if self._as_literals or not self._writer.sends_data:
+            return None  # it was tried, and something of it was not taken; or cannot be
+        if not self._local.may(change.target):
             return None
         return LocalData(connection, change.target, plan.inserts.columns, self._local)
 
@@ -414,10 +418,11 @@ class MysqlSink:
 
     def _limits(self) -> Limits:
         size, near = self._settings.statement_size, self._writer.answer_seconds < _NEAR
+        bulk_rows = self._settings.bulk_rows
         return Limits(
             rows=self._settings.rows_per_statement,
             size=min(size, _SIZE_NEAR) if near else size,
-            bulk_rows=self._settings.bulk_rows or 0,
+            bulk_rows=sys.maxsize if bulk_rows is None else bulk_rows,
             packet=self._writer.max_packet,
             timings=self._timings,
         )

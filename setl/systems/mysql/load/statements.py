@@ -66,6 +66,8 @@ class TableWrites:
             may be in the way of others.
         fills: whether the rows have all columns of the table, so that nothing is lost in one
             that is made anew.
+        gives_all: whether they have all columns in which the table takes no NULL. Where they have
+            not, INSERT is refused if there is no default, and LOAD DATA makes a value up.
     """
 
     strategy: Strategy
@@ -73,6 +75,7 @@ class TableWrites:
     deletes: RowStatement
     alone: bool = False
     fills: bool = True
+    gives_all: bool = True
 
 
 def plan_writes(
@@ -157,6 +160,7 @@ def plan_writes(
         deletes,
         alone=collisions.alone,
         fills={c.name.lower() for c in target.columns if not c.generated} <= set(names),
+        gives_all={c.name.lower() for c in target.columns if _takes_no_null(c)} <= set(names),
     )
 
 
@@ -216,6 +220,11 @@ class Collisions(NamedTuple):
 def _is_loose(column: Column) -> bool:
     """Whether two texts may be one to a column's collation."""
     return column.kind is Kind.TEXT and not column.binary_order
+
+
+def _takes_no_null(column: Column) -> bool:
+    held = column.capacity
+    return held is not None and not (column.generated or held.nullable or held.fills_null)
 
 
 def _is_numbered(column: Column) -> bool:

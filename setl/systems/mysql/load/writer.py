@@ -27,7 +27,8 @@ _SESSION = (
 )
 _VARIABLES = (
     "SHOW SESSION VARIABLES WHERE Variable_name IN"
-    " ('max_allowed_packet', 'local_infile', 'log_bin', 'binlog_format')"
+    " ('max_allowed_packet', 'local_infile', 'log_bin', 'binlog_format', 'wsrep_on',"
+    " 'wsrep_load_data_splitting')"
 )
 
 
@@ -120,7 +121,9 @@ class Writer:
             found = {str(name): str(value) for name, value in cursor.fetchall()}
         self._packet = int(found.get("max_allowed_packet", 1 << 20))
         by_row = found.get("log_bin") == "OFF" or found.get("binlog_format", "ROW") == "ROW"
-        self._sends_data = by_row and found.get("local_infile") == "ON"
+        # Such a cluster commits every 10,000 rows, which would be without fence and mark.
+        splits = found.get("wsrep_on") == found.get("wsrep_load_data_splitting") == "ON"
+        self._sends_data = by_row and not splits and found.get("local_infile") == "ON"
 
     def register(self, ticket: LoadTicket) -> None:
         """Make this connection known as a writer of the ticket's leadership (I2)."""

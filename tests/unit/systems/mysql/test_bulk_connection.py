@@ -4,7 +4,7 @@ import struct
 
 import pytest
 
-from setl.systems.mysql.load.bulk_connection import offers_bulk
+from setl.systems.mysql.load.bulk_connection import loses_no_rows, offers_bulk
 
 
 def greeting(version, flags, own):
@@ -36,3 +36,23 @@ def test_what_is_no_greeting_offers_nothing():
         offers_bulk(whole[:length])
     assert not offers_bulk(b"")
     assert not offers_bulk(b"\xff\x10\x04Too many connections")
+
+
+@pytest.mark.parametrize(
+    ("version", "fine"),
+    [
+        ("5.5.5-10.11.19-MariaDB-0+deb12u1-log", True),
+        ("5.5.5-10.11.11-MariaDB", True),
+        ("5.5.5-10.11.10-MariaDB", False),
+        ("5.5.5-10.6.21-MariaDB", False),
+        ("11.4.4-MariaDB-log", False),
+        ("11.4.5-MariaDB-log", True),
+        ("11.7.9-MariaDB", False),
+        ("11.8.2-MariaDB", True),
+        ("12.0.1-MariaDB", True),
+        ("9.7.1", False),
+        ("", False),
+    ],
+)
+def test_releases_in_which_triggers_take_rows_away_are_left_out(version, fine):
+    assert loses_no_rows(version) is fine

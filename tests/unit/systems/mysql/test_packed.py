@@ -22,7 +22,7 @@ def test_numbers_text_and_bytes():
         Column("b", Kind.BINARY),
         Column("y", Kind.YEAR),
     )
-    made = packed_rows(columns, [(-2, 7), (0.5, 2), ("é", ""), (b"\0\xff", b""), (1999, 0)])
+    made = packed_rows(columns, [(-2, 7), (0.5, 2.0), ("é", ""), (b"\0\xff", b""), (1999, 0)])
     assert made.types == bytes([8, 0, 5, 0, 253, 0, 252, 0, 8, 0])
     assert made.rows == [
         b"\0" + struct.pack("<q", -2) + b"\0" + struct.pack("<d", 0.5)
@@ -84,6 +84,8 @@ def test_a_float_is_what_four_bytes_keep():
         (Kind.FLOAT, math.nan),
         (Kind.FLOAT, math.inf),
         (Kind.FLOAT, "1"),
+        (Kind.FLOAT, 2**53 + 1),
+        (Kind.FLOAT, 10**400),
         (Kind.TEXT, b"a"),
         (Kind.TEXT, 1),
         (Kind.TEXT, "\udce9"),
