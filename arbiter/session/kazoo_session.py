@@ -417,7 +417,7 @@ class KazooSession:
         try:
             return self._ask(path, send, session=session)
         finally:
-            self._watches.touched()
+            self._watches.touched("" if path == self._root else path)
 
     @contextmanager
     def _bound(self, session: int) -> Generator[None]:

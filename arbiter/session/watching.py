@@ -62,10 +62,19 @@ class TreeWatch:
         with self._lock:
             return self._news if self._complete and not self._arming else None
 
-    def touched(self) -> None:
-        """This session has changed something, whose watch may tell so a moment later."""
+    def touched(self, path: str = "") -> None:
+        """This session has changed something, whose watch may tell so a moment later.
+
+        Args:
+            path: what it was; "" for anything. No decision depends on what is not watched, such as
+                checkpoints, and pipelines may keep one several times a second.
+        """
+        above = path.rpartition("/")[0]
+        keys = ((_DATA, path), (_CHILDREN, path), (_CHILDREN, above))
         with self._lock:
-            self._news += 1
+            known = path and self._complete and not self._arming
+            if not known or any(key in self._armed for key in keys):
+                self._news += 1
 
     @property
     def armed(self) -> int:

@@ -13,10 +13,8 @@ from setl.systems.mysql.load.bulk_connection import BulkConnection
 from tests.integration.pipelines import execute
 from tests.integration.test_rendered_rows import (
     Passage,
-    batched,
-    definitions,
+    each_type,
     is_left,
-    row,
 )
 from tests.integration.test_types_mysql import on_all, same
 from tests.integration.type_catalogue import columns
@@ -70,16 +68,12 @@ def test_every_type_arrives_as_it_is(passage):
     before, found = passage.sent, on_all(passage.servers, columns)
     sure = {n: found[n] for n in found if not is_left(n, *found[n])}
     assert len(sure) > 80
-    tables = list(batched(sure.items(), 20))
-    for number, some in enumerate(tables):
-        name = f"types_{number}"
-        passage.create(definitions(some), name=name)
-        count = max(len(values) for _, (_, values) in some)
-        passage.insert(*(row(i, some) for i in range(count)), name=name)
-        passage.insert(f"{count}{', NULL' * len(some)}", name=name)
-        assert passage.passes(name) == count + 1, name
+    tables = 0
+    for name, count in each_type(passage, sure):
+        tables += 1
+        assert passage.passes(name) == count, name
         same(passage.servers, f"`{passage.schema}`.`{name}`")
-    assert passage.sent >= before + len(tables)  # long rows are divided
+    assert passage.sent >= before + tables  # long rows are divided
 
 
 @pytest.mark.family("mysql", why="MariaDB has a way that changes rows, too")

@@ -111,17 +111,13 @@ def test_every_type_arrives_as_it_is_or_is_left_to_others(passage, sends_data):
     found = on_all(passage.servers, columns)
     texts = {n: found[n] for n in found if not is_left(n, *found[n])}
     assert len(texts) > 80
-    tables = list(batched(texts.items(), 20))
-    for number, some in enumerate(tables):
-        name = f"texts_{number}"
-        passage.create(definitions(some), name=name)
-        count = max(len(values) for _, (_, values) in some)
-        passage.insert(*(row(i, some) for i in range(count)), name=name)
-        passage.insert(f"{count}{', NULL' * len(some)}", name=name)
-        assert passage.passes(name) == count + 1, name
+    tables = 0
+    for name, count in each_type(passage, texts):
+        tables += 1
+        assert passage.passes(name) == count, name
         same(passage.servers, f"`{passage.schema}`.`{name}`")
     loads, back = (n - b for n, b in zip(loads_of(passage.servers[1]), before, strict=True))
-    assert (loads, back) == (len(tables) * sends_data, 0)
+    assert (loads, back) == (tables * sends_data, 0)
     others = [(n, found[n]) for n in found if is_left(n, *found[n]) and n not in ALONE]
     passage.create(definitions(others), name="others")
     unsure = [c.name for c in passage.reader("others").schema.columns[1:] if can_render([c])]
@@ -150,6 +146,16 @@ def batched(items, count):
     items = iter(items)
     while some := list(islice(items, count)):
         yield some
+
+
+def each_type(passage, found):
+    """Tables of these types, filled at the source: the name of each, and how many rows it has."""
+    for number, some in enumerate(batched(found.items(), 20)):
+        name, count = f"types_{number}", max(len(values) for _, (_, values) in some)
+        passage.create(definitions(some), name=name)
+        passage.insert(*(row(i, some) for i in range(count)), name=name)
+        passage.insert(f"{count}{', NULL' * len(some)}", name=name)
+        yield name, count + 1
 
 
 def definitions(some):

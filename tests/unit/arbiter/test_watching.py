@@ -275,3 +275,39 @@ def test_news_stay_the_same_while_nothing_changes(watch):
     before = watch.news
     watch.arm()
     assert watch.news == before
+
+
+@pytest.mark.parametrize(
+    ("path", "news"),
+    [
+        ("", True),
+        ("/s/epoch", True),
+        ("/s/nodes/n1", True),
+        ("/s/channels/c", True),
+        ("/s/channels/d", True),
+        ("/s/channels/c/q", True),
+        ("/s/channels/c/p/mainstem", True),
+        ("/s/channels/c/p/signals", True),
+        ("/s/channels/c/p/signals/s-", True),
+        ("/s/channels/c/p/checkpoint", False),
+        ("/s/channels/c/p/history/h-", False),
+        ("/s/actions/a-", False),
+    ],
+)
+def test_what_this_session_changes_is_news_if_a_decision_depends_on_it(watch, path, news):
+    watch.touched(path)
+    assert watch.news is None
+    watch.arm()
+    before = watch.news
+    watch.touched(path)
+    assert (watch.news != before) is news
+
+
+def test_everything_is_news_while_watches_are_being_armed(tree, watch):
+    watch.arm()
+    before = watch.news
+    tree.remove("/s/channels/c/p")
+    assert watch.news is None
+    watch.touched("/s/channels/c/p/checkpoint")
+    watch.arm()
+    assert watch.news > before + 1
