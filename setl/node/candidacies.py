@@ -174,7 +174,7 @@ class Candidacies:
             return None  # it must not begin anew what it was begun for
         if taken.giving_up:
             # This look still shows the leadership that is given up; the next one is another.
-            self._given_up(ident, taken)
+            self._give_up(ident, taken)
             return None
         try:
             again = taken.candidacy.tick(snapshot, warm=warm, turn=turn)
@@ -186,7 +186,7 @@ class Candidacies:
             taken.candidacy.trouble = taken.problem.sentence
             # A leadership that nobody looks after follows no operator: another may do better.
             taken.giving_up = True
-            self._given_up(ident, taken)
+            self._give_up(ident, taken)
         else:
             taken.problem.passed()
             taken.candidacy.trouble = ""
@@ -197,20 +197,18 @@ class Candidacies:
         """Drain all candidacies without waiting; give up each leadership that runs nothing."""
         for ident, taken in self._taken.items():
             taken.giving_up = True
-            self._given_up(ident, taken)
+            self._give_up(ident, taken)
 
-    def _given_up(self, ident: PipelineId, taken: _Taken) -> bool:
-        """Whether nothing runs any more, and the leadership is somebody else's to take."""
+    def _give_up(self, ident: PipelineId, taken: _Taken) -> None:
+        """Drain a candidacy without waiting; give its leadership up if nothing runs any more."""
         try:
             taken.candidacy.give_up()
         except ArbiterError as error:
             self._complain(ident, taken, error)
-            return False
         except Exception as error:  # noqa: BLE001 - a defect: the other candidacies go on
             taken.problem.occurred(error)
-            return False
-        taken.giving_up = taken.candidacy.busy
-        return not taken.giving_up
+        else:
+            taken.giving_up = taken.candidacy.busy
 
     def close(self, patience: float) -> None:
         """Drain all candidacies side by side, and give the leaderships up.

@@ -174,7 +174,10 @@ def start_context(settings: SparkSettings, *, workers: bool = False) -> SparkCon
         # Last, for what is added last is found first: no other setl can take its place. The
         # folder is Spark's own, which the JVM removes when it ends.
         context.addPyFile(str(write_own_code(Path(vars(context)["_temp_dir"]))))
-    takes_rows(context)
+    if workers:
+        takes_rows(
+            context
+        )  # now, not when pipelines are taken over; commands that compare need none
     return context
 
 

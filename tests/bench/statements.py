@@ -12,9 +12,10 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from random import Random
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import click
 from pymysql.connections import Connection
@@ -27,7 +28,7 @@ from setl.systems.mysql.connection import MysqlEndpoint, connect
 from setl.systems.mysql.load.bulk_connection import BulkConnection, bulk_of
 from setl.systems.mysql.load.literals import render_rows
 from setl.systems.mysql.load.local_data import LocalData, LocalTables
-from setl.systems.mysql.load.packed import packed_rows
+from setl.systems.mysql.load.row_statement import Limits, RowStatement
 from setl.systems.mysql.load.statements import plan_writes
 from setl_embedded import MariaDb
 from tests.bench.cpu import cpu_by_role
@@ -152,19 +153,15 @@ def _run(connection: Connection[Any], work: list[Callable[[], None]]) -> None:
         connection.commit()
 
 
-def _statements(tail: Callable[[Bench], str]) -> Callable[..., Callable[[], None]]:
+def _statement(bench: Bench, *, plain: bool) -> RowStatement:
+    inserts = bench.plan.inserts
+    return replace(inserts, tail="") if plain else inserts
+
+
+def _statements(*, plain: bool = False) -> Callable[..., Callable[[], None]]:
     def ready(bench: Bench, connection: Connection[Any], rows: Sequence[Row]) -> Callable[[], None]:
-        head = bench.plan.inserts.head
-        texts: list[bytes] = []
-        held: list[str] = []
-        for row in render_rows(bench.plan.inserts.columns, rows, for_key=False):
-            held.append(row)
-            if sum(map(len, held)) > _STATEMENT:
-                texts.append(f"{head}{','.join(held)}{tail(bench)}".encode())
-                held = []
-        if held:
-            texts.append(f"{head}{','.join(held)}{tail(bench)}".encode())
-        send: Any = connection
+        divided = _statement(bench, plain=plain).divided(rows, Limits(size=_STATEMENT))
+        texts, send = [text for text, _ in divided], cast("Any", connection)
 
         def transaction() -> None:
             for text in texts:
@@ -192,10 +189,9 @@ def _local_data(
 class _Prepared:
     """A statement that a server has prepared, and rows in the form of its parameters."""
 
-    def __init__(self, bench: Bench, connection: Connection[Any], tail: str) -> None:
-        marks = ",".join("?" * len(bench.shape.columns))
+    def __init__(self, bench: Bench, connection: Connection[Any]) -> None:
         client: Any = connection
-        text = f"{bench.plan.inserts.head}({marks}){tail}".encode()
+        text = bench.plan.inserts.with_parameters.encode()
         client._execute_command(COMMAND.COM_STMT_PREPARE, text)
         told = client._read_packet()
         self.id = struct.unpack_from("<xI", told.get_all_data())[0]
@@ -211,11 +207,10 @@ class _Prepared:
         ]
 
 
-def _bulk_execute(tail: Callable[[Bench], str]) -> Callable[..., Callable[[], None]]:
+def _bulk_execute(*, plain: bool = False) -> Callable[..., Callable[[], None]]:
     def ready(bench: Bench, connection: Connection[Any], rows: Sequence[Row]) -> Callable[[], None]:
-        columns = bench.plan.inserts.columns
-        packed = packed_rows(columns, list(zip(*rows, strict=True)))
-        text = f"{bench.plan.inserts.head}({','.join('?' * len(columns))}){tail(bench)}"
+        statement = _statement(bench, plain=plain)
+        packed, text = statement.packed(rows), statement.with_parameters
         step = max(1, _STATEMENT // max(map(len, packed.rows)))
         bulk = bulk_of(connection)
 
@@ -232,7 +227,7 @@ def _bulk_execute(tail: Callable[[Bench], str]) -> Callable[..., Callable[[], No
 def _pipelined(
     bench: Bench, connection: Connection[Any], rows: Sequence[Row]
 ) -> Callable[[], None]:
-    statement = _Prepared(bench, connection, _upsert(bench))
+    statement = _Prepared(bench, connection)
     width = (len(bench.shape.columns) + 7) // 8
     sent = bytearray()
     for row in rows:
@@ -277,28 +272,20 @@ def _binary(sql: str, value: Any) -> bytes:
     ) + text
 
 
-def _upsert(bench: Bench) -> str:
-    return bench.plan.inserts.tail
-
-
-def _insert(_: Bench) -> str:
-    return ""
-
-
 def ways(family: str) -> Iterator[Way]:
     """What a family's servers offer."""
     quiet: tuple[str, ...] = ()
     if family == "mariadb":
         quiet = ("SET SESSION binlog_annotate_row_events = OFF",)
-        yield Way("upsert, its text in the binlog", _statements(_upsert))
-    yield Way("upsert", _statements(_upsert), quiet)
-    yield Way("insert", _statements(_insert), quiet)
+        yield Way("upsert, its text in the binlog", _statements())
+    yield Way("upsert", _statements(), quiet)
+    yield Way("insert", _statements(plain=True), quiet)
     yield Way("LOAD DATA LOCAL", _local_data, quiet)
     if family == "mariadb":
-        yield Way("upsert, bulk execution", _bulk_execute(_upsert), quiet)
-        yield Way("insert, bulk execution", _bulk_execute(_insert), quiet)
+        yield Way("upsert, bulk execution", _bulk_execute(), quiet)
+        yield Way("insert, bulk execution", _bulk_execute(plain=True), quiet)
     yield Way("upsert, prepared, row by row in a pipeline", _pipelined, quiet)
-    yield Way("upsert, 2 connections", _statements(_upsert), quiet, connections=2)
+    yield Way("upsert, 2 connections", _statements(), quiet, connections=2)
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})

@@ -36,7 +36,7 @@ def write_bulk(
     blank = any(row[place] == "" for place in statement.blanks for row in rows)
     if bulk is None or blank or len(rows) < limits.bulk_rows or not statement.takes_parameters:
         return 0
-    text = f"{statement.head}({','.join('?' * len(statement.columns))}){statement.tail}"
+    text = statement.with_parameters
     # Packing much at once is slower: it does not fit into the processor's cache.
     step = max(1, min(limits.size, limits.packet) // size_about(rows))
     written = 0

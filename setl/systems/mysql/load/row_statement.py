@@ -104,6 +104,11 @@ class RowStatement:
         """Whether the same statement with a parameter for each value does the same for a row."""
         return not (self.by_key or self.watched or self.counts)
 
+    @property
+    def with_parameters(self) -> str:
+        """The statement for one row, with a parameter for each value."""
+        return f"{self.head}({','.join('?' * len(self.columns))}){self.tail}"
+
     def packed(self, rows: Sequence[Row]) -> Packed:
         """Each row as parameters of the statement.
 
