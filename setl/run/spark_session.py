@@ -175,9 +175,8 @@ def start_context(settings: SparkSettings, *, workers: bool = False) -> SparkCon
         # folder is Spark's own, which the JVM removes when it ends.
         context.addPyFile(str(write_own_code(Path(vars(context)["_temp_dir"]))))
     if workers:
-        takes_rows(
-            context
-        )  # now, not when pipelines are taken over; commands that compare need none
+        # Not first when many pipelines are taken over. Commands that compare need no answer.
+        takes_rows(context)
     return context
 
 
