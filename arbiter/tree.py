@@ -1,4 +1,4 @@
-"""Creates znodes, and the parents that are missing."""
+"""Creates znodes with the parents that are missing, and reads and changes them."""
 
 from __future__ import annotations
 
@@ -60,6 +60,14 @@ class Tree:
         except Missing:
             self._make_folders(pipeline, self.paths.pipeline(pipeline))
             return self.znodes.create(path, data, ephemeral=ephemeral, session=session)
+
+    def rewrite(self, path: str, data: bytes, found: Znode, session: int) -> bool:
+        """Write over `found`, in `session`; False if it has changed and must be read again."""
+        try:
+            self.znodes.write(path, data, found.version, session=session)
+        except (Changed, Missing):
+            return False
+        return True
 
     def append(self, pipeline: PipelineId, folder: str, prefix: str, data: bytes) -> str:
         """Create the next znode of a pipeline's folder; returns its name.

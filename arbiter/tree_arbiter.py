@@ -1,37 +1,24 @@
-"""The rules of arbitration over any tree of znodes: who may change what."""
+"""The arbiter over any tree of znodes. Each kind of znode has its rules in a module of its own."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from typing import Any
 
 from arbiter.actions import Actions
 from arbiter.alarms import Alarms
-from arbiter.arbiter import Conflict, Contact, Invalid, NotFound
+from arbiter.arbiter import Contact, Invalid
+from arbiter.channels import Channels
+from arbiter.epochs import Epochs
 from arbiter.journal import Journal
 from arbiter.loads import Loads
+from arbiter.mainstems import Mainstems
+from arbiter.nodes import Nodes
 from arbiter.paths import Paths
-from arbiter.payloads import (
-    MAX_BASE,
-    channel_payload,
-    cutover_payload,
-    epoch_payload,
-    mainstem_payload,
-    node_payload,
-    position_payload,
-    read_channel,
-    read_cutover,
-    read_epoch,
-    read_mainstem,
-    read_node,
-    read_position,
-    read_verification,
-    verification_payload,
-)
+from arbiter.pipeline_values import PipelineValues
 from arbiter.reading import read_facts
-from arbiter.tree import ATTEMPTS, Tree
+from arbiter.tree import Tree
 from arbiter.values import (
     AlarmSender,
     Channel,
@@ -47,7 +34,7 @@ from arbiter.values import (
     SignalState,
     StoredLoad,
 )
-from arbiter.znodes import Changed, Exists, Missing, SessionOver, Znode, Znodes
+from arbiter.znodes import Znodes
 
 _KEPT_SECONDS = 30.0
 """After which facts are read again although nothing tells of a change."""
@@ -69,11 +56,16 @@ class TreeArbiter:
             raise Invalid(f"the history limit must be at least 1, not {history_limit}")
         self._znodes = znodes
         self._paths = Paths.under(root)
-        self._tree = Tree(znodes, self._paths)
-        self._journal = Journal(self._tree, history_limit)
-        self._loads = Loads(self._tree)
-        self._actions = Actions(self._tree)
-        self._alarms = Alarms(self._tree)
+        tree = Tree(znodes, self._paths)
+        self._nodes = Nodes(tree)
+        self._channels = Channels(tree)
+        self._epochs = Epochs(tree)
+        self._mainstems = Mainstems(tree, self._epochs)
+        self._values = PipelineValues(tree)
+        self._journal = Journal(tree, history_limit)
+        self._loads = Loads(tree)
+        self._actions = Actions(tree)
+        self._alarms = Alarms(tree)
         self._monotonic = monotonic
         self._kept: tuple[int, float, Facts] | None = None  # news, when it was read, what
 
@@ -107,40 +99,12 @@ class TreeArbiter:
     # -- nodes ----------------------------------------------------------------------------
 
     def announce(self, node: NodeInfo) -> None:
-        """See `arbiter.arbiter.Arbiter.announce`.
-
-        Only the owner tells a node's own znode from another's of the same name. One that an
-        earlier process left behind looks just like a living rival, and stays until that
-        session expires: the caller tries again for as long as a session can last. The znode
-        of an earlier session of this very process is not in the way, since ZooKeeper removes
-        a session's znodes before it carries out anything that comes after its end.
-        """
-        path, data = self._paths.node(node.nid), node_payload(node)
-        session = self._tree.session()
-        for _ in range(ATTEMPTS):
-            try:
-                self._tree.create(path, data, ephemeral=True, session=session)
-            except Exists:
-                found = self._znodes.read(path)
-                if found is None:
-                    continue
-                if found.owner != session:
-                    raise Conflict(_taken(read_node(node.nid, found.data))) from None
-                if found.data != data and not self._written(path, data, found, session):
-                    continue
-            self._znodes.rejoined(session)
-            return
-        raise Conflict(f"the node {node.nid!r} keeps being changed by somebody else")
+        """See `arbiter.arbiter.Arbiter.announce`."""
+        self._nodes.announce(node)
 
     def nodes(self) -> Sequence[NodeInfo]:
         """See `arbiter.arbiter.Arbiter.nodes`."""
-        nids = self._znodes.children(self._paths.nodes)
-        found = self._znodes.read_all([f"{self._paths.nodes}/{nid}" for nid in nids])
-        return [
-            read_node(nid, znode.data)
-            for nid, znode in zip(nids, found, strict=True)
-            if znode is not None
-        ]
+        return self._nodes.all()
 
     def facts(self) -> Facts:
         """See `arbiter.arbiter.Arbiter.facts`."""
@@ -155,279 +119,99 @@ class TreeArbiter:
 
     def put_channel(self, name: str, definition: Mapping[str, Any]) -> Channel:
         """See `arbiter.arbiter.Arbiter.put_channel`."""
-        path = self._paths.channel(name)
-        for _ in range(ATTEMPTS):
-            found = self._znodes.read(path)
-            try:
-                if found is None:
-                    data = channel_payload(name, ChannelState.STOP, definition)
-                    return read_channel(name, data, self._tree.create(path, data).version)
-                state = read_channel(name, found.data, found.version).state
-                data = channel_payload(name, state, definition)
-                return read_channel(name, data, self._znodes.write(path, data, found.version))
-            except (Exists, Changed, Missing):
-                continue
-        raise Conflict(f"the channel {name!r} keeps being changed by somebody else")
+        return self._channels.put(name, definition)
 
     def channels(self) -> Sequence[Channel]:
         """See `arbiter.arbiter.Arbiter.channels`."""
-        names = self._znodes.children(self._paths.channels)
-        found = self._znodes.read_all([f"{self._paths.channels}/{name}" for name in names])
-        return [
-            read_channel(name, znode.data, znode.version)
-            for name, znode in zip(names, found, strict=True)
-            if znode is not None
-        ]
+        return self._channels.all()
 
     def channel(self, name: str) -> Channel:
         """See `arbiter.arbiter.Arbiter.channel`."""
-        found = self._znodes.read(self._paths.channel(name))
-        if found is None:
-            raise NotFound(f"there is no channel {name!r}")
-        return read_channel(name, found.data, found.version)
+        return self._channels.one(name)
 
     def set_state(self, channel: Channel, state: ChannelState) -> Channel:
-        """See `arbiter.arbiter.Arbiter.set_state`.
-
-        Writes even if the state is the same: a new revision tells nodes that a pipeline which
-        failed for good is to be tried again.
-        """
-        if channel.damage:
-            # It would be written over with an empty one.
-            raise Invalid(
-                f"the channel {channel.name!r} {channel.damage}; `setl apply` stores it anew"
-            )
-        data = channel_payload(channel.name, state, channel.definition)
-        try:
-            path = self._paths.channel(channel.name)
-            revision = self._znodes.write(path, data, channel.revision)
-        except Changed:
-            raise Conflict(f"the channel {channel.name!r} was changed meanwhile") from None
-        except Missing:
-            raise NotFound(f"there is no channel {channel.name!r}") from None
-        return read_channel(channel.name, data, revision)
+        """See `arbiter.arbiter.Arbiter.set_state`."""
+        return self._channels.set_state(channel, state)
 
     def remove_channel(self, channel: Channel) -> None:
         """See `arbiter.arbiter.Arbiter.remove_channel`."""
-        if channel.state is not ChannelState.STOP:
-            raise Invalid(f"the channel {channel.name!r} is not stopped")
-        path = self._paths.channel(channel.name)
-        for _ in range(ATTEMPTS):
-            found = self._tree.read_below(path)
-            for name, znode in found:
-                if znode.owner:
-                    pipeline = name.removeprefix(f"{path}/").partition("/")[0]
-                    raise Conflict(f"somebody leads {channel.name}/{pipeline}")
-            below = [(name, znode.version) for name, znode in found]
-            try:
-                # The folders below may have got something new meanwhile, which a look shows.
-                self._znodes.delete_all([*below, (path, channel.revision)])
-            except Changed:
-                now = self._znodes.read(path)
-                if now is None or now.version != channel.revision:
-                    break
-                continue
-            return
-        raise Conflict(f"the channel {channel.name!r} was changed meanwhile")
+        self._channels.remove(channel)
 
-    # -- mainstems ------------------------------------------------------------------------
+    # -- mainstems and epochs -------------------------------------------------------------
 
     def campaign(self, pipeline: PipelineId, nid: str) -> Mainstem:
         """See `arbiter.arbiter.Arbiter.campaign`."""
-        path, session = self._paths.mainstem(pipeline), self._tree.session()
-        self._paths.node(nid)  # refuses a name that could never be announced
-        for _ in range(ATTEMPTS):
-            base = self.epoch_base()
-            data = mainstem_payload(nid, MainstemStatus.TAKING, session, base)
-            try:
-                made = self._tree.create_below(
-                    pipeline, path, data, ephemeral=True, session=session
-                )
-            except Exists:
-                found = self.mainstem(pipeline)
-                if found is None:
-                    continue
-                return found
-            # A server may answer from a state of the past until it has carried out a write of
-            # this session, so the base it gave before may have been raised since.
-            if self.epoch_base() == base:
-                return _mainstem(made)
-            self.resign(pipeline, _mainstem(made))
-        raise Conflict(f"the mainstem of {pipeline} keeps coming and going")
+        return self._mainstems.campaign(pipeline, nid)
 
     def mainstem(self, pipeline: PipelineId) -> Mainstem | None:
         """See `arbiter.arbiter.Arbiter.mainstem`."""
-        found = self._znodes.read(self._paths.mainstem(pipeline))
-        if found is None:
-            return None
-        return _mainstem(found)
+        return self._mainstems.one(pipeline)
 
     def set_mainstem_status(
         self, pipeline: PipelineId, held: Mainstem, status: MainstemStatus
     ) -> Mainstem:
         """See `arbiter.arbiter.Arbiter.set_mainstem_status`."""
-        path = self._paths.mainstem(pipeline)
-        for _ in range(ATTEMPTS):
-            found = self._held(path, held)
-            if found is None:
-                raise Conflict(f"epoch {held.epoch} of {pipeline} is over")
-            base = held.epoch - found.created
-            data = mainstem_payload(held.nid, status, held.session, base)
-            try:
-                if self._written(path, data, found, held.session):
-                    return read_mainstem(data, created=found.created, owner=found.owner)
-            except SessionOver:
-                raise Conflict(f"epoch {held.epoch} of {pipeline} is over") from None
-        raise Conflict(f"the mainstem of {pipeline} keeps being changed by somebody else")
+        return self._mainstems.set_status(pipeline, held, status)
 
     def resign(self, pipeline: PipelineId, held: Mainstem) -> None:
         """See `arbiter.arbiter.Arbiter.resign`."""
-        path = self._paths.mainstem(pipeline)
-        for _ in range(ATTEMPTS):
-            found = self._held(path, held)
-            if found is None:
-                return
-            try:
-                self._znodes.delete(path, found.version, session=held.session)
-            except (Missing, SessionOver):
-                return
-            except Changed:
-                continue
-            return
-        raise Conflict(f"the mainstem of {pipeline} keeps being changed by somebody else")
+        self._mainstems.resign(pipeline, held)
 
     def depose(self, pipeline: PipelineId, seen: Mainstem) -> None:
         """See `arbiter.arbiter.Arbiter.depose`."""
-        path = self._paths.mainstem(pipeline)
-        for _ in range(ATTEMPTS):
-            found = self._znodes.read(path)
-            if found is None or _mainstem(found).epoch != seen.epoch:
-                return
-            try:
-                self._znodes.delete(path, found.version)
-            except Missing:
-                return
-            except Changed:
-                continue
-            return
-        raise Conflict(f"the mainstem of {pipeline} keeps being changed by somebody else")
-
-    # -- epochs ---------------------------------------------------------------------------
+        self._mainstems.depose(pipeline, seen)
 
     def epoch_base(self) -> int:
-        """See `arbiter.arbiter.Arbiter.epoch_base`; raises Invalid if it cannot be read."""
-        found = self._znodes.read(self._paths.epoch)
-        return 0 if found is None else read_epoch(found.data)
+        """See `arbiter.arbiter.Arbiter.epoch_base`."""
+        return self._epochs.base()
 
     def raise_epoch_base(self, base: int) -> int:
         """See `arbiter.arbiter.Arbiter.raise_epoch_base`."""
-        if not 0 <= base <= MAX_BASE:
-            raise Invalid(f"not a base for epochs: {base}; it lies between 0 and {MAX_BASE}")
-        path, data = self._paths.epoch, epoch_payload(base)
-        for _ in range(ATTEMPTS):
-            found = self._znodes.read(path)
-            kept = 0 if found is None else _base_or_none(found.data)
-            if kept is not None and kept >= base:
-                return kept
-            try:
-                if found is None:
-                    self._tree.create(path, data)
-                else:
-                    self._znodes.write(path, data, found.version)
-            except (Exists, Changed, Missing):
-                continue
-            return base
-        raise Conflict("the epoch's base keeps being changed by somebody else")
+        return self._epochs.raise_base(base)
 
     def next_epoch(self) -> int:
         """See `arbiter.arbiter.Arbiter.next_epoch`."""
-        session = self._tree.session()
-        path = self._paths.probe(session)
-        for _ in range(ATTEMPTS):
-            try:
-                # Ephemeral: what a call that failed half-way leaves behind goes with the session.
-                made = self._tree.create(path, b"", ephemeral=True, session=session)
-                self._znodes.delete(path, made.version, session=session)
-            except Exists:
-                with suppress(Missing, Changed):
-                    self._znodes.delete(path, 0, session=session)
-                continue
-            except Missing:
-                continue
-            return self.epoch_base() + made.created
-        raise Conflict("the probe for epochs keeps coming and going")
+        return self._epochs.next()
 
-    # -- positions ------------------------------------------------------------
+    # -- values of a pipeline -------------------------------------------------------------
 
     def stored_position(self, pipeline: PipelineId) -> tuple[dict[str, Any], int] | None:
-        """See `arbiter.arbiter.Arbiter.stored_position`; raises Invalid if it cannot be read."""
-        found = self._znodes.read(self._paths.position(pipeline))
-        if found is None:
-            return None
-        return read_position(str(pipeline), found.data), found.version
+        """See `arbiter.arbiter.Arbiter.stored_position`."""
+        return self._values.position(pipeline)
 
     def store_position(
         self, pipeline: PipelineId, value: Mapping[str, Any], revision: int | None
     ) -> int:
         """See `arbiter.arbiter.Arbiter.store_position`."""
-        path = self._paths.position(pipeline)
-        data = position_payload(str(pipeline), value)
-        try:
-            if revision is None:
-                return self._tree.create_below(pipeline, path, data).version
-            return self._znodes.write(path, data, revision)
-        except (Exists, Changed, Missing):
-            raise Conflict(f"the position of {pipeline} was changed meanwhile") from None
+        return self._values.store_position(pipeline, value, revision)
 
     def replace_position(self, pipeline: PipelineId, value: Mapping[str, Any]) -> None:
         """See `arbiter.arbiter.Arbiter.replace_position`."""
-        found = self._znodes.read(self._paths.position(pipeline))
-        self.store_position(pipeline, value, found.version if found else None)
-
-    # -- cut-overs ------------------------------------------------------------
+        self._values.replace_position(pipeline, value)
 
     def cutover(self, pipeline: PipelineId) -> tuple[dict[str, Any], int] | None:
         """See `arbiter.arbiter.Arbiter.cutover`."""
-        found = self._znodes.read(self._paths.cutover(pipeline))
-        return None if found is None else (read_cutover(str(pipeline), found.data), found.version)
+        return self._values.cutover(pipeline)
 
     def store_cutover(
         self, pipeline: PipelineId, value: Mapping[str, Any], revision: int | None
     ) -> int:
         """See `arbiter.arbiter.Arbiter.store_cutover`."""
-        path, data = self._paths.cutover(pipeline), cutover_payload(str(pipeline), value)
-        try:
-            if revision is None:
-                return self._tree.create_below(pipeline, path, data).version
-            return self._znodes.write(path, data, revision)
-        except (Exists, Changed, Missing):
-            raise Conflict(f"somebody else carries on the cut-over of {pipeline}") from None
+        return self._values.store_cutover(pipeline, value, revision)
 
     def forget_cutover(self, pipeline: PipelineId, revision: int) -> None:
         """See `arbiter.arbiter.Arbiter.forget_cutover`."""
-        try:
-            self._znodes.delete(self._paths.cutover(pipeline), revision)
-        except (Changed, Missing):
-            raise Conflict(f"somebody else carries on the cut-over of {pipeline}") from None
-
-    # -- standing verification ------------------------------------------------------------
+        self._values.forget_cutover(pipeline, revision)
 
     def verification(self, pipeline: PipelineId) -> tuple[dict[str, Any], int] | None:
         """See `arbiter.arbiter.Arbiter.verification`."""
-        found = self._znodes.read(self._paths.verification(pipeline))
-        return None if found is None else (read_verification(found.data), found.version)
+        return self._values.verification(pipeline)
 
     def store_verification(
         self, pipeline: PipelineId, value: Mapping[str, Any], revision: int | None
     ) -> int:
         """See `arbiter.arbiter.Arbiter.store_verification`."""
-        path, data = self._paths.verification(pipeline), verification_payload(str(pipeline), value)
-        try:
-            if revision is None:
-                return self._tree.create_below(pipeline, path, data).version
-            return self._znodes.write(path, data, revision)
-        except (Exists, Changed, Missing):
-            raise Conflict(f"somebody else verifies {pipeline}") from None
+        return self._values.store_verification(pipeline, value, revision)
 
     # -- signals, loads and history -------------------------------------------------------
 
@@ -508,44 +292,3 @@ class TreeArbiter:
     def store_silences(self, value: Mapping[str, Any], revision: int | None) -> int:
         """See `arbiter.arbiter.Arbiter.store_silences`."""
         return self._alarms.store(self._paths.alarm_silences, "silences", value, revision)
-
-    # -- how ------------------------------------------------------------------------------
-
-    def _held(self, path: str, held: Mainstem) -> Znode | None:
-        """The mainstem's znode if it is still `held`, by this very session and epoch."""
-        if held.session == 0 or held.session != self._znodes.session_id():
-            return None
-        found = self._znodes.read(path)
-        if found is None or (_mainstem(found).epoch, found.owner) != (held.epoch, held.session):
-            return None
-        return found
-
-    def _written(self, path: str, data: bytes, found: Znode, session: int) -> bool:
-        """Write over `found`, in `session`; False if it has changed and must be read again."""
-        try:
-            self._znodes.write(path, data, found.version, session=session)
-        except (Changed, Missing):
-            return False
-        return True
-
-
-def _mainstem(znode: Znode) -> Mainstem:
-    # The znode's owner is what counts, also right after its creation: it is what others see.
-    return read_mainstem(znode.data, created=znode.created, owner=znode.owner)
-
-
-def _base_or_none(data: bytes) -> int | None:
-    """The base that is kept; None for a damaged one, which an operator may write over."""
-    try:
-        return read_epoch(data)
-    except Invalid:
-        return None
-
-
-def _taken(other: NodeInfo) -> str:
-    """Why a node id cannot be had: who has it."""
-    who = f"process {other.pid} on {other.host}" if other.host else "another process"
-    return (
-        f"the node id {other.nid!r} is in use by {who}; choose another one with --id or"
-        " SETL_NODE_ID, or end that process"
-    )

@@ -1,0 +1,98 @@
+"""The channels, as `arbiter.arbiter.Arbiter` describes them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from arbiter.arbiter import Conflict, Invalid, NotFound
+from arbiter.payloads import channel_payload, read_channel
+from arbiter.tree import ATTEMPTS, Tree
+from arbiter.values import Channel, ChannelState
+from arbiter.znodes import Changed, Exists, Missing
+
+
+class Channels:
+    """A znode for each channel: its state and its definition."""
+
+    def __init__(self, tree: Tree) -> None:
+        self._tree = tree
+        self._znodes = tree.znodes
+        self._paths = tree.paths
+
+    def put(self, name: str, definition: Mapping[str, Any]) -> Channel:
+        """See `arbiter.arbiter.Arbiter.put_channel`."""
+        path = self._paths.channel(name)
+        for _ in range(ATTEMPTS):
+            found = self._znodes.read(path)
+            try:
+                if found is None:
+                    data = channel_payload(name, ChannelState.STOP, definition)
+                    return read_channel(name, data, self._tree.create(path, data).version)
+                state = read_channel(name, found.data, found.version).state
+                data = channel_payload(name, state, definition)
+                return read_channel(name, data, self._znodes.write(path, data, found.version))
+            except (Exists, Changed, Missing):
+                continue
+        raise Conflict(f"the channel {name!r} keeps being changed by somebody else")
+
+    def all(self) -> Sequence[Channel]:
+        """See `arbiter.arbiter.Arbiter.channels`."""
+        names = self._znodes.children(self._paths.channels)
+        found = self._znodes.read_all([f"{self._paths.channels}/{name}" for name in names])
+        return [
+            read_channel(name, znode.data, znode.version)
+            for name, znode in zip(names, found, strict=True)
+            if znode is not None
+        ]
+
+    def one(self, name: str) -> Channel:
+        """See `arbiter.arbiter.Arbiter.channel`."""
+        found = self._znodes.read(self._paths.channel(name))
+        if found is None:
+            raise NotFound(f"there is no channel {name!r}")
+        return read_channel(name, found.data, found.version)
+
+    def set_state(self, channel: Channel, state: ChannelState) -> Channel:
+        """See `arbiter.arbiter.Arbiter.set_state`.
+
+        Writes even if the state is the same: a new revision tells nodes that a pipeline which
+        failed for good is to be tried again.
+        """
+        if channel.damage:
+            # It would be written over with an empty one.
+            raise Invalid(
+                f"the channel {channel.name!r} {channel.damage}; `setl apply` stores it anew"
+            )
+        data = channel_payload(channel.name, state, channel.definition)
+        try:
+            path = self._paths.channel(channel.name)
+            revision = self._znodes.write(path, data, channel.revision)
+        except Changed:
+            raise Conflict(f"the channel {channel.name!r} was changed meanwhile") from None
+        except Missing:
+            raise NotFound(f"there is no channel {channel.name!r}") from None
+        return read_channel(channel.name, data, revision)
+
+    def remove(self, channel: Channel) -> None:
+        """See `arbiter.arbiter.Arbiter.remove_channel`."""
+        if channel.state is not ChannelState.STOP:
+            raise Invalid(f"the channel {channel.name!r} is not stopped")
+        path = self._paths.channel(channel.name)
+        for _ in range(ATTEMPTS):
+            found = self._tree.read_below(path)
+            for name, znode in found:
+                if znode.owner:
+                    pipeline = name.removeprefix(f"{path}/").partition("/")[0]
+                    raise Conflict(f"somebody leads {channel.name}/{pipeline}")
+            below = [(name, znode.version) for name, znode in found]
+            try:
+                # The folders below may have got something new meanwhile, which a look shows.
+                self._znodes.delete_all([*below, (path, channel.revision)])
+            except Changed:
+                now = self._znodes.read(path)
+                if now is None or now.version != channel.revision:
+                    break
+                continue
+            return
+        raise Conflict(f"the channel {channel.name!r} was changed meanwhile")

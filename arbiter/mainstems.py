@@ -1,0 +1,112 @@
+"""Who leads which pipeline, as `arbiter.arbiter.Arbiter` describes it."""
+
+from __future__ import annotations
+
+from arbiter.arbiter import Conflict
+from arbiter.epochs import Epochs
+from arbiter.payloads import mainstem_payload, read_mainstem
+from arbiter.tree import ATTEMPTS, Tree
+from arbiter.values import Mainstem, MainstemStatus, PipelineId
+from arbiter.znodes import Changed, Exists, Missing, SessionOver, Znode
+
+
+class Mainstems:
+    """An ephemeral znode for each pipeline that somebody leads."""
+
+    def __init__(self, tree: Tree, epochs: Epochs) -> None:
+        self._tree = tree
+        self._znodes = tree.znodes
+        self._paths = tree.paths
+        self._epochs = epochs
+
+    def campaign(self, pipeline: PipelineId, nid: str) -> Mainstem:
+        """See `arbiter.arbiter.Arbiter.campaign`."""
+        path, session = self._paths.mainstem(pipeline), self._tree.session()
+        self._paths.node(nid)  # refuses a name that could never be announced
+        for _ in range(ATTEMPTS):
+            base = self._epochs.base()
+            data = mainstem_payload(nid, MainstemStatus.TAKING, session, base)
+            try:
+                made = self._tree.create_below(
+                    pipeline, path, data, ephemeral=True, session=session
+                )
+            except Exists:
+                found = self.one(pipeline)
+                if found is None:
+                    continue
+                return found
+            # A server may answer from a state of the past until it has carried out a write of
+            # this session, so the base it gave before may have been raised since.
+            if self._epochs.base() == base:
+                return _mainstem(made)
+            self.resign(pipeline, _mainstem(made))
+        raise Conflict(f"the mainstem of {pipeline} keeps coming and going")
+
+    def one(self, pipeline: PipelineId) -> Mainstem | None:
+        """See `arbiter.arbiter.Arbiter.mainstem`."""
+        found = self._znodes.read(self._paths.mainstem(pipeline))
+        if found is None:
+            return None
+        return _mainstem(found)
+
+    def set_status(self, pipeline: PipelineId, held: Mainstem, status: MainstemStatus) -> Mainstem:
+        """See `arbiter.arbiter.Arbiter.set_mainstem_status`."""
+        path = self._paths.mainstem(pipeline)
+        for _ in range(ATTEMPTS):
+            found = self._held(path, held)
+            if found is None:
+                raise Conflict(f"epoch {held.epoch} of {pipeline} is over")
+            base = held.epoch - found.created
+            data = mainstem_payload(held.nid, status, held.session, base)
+            try:
+                if self._tree.rewrite(path, data, found, held.session):
+                    return read_mainstem(data, created=found.created, owner=found.owner)
+            except SessionOver:
+                raise Conflict(f"epoch {held.epoch} of {pipeline} is over") from None
+        raise Conflict(f"the mainstem of {pipeline} keeps being changed by somebody else")
+
+    def resign(self, pipeline: PipelineId, held: Mainstem) -> None:
+        """See `arbiter.arbiter.Arbiter.resign`."""
+        path = self._paths.mainstem(pipeline)
+        for _ in range(ATTEMPTS):
+            found = self._held(path, held)
+            if found is None:
+                return
+            try:
+                self._znodes.delete(path, found.version, session=held.session)
+            except (Missing, SessionOver):
+                return
+            except Changed:
+                continue
+            return
+        raise Conflict(f"the mainstem of {pipeline} keeps being changed by somebody else")
+
+    def depose(self, pipeline: PipelineId, seen: Mainstem) -> None:
+        """See `arbiter.arbiter.Arbiter.depose`."""
+        path = self._paths.mainstem(pipeline)
+        for _ in range(ATTEMPTS):
+            found = self._znodes.read(path)
+            if found is None or _mainstem(found).epoch != seen.epoch:
+                return
+            try:
+                self._znodes.delete(path, found.version)
+            except Missing:
+                return
+            except Changed:
+                continue
+            return
+        raise Conflict(f"the mainstem of {pipeline} keeps being changed by somebody else")
+
+    def _held(self, path: str, held: Mainstem) -> Znode | None:
+        """The mainstem's znode if it is still `held`, by this very session and epoch."""
+        if held.session == 0 or held.session != self._znodes.session_id():
+            return None
+        found = self._znodes.read(path)
+        if found is None or (_mainstem(found).epoch, found.owner) != (held.epoch, held.session):
+            return None
+        return found
+
+
+def _mainstem(znode: Znode) -> Mainstem:
+    # The znode's owner is what counts, also right after its creation: it is what others see.
+    return read_mainstem(znode.data, created=znode.created, owner=znode.owner)
