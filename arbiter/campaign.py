@@ -7,19 +7,9 @@ from dataclasses import dataclass, replace
 
 from arbiter.arbiter import Arbiter, Conflict, Contact, NotFound, Unreachable
 from arbiter.clock import Clock
-from arbiter.election import (
-    Action,
-    Decision,
-    ElectionSettings,
-    Ending,
-    Past,
-    View,
-    after_look,
-    after_resignation,
-    decide,
-    vacant_from,
-)
+from arbiter.election import Action, Decision, ElectionSettings, View, decide
 from arbiter.handover import answers, handover_due, handover_in_vacancy
+from arbiter.past import Ending, Past, after_look, after_resignation, vacant_from
 from arbiter.snapshot import Snapshot
 from arbiter.turns import ANY, Preference
 from arbiter.values import (

@@ -7,17 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arbiter.arbiter import Contact
-from arbiter.election import (
-    Action,
-    ElectionSettings,
-    Ending,
-    Past,
-    View,
-    after_look,
-    after_resignation,
-    deadline,
-    decide,
-)
+from arbiter.election import Action, ElectionSettings, View, deadline, decide
+from arbiter.past import Ending, Past, after_look, after_resignation
 from arbiter.values import ChannelState, Mainstem, MainstemStatus
 
 RULES = ElectionSettings(takeover_delay=0.5, hold_off=5.0, margin=0.2)
@@ -153,44 +144,9 @@ def test_decision(changes, action, words):
     assert words in decision.sentence
 
 
-# -- what is remembered ---------------------------------------------------------------------
-
-
 def remembered(past, **seen):
     facts = {"now": 100.0, "contact": Contact.CONNECTED, "session": ME, "mainstem": None}
     return after_look(past, **{**facts, **seen})
-
-
-def test_a_vacancy_is_remembered_from_its_first_look():
-    first = remembered(Past(), now=100.0)
-    second = remembered(first, now=107.0)
-    assert first.vacant_since == second.vacant_since == 100.0
-
-
-def test_a_leader_ends_a_vacancy():
-    past = remembered(remembered(Past()), mainstem=THEIRS)
-    assert past == Past(leader="n2")
-    assert remembered(past, now=105.0) == Past(leader="n2", vacant_since=105.0)
-
-
-def test_my_leadership_is_remembered():
-    assert remembered(Past(vacant_since=3.0), mainstem=MINE) == Past(held=MINE, leader="n1")
-
-
-def test_a_lost_session_is_a_disconnection():
-    past = remembered(LED, contact=Contact.LOST, session=0)
-    assert past == Past(ending=Ending.DISCONNECTED, ended_at=100.0, leader="n1")
-    assert remembered(past, contact=Contact.LOST, now=101.0) == past
-    assert remembered(past, session=8, now=102.0).ending is Ending.DISCONNECTED
-
-
-def test_a_new_session_is_a_disconnection_even_if_its_loss_was_not_seen():
-    assert remembered(LED, session=8).ending is Ending.DISCONNECTED
-
-
-def test_a_mainstem_that_goes_while_the_session_lives_was_taken_away():
-    past = remembered(LED)
-    assert (past.held, past.ending, past.ended_at) == (None, Ending.RELEASED, 100.0)
 
 
 def test_once_another_has_led_how_mine_ended_does_not_matter():

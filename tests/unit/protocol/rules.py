@@ -1,6 +1,6 @@
 """What a node of the model decides: the real election, asked about a state of the model.
 
-What a node remembers (`arbiter.election.Past`) only delays a decision, so the model has none of
+What a node remembers (`arbiter.past.Past`) only delays a decision, so the model has none of
 it: every look is a node's first, and every delay has passed since.
 """
 
@@ -9,7 +9,8 @@ from __future__ import annotations
 from functools import cache
 
 from arbiter.arbiter import Contact
-from arbiter.election import Action, ElectionSettings, Past, View, after_look, decide
+from arbiter.election import Action, ElectionSettings, View, decide
+from arbiter.past import Past, after_look
 from arbiter.values import ChannelState, Mainstem, MainstemStatus
 
 _SETTINGS = ElectionSettings()

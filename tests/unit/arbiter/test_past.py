@@ -1,0 +1,47 @@
+"""What a node remembers of leaderships."""
+
+from arbiter.arbiter import Contact
+from arbiter.past import Ending, Past, after_look
+from arbiter.values import Mainstem, MainstemStatus
+
+ME, OTHER = 7, 9
+MINE = Mainstem("n1", MainstemStatus.OVERTAKE, 41, ME)
+THEIRS = Mainstem("n2", MainstemStatus.OVERTAKE, 42, OTHER)
+LED = Past(held=MINE, leader="n1")
+
+
+def remembered(past, **seen):
+    facts = {"now": 100.0, "contact": Contact.CONNECTED, "session": ME, "mainstem": None}
+    return after_look(past, **{**facts, **seen})
+
+
+def test_a_vacancy_is_remembered_from_its_first_look():
+    first = remembered(Past(), now=100.0)
+    second = remembered(first, now=107.0)
+    assert first.vacant_since == second.vacant_since == 100.0
+
+
+def test_a_leader_ends_a_vacancy():
+    past = remembered(remembered(Past()), mainstem=THEIRS)
+    assert past == Past(leader="n2")
+    assert remembered(past, now=105.0) == Past(leader="n2", vacant_since=105.0)
+
+
+def test_my_leadership_is_remembered():
+    assert remembered(Past(vacant_since=3.0), mainstem=MINE) == Past(held=MINE, leader="n1")
+
+
+def test_a_lost_session_is_a_disconnection():
+    past = remembered(LED, contact=Contact.LOST, session=0)
+    assert past == Past(ending=Ending.DISCONNECTED, ended_at=100.0, leader="n1")
+    assert remembered(past, contact=Contact.LOST, now=101.0) == past
+    assert remembered(past, session=8, now=102.0).ending is Ending.DISCONNECTED
+
+
+def test_a_new_session_is_a_disconnection_even_if_its_loss_was_not_seen():
+    assert remembered(LED, session=8).ending is Ending.DISCONNECTED
+
+
+def test_a_mainstem_that_goes_while_the_session_lives_was_taken_away():
+    past = remembered(LED)
+    assert (past.held, past.ending, past.ended_at) == (None, Ending.RELEASED, 100.0)
