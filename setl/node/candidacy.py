@@ -6,16 +6,15 @@ import logging
 import random
 import threading
 from collections.abc import Callable
-from dataclasses import replace
 
-from arbiter.arbiter import Arbiter, ArbiterError, Contact
+from arbiter.arbiter import Arbiter, Contact
 from arbiter.campaign import Campaign, ElectionState
 from arbiter.election import Action
 from arbiter.snapshot import Snapshot
-from arbiter.values import Channel, HistoryItem, Mainstem, MainstemStatus, PipelineId, SignalState
+from arbiter.values import Channel, Mainstem, PipelineId, SignalState
 from setl.clock import Clock
 from setl.errors import FencedError, NodeLacksError, SetlError, TransientError
-from setl.log import fields
+from setl.node.leadership_record import LeadershipRecord, leadership_fields
 from setl.node.run_requests import Controls, RunRequests
 from setl.node.status import PipelineStatus
 from setl.run.backoff import Backoff
@@ -24,8 +23,6 @@ from setl.run.progress import Progress
 from setl.run.running import Running
 
 _log = logging.getLogger(__name__)
-
-_ERROR_KEPT = 500  # characters of an error in the history
 
 RunFactory = Callable[[int, Progress], Running]
 """Builds a run for an epoch; raises SetlError if the pipeline cannot be built."""
@@ -79,8 +76,7 @@ class Candidacy:
         self._run: Running | None = None
         self._pending_calls: list[Callable[[Running], None]] = []
         self._begun = 0
-        self._noted: HistoryItem | None = None  # of the leadership that was recorded last
-        self._recorded = 0  # epoch whose cost is in the history
+        self._record = LeadershipRecord(pipeline, nid, arbiter, clock)
         self._thread: threading.Thread | None = None
         self._held: Mainstem | None = None
         self._failed_at: int | None = None  # channel revision under which the run failed
@@ -115,6 +111,11 @@ class Candidacy:
     def _trying_again(self) -> bool:
         """Whether the last run has left something to be tried again under another epoch."""
         return self._progress.figures().state is RunState.RETRYING
+
+    @property
+    def _reason(self) -> str:
+        """Why this leadership began."""
+        return self._election.reason if self._election else ""
 
     @property
     def busy(self) -> bool:
@@ -153,7 +154,9 @@ class Candidacy:
             self._lead(election.mainstem, channel.revision if channel else -1)
             signals = snapshot.facts.signals.get(self.pipeline, ())
             self._requests.attend(signals, election.mainstem)
-            self._record_cost(election, election.mainstem)
+            cost = self._progress.handover_cost()
+            if cost is not None:
+                self._record.taken_over(election.mainstem, election, cost)
         elif action is Action.SUSPEND:
             self.suspend()
         elif action is Action.ABORT:
@@ -178,7 +181,7 @@ class Candidacy:
             return False
         if self._resting is Action.LEAD:
             held = self._held
-            return self.busy and held is not None and self._recorded == held.epoch
+            return self.busy and held is not None and self._record.has_cost_of(held)
         return self._resting in (Action.FOLLOW, Action.IDLE) and not self.busy
 
     @property
@@ -308,7 +311,7 @@ class Candidacy:
                 for what in self._pending_calls:
                     what(run)
             self._begun += 1
-            self._say_overtaken(mainstem)
+            self._record.overtaken(mainstem, self._reason)
             try:
                 run.run()
             finally:
@@ -330,25 +333,27 @@ class Candidacy:
                 "pipeline is fenced off" if fenced else "pipeline failed",
                 extra=self._fields(mainstem, error=str(error)),
             )
-            self._record_failure(mainstem, str(error))
+            self._record.failed(mainstem, self._reason, str(error))
         except Exception as error:  # noqa: BLE001 - a defect: shown in status, the others go on
-            self._failed_at = revision
-            self._progress.enter(RunState.FAILED, f"unexpected {type(error).__name__}: {error}")
+            self._failed_at, shown = revision, f"unexpected {type(error).__name__}: {error}"
+            self._progress.enter(RunState.FAILED, shown)
             _log.exception("pipeline failed unexpectedly", extra=self._fields(mainstem))
-            self._record_failure(mainstem, f"unexpected {type(error).__name__}: {error}")
+            self._record.failed(mainstem, self._reason, shown)
         finally:
             self._wake()
 
     def _try_again(self, mainstem: Mainstem, error: TransientError, counted: int) -> None:
         """Run again later, under another epoch: the last run left something to be retried."""
         self._spent = mainstem.epoch
+        error.at(pipeline=self.pipeline)
         if self._progress.figures().retries == counted:
-            self._progress.failed(error.message)  # it did not fail where it could be counted
+            # It did not fail where it could be counted.
+            self._progress.failed(error.message, shown=str(error))
+        else:
+            self._progress.enter(RunState.RETRYING, str(error))
         attempts = self._progress.figures().attempts
         wait = Backoff(self._random, failures=max(0, attempts - 1)).failed()
         self._not_before = self._clock.monotonic() + wait
-        error.at(pipeline=self.pipeline)
-        self._progress.enter(RunState.RETRYING, str(error))
         _log.warning(
             "pipeline tries again under another epoch",
             extra=self._fields(
@@ -358,70 +363,10 @@ class Candidacy:
                 wait=round(wait, 2),
             ),
         )
-        self._record_failure(mainstem, str(error))
-
-    def _say_overtaken(self, mainstem: Mainstem) -> None:
-        """Tell the cluster; a refusal is not acted on here, the next tick will see why."""
-        reason = self._election.reason if self._election else ""
-        item = self._noted = HistoryItem(mainstem.epoch, self._nid, reason, self._clock.now())
-
-        def record() -> None:
-            self._arbiter.set_mainstem_status(self.pipeline, mainstem, MainstemStatus.OVERTAKE)
-            self._arbiter.add_history(self.pipeline, item)
-
-        self._recording(record, mainstem)
-
-    def _record_cost(self, election: ElectionState, mainstem: Mainstem) -> None:
-        """Amend the history once it is known how long nobody applied and what was redelivered."""
-        cost = self._progress.handover_cost()
-        if cost is None or self._recorded == mainstem.epoch:
-            return
-        self._recorded = mainstem.epoch
-        outage = None
-        if election.vacant_from is not None:
-            outage = round(max(0.0, cost.working_at - election.vacant_from), 3)
-        item = self._noted = replace(
-            self._item(mainstem, election.reason),
-            at=cost.working_at,
-            outage=outage,
-            redelivered=cost.redelivered,
-        )
-        self._recording(lambda: self._arbiter.add_history(self.pipeline, item), mainstem)
-        _log.info(
-            "pipeline has taken over",
-            extra=self._fields(mainstem, outage=outage, redelivered=cost.redelivered),
-        )
-
-    def _item(self, mainstem: Mainstem, reason: str) -> HistoryItem:
-        """What the history has of a leadership so far."""
-        if self._noted is not None and self._noted.epoch == mainstem.epoch:
-            return self._noted
-        return HistoryItem(mainstem.epoch, self._nid, reason, self._clock.now())
-
-    def _record_failure(self, mainstem: Mainstem, error: str) -> None:
-        """Amend the history by what a leadership failed with, whether it had begun or not."""
-        reason = self._election.reason if self._election else ""
-        short = error if len(error) <= _ERROR_KEPT else error[: _ERROR_KEPT - 1] + "…"
-        item = self._noted = replace(self._item(mainstem, reason), error=short)
-        self._recording(lambda: self._arbiter.add_history(self.pipeline, item), mainstem)
-
-    def _recording(self, record: Callable[[], None], mainstem: Mainstem) -> None:
-        """Write something down for others; a leadership goes on without it."""
-        try:
-            record()
-        except ArbiterError as error:
-            _log.warning(
-                "leadership could not be recorded", extra=self._fields(mainstem, error=str(error))
-            )
+        self._record.failed(mainstem, self._reason, str(error))
 
     def _fields(self, mainstem: Mainstem, **values: object) -> dict[str, object]:
-        return fields(
-            channel=self.pipeline.channel,
-            pipeline=self.pipeline.pipeline,
-            nid=self._nid,
-            epoch=mainstem.epoch,
-            **values,
-        )
+        return leadership_fields(self.pipeline, self._nid, mainstem, **values)
 
     def status(self) -> PipelineStatus:
         """The candidacy as others see it."""

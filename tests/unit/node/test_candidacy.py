@@ -250,6 +250,25 @@ def test_failures_are_counted_on_under_the_next_epoch(cluster, node):
         eventually(lambda runs=attempt + 1: (node.tick(), len(node.runs) == runs)[1])
 
 
+def test_a_failure_is_counted_and_shown_in_one_step(cluster, node):
+    run = leading(cluster, node)
+    seen = []
+    count_failure = run.progress.failed
+
+    def failed(*given, **named):
+        count_failure(*given, **named)
+        seen.append(run.progress.figures())
+
+    run.progress.failed = failed
+    run.failure = TransientError("the target is gone")
+    run.ends.set()
+    node.idle()
+    ((attempts, state, error),) = [(f.attempts, f.state, f.error) for f in seen]
+    assert (attempts, state) == (1, RunState.RETRYING)
+    assert "the target is gone" in error
+    assert "shop/there" in error
+
+
 def test_a_pipeline_that_cannot_be_built_has_failed(cluster, node):
     node.build_failure = ConfigurationError("no such thing")
     node.tick()
