@@ -130,7 +130,7 @@ class EtlWork:
             parts.job.forget_loaded(ticket)  # what is kept there is of another life
         self._applied_through = through = parts.job.applied_through(ticket)
         self._repeated = checkpoint.timestamp if checkpoint.repeats else 0.0
-        self._progress.took_over(through, ticket.through, counted=parts.tells_applied)
+        self._progress.took_over(through, counted=parts.tells_applied)
         parts.extractor.reset(checkpoint)
         self._schema_version = ticket.through
         self._reached = checkpoint

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from setl.clock import Clock
@@ -16,6 +16,8 @@ from setl.model.table_rows import added
 from setl.run import distributions
 from setl.run.distributions import Measured
 from setl.run.figures import Figures, HandoverCost, LoadOutlook, RunState, told_of
+from setl.run.handover import HandoverTracker
+from setl.run.ignored_schema_changes import IgnoredSchemaChanges
 from setl.run.lag import LagTracker
 from setl.run.pace import Order, Pace, PaceTracker, Stage
 from setl.run.stalls.stall import Stall
@@ -23,28 +25,10 @@ from setl.run.verification.told import GIVING_WAY, VerificationFigures
 from setl.select.reader import SelectStatus
 
 _UNKNOWN = LoadOutlook()
-_IGNORED = 1000  # tables of which the last ignored schema change is kept
 _RATE_WINDOW = 10.0  # seconds over which rows a second are averaged
 
 
 _IN_HAND = frozenset({RunState.TAKING, RunState.RUNNING, RunState.RETRYING, RunState.SUSPENDED})
-
-
-@dataclass(frozen=True, slots=True)
-class _Handover:
-    """Up to where the leadership before had come.
-
-    Attributes:
-        through: version up to which the target may hold changes already.
-        passed: version up to which this leadership has acknowledged batches.
-        counted: whether the target tells `through`, so that what is applied again is known.
-        working_at: see `HandoverCost`.
-    """
-
-    through: int
-    passed: int
-    counted: bool
-    working_at: float | None = None
 
 
 class Progress:
@@ -62,13 +46,12 @@ class Progress:
         self._lock = threading.Lock()
         self._figures = Figures()
         self._lag = LagTracker(clock)
-        self._ignored: dict[str, str] = {}
+        self._ignored = IgnoredSchemaChanges()
         self._rows: deque[tuple[float, int]] = deque()
         self._pace = PaceTracker(clock)
         self._stall: Stall | None = None
         self._measured = Measured()
-        self._handover: _Handover | None = None
-        self._handover_cost: HandoverCost | None = None
+        self._handover = HandoverTracker()
         # The load of tables: its id, when this leadership saw it first, and its rows then.
         self._load_began: tuple[str, float, int] | None = None
         if before is not None:
@@ -79,7 +62,7 @@ class Progress:
             self._pace.go_on_from(before._pace)
             before._pace.forget_failures()
             self._lag, self._stall = before._lag, before._stall
-            self._ignored, figures = dict(before._ignored), before._figures
+            self._ignored, figures = before._ignored.copy(), before._figures
         self._set(
             state=figures.state, error=figures.error, last_ddl_ignored=figures.last_ddl_ignored
         )
@@ -171,41 +154,31 @@ class Progress:
         with self._lock:
             self._stall = stall
 
-    def took_over(self, through: int, passed: int, *, counted: bool) -> None:
+    def took_over(self, through: int, *, counted: bool) -> None:
         """The run begins at a checkpoint; only its first beginning in a leadership counts.
 
         Args:
             through: version up to which the target may hold changes already, 0 for none.
-            passed: version of the checkpoint.
             counted: whether the target can tell `through`.
         """
         with self._lock:
-            if self._handover is None:
-                self._handover = _Handover(through, passed, counted)
+            self._handover.took_over(through, counted=counted)
 
     def acknowledged(self, passed: int) -> None:
         """Everything up to a version is applied, and counted by `add` and `applied`."""
         with self._lock:
-            handover, figures = self._handover, self._figures
-            if handover is None or self._handover_cost is not None:
-                return
-            working_at = handover.working_at or self._clock.now()
-            self._handover = replace(handover, passed=passed, working_at=working_at)
-            if passed >= handover.through:
-                self._handover_cost = HandoverCost(
-                    working_at,
-                    figures.first_applied_at,
-                    figures.rows_redelivered if handover.counted else None,
-                )
+            figures = self._figures
+            self._handover.acknowledged(
+                passed,
+                self._clock.now(),
+                first_applied_at=figures.first_applied_at,
+                redelivered=figures.rows_redelivered,
+            )
 
     def handover_cost(self) -> HandoverCost | None:
-        """What the change of leadership has cost.
-
-        None until a first batch is acknowledged and everything has passed that might have been
-        applied before; never changes afterwards.
-        """
+        """What the change of leadership has cost, see `HandoverTracker.cost`."""
         with self._lock:
-            return self._handover_cost
+            return self._handover.cost
 
     def loaded(self, done: Loaded) -> None:
         """Add what a load did; its rows are counted by `applied`, its dead letters beside it."""
@@ -281,16 +254,12 @@ class Progress:
             ignored = self._figures.ddl_ignored + 1
             text = f"{statement} ({place})"
             self._set(ddl_ignored=ignored, last_ddl_ignored=text)
-            for table in tables:
-                self._ignored.pop(table, None)
-                self._ignored[table] = text
-            while len(self._ignored) > _IGNORED:
-                del self._ignored[next(iter(self._ignored))]
+            self._ignored.add(text, tables)
 
     def ignored_of(self, tables: Iterable[str]) -> str:
         """The last schema change of one of these tables that was not passed on; "" if none."""
         with self._lock:
-            return next((self._ignored[t] for t in tables if t in self._ignored), "")
+            return self._ignored.of(tables)
 
     def has_dead_letters(self, number: int) -> None:
         """So many faulty rows wait for a decision."""

@@ -88,7 +88,7 @@ class RelayWork:
                 ),
             )
         self._sequencer = self._parts.sequencer(found.checkpoint, found.tails)
-        self._progress.took_over(0, 0, counted=False)
+        self._progress.took_over(0, counted=False)
         self._sealed = checkpoint
         self._beat_at = self._clock.monotonic() - self._parts.heartbeat  # at once
         return found.checkpoint

@@ -182,7 +182,7 @@ def at_rest(world):
     node = world.node("n1", LOAD)
     world.tick(4)
     eventually(lambda: node.runs)
-    node.runs[0].progress.took_over(20, 10, counted=True)
+    node.runs[0].progress.took_over(20, counted=True)
     node.runs[0].progress.acknowledged(20)
     world.tick(2)
     [candidacy] = node.candidacies.current()

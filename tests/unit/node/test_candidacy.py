@@ -374,7 +374,7 @@ def test_the_history_is_amended_with_what_the_change_has_cost(cluster, operator)
     second.tick()
     eventually(lambda: second.state is RunState.RUNNING)
     progress = second.runs[0].progress
-    progress.took_over(20, 10, counted=True)
+    progress.took_over(20, counted=True)
     cluster.advance(1)
     progress.add(rows_redelivered=7)
     progress.acknowledged(20)

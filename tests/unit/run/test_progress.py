@@ -93,7 +93,7 @@ def acknowledge(progress, passed, rows=0, redelivered=0):
 def test_redelivered_rows_are_final_once_everything_has_passed_that_was_there_before():
     clock = Clock()
     progress = Progress(clock)
-    progress.took_over(through=300, passed=100, counted=True)
+    progress.took_over(through=300, counted=True)
     assert progress.handover_cost() is None
     clock.time += 2
     acknowledge(progress, 200, rows=10, redelivered=10)
@@ -110,7 +110,7 @@ def test_redelivered_rows_are_final_once_everything_has_passed_that_was_there_be
 def test_after_a_hand_over_in_order_the_first_batch_settles_it():
     clock = Clock()
     progress = Progress(clock)
-    progress.took_over(through=300, passed=300, counted=True)
+    progress.took_over(through=300, counted=True)
     clock.time += 2
     acknowledge(progress, 310)
     assert progress.handover_cost() == HandoverCost(1502.0, None, 0)
@@ -118,7 +118,7 @@ def test_after_a_hand_over_in_order_the_first_batch_settles_it():
 
 def test_a_target_that_cannot_tell_leaves_the_redelivered_rows_unknown():
     progress = Progress(Clock())
-    progress.took_over(through=0, passed=300, counted=False)
+    progress.took_over(through=0, counted=False)
     acknowledge(progress, 310, rows=3)
     cost = progress.handover_cost()
     assert cost is not None
@@ -127,9 +127,9 @@ def test_a_target_that_cannot_tell_leaves_the_redelivered_rows_unknown():
 
 def test_a_rollback_does_not_make_own_rows_those_of_the_leadership_before():
     progress = Progress(Clock())
-    progress.took_over(through=300, passed=100, counted=True)
+    progress.took_over(through=300, counted=True)
     acknowledge(progress, 200, rows=10, redelivered=10)
-    progress.took_over(through=900, passed=200, counted=True)
+    progress.took_over(through=900, counted=True)
     acknowledge(progress, 300, rows=1, redelivered=1)
     cost = progress.handover_cost()
     assert cost is not None
