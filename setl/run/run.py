@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import random
 import threading
-from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -27,6 +26,7 @@ from setl.run.backoff import Backoff
 from setl.run.beginning import place_to_begin
 from setl.run.checkpoint_keeping import BUSY_SECONDS, CheckpointKeeping
 from setl.run.figures import RunState
+from setl.run.interruption import Interruption
 from setl.run.pace import Stage
 from setl.run.parts import RunParts
 from setl.run.progress import Progress
@@ -54,20 +54,15 @@ class PipelineRun:
         self._leadership = leadership
         self._progress = progress
         self._clock = clock
-        self._stopping = threading.Event()
+        self._asked = Interruption(parts.select.wake)
         self._ended = threading.Event()
-        # Set together with `_stopping` and by `rollback`: ends the waits between two loads.
-        self._interrupted = threading.Event()
-        self._rollbacks: deque[threading.Event] = deque()
         self._aborted = False
-        self._loading_allowed = threading.Event()
-        self._loading_allowed.set()
         before = progress.pace().retrying  # under the epoch before this one
         self._backoff = Backoff(
             random.Random(),  # noqa: S311 - jitter is no secret
             failures=before.attempts if before else 0,
         )
-        self._backlog = Backlog(parts.select, parts.work, clock, self._interrupted.is_set)
+        self._backlog = Backlog(parts.select, parts.work, clock, self._asked.is_interrupted)
         self._applying = 0  # the first batch of those that are being applied
         self._rolled_back_to: Checkpoint | None = None  # where Select reads again since a failure
         self._reached: Checkpoint | None = None
@@ -78,8 +73,7 @@ class PipelineRun:
 
     def stop(self) -> None:
         """Finish and acknowledge what is being applied, then return from `run`."""
-        self._stopping.set()
-        self._interrupt()
+        self._asked.stop()
         if self._parts.beside is not None:
             self._parts.beside.stop()
 
@@ -88,14 +82,7 @@ class PipelineRun:
 
         Returns an event that is set once reading has begun again.
         """
-        done = threading.Event()
-        self._rollbacks.append(done)
-        self._interrupt()
-        return done
-
-    def _interrupt(self) -> None:
-        self._interrupted.set()
-        self._parts.select.wake()
+        return self._asked.roll_back()
 
     def look_at_loads(self) -> None:
         """What operators ask to be loaded may have changed."""
@@ -134,19 +121,18 @@ class PipelineRun:
 
     def suspend(self) -> None:
         """Start no new load until `resume` (I3: the arbiter does not answer)."""
-        if self._loading_allowed.is_set():
-            self._loading_allowed.clear()
+        if self._asked.suspend():
             self._progress.enter(RunState.SUSPENDED)
 
     def resume(self) -> None:
         """Loads may start again."""
-        if not self._loading_allowed.is_set():
+        if self._asked.suspended:
             retrying = self._progress.pace().retrying
             if retrying is None:
                 self._progress.enter(RunState.RUNNING)
             else:
                 self._progress.enter(RunState.RETRYING, retrying.error)
-            self._loading_allowed.set()
+            self._asked.resume()
 
     @property
     def observed(self) -> Observed:
@@ -176,7 +162,7 @@ class PipelineRun:
         try:
             if beside is not None:
                 beside.start(lambda: self._reached)
-            while not self._stopping.is_set():
+            while not self._asked.to_stop:
                 failure = self._attempt()
                 if failure:
                     self._retry_later(failure)
@@ -209,11 +195,7 @@ class PipelineRun:
 
     def _begin(self) -> None:
         """Raise the fence before the first entry is selected (I2), then open the source."""
-        # In this order, so that a request that comes meanwhile is at worst carried out twice.
-        self._interrupted.clear()
-        if self._stopping.is_set():
-            self._interrupted.set()  # the stop may have come just before
-        parts, asked = self._parts, self._taken_rollbacks()
+        parts, asked = self._parts, self._asked.begin()
         if asked:
             garbage_collection.collect()  # what was read ahead, before as much is read again
         self._progress.at_stage(Stage.TAKE_OVER)
@@ -251,12 +233,6 @@ class PipelineRun:
         for done in asked:
             done.set()
 
-    def _taken_rollbacks(self) -> list[threading.Event]:
-        taken: list[threading.Event] = []
-        while self._rollbacks:
-            taken.append(self._rollbacks.popleft())
-        return taken
-
     def _located(self, stored: Checkpoint | None) -> Checkpoint:
         """Where to go on from what is stored, at the servers that answer now."""
         checkpoint = place_to_begin(self._parts.source, stored, self._parts.generation)
@@ -273,13 +249,13 @@ class PipelineRun:
 
     def _apply_until_interrupted(self) -> None:
         select = self._parts.select
-        while not (self._stopping.is_set() or self._interrupted.is_set()):
+        while not self._asked.is_interrupted():
             self._progress.at_stage(Stage.SELECT)
             batch = self._backlog.next_batch(self._patience())
             self._progress.enter_if(RunState.TAKING, RunState.RUNNING)
             self._progress.reads(select.status())
             if batch is None:
-                self._reached = self._parts.work.idle(self._allowed) or self._reached
+                self._reached = self._parts.work.idle(self._asked.allowed) or self._reached
                 self._notice_that_nothing_waits()
                 if self._kept.keep_if_idle(self._reached):
                     self._gets_on()
@@ -291,7 +267,7 @@ class PipelineRun:
         unkept = self._kept.unkept(self._reached)
         if unkept is not None and not self._aborted:
             self._kept.keep(unkept)  # handed over in order: the next leader reads nothing twice
-        if not self._stopping.is_set():
+        if not self._asked.to_stop:
             _log.info("pipeline rolls back on request", extra=self._fields())
             self._progress.add(retries=1)
             select.stop()
@@ -313,7 +289,7 @@ class PipelineRun:
         """Load some rows of whole tables, and keep how far that has come."""
         reached, started = self._reached, self._clock.monotonic()
         assert reached is not None
-        load = self._parts.work.load_tables(reached, self._allowed)
+        load = self._parts.work.load_tables(reached, self._asked.allowed)
         now = self._clock.monotonic()
         if load is None:
             self._last_step = now + _POLL_SECONDS, 0.0  # it waits for the stream
@@ -336,11 +312,11 @@ class PipelineRun:
         failpoints.reached("select.batch")
         alone = has_ddl(batches[0])
         unkept = self._kept.unkept(self._reached) if alone else None
-        if unkept is not None and self._allowed():
+        if unkept is not None and self._asked.allowed():
             # What comes before a schema change must not be applied again behind it.
             self._kept.keep(unkept)
         self._applying, started = batches[0].id, self._clock.monotonic()
-        applied = self._parts.work.apply(batches, self._allowed)
+        applied = self._parts.work.apply(batches, self._asked.allowed)
         if applied is None:
             self._applying = 0
             return
@@ -367,14 +343,6 @@ class PipelineRun:
         stored = self._kept.last
         if stored is not None and self._progress.succeeded(stored.order):
             self._backoff.succeeded()
-
-    def _allowed(self) -> bool:
-        """Wait until the arbiter answers; False if the run is to end instead."""
-        # A stop ends the wait by itself: while the arbiter is silent, the watchdog suspends
-        # again and again, and would undo any "allowed" that a stop had set.
-        while not self._stopping.is_set() and not self._loading_allowed.wait(_POLL_SECONDS):
-            pass
-        return not self._stopping.is_set()
 
     def _refuse_to_jump(self, error: TargetWentBackError) -> None:
         """A target that has lost the checkpoint, too, looks like that of a new pipeline (I8)."""
@@ -407,7 +375,7 @@ class PipelineRun:
         except TransientError as error:
             _log.info("reading begins anew", extra=self._fields(error=str(error)))
             self._parts.select.stop()
-        self._interrupted.wait(wait)
+        self._asked.wait(wait)
 
     def _roll_back(self, error: TransientError) -> Checkpoint | None:
         """Let Select read again from the last ack, and return that; None where it has to stop."""

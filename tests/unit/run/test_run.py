@@ -739,15 +739,15 @@ def test_an_abort_cancels_a_load_that_begins_after_it(begun):
             again.set()
 
     bench.job.run, bench.job.cancel = hangs, cancel
-    wait = bench.run._allowed
+    wait = bench.run._asked.allowed
 
     def aborted_and_allowed():
         wait()
         bench.run.abort()
-        bench.run._stopping.clear()
+        bench.run._asked._stopping.clear()
         return True
 
-    bench.run._allowed = aborted_and_allowed
+    bench.run._asked.allowed = aborted_and_allowed
     bench.start()
     assert again.wait(10)
     bench.run.stop()
@@ -783,13 +783,13 @@ def test_a_rollback_on_request_ends_the_wait_after_an_error(begun, monkeypatch):
 def test_a_stop_that_comes_as_an_attempt_begins_ends_the_wait_after_it(begun, monkeypatch):
     bench = begun(TWO, stored=Checkpoint(at(4)))
     monkeypatch.setattr(bench.run._backoff, "failed", lambda: 60.0)
-    forget = bench.run._interrupted.clear
+    forget = bench.run._asked._interrupted.clear
 
     def stopped_before():
         bench.run.stop()
         forget()
 
-    monkeypatch.setattr(bench.run._interrupted, "clear", stopped_before)
+    monkeypatch.setattr(bench.run._asked._interrupted, "clear", stopped_before)
     monkeypatch.setattr(bench.work, "take_over", Mock(side_effect=TransientError("it is down")))
     bench.start()
     bench.thread.join(20)
@@ -798,7 +798,7 @@ def test_a_stop_that_comes_as_an_attempt_begins_ends_the_wait_after_it(begun, mo
 
 def test_a_rollback_that_is_asked_for_while_one_begins_is_not_forgotten(begun, monkeypatch):
     bench = begun(TWO)
-    taken, asked = bench.run._taken_rollbacks, []
+    taken, asked = bench.run._asked.begin, []
 
     def asked_for_behind():
         found = taken()
@@ -806,7 +806,7 @@ def test_a_rollback_that_is_asked_for_while_one_begins_is_not_forgotten(begun, m
             asked.append(bench.run.rollback())
         return found
 
-    monkeypatch.setattr(bench.run, "_taken_rollbacks", asked_for_behind)
+    monkeypatch.setattr(bench.run._asked, "begin", asked_for_behind)
     bench.start()
     eventually(lambda: asked and asked[0].is_set(), 20)
     bench.finish()

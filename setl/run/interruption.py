@@ -1,0 +1,94 @@
+"""What other threads ask of a run: to stop, to roll back, to start no load for now."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable
+
+_LOOK_SECONDS = 0.2
+
+
+class Interruption:
+    """Asked from any thread; the run looks at it between its steps, and waits on it."""
+
+    def __init__(self, wake: Callable[[], None]) -> None:
+        """Nothing is asked yet.
+
+        Args:
+            wake: ends what the run may be waiting for elsewhere; must not block.
+        """
+        self._wake = wake
+        self._stopping = threading.Event()
+        # Set together with `_stopping` and by `roll_back`: ends the waits between two loads.
+        self._interrupted = threading.Event()
+        self._rollbacks: deque[threading.Event] = deque()
+        self._loading_allowed = threading.Event()
+        self._loading_allowed.set()
+
+    # -- for other threads ----------------------------------------------------------------
+
+    def stop(self) -> None:
+        """The run is to end."""
+        self._stopping.set()
+        self._interrupt()
+
+    def roll_back(self) -> threading.Event:
+        """The run is to go back to the checkpoint; returns what it sets when it reads again."""
+        done = threading.Event()
+        self._rollbacks.append(done)
+        self._interrupt()
+        return done
+
+    def suspend(self) -> bool:
+        """No load is to start; returns whether one could until now."""
+        allowed = self._loading_allowed.is_set()
+        self._loading_allowed.clear()
+        return allowed
+
+    @property
+    def suspended(self) -> bool:
+        """Whether no load is to start."""
+        return not self._loading_allowed.is_set()
+
+    def resume(self) -> None:
+        """Loads may start again."""
+        self._loading_allowed.set()
+
+    # -- for the run ----------------------------------------------------------------------
+
+    def begin(self) -> list[threading.Event]:
+        """The run begins anew; returns the rollbacks that this carries out."""
+        # In this order, so that a request that comes meanwhile is at worst carried out twice.
+        self._interrupted.clear()
+        if self._stopping.is_set():
+            self._interrupted.set()  # the stop may have come just before
+        taken: list[threading.Event] = []
+        while self._rollbacks:
+            taken.append(self._rollbacks.popleft())
+        return taken
+
+    @property
+    def to_stop(self) -> bool:
+        """Whether the run is to end."""
+        return self._stopping.is_set()
+
+    def is_interrupted(self) -> bool:
+        """Whether the run is to begin anew, or to end."""
+        return self._stopping.is_set() or self._interrupted.is_set()
+
+    def wait(self, seconds: float) -> None:
+        """Wait, but no longer than until something is asked."""
+        self._interrupted.wait(seconds)
+
+    def allowed(self) -> bool:
+        """Wait until loads may start; False if the run is to end instead."""
+        # A stop ends the wait by itself: while the arbiter is silent, the watchdog suspends
+        # again and again, and would undo any "allowed" that a stop had set.
+        while not self._stopping.is_set() and not self._loading_allowed.wait(_LOOK_SECONDS):
+            pass
+        return not self._stopping.is_set()
+
+    def _interrupt(self) -> None:
+        self._interrupted.set()
+        self._wake()
