@@ -20,7 +20,7 @@ from setl.model.change import DecodedRows, Op, Row
 from setl.model.position import Position
 from setl.model.schema import Column, RowSchema
 from setl.transform.columns import ColumnPlan, key_indexes
-from setl.transform.expressions import Evaluation, analyse, select_evaluated
+from setl.transform.evaluation import Evaluation, analyse, select_evaluated
 from setl.transform.processing import processed
 from setl.transform.spark_on_demand import SparkOnDemand
 from setl.transform.typed_rows import arrow_schema, record_batch, rows_of, spark_schema

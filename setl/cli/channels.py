@@ -157,7 +157,7 @@ def route_check() -> Callable[[Route, RowSchema], Sequence[Column]]:
             processor_named(route.processor)
         if route.expressions or route.where:
             # Imported late: Spark takes seconds that a channel without expressions need not wait.
-            from setl.transform.expressions import analyse  # noqa: PLC0415
+            from setl.transform.evaluation import analyse  # noqa: PLC0415
 
             return analyse(spark_starts(), route, schema).outputs
         return ()

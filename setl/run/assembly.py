@@ -45,7 +45,7 @@ from setl.systems.port import (
 )
 from setl.systems.registry import system_of
 from setl.systems.replicas import ReplicatedTarget
-from setl.transform.expressions import analyse
+from setl.transform.evaluation import analyse
 from setl.transform.rereading import Lookup
 from setl.transform.spark_on_demand import SparkOnDemand
 from setl.transform.work import TransformPlan, codec_named

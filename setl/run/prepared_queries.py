@@ -26,19 +26,17 @@ from setl.model.schema import Column, Kind, RowSchema
 from setl.run.job_property import Instructions, instructing, instructions_of_job, takes_rows
 from setl.run.load_work import LoadWork, TableRoute
 from setl.run.tasks import TaskReport, load, transform
-from setl.transform.expressions import (
+from setl.transform.evaluation import Evaluation, analyse, select_evaluated
+from setl.transform.expression_tasks import (
     CARRIED,
     ONLY_UPSERTS,
     SHARES_DDL,
     Batches,
-    Evaluation,
-    ExpressionBranch,
-    analyse,
     decoded_schema,
     decoder,
     packer,
-    select_evaluated,
 )
+from setl.transform.expressions import ExpressionBranch
 from setl.transform.spark_on_demand import SparkOnDemand
 from setl.transform.work import TransformPlan, WorkItem
 

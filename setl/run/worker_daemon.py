@@ -22,7 +22,7 @@ from setl.garbage_collection import keep_what_is_loaded
 TASK_MODULES: Final = (
     "setl.run.tasks",
     "setl.load.worker",
-    "setl.transform.expressions",
+    "setl.transform.expression_tasks",
     "setl.codec.binlog.rows",
 )
 """What a load task imports."""

@@ -14,7 +14,9 @@ import pyarrow as pa
 from setl.bisection import bisect_faults
 from setl.errors import DataError, FatalError, SetlError
 from setl.model.change import Row
-from setl.transform.expressions import CARRIED, UPSERT, ExpressionBranch, select_evaluated
+from setl.transform.evaluation import select_evaluated
+from setl.transform.expression_tasks import CARRIED, UPSERT
+from setl.transform.expressions import ExpressionBranch
 from setl.transform.work import TransformPlan, WorkItem
 
 MOST_FAULTY = 200

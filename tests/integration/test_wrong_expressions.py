@@ -5,7 +5,7 @@ import pytest
 from setl.channel.routing import Route
 from setl.errors import ConfigurationError
 from setl.model.schema import Column, Kind, RowSchema
-from setl.transform.expressions import analyse
+from setl.transform.evaluation import analyse
 
 SCHEMA = RowSchema("shop", "t", (Column("id", Kind.INTEGER), Column("name", Kind.TEXT)), key=(0,))
 

@@ -19,7 +19,7 @@ import json, sys
 sys.path.insert(0, sys.argv[1])
 import setl
 from setl.resources import read_text
-import setl.run.tasks, setl.load.worker, setl.transform.expressions, setl.codec.dts.rows
+import setl.run.tasks, setl.load.worker, setl.transform.expression_tasks, setl.codec.dts.rows
 import setl.codec.binlog.rows, setl.transform.processing, setl.node.executors
 own = {n: m.__file__ for n, m in sys.modules.items() if n.split(".")[0] == "setl"}
 others = sorted({n.split(".")[0] for n in sys.modules})

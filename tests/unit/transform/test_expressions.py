@@ -8,7 +8,8 @@ import pyarrow as pa
 from setl.channel.routing import Route
 from setl.model.schema import Column, Kind, RowSchema
 from setl.transform.columns import ColumnPlan
-from setl.transform.expressions import _COUNTS, _DELETE, UPSERT, Evaluation, packer
+from setl.transform.evaluation import Evaluation
+from setl.transform.expression_tasks import _COUNTS, _DELETE, UPSERT, packer
 from setl.transform.merging import merge
 from setl.transform.work import TransformPlan
 
