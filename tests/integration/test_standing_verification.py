@@ -113,7 +113,7 @@ def test_what_is_damaged_by_hand_is_found_told_and_repaired_while_a_writer_write
     servers, db, place, caplog
 ):
     a, b = servers
-    caplog.set_level(logging.INFO, logger="setl.run.verification.standing")
+    caplog.set_level(logging.INFO, logger="setl.run.verification")
     running = place.lead(verified(a, mysql(b), [{"from": f"{db}.*"}], repair=True))
     fill(a, f"{db}.orders", 3000)
     running.applied(3000)

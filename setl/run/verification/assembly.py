@@ -19,8 +19,9 @@ from setl.run.load_requests import StoredLoadRequests
 from setl.run.progress import Progress
 from setl.run.verification.comparers import standing_comparers
 from setl.run.verification.opposite import Opposite, opposite_pipelines
+from setl.run.verification.parts import VerifyingParts
 from setl.run.verification.spark_jobs import VerificationJobs
-from setl.run.verification.standing import Standing, VerifyingParts
+from setl.run.verification.standing import Standing
 from setl.run.verification.store import StoredVerification
 from setl.systems.registry import system_of
 from setl.transform.spark_on_demand import SparkOnDemand

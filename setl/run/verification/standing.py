@@ -8,41 +8,31 @@ at once: what its verification still reads changes nothing.
 
 from __future__ import annotations
 
-import logging
 import random
 import threading
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
-from setl.bulk.arrivals import Arrivals
 from setl.bulk.comparison import What
 from setl.bulk.range_comparison import RangeComparer, RangeOutcome
 from setl.bulk.repair import Repair, repair_of
-from setl.bulk.source_reader import SourceTables
-from setl.channel.load_limits import LoadLimits
-from setl.channel.standing_verification import StandingVerification
 from setl.clock import Clock
 from setl.errors import ConfigurationError, FencedError, SetlError, TransientError
-from setl.log import fields
 from setl.model.checkpoint import Checkpoint
 from setl.model.leadership import Leadership
-from setl.model.position import Position
 from setl.model.standing import TableFinding, Verification
-from setl.model.stream_end import StreamEnd
 from setl.run.backoff import Backoff
-from setl.run.figures import Figures, RunState
-from setl.run.load_requests import LoadRequests
 from setl.run.load_size import LoadSize
 from setl.run.progress import Progress
 from setl.run.verification import course
 from setl.run.verification.arrivals import RunArrivals
 from setl.run.verification.course import Name
+from setl.run.verification.giving_way import gives_way_to
+from setl.run.verification.log_lines import VerificationLog
 from setl.run.verification.looking import Looked, Looking
-from setl.run.verification.store import VerificationStore
-from setl.run.verification.told import REPAIRS_NO_MORE, VerifiedSoFar, told_of
-
-_log = logging.getLogger(__name__)
+from setl.run.verification.parts import VerifyingParts
+from setl.run.verification.told import VerifiedSoFar, told_of
 
 REPAIRED_BY = "standing verification"
 """Who asks for repairs, in the list of load requests."""
@@ -53,7 +43,6 @@ _REPAIR_SECONDS = 0.5  # after which it is seen whether a repair is done
 _KEEP_SECONDS = 5.0  # between two writes of how far it is
 _LONGEST_BACKOFF = 60.0
 _FAILURES = 5  # at one place, after which the table is left out of the pass
-_LAG = 5.0  # seconds behind, above which nothing is compared if the channel file says nothing
 _RANGE_SECONDS = 2.0  # what a range should take
 _RANGE_ROWS = 50_000  # of a range, however quick it is
 _FIRST_ROWS = 2_000
@@ -61,39 +50,6 @@ _LEAST_ROWS = 1_000  # fewer cost as much as these
 _COMES_BACK = (What.MISSING, What.DIFFERENT)
 _NAMED_WHOLE = 100  # targets
 _PACE_SECONDS = 5.0  # that a range takes with the pause after it, if it is not of the least rows
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VerifyingParts:
-    """What verifies.
-
-    Attributes:
-        settings: what the channel file says of it.
-        limits: what it gives way to, as loads do.
-        comparers: gives what compares each target with what goes into it, as the tables are now;
-            see `setl.run.verification.comparers.standing_comparers`.
-        end: asks for the end of the source's stream; raises SetlError.
-        passed: see `SourceSystem.passed`.
-        tables: opens the tables of the source; gives None if nobody can read them.
-        opposite: waits until the other direction has brought what the target has, see `Opposite`;
-            None where there is none.
-        cancel: ends what compares just now, as soon as can be; from any thread.
-        requests: take the repairs.
-        look_at_loads: tells the run that there are new requests.
-        store: keeps how far it is.
-    """
-
-    settings: StandingVerification
-    limits: LoadLimits
-    comparers: Callable[[Arrivals], Sequence[RangeComparer]]
-    tables: Callable[[], AbstractContextManager[SourceTables] | None]
-    end: Callable[[], StreamEnd]
-    passed: Callable[[Position, Position], bool]
-    requests: LoadRequests
-    look_at_loads: Callable[[], None]
-    store: VerificationStore
-    opposite: Callable[[threading.Event], None] | None = None
-    cancel: Callable[[], None] = lambda: None
 
 
 @dataclass(slots=True)
@@ -130,6 +86,7 @@ class Standing:
             first=1.0,
             longest=_LONGEST_BACKOFF,
         )
+        self._log = VerificationLog(leadership)
         self._looking = Looking(parts.opposite, self._stopping, clock)
         self._error = ""
         self._whole: dict[str, str] = {}
@@ -168,7 +125,7 @@ class Standing:
                 pause = self.step()
                 self._stopping.wait(pause)
         except FencedError as error:
-            _log.info("verification ends", extra=self._fields(error=str(error)))
+            self._log.is_over(str(error))
         else:
             with suppress(SetlError):
                 self._keep(0.0)
@@ -188,7 +145,7 @@ class Standing:
         except SetlError as error:
             pause = self._failed(error)
         except Exception as error:  # noqa: BLE001 - a defect in it must not look like an end of it
-            _log.exception("verification failed unexpectedly", extra=self._fields())
+            self._log.failed_unexpectedly()
             pause = self._failed(TransientError(f"unexpected {type(error).__name__}: {error}"))
         self._tell()
         return pause
@@ -198,7 +155,7 @@ class Standing:
         if kept is None:
             state = self._parts.store.load()
             kept = self._kept = _Kept(state, state, self._clock.monotonic())
-        self._waits_for = self._gives_way()
+        self._waits_for = gives_way_to(self._parts, self._progress.figures())
         if self._waits_for:
             return _LOOK_SECONDS
         state, now = kept.state, self._clock.now()
@@ -211,7 +168,7 @@ class Standing:
         if not (state.under_way and kept.comparers):
             self._prepare(kept)
         if kept.state.place is None:
-            self._say_ended(kept.state)
+            self._log.ended(kept.state)
             return 0.0
         return self._compare(kept)
 
@@ -225,7 +182,7 @@ class Standing:
             kept.state = course.on_the_way(kept.state, names, now)
         else:
             kept.state = course.begun(kept.state, names, self._expected(names), now)
-            _log.info("verification pass begins", extra=self._fields(number=kept.state.now.number))
+            self._log.begins(kept.state)
 
     def _arrivals(self) -> RunArrivals:
         return RunArrivals(
@@ -243,21 +200,6 @@ class Standing:
         with opened as there:
             rows = {".".join(name): size.rows for name, size in there.sizes().items()}
         return sum(rows.get(table, 0) for name in names for table in name.table.split(", "))
-
-    # -- giving way -------------------------------------------------------------------------
-
-    def _gives_way(self) -> str:
-        limits = self._parts.limits
-        reason = reason_to_wait(self._progress.figures(), limits.lag or _LAG)
-        if reason or limits.threads_running is None:
-            return reason
-        opened = self._parts.tables()
-        if opened is None:
-            return ""
-        with opened as there:
-            busy = there.busy()
-        too_many = busy > limits.threads_running
-        return f"the source carries out {busy} statements" if too_many else ""
 
     def _is_repairing(self, requests: Sequence[str]) -> bool:
         waiting = {request.id for request in self._parts.requests.unanswered()}
@@ -284,7 +226,9 @@ class Standing:
             return max(_DOUBT_SECONDS, pause)
         found = course.found_in(name, outcome.verdict, self._clock.now())
         if repair is None and found.differences:
-            self._warn(kept, found)
+            if not place.warned:  # one line a table and pass; status and metrics have the rest
+                kept.state = course.warned(kept.state)
+                self._log.differs(state.now.number, found)
             asked = self._repair(kept, outcome, size, found)
             if asked is not None:
                 kept.state = asked
@@ -298,7 +242,7 @@ class Standing:
             repaired=kept.state.now.repaired - before.repaired,
         )
         if not kept.state.under_way:
-            self._say_ended(kept.state)
+            self._log.ended(kept.state)
         return pause
 
     def _note_whole(self, comparer: RangeComparer) -> None:
@@ -307,10 +251,7 @@ class Standing:
         if not why:
             return
         if not known:
-            _log.info(
-                "target is compared as a whole",
-                extra=self._fields(table=comparer.table, target=comparer.name, reason=why),
-            )
+            self._log.compared_whole(comparer)
         if len(self._whole) < _NAMED_WHOLE:
             self._whole[comparer.name] = why
 
@@ -344,19 +285,11 @@ class Standing:
             return None
         if state.asked + repair.keys > settings.repair_limit:
             kept.state = replace(state, repairs_no_more=True)
-            _log.warning(
-                "verification repairs no more in this pass",
-                extra=self._fields(
-                    number=state.now.number, repaired=state.asked, reason=REPAIRS_NO_MORE
-                ),
-            )
+            self._log.repairs_no_more(state)
             return None
         requests = self._ask(repair)
         self._count(found=found.differences)
-        _log.info(
-            "verification repairs",
-            extra=self._fields(target=repair.target, keys=repair.keys, loads=", ".join(requests)),
-        )
+        self._log.repairs(repair, requests)
         return course.to_repair(state, requests, repair.keys, size, found)
 
     def _ask(self, repair: Repair) -> list[str]:
@@ -372,7 +305,7 @@ class Standing:
             return 0.0
         first, self._error = not self._error, str(error)
         if first:
-            _log.warning("verification fails", extra=self._fields(error=str(error)))
+            self._log.fails(str(error))
         kept = self._kept
         if kept is not None:
             names, place = tuple(kept.comparers), kept.state.place
@@ -387,21 +320,18 @@ class Standing:
     def _leave_out(self, kept: _Kept, names: Sequence[Name], error: str) -> None:
         place = kept.state.place
         assert place is not None
-        _log.warning(
-            "table left out of verification",
-            extra=self._fields(table=place.table, target=place.target, error=error),
-        )
+        self._log.left_out(place, error)
         kept.state = course.left_out(kept.state, error, names, self._clock.now())
         self._error = ""  # it stands with the table, and says nothing of the others
         self._backoff.succeeded()
         if not kept.state.under_way:
-            self._say_ended(kept.state)
+            self._log.ended(kept.state)
 
     def _recovered(self) -> None:
         if self._error:
             self._error = ""
             self._backoff.succeeded()
-            _log.info("verification goes on", extra=self._fields())
+            self._log.goes_on()
 
     # -- what is kept and told --------------------------------------------------------------
 
@@ -436,59 +366,3 @@ class Standing:
                 counters=self._counters,
             )
         )
-
-    def _warn(self, kept: _Kept, found: TableFinding) -> None:
-        """One line for each table and pass; status and metrics have the rest."""
-        place, number = kept.state.place, kept.state.now.number
-        assert place is not None
-        if place.warned:
-            return
-        kept.state = course.warned(kept.state)
-        _log.warning(
-            "verification found differences",
-            extra=self._fields(
-                table=found.table,
-                target=found.target,
-                number=number,
-                missing=found.missing,
-                extra=found.extra,
-                different=found.different,
-                keys="; ".join(f"{row.key} {row.what}" for row in found.rows),
-            ),
-        )
-
-    def _say_ended(self, state: Verification) -> None:
-        done = state.now
-        _log.info(
-            "verification pass ended",
-            extra=self._fields(
-                number=done.number,
-                rows=done.rows,
-                seconds=round(done.ended - done.begun, 1),
-                found=done.found,
-                repaired=done.repaired,
-                undecided=done.undecided,
-                tables_left_out=done.tables_left_out,
-            ),
-        )
-
-    def _fields(self, **values: object) -> dict[str, object]:
-        return fields(**self._leadership.fields, **values)
-
-
-def reason_to_wait(figures: Figures, lag: float) -> str:
-    """Why nothing is to be compared now, for people; "" if nothing speaks against it.
-
-    Args:
-        figures: how the run does.
-        lag: seconds by which the target may be behind.
-    """
-    if figures.state is not RunState.RUNNING:
-        return f"the pipeline is {figures.state.value}"
-    if figures.stalled:
-        return f"the pipeline stands still: {figures.stalled}"
-    if figures.table_load is not None and not figures.table_load.ended:
-        return "whole tables are loaded"
-    if figures.lag is not None and figures.lag > lag:
-        return f"the target is {figures.lag:.1f} s behind"
-    return ""

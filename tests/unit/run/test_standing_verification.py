@@ -24,7 +24,8 @@ from setl.run.figures import RunState
 from setl.run.load_requests import StoredLoadRequests
 from setl.run.progress import Progress
 from setl.run.verification.looking import Looking
-from setl.run.verification.standing import Standing, VerifyingParts
+from setl.run.verification.parts import VerifyingParts
+from setl.run.verification.standing import Standing
 from setl.run.verification.store import StoredVerification
 from tests.arbiter_in_memory import MemoryArbiter, MemoryCluster
 from tests.unit.select.fakes import ManualClock
@@ -168,7 +169,7 @@ class Bench:
 
 @pytest.fixture
 def logged(caplog):
-    caplog.set_level(logging.INFO, logger="setl.run.verification.standing")
+    caplog.set_level(logging.INFO, logger="setl.run.verification")
 
     def named(message):
         return [r.__dict__["setl"] for r in caplog.records if r.getMessage() == message]
@@ -481,7 +482,7 @@ def test_a_range_that_is_compared_again_is_as_large_as_before():
 
 
 def test_what_is_compared_as_a_whole_is_told_with_its_reason(caplog):
-    caplog.set_level(logging.INFO, logger="setl.run.verification.standing")
+    caplog.set_level(logging.INFO, logger="setl.run.verification")
     cut, whole = Pair("a", 10), Pair("b", 10)
     whole.whole = "the two sides do not sort their keys alike"
     bench = Bench(cut, whole, every=1)
