@@ -30,7 +30,7 @@ from setl.run.schema_changes import SchemaChangePolicy
 from setl.run.selecting import select_settings
 from setl.run.stalls.observer import Views
 from setl.run.table_creation import CreatingParts
-from setl.run.table_loading import TableLoadingParts
+from setl.run.table_loading_parts import TableLoadingParts
 from setl.run.tracing.trace import Tracer
 from setl.run.verification.assembly import standing_verification
 from setl.select.reader import SelectLoop

@@ -31,7 +31,8 @@ from setl.run.progress import Progress
 from setl.run.rereading import Rereading
 from setl.run.schema_changes import SchemaChangePolicy
 from setl.run.table_creation import CreatingParts, TableCreating
-from setl.run.table_loading import TableLoading, TableLoadingParts
+from setl.run.table_loading import TableLoading
+from setl.run.table_loading_parts import TableLoadingParts
 from setl.run.tracing.course import Course
 from setl.run.tracing.trace import Tracer
 

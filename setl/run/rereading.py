@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from setl.bulk.source_reader import SourceTables
 from setl.channel.routing import Router
-from setl.errors import CollisionError
 from setl.extract.extractor import RoutedRows
 from setl.load.sink import LoadTicket
 from setl.model.loaded import Loaded
+from setl.run.catching_up import load_catching_up
 from setl.run.joined_targets import NamedRoute, with_targets_of_their_own
 
 
@@ -48,21 +48,17 @@ class Rereading:
             for route in routes
             if route.rereads
         }
-        if named and self.isolates:
-            return load(self._catching_up(ticket, [*named.values()]))
-        try:
-            return load(ticket)
-        except CollisionError:
-            catching_up = self._catching_up(ticket, [*named.values()])
-            if catching_up == ticket:
-                raise
-        return load(catching_up)
+        return load_catching_up(
+            ticket,
+            load,
+            lambda: self._agreeing([*named.values()]),
+            at_once=bool(named) and self.isolates,
+        )
 
-    def _catching_up(self, ticket: LoadTicket, named: Sequence[NamedRoute]) -> LoadTicket:
+    def _agreeing(self, named: Sequence[NamedRoute]) -> frozenset[str]:
         opened = self.tables() if named else None
         if opened is None:
-            return ticket
+            return frozenset()
         with opened as there:
             alone = with_targets_of_their_own(named, there.names(), self.router)
-        agreeing = self.agreeing(alone)
-        return replace(ticket, catching_up=ticket.catching_up | agreeing)
+        return self.agreeing(alone)

@@ -26,17 +26,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import dataclass, field, replace
-from typing import Protocol
+from dataclasses import replace
 
 from setl import failpoints
 from setl.bulk.source_reader import SourceTables
-from setl.channel.load_limits import LoadLimits
-from setl.channel.routing import Route, Router
 from setl.clock import Clock
 from setl.errors import (
-    CollisionError,
     ConfigurationError,
     DataError,
     FencedError,
@@ -51,10 +46,10 @@ from setl.model.entry import Entry
 from setl.model.leadership import Leadership
 from setl.model.load_request import LoadRequest, RequestState
 from setl.model.loaded import Loaded
-from setl.model.position import Position
 from setl.model.stream_end import StreamEnd
 from setl.model.table_load import TableLoad
 from setl.run import load_choice
+from setl.run.catching_up import load_catching_up
 from setl.run.figures import LoadOutlook
 from setl.run.gate_requests import gate_requests
 from setl.run.giving_way import GivingWay
@@ -62,7 +57,6 @@ from setl.run.joined_targets import NamedRoute, with_targets_of_their_own
 from setl.run.listed_tables import ListedTables
 from setl.run.load_choice import START
 from setl.run.load_items import (
-    LoadItem,
     Step,
     StepSize,
     check_request,
@@ -70,11 +64,10 @@ from setl.run.load_items import (
     ranges_of,
 )
 from setl.run.load_queue import LoadQueue
-from setl.run.load_requests import LoadRequests
 from setl.run.load_size import LoadSize, spent_on_rows
 from setl.run.progress import Progress
 from setl.run.rearranged_tables import doubt, read_again
-from setl.systems.replicas import ReplicaBehind
+from setl.run.table_loading_parts import TableLoadingParts
 
 _log = logging.getLogger(__name__)
 
@@ -86,57 +79,6 @@ _MOST_ITEMS = 64  # ranges of a step: many small tables go together
 _LEAST_ROWS = 2_000  # of a range; below, a step costs more than its rows
 _REFUSED = 3  # of which the log says what is wrong
 _MOST_UNPASSED = 100_000  # rows that the target keeps for the other site
-
-
-class RangeLoading(Protocol):
-    """What is asked of Transform and Load; `setl.run.job.LoadJob` is it."""
-
-    def load_ranges(self, items: Sequence[LoadItem], ticket: LoadTicket) -> Loaded:
-        """Read, transform and load; returns when the target has everything, raises SetlError."""
-        ...
-
-    @property
-    def parallelism(self) -> int:
-        """How many ranges are loaded at once."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class TableLoadingParts:
-    """What loads tables.
-
-    Attributes:
-        job: reads and loads ranges.
-        tables: opens the tables of the source; gives None if nobody can read them.
-        latest: asks for the end of the source's stream; None if the stream may end before what
-            its tables show, so that only the server's clock tells when all of that has come.
-        agreeing: see `TargetSystem.agreeing_tables`.
-        router: which tables go where.
-        holds_rows: see `TargetSystem.holds_rows`.
-        requests: what operators ask for.
-        wanted: names of the channel file's entries whose tables are to be loaded.
-        limits: what a load gives way to.
-        back: the pipeline that writes into the source's tables, if any table has a conflict
-            policy, as ``channel/pipeline``; "" without.
-        unpassed: of how many rows the target still keeps something until `back` has read it.
-        replica: asks which replica of the target is behind most; None if it has none.
-        isolates: whether a row that another one is in the way of is put aside, so that no error
-            tells of it.
-    """
-
-    job: RangeLoading
-    tables: Callable[[], AbstractContextManager[SourceTables] | None]
-    latest: Callable[[], Position] | None
-    agreeing: Callable[[Sequence[tuple[tuple[str, str], Route]]], frozenset[str]]
-    router: Router
-    holds_rows: Callable[[tuple[str, str]], bool]
-    requests: LoadRequests
-    wanted: tuple[str, ...] = ()
-    limits: LoadLimits = field(default_factory=LoadLimits)
-    back: str = ""
-    unpassed: Callable[[], int] | None = None
-    replica: Callable[[], ReplicaBehind | None] | None = None
-    isolates: bool = False
 
 
 class TableLoading:
@@ -250,16 +192,8 @@ class TableLoading:
         alone = [both for both in self._alone if both[0] in names]
         if not alone:
             return load(ticket)
-        if not self._parts.isolates:
-            try:
-                return load(ticket)
-            except CollisionError:
-                agreeing = self._parts.agreeing(alone)
-                if not agreeing:
-                    raise
-        else:
-            agreeing = self._parts.agreeing(alone)
-        return load(replace(ticket, catching_up=ticket.catching_up | agreeing))
+        at_once = self._parts.isolates
+        return load_catching_up(ticket, load, lambda: self._parts.agreeing(alone), at_once=at_once)
 
     def step(
         self, reached: Checkpoint, ticket: LoadTicket, allowed: Callable[[], bool]

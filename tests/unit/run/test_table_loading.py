@@ -25,7 +25,8 @@ from setl.model.table_load import TableLoad
 from setl.run import table_loading
 from setl.run.load_requests import StoredLoadRequests
 from setl.run.progress import Progress
-from setl.run.table_loading import TableLoading, TableLoadingParts
+from setl.run.table_loading import TableLoading
+from setl.run.table_loading_parts import TableLoadingParts
 from tests.arbiter_in_memory import MemoryArbiter, MemoryCluster
 from tests.unit.select.fakes import ManualClock
 
