@@ -95,8 +95,9 @@ class KafkaRelayLog:
             if not self._unflushed:
                 return
             self._doubted = not self._check_connection()
-            sender.flush()
-            # The client tells of a lost connection while it waits, so perhaps only now.
+            # The client tells of a lost connection while it waits. At once, for a server that
+            # forgets transactions keeps what comes behind its return as one that nobody ends.
+            sender.flush(self._check_connection)
             self._check_connection()
             self._unflushed = False
             self._quiet = self._waiting.complaints.count

@@ -112,12 +112,18 @@ class IdempotentSender:
         if not self._sent % _POLL_EVERY:
             self._poll(0)
 
-    def flush(self) -> None:
-        """See `RelayLog.flush`; after an error only `close` may be called."""
+    def flush(self, check: Callable[[], object] | None = None) -> None:
+        """See `RelayLog.flush`; after an error only `close` may be called.
+
+        Args:
+            check: called while records are on their way; what it raises ends the flush.
+        """
         for pause in self._waiting.slices(f"confirm {len(self._producer)} records"):
             if not len(self._producer):
                 break
             self._poll(pause)
+            if check is not None:
+                check()
         if self._delivered != self._sent:
             raise TransientError(f"Kafka confirmed {self._delivered} of {self._sent} records")
 
@@ -222,9 +228,9 @@ class TransactionalSender(IdempotentSender):
             self._open = True
         super().send(partition, value, place, key, timestamp_ms)
 
-    def flush(self) -> None:
+    def flush(self, check: Callable[[], object] | None = None) -> None:
         """See `RelayLog.flush`; commits."""
-        super().flush()
+        super().flush(check)
         if self._open:
             self._asked_again("commit", self._producer.commit_transaction)
             self._open = False
@@ -293,7 +299,7 @@ class OneInFlightSender(IdempotentSender):
         self._records += 1
         super().send(partition, value, place, key, timestamp_ms)
 
-    def flush(self) -> None:
+    def flush(self, check: Callable[[], object] | None = None) -> None:
         """See `RelayLog.flush`; sends the batches of all partitions."""
         for pause in self._waiting.slices(f"confirm {len(self._producer)} records"):
             if not self._producer.flush(pause):
@@ -301,7 +307,7 @@ class OneInFlightSender(IdempotentSender):
             self._poll(0)
         self._poll(0)
         self._bytes = self._records = 0
-        super().flush()
+        super().flush(check)
 
     def _make_room(self, pause: float) -> None:
         """Send what is queued; the client would wait for more."""

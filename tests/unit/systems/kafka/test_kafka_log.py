@@ -11,7 +11,7 @@ from setl.errors import TransientError
 from setl.systems.kafka.relay.log import KafkaRelayLog
 
 
-def flushed(delivery, *, before=0, during=0):
+def flushed(delivery, *, before=0, during=0, gone_at_once=False):
     """A log that has flushed a record, with so many complaints before that and during it."""
     target = {"type": "dts", "brokers": ["b:1"], "topic": "t", "delivery": delivery}
     log = KafkaRelayLog(DtsTarget.model_validate(target), "r")
@@ -20,9 +20,13 @@ def flushed(delivery, *, before=0, during=0):
         for _ in range(times):
             log._waiting.complaints.heard(KafkaError(KafkaError._TRANSPORT, "gone"))
 
-    sender: Any = SimpleNamespace(
-        send=lambda *_: None, flush=lambda: complain(during), purge=lambda: None
-    )
+    def flush(check):
+        complain(during)
+        check()
+        if gone_at_once:
+            pytest.fail("records went on their way behind a lost connection")
+
+    sender: Any = SimpleNamespace(send=lambda *_: None, flush=flush, purge=lambda: None)
     log._sender = sender
     log.append(0, b"", b"", None, 0)
     complain(before)
@@ -35,6 +39,12 @@ def test_what_was_committed_while_the_connection_failed_is_doubted(when):
     with pytest.raises(TransientError, match="lost inside a transaction"):
         flushed("transactional", **{when: 1})
     flushed("idempotent", **{when: 1})
+
+
+def test_a_flush_ends_as_soon_as_the_connection_is_lost():
+    """A broker that forgets transactions would keep what comes later as one that nobody ends."""
+    with pytest.raises(TransientError, match="lost inside a transaction"):
+        flushed("transactional", during=1, gone_at_once=True)
 
 
 def test_it_is_doubted_once_since_a_broker_may_be_gone_for_good():
