@@ -18,6 +18,7 @@ from setl.node.leadership_record import LeadershipRecord, leadership_fields
 from setl.node.run_requests import Controls, RunRequests
 from setl.node.status import PipelineStatus
 from setl.run.backoff import Backoff
+from setl.run.distributions import Distributions
 from setl.run.figures import RunState
 from setl.run.progress import Progress
 from setl.run.running import Running
@@ -110,7 +111,7 @@ class Candidacy:
     @property
     def _trying_again(self) -> bool:
         """Whether the last run has left something to be tried again under another epoch."""
-        return self._progress.figures().state is RunState.RETRYING
+        return self._progress.state is RunState.RETRYING
 
     @property
     def _reason(self) -> str:
@@ -383,6 +384,10 @@ class Candidacy:
             figures=self._progress.figures(),
             unable=self._unable,
         )
+
+    def measured(self) -> Distributions:
+        """Histograms of what was measured here in its last leadership."""
+        return self._progress.measured()
 
     def close(self, timeout: float) -> None:
         """Drain, then give the leadership up."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterable
 from dataclasses import dataclass
 from threading import Lock
 
@@ -16,7 +15,7 @@ import psutil
 
 from setl.clock import Clock
 
-_LOOK_SECONDS = 2.0  # one look walks all processes of the machine
+_LOOK_SECONDS = 4.0  # one look walks all processes of the machine
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +36,7 @@ class NodeMemory:
 
 
 class MemoryLook:
-    """Looks at the processes below one process; asked often, it looks every two seconds."""
+    """Looks at the processes below one process; asked often, it looks every four seconds."""
 
     def __init__(self, clock: Clock, pid: int | None = None) -> None:
         """Look at nothing yet.
@@ -65,23 +64,22 @@ class MemoryLook:
         gone = contextlib.suppress(psutil.Error)
         driver = jvm = 0
         workers: list[int] = []
+        of_jvm: set[int] = set()  # pids
         with gone:
             node = psutil.Process(self._pid)
             driver = _resident(node)
-            for child in node.children():
+            # All at once, and parents before their children: each such question walks all
+            # processes of the machine.
+            for process in node.children(recursive=True):
                 with contextlib.suppress(psutil.Error):
-                    if child.name() == "java":
-                        jvm += _resident(child)
-                        workers += _sizes(child.children(recursive=True))
+                    parent = process.ppid()
+                    if parent == self._pid and process.name() == "java":
+                        of_jvm.add(process.pid)
+                        jvm += _resident(process)
+                    elif parent in of_jvm:
+                        of_jvm.add(process.pid)
+                        workers.append(_resident(process))
         return NodeMemory(driver, jvm, sum(workers), max(workers, default=0))
-
-
-def _sizes(processes: Iterable[psutil.Process]) -> list[int]:
-    sizes: list[int] = []
-    for process in processes:
-        with contextlib.suppress(psutil.Error):
-            sizes.append(_resident(process))
-    return sizes
 
 
 def _resident(process: psutil.Process) -> int:

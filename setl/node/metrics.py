@@ -9,7 +9,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from setl.node.metrics_by_table import MOST_TABLES, TableSeries
-from setl.node.metrics_measured import histograms_of
+from setl.node.metrics_measured import MeasuredHere, histograms_of
 from setl.node.status import NodeStatus, PipelineStatus
 from setl.run.figures import RunState
 from setl.run.pace import Stage
@@ -57,6 +57,7 @@ class NodeCollector(Collector):
         self,
         status: Callable[[], NodeStatus],
         silent: Callable[[], float] | None = None,
+        measured: Callable[[], MeasuredHere] | None = None,
         *,
         most_tables: int = MOST_TABLES,
     ) -> None:
@@ -65,10 +66,12 @@ class NodeCollector(Collector):
         Args:
             status: what the node knows and does.
             silent: seconds since the session with the arbiter was last surely alive.
+            measured: histograms of the pipelines; None for none.
             most_tables: tables of a pipeline that have series of their own.
         """
         self._status = status
         self._silent = silent
+        self._measured = measured
         self._tables = TableSeries(most_tables)
 
     def collect(self) -> Iterator[Metric]:
@@ -82,7 +85,7 @@ class NodeCollector(Collector):
         yield from _of_table_loads(status.pipelines)
         yield from _of_verification(status.pipelines)
         yield from self._tables.collected(status.pipelines)
-        yield from histograms_of(status.pipelines)
+        yield from histograms_of(self._measured() if self._measured is not None else {})
         for name, text in _COUNTERS.items():
             family = CounterMetricFamily(f"setl_{name}", text, labels=_LABELS)
             for line in status.pipelines:

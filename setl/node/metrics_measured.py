@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from itertools import accumulate
 
 from prometheus_client.core import HistogramMetricFamily, Metric
 
+from arbiter.values import PipelineId
 from setl.model.histogram import Histogram
-from setl.node.status import PipelineStatus
-from setl.run.distributions import MEASURES
+from setl.run.distributions import MEASURES, Distributions
+
+MeasuredHere = Mapping[PipelineId, Distributions]
+"""What was measured on this node, by pipeline."""
 
 
-def histograms_of(lines: Sequence[PipelineStatus]) -> Iterator[Metric]:
+def histograms_of(pipelines: MeasuredHere) -> Iterator[Metric]:
     """One family for each measure; a pipeline has series of what was measured on this node."""
     for measure in MEASURES:
         labels = ["channel", "pipeline", *([measure.label] if measure.label else [])]
         family = HistogramMetricFamily(measure.name, measure.text, labels=labels)
-        for line in lines:
-            for (measured, label), histogram in sorted(
-                line.figures.distributions.items(), key=lambda item: item[0][1]
-            ):
+        for pipeline, found in pipelines.items():
+            for (measured, label), histogram in sorted(found.items(), key=lambda item: item[0][1]):
                 if measured.name == measure.name and histogram.counts:
-                    key = [line.channel, line.pipeline, *([label] if measure.label else [])]
+                    key = [pipeline.channel, pipeline.pipeline, *([label] if measure.label else [])]
                     family.add_metric(key, _buckets(histogram), histogram.total)
         yield family
 

@@ -113,7 +113,12 @@ class NodeProcess:
         )
         registry.register(AlarmCollector(self._alarms.status))
         registry.register(
-            NodeCollector(self.status, self._silent_seconds, most_tables=settings.metrics_tables)
+            NodeCollector(
+                self.status,
+                self._silent_seconds,
+                lambda: {each.pipeline: each.measured() for each in self._candidacies.current()},
+                most_tables=settings.metrics_tables,
+            )
         )
         self._http = NodeHttp(
             settings.http_host,

@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 
-from setl.model.histogram import Histogram
 from setl.model.table_load import TableLoad
 from setl.model.table_rows import ByTable, TableRows
-from setl.run.distributions import Distributions, Measure
 from setl.run.pace import Stage
 from setl.run.verification.told import VerificationFigures
 
@@ -143,7 +141,6 @@ class Figures:
         verification: how standing verification does, None if the channel file asks for none, and
             where it is not led.
         seconds: time spent by stage.
-        distributions: histograms of what was measured in this leadership.
         stage: where the run is, `Stage.NONE` while none runs.
         stage_seconds: since it came there.
         stalled: why it makes no progress, "" while it does or has nothing to do.
@@ -193,7 +190,6 @@ class Figures:
     tables: ByTable = field(default_factory=dict[str, TableRows])
     verification: VerificationFigures | None = None
     seconds: dict[str, float] = field(default_factory=dict[str, float])
-    distributions: Distributions = field(default_factory=dict[tuple[Measure, str], Histogram])
     stage: Stage = Stage.NONE
     stage_seconds: float = 0.0
     stalled: str = ""

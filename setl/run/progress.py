@@ -14,7 +14,7 @@ from setl.model.loaded import Loaded
 from setl.model.table_load import TableLoad
 from setl.model.table_rows import added
 from setl.run import distributions
-from setl.run.distributions import Measured
+from setl.run.distributions import Distributions, Measured
 from setl.run.figures import Figures, HandoverCost, LoadOutlook, RunState, told_of
 from setl.run.handover import HandoverTracker
 from setl.run.ignored_schema_changes import IgnoredSchemaChanges
@@ -341,6 +341,16 @@ class Progress:
             if self._figures.state is RunState.RUNNING:
                 self._lag.caught_up()
 
+    @property
+    def state(self) -> RunState:
+        """What the pipeline is doing; much cheaper than all figures."""
+        return self._figures.state
+
+    def measured(self) -> Distributions:
+        """Histograms of what was measured in this leadership."""
+        with self._lock:
+            return self._measured.snapshot()
+
     def figures(self) -> Figures:
         """The figures as of now."""
         with self._lock:
@@ -362,11 +372,10 @@ class Progress:
                 rows_per_second=sum(n for _, n in self._rows) / _RATE_WINDOW,
                 lag_p50=percentile(lags, 0.50),
                 lag_p99=percentile(lags, 0.99),
-                distributions=self._measured.snapshot(),
             )
 
 
-def percentile(ordered: list[float], fraction: float) -> float | None:
+def percentile(ordered: Sequence[float], fraction: float) -> float | None:
     """The value below which `fraction` of the ordered samples lie; None without samples."""
     if not ordered:
         return None

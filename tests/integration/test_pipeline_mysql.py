@@ -239,7 +239,7 @@ def test_what_tasks_measure_comes_back_with_what_they_return(servers, db, place)
     running.applied(2)
     measured = {
         (measure.name, label): histogram
-        for (measure, label), histogram in running.figures.distributions.items()
+        for (measure, label), histogram in running.progress.measured().items()
     }
     assert measured["setl_statement_duration_seconds", ""].count == 1
     assert measured["setl_load_rows", ""].total == 2

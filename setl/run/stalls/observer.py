@@ -108,7 +108,7 @@ class Observer:
     def look(self, asking: Asking) -> Stall | None:
         """Look, ask what is worth asking, and diagnose."""
         progress = self.run.progress
-        suspended = progress.figures().state is RunState.SUSPENDED
+        suspended = progress.state is RunState.SUSPENDED
         queue = self._queue()
         pace = progress.pace()
         job = self._job(pace, asking)

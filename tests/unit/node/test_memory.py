@@ -62,7 +62,7 @@ def test_it_does_not_look_each_time_it_is_asked(node):
     clock = ManualClock()
     look = MemoryLook(clock, node)
     first = look.seen()
-    clock.time += 1.5
+    clock.time += 3.5
     assert look.seen() is first
     clock.time += 1
     assert look.seen() is not first

@@ -3,12 +3,14 @@
 import json
 import logging
 import time
-from dataclasses import replace
+from dataclasses import asdict, replace
+from enum import Enum
 from typing import Any
 
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
+from arbiter.values import PipelineId
 from setl.model.batch import Batch
 from setl.model.histogram import STATEMENT_SECONDS, Histogram
 from setl.model.loaded import Loaded
@@ -31,9 +33,11 @@ def status_of(figures, epoch=7):
     return NodeStatus("n1", "1", "connected", True, 0.0, (line,))
 
 
-def registry_of(figures, **bounds):
-    registry = CollectorRegistry()
-    registry.register(NodeCollector(lambda: status_of(figures), lambda: 1.5, **bounds))
+def registry_of(figures, measured=None, **bounds):
+    registry, here = CollectorRegistry(), {PipelineId(*LABELS.values()): measured or {}}
+    registry.register(
+        NodeCollector(lambda: status_of(figures), lambda: 1.5, lambda: here, **bounds)
+    )
     return registry
 
 
@@ -57,11 +61,11 @@ def measured():
     )
     progress.spent("extract", 0.003)
     progress.sample_lag(0.08)
-    return progress.figures()
+    return progress
 
 
 def test_histograms_count_values_up_to_each_bound(measured):
-    value = registry_of(measured).get_sample_value
+    value = registry_of(Figures(), measured.measured()).get_sample_value
     name = "setl_statement_duration_seconds"
     assert value(f"{name}_count", LABELS) == 3
     assert value(f"{name}_sum", LABELS) == pytest.approx(7.007)
@@ -83,7 +87,7 @@ def test_histograms_count_values_up_to_each_bound(measured):
 def test_a_load_of_nothing_is_no_time_of_a_stage():
     progress = Progress(ManualClock())
     progress.loaded(Loaded())
-    assert not any(measure is STAGE for measure, _ in progress.figures().distributions)
+    assert not any(measure is STAGE for measure, _ in progress.measured())
 
 
 def test_tables_beyond_the_limit_are_counted_together_and_told_once(caplog):
@@ -123,17 +127,25 @@ def test_within_the_limit_nothing_is_told(caplog):
 
 def test_the_page_is_as_prometheus_wants_it(measured):
     told = VerificationFigures("comparing", age=1.0)
-    full = replace(measured, verification=told, stage=Stage.LOAD, lag=0.5, behind=3)
-    text = generate_latest(registry_of(full)).decode()
+    full = replace(measured.figures(), verification=told, stage=Stage.LOAD, lag=0.5, behind=3)
+    text = generate_latest(registry_of(full, measured.measured())).decode()
     assert {m.name for m in MEASURES} <= {
         line.split(" ")[2] for line in text.split("\n") if "# T" in line
     }
     promtool("check", "metrics", given=text)
 
 
-def test_status_is_as_short_as_before(measured):
-    shown = json.dumps(as_json(status_of(measured)))
-    assert "distributions" not in shown
+def test_status_as_json_is_what_the_values_are(measured):
+    figures = replace(
+        measured.figures(), verification=VerificationFigures("comparing", age=1.0), lag=0.5
+    )
+    status = status_of(figures)
+
+    def plain(items):
+        return {name: each.value if isinstance(each, Enum) else each for name, each in items}
+
+    as_dataclasses_say = asdict(status, dict_factory=plain)
+    assert json.dumps(as_json(status)) == json.dumps(as_dataclasses_say)
 
 
 def test_what_is_measured_costs_microseconds_a_load():

@@ -1,3 +1,5 @@
+import random
+
 from setl.model.loaded import Loaded
 from setl.model.table_rows import MOST_TABLES, OTHERS, TableRows
 from setl.run.figures import HandoverCost, RunState
@@ -65,6 +67,18 @@ def test_percentiles_of_few_samples():
     assert percentile([], 0.5) is None
     assert percentile([1.0], 0.99) == 1.0
     assert percentile([float(i) for i in range(100)], 0.99) == 99.0
+
+
+def test_percentiles_are_those_of_the_last_samples():
+    progress, chance = Progress(Clock()), random.Random(7)
+    samples = [chance.choice([0.5, chance.random()]) for _ in range(10_000)]
+    for number, sample in enumerate(samples, start=1):
+        progress.sample_lag(sample)
+        if number % 777 == 0 or number == len(samples):
+            kept = sorted(samples[:number][-4096:])
+            figures = progress.figures()
+            assert figures.lag_p50 == kept[int(0.5 * len(kept))]
+            assert figures.lag_p99 == kept[int(0.99 * len(kept))]
 
 
 def test_the_stage_and_a_stall_are_among_the_figures():
