@@ -19,10 +19,10 @@ from rich.console import Console
 from tests.bench import latency
 from tests.bench.cases import WORKLOADS, Case, run
 from tests.bench.competitor import Competitor
-from tests.bench.replica import replicas
 from tests.bench.report import (
     Latency,
     Result,
+    json_option,
     print_latencies,
     print_tables,
     print_verdicts,
@@ -30,6 +30,8 @@ from tests.bench.report import (
     write_json,
 )
 from tests.bench.scripts import Bulk, Debezium, Plain
+from tests.bench.server_tools import replicas
+from tests.bench.servers import keep_option
 from tests.bench.setl_side import Setl
 
 _TARGETS = ("mysql", "elasticsearch")
@@ -74,8 +76,8 @@ _WIDTH = 150  # of tables, where the output is no terminal
     "--seconds", default=60.0, show_default=True, help="How long latency is measured, each time."
 )
 @click.option("--floors", is_flag=True, help="Say which floors are met; exit code 1 if one is not.")
-@click.option("--json", "file", type=click.Path(path_type=Path), help="Write the figures here too.")
-@click.option("--keep", is_flag=True, help="Keep logs and data.")
+@json_option
+@keep_option
 def main(
     names: tuple[str, ...],
     source: str,

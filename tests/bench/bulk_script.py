@@ -14,7 +14,7 @@ import pymysql
 from elasticsearch import Elasticsearch
 from elasticsearch.helpers import bulk
 
-from tests.bench import script_turns
+from tests.bench.plain_script import answer, told_settings, wait_for_go
 from tests.bench.servers import document
 from tests.bench.workloads import NARROW, PLAIN, WIDE
 
@@ -43,7 +43,7 @@ class Settings:
 
 def main() -> None:
     """Run as the module says."""
-    settings = Settings(**script_turns.settings())
+    settings = Settings(**told_settings())
     shape = _SHAPES.get(settings.workload, NARROW)
     connected = pymysql.connect(charset="utf8mb4", **settings.source)
     with connected as connection, connection.cursor() as cursor:
@@ -55,10 +55,10 @@ def main() -> None:
         ]  # fmt: skip
     with Elasticsearch(settings.url, request_timeout=120) as client:
         client.info()
-        script_turns.wait_for_go()
+        wait_for_go()
         began = time.perf_counter()
         bulk(client, actions, chunk_size=_CHUNK)
-        script_turns.answer(len(actions), time.perf_counter() - began)
+        answer(len(actions), time.perf_counter() - began)
 
 
 if __name__ == "__main__":

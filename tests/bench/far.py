@@ -9,8 +9,6 @@ waits, so its share of its core is the share of the possible rate that is reache
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
 import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
@@ -25,11 +23,10 @@ from setl_drills.proxy import Links
 from setl_embedded.ports import HOST
 from tests.bench.cases import WORKLOADS
 from tests.bench.competitor import Meter, Place, differences
-from tests.bench.cpu import DRIVER, OWN, role_of_each
-from tests.bench.report import SOURCE, TARGET, Taken, number, write_json
-from tests.bench.servers import fresh_target, source_server
+from tests.bench.report import SOURCE, TARGET, Taken, json_option, number, write_json
+from tests.bench.servers import fresh_target, keep_option, scratch_folder, source_server
 from tests.bench.setl_side import Setl, rows_applied
-from tests.bench.watching import wait_for
+from tests.bench.watching import DRIVER, OWN, role_of_each, wait_for
 from tests.bench.workloads import Workload, write
 
 _NAMES = ("w1", "w2", "w3", "wide")
@@ -129,8 +126,8 @@ def _wait(place: Place, done: Callable[[], bool]) -> None:
 @click.option("--delay", default=2.0, show_default=True, help="Of the link, in ms each way.")
 @click.option("--master", "masters", multiple=True, default=("local[2]",), show_default=True,
               help="Spark master of setl; may be repeated.")  # fmt: skip
-@click.option("--json", "file", type=click.Path(path_type=Path), help="Write the figures here too.")
-@click.option("--keep", is_flag=True, help="Keep logs and data.")
+@json_option
+@keep_option
 def main(
     names: tuple[str, ...],
     rows: int,
@@ -142,9 +139,8 @@ def main(
 ) -> None:
     """Measure how much of what the slower side allows is reached where the target is far away."""
     console = Console(width=None if os.isatty(1) else 150)
-    folder = Path(tempfile.mkdtemp(prefix="setl-far-"))
     results: list[tuple[str, Apart]] = []
-    try:
+    with scratch_folder("far", keep=keep) as folder:
         with Links() as links:
             for name in names:
                 workload = WORKLOADS[name](rows // _WIDE_ROWS if name == "wide" else rows)
@@ -157,9 +153,6 @@ def main(
             write_json(file, delay=delay, results=[
                 {"master": master, "rate": one.rate, **asdict(one)} for master, one in results
             ])  # fmt: skip
-    finally:
-        if not keep:
-            shutil.rmtree(folder, ignore_errors=True)
     if wrong := [text for _, one in results for text in one.wrong]:
         raise click.ClickException("; ".join(wrong))
 

@@ -11,8 +11,6 @@ load takes, and how long many small tables take.
 from __future__ import annotations
 
 import json
-import shutil
-import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
@@ -26,14 +24,12 @@ from rich.table import Table
 
 from tests.bench import latency
 from tests.bench.competitor import Competitor, Meter, Place, differences
-from tests.bench.cpu import DRIVER
-from tests.bench.dump_tools import MariaDbDump, MyDumper
-from tests.bench.pss import SharedMemory
-from tests.bench.report import Latency, Taken, print_latencies, write_json
+from tests.bench.report import Latency, Taken, json_option, print_latencies, write_json
 from tests.bench.scripts import Bulk, Debezium
-from tests.bench.servers import Target, fresh_target, source_server
+from tests.bench.server_tools import MariaDbDump, MyDumper
+from tests.bench.servers import Target, fresh_target, scratch_folder, source_server
 from tests.bench.setl_side import Node, Setl
-from tests.bench.watching import wait_for
+from tests.bench.watching import DRIVER, SharedMemory, wait_for
 from tests.bench.workloads import NARROW, Position, Workload, Written, fill, loaded
 
 _LOOK_SECONDS = 0.02
@@ -118,7 +114,7 @@ class Turn(NamedTuple):
 @click.option("--master", default="local[2]", show_default=True, help="Spark master of setl.")
 @click.option("--seconds", default=20.0, show_default=True, help="How long latency is measured;"
               " 0 leaves it out, and the many small tables.")  # fmt: skip
-@click.option("--json", "file", type=click.Path(path_type=Path), help="Write the figures here too.")
+@json_option
 def main(
     rows: int | None,
     rounds: int,
@@ -130,7 +126,7 @@ def main(
     file: Path | None,
 ) -> None:
     """Measure how fast tables are loaded."""
-    console, folder = Console(), Path(tempfile.mkdtemp(prefix="setl-loads-"))
+    console = Console()
     if not console.is_terminal:
         console = Console(width=150)
     setl = SetlLoad(master)
@@ -138,7 +134,7 @@ def main(
     competitors = [c for c in [*others, setl] if not only or c.name in only]
     turns: list[Turn] = []
     latencies: list[Latency] = []
-    try:
+    with scratch_folder("loads") as folder:
         for kind in ("mysql", "elasticsearch") if target == "all" else (target,):
             workload = loaded(rows or _ROWS[kind])
             turns += _in_turns(folder, kind, family, workload, competitors, rounds, console)
@@ -149,8 +145,6 @@ def main(
                 latencies += _while_loading(setl, folder, family, kind, rows or 3 * 10**6, seconds)
                 _small_tables(setl, folder, family, kind, console)
             print_latencies(latencies, console)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
     if file is not None:
         write_json(
             file,

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
-import tempfile
 import time
 from collections import Counter
 from dataclasses import asdict, dataclass
@@ -25,11 +23,9 @@ from setl_drills.nodes import Cluster
 from setl_embedded import MariaDb, ZooKeeper
 from setl_embedded.ports import free_port
 from setl_embedded.zookeeper import four_letter_word
-from tests.bench.cpu import DRIVER, JVM, WORKERS, cpu_by_role, role_of_each
-from tests.bench.pss import pss
-from tests.bench.report import number, write_json
-from tests.bench.servers import add_system_tables, mysql_settings
-from tests.bench.watching import wait_for
+from tests.bench.report import json_option, number, write_json
+from tests.bench.servers import add_system_tables, mysql_settings, scratch_folder
+from tests.bench.watching import DRIVER, JVM, WORKERS, cpu_by_role, pss, role_of_each, wait_for
 
 _WARM_SECONDS = 600.0
 _QUIET_SECONDS = 40.0  # until what a take-over costs is over, and checkpoints are kept seldom
@@ -208,17 +204,14 @@ def print_idle(found: Idle, console: Console) -> None:
 @click.option("--nodes", default=2, show_default=True, help="Nodes that share them.")
 @click.option("--seconds", default=30.0, show_default=True, help="How long to measure.")
 @click.option("--shared", is_flag=True, help="Pipelines of a node read on one connection.")
-@click.option("--json", "file", type=click.Path(path_type=Path), help="Write the figures here too.")
+@json_option
 def main(pipelines: int, nodes: int, seconds: float, shared: bool, file: Path | None) -> None:
     """Measure what many idle pipelines cost the nodes, ZooKeeper and the databases."""
-    folder = Path(tempfile.mkdtemp(prefix="setl-many-"))
-    try:
+    with scratch_folder("many") as folder:
         found = run(folder, pipelines, nodes, seconds, shared=shared)
         print_idle(found, Console(width=None if os.isatty(1) else 100))
         if file is not None:
             write_json(file, results=[asdict(found)])
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 if __name__ == "__main__":

@@ -8,6 +8,9 @@ speed, as `python -m tests.bench.plain_script`, which is told `Settings` as a li
 
 from __future__ import annotations
 
+import json
+import os
+import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -20,7 +23,7 @@ from pymysqlreplication import BinLogStreamReader
 from pymysqlreplication.event import XidEvent
 from pymysqlreplication.row_event import DeleteRowsEvent, UpdateRowsEvent, WriteRowsEvent
 
-from tests.bench import script_turns
+_turns: list[int] = []  # the file descriptor that takes the place of standard output
 
 Images = dict[str, dict[Any, dict[str, Any] | None]]
 """Table -> key -> last image; None when the row was deleted."""
@@ -55,12 +58,12 @@ class Settings:
 
 def main() -> None:
     """Run until the end position is applied."""
-    settings = Settings(**script_turns.settings())
+    settings = Settings(**told_settings())
     write = (elasticsearch_writer if "url" in settings.target else mysql_writer)(settings)
-    script_turns.wait_for_go()
+    wait_for_go()
     began = time.perf_counter()
     count = run(settings, write)
-    script_turns.answer(count, time.perf_counter() - began)
+    answer(count, time.perf_counter() - began)
 
 
 def run(settings: Settings, write: Write) -> int:
@@ -169,6 +172,37 @@ def elasticsearch_writer(settings: Settings) -> Write:
                     yield {"_op_type": "index", "_index": index, "_id": str(key), "_source": row}
 
     return write
+
+
+# -- how a script is measured: settings, ready, go, its answer, and waiting to be let go
+
+
+def told_settings() -> dict[str, Any]:
+    """What it is told, the first line of standard input.
+
+    From now on whatever else is printed goes to standard error: a JVM in this process logs to
+    standard output.
+    """
+    _turns.append(os.dup(1))
+    os.dup2(2, 1)
+    told: dict[str, Any] = json.loads(sys.stdin.readline())
+    return told
+
+
+def wait_for_go() -> None:
+    """Say that everything is ready, and wait."""
+    _say("ready")
+    sys.stdin.readline()
+
+
+def answer(rows: int, seconds: float) -> None:
+    """Say what it took, and stay until what this process used has been noted."""
+    _say(json.dumps({"rows": rows, "seconds": seconds}))
+    sys.stdin.readline()
+
+
+def _say(line: str) -> None:
+    os.write(_turns[0], f"{line}\n".encode())
 
 
 if __name__ == "__main__":

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
 from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
@@ -14,6 +12,7 @@ from rich.console import Console
 
 from tests.bench.cases import WORKLOADS, Case, run
 from tests.bench.report import Result, write_json
+from tests.bench.servers import scratch_folder
 from tests.bench.setl_side import Setl
 
 _WIDTH, _HEIGHT = 640, 400
@@ -132,13 +131,10 @@ def main(
     ]
     by_cores = [Setl(name=f"local[{n}]", master=f"local[{n}]") for n in range(1, cores + 1)]
     results: list[Result] = []
-    data = Path(tempfile.mkdtemp(prefix="setl-bench-"))
-    try:
+    with scratch_folder("plots") as data:
         for name in names:
             case = Case(name, target, [*by_size, *by_cores], rows, rounds)
             results += run(case, data / name, console)
-    finally:
-        shutil.rmtree(data, ignore_errors=True)
     for file, across, variants in (
         ("batch_rows", "batch_rows", by_size),
         ("cores", "Spark master", by_cores),

@@ -3,16 +3,17 @@
 The script is what a person would write: `mysql-replication` reads, `fastavro` writes each row as a
 DTS record, `kafka-python` sends it with ``acks=all``. Both get the same binlog, written before, and
 both must leave one record for each row change. Only the ratio means much.
+
+Other measurements put a workload on Kafka with `relayed`, before anything is measured.
 """
 
 from __future__ import annotations
 
 import io
-import shutil
-import tempfile
+import threading
 import time
-from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import click
 import fastavro
@@ -22,15 +23,22 @@ from kafka.structs import TopicPartition
 from rich.console import Console
 from rich.table import Table
 
+from setl.channel.reading import parse_channel
+from setl.clock import SystemClock
 from setl.codec.dts.wire import published_schema, read_front
+from setl.model.leadership import Leadership
+from setl.run.progress import Progress
+from setl.run.relay_assembly import build_relay_run
 from setl_embedded import Kafka, MariaDb
+from tests.arbiter_in_memory import MemoryArbiter, MemoryCluster
 from tests.bench.plain_script import Settings, events
-from tests.bench.servers import mysql_settings, source_server
-from tests.bench.topic import relay
+from tests.bench.servers import mysql_settings, scratch_folder, source_server
+from tests.bench.watching import wait_for
 from tests.bench.workloads import SCHEMA, Written, inserts, updates, write
 
 _ROWS = frozenset({"INSERT", "UPDATE", "DELETE"})
 _NAMESPACE = "com.alibaba.dts.formats.avro"
+_LOOK_SECONDS = 0.01
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -38,22 +46,18 @@ _NAMESPACE = "com.alibaba.dts.formats.avro"
 @click.option("--rounds", default=1, show_default=True, help="Runs of each, in turns; best counts.")
 def main(rows: int, rounds: int) -> None:
     """Measure how fast a binlog gets to Kafka."""
-    console, folder = Console(), Path(tempfile.mkdtemp(prefix="setl-bench-"))
     table = Table("workload", "plain script", "setl relay", "ratio")
-    try:
-        with Kafka(folder / "kafka") as kafka:
-            for workload in (inserts(rows), updates(rows)):
-                with source_server(folder / workload.name) as source:
-                    with source.connect() as connection:
-                        written = write(connection, workload)
-                    rates = _in_turns(source, written, kafka, rounds)
-                plain, relay = rates["plain"], rates["relay"]
-                table.add_row(
-                    workload.name, f"{plain:,.0f}/s", f"{relay:,.0f}/s", f"{relay / plain:.1f}"
-                )
-        console.print(table)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+    with scratch_folder("relay") as folder, Kafka(folder / "kafka") as kafka:
+        for workload in (inserts(rows), updates(rows)):
+            with source_server(folder / workload.name) as source:
+                with source.connect() as connection:
+                    written = write(connection, workload)
+                rates = _in_turns(source, written, kafka, rounds)
+            plain, relay = rates["plain"], rates["relay"]
+            table.add_row(
+                workload.name, f"{plain:,.0f}/s", f"{relay:,.0f}/s", f"{relay / plain:.1f}"
+            )
+    Console().print(table)
 
 
 def _in_turns(source: MariaDb, written: Written, kafka: Kafka, rounds: int) -> dict[str, float]:
@@ -149,6 +153,52 @@ def _rows_in(kafka: Kafka, topic: str) -> int:
             count += read_front(record.value)["operation"] in _ROWS
     consumer.close(autocommit=False)
     return count
+
+
+def relayed(source: MariaDb, written: Written, kafka: Kafka) -> str:
+    """Put what was written into a topic of its own, with one partition; returns its name.
+
+    Raises:
+        RuntimeError: the relay fails or hangs.
+    """
+    topic = f"{written.workload.name}-{uuid4().hex[:8]}"
+    relay(source, written, kafka, topic)
+    return topic
+
+
+def relay(source: MariaDb, written: Written, kafka: Kafka, topic: str) -> float:
+    """Put what was written into a topic, see `relayed`; returns the seconds that it took."""
+    pipeline = {
+        "name": "r",
+        "source": {"type": "mysql", **mysql_settings(source), "start": written.start._asdict(),
+                   "heartbeat": 0},
+        "target": {"type": "dts", "brokers": [kafka.brokers], "topic": topic},
+        "tables": [{"from": f"{SCHEMA}.*"}],
+    }  # fmt: skip
+    file = parse_channel({"channel": topic, "pipelines": [pipeline]})
+    arbiter, clock = MemoryArbiter(MemoryCluster()), SystemClock()
+    arbiter.put_channel(topic, {})
+    progress = Progress(clock)
+    run = build_relay_run(
+        file, Leadership(topic, "r", "n1", 1), arbiter=arbiter, progress=progress, clock=clock
+    )
+    thread = threading.Thread(target=run.run, daemon=True)
+    began = time.perf_counter()
+    thread.start()
+
+    def done() -> bool:
+        figures = progress.figures()
+        if not thread.is_alive():
+            raise RuntimeError(f"the relay ended: {figures.error}")
+        return figures.rows_total >= written.workload.changes
+
+    try:
+        wait_for(done, 60 + written.workload.changes / 500, "the relay is not done",
+                 every=_LOOK_SECONDS)  # fmt: skip
+        return time.perf_counter() - began
+    finally:
+        run.stop()
+        thread.join(30)
 
 
 if __name__ == "__main__":

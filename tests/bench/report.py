@@ -12,10 +12,11 @@ from os import cpu_count, sysconf
 from pathlib import Path
 from typing import Any
 
+import click
 from rich.console import Console
 from rich.table import Table
 
-from tests.bench.cpu import DRIVER, JVM, OWN, WORKERS
+from tests.bench.watching import DRIVER, JVM, OWN, WORKERS
 
 SOURCE, TARGET = "source", "target"
 """Roles of servers, beside those of a competitor's own processes."""
@@ -255,6 +256,11 @@ def circumstances() -> dict[str, str]:
         f" {memory:.0f} GiB",
         "python": platform.python_version(),
     }
+
+
+json_option = click.option(
+    "--json", "file", type=click.Path(path_type=Path), help="Write the figures here too."
+)
 
 
 def write_json(file: Path, **content: Any) -> None:

@@ -9,8 +9,6 @@ say what the machine allows; the ceiling says what more machines would.
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -25,11 +23,10 @@ from rich.table import Table
 from setl.run.spark_security import VARIABLE
 from setl_embedded import SparkMaster, SparkWorker
 from tests.bench.competitor import Place, differences
-from tests.bench.cpu import DRIVER, JVM, WORKERS, cpu_by_role
-from tests.bench.report import number, write_json
-from tests.bench.servers import Target, fresh_target, source_server
+from tests.bench.report import json_option, number, write_json
+from tests.bench.servers import Target, fresh_target, keep_option, scratch_folder, source_server
 from tests.bench.setl_side import Setl, rows_applied
-from tests.bench.watching import wait_for
+from tests.bench.watching import DRIVER, JVM, WORKERS, cpu_by_role, wait_for
 from tests.bench.workloads import Workload, inserts, updates, write
 
 WORKLOADS: dict[str, Callable[[int], Workload]] = {"w1": inserts, "w2": updates}
@@ -152,8 +149,8 @@ def print_scaled(results: list[Scaled], console: Console) -> None:
 @click.option("--rounds", default=1, show_default=True, help="Runs of each; the best one counts.")
 @click.option("--master", "chosen", multiple=True, default=("local[1]", "local[2]", "cluster"),
               show_default=True, help="local[N], or cluster; may be repeated.")  # fmt: skip
-@click.option("--json", "file", type=click.Path(path_type=Path), help="Write the figures here too.")
-@click.option("--keep", is_flag=True, help="Keep logs and data.")
+@json_option
+@keep_option
 def main(
     names: tuple[str, ...],
     rows: int,
@@ -164,9 +161,8 @@ def main(
 ) -> None:
     """Measure one pipeline of setl on one core, on two, and on two workers of a Spark cluster."""
     console = Console(width=None if os.isatty(1) else 150)
-    folder = Path(tempfile.mkdtemp(prefix="setl-scale-"))
     results: list[Scaled] = []
-    try:
+    with scratch_folder("scale", keep=keep) as folder:
         with source_server(folder) as source, masters(folder, chosen) as places:
             for name in names:
                 with source.connect() as connection:
@@ -185,9 +181,6 @@ def main(
         print_scaled(results, console)
         if file is not None:
             write_json(file, results=[_plain(each) for each in results])
-    finally:
-        if not keep:
-            shutil.rmtree(folder, ignore_errors=True)
     if any(result.wrong for result in results):
         raise click.ClickException("; ".join(w for r in results for w in r.wrong))
 

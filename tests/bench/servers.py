@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import shutil
+import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import click
 from elasticsearch import Elasticsearch as Client
 from elasticsearch.helpers import bulk
 
@@ -22,6 +24,20 @@ _DURABLE = ("--innodb-flush-log-at-trx-commit=1",)
 
 # MySQL's server has all that is asked of MariaDB's here.
 _FAMILIES: dict[str, Any] = {"mariadb": MariaDb, "mysql": MySql}
+
+
+keep_option = click.option("--keep", is_flag=True, help="Keep logs and data.")
+
+
+@contextmanager
+def scratch_folder(name: str, *, keep: bool = False) -> Iterator[Path]:
+    """A folder for one call of a command; removed after it, unless it is to be kept."""
+    folder = Path(tempfile.mkdtemp(prefix=f"setl-{name}-"))
+    try:
+        yield folder
+    finally:
+        if not keep:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 @dataclass(frozen=True)

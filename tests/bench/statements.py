@@ -6,14 +6,11 @@ that can be made ready beforehand is, so what is left is the server's work and t
 
 from __future__ import annotations
 
-import shutil
 import struct
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple, cast
 
@@ -31,8 +28,8 @@ from setl.systems.mysql.load.local_data import LocalData, LocalTables
 from setl.systems.mysql.load.row_statement import Limits, RowStatement
 from setl.systems.mysql.load.statements import plan_writes
 from setl_embedded import MariaDb
-from tests.bench.cpu import cpu_by_role
-from tests.bench.servers import fresh_target, mysql_settings
+from tests.bench.servers import fresh_target, mysql_settings, scratch_folder
+from tests.bench.watching import cpu_by_role
 from tests.bench.workloads import NARROW, SCHEMA, WIDE, Shape, Workload
 
 _A_TRANSACTION = 1_000
@@ -297,17 +294,16 @@ def ways(family: str) -> Iterator[Way]:
 @click.option("--rounds", default=3, show_default=True, help="Runs of each way, in turns.")
 def main(family: str, shape: str, rows: int, rounds: int) -> None:
     """Measure what a row costs a server, by how it is sent."""
-    folder = Path(tempfile.mkdtemp(prefix="setl-statements-"))
     console = Console(width=None if Console().is_terminal else 120)
     nothing = Workload("t", 0, 1, shape=_SHAPES[shape])
     options = () if family == "mariadb" else ("--local-infile=ON",)
-    try:
-        with fresh_target(folder, "mysql", nothing, options, family) as target:
-            bench = Bench(target.mysql, family, nothing.shape, rows)
-            turns = [measure(bench, way) for _ in range(rounds) for way in ways(family)]
-        print_written(turns, console)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+    with (
+        scratch_folder("statements") as folder,
+        fresh_target(folder, "mysql", nothing, options, family) as target,
+    ):
+        bench = Bench(target.mysql, family, nothing.shape, rows)
+        turns = [measure(bench, way) for _ in range(rounds) for way in ways(family)]
+    print_written(turns, console)
 
 
 def print_written(turns: list[Written], console: Console) -> None:

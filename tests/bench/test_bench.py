@@ -15,10 +15,8 @@ from tests.bench import latency, loads, workloads
 from tests.bench.__main__ import main
 from tests.bench.cases import WORKLOADS, sized
 from tests.bench.competitor import Place, differences
-from tests.bench.cpu import DRIVER, PeakMemory, cpu_by_role, role_of_each
 from tests.bench.far import pin
 from tests.bench.plots import line_chart
-from tests.bench.replica import Replica
 from tests.bench.report import (
     EXPRESSIONS,
     HALF,
@@ -31,7 +29,9 @@ from tests.bench.report import (
     verdicts,
 )
 from tests.bench.scripts import Bulk, Plain
+from tests.bench.server_tools import Replica
 from tests.bench.servers import Target, add_system_tables, fill_indexes
+from tests.bench.watching import DRIVER, PeakMemory, cpu_by_role, role_of_each
 from tests.waiting import eventually
 
 SIZES = {"w1": 2_500, "w2": 1_050, "w3": 400, "wide": 120, "many": 300, "big": 700}

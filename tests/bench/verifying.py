@@ -7,12 +7,9 @@ time of the two servers says much on a machine that does other things as well.
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
-from pathlib import Path
 from typing import NamedTuple
 
 import click
@@ -26,8 +23,8 @@ from setl.channel.file import Pipeline
 from setl.run.compared_targets import mapped_targets, target_reader
 from setl.run.spark_session import SparkSettings, start_session
 from setl_embedded import MariaDb
-from tests.bench.cpu import cpu_by_role
-from tests.bench.servers import Target, fresh_target, mysql_settings, source_server
+from tests.bench.servers import Target, fresh_target, mysql_settings, scratch_folder, source_server
+from tests.bench.watching import cpu_by_role
 from tests.bench.workloads import SCHEMA, fill, loaded
 
 
@@ -95,11 +92,12 @@ WAYS = {
 @click.option("--master", default="local[2]", show_default=True, help="Spark master of setl.")
 def main(rows: int, rounds: int, source: str, target: str, master: str) -> None:
     """Measure how fast equal tables are compared."""
-    folder, workload = Path(tempfile.mkdtemp(prefix="setl-verifying-")), loaded(rows)
+    workload = loaded(rows)
     console = Console(width=None if Console().is_terminal else 120)
     spark = start_session(SparkSettings(master=master, name="setl-verifying"))
     try:
         with ExitStack() as stack:
+            folder = stack.enter_context(scratch_folder("verifying"))
             one = stack.enter_context(source_server(folder, source))
             with one.connect() as connection:
                 fill(connection, workload)
@@ -112,7 +110,6 @@ def main(rows: int, rounds: int, source: str, target: str, master: str) -> None:
         print_compared(turns, console)
     finally:
         spark.stop()
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def print_compared(turns: list[Compared], console: Console) -> None:

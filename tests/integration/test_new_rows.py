@@ -10,12 +10,8 @@ import pytest
 from setl.errors import DataError, FencedError, SetlError
 from setl.model.change import TargetChanges
 from setl.systems.mysql.load.bulk_connection import BulkConnection
+from tests.integration.passages import Passage, each_type, is_left
 from tests.integration.pipelines import execute
-from tests.integration.test_rendered_rows import (
-    Passage,
-    each_type,
-    is_left,
-)
 from tests.integration.test_types_mysql import on_all, same
 from tests.integration.type_catalogue import columns
 from tests.loading import fence_for, sink_on
