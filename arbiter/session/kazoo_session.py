@@ -125,7 +125,7 @@ class KazooSession:
         self._monitor.join(1.0)
 
     def revive(self) -> None:
-        """See `arbiter.session.monitor.Heart.revive`."""
+        """See `arbiter.session.monitor.MonitoredConnection.revive`."""
         if self._ended and not self._closing:
             self._refused = "" if self._handler.ended_by_server else self._refusal()
             _log.warning(
@@ -269,18 +269,19 @@ class KazooSession:
     # -- for the monitor and its watches -----------------------------------------------------
 
     def beat(self, session: int, limit: float) -> None:
-        """See `arbiter.session.monitor.Heart.beat`: a sync is answered by the leading server.
+        """See `arbiter.session.monitor.MonitoredConnection.beat`.
 
-        A leading server that has lost its followers answers for up to ``syncLimit`` more. That
-        does no harm: the others notice no sooner, and whoever they elect gives every session its
-        whole timeout anew, so that this one ends here before it ends there.
+        It is a sync, since the leading server answers that. A leading server that has lost its
+        followers answers for up to ``syncLimit`` more. That does no harm: the others notice no
+        sooner, and whoever they elect gives every session its whole timeout anew, so that this one
+        ends here before it ends there.
         """
         root = self._root
         self._ask(root, lambda client: client.sync_async(root), session=session, limit=limit)
         self._refused = ""
 
     def drop(self) -> None:
-        """See `arbiter.session.monitor.Heart.drop`."""
+        """See `arbiter.session.monitor.MonitoredConnection.drop`."""
         self._handler.drop()
 
     def children_watched(self, path: str, fired: Fired) -> Sequence[str] | None:

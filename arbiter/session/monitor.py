@@ -22,7 +22,7 @@ PATIENCE = 1 / 4
 is time left to find another server before the session ends."""
 
 
-class Heart(Protocol):
+class MonitoredConnection(Protocol):
     """What the monitor does to the connection."""
 
     def beat(self, session: int, limit: float) -> None:
@@ -61,19 +61,19 @@ class Monitor:
 
     A follower that is cut off from its leader goes on answering reads for a while, although
     the leader no longer hears of the sessions there. So signs of life come from the leader
-    (see `Heart.beat`): a read would prove too little for `Arbiter.last_contact`.
+    (see `MonitoredConnection.beat`): a read would prove too little for `Arbiter.last_contact`.
     """
 
     def __init__(
         self,
         life: SessionState,
-        heart: Heart,
+        connection: MonitoredConnection,
         watches: Watches,
         session_timeout: Callable[[], float],
     ) -> None:
         """Observe the session behind `life`; nothing is done before `start`."""
         self._life = life
-        self._heart = heart
+        self._connection = connection
         self._watches = watches
         self._session_timeout = session_timeout
         self._stirred = threading.Event()
@@ -109,7 +109,7 @@ class Monitor:
         session = self._life.session_id()
         # Sending comes after this moment, so the session cannot have ended before it.
         sent = time.monotonic()
-        self._heart.beat(session, limit)
+        self._connection.beat(session, limit)
         self._life.on_answer(session, sent)
 
     def _run(self) -> None:
@@ -122,7 +122,7 @@ class Monitor:
                 self._round(self._session_timeout())
             except Silent as error:
                 self._life.on_doubt()
-                self._heart.drop()
+                self._connection.drop()
                 _log.info("arbiter is silent", extra={"setl": {"error": str(error)}})
             except ArbiterError as error:
                 # What failed is still due, and tried again with the next beat.
@@ -135,7 +135,7 @@ class Monitor:
             if self._life.connected:
                 self.beat(timeout * PATIENCE)
             else:
-                self._heart.revive()
+                self._connection.revive()
         if self._life.connected and not self._watches.complete:
             self._watches.arm()
             # Only now: whoever looks after this is told of the next change, too.

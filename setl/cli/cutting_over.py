@@ -35,9 +35,18 @@ from setl.cli.waiting import ProgressLine
 from setl.clock import SystemClock
 from setl.errors import SetlError
 from setl.node.cluster_view import look_at, moment
+from setl.operate.cutover.cluster_access import ClusterAccess, Seen
 from setl.operate.cutover.course import Course
-from setl.operate.cutover.hands import ClusterHands, Seen
-from setl.operate.cutover.steps import ORDER, WHAT, CutOver, Known, Rules, Step, Told, objections
+from setl.operate.cutover.steps import (
+    ORDER,
+    WHAT,
+    CutOver,
+    Known,
+    Rules,
+    Step,
+    StepReport,
+    objections,
+)
 from setl.operate.questions import before_abort, before_cutover
 
 if TYPE_CHECKING:
@@ -99,11 +108,11 @@ def cutover(  # noqa: PLR0917 - click passes options by name
             _tell_status(ident, CutOver.from_json(found[0]) if found else None, output)
             return
         with _verifying(spark) as verify:
-            hands = _hands(arbiter, ident, verify)
+            access = _access(arbiter, ident, verify)
             clock, said = SystemClock(), _Said(ident, output)
-            course = Course(ident, arbiter, hands, rules, clock, time.sleep, said)
+            course = Course(ident, arbiter, access, rules, clock, time.sleep, said)
             if what == "dry-run":
-                _tell_plan(ident, hands.known(), rules, output)
+                _tell_plan(ident, access.known(), rules, output)
                 return
             before = course.record()
             if what == "abort":
@@ -121,7 +130,7 @@ def cutover(  # noqa: PLR0917 - click passes options by name
             except (SetlError, ArbiterError):
                 _warn(ident)
                 raise
-    said.done(done, by_hand=by_hand, back=hands.goes_back)
+    said.done(done, by_hand=by_hand, back=access.goes_back)
 
 
 def _warn(ident: PipelineId) -> None:
@@ -175,14 +184,14 @@ def _verifying(
         session.stop()
 
 
-def _hands(
+def _access(
     arbiter: Arbiter,
     ident: PipelineId,
     verify: _Verify,
-) -> ClusterHands:
+) -> ClusterAccess:
     file = resolve_and_parse(arbiter.channel(ident.channel).definition, os.environ)
     pipeline = next(p for p in file.pipelines if p.name == ident.pipeline)
-    return ClusterHands(
+    return ClusterAccess(
         file,
         pipeline,
         arbiter=arbiter,
@@ -219,7 +228,7 @@ class _Said:
         self._output = output
         self._lines: list[dict[str, Any]] = []
 
-    def __call__(self, told: Told) -> None:
+    def __call__(self, told: StepReport) -> None:
         """Say one thing, on standard error: the result alone is on standard output."""
         problems = list(told.problems)
         self._lines.append({"step": told.step.value, "text": told.text, "problems": problems})

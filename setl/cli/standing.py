@@ -21,8 +21,8 @@ from setl.model.standing import Verification
 from setl.node.cluster_view import moment
 from setl.node.stored import pipelines_of
 from setl.run.verification.course import coverage, differences, standing
+from setl.run.verification.figures import REPAIRS_NO_MORE, age
 from setl.run.verification.store import StoredVerification
-from setl.run.verification.told import REPAIRS_NO_MORE, age
 
 _COLUMNS = (
     "pipeline", "differences", "tables", "last_pass", "ended", "age", "rows", "found", "repaired",

@@ -57,7 +57,7 @@ class ServiceManager(Protocol):
         ...
 
 
-class Nobody:
+class NoServiceManager:
     """There is no service manager, or none that listens."""
 
     def starting(self, sentence: str) -> None:
@@ -155,7 +155,7 @@ def service_manager(environment: Mapping[str, str], clock: Clock) -> ServiceMana
     """
     address = environment.get("NOTIFY_SOCKET", "")
     if not address.startswith(("/", "@")):
-        return Nobody()
+        return NoServiceManager()
     return Systemd(address, _limit(environment), clock)
 
 

@@ -20,7 +20,7 @@ _BROKEN_OFF = "ended before it was done"
 
 
 @dataclass(slots=True)
-class Told:
+class ActionOutcome:
     """What whoever acts has to tell.
 
     Attributes:
@@ -37,7 +37,7 @@ def recorded(
     what: str,
     on: str,
     now: Callable[[], float] = time.time,
-) -> Generator[Told]:
+) -> Generator[ActionOutcome]:
     """Keep an action before it is done, and its outcome afterwards.
 
     Order: what cannot be kept is not done. An outcome that cannot be kept changes nothing about
@@ -54,7 +54,7 @@ def recorded(
         ArbiterError: the action could not be kept, or what the body raises.
     """
     kept = arbiter.add_action(OperatorAction(requester.by, what, on, requester.now))
-    told = Told()
+    told = ActionOutcome()
     try:
         yield told
     except BaseException as error:
@@ -63,7 +63,7 @@ def recorded(
     _end(arbiter, kept, told.outcome or DONE, now())
 
 
-def _failure(error: BaseException, told: Told) -> str:
+def _failure(error: BaseException, told: ActionOutcome) -> str:
     if isinstance(error, KeyboardInterrupt | SystemExit):
         # What was asked for may come about without whoever asked.
         return f"{told.outcome}; nobody waited for the end" if told.outcome else _BROKEN_OFF

@@ -8,7 +8,7 @@ from enum import Enum
 from setl.model.table_load import TableLoad
 from setl.model.table_rows import ByTable, TableRows
 from setl.run.pace import Stage
-from setl.run.verification.told import VerificationFigures
+from setl.run.verification.figures import VerificationFigures
 
 
 class RunState(Enum):
@@ -214,7 +214,7 @@ class HandoverCost:
     redelivered: int | None
 
 
-def told_of(load: TableLoad, outlook: LoadOutlook, rate: float) -> TableLoadFigures:
+def table_load_figures(load: TableLoad, outlook: LoadOutlook, rate: float) -> TableLoadFigures:
     """What is told of a load.
 
     Args:

@@ -15,13 +15,13 @@ from setl.model.table_load import TableLoad
 from setl.model.table_rows import added
 from setl.run import distributions
 from setl.run.distributions import Distributions, Measured
-from setl.run.figures import Figures, HandoverCost, LoadOutlook, RunState, told_of
+from setl.run.figures import Figures, HandoverCost, LoadOutlook, RunState, table_load_figures
 from setl.run.handover import HandoverTracker
 from setl.run.ignored_schema_changes import IgnoredSchemaChanges
 from setl.run.lag import LagTracker
 from setl.run.pace import Order, Pace, PaceTracker, Stage
 from setl.run.stalls.stall import Stall
-from setl.run.verification.told import GIVING_WAY, VerificationFigures
+from setl.run.verification.figures import GIVING_WAY, VerificationFigures
 from setl.select.reader import SelectStatus
 
 _UNKNOWN = LoadOutlook()
@@ -216,7 +216,7 @@ class Progress:
             rate = 0.0
             if load is not None and before is not None and now > before[1]:
                 rate = (load.rows - before[2]) / (now - before[1])
-            told = None if load is None else told_of(load, outlook, rate)
+            told = None if load is None else table_load_figures(load, outlook, rate)
             self._set(table_load=told)
 
     def loaded_ranges(self, done: Loaded) -> None:

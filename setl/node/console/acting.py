@@ -16,10 +16,10 @@ from setl.clock import Clock
 from setl.errors import SetlError
 from setl.log import fields
 from setl.node.cluster_view import ClusterView
+from setl.node.console.action_context import ActionContext, Looked, pipeline_of
 from setl.node.console.actions import ACTIONS, About, Action
 from setl.node.console.authentication import Unwanted
 from setl.node.console.daemon_calls import DaemonCalls
-from setl.node.console.hands import Hands, Looked, pipeline_of
 from setl.node.console.jobs import Job, Jobs
 from setl.node.console.links import channel_link, letters_link, pipeline_link
 from setl.node.console.long_work import LONG_WORK
@@ -132,8 +132,8 @@ class Acting:
         if self._leaving.wait(seconds):
             raise Unreachable("the node is leaving; what was asked stands")
 
-    def _hands(self, session: Session) -> Hands:
-        return Hands(
+    def _context(self, session: Session) -> ActionContext:
+        return ActionContext(
             self._arbiter,
             Requester(f"{session.who}, console of {self._nid}", self._clock.now()),
             self._environment,
@@ -145,13 +145,13 @@ class Acting:
         self,
         session: Session,
         asked: Asked,
-        look: Callable[[Hands, str, Mapping[str, str]], Looked],
+        look: Callable[[ActionContext, str, Mapping[str, str]], Looked],
         form: Mapping[str, str],
     ) -> Looked | None:
         """What has to be known before it is done; None if it cannot be, and the session is told."""
-        hands = self._hands(session)
+        context = self._context(session)
         try:
-            return await self._looks.run(lambda: look(hands, asked.on, form))
+            return await self._looks.run(lambda: look(context, asked.on, form))
         except (ArbiterError, SetlError) as error:
             session.note("error", str(error))
             return None
@@ -164,7 +164,7 @@ class Acting:
         """
         if self._under_way >= MOST_AT_ONCE:
             raise Unwanted(429, "Too many", f"{MOST_AT_ONCE} actions are under way already.")
-        hands = self._hands(session)
+        context = self._context(session)
         if self._leaving.is_set():
             raise Unwanted(503, "Leaving", "This node is leaving.")
         self._under_way += 1
@@ -173,7 +173,7 @@ class Acting:
 
         def run() -> None:
             try:
-                work(session, asked, hands, form)
+                work(session, asked, context, form)
             finally:
                 with suppress(RuntimeError):  # the node has left
                     loop.call_soon_threadsafe(self._ended, done)
@@ -186,13 +186,13 @@ class Acting:
         done.set()
 
     def _acting(
-        self, session: Session, asked: Asked, hands: Hands, form: Mapping[str, str]
+        self, session: Session, asked: Asked, context: ActionContext, form: Mapping[str, str]
     ) -> None:
         try:
             with recorded(
-                self._arbiter, hands.requester, asked.what, asked.on, self._clock.now
+                self._arbiter, context.requester, asked.what, asked.on, self._clock.now
             ) as told:
-                told.outcome = asked.action.act(hands, asked.on, form)
+                told.outcome = asked.action.act(context, asked.on, form)
         except (ArbiterError, SetlError) as error:
             session.note("error", str(error))
             return
@@ -203,14 +203,14 @@ class Acting:
         session.note("done", told.outcome)
 
     def _working_long(
-        self, session: Session, asked: Asked, hands: Hands, form: Mapping[str, str]
+        self, session: Session, asked: Asked, context: ActionContext, form: Mapping[str, str]
     ) -> None:
         """Begin what ends long after the page was shown."""
         del form  # there is nothing to choose
         if self._jobs.waiting >= MOST_AT_ONCE:
             session.note("error", f"{MOST_AT_ONCE} pieces of long work wait already")
             return
-        kept = OperatorAction(hands.requester.by, asked.what, asked.on, hands.requester.now)
+        kept = OperatorAction(context.requester.by, asked.what, asked.on, context.requester.now)
         try:
             kept = self._arbiter.add_action(kept)
         except ArbiterError as error:

@@ -12,7 +12,7 @@ from arbiter.values import PipelineId
 
 
 @dataclass(frozen=True, slots=True)
-class Hands:
+class ActionContext:
     """With what something is done.
 
     Attributes:

@@ -19,8 +19,8 @@ from setl.channel.reading import resolve_and_parse
 from setl.errors import ConfigurationError
 from setl.model.load_request import LoadRequest, RequestState
 from setl.node.cluster_view import ClusterView
-from setl.node.console import cutting_over, letters, moving, removal, silencing
-from setl.node.console.hands import Fields, Hands, Looked, pipeline_of
+from setl.node.console import cutting_over, dead_letters, moving, removal, silencing
+from setl.node.console.action_context import ActionContext, Fields, Looked, pipeline_of
 from setl.node.console.open_loads import open_requests
 from setl.node.stored import preference_of
 from setl.operate import questions
@@ -57,10 +57,10 @@ class Action:
     """
 
     verb: str
-    act: Callable[[Hands, str, Fields], str]
+    act: Callable[[ActionContext, str, Fields], str]
     question: Callable[[ClusterView, str, Fields], str] | None = None
     about: About = About.PIPELINE
-    look: Callable[[Hands, str, Fields], Looked] | None = None
+    look: Callable[[ActionContext, str, Fields], Looked] | None = None
     typed: bool = False
     ends: bool = False
 
@@ -68,30 +68,30 @@ class Action:
 # -- channels -----------------------------------------------------------------------------
 
 
-def _start(hands: Hands, name: str, _: Fields) -> str:
-    channel = hands.arbiter.channel(name)
+def _start(context: ActionContext, name: str, _: Fields) -> str:
+    channel = context.arbiter.channel(name)
     words: list[str] = []
     if channel.state is ChannelState.STOP:
-        found = readiness(channel, hands.arbiter, hands.environment)
+        found = readiness(channel, context.arbiter, context.environment)
         if found.faults:
             raise Refused(refusal(name, found.faults))
         words = list(found.unseen)
-    requests.change_state(hands.arbiter, name, ChannelState.START)
+    requests.change_state(context.arbiter, name, ChannelState.START)
     return "\n".join([f"channel {name} is set to START", *words])
 
 
-def _stop(hands: Hands, name: str, _: Fields) -> str:
-    requests.change_state(hands.arbiter, name, ChannelState.STOP)
+def _stop(context: ActionContext, name: str, _: Fields) -> str:
+    requests.change_state(context.arbiter, name, ChannelState.STOP)
     return f"channel {name} is set to STOP; what is loading is finished first"
 
 
-def _pause(hands: Hands, name: str, _: Fields) -> str:
-    requests.pause_or_resume(hands.arbiter, name, ChannelState.PAUSE)
+def _pause(context: ActionContext, name: str, _: Fields) -> str:
+    requests.pause_or_resume(context.arbiter, name, ChannelState.PAUSE)
     return f"channel {name} is set to PAUSE; its leaders finish what is loading, then rest"
 
 
-def _resume(hands: Hands, name: str, _: Fields) -> str:
-    requests.pause_or_resume(hands.arbiter, name, ChannelState.START)
+def _resume(context: ActionContext, name: str, _: Fields) -> str:
+    requests.pause_or_resume(context.arbiter, name, ChannelState.START)
     return f"channel {name} is set to START; its leaders go on"
 
 
@@ -105,38 +105,38 @@ def _stop_question(_: ClusterView, name: str, __: Fields) -> str:
 # -- leaderships --------------------------------------------------------------------------
 
 
-def _switchover(hands: Hands, name: str, fields: Fields) -> str:
+def _switchover(context: ActionContext, name: str, fields: Fields) -> str:
     ident = pipeline_of(name)
-    preference = preference_of(hands.arbiter.channel(ident.channel), ident.pipeline)
+    preference = preference_of(context.arbiter.channel(ident.channel), ident.pipeline)
     to = fields.get("to", "")
-    sent = requests.switchover(hands.arbiter, ident, preference, hands.requester, to=to)
-    return _answer(hands, ident, sent)
+    sent = requests.switchover(context.arbiter, ident, preference, context.requester, to=to)
+    return _answer(context, ident, sent)
 
 
-def _failover(hands: Hands, name: str, fields: Fields) -> str:
+def _failover(context: ActionContext, name: str, fields: Fields) -> str:
     ident = pipeline_of(name)
-    preference = preference_of(hands.arbiter.channel(ident.channel), ident.pipeline)
+    preference = preference_of(context.arbiter.channel(ident.channel), ident.pipeline)
     to = fields.get("to", "")
-    sent = requests.failover(hands.arbiter, ident, preference, hands.requester, to=to)
-    return _answer(hands, ident, sent)
+    sent = requests.failover(context.arbiter, ident, preference, context.requester, to=to)
+    return _answer(context, ident, sent)
 
 
-def _cancel(hands: Hands, name: str, _: Fields) -> str:
-    taken = requests.cancel(hands.arbiter, pipeline_of(name), hands.requester)
+def _cancel(context: ActionContext, name: str, _: Fields) -> str:
+    taken = requests.cancel(context.arbiter, pipeline_of(name), context.requester)
     return f"{len(taken)} scheduled switchover of {name} taken back"
 
 
-def _asks(kind: SignalKind) -> Callable[[Hands, str, Fields], str]:
-    def ask(hands: Hands, name: str, _: Fields) -> str:
+def _asks(kind: SignalKind) -> Callable[[ActionContext, str, Fields], str]:
+    def ask(context: ActionContext, name: str, _: Fields) -> str:
         ident = pipeline_of(name)
-        sent = requests.ask_leader(hands.arbiter, ident, kind, hands.requester)
-        return _answer(hands, ident, sent)
+        sent = requests.ask_leader(context.arbiter, ident, kind, context.requester)
+        return _answer(context, ident, sent)
 
     return ask
 
 
-def _answer(hands: Hands, ident: PipelineId, sent: Signal) -> str:
-    answered = requests.await_answer(hands.arbiter, ident, sent, ANSWER_SECONDS, hands.pause)
+def _answer(context: ActionContext, ident: PipelineId, sent: Signal) -> str:
+    answered = requests.await_answer(context.arbiter, ident, sent, ANSWER_SECONDS, context.pause)
     what = f"{sent.kind.value} of {ident}"
     if answered.state is SignalState.REFUSED:
         raise Refused(f"{what} refused: {answered.answer}")
@@ -163,19 +163,19 @@ def _failover_question(view: ClusterView, name: str, fields: Fields) -> str:
 # -- loads --------------------------------------------------------------------------------
 
 
-def _load(hands: Hands, name: str, fields: Fields) -> str:
+def _load(context: ActionContext, name: str, fields: Fields) -> str:
     ident = pipeline_of(name)
     table, where = _to_load(fields)
-    stored = StoredLoadRequests(hands.arbiter, ident)
+    stored = StoredLoadRequests(context.arbiter, ident)
     request = stored.add(
         LoadRequest(
             tables=(table,) if table else (),
             where=where,
-            by=hands.requester.by,
-            sent=hands.requester.now,
+            by=context.requester.by,
+            sent=context.requester.now,
         )
     )
-    _tell_leader(hands, ident)
+    _tell_leader(context, ident)
     return f"asked the leader of {name} to load {request.what}; this page shows how far it is"
 
 
@@ -187,7 +187,7 @@ def _to_load(fields: Fields) -> tuple[str, str]:
     return table, where
 
 
-def _look_before_load(hands: Hands, name: str, fields: Fields) -> Looked:
+def _look_before_load(context: ActionContext, name: str, fields: Fields) -> Looked:
     ident = pipeline_of(name)
     table, where = _to_load(fields)
     what = f"rows of {table}" if table else "all tables"
@@ -199,7 +199,9 @@ def _look_before_load(hands: Hands, name: str, fields: Fields) -> Looked:
     overwritten: list[str] = []
     # As far as the file can be read here.
     with suppress(ConfigurationError):
-        file = resolve_and_parse(hands.arbiter.channel(ident.channel).definition, hands.environment)
+        file = resolve_and_parse(
+            context.arbiter.channel(ident.channel).definition, context.environment
+        )
         overwritten = overwritten_by_loads(
             file, file.pipeline(ident.pipeline), [table] if table else []
         )
@@ -207,25 +209,25 @@ def _look_before_load(hands: Hands, name: str, fields: Fields) -> Looked:
     return Looked("\n".join([question, *warning]), {})
 
 
-def _changes_loads(state: RequestState, word: str) -> Callable[[Hands, str, Fields], str]:
-    def change(hands: Hands, name: str, _: Fields) -> str:
+def _changes_loads(state: RequestState, word: str) -> Callable[[ActionContext, str, Fields], str]:
+    def change(context: ActionContext, name: str, _: Fields) -> str:
         ident = pipeline_of(name)
-        stored = StoredLoadRequests(hands.arbiter, ident)
-        chosen = open_requests(hands.arbiter, ident)
+        stored = StoredLoadRequests(context.arbiter, ident)
+        chosen = open_requests(context.arbiter, ident)
         if not chosen:
             raise Refused(f"{name} has no load that waits or is under way")
         for request in chosen:
             stored.change_state(request.id, state)
-        _tell_leader(hands, ident)
+        _tell_leader(context, ident)
         return f"{len(chosen)} loads of {name} {word}"
 
     return change
 
 
-def _tell_leader(hands: Hands, ident: PipelineId) -> None:
+def _tell_leader(context: ActionContext, ident: PipelineId) -> None:
     """Have the leader look at once; without one the next leader looks by itself."""
     try:
-        requests.ask_leader(hands.arbiter, ident, SignalKind.LOADS, hands.requester)
+        requests.ask_leader(context.arbiter, ident, SignalKind.LOADS, context.requester)
     except Refused:
         return
     except ArbiterError as error:
@@ -257,8 +259,8 @@ ACTIONS: Mapping[str, Action] = {
     "load-cancel": Action(
         "End them", _changes_loads(RequestState.CANCELLED, "ended"), _cancel_loads_question
     ),
-    "retry": Action("Load again", letters.retry, about=About.LETTERS),
-    "drop": Action("Drop", letters.drop, letters.drop_question, about=About.LETTERS),
+    "retry": Action("Load again", dead_letters.retry, about=About.LETTERS),
+    "drop": Action("Drop", dead_letters.drop, dead_letters.drop_question, about=About.LETTERS),
     "alarm silence": Action("Silence", silencing.begin, about=About.ALARMS),
     "alarm silence --end": Action("End", silencing.end, about=About.ALARMS),
 }

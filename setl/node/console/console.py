@@ -29,11 +29,11 @@ from setl.node.console.answers import Answers, Endpoint
 from setl.node.console.authentication import Authenticator, Unwanted, form_of
 from setl.node.console.beside import Beside, environment_of
 from setl.node.console.daemon_calls import DaemonCalls
+from setl.node.console.dead_letters_pages import DeadLettersPages
 from setl.node.console.editor_pages import EditorPages
 from setl.node.console.fetching import recorded_elsewhere
 from setl.node.console.files import files
 from setl.node.console.jobs import Jobs
-from setl.node.console.letters_pages import LettersPages
 from setl.node.console.links import ROOT
 from setl.node.console.page_values import Address, PageValues, address_of
 from setl.node.console.recording import Recorder, Sampler
@@ -68,7 +68,7 @@ class ConsoleSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class ConsoleNode:
     """What the console knows of its node.
 
     Attributes:
@@ -91,43 +91,41 @@ class Surroundings:
 class Console:
     """Serves pages from the node's HTTP interface."""
 
-    def __init__(self, around: Surroundings, settings: ConsoleSettings) -> None:
+    def __init__(self, node: ConsoleNode, settings: ConsoleSettings) -> None:
         """Nothing is served or recorded yet."""
-        self._around = around
-        self._nid = around.nid
+        self._node = node
+        self._nid = node.nid
         self._recorder = Recorder()
-        self._sampler = Sampler(self._recorder, around.status, around.clock)
+        self._sampler = Sampler(self._recorder, node.status, node.clock)
         self._streams = Streams()
-        self._calls = DaemonCalls("console", threads=_READERS, limit=around.call_seconds)
-        self._authenticator = Authenticator(around.nid, settings.token, around.clock)
-        self._answers = Answers(around.nid, self._authenticator)
+        self._calls = DaemonCalls("console", threads=_READERS, limit=node.call_seconds)
+        self._authenticator = Authenticator(node.nid, settings.token, node.clock)
+        self._answers = Answers(node.nid, self._authenticator)
         self._beside = Beside(
             environment_of(settings.environment, settings.zookeeper, settings.root)
         )
-        self._jobs = Jobs(around.clock, self._beside)
-        watch = ClusterWatch(around.nid, around.status, around.snapshot, around.clock)
+        self._jobs = Jobs(node.clock, self._beside)
+        watch = ClusterWatch(node.nid, node.status, node.snapshot, node.clock)
         self._pages = PageValues(
-            around.nid,
+            node.nid,
             watch,
-            around.arbiter,
-            around.clock,
+            node.arbiter,
+            node.clock,
             jobs=self._jobs,
-            contact=lambda: around.arbiter.contact().value,
+            contact=lambda: node.arbiter.contact().value,
             environment=settings.environment,
         )
-        self._acting = Acting(
-            around.nid, around.arbiter, around.clock, settings.environment, self._jobs
-        )
+        self._acting = Acting(node.nid, node.arbiter, node.clock, settings.environment, self._jobs)
         self._editor = EditorPages(
             self._answers,
             self._authenticator,
-            around.arbiter,
-            around.clock,
+            node.arbiter,
+            node.clock,
             environment=settings.environment,
             beside=self._beside,
         )
-        self._letters = LettersPages(
-            self._answers, self._authenticator, around.snapshot, settings.environment
+        self._letters = DeadLettersPages(
+            self._answers, self._authenticator, node.snapshot, settings.environment
         )
 
     def start(self) -> None:
@@ -213,7 +211,7 @@ class Console:
             raise Unwanted(400, "Not a time", "`since` is a number of seconds.") from None
         points = self._recorder.points(ident, since)
         if request.query_params.get("own") != "yes":
-            snapshot = self._around.snapshot()
+            snapshot = self._node.snapshot()
             nodes = snapshot.facts.nodes.values() if snapshot else ()
             others = [node for node in nodes if node.nid != self._nid]
             found = await self._calls.run(partial(recorded_elsewhere, others, ident, since))

@@ -15,11 +15,11 @@ from setl.channel.file import Pipeline
 from setl.channel.reading import resolve_and_parse
 from setl.clock import SystemClock
 from setl.errors import FatalError
-from setl.node.console.hands import Fields, Hands, Looked, pipeline_of
+from setl.node.console.action_context import ActionContext, Fields, Looked, pipeline_of
 from setl.operate import questions, units
+from setl.operate.cutover.cluster_access import ClusterAccess, Seen
 from setl.operate.cutover.course import Course
-from setl.operate.cutover.hands import ClusterHands, Seen
-from setl.operate.cutover.steps import CutOver, Rules, Step, Told
+from setl.operate.cutover.steps import CutOver, Rules, Step, StepReport
 from setl.operate.waiting import Waited
 
 if TYPE_CHECKING:
@@ -42,10 +42,10 @@ def cutover_sentence(arbiter: Arbiter, ident: PipelineId) -> str:
     return record.sentence(units.moment(record.begun))
 
 
-def look_before(hands: Hands, name: str, _: Fields) -> Looked:
+def look_before(context: ActionContext, name: str, _: Fields) -> Looked:
     """What is asked before one is begun or carried on."""
     ident = pipeline_of(name)
-    found = hands.arbiter.cutover(ident)
+    found = context.arbiter.cutover(ident)
     if found is None:
         return Looked(questions.before_cutover(ident), {})
     record = CutOver.from_json(found[0])
@@ -54,24 +54,24 @@ def look_before(hands: Hands, name: str, _: Fields) -> Looked:
     return Looked(questions.before_cutover(ident, record.step.value), {})
 
 
-def look(hands: Hands, name: str, _: Fields) -> Looked:
+def look(context: ActionContext, name: str, _: Fields) -> Looked:
     """What is asked before it is put back; the form that confirms it says at which step it was."""
     ident = pipeline_of(name)
-    record = _record(hands, ident)
+    record = _record(context, ident)
     done = record.step is Step.DONE
     question = questions.before_abort(ident) if done else questions.before_early_abort(ident)
     return Looked(question, {"step": record.step.value})
 
 
-def abort(hands: Hands, name: str, fields: Fields) -> str:
+def abort(context: ActionContext, name: str, fields: Fields) -> str:
     """Put back what a cut-over has changed, and forget it."""
     ident = pipeline_of(name)
-    record = _record(hands, ident)
+    record = _record(context, ident)
     if record.step is Step.DONE and fields.get("step") != Step.DONE.value:
         # The application may write to the target since then, which was not asked.
         raise Refused(f"the cut-over of {ident} is done by now; ask again")
     said: list[str] = []
-    course = _course(hands, ident, lambda told: said.append(told.text))
+    course = _course(context, ident, lambda told: said.append(told.text))
     try:
         before = course.abort()
     except Conflict as error:
@@ -81,33 +81,35 @@ def abort(hands: Hands, name: str, fields: Fields) -> str:
     return "; ".join([f"{ident}: the cut-over is over", *(said or [text])])
 
 
-def _record(hands: Hands, ident: PipelineId) -> CutOver:
-    found = hands.arbiter.cutover(ident)
+def _record(context: ActionContext, ident: PipelineId) -> CutOver:
+    found = context.arbiter.cutover(ident)
     if found is None:
         raise Refused(f"there is no cut-over of {ident}")
     return CutOver.from_json(found[0])
 
 
-def _course(hands: Hands, ident: PipelineId, tell: Callable[[Told], None]) -> Course:
-    file = resolve_and_parse(hands.arbiter.channel(ident.channel).definition, hands.environment)
-    cluster = ClusterHands(
+def _course(
+    context: ActionContext, ident: PipelineId, tell: Callable[[StepReport], None]
+) -> Course:
+    file = resolve_and_parse(context.arbiter.channel(ident.channel).definition, context.environment)
+    cluster = ClusterAccess(
         file,
         file.pipeline(ident.pipeline),
-        arbiter=hands.arbiter,
+        arbiter=context.arbiter,
         look=_unseen,
         verify=_uncompared,
-        nid=f"cutover.{hands.nid}",
+        nid=f"cutover.{context.nid}",
         clock=SystemClock(),
-        pause=_pause(hands),
+        pause=_pause(context),
         progress=_untold,
     )
     rules = Rules(timeout=_SOURCE_SECONDS)
-    return Course(ident, hands.arbiter, cluster, rules, SystemClock(), _pause(hands), tell)
+    return Course(ident, context.arbiter, cluster, rules, SystemClock(), _pause(context), tell)
 
 
-def _pause(hands: Hands) -> Callable[[float], None]:
+def _pause(context: ActionContext) -> Callable[[float], None]:
     def pause(seconds: float) -> None:
-        hands.pause(seconds)
+        context.pause(seconds)
 
     return pause
 

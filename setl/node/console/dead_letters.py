@@ -13,7 +13,7 @@ from arbiter.values import ChannelState, PipelineId
 from setl.channel.file import Pipeline
 from setl.channel.reading import resolve_and_parse
 from setl.load.deadletters.letter import DeadLetter, State
-from setl.node.console.hands import Fields, Hands, pipeline_of
+from setl.node.console.action_context import ActionContext, Fields, pipeline_of
 from setl.operate import units
 from setl.operate.dead_letters import loadable, missing
 from setl.systems.registry import system_of
@@ -27,7 +27,7 @@ _POLL_SECONDS = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class LetterRow:
+class DeadLetterRow:
     """A dead letter as text."""
 
     id: str
@@ -44,7 +44,7 @@ class LetterRow:
 
 
 @dataclass(frozen=True, slots=True)
-class LettersPage:
+class DeadLettersPage:
     """The dead letters of a pipeline.
 
     Attributes:
@@ -56,13 +56,13 @@ class LettersPage:
 
     ident: PipelineId
     kept: bool
-    letters: Sequence[LetterRow] = ()
+    letters: Sequence[DeadLetterRow] = ()
     more: bool = False
 
 
-def letters_page(
+def dead_letters_page(
     definition: Mapping[str, Any], environment: Mapping[str, str], ident: PipelineId
-) -> LettersPage:
+) -> DeadLettersPage:
     """Read the dead letters of a pipeline from its target.
 
     Raises:
@@ -70,17 +70,17 @@ def letters_page(
     """
     config = _config(definition, environment, ident)
     if not config.keeps_dead_letters:
-        return LettersPage(ident, kept=False)
+        return DeadLettersPage(ident, kept=False)
     with system_of(config.target).dead_letters() as store:
         found = store.find(str(ident), limit=MOST + 1, newest=True)
     rows = tuple(row_of(letter) for letter in found[:MOST])
-    return LettersPage(ident, kept=True, letters=rows, more=len(found) > MOST)
+    return DeadLettersPage(ident, kept=True, letters=rows, more=len(found) > MOST)
 
 
-def row_of(letter: DeadLetter) -> LetterRow:
+def row_of(letter: DeadLetter) -> DeadLetterRow:
     """A dead letter as text."""
     key = None if letter.key_values is None else json.loads(letter.key_values)
-    return LetterRow(
+    return DeadLetterRow(
         letter.id,
         letter.state.value,
         units.moment(letter.at),
@@ -100,10 +100,10 @@ def chosen_ids(fields: Fields) -> list[str]:
     return [name.removeprefix(_CHOSEN) for name in fields if name.startswith(_CHOSEN)]
 
 
-def retry(hands: Hands, name: str, fields: Fields) -> str:
+def retry(context: ActionContext, name: str, fields: Fields) -> str:
     """Have the leader load letters again, and wait for what comes of it for a while."""
     ident, ids, everything = _choice(name, fields)
-    config, runs = _read(hands, ident)
+    config, runs = _read(context, ident)
     with system_of(config.target).dead_letters() as store:
         found = store.find(str(ident), ids=ids)
         missing(found, ids)
@@ -117,7 +117,7 @@ def retry(hands: Hands, name: str, fields: Fields) -> str:
 
         deadline = time.monotonic() + (_OUTCOME_SECONDS if runs else 0.0)
         while time.monotonic() < deadline and waiting():
-            hands.pause(_POLL_SECONDS)
+            context.pause(_POLL_SECONDS)
         left = store.find(str(ident), ids=marked) if marked else []
     waits = sum(letter.state is State.RETRY for letter in left)
     refused = len(left) - waits
@@ -127,10 +127,10 @@ def retry(hands: Hands, name: str, fields: Fields) -> str:
     return words
 
 
-def drop(hands: Hands, name: str, fields: Fields) -> str:
+def drop(context: ActionContext, name: str, fields: Fields) -> str:
     """Remove letters for good."""
     ident, ids, _ = _choice(name, fields)
-    config, _ = _read(hands, ident)
+    config, _ = _read(context, ident)
     with system_of(config.target).dead_letters() as store:
         found = store.find(str(ident), ids=ids)
         missing(found, ids)
@@ -155,12 +155,12 @@ def _choice(name: str, fields: Fields) -> tuple[PipelineId, list[str], bool]:
     return pipeline_of(name), ids, everything
 
 
-def _read(hands: Hands, ident: PipelineId) -> tuple[Pipeline, bool]:
+def _read(context: ActionContext, ident: PipelineId) -> tuple[Pipeline, bool]:
     """A pipeline, and whether somebody runs it."""
-    channel = hands.arbiter.channel(ident.channel)
-    led = hands.arbiter.mainstem(ident) is not None
+    channel = context.arbiter.channel(ident.channel)
+    led = context.arbiter.mainstem(ident) is not None
     runs = channel.state is ChannelState.START and led
-    return _config(channel.definition, hands.environment, ident), runs
+    return _config(channel.definition, context.environment, ident), runs
 
 
 def _config(

@@ -13,14 +13,14 @@ from arbiter.values import PipelineId
 from setl.node.console.answers import Answers, Endpoint
 from setl.node.console.authentication import Authenticator, Unwanted
 from setl.node.console.daemon_calls import DaemonCalls
-from setl.node.console.letters import letters_page
+from setl.node.console.dead_letters import dead_letters_page
 from setl.node.console.links import pipeline_link
 from setl.node.stored import pipelines_of
 
 _SECONDS = 30.0
 
 
-class LettersPages:
+class DeadLettersPages:
     """Reads dead letters from targets, in threads of its own: targets may be slow."""
 
     def __init__(
@@ -58,7 +58,7 @@ class LettersPages:
         page = None
         if self._authenticator.session(request) is not None:
             page = await self._calls.run(
-                partial(letters_page, channel.definition, self._environment, ident)
+                partial(dead_letters_page, channel.definition, self._environment, ident)
             )
         values = {"page": page, "ident": ident, "back": pipeline_link(ident)}
         return self._answers.shown(request, "letters.html", values, "letters")

@@ -16,8 +16,8 @@ from setl.channel.problems import ChannelFileError
 from setl.channel.reading import ChannelDefinition, definition_warnings, read_channel_definition
 from setl.channel.references import HIDDEN
 from setl.errors import ConfigurationError, SetlError
+from setl.node.console.action_context import ActionContext
 from setl.node.console.beside import Beside
-from setl.node.console.hands import Hands
 from setl.operate.plan import Plan
 from setl.operate.planning import make_plan
 from setl.operate.ring_check import ring_findings
@@ -84,27 +84,27 @@ def read(text: str, environment: Mapping[str, str]) -> Read:
     return Read(warnings, expanded, channel)
 
 
-def plan(hands: Hands, found: Read) -> Plan:
+def plan(context: ActionContext, found: Read) -> Plan:
     """What applying would change; asks the servers, but for expressions, which need Spark.
 
     Raises:
         Refused: the text is wrong.
     """
     definition, channel = _right(found)
-    return make_plan(hands.arbiter, definition, channel, hands.environment)
+    return make_plan(context.arbiter, definition, channel, context.environment)
 
 
-def apply(hands: Hands, found: Read) -> str:
+def apply(context: ActionContext, found: Read) -> str:
     """Store the channel, as `setl apply` does.
 
     Raises:
         Refused: the text is wrong, or changes would go round between channels.
     """
     definition, channel = _right(found)
-    for finding in ring_findings(hands.arbiter, definition):
+    for finding in ring_findings(context.arbiter, definition):
         if finding.level == "error":
             raise Refused(f"{finding.what}. {finding.fix[0]}, or `setl apply --allow-ring`")
-    stored = hands.arbiter.put_channel(channel.channel, definition)
+    stored = context.arbiter.put_channel(channel.channel, definition)
     return f"channel {stored.name} stored, state {stored.state.value}"
 
 

@@ -15,12 +15,12 @@ from arbiter.requests import Requester
 from setl.clock import Clock
 from setl.errors import SetlError
 from setl.node.console import editing, headers
+from setl.node.console.action_context import ActionContext
 from setl.node.console.answers import Answers, Endpoint
 from setl.node.console.authentication import Authenticator, Unwanted
 from setl.node.console.beside import Beside
 from setl.node.console.daemon_calls import DaemonCalls
 from setl.node.console.editing import Read
-from setl.node.console.hands import Hands
 from setl.node.console.links import channel_link
 from setl.node.console.mapping import as_text
 from setl.node.console.sessions import Session
@@ -116,25 +116,25 @@ class EditorPages:
         values = _values(request.path_params.get("channel", ""), text)
         values["faults"] = found.faults
         if found.channel is not None:
-            hands = Hands(self._arbiter, self._requester(session), self._environment)
+            context = ActionContext(self._arbiter, self._requester(session), self._environment)
             try:
                 if what == "apply":
-                    return await self._apply(session, hands, found)
+                    return await self._apply(session, context, found)
                 if what == "check":
                     call = partial(editing.check, text, self._beside)
                     values["findings"] = await self._calls.run(call)
                 elif what == "plan":
-                    values["plan"] = await self._calls.run(partial(editing.plan, hands, found))
+                    values["plan"] = await self._calls.run(partial(editing.plan, context, found))
             except (SetlError, ArbiterError) as error:
                 values["error"] = str(error)
         return self._answers.shown(request, "editor.html", values, "editor")
 
-    async def _apply(self, session: Session, hands: Hands, found: Read) -> Response:
+    async def _apply(self, session: Session, context: ActionContext, found: Read) -> Response:
         name = found.channel.channel if found.channel else ""
 
         def apply() -> str:
-            with recorded(self._arbiter, hands.requester, "apply", name, self._clock.now) as told:
-                told.outcome = editing.apply(hands, found)
+            with recorded(self._arbiter, context.requester, "apply", name, self._clock.now) as told:
+                told.outcome = editing.apply(context, found)
             return told.outcome
 
         session.note("done", await self._calls.run(apply))

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from arbiter.requests import Refused
 from setl.node.cluster_view import ClusterView
 from setl.node.console import cutting_over, spreading
+from setl.node.console.action_context import ActionContext, Fields, pipeline_of
 from setl.node.console.actions import About, Action
-from setl.node.console.hands import Fields, Hands, pipeline_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class LongWork:
     arguments: Callable[[str], Sequence[str]]
 
 
-def _not_here(_: Hands, on: str, __: Fields) -> str:
+def _not_here(_: ActionContext, on: str, __: Fields) -> str:
     raise Refused(f"what takes long on {on} is done by a process of its own")
 
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from setl.node.cluster_view import ClusterView
-from setl.node.console.hands import Fields, Hands
+from setl.node.console.action_context import ActionContext, Fields
 from setl.node.stored import pipelines_into, pipelines_of
 from setl.operate import questions, removing
 
 
-def remove(hands: Hands, name: str, _: Fields) -> str:
+def remove(context: ActionContext, name: str, _: Fields) -> str:
     """Remove a stopped channel; the sentence names what targets keep of it."""
-    channel = hands.arbiter.channel(name)
-    removing.remove(hands.arbiter, channel)
+    channel = context.arbiter.channel(name)
+    removing.remove(context.arbiter, channel)
     left = removing.left_in_targets(pipelines_into(channel, "mysql"))
     words = [f"channel {name} removed"]
     if left:

@@ -10,7 +10,7 @@ from arbiter.requests import Refused
 from setl.alarms.asking import end_silence, silence, silences_at
 from setl.alarms.kept import Silence
 from setl.alarms.rules import RULES
-from setl.node.console.hands import Fields, Hands
+from setl.node.console.action_context import ActionContext, Fields
 from setl.node.stored import pipelines_of
 from setl.operate import units
 
@@ -44,29 +44,29 @@ def silence_rows(arbiter: Arbiter, now: float) -> tuple[SilenceRow, ...]:
     )
 
 
-def begin(hands: Hands, name: str, fields: Fields) -> str:
+def begin(context: ActionContext, name: str, fields: Fields) -> str:
     """Tell nobody of alarms of a channel, a pipeline or everything for so many minutes."""
     channel, _, pipeline = ("" if name == ALARMS else name).partition("/")
     if channel:
-        known = [ident.pipeline for ident in pipelines_of(hands.arbiter.channel(channel))]
+        known = [ident.pipeline for ident in pipelines_of(context.arbiter.channel(channel))]
         if pipeline and pipeline not in known:
             raise Refused(f"{channel} has no pipeline {pipeline!r}")
     rule = fields.get("rule", "")
     if rule and rule not in RULES:
         raise Refused(f"there is no rule {rule!r}")
-    now = hands.requester.now
+    now = context.requester.now
     until = now + 60 * _minutes(fields.get("minutes", ""))
     reason = fields.get("reason", "").strip()
     wanted = Silence(
-        secrets.token_hex(3), until, channel, pipeline, rule, hands.requester.by, reason
+        secrets.token_hex(3), until, channel, pipeline, rule, context.requester.by, reason
     )
-    silence(hands.arbiter, wanted, now)
+    silence(context.arbiter, wanted, now)
     return f"nothing is told of {wanted.about} until {units.moment(until)} (silence {wanted.id})"
 
 
-def end(hands: Hands, name: str, _: Fields) -> str:
+def end(context: ActionContext, name: str, _: Fields) -> str:
     """End a silence, by its name."""
-    ended = end_silence(hands.arbiter, name, hands.requester.now)
+    ended = end_silence(context.arbiter, name, context.requester.now)
     if ended is None:
         raise Refused(f"there is no silence {name!r}")
     return f"the silence of {ended.about} is over"

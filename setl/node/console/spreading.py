@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from arbiter.requests import Refused
 from setl.node.cluster_view import look_at
-from setl.node.console.hands import Fields, Hands, Looked
+from setl.node.console.action_context import ActionContext, Fields, Looked
 from setl.node.rebalancing import Rebalance, rebalance
 from setl.operate import questions
 
@@ -17,9 +17,9 @@ CLUSTER = "the cluster"
 """What is spread, in forms and in the log of actions."""
 
 
-def look(hands: Hands, _: str, __: Fields) -> Looked:
+def look(context: ActionContext, _: str, __: Fields) -> Looked:
     """Which switchovers there would be; refused if there is none."""
-    plan = rebalance(hands.arbiter, look_at(hands.arbiter))
+    plan = rebalance(context.arbiter, look_at(context.arbiter))
     if not plan.moves:
         raise Refused("\n".join([f"nothing to do: {_counts(plan.before)}", *_left_alone(plan)]))
     lines = [

@@ -25,7 +25,7 @@ from arbiter.snapshot import Snapshot
 from arbiter.values import HistoryItem, PipelineId
 from setl.clock import Clock
 from setl.log import fields
-from setl.node.console.console import Console, ConsoleSettings, Surroundings, wants_page
+from setl.node.console.console import Console, ConsoleNode, ConsoleSettings, wants_page
 from setl.node.http import overview, probes
 from setl.node.http.bounded_calls import BoundedCalls
 from setl.node.http.operations import Operations
@@ -122,7 +122,7 @@ class NodeHttp:
         self._reading = 0
         self._console = None
         if console is not None:
-            around = Surroundings(
+            node = ConsoleNode(
                 nid=nid,
                 status=inside.status,
                 snapshot=inside.snapshot,
@@ -130,7 +130,7 @@ class NodeHttp:
                 clock=inside.clock,
                 call_seconds=call_seconds,
             )
-            self._console = Console(around, console)
+            self._console = Console(node, console)
         config = uvicorn.Config(
             self._application(),
             log_level="critical",

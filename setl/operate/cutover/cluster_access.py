@@ -47,8 +47,8 @@ class Seen:
     failed: bool = False
 
 
-class ClusterHands:
-    """The `Hands` of a pipeline in a cluster."""
+class ClusterAccess:
+    """The `CutOverAccess` of a pipeline in a cluster."""
 
     def __init__(
         self,
@@ -95,7 +95,7 @@ class ClusterHands:
         return self._back is not None
 
     def known(self) -> Known:
-        """See `Hands.known`."""
+        """See `CutOverAccess.known`."""
         seen = self._look(self._ident)
         checkpoint = read_stored(self._pipeline, self._ident.channel, self._arbiter).checkpoint
         load = None if checkpoint is None else checkpoint.load
@@ -119,7 +119,7 @@ class ClusterHands:
         return WayBack(str(ident), self._look(ident).state, None if stop is None else stop.look())
 
     def differences(self) -> list[str]:
-        """See `Hands.differences`."""
+        """See `CutOverAccess.differences`."""
         return [
             f"{verdict.target}: {verdict.missing:,} rows missing, {verdict.extra:,} too many,"
             f" {verdict.different:,} different, {verdict.undecided:,} undecided"
@@ -128,23 +128,23 @@ class ClusterHands:
         ]
 
     def writes(self) -> Writes | None:
-        """See `Hands.writes`."""
+        """See `CutOverAccess.writes`."""
         return None if self._stop is None else self._stop.look()
 
     def stop(self) -> None:
-        """See `Hands.stop`."""
+        """See `CutOverAccess.stop`."""
         self._known_stop().stop()
 
     def restore(self, settings: Mapping[str, str]) -> None:
-        """See `Hands.restore`."""
+        """See `CutOverAccess.restore`."""
         self._known_stop().restore(settings)
 
     def drain(self, timeout: float) -> str:
-        """See `Hands.drain`."""
+        """See `CutOverAccess.drain`."""
         return self._at_its_end(self._pipeline, timeout)
 
     def way_back(self, timeout: float) -> str | None:
-        """See `Hands.way_back`."""
+        """See `CutOverAccess.way_back`."""
         return None if self._back is None else self._at_its_end(self._back, timeout)
 
     def _at_its_end(self, pipeline: Pipeline, timeout: float) -> str:

@@ -16,7 +16,7 @@ from setl.operate.cutover.steps import (
     Known,
     Rules,
     Step,
-    Told,
+    StepReport,
     objections,
     still_stopped,
 )
@@ -29,7 +29,7 @@ class Failed(Exception):  # noqa: N818 - reads as what it is
     """A step cannot be taken; nothing of it is left to be put back."""
 
 
-class Hands(Protocol):
+class CutOverAccess(Protocol):
     """Whatever a cut-over does outside.
 
     Order: `stop` only after the record that says how to put it back is kept. Idempotence: every
@@ -73,18 +73,18 @@ class Course:
         self,
         ident: PipelineId,
         arbiter: Arbiter,
-        hands: Hands,
+        access: CutOverAccess,
         rules: Rules,
         clock: Clock,
         pause: Callable[[float], None],
-        tell: Callable[[Told], None],
+        tell: Callable[[StepReport], None],
     ) -> None:
         """Nothing is done yet.
 
         Args:
             ident: the pipeline.
             arbiter: keeps the record.
-            hands: does what has to be done.
+            access: does what has to be done.
             rules: what the operator asks for.
             clock: for time limits.
             pause: waits for so many seconds.
@@ -92,7 +92,7 @@ class Course:
         """
         self._ident = ident
         self._arbiter = arbiter
-        self._hands = hands
+        self._access = access
         self._rules = rules
         self._clock = clock
         self._pause = pause
@@ -122,7 +122,7 @@ class Course:
             raise Refused("it was being put back, which is done now; run it again to begin anew")
         if record.step is Step.DONE:
             # The application may have moved: nothing is put back unasked.
-            why = still_stopped(record, self._hands.writes())
+            why = still_stopped(record, self._access.writes())
             if why:
                 raise Refused(f"the cut-over is done, but {why}")
         try:
@@ -138,7 +138,7 @@ class Course:
             raise
         except (Failed, SetlError, KeyboardInterrupt) as error:
             reason = "interrupted" if isinstance(error, KeyboardInterrupt) else str(error)
-            self._tell(Told(record.step, "cannot be taken", (reason,)))
+            self._tell(StepReport(record.step, "cannot be taken", (reason,)))
             self.abort()
             raise Refused(
                 f"step `{record.step.value}`: {reason}; everything is put back"
@@ -175,12 +175,12 @@ class Course:
         deadline = self._clock.monotonic() + self._rules.timeout
         while True:
             try:
-                writes = self._hands.writes()
+                writes = self._access.writes()
                 if writes is None or writes.server != server:
                     text = "another server answers as the source; nothing is set there"
-                    self._tell(Told(Step.STOP_WRITES, text))
+                    self._tell(StepReport(Step.STOP_WRITES, text))
                     return
-                self._hands.restore(settings)
+                self._access.restore(settings)
             except TransientError:
                 if self._clock.monotonic() >= deadline:
                     raise
@@ -192,7 +192,7 @@ class Course:
         self._revision = self._arbiter.store_cutover(self._ident, record.to_json(), self._revision)
 
     def _see_stopped(self, record: CutOver) -> None:
-        why = still_stopped(record, self._hands.writes() if record.relies_on_stop else None)
+        why = still_stopped(record, self._access.writes() if record.relies_on_stop else None)
         if why:
             raise Failed(why)
 
@@ -200,21 +200,21 @@ class Course:
         """Take the step that comes next."""
         step, limit = record.step, self._rules.timeout
         if step is Step.CHECK:
-            self._require(step, objections(self._hands.known(), self._rules), "all is ready")
+            self._require(step, objections(self._access.known(), self._rules), "all is ready")
         elif step is Step.VERIFY or (step is Step.VERIFY_AGAIN and self._rules.verify_again):
-            self._require(step, self._hands.differences(), "source and target are equal")
+            self._require(step, self._access.differences(), "source and target are equal")
         elif step is Step.STOP_WRITES:
             self._stop(record)
         elif step is Step.DRAIN:
-            self._require(step, [self._hands.drain(limit)], "the target has everything")
+            self._require(step, [self._access.drain(limit)], "the target has everything")
         elif step is Step.WAY_BACK:
-            why = self._hands.way_back(limit)
+            why = self._access.way_back(limit)
             text = "the way back is at its end" if why is not None else "there is no way back"
             self._require(step, [why or ""], text)
 
     def _announced(self, record: CutOver) -> CutOver:
         """Keep what has to be put back, before anything is set."""
-        writes = self._hands.writes()
+        writes = self._access.writes()
         if writes is None:
             raise Failed("setl cannot tell whether the source is read-only")
         by_hand = self._rules.by_hand
@@ -226,22 +226,22 @@ class Course:
         if self._rules.by_hand:
             self._await_operator()
         else:
-            self._hands.stop()
-        now = self._hands.writes()
+            self._access.stop()
+        now = self._access.writes()
         why = still_stopped(record.after(), now)
         if why or now is None:
             raise Failed(why)
         text = "the source is read-only"
         if now.others:
             text += f"; but {', '.join(now.others)} may write all the same: end their connections"
-        self._tell(Told(Step.STOP_WRITES, text))
+        self._tell(StepReport(Step.STOP_WRITES, text))
 
     def _await_operator(self) -> None:
         deadline = self._clock.monotonic() + self._rules.timeout
         told = False
-        while not _is_stopped(self._hands.writes()):
+        while not _is_stopped(self._access.writes()):
             if not told:
-                self._tell(Told(Step.STOP_WRITES, "make the source read-only now"))
+                self._tell(StepReport(Step.STOP_WRITES, "make the source read-only now"))
                 told = True
             if self._clock.monotonic() >= deadline:
                 raise Failed("the source was not made read-only in time")
@@ -251,7 +251,7 @@ class Course:
         found = [problem for problem in problems if problem]
         if found:
             raise Failed("; ".join(found))
-        self._tell(Told(step, text))
+        self._tell(StepReport(step, text))
 
 
 def _is_stopped(writes: Writes | None) -> bool:

@@ -181,7 +181,7 @@ class Rules:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class StepReport:
     """What is said of a step.
 
     Attributes:

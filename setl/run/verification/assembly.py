@@ -21,8 +21,8 @@ from setl.run.verification.comparers import standing_comparers
 from setl.run.verification.opposite import Opposite, opposite_pipelines
 from setl.run.verification.parts import VerifyingParts
 from setl.run.verification.spark_jobs import VerificationJobs
-from setl.run.verification.standing import Standing
 from setl.run.verification.store import StoredVerification
+from setl.run.verification.verifier import Verifier
 from setl.systems.registry import system_of
 from setl.transform.spark_on_demand import SparkOnDemand
 
@@ -37,7 +37,7 @@ def standing_verification(
     clock: Clock,
     latest: Callable[[], Position],
     look_at_loads: Callable[[], None],
-) -> Standing:
+) -> Verifier:
     """The standing verification of one leadership; nothing is connected yet.
 
     Args:
@@ -74,7 +74,7 @@ def standing_verification(
         opposite=opposite.wait if others else None,
         cancel=jobs.cancel,
     )
-    return Standing(parts, leadership, progress, clock)
+    return Verifier(parts, leadership, progress, clock)
 
 
 def _comparers(

@@ -88,7 +88,7 @@ class VerificationFigures:
     counters: VerifiedSoFar = VerifiedSoFar()
 
 
-def told_of(
+def verification_figures(
     state: Verification,
     every: float,
     now: float,

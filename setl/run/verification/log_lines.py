@@ -10,7 +10,7 @@ from setl.bulk.repair import Repair
 from setl.log import fields
 from setl.model.leadership import Leadership
 from setl.model.standing import TableFinding, Verification, VerificationPlace
-from setl.run.verification.told import REPAIRS_NO_MORE
+from setl.run.verification.figures import REPAIRS_NO_MORE
 
 _log = logging.getLogger(__name__)
 

@@ -28,11 +28,11 @@ from setl.run.progress import Progress
 from setl.run.verification import course
 from setl.run.verification.arrivals import RunArrivals
 from setl.run.verification.course import Name
+from setl.run.verification.figures import VerifiedSoFar, verification_figures
 from setl.run.verification.giving_way import gives_way_to
 from setl.run.verification.log_lines import VerificationLog
 from setl.run.verification.looking import Looked, Looking
 from setl.run.verification.parts import VerifyingParts
-from setl.run.verification.told import VerifiedSoFar, told_of
 
 REPAIRED_BY = "standing verification"
 """Who asks for repairs, in the list of load requests."""
@@ -62,7 +62,7 @@ class _Kept:
     comparers: dict[Name, RangeComparer] = field(default_factory=dict[Name, RangeComparer])
 
 
-class Standing:
+class Verifier:
     """The standing verification of one leadership.
 
     `start` and `stop` return at once and may be called from any thread; `stop` twice.
@@ -356,7 +356,7 @@ class Standing:
         kept = self._kept
         state = kept.state if kept is not None else Verification()
         self._progress.verifies(
-            told_of(
+            verification_figures(
                 state,
                 self._parts.settings.every,
                 self._clock.now(),

@@ -10,8 +10,8 @@ from setl.bulk.verdict import KeyDifference, TableVerdict
 from setl.model.standing import Verification
 from setl.run.verification import course
 from setl.run.verification.course import Name
+from setl.run.verification.figures import verification_figures
 from setl.run.verification.store import StoredVerification
-from setl.run.verification.told import told_of
 
 AB = PipelineId("shop", "ab")
 ORDERS = Name("shop.orders", "copy.orders")
@@ -50,7 +50,9 @@ def test_the_last_result_is_shown_without_comparing(shop, capsys):
 
 
 def test_what_differs_stands_in_the_list_and_everything_in_status(shop, capsys):
-    told = asdict(told_of(after_a_pass(2), 3600.0, 1e9 + 65, whole={"copy.x": "of a reason"}))
+    told = asdict(
+        verification_figures(after_a_pass(2), 3600.0, 1e9 + 65, whole={"copy.x": "of a reason"})
+    )
     shop.node("n1").leads(AB, verification=told)
     text = printed(shop, capsys, "list")
     assert (
@@ -66,6 +68,6 @@ def test_what_differs_stands_in_the_list_and_everything_in_status(shop, capsys):
 
 
 def test_equal_tables_need_no_line_in_the_list(shop, capsys):
-    told = asdict(told_of(after_a_pass(0), 3600.0, 1e9 + 65))
+    told = asdict(verification_figures(after_a_pass(0), 3600.0, 1e9 + 65))
     shop.node("n1").leads(AB, verification=told)
     assert "is verified" not in printed(shop, capsys, "list")

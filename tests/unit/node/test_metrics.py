@@ -7,7 +7,7 @@ from setl.node.metrics import CONTACTS, STATES, NodeCollector
 from setl.node.status import NodeStatus, PipelineStatus
 from setl.run.figures import Figures, RunState, TableLoadFigures
 from setl.run.pace import Stage
-from setl.run.verification.told import VerificationFigures, VerifiedSoFar
+from setl.run.verification.figures import VerificationFigures, VerifiedSoFar
 
 LABELS = {"channel": "shop", "pipeline": "orders"}
 

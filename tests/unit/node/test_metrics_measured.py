@@ -21,7 +21,7 @@ from setl.run.distributions import MEASURES, STAGE
 from setl.run.figures import Figures
 from setl.run.pace import Stage
 from setl.run.progress import Progress
-from setl.run.verification.told import VerificationFigures
+from setl.run.verification.figures import VerificationFigures
 from tests.monitoring import promtool
 from tests.unit.select.fakes import ManualClock
 

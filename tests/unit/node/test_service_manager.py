@@ -8,7 +8,7 @@ import time
 import pytest
 
 from setl.node.roles import LOAD
-from setl.node.service_manager import Nobody, Systemd, service_manager
+from setl.node.service_manager import NoServiceManager, Systemd, service_manager
 from tests.arbiter_in_memory import ManualClock
 from tests.unit.node.test_process import Engine, LateSession, World, running
 from tests.waiting import eventually
@@ -90,7 +90,7 @@ def test_without_a_limit_of_its_own_there_are_no_pings(heard, watchdog):
 @pytest.mark.parametrize("address", [None, "", "vsock:2:1234"])
 def test_without_a_socket_nothing_is_said(address):
     found = service_manager({} if address is None else {"NOTIFY_SOCKET": address}, ManualClock())
-    assert isinstance(found, Nobody)
+    assert isinstance(found, NoServiceManager)
 
 
 def test_a_socket_that_nobody_reads_holds_nothing_up(tmp_path, caplog):

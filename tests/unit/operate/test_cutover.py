@@ -88,22 +88,22 @@ def arbiter():
 
 
 @pytest.fixture
-def hands():
+def access():
     return FakeHands()
 
 
-def course(arbiter, hands, **rules):
+def course(arbiter, access, **rules):
     clock = ManualClock()
-    return Course(AB, arbiter, hands, Rules(**rules), clock, clock.advance, lambda told: None)
+    return Course(AB, arbiter, access, Rules(**rules), clock, clock.advance, lambda told: None)
 
 
-def test_all_steps(arbiter, hands):
-    done = course(arbiter, hands).carry_out("me@here")
-    assert (done.step, hands.read_only, done.restore) == (Step.DONE, True, {"read_only": "OFF"})
-    steps = [c for c in hands.calls if c not in {"writes", "stopped"}]
+def test_all_steps(arbiter, access):
+    done = course(arbiter, access).carry_out("me@here")
+    assert (done.step, access.read_only, done.restore) == (Step.DONE, True, {"read_only": "OFF"})
+    steps = [c for c in access.calls if c not in {"writes", "stopped"}]
     assert steps == ["known", "differences", "stop", "drain", "differences", "way_back"]
-    course(arbiter, hands).abort()
-    assert (hands.read_only, arbiter.cutover(AB)) == (False, None)
+    course(arbiter, access).abort()
+    assert (access.read_only, arbiter.cutover(AB)) == (False, None)
 
 
 CALLS = [
@@ -114,124 +114,124 @@ CALLS = [
 
 
 @pytest.mark.parametrize("call", CALLS)
-def test_after_a_crash_anybody_can_carry_on(arbiter, hands, call):
-    hands.at[call] = Crash()
+def test_after_a_crash_anybody_can_carry_on(arbiter, access, call):
+    access.at[call] = Crash()
     with pytest.raises(Crash):
-        course(arbiter, hands).carry_out("me@here")
+        course(arbiter, access).carry_out("me@here")
     assert arbiter.cutover(AB) is not None, "whoever looks sees it"
-    done = course(arbiter, hands).carry_out("other@there")
-    assert (done.step, done.by, hands.read_only) == (Step.DONE, "me@here", True)
-    course(arbiter, hands).abort()
-    assert (hands.read_only, arbiter.cutover(AB)) == (False, None)
+    done = course(arbiter, access).carry_out("other@there")
+    assert (done.step, done.by, access.read_only) == (Step.DONE, "me@here", True)
+    course(arbiter, access).abort()
+    assert (access.read_only, arbiter.cutover(AB)) == (False, None)
 
 
 @pytest.mark.parametrize("call", CALLS)
 @pytest.mark.parametrize("again", ["restore 1", "restored 1", None])
-def test_after_a_crash_anybody_can_put_it_back(arbiter, hands, call, again):
-    hands.at[call] = Crash()
+def test_after_a_crash_anybody_can_put_it_back(arbiter, access, call, again):
+    access.at[call] = Crash()
     with pytest.raises(Crash):
-        course(arbiter, hands).carry_out("me@here")
+        course(arbiter, access).carry_out("me@here")
     if again:
-        hands.at[again] = Crash()
+        access.at[again] = Crash()
         try:
-            course(arbiter, hands).abort()
+            course(arbiter, access).abort()
         except Crash:
             assert arbiter.cutover(AB) is not None
             # It is not carried on once it is being put back.
             with pytest.raises(Refused, match="being put back"):
-                course(arbiter, hands).carry_out("me@here")
-            assert (hands.read_only, arbiter.cutover(AB)) == (False, None)
+                course(arbiter, access).carry_out("me@here")
+            assert (access.read_only, arbiter.cutover(AB)) == (False, None)
             return
     else:
-        course(arbiter, hands).abort()
-    assert (hands.read_only, arbiter.cutover(AB)) == (False, None)
+        course(arbiter, access).abort()
+    assert (access.read_only, arbiter.cutover(AB)) == (False, None)
 
 
 @pytest.mark.parametrize("call", [c for c in CALLS if not c.startswith("writes")])
 @pytest.mark.parametrize("error", [TransientError("gone"), FatalError("broken"), KeyboardInterrupt])
-def test_a_failing_step_puts_everything_back(arbiter, hands, call, error):
-    hands.at[call] = error
+def test_a_failing_step_puts_everything_back(arbiter, access, call, error):
+    access.at[call] = error
     with pytest.raises(Refused, match="put back"):
-        course(arbiter, hands).carry_out("me@here")
-    assert (hands.read_only, arbiter.cutover(AB)) == (False, None)
+        course(arbiter, access).carry_out("me@here")
+    assert (access.read_only, arbiter.cutover(AB)) == (False, None)
 
 
 @pytest.mark.parametrize("which", ["differs 1", "differs 2"])
-def test_differences_refuse(arbiter, hands, which):
-    hands.at[which] = ["orders: 1 rows missing"]
+def test_differences_refuse(arbiter, access, which):
+    access.at[which] = ["orders: 1 rows missing"]
     with pytest.raises(Refused, match="1 rows missing"):
-        course(arbiter, hands).carry_out("me@here")
-    assert (hands.read_only, arbiter.cutover(AB)) == (False, None)
-    assert ("stop" in hands.calls) is (which == "differs 2")
+        course(arbiter, access).carry_out("me@here")
+    assert (access.read_only, arbiter.cutover(AB)) == (False, None)
+    assert ("stop" in access.calls) is (which == "differs 2")
 
 
-def test_a_target_that_does_not_get_everything_refuses(arbiter, hands):
-    hands.at["drain fails"] = "not within 60 s"
+def test_a_target_that_does_not_get_everything_refuses(arbiter, access):
+    access.at["drain fails"] = "not within 60 s"
     with pytest.raises(Refused, match="not within 60 s"):
-        course(arbiter, hands).carry_out("me@here")
-    assert not hands.read_only
+        course(arbiter, access).carry_out("me@here")
+    assert not access.read_only
 
 
-def test_a_source_that_was_read_only_stays_so(arbiter, hands):
-    hands.read_only = True
-    done = course(arbiter, hands).carry_out("me@here")
+def test_a_source_that_was_read_only_stays_so(arbiter, access):
+    access.read_only = True
+    done = course(arbiter, access).carry_out("me@here")
     assert done.restore is None
-    course(arbiter, hands).abort()
-    assert hands.read_only
+    course(arbiter, access).abort()
+    assert access.read_only
 
 
-def test_by_hand_nothing_is_set(arbiter, hands):
+def test_by_hand_nothing_is_set(arbiter, access):
     with pytest.raises(Refused, match="not made read-only in time"):
-        course(arbiter, hands, by_hand=True).carry_out("me@here")
-    hands.read_only = True
-    course(arbiter, hands, by_hand=True).carry_out("me@here")
-    course(arbiter, hands).abort()
-    assert hands.read_only
-    assert "stop" not in hands.calls
-    assert "restore" not in hands.calls
+        course(arbiter, access, by_hand=True).carry_out("me@here")
+    access.read_only = True
+    course(arbiter, access, by_hand=True).carry_out("me@here")
+    course(arbiter, access).abort()
+    assert access.read_only
+    assert "stop" not in access.calls
+    assert "restore" not in access.calls
 
 
 @pytest.mark.parametrize("change", ["open", "server"])
-def test_a_source_that_is_another_or_takes_writes_again_is_noticed(arbiter, hands, change):
-    hands.at["drain 1"] = Crash()
+def test_a_source_that_is_another_or_takes_writes_again_is_noticed(arbiter, access, change):
+    access.at["drain 1"] = Crash()
     with pytest.raises(Crash):
-        course(arbiter, hands).carry_out("me@here")
+        course(arbiter, access).carry_out("me@here")
     if change == "open":
-        hands.read_only = False
+        access.read_only = False
     else:
-        hands.server = "s2"
+        access.server = "s2"
     with pytest.raises(Refused, match=r"takes writes again|another server"):
-        course(arbiter, hands).carry_out("me@here")
+        course(arbiter, access).carry_out("me@here")
     # A server that was not made read-only here is not opened here.
-    assert hands.read_only is (change == "server")
+    assert access.read_only is (change == "server")
     assert arbiter.cutover(AB) is None
 
 
-def test_what_is_put_back_meanwhile_is_not_left_read_only(arbiter, hands):
+def test_what_is_put_back_meanwhile_is_not_left_read_only(arbiter, access):
     """Another terminal aborts between the record and the setting of the source."""
-    stop = hands.stop
+    stop = access.stop
 
     def aborted_meanwhile():
-        course(arbiter, hands).abort()
+        course(arbiter, access).abort()
         stop()
 
-    hands.stop = aborted_meanwhile
+    access.stop = aborted_meanwhile
     with pytest.raises(Conflict):
-        course(arbiter, hands).carry_out("me@here")
-    assert (hands.read_only, arbiter.cutover(AB)) == (False, None)
+        course(arbiter, access).carry_out("me@here")
+    assert (access.read_only, arbiter.cutover(AB)) == (False, None)
 
 
-def test_a_source_that_does_not_answer_leaves_the_record(arbiter, hands):
-    hands.at["drain 1"] = Crash()
+def test_a_source_that_does_not_answer_leaves_the_record(arbiter, access):
+    access.at["drain 1"] = Crash()
     with pytest.raises(Crash):
-        course(arbiter, hands).carry_out("me@here")
-    hands.at.update({f"restore {n}": TransientError("gone") for n in range(1, 500)})
+        course(arbiter, access).carry_out("me@here")
+    access.at.update({f"restore {n}": TransientError("gone") for n in range(1, 500)})
     with pytest.raises(TransientError):
-        course(arbiter, hands).abort()
+        course(arbiter, access).abort()
     assert CutOver.from_json(arbiter.cutover(AB)[0]).aborting
-    hands.at.clear()
-    course(arbiter, hands).abort()
-    assert (hands.read_only, arbiter.cutover(AB)) == (False, None)
+    access.at.clear()
+    course(arbiter, access).abort()
+    assert (access.read_only, arbiter.cutover(AB)) == (False, None)
 
 
 BACK = WayBack("shop/ba", "running", replace(OPEN, passes=True))

@@ -6,7 +6,7 @@ from setl.run.figures import HandoverCost, RunState
 from setl.run.pace import Stage
 from setl.run.progress import Progress, percentile
 from setl.run.stalls.stall import Reason, Stall
-from setl.run.verification.told import VerificationFigures
+from setl.run.verification.figures import VerificationFigures
 
 
 class Clock:

@@ -25,8 +25,8 @@ from setl.run.load_requests import StoredLoadRequests
 from setl.run.progress import Progress
 from setl.run.verification.looking import Looking
 from setl.run.verification.parts import VerifyingParts
-from setl.run.verification.standing import Standing
 from setl.run.verification.store import StoredVerification
+from setl.run.verification.verifier import Verifier
 from tests.arbiter_in_memory import MemoryArbiter, MemoryCluster
 from tests.unit.select.fakes import ManualClock
 
@@ -111,7 +111,7 @@ class Bench:
         self.progress.enter(RunState.TAKING)
         self.progress.enter(RunState.RUNNING)
         self.progress.caught_up()
-        self.standing = Standing(
+        self.standing = Verifier(
             VerifyingParts(
                 settings=self.settings,
                 limits=self.limits,

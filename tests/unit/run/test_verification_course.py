@@ -20,7 +20,7 @@ from setl.model.standing import (
 )
 from setl.run.verification import course
 from setl.run.verification.course import Name
-from setl.run.verification.told import told_of
+from setl.run.verification.figures import verification_figures
 
 HOUR = 3600.0
 ORDERS, USERS = Name("shop.orders", "copy.orders"), Name("shop.users", "copy.users")
@@ -182,14 +182,14 @@ def test_coverage_is_that_of_rows_and_whole_only_at_the_end():
 
 
 def test_the_age_counts_from_the_last_whole_pass_and_before_that_from_the_first_begin():
-    assert told_of(Verification(), HOUR, 50.0).age is None
+    assert verification_figures(Verification(), HOUR, 50.0).age is None
     state = begun(Verification(), (ORDERS,), None, 10.0)
-    assert told_of(state, HOUR, 50.0).age == 40.0
+    assert verification_figures(state, HOUR, 50.0).age == 40.0
     state = compare(state, (ORDERS,), now=60.0)
-    told = told_of(state, HOUR, 100.0)
+    told = verification_figures(state, HOUR, 100.0)
     assert (told.state, told.age, told.next_at) == ("waiting", 40.0, 10.0 + HOUR)
     state = begun(state, (ORDERS,), None, 4000.0)
-    assert told_of(state, HOUR, 4000.0).age == 3940.0
+    assert verification_figures(state, HOUR, 4000.0).age == 3940.0
 
 
 def test_the_rate_holds_on_the_average_whatever_the_ranges():

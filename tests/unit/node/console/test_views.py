@@ -26,7 +26,7 @@ from setl.node.console.rendering import regions
 from setl.node.console.states import look_of
 from setl.node.console.timeline import WIDTH, timeline_of
 from setl.operate import units
-from setl.run.verification.told import VerificationFigures
+from setl.run.verification.figures import VerificationFigures
 
 A, B = {"type": "mysql", "host": "a"}, {"type": "mysql", "host": "b", "port": 3307}
 AB, BA = PipelineId("shop", "ab"), PipelineId("shop", "ba")
