@@ -16,6 +16,7 @@ from tests.integration.pipelines import (
     mysql,
     one_way,
     rows,
+    seven_changes,
 )
 from tests.waiting import eventually
 
@@ -25,13 +26,7 @@ def test_rows_arrive_as_they_left(servers, db, place):
     file = one_way(a, mysql(b), [{"from": f"{db}.orders"}])
     execute(
         a,
-        f"INSERT INTO {db}.orders VALUES (1, 'a@x', 'naïve 🦊 ''\\\\', '-123.456000', x'00ff27',"
-        " '2026-01-02 03:04:05.678901', '2026-01-02 03:04:05.678', '二手', 18446744073709551615,"
-        " 0.1), (2, NULL, '', NULL, NULL, NULL, NULL, NULL, NULL, NULL)",
-        f"INSERT INTO {db}.orders (id, name) VALUES (3, 'gone'), (4, 'moves')",
-        f"UPDATE {db}.orders SET name = NULL, amount = 7 WHERE id = 1",
-        f"DELETE FROM {db}.orders WHERE id = 3",
-        f"UPDATE {db}.orders SET id = 40 WHERE id = 4",
+        *seven_changes(db),
     )
     running = place.lead(file)
     assert running.applied(7).rows_applied == 7

@@ -21,6 +21,7 @@ from tests.integration.pipelines import (
     fresh_name,
     mysql,
     rows,
+    seven_changes,
 )
 from tests.mysql_servers import is_mariadb
 from tests.unit.codec.dts_records import AT, as_published
@@ -144,13 +145,7 @@ def test_both_ways_over_kafka(servers, db, kafka, place):
     ab, ba = place.lead(channel, "ab"), place.lead(channel, "ba")
     execute(
         a,
-        f"INSERT INTO {db}.orders VALUES (1, 'a@x', 'naïve 🦊 ''\\\\', '-123.456000', x'00ff27',"
-        " '2026-01-02 03:04:05.678901', '2026-01-02 03:04:05.678', '二手', 18446744073709551615,"
-        " 0.1), (2, NULL, '', NULL, NULL, NULL, NULL, NULL, NULL, NULL)",
-        f"INSERT INTO {db}.orders (id, name) VALUES (3, 'gone'), (4, 'moves')",
-        f"UPDATE {db}.orders SET name = NULL, amount = 7 WHERE id = 1",
-        f"DELETE FROM {db}.orders WHERE id = 3",
-        f"UPDATE {db}.orders SET id = 40 WHERE id = 4",
+        *seven_changes(db),
     )
     insert(b, db, 1000, 3000)
     ab.applied(7)

@@ -6,23 +6,13 @@ from setl.errors import TransientError
 from setl.load.target_view import TargetView
 from setl.node.background_questions import BackgroundQuestions
 from setl.run.stalls.stall import JobView
+from tests.clocks import SetClock
 from tests.waiting import eventually
-
-
-class Clock:
-    def __init__(self):
-        self.time = 1000.0
-
-    def monotonic(self):
-        return self.time
-
-    def now(self):
-        return self.time
 
 
 @pytest.fixture
 def clock():
-    return Clock()
+    return SetClock()
 
 
 @pytest.fixture

@@ -9,18 +9,8 @@ from setl.node.stall_watch import StallWatch
 from setl.run.pace import Stage
 from setl.run.progress import Progress
 from setl.run.stalls.observer import Observed, Views
+from tests.clocks import SetClock
 from tests.unit.select.fakes import reads
-
-
-class Clock:
-    def __init__(self):
-        self.time = 1000.0
-
-    def monotonic(self):
-        return self.time
-
-    def now(self):
-        return self.time
 
 
 class Run:
@@ -40,7 +30,7 @@ class Run:
 @pytest.fixture
 def parts(caplog):
     caplog.set_level(logging.INFO, "setl.node.stall_watch")
-    clock = Clock()
+    clock = SetClock()
     watch = StallWatch(clock, limit=60)
     yield clock, watch, caplog
     watch.stop()

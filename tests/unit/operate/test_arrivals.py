@@ -16,6 +16,7 @@ from setl.operate.arrivals import Following, StoredArrivals
 from setl.operate.positions.stored import Stored
 from setl.operate.waiting import Runs
 from tests.arbiter_in_memory import MemoryArbiter, MemoryCluster
+from tests.clocks import SetClock
 
 ENDPOINT = {"type": "mysql", "host": "127.0.0.1", "port": 1, "user": "u", "password": "p"}
 PIPELINE = Pipeline.model_validate(
@@ -38,16 +39,6 @@ def end(offset):
     return StreamEnd(at(offset).resume, 0.0)
 
 
-class Clock:
-    time = 0.0
-
-    def monotonic(self):
-        return self.time
-
-    def now(self):
-        return self.time
-
-
 @pytest.fixture
 def wait(monkeypatch):
     """What a wait finds, given what is stored at each look and how the pipeline runs."""
@@ -68,7 +59,7 @@ def wait(monkeypatch):
         monkeypatch.setattr(
             "setl.systems.mysql.source_system.BinlogServer.files", lambda _: (), raising=False
         )
-        clock, said = Clock(), []
+        clock, said = SetClock(0.0), []
 
         def pause(seconds):
             clock.time += seconds

@@ -12,20 +12,10 @@ from setl.run.pace import Stage
 from setl.run.progress import Progress
 from setl.run.stalls.observer import Answer, Observed, Observer, Views
 from setl.run.stalls.stall import JobView, Reason
+from tests.clocks import SetClock
 from tests.unit.select.fakes import reads
 
 LIMIT = 60.0
-
-
-class Clock:
-    def __init__(self):
-        self.time = 1000.0
-
-    def monotonic(self):
-        return self.time
-
-    def now(self):
-        return self.time
 
 
 class Answers:
@@ -45,7 +35,7 @@ class Answers:
 
 class Bench:
     def __init__(self):
-        self.clock = Clock()
+        self.clock = SetClock()
         self.progress = Progress(self.clock)
         self.select = reads(entries=10, unacked=1)
         self.beats = SimpleNamespace(written=0)

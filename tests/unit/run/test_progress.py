@@ -7,21 +7,11 @@ from setl.run.pace import Stage
 from setl.run.progress import Progress, percentile
 from setl.run.stalls.stall import Reason, Stall
 from setl.run.verification.figures import VerificationFigures
-
-
-class Clock:
-    def __init__(self):
-        self.time = 1000.0
-
-    def monotonic(self):
-        return self.time
-
-    def now(self):
-        return self.time + 500
+from tests.clocks import SetClock
 
 
 def test_counters_add_up_and_the_first_load_with_rows_is_timed():
-    clock = Clock()
+    clock = SetClock(wall=500.0)
     progress = Progress(clock)
     progress.resumed("binlog.000001:4", rows_total=70)
     progress.applied(0, "binlog.000001:90", pending=0)
@@ -38,7 +28,7 @@ def test_counters_add_up_and_the_first_load_with_rows_is_timed():
 
 
 def test_the_rate_forgets_what_is_long_past():
-    clock = Clock()
+    clock = SetClock(wall=500.0)
     progress = Progress(clock)
     progress.applied(100, "x", pending=0)
     clock.time += 60
@@ -46,7 +36,7 @@ def test_the_rate_forgets_what_is_long_past():
 
 
 def test_lag_is_never_negative_when_clocks_disagree():
-    progress = Progress(Clock())
+    progress = Progress(SetClock(wall=500.0))
     progress.sample_lag(-0.3)
     progress.sample_lag(0.2)
     figures = progress.figures()
@@ -54,7 +44,7 @@ def test_lag_is_never_negative_when_clocks_disagree():
 
 
 def test_going_on_clears_the_error_only_from_the_named_state():
-    progress = Progress(Clock())
+    progress = Progress(SetClock(wall=500.0))
     progress.enter(RunState.FAILED, "why")
     progress.enter_if(RunState.RETRYING, RunState.RUNNING)
     assert progress.figures().error == "why"
@@ -82,7 +72,7 @@ def test_percentiles_are_those_of_the_last_samples():
 
 
 def test_the_stage_and_a_stall_are_among_the_figures():
-    clock = Clock()
+    clock = SetClock(wall=500.0)
     progress = Progress(clock)
     assert (progress.figures().stage, progress.figures().stage_seconds) == (Stage.NONE, 0)
     progress.at_stage(Stage.LOAD)
@@ -105,7 +95,7 @@ def acknowledge(progress, passed, rows=0, redelivered=0):
 
 
 def test_redelivered_rows_are_final_once_everything_has_passed_that_was_there_before():
-    clock = Clock()
+    clock = SetClock(wall=500.0)
     progress = Progress(clock)
     progress.took_over(through=300, counted=True)
     assert progress.handover_cost() is None
@@ -122,7 +112,7 @@ def test_redelivered_rows_are_final_once_everything_has_passed_that_was_there_be
 
 
 def test_after_a_hand_over_in_order_the_first_batch_settles_it():
-    clock = Clock()
+    clock = SetClock(wall=500.0)
     progress = Progress(clock)
     progress.took_over(through=300, counted=True)
     clock.time += 2
@@ -131,7 +121,7 @@ def test_after_a_hand_over_in_order_the_first_batch_settles_it():
 
 
 def test_a_target_that_cannot_tell_leaves_the_redelivered_rows_unknown():
-    progress = Progress(Clock())
+    progress = Progress(SetClock(wall=500.0))
     progress.took_over(through=0, counted=False)
     acknowledge(progress, 310, rows=3)
     cost = progress.handover_cost()
@@ -140,7 +130,7 @@ def test_a_target_that_cannot_tell_leaves_the_redelivered_rows_unknown():
 
 
 def test_a_rollback_does_not_make_own_rows_those_of_the_leadership_before():
-    progress = Progress(Clock())
+    progress = Progress(SetClock(wall=500.0))
     progress.took_over(through=300, counted=True)
     acknowledge(progress, 200, rows=10, redelivered=10)
     progress.took_over(through=900, counted=True)
@@ -161,7 +151,7 @@ def leading(clock):
 
 def test_lag_grows_in_every_state_once_a_heartbeat_is_overdue():
     for state in RunState:
-        clock = Clock()
+        clock = SetClock(wall=500.0)
         progress = leading(clock)
         clock.time += 2
         assert progress.figures().lag == 0.5, "the next heartbeat is not due before"
@@ -172,7 +162,7 @@ def test_lag_grows_in_every_state_once_a_heartbeat_is_overdue():
 
 
 def test_lag_goes_on_under_the_next_epoch_and_is_measured_anew():
-    clock = Clock()
+    clock = SetClock(wall=500.0)
     progress = leading(clock)
     progress.failed("the target went away")
     progress.enter(RunState.RETRYING, "the target went away")
@@ -185,7 +175,7 @@ def test_lag_goes_on_under_the_next_epoch_and_is_measured_anew():
 
 
 def test_a_leadership_that_has_applied_nothing_is_behind_since_its_checkpoint():
-    clock = Clock()
+    clock = SetClock(wall=500.0)
     progress = Progress(clock)
     assert progress.figures().lag is None
     progress.enter(RunState.TAKING)
@@ -196,7 +186,7 @@ def test_a_leadership_that_has_applied_nothing_is_behind_since_its_checkpoint():
 
 
 def test_without_heartbeats_nothing_grows_while_nothing_waits():
-    clock = Clock()
+    clock = SetClock(wall=500.0)
     progress = Progress(clock)
     progress.enter(RunState.RUNNING)
     for _ in range(10):
@@ -210,7 +200,7 @@ def test_without_heartbeats_nothing_grows_while_nothing_waits():
 
 
 def test_rows_are_counted_by_table_within_a_bound():
-    progress = Progress(Clock())
+    progress = Progress(SetClock(wall=500.0))
     for n in range(MOST_TABLES + 3):
         progress.loaded(Loaded(rows=2, tables={f"s.t{n}": TableRows(2, 1)}))
     progress.loaded(Loaded(tables={"s.t0": TableRows(5, 0, 7)}))
@@ -221,7 +211,7 @@ def test_rows_are_counted_by_table_within_a_bound():
 
 
 def test_verification_of_a_run_that_has_ended_gives_way_and_of_a_standby_is_not_told():
-    progress = Progress(Clock())
+    progress = Progress(SetClock(wall=500.0))
     progress.enter(RunState.RUNNING)
     progress.verifies(VerificationFigures("comparing", differences=3))
     progress.enter(RunState.RETRYING, "gone")

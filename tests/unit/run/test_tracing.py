@@ -22,21 +22,11 @@ from setl.model.position import BinlogPosition
 from setl.run.tracing.choice import tracer_of
 from setl.run.tracing.course import Course
 from setl.run.tracing.open_telemetry import OpenTelemetryTracer
+from tests.clocks import SetClock
 
 LEADS = Leadership("shop", "ab", "n1", 7)
 STAGES = ["select", "extract", "transform", "load"]
 WALL = 1_000_000.0  # what the wall clock is ahead of the other
-
-
-class Clock:
-    def __init__(self):
-        self.time = 100.0
-
-    def monotonic(self):
-        return self.time
-
-    def now(self):
-        return self.time + WALL
 
 
 class Noted:
@@ -57,7 +47,7 @@ def batch(number, opened, closed):
 
 def passed(tracer, clock=None, wrote=WALL + 101.3):
     """Two batches pass through the stages: closed at 100, extracted by 101, loaded by 102."""
-    clock = clock or Clock()
+    clock = clock or SetClock(100.0, WALL)
     course = Course(tracer, LEADS, clock)
     course.begins([batch(1, 99.0, 99.5), batch(2, 99.5, 99.9)])
     clock.time += 1
@@ -94,7 +84,7 @@ def test_the_clock_of_another_machine_is_kept_within_the_job(wrote, transform):
 
 
 def test_a_batch_that_is_rolled_back_says_why_once():
-    noted, clock = Noted(), Clock()
+    noted, clock = Noted(), SetClock(100.0, WALL)
     course = Course(noted, LEADS, clock)
     course.begins([batch(1, 99.0, 99.5)])
     course.extracted()
@@ -142,7 +132,7 @@ def test_spans_are_children_of_their_batch_with_its_attributes():
 def test_a_failed_batch_is_a_span_with_an_error():
     exported = InMemorySpanExporter()
     tracer = OpenTelemetryTracer("n1", exported)
-    course = Course(tracer, LEADS, Clock())
+    course = Course(tracer, LEADS, SetClock(100.0, WALL))
     course.begins([batch(1, 99.0, 99.5)])
     course.failed(str(TransientError("a deadlock")))
     tracer._provider.force_flush()
