@@ -208,12 +208,13 @@ def rows(server, table, order="1"):
 
 def seven_changes(db):
     """Statements that insert, update, delete and move rows of `orders`: seven row changes."""
+    rows_of_each_type = (
+        "(1, 'a@x', 'naïve 🦊 ''\\\\', '-123.456000', x'00ff27',"
+        " '2026-01-02 03:04:05.678901', '2026-01-02 03:04:05.678', '二手', 18446744073709551615,"
+        " 0.1), (2, NULL, '', NULL, NULL, NULL, NULL, NULL, NULL, NULL)"
+    )
     return (
-        (
-            f"INSERT INTO {db}.orders VALUES (1, 'a@x', 'naïve 🦊 ''\\\\', '-123.456000', x'00ff27',"
-            " '2026-01-02 03:04:05.678901', '2026-01-02 03:04:05.678', '二手', 18446744073709551615,"
-            " 0.1), (2, NULL, '', NULL, NULL, NULL, NULL, NULL, NULL, NULL)"
-        ),
+        f"INSERT INTO {db}.orders VALUES {rows_of_each_type}",
         f"INSERT INTO {db}.orders (id, name) VALUES (3, 'gone'), (4, 'moves')",
         f"UPDATE {db}.orders SET name = NULL, amount = 7 WHERE id = 1",
         f"DELETE FROM {db}.orders WHERE id = 3",
