@@ -1,12 +1,13 @@
-"""The access rights of the znodes that a session creates."""
+"""The access rights of znodes: of those that a session creates, and of the root."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from kazoo.security import ACL, CREATOR_ALL_ACL, Id, make_digest_acl
 
 from arbiter.access import Access
+from arbiter.arbiter import Denied
 
 _WHOEVER_I_AM = CREATOR_ALL_ACL[0]
 
@@ -29,6 +30,45 @@ def own_acls(access: Access) -> list[ACL]:
 def open_to_all(acls: Iterable[ACL]) -> bool:
     """Whether a client without any credentials is allowed anything."""
     return any(acl.id.scheme == "world" for acl in acls)
+
+
+def check_root(
+    root: str,
+    below: Sequence[str],
+    at: str,
+    access: Access,
+    *,
+    read: Callable[[str], object],
+    acls_of: Callable[[str], Sequence[ACL]],
+) -> None:
+    """See that the credentials open what is under a root, and that nothing else does.
+
+    Args:
+        root: the root.
+        below: folders under it.
+        at: which ZooKeeper, for messages.
+        access: the credentials.
+        read: reads a znode; raises Denied.
+        acls_of: who may do what with a znode; nobody if there is none.
+
+    Raises:
+        Denied: one of that is not so.
+    """
+    try:
+        read(root)
+    except Denied as error:
+        raise Denied(
+            f"{at} does not let this client read {root}; the root was made with other"
+            " credentials than these"
+        ) from error
+    if not own_acls(access):
+        return
+    for path in (root, *below):
+        if open_to_all(acls_of(path)):
+            raise Denied(
+                f"{path} in {at} is open to clients without credentials, so those given would"
+                f" protect nothing. {way_out(root)}"
+            )
 
 
 def way_out(root: str) -> str:

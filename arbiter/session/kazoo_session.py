@@ -13,11 +13,12 @@ from kazoo.client import KazooClient
 from kazoo.exceptions import KazooException
 from kazoo.handlers.threading import AsyncResult, KazooTimeoutError
 from kazoo.protocol.states import KazooState, KeeperState
+from kazoo.security import ACL
 
 from arbiter.access import Access
 from arbiter.arbiter import ArbiterError, Contact, Denied, Invalid, Unreachable
 from arbiter.paths import Paths
-from arbiter.session.acls import open_to_all, own_acls, way_out
+from arbiter.session.acls import check_root
 from arbiter.session.kazoo_client import new_client, refusal, translate, unanswered
 from arbiter.session.kazoo_link import LinkHandler
 from arbiter.session.monitor import Monitor
@@ -351,31 +352,17 @@ class KazooSession:
         return refusal(self._hosts, self._client, self._handler, self._ended)
 
     def _check_root(self) -> None:
-        """See that the credentials open what is there, and that nothing else does.
+        """See `arbiter.session.acls.check_root`."""
 
-        Raises:
-            Denied: one of that is not so.
-        """
-        at = f"ZooKeeper at {self._hosts}"
-        try:
-            self.read(self._root)
-        except Denied as error:
-            raise Denied(
-                f"{at} does not let this client read {self._root}; the root was made with other"
-                " credentials than these"
-            ) from error
-        if not own_acls(self._access):
-            return
-        for path in (self._root, self._paths.nodes, self._paths.channels):
+        def acls_of(path: str) -> Sequence[ACL]:
             try:
-                acls, _ = self._ask(path, lambda client, path=path: client.get_acls_async(path))
+                return self._ask(path, lambda client: client.get_acls_async(path))[0]
             except Missing:
-                continue
-            if open_to_all(acls):
-                raise Denied(
-                    f"{path} in {at} is open to clients without credentials, so those given would"
-                    f" protect nothing. {way_out(self._root)}"
-                )
+                return ()
+
+        below = (self._paths.nodes, self._paths.channels)
+        at = f"ZooKeeper at {self._hosts}"
+        check_root(self._root, below, at, self._access, read=self.read, acls_of=acls_of)
 
     def _end(self, limit: float) -> None:
         """End kazoo's client, and wait `limit` seconds for the server to hear of it."""
