@@ -45,10 +45,10 @@ def moves(
 ) -> list[Move]:
     """The switchovers that spread the load, in the order in which to do them.
 
-    No pipeline moves twice. Each move brings its pipeline to a node that it prefers to its leader,
-    or from a node to one of the same preference that leads less for its weight afterwards than
-    its leader did before. So there is no move without a gain, and where each node may lead each
-    pipeline nobody leads more than the mean, rounded up. The same facts give the same moves.
+    No pipeline moves twice. Each move brings its pipeline to a node that it prefers to its leader.
+    Or the node is preferred alike, and leads less for its weight afterwards than the leader did
+    before. So there is no move without a gain. Where each node may lead each pipeline, nobody leads
+    more than the mean, rounded up. The same facts give the same moves.
 
     Args:
         facts: the cluster.

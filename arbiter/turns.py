@@ -1,9 +1,9 @@
 """The order of take-over when nobody leads: preferred nodes first, then the least loaded.
 
-Every node works this out by itself from the same facts and comes to the same answer, so that
-several vacancies at once (a node died that led ten pipelines) are spread without a word between
-the nodes. If two nodes see different facts for a moment, the worst is that a pipeline goes to
-the second best node: it is the mainstem's creation that decides, not the queue.
+Every node works this out by itself. All have the same facts and come to the same answer, without
+a word between them. So several vacancies at once (a node died that led ten pipelines) are spread.
+If two nodes see different facts for a moment, a pipeline may go to the second best node. That is
+the worst: the mainstem's creation decides who leads, not the queue.
 """
 
 from __future__ import annotations
@@ -60,10 +60,10 @@ def queues(
 ) -> dict[PipelineId, tuple[str, ...]]:
     """For each vacant pipeline the nodes that may lead it, in the order of their turns.
 
-    Pipelines are dealt out one after another, by name; each goes to the node that is preferred
-    most, among those to the one with the fewest pipelines for its weight, and among those to one
-    chosen by a hash of both names (rendezvous hashing: Thaler and Ravishankar, 1998), so that
-    the same node does not get every first pipeline.
+    Pipelines are dealt out one after another, by name. Each goes to the node that is preferred
+    most. Among several of these the one with the fewest pipelines for its weight gets it, and among
+    several of those a hash of both names decides (rendezvous hashing: Thaler and Ravishankar,
+    1998). Without the hash the same node would get every first pipeline.
     """
     ready = [node for node in facts.nodes.values() if node.ready]
     leads = Counter(mainstem.nid for mainstem in facts.mainstems.values())

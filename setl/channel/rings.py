@@ -1,10 +1,10 @@
 """Rings: changes that would go round for ever through several channels.
 
-A channel drops what it has written itself and passes what other channels have written; so a
+A channel drops what it has written itself and passes what other channels have written. So a
 change travels on from channel to channel, which is what A⇄B and B⇄C need to bring it from A to C.
-But where the way leads back to where it has been, as in A⇄B, B⇄C and C⇄A, in three one-way
-channels A→B→C→A, or in two channels between the same two servers, it never ends: no channel
-meets its own mark, since each transaction carries the mark of the last channel only.
+But the way may lead back to where it has been: in A⇄B, B⇄C and C⇄A, in three one-way channels
+A→B→C→A, or in two channels between the same two servers. Then it never ends. No channel meets its
+own mark, since each transaction carries the mark of the last channel only.
 
 Servers are compared as they are written, host and port. One server under two names, or a DTS
 subscription that does not say of which database it is, hides a ring.

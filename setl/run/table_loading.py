@@ -1,7 +1,7 @@
 """Loads whole tables beside the stream: a step now and then, between two loads of the stream.
 
-The target's rows come from two sides: the stream has brought it to the place P, and a step reads
-rows as the source has them at a place S that is never before P, since the stream was read from
+The target's rows come from two sides. The stream has brought it to the place P. A step reads rows
+as the source has them at a place S, which is never before P, since the stream was read from
 there. The step is a load as any other: it is over before the stream's next one begins (I15), under
 the same fence (I2) and with the same mark (I9). It sees all that the stream has brought, although a
 server's binlog is ahead of its tables (`SourceReader.showing`). So what it writes is never older

@@ -15,9 +15,9 @@ Why it is right
 
     *Repetition (I12).* A load that is applied again reads again, later than before. It ends in the
     same state by the same argument. A row has the version of the last change that asked for it. An
-    index refuses it where it has a later one. A writer that was late under the same version writes
-    a row that is at most as old as that change, and what has changed it since has a higher version
-    and is yet to come, or is there already and the late row is refused.
+    index refuses it where it has a later one. A late writer of the same version writes a
+    row that was read after that change. What has changed the row since has a higher version. Either
+    it is yet to come, or it is there already, and then the late row is refused.
 
     *Compaction (I11).* Each key is read once in a task, under the version of its last change. If
     two tasks of a load have read one key, the one with the higher version counts. It has seen all

@@ -159,8 +159,8 @@ class MysqlGtids:
 
         Number of sources, then for each its UUID, the number of intervals and these, with
         exclusive ends; all numbers take 8 bytes. If any has a tag, the first and the last byte
-        of the number of sources are 1, and behind each UUID stands the length of its tag, as a
-        `variable_integer`, and the tag. Source: ``Gtid_set::encode`` in MySQL.
+        of the number of sources are 1. Then the tag stands behind each UUID, with its length in
+        front as a `variable_integer`. Source: ``Gtid_set::encode`` in MySQL.
 
         Raises:
             struct.error, ValueError, IndexError: it is none.

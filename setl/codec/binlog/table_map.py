@@ -88,9 +88,9 @@ class WireColumn(NamedTuple):
 
     Attributes:
         type: its type; ENUM and SET are told from STRING already.
-        length: of text and BINARY the most bytes, of ENUM and SET the bytes of a value, of
-            BLOBs and the like the bytes of the length in front of a value, of BIT its bits,
-            of DECIMAL its digits, of times the digits of the fraction.
+        length: depends on the type. Text and BINARY: the most bytes. ENUM and SET: the bytes
+            of a value. BLOBs and the like: the bytes of the length in front of a value. BIT:
+            its bits. DECIMAL: its digits. Times: the digits of the fraction.
         scale: digits after the point of a DECIMAL.
     """
 

@@ -1,7 +1,7 @@
 """Whether tables can be written to inside a transaction: their storage engine says so.
 
-Rows in a table without transactions stay when a load is rolled back or fenced off, and stand in
-the binlog outside the marked transaction, so a way back takes them for a client's own.
+Rows in a table without transactions stay when a load is rolled back or fenced off. In the binlog
+they stand outside the marked transaction, so the pipeline back takes them for a client's own.
 """
 
 from __future__ import annotations

@@ -4,9 +4,9 @@ The mark is the first row change of every load transaction. Whoever reads the ta
 recognises by its CHANNEL_ID that the transaction came from a channel, and drops it.
 
 ID belongs to one concurrent writer: two tasks on one row would wait for each other's commit.
-CHANNEL_INFO differs in every transaction, since a server writes no event for a row that an
-upsert leaves as it was, and a transaction whose mark is missing from the binlog would be sent
-back to where it came from. It also says up to where the writer had come with its pipeline.
+CHANNEL_INFO differs in every transaction: a server writes no event for a row that an upsert
+leaves as it was. A transaction whose mark is missing from the binlog would be sent back to where
+it came from. CHANNEL_INFO also says up to where the writer had come with its pipeline.
 """
 
 from __future__ import annotations

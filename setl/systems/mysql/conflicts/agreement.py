@@ -10,9 +10,9 @@ other has seen: everything up to the last load that the other wrote down before 
 A site keeps what it took in of a row until the other has *passed* it: has read what was written
 down, and with it everything that was written here before. Then all writes that the other had
 not seen are known, and what follows has seen it. Until then, every load that concerns the row
-takes the outcome of what is known by now, a guess of the site's own last write included where
-the row is not the one that was expected. Where the last outcome turns out to be another one
-than what was left here, it is written, and kept until the other has passed that, too.
+takes the outcome of what is known by now. Where the row is not the one that was expected, the
+site's own last write is guessed, and counts as known. The last outcome may turn out to be another
+one than what was left here. Then it is written, and kept until the other has passed that, too.
 
 A row that was read from the source's table comes in as a write that nobody made (`row_read`). It is
 kept until the source has passed it, as any other. By then all is known that the target's clients
