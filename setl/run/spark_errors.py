@@ -49,9 +49,8 @@ def start_error(error: Exception) -> FatalError:
     if exited or isinstance(error, FileNotFoundError):
         return SparkGone(
             "the Spark session's JVM ended before it was ready",
-            hint="The node has to be started again; Java that is missing (JAVA_HOME), an option"
-            " that it does not know, or memory that ran out are the usual causes, what it"
-            " wrote is in the log",
+            hint="Start the node again. What the JVM wrote is in the log. The usual causes: Java is"
+            " missing (JAVA_HOME), it does not know an option, or memory ran out",
         )
     lines = str(error).strip().splitlines() or [type(error).__name__]
     return FatalError(
