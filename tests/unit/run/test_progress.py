@@ -60,7 +60,7 @@ def test_percentiles_of_few_samples():
 
 
 def test_percentiles_are_those_of_the_last_samples():
-    progress, chance = Progress(Clock()), random.Random(7)
+    progress, chance = Progress(SetClock()), random.Random(7)
     samples = [chance.choice([0.5, chance.random()]) for _ in range(10_000)]
     for number, sample in enumerate(samples, start=1):
         progress.sample_lag(sample)

@@ -37,8 +37,8 @@ def flushed(delivery, *, before=0, during=0, gone_at_once=False):
 @pytest.mark.parametrize("when", ["before", "during"])
 def test_what_was_committed_while_the_connection_failed_is_doubted(when):
     with pytest.raises(TransientError, match="lost inside a transaction"):
-        flushed("transactional", **{when: 1})
-    flushed("idempotent", **{when: 1})
+        flushed("transactional", before=when == "before", during=when == "during")
+    flushed("idempotent", before=when == "before", during=when == "during")
 
 
 def test_a_flush_ends_as_soon_as_the_connection_is_lost():
