@@ -228,9 +228,10 @@ def test_values_that_become_another_kind_are_inserted(passage, here, there, valu
     assert str(passage.there("v")[0][0]) == kept
 
 
-def test_no_value_is_made_up_for_a_column_that_has_no_default(passage):
+@pytest.mark.parametrize("own", ["INT", "TIMESTAMP"])
+def test_no_value_is_made_up_for_a_column_that_has_no_default(passage, own):
     shape = "id INT PRIMARY KEY, v INT"
-    passage.create(shape, f"{shape}, own INT NOT NULL")
+    passage.create(shape, f"{shape}, own {own} NOT NULL")
     with pytest.raises(SetlError, match="own"):
         passage.writes([(n, n) for n in range(20)])
     assert passage.there() == []

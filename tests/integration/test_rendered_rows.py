@@ -153,9 +153,10 @@ def test_what_is_there_already_is_changed_and_nothing_else(passage, sends_data):
     assert (loads, back) == (sends_data, sends_data)
 
 
-def test_no_value_is_made_up_for_a_column_that_has_no_default(passage):
+@pytest.mark.parametrize("own", ["INT", "TIMESTAMP"])
+def test_no_value_is_made_up_for_a_column_that_has_no_default(passage, own):
     shape = "id INT PRIMARY KEY, v INT"
-    passage.create(shape, f"{shape}, own INT NOT NULL")
+    passage.create(shape, f"{shape}, own {own} NOT NULL")
     passage.insert("1, 1", "2, 2")
     assert passage.passes() is None
     assert passage.there() == []
