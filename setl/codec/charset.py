@@ -127,7 +127,10 @@ _TRANSLATED: Final[dict[str, dict[int, int]]] = {
         0xA2: 0xFFE0,
         0xA3: 0xFFE1,
         0xAC: 0xFFE2,
+        0xA6: 0xFFE4,
     },
+    # Python follows the edition of 2000; in that of 2005 these two have changed places.
+    "gb18030": {0x1E3F: 0xE7C7, 0xE7C7: 0x1E3F},
     # The plain backslash is at the place of the full-width one.
     "ujis": {0xFF3C: 0x5C},
     "sjis": {0xFF3C: 0x5C},
@@ -153,6 +156,8 @@ def decoder(charset: str) -> Decoder:
         raise ValueError(f"no character set {charset!r} is known")
     if name == "big5":
         return _big5
+    if name == "eucjpms":
+        return _eucjpms
     codec = _PLAIN[name]
     if codec == "utf-8":
         return bytes.decode  # the most frequent one, and this is its fastest form
@@ -177,6 +182,12 @@ def _by_table(name: str) -> Decoder:
     # A string is what it takes, as the modules in Python's encodings package show.
     decode = cast("Callable[[bytes, str, str], tuple[str, int]]", codecs.charmap_decode)
     return lambda data: decode(data, "strict", table)[0]
+
+
+def _eucjpms(data: bytes) -> str:
+    # Of the two tildes of euc_jp, this one is Microsoft's, too. 8F only ever begins a character.
+    data = data.replace(b"\x8f\xa2\xb7", b"\xa1\xc1")
+    return data.decode("euc_jp").translate(_TRANSLATED["eucjpms"])
 
 
 def _big5(data: bytes) -> str:

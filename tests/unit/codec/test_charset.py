@@ -24,6 +24,8 @@ from setl.codec.charset import decoder, is_utf8
         ("gb18030", b"\x95\x32\x82\x36", "𠀀"),
         ("big5", b"\xf9\xd8", "裏"),
         ("eucjpms", b"\xa1\xc1\xa1\xdd", "～－"),
+        ("eucjpms", b"\x8f\xa2\xb7~\x8f\xa2\xc3", "～~￤"),
+        ("gb18030", b"\xa8\xbc\x81\x35\xf4\x37", "\u1e3f\ue7c7"),
         ("ujis", b"\xa1\xc0", "\\"),
         ("euckr", b"\x81\x41", "갂"),
         ("ucs2", b"\x65\xe5", "日"),
