@@ -191,6 +191,31 @@ def test_every_type(site_a, site_b, fresh):
     assert unlike <= (set() if same else _UNLIKE), unlike
 
 
+@pytest.mark.parametrize(("charset", "none"), [("cp1250", "81"), ("gbk", "A140"), ("tis620", "A0")])
+def test_bytes_that_are_no_character_are_no_question_mark(site_a, site_b, fresh, charset, none):
+    """Nor another such byte: whoever reads the text gets the same for all of them."""
+    for server in (site_a, site_b):
+        execute(
+            server,
+            LENIENT,
+            f"CREATE TABLE {fresh}.t (id INT PRIMARY KEY, v VARCHAR(9) CHARACTER SET {charset})",
+            f"INSERT INTO {fresh}.t VALUES (1, 'a?'), (2, CONVERT(x'61{none}' USING {charset})),"
+            f" (3, CONVERT(x'61{none}{none}' USING {charset})), (4, 'a??'), (5, CONVERT(x'61'"
+            f" USING {charset})), (6, NULL)",
+        )
+    readers = [table_reader(server, fresh, "t") for server in (site_a, site_b)]
+    sums = list[list[Checksum]]()
+    for reader in readers:
+        id_, text = reader.schema.columns
+        with reader.checksums([Formed(text, Form(Normal.TEXT))], [id_]) as checksum:
+            sums.append([checksum(Chunk((i,), (i + 1,))) for i in range(6)])
+    assert sums[0] == sums[1]
+    assert len(set(sums[0])) == 6
+    rows = [rows_of(reader) for reader in readers]
+    assert rows[0] == rows[1]
+    assert len({digest([value]) for _, value in rows[0]}) == 6
+
+
 def orders(server, database, rows):
     """A table on a server, and what it is compared by."""
     execute(

@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from setl.errors import FencedError, TransientError
+from setl.errors import DataError, FencedError, TransientError
+from setl.model.change import TargetChanges
 from setl.systems.mysql import row_text
 from setl.systems.mysql.row_text import NotRenderedError, can_render
 from tests.integration.passages import ALONE, Passage, definitions, each_type, is_left
@@ -93,6 +94,32 @@ def test_a_row_that_no_text_says_is_left_to_others(passage, monkeypatch):
         list(reader.rendered(row_text.VALUES, reader.schema.columns, whole.part))
     assert passage.passes() is None
     assert passage.there() == []
+
+
+# Bytes that are no character, which servers take from whoever speaks this character set.
+NO_CHARACTERS = [
+    ("cp1250", "81"), ("gbk", "A140"), ("cp932", "81AD"), ("big5", "A15A"), ("tis620", "A0"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("charset", "none"), NO_CHARACTERS)
+def test_bytes_that_are_no_character_do_not_become_question_marks(passage, charset, none):
+    """Nor what else a server says in their place when it is asked for the text."""
+    passage.create(f"id INT PRIMARY KEY, v VARCHAR(20) CHARACTER SET {charset}")
+    passage.insert("1, 'a?'", "2, NULL", f"3, CONCAT('a?', CONVERT(x'{none}' USING {charset}))")
+    reader = passage.reader()
+    (whole,) = reader.ranges(None, 10, 1)
+    assert passage.passes() is None
+    change = TargetChanges((passage.schema, "t"), tuple(reader.schema.columns), (0,))
+    for some in reader.read(reader.schema.columns, whole.part):
+        change.upserts.extend(some)
+    with pytest.raises(DataError, match="column v holds text that is not valid") as caught:
+        passage.sink.apply(passage.ticket, [change])
+    assert caught.value.where["key"] == "3"
+    assert passage.there() == []
+    execute(passage.servers[0], f"DELETE FROM {passage.schema}.t WHERE id = 3")
+    assert passage.passes() == 2
+    same(passage.servers, f"`{passage.schema}`.`t`")
 
 
 def test_a_row_longer_than_the_sources_packet_is_left_to_others(passage):

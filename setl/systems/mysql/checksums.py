@@ -26,6 +26,7 @@ from setl.model.schema import Column
 from setl.systems.mysql.conditions import Condition
 from setl.systems.mysql.connection import is_mariadb
 from setl.systems.mysql.identifiers import identifier
+from setl.systems.mysql.lost_text import in_utf8, may_be_lost, text_or_mark
 
 _WORDS: Final = 4
 _KEPT: Final = (1 << 30) - 1
@@ -76,8 +77,11 @@ def _value(column: Column, form: Form) -> str:
         # See `setl.systems.mysql.row_values`; only MySQL writes whole numbers as 1.0.
         return f"REPLACE(JSON_ARRAY({name} * 1e0), '.0]', ']')"
     if form.normal is Normal.TEXT:
-        same = held is not None and held.charset == "utf8mb4" and held.type not in ("enum", "set")
-        return name if same else f"CONVERT({name} USING utf8mb4)"
+        if held is None or held.type in ("enum", "set"):
+            return in_utf8(name)
+        if may_be_lost(held):
+            return text_or_mark(name, held.charset)
+        return name if held.charset == "utf8mb4" else in_utf8(name)
     if form.normal in _FRACTIONS:
         return _with_fraction(name, 0 if held is None else held.scale or 0, form.scale)
     return name

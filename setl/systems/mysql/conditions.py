@@ -7,9 +7,11 @@ from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
 from setl.bulk.chunks import Chunk
+from setl.errors import DataError
 from setl.model.change import Row, Value
 from setl.model.schema import Column, Kind
 from setl.systems.mysql.identifiers import identifier
+from setl.systems.mysql.lost_text import is_lost
 
 KEYS_PER_CONDITION: Final = 500
 _TEXTUAL: Final = frozenset({Kind.TEXT, Kind.ENUM, Kind.SET})
@@ -42,7 +44,15 @@ def literal(column: Column, value: Value) -> Any:
     """A key's value as pymysql has to get it to be compared as the column compares.
 
     Decimals as text would be compared as floating point, which takes neighbours for equal.
+
+    Raises:
+        DataError: it is text that its character set does not know.
     """
+    if is_lost(value):
+        raise DataError(
+            f"the key column {column.name} holds text that is not valid in its character set",
+            hint="Correct the text at the source",
+        )
     if column.kind is Kind.DECIMAL and isinstance(value, str):
         return Decimal(value)
     return value

@@ -6,7 +6,7 @@ what `setl.systems.mysql.load.literals` would have written. JSON and geometries 
 text of the one may be another value when it is read again, and the other has none.
 
 A value that cannot be written this way makes its whole row NULL: text that is not valid in its
-character set (QUOTE), or a row longer than the server's max_allowed_packet (CONCAT). No expression
+character set (QUOTE, or `setl.systems.mysql.lost_text`), or a row longer than the server's max_allowed_packet (CONCAT). No expression
 here turns such a NULL into anything else, so it is seen.
 """
 
@@ -22,6 +22,7 @@ from pymysql.err import OperationalError, raise_mysql_exception
 from setl.errors import DataError
 from setl.model.schema import Column
 from setl.systems.mysql.identifiers import quote
+from setl.systems.mysql.lost_text import in_utf8, lost, may_be_lost
 
 VALUES: Final = "VALUES of MySQL in UTF-8"
 """The form: rows such as ``(1,'a',NULL)``, for a session without NO_BACKSLASH_ESCAPES."""
@@ -72,8 +73,9 @@ def _rendered(column: Column) -> str | None:
     elif held.type in _QUOTED:
         found = f"QUOTE({name})"  # of NULL: the word, without quotes
     elif held.type in TEXTS or (held.type in _LABELLED and held.labels):
-        text = name if held.charset == "utf8mb4" else f"CONVERT({name} USING utf8mb4)"
-        found = f"QUOTE({text})"
+        found = f"QUOTE({name if held.charset == 'utf8mb4' else in_utf8(name)})"
+        if held.type in TEXTS and may_be_lost(held):
+            found = f"IF({lost(name, held.charset)},NULL,{found})"
     elif held.type in BYTES:
         found = f"IF({name} IS NULL,'NULL',CONCAT('x''',HEX({name}),''''))"
     return found

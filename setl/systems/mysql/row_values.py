@@ -16,6 +16,7 @@ from setl.codec.binlog.value_number import shortest_float
 from setl.model.change import Row, Value
 from setl.model.schema import Column, Kind
 from setl.systems.mysql.identifiers import identifier
+from setl.systems.mysql.lost_text import marked, may_be_lost, text_or_mark
 
 RAW_VALUES: dict[Any, Any] = {
     key: convert for key, convert in conversions.items() if not isinstance(key, int)
@@ -38,7 +39,9 @@ def decoders(columns: Sequence[Column]) -> tuple[Decode | None, ...]:
 
     NULL must not be passed to them: `decoded` takes care of that.
     """
-    return tuple(_DECODERS.get(column.kind) for column in columns)
+    return tuple(
+        marked if _may_be_lost(column) else _DECODERS.get(column.kind) for column in columns
+    )
 
 
 def decoded(decode: Sequence[Decode | None], raw: Sequence[Any]) -> Row:
@@ -51,11 +54,17 @@ def decoded(decode: Sequence[Decode | None], raw: Sequence[Any]) -> Row:
 
 def _selected(column: Column) -> str:
     name = identifier(column.name)
+    if _may_be_lost(column) and column.capacity is not None:
+        return text_or_mark(name, column.capacity.charset)
     if column.kind is not Kind.FLOAT:
         return name
     # Both ways to print it, see `floating`. As text, MySQL gives a product 22 characters at most,
     # which may be a digit too few, or two; as JSON it has them all.
     return f"CONCAT({name}, ' ', JSON_ARRAY({name} * 1e0))"
+
+
+def _may_be_lost(column: Column) -> bool:
+    return column.kind is Kind.TEXT and may_be_lost(column.capacity)
 
 
 def floating(text: str) -> float:

@@ -1,0 +1,74 @@
+"""Finds text that a server cannot say in UTF-8.
+
+Many character sets have bytes without a character: those above 127 in ``ascii``, half a dozen in
+``cp1250``, whole rows of the tables of ``gbk`` and ``cp932``. Servers take them from a client that
+says that it speaks this character set, and from ``ALTER TABLE``. Whoever reads the column gets a
+question mark in their place, without a warning, and would write that to the target.
+
+Such text is read as one that no server takes, so that it is an error where it is to be written,
+and that compares as equal with the same bytes only.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from setl.model.schema import Capacity
+
+# Each byte of these, or pair of bytes, has a character of its own, found by asking servers for all.
+_COMPLETE: Final = frozenset(
+    {"", "utf8mb4", "utf8mb3", "utf8", "utf16", "utf16le", "utf32", "latin1", "latin2",
+     "latin5", "latin7", "cp850", "cp852", "cp866", "keybcs2", "koi8r", "koi8u", "macce",
+     "macroman"}
+)  # fmt: skip
+# For some bytes of these, a server says U+FFFD, which they have no bytes for.
+_REPLACED: Final = frozenset({"big5", "tis620"})
+_REPLACEMENT: Final = "_utf8mb4 x'EFBFBD'"
+
+# U+FFFE is no character, so no text of these character sets begins with it.
+_MARK, _MARK_SQL = "\ufffe", "_utf8mb4 x'EFBFBE'"
+_DIGEST: Final = 64
+_NO_TEXT: Final = "\ud800"
+"""Half of a surrogate pair, which has no UTF-8 form."""
+
+
+def may_be_lost(held: Capacity | None) -> bool:
+    """Whether text of a column may have bytes that are no character."""
+    return held is not None and held.charset not in _COMPLETE
+
+
+def lost(name: str, charset: str) -> str:
+    """SQL that is true for text with bytes that are no character; not for NULL.
+
+    Args:
+        name: the column's, quoted.
+        charset: its character set.
+    """
+    # A question mark takes the place of each, so there are fewer other characters than before.
+    said = f"REPLACE({in_utf8(name)},'?','')"
+    if charset in _REPLACED:
+        said = f"REPLACE({said},{_REPLACEMENT},'')"
+    return f"CHAR_LENGTH({said})<>CHAR_LENGTH(REPLACE({name},'?',''))"
+
+
+def text_or_mark(name: str, charset: str) -> str:
+    """SQL for text in UTF-8, or for what `marked` knows it by if it is lost there."""
+    mark = f"CONCAT({_MARK_SQL},SHA2({name},256))"
+    return f"IF({lost(name, charset)},{mark},{in_utf8(name)})"
+
+
+def in_utf8(name: str) -> str:
+    """SQL for text in UTF-8."""
+    return f"CONVERT({name} USING utf8mb4)"
+
+
+def marked(text: str) -> str:
+    """What `text_or_mark` gave as a value; one that no server takes if the text was lost."""
+    if text[:1] == _MARK and len(text) == 1 + _DIGEST:
+        return _NO_TEXT + text[1:]
+    return text
+
+
+def is_lost(value: object) -> bool:
+    """Whether `marked` gave this value for text that was lost."""
+    return isinstance(value, str) and value[:1] == _NO_TEXT
