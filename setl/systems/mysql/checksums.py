@@ -22,7 +22,7 @@ from pymysql.connections import Connection
 from pymysql.cursors import Cursor
 
 from setl.bulk.checksums import Checksum, Form, Formed, Normal
-from setl.model.schema import Column
+from setl.model.schema import Capacity, Column
 from setl.systems.mysql.conditions import Condition
 from setl.systems.mysql.connection import is_mariadb
 from setl.systems.mysql.identifiers import identifier
@@ -77,14 +77,18 @@ def _value(column: Column, form: Form) -> str:
         # See `setl.systems.mysql.row_values`; only MySQL writes whole numbers as 1.0.
         return f"REPLACE(JSON_ARRAY({name} * 1e0), '.0]', ']')"
     if form.normal is Normal.TEXT:
-        if held is None or held.type in ("enum", "set"):
-            return in_utf8(name)
-        if may_be_lost(held):
-            return text_or_mark(name, held.charset)
-        return name if held.charset == "utf8mb4" else in_utf8(name)
+        return _text(name, held)
     if form.normal in _FRACTIONS:
         return _with_fraction(name, 0 if held is None else held.scale or 0, form.scale)
     return name
+
+
+def _text(name: str, held: Capacity | None) -> str:
+    if held is None or held.type in ("enum", "set"):
+        return in_utf8(name)
+    if may_be_lost(held):
+        return text_or_mark(name, held.charset)
+    return name if held.charset == "utf8mb4" else in_utf8(name)
 
 
 def _with_fraction(name: str, digits: int, wanted: int) -> str:

@@ -6,8 +6,8 @@ what `setl.systems.mysql.load.literals` would have written. JSON and geometries 
 text of the one may be another value when it is read again, and the other has none.
 
 A value that cannot be written this way makes its whole row NULL: text that is not valid in its
-character set (QUOTE, or `setl.systems.mysql.lost_text`), or a row longer than the server's max_allowed_packet (CONCAT). No expression
-here turns such a NULL into anything else, so it is seen.
+character set (QUOTE, or `setl.systems.mysql.lost_text`), or a row longer than the server's
+max_allowed_packet (CONCAT). No expression here turns such a NULL into anything else, so it is seen.
 """
 
 from __future__ import annotations
