@@ -73,6 +73,11 @@ def target(site_a):
         ("DECIMAL(5,2)", Kind.FLOAT, 1.5, 1.005),
         ("FLOAT", Kind.FLOAT, 0.1, 0.1234567890123),
         ("FLOAT(7,2)", Kind.FLOAT, 12345.67, 0.125),
+        ("FLOAT", Kind.INTEGER, 16777216, 16777217),
+        ("DOUBLE", Kind.INTEGER, 2**53, 2**53 + 1),
+        ("DATETIME", Kind.TEXT, "2026-01-02 03:04:05.0", "2026-01-02 03:04:05.6"),
+        ("TIMESTAMP(3)", Kind.TEXT, "2026-01-02 03:04:05.123000", "20260102030405.1234"),
+        ("TIME(6)", Kind.TEXT, "-03:04:05.123456", "-03:04:05.1234567"),
         ("VARCHAR(3)", Kind.TEXT, "né🙂", "four"),
         ("VARCHAR(3)", Kind.TEXT, "ab ", "abc "),
         ("CHAR(3)", Kind.TEXT, "ab", "ab "),
@@ -115,6 +120,26 @@ def test_what_does_not_fit_is_refused(target, definition, kind, fits, lost, key)
     assert caught.value.where["table"] == f"{target.schema}.t"
     assert "c" in caught.value.message
     assert target.held() == before
+
+
+@pytest.fixture(params=["sql_notes = 0", "max_error_count = 0"])
+def silent(site_a, request):
+    """The server tells no session, or none that does not ask for it, that it rounds."""
+    name = request.param.partition(" ")[0]
+    [(before,)] = rows_of(site_a, f"SELECT @@GLOBAL.{name}")
+    execute(site_a, f"SET GLOBAL {request.param}")
+    yield
+    execute(site_a, f"SET GLOBAL {name} = {before}")
+
+
+@pytest.mark.usefixtures("silent")
+def test_a_server_that_makes_no_notes_changes_no_value(target):
+    target.make("DECIMAL(5,2)")
+    target.load(Kind.TEXT, "1.50")
+    for number in range(3):
+        with pytest.raises(DataError, match="the target"):
+            target.load(Kind.TEXT, *["1.50"] * number, "1.005")
+    assert {str(value) for (value,) in target.held()} == {"1.50"}
 
 
 def test_what_is_no_label_of_an_enum_arrives_beside_rows_that_have_one(target):

@@ -10,6 +10,7 @@ https://dev.mysql.com/doc/refman/8.4/en/fractional-seconds.html
 
 from __future__ import annotations
 
+import re
 import struct
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -23,6 +24,11 @@ _LABELLED: Final = frozenset({Kind.ENUM, Kind.SET})
 _WHOLE: Final = frozenset({Kind.INTEGER, Kind.BIT, Kind.YEAR})
 _CUT_SPACES: Final = frozenset({"varchar", "tinytext", "text", "mediumtext", "longtext"})
 _SINGLE: Final = struct.Struct("<f")
+_DOUBLE: Final = struct.Struct("<d")
+_FLOATING: Final = frozenset({"float", "double"})
+_CLOCKS: Final = frozenset({"time", "datetime", "timestamp"})
+_FRACTION: Final = re.compile(r"(?::\d\d?|\d{12})\.(\d+)")
+"""What stands behind the point of a moment's seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +110,10 @@ def _guards(place: int, column: Column, capacity: Capacity) -> Iterator[Guard]:
         yield Guard(place, lambda v: _digits(v) > scale, f"round it to {scale} digits")
     elif kind is Kind.FLOAT:
         yield from _float_guards(place, capacity)
+    elif kind is Kind.INTEGER and capacity.type in _FLOATING:
+        yield Guard(place, _is_rounded_by(capacity.type), "round it to the digits that it has")
+    elif kind is Kind.TEXT and capacity.type in _CLOCKS:
+        yield _written_guard(place, 6 if scale is None else scale)
     elif kind is Kind.BINARY and capacity.type == "binary":
         size = capacity.length
         yield Guard(place, lambda v: len(v) != size, f"fill it up to {size} bytes")
@@ -119,6 +129,25 @@ def _ending_guard(place: int, ending: str, reason: str) -> Guard:
     """For values that fit if they end in this."""
     ends = methodcaller("endswith", ending)
     return Guard(place, lambda v: not ends(v), reason, harmless=lambda vs: all(map(ends, vs)))
+
+
+def _written_guard(place: int, scale: int) -> Guard:
+    """For moments in text, of whose seconds servers drop digits without a note."""
+
+    def changes(text: str) -> bool:
+        found = _FRACTION.search(text)
+        return found is not None and len(found[1].rstrip("0")) > scale
+
+    return Guard(place, changes, f"keep {scale} digits of the second")
+
+
+def _is_rounded_by(type_: str) -> Callable[[int], bool]:
+    form = _SINGLE if type_ == "float" else _DOUBLE
+
+    def changes(number: int) -> bool:
+        return form.unpack(form.pack(number))[0] != number
+
+    return changes
 
 
 def _spaces_guard(place: int, size: int, *, in_bytes: bool) -> Guard:

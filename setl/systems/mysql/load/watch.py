@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, cast
 
@@ -34,16 +34,24 @@ def run_watched(connection: Connection[Any], text: bytes, *, blanks: int = 0) ->
     with connection.cursor() as cursor:
         cursor.execute(text)
         # Of the answer to it; asking for it by SQL would cost each statement a round trip.
-        warned = bool(cursor.warning_count)
-    if not warned:
-        notes = []
-    else:
+        counted = cursor.warning_count
+    shown: Sequence[tuple[Any, ...]] = ()
+    if counted:
         with connection.cursor() as cursor:
             cursor.execute("SHOW WARNINGS")
-            notes = [note for note in cursor.fetchall() if int(note[1]) in ROW_FAULTS]
-    if len(notes) == blanks and (not blanks or all(int(n[1]) == _TRUNCATED for n in notes)):
+            shown = cursor.fetchall()
+    notes = [note for note in shown if int(note[1]) in ROW_FAULTS]
+    # The server shows no more than `max_error_count` of them, which may be none.
+    told_all = len(shown) >= counted
+    labels = not blanks or all(int(note[1]) == _TRUNCATED for note in notes)
+    if told_all and len(notes) == blanks and labels:
         return
     _query(connection, f"ROLLBACK TO SAVEPOINT {_UNDO}".encode())
+    if not (told_all or notes):
+        raise DataError(
+            f"the target has {counted} notes on what it made of values, and does not show them all",
+            hint="SET GLOBAL max_error_count = 64 on the target",
+        )
     told = "; ".join(f"{text} [{number}]" for _, number, text in notes[:3])
     raise DataError(f"the target would change a value: {told or 'an ENUM has another label'}")
 
