@@ -2,7 +2,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setl.model.schema import Column, Kind
+from setl.errors import DataError
+from setl.model.schema import Capacity, Column, Kind
+from setl.systems.mysql.conditions import literal
 from setl.systems.mysql.row_values import decoders, select_list
 
 
@@ -62,3 +64,12 @@ def test_every_number_of_fractional_digits(digits, moment):
 def test_floats_are_selected_in_full():
     columns = [Column("f`%", Kind.FLOAT), Column("i", Kind.INTEGER)]
     assert select_list(columns) == "CONCAT(`f``%%`, ' ', JSON_ARRAY(`f``%%` * 1e0)), `i`"
+
+
+def test_a_key_that_is_no_text_is_looked_for_by_nobody():
+    column = Column("k", Kind.TEXT, capacity=Capacity("varchar", charset="gbk"))
+    (decode,) = decoders([column])
+    assert decode is not None
+    assert literal(column, decode("?\ufffe")) == "?\ufffe"
+    with pytest.raises(DataError, match="k holds text that is not valid"):
+        literal(column, decode("\ufffe" + "0" * 64))
