@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 
@@ -15,10 +15,11 @@ from setl.bulk.comparison import What
 from setl.bulk.repair import Repair, repair_of
 from setl.bulk.verdict import TableVerdict
 from setl.cli.asking import carried_out, progress_line
-from setl.cli.cluster import AnswerNo, requester
+from setl.cli.cluster import AnswerNo, acting, requester
 from setl.cli.comparing import Compared
 from setl.cli.confirmation import confirm
 from setl.model.load_request import RequestState
+from setl.operate.questions import before_overwriting
 
 _MOST_ROUNDS = 100  # each repairs as many keys as a comparison reads again
 
@@ -33,6 +34,7 @@ def repaired(
     *,
     yes: bool,
     only: Collection[What] = tuple(What),
+    overwritten: Mapping[PipelineId, Sequence[str]] | None = None,
 ) -> list[Compared]:
     """Repair what differs, after a question, and compare it again; returns what is so then.
 
@@ -42,6 +44,7 @@ def repaired(
         connect: opens a session with the cluster.
         yes: not to ask.
         only: which differences to repair.
+        overwritten: what a repair of each pipeline may replace by older rows.
 
     Raises:
         AnswerNo: the answer is no, or a leader refuses.
@@ -56,6 +59,9 @@ def repaired(
         return list(found)
     for one, repair in wanted:
         click.echo(f"{one.ident}: {_words(one.verdict, repair)}", err=True)
+    for ident in dict.fromkeys(one.ident for one, _ in wanted):
+        if tables := (overwritten or {}).get(ident):
+            click.echo(f"{ident}: {before_overwriting(tables)}", err=True)
     confirm("Are you sure you want to send these rows again?", yes=yes)
     results = {id(one): one for one in found}
     for one, repair in wanted:
@@ -74,9 +80,17 @@ def _words(verdict: TableVerdict, repair: Repair) -> str:
     extra = sum(what is What.EXTRA for _, what in differing)
     more = f"; {repair.left:,} more afterwards" if repair.left else ""
     return (
-        f"{repair.keys:,} keys of {verdict.table} are sent to {repair.target} again, of which"
-        f" {extra:,} are only there and are deleted{more}"
+        f"{_keys(repair.keys)} of {verdict.table} {_are(repair.keys)} sent to {repair.target}"
+        f" again, of which {extra:,} {_are(extra)} only there and {_are(extra)} deleted{more}"
     )
+
+
+def _keys(count: int) -> str:
+    return "1 key" if count == 1 else f"{count:,} keys"
+
+
+def _are(count: int) -> str:
+    return "is" if count == 1 else "are"
 
 
 def _repaired(
@@ -92,7 +106,9 @@ def _repaired(
             task = shown.add_task(f"{one.ident}: repairs {repair.target}", total=None)
 
             show = partial(_show, shown, task, one.ident)
-            ended = carried_out(arbiter, one.ident, repair.requests, show)
+            with acting(arbiter, "repair", str(one.ident)) as told:
+                told.outcome = f"asked for: {_keys(repair.keys)} of {one.verdict.table}"
+                ended = carried_out(arbiter, one.ident, repair.requests, show)
         failed = [r.answer for r in ended if r.state is not RequestState.DONE]
         if failed:
             raise AnswerNo(f"{one.ident}: {repair.target} is not repaired: {failed[0]}")

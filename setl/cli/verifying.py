@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from arbiter.values import PipelineId
 from setl.cli.asking import progress_line
 from setl.cli.cluster import (
     channel_named,
@@ -29,7 +30,7 @@ from setl.cli.standing import show_standing
 if TYPE_CHECKING:
     # Spark comes with these.
     from setl.bulk.verdict import TableVerdict
-    from setl.channel.file import ChannelFile
+    from setl.channel.file import ChannelFile, Pipeline
     from setl.cli.comparing import Compared
     from setl.run.spark_session import SparkSettings
 
@@ -90,7 +91,8 @@ def verify(  # noqa: PLR0917 - click passes options by name
     there is no whole pass yet.
 
     With --repair, you are asked first; then the leaders send what differs again, rows that only the
-    target has are deleted there, and what was repaired is compared once more.
+    target has are deleted there, and what was repaired is compared once more. In a two-way channel
+    without a conflict policy, --pipeline has to say which site is right.
     """
     if last:
         if repair or table:
@@ -107,6 +109,7 @@ def verify(  # noqa: PLR0917 - click passes options by name
     if not chosen:
         known = ", ".join(f"{f.channel}/{p.name}" for f in files for p in f.pipelines)
         raise click.BadParameter(f"no such pipeline; there are {known}", param_hint="--pipeline")
+    overwritten = _overwritten_by_repairs(files, chosen, table) if repair else {}
     # Imported late: Spark comes with it, and a wrong name is known before.
     from setl.cli.comparing import comparer  # noqa: PLC0415
     from setl.cli.repairing import repaired  # noqa: PLC0415
@@ -129,7 +132,7 @@ def verify(  # noqa: PLR0917 - click passes options by name
                 found += compares.compare(channel, config, tables=table, finished=tell)
             if repair:
                 shown.stop()
-                found = repaired(found, compares.again, connect, yes=yes)
+                found = repaired(found, compares.again, connect, yes=yes, overwritten=overwritten)
     rows = [_row(str(one.ident), one.verdict) for one in found]
     print_rows(rows, _COLUMNS, output)
     if output == "table":
@@ -152,6 +155,36 @@ def _channel_files(names: tuple[str, ...], zookeeper: str, root: str) -> list[Ch
             found = {name: channel_named(arbiter, name).definition for name in stored}
     definitions = [found.get(name) or read_channel_definition(Path(name)) for name in names]
     return [resolve_and_parse(definition, os.environ) for definition in definitions]
+
+
+def _overwritten_by_repairs(
+    files: Sequence[ChannelFile], chosen: Sequence[tuple[str, Pipeline]], tables: Sequence[str]
+) -> dict[PipelineId, list[str]]:
+    """What of each pipeline is such that a repair may replace or delete news of the target.
+
+    Raises:
+        click.UsageError: a channel would be repaired in both directions, and no policy decides.
+            The first direction would delete what only the other site has.
+    """
+    from setl.channel.directions import overwritten_by_loads, way_back  # noqa: PLC0415
+
+    found: dict[PipelineId, list[str]] = {}
+    for file in files:
+        of_file = [config for channel, config in chosen if channel == file.channel]
+        for config in of_file:
+            overwritten = overwritten_by_loads(file, config, tables)
+            if not overwritten:
+                continue
+            back = way_back(file, config)
+            if back in of_file:
+                raise click.UsageError(
+                    f"channel {file.channel} goes both ways, and {', '.join(overwritten)} has no"
+                    " conflict policy: a repair makes the target as the source is, so rows that"
+                    " only one site has would be deleted there. Say which direction is right:"
+                    f" --pipeline {' or --pipeline '.join(one.name for one in of_file)}"
+                )
+            found[PipelineId(file.channel, config.name)] = overwritten
+    return found
 
 
 def _sentence(pipeline: str, verdict: TableVerdict) -> str:

@@ -90,7 +90,8 @@ class LoadRequest:
         """What is to be read, for people."""
         tables = ", ".join(self.tables or self.entries) or "all tables"
         if self.keys:
-            return f"{len(self.keys):,} keys of {tables}"
+            keys = "1 key" if len(self.keys) == 1 else f"{len(self.keys):,} keys"
+            return f"{keys} of {tables}"
         return f"{tables} where {self.where}" if self.where else tables
 
     def to_json(self) -> dict[str, Any]:

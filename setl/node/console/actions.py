@@ -5,7 +5,7 @@ All functions here block for as long as the arbiter's calls do, or until a reque
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
@@ -196,17 +196,31 @@ def _look_before_load(context: ActionContext, name: str, fields: Fields) -> Look
         f"Load {what}{condition} of {name} from its source into its target? Rows that only the"
         " target has stay."
     )
-    overwritten: list[str] = []
+    return Looked(
+        "\n".join([question, *_overwriting(context, ident, [table] if table else [])]), {}
+    )
+
+
+def look_before_repair(context: ActionContext, name: str, _: Fields) -> Looked:
+    """What is asked before rows that differ are sent again."""
+    question = (
+        f"Compare {name} and send rows that differ again, as the source has them? Rows that only"
+        " the target has are deleted there."
+    )
+    return Looked("\n".join([question, *_overwriting(context, pipeline_of(name), [])]), {})
+
+
+def _overwriting(context: ActionContext, ident: PipelineId, tables: Sequence[str]) -> list[str]:
+    """What to say of rows that may be replaced by older ones, if there are such."""
     # As far as the file can be read here.
     with suppress(ConfigurationError):
         file = resolve_and_parse(
             context.arbiter.channel(ident.channel).definition, context.environment
         )
-        overwritten = overwritten_by_loads(
-            file, file.pipeline(ident.pipeline), [table] if table else []
-        )
-    warning = [questions.before_overwriting(overwritten)] if overwritten else []
-    return Looked("\n".join([question, *warning]), {})
+        overwritten = overwritten_by_loads(file, file.pipeline(ident.pipeline), tables)
+        if overwritten:
+            return [questions.before_overwriting(overwritten)]
+    return []
 
 
 def _changes_loads(state: RequestState, word: str) -> Callable[[ActionContext, str, Fields], str]:

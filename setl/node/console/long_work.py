@@ -6,10 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from arbiter.requests import Refused
-from setl.node.cluster_view import ClusterView
 from setl.node.console import cutting_over, spreading
 from setl.node.console.action_context import ActionContext, Fields, pipeline_of
-from setl.node.console.actions import About, Action
+from setl.node.console.actions import About, Action, look_before_repair
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,13 +26,6 @@ class LongWork:
 
 def _not_here(_: ActionContext, on: str, __: Fields) -> str:
     raise Refused(f"what takes long on {on} is done by a process of its own")
-
-
-def _repair_question(_: ClusterView, on: str, __: Fields) -> str:
-    return (
-        f"Compare {on} and send rows that differ again, as the source has them? Rows that only the"
-        " target has are deleted there."
-    )
 
 
 def _verify(*options: str) -> Callable[[str], Sequence[str]]:
@@ -55,7 +47,8 @@ def _rebalance(_: str) -> Sequence[str]:
 LONG_WORK: Mapping[str, LongWork] = {
     "verify": LongWork(Action("Verify", _not_here), _verify()),
     "repair": LongWork(
-        Action("Verify and repair", _not_here, _repair_question), _verify("--repair", "--yes")
+        Action("Verify and repair", _not_here, look=look_before_repair),
+        _verify("--repair", "--yes"),
     ),
     "cutover --dry-run": LongWork(Action("Plan a cut-over", _not_here), _cutover("--dry-run")),
     "cutover": LongWork(

@@ -20,8 +20,8 @@ def quick(monkeypatch):
     monkeypatch.setattr(asking, "POLL_SECONDS", 0.01)
 
 
-def requests(shop):
-    return StoredLoadRequests(shop.arbiter, AB)
+def requests(shop, pipeline=AB):
+    return StoredLoadRequests(shop.arbiter, pipeline)
 
 
 def shown(shop, capsys, *arguments):
@@ -32,9 +32,9 @@ def shown(shop, capsys, *arguments):
 class Leader(threading.Thread):
     """Answers every request, as a leader does."""
 
-    def __init__(self, shop, state=RequestState.DONE, text="3 rows are in the target"):
+    def __init__(self, shop, state=RequestState.DONE, text="3 rows are in the target", pipeline=AB):
         super().__init__(daemon=True)
-        self.requests, self.state, self.text = requests(shop), state, text
+        self.requests, self.state, self.text = requests(shop, pipeline), state, text
         self.count = 0
         self.stopping = threading.Event()
 

@@ -1,0 +1,93 @@
+"""A repair needs to know which site is right, says what it may replace, and is kept in the log."""
+
+import json
+from contextlib import contextmanager
+
+import pytest
+
+from arbiter.values import PipelineId
+from setl.bulk.comparison import What
+from setl.bulk.verdict import DifferingKeys, TableVerdict
+from setl.cli.comparing import Compared
+from setl.model.load_request import RequestState
+from setl.run.load_requests import StoredLoadRequests
+from tests.unit.cli.cluster_in_memory import AB, definition
+from tests.unit.cli.test_loading import Leader
+
+BA = PipelineId("shop", "ba")
+EQUAL = TableVerdict("s.t", "s.t", 3, 3, 0, 0, 0)
+EXTRA = TableVerdict(
+    "s.t", "s.t", 2, 3, 0, 1, 0, differing=DifferingKeys(("id",), (((7,), What.EXTRA),))
+)
+
+
+def two_way(**table):
+    value = definition()
+    there, back = value["pipelines"]
+    back["source"], back["target"] = there["target"], there["source"]
+    for pipeline in (there, back):
+        pipeline["tables"] = [{"from": "s.t", **table}]
+    return {**value, "home": "ab"}
+
+
+@pytest.fixture
+def repair(shop, tmp_path, monkeypatch):
+    """Runs the command over a comparison that finds a row which only the target has."""
+    compared = []
+
+    class Comparer:
+        def compare(self, channel, config, tables, finished):
+            compared.append(config.name)
+            return [Compared(channel, config, EXTRA)]
+
+        def again(self, one):
+            return Compared(one.channel, one.config, EQUAL)
+
+    @contextmanager
+    def comparer(*_):
+        yield Comparer()
+
+    monkeypatch.setattr("setl.cli.comparing.comparer", comparer)
+    monkeypatch.setattr("setl.cli.asking.POLL_SECONDS", 0.01)
+
+    def run(value, *options):
+        compared.clear()
+        file = tmp_path / "shop.yaml"
+        file.write_text(json.dumps(value))
+        return shop.run("verify", str(file), "--repair", *options), tuple(compared)
+
+    return run
+
+
+def test_both_directions_are_not_repaired_at_once_unless_a_policy_decides(shop, repair, capsys):
+    assert repair(two_way()) == (2, ())
+    said = capsys.readouterr().err
+    assert "s.t has no conflict policy" in said
+    assert "--pipeline ab or --pipeline ba" in said
+    assert not StoredLoadRequests(shop.arbiter, AB).all()
+
+
+def test_with_a_policy_both_directions_are_repaired(shop, repair):
+    shop.node("n1").leads(AB)
+    with Leader(shop), Leader(shop, pipeline=BA):
+        assert repair(two_way(conflict="home")) == (0, ("ab", "ba"))
+
+
+def test_what_a_repair_of_one_direction_may_replace_is_said(shop, repair, capsys):
+    shop.node("n1").leads(AB)
+    with Leader(shop):
+        assert repair(two_way(), "--pipeline", "ab") == (0, ("ab",))
+    said = capsys.readouterr().err
+    assert "1 key of s.t is sent to s.t again, of which 1 is only there and is deleted" in said
+    assert "Clients of the target must not write to s.t" in said
+
+
+def test_a_repair_is_in_the_log_of_actions(shop, repair):
+    shop.node("n1").leads(AB)
+    with Leader(shop):
+        assert repair(definition(pipelines=("ab",)))[0] == 0
+    (request,) = StoredLoadRequests(shop.arbiter, AB).all()
+    assert (request.state, request.what) == (RequestState.DONE, "1 key of s.t")
+    (action,) = shop.arbiter.actions()
+    assert (action.what, action.on) == ("repair", "shop/ab")
+    assert action.outcome == "asked for: 1 key of s.t"
