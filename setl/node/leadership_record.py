@@ -35,8 +35,12 @@ class LeadershipRecord:
         self._recorded = 0  # epoch whose cost is in the history
 
     def overtaken(self, mainstem: Mainstem, reason: str) -> None:
-        """A run has begun under this leadership, which began for a reason."""
-        item = self._noted = self._new(mainstem, reason)
+        """A run has begun under this leadership, which began for a reason.
+
+        A run that begins anew under the same epoch, after a pause or a new definition, is no new
+        leadership: what the history has of it stays, its time and what it has cost.
+        """
+        item = self._noted = self._item(mainstem, reason)
 
         def record() -> None:
             self._arbiter.set_mainstem_status(self._pipeline, mainstem, MainstemStatus.OVERTAKE)
@@ -79,9 +83,6 @@ class LeadershipRecord:
         """What the history has of a leadership so far."""
         if self._noted is not None and self._noted.epoch == mainstem.epoch:
             return self._noted
-        return self._new(mainstem, reason)
-
-    def _new(self, mainstem: Mainstem, reason: str) -> HistoryItem:
         return HistoryItem(mainstem.epoch, self._nid, reason, self._clock.now())
 
     def _amend(self, item: HistoryItem, mainstem: Mainstem) -> None:

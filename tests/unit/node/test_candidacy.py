@@ -400,3 +400,25 @@ def test_closing_drains_and_resigns(cluster, node, operator):
     node.candidacy.close(5)
     assert run.told[-1] == "stop"
     assert operator.mainstem(PIPELINE) is None
+
+
+def test_a_run_that_begins_anew_leaves_what_the_history_has_of_its_leadership(
+    cluster, node, operator
+):
+    run = leading(cluster, node)
+    run.progress.took_over(20, 20, counted=True)
+    run.progress.acknowledged(20)
+    node.tick()
+    (before,) = operator.history(PIPELINE)
+    assert before.redelivered == 0
+    requests.change_state(operator, "shop", ChannelState.PAUSE)
+    node.tick()
+    run.ends.set()
+    node.idle()
+    cluster.advance(3600)
+    requests.change_state(operator, "shop", ChannelState.START)
+    node.tick()
+    eventually(lambda: len(node.runs) == 2 and node.state is RunState.RUNNING)
+    assert node.runs[1].epoch == run.epoch
+    node.tick()
+    assert list(operator.history(PIPELINE)) == [before]
