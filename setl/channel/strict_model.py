@@ -92,7 +92,7 @@ def _kept(error: dict[str, Any], model: type[BaseModel]) -> InitErrorDetails:
     """An error as it goes on to the part above; unknown keys get a suggestion here."""
     kind, loc = error["type"], cast("Path", error["loc"])
     if kind == "extra_forbidden" and len(loc) == 1:
-        kind = _unknown_key(str(loc[0]), aliases(model))
+        kind = _unknown_key(str(loc[0]), aliases(model), _parts_with(str(loc[0]), model))
     elif kind == RULE:
         kind = problem(error["ctx"]["text"], error["ctx"].get("instead", ""))
     details = InitErrorDetails(type=kind, loc=loc, input=error["input"])
@@ -101,10 +101,29 @@ def _kept(error: dict[str, Any], model: type[BaseModel]) -> InitErrorDetails:
     return details
 
 
-def _unknown_key(key: str, known: list[str]) -> PydanticCustomError:
+def _unknown_key(key: str, known: list[str], below: list[str]) -> PydanticCustomError:
+    if below:
+        return problem(f"is an unknown key here; it belongs into `{'` or `'.join(below)}`")
     near = closest(key, known)
     advice = f"; did you mean `{near}`?" if near else f"; known are {', '.join(known)}"
     return problem(f"is an unknown key{advice}", near)
+
+
+def _parts_with(key: str, model: type[BaseModel]) -> list[str]:
+    """The keys of a part below which `key` is known: it was written one level too high."""
+    return [
+        info.alias or name
+        for name, info in model.model_fields.items()
+        if any(key in aliases(part) for part in _parts_in(info.annotation))
+    ]
+
+
+def _parts_in(annotation: Any) -> Iterator[type[BaseModel]]:
+    """The parts that a field may hold, by itself, in a list or as one of several kinds."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for inner in get_args(annotation):
+        yield from _parts_in(inner)
 
 
 def _truth_as_number(model: type[BaseModel], raw: Raw) -> Iterator[InitErrorDetails]:
@@ -120,5 +139,5 @@ def _names_of_code(model: type[BaseModel], raw: Raw) -> Iterator[InitErrorDetail
     """Field names that only code may use, such as ``from_``."""
     for name, info in model.model_fields.items():
         if info.alias and info.alias != name and name in raw:
-            kind = _unknown_key(name, [info.alias])
+            kind = _unknown_key(name, [info.alias], [])
             yield InitErrorDetails(type=kind, loc=(name,), input=raw[name])

@@ -61,7 +61,7 @@ SECTIONS: Mapping[str, tuple[Entry, ...]] = {
         Entry(
             "status",
             "status:status",
-            "Show how CHANNEL does: who leads, lag, rates, what is wrong.",
+            "Show how CHANNEL does, or all: what is wrong, lag, rates.",
         ),
         Entry("history", "views:history", "Show past leaderships, the newest last."),
         Entry("peek", "peeking:peek", "Print the records of SOURCE, and change nothing anywhere."),

@@ -18,6 +18,7 @@ from arbiter.values import Channel, Facts, PipelineId
 from setl.cli.output import FORMATS
 from setl.cli.zookeeper_access import zookeeper_access
 from setl.node.naming import known_pipelines, meant_by
+from setl.node.stored import pipelines_of
 from setl.operate.action_log import ActionOutcome, recorded
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -120,6 +121,12 @@ def channel_named(arbiter: Arbiter, name: str) -> Channel:
     except (NotFound, Invalid):
         known = ", ".join(c.name for c in arbiter.channels()) or "none"
         raise click.UsageError(f"there is no channel {name!r}; known: {known}") from None
+
+
+def pipelines_named(facts: Facts, name: str) -> list[PipelineId]:
+    """The pipelines that a person means: all of a channel, or one; raises as `pipeline_named`."""
+    channel = facts.channels.get(name)
+    return [pipeline_named(facts, name)] if channel is None else list(pipelines_of(channel))
 
 
 def pipeline_named(facts: Facts, name: str) -> PipelineId:

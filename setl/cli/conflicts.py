@@ -11,13 +11,12 @@ import click
 from arbiter.arbiter import Arbiter
 from arbiter.values import PipelineId
 from setl.channel.routing import Router
-from setl.cli.cluster import cluster_options, joined, output_option, pipeline_named
+from setl.cli.cluster import cluster_options, joined, output_option, pipelines_named
 from setl.cli.completion import complete_name
 from setl.cli.confirmation import confirm, yes_option
 from setl.cli.output import console, print_rows, print_value
 from setl.cli.stored_channels import pipeline_config
 from setl.node.cluster_view import moment
-from setl.node.stored import pipelines_of
 from setl.systems.conflicts import KEPT, Conflict, ConflictList
 from setl.systems.registry import system_of
 
@@ -90,10 +89,8 @@ def trim(  # noqa: PLR0917 - click passes options by name
 def _deciding(arbiter: Arbiter, name: str) -> list[tuple[PipelineId, ConflictList]]:
     """The pipelines that are meant and have conflict policies, with their targets."""
     facts = arbiter.facts()
-    channel = facts.channels.get(name)
-    meant = [pipeline_named(facts, name)] if channel is None else pipelines_of(channel)
     found: list[tuple[PipelineId, ConflictList]] = []
-    for ident in meant:
+    for ident in pipelines_named(facts, name):
         config = pipeline_config(facts.channels[ident.channel], ident)
         listed = system_of(config.target).conflicts() if Router(config).decides else None
         if listed is not None:

@@ -64,6 +64,8 @@ def _ways_out(finding: Finding, *, verbose: bool) -> Iterator[str]:
     if number:
         there = f" for {finding.server}" if finding.server else ""
         yield f"→ {_counted(number, 'statement')}{there}; `-o sql` prints {_them(number)}"
+    if finding.level == "error" and finding.acceptable:
+        yield f"→ Or live with it: `accept: [{finding.id}]` in the pipeline"
 
 
 def summary(findings: Sequence[Finding]) -> str:

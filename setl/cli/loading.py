@@ -31,6 +31,7 @@ from setl.cli.cluster import (
     joined,
     output_option,
     pipeline_named,
+    pipelines_named,
     requester,
 )
 from setl.cli.completion import complete_name, complete_pipeline
@@ -205,7 +206,7 @@ def list_(name: str | None, zookeeper: str, root: str, output: str) -> None:
     lines: list[str] = []
     with joined(zookeeper, root) as arbiter:
         facts = arbiter.facts()
-        for ident in _pipelines(arbiter, facts, name):
+        for ident in _pipelines(facts, name):
             told = told_by_leader(facts, ident)
             for request in StoredLoadRequests(arbiter, ident).all():
                 mine = told if told.get("id") == request.id and not request.ended else {}
@@ -328,12 +329,10 @@ def _pipeline(arbiter: Arbiter, name: str) -> PipelineId:
     return pipeline_named(arbiter.facts(), name)
 
 
-def _pipelines(arbiter: Arbiter, facts: Facts, name: str | None) -> list[PipelineId]:
+def _pipelines(facts: Facts, name: str | None) -> list[PipelineId]:
     if name is None:
         return [ident for _, c in sorted(facts.channels.items()) for ident in pipelines_of(c)]
-    if name in facts.channels:
-        return pipelines_of(channel_named(arbiter, name))
-    return [pipeline_named(facts, name)]
+    return pipelines_named(facts, name)
 
 
 def _chosen(

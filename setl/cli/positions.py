@@ -20,8 +20,9 @@ from setl.cli.cluster import (
     joined,
     output_option,
     pipeline_named,
+    pipelines_named,
 )
-from setl.cli.completion import complete_pipeline
+from setl.cli.completion import complete_name, complete_pipeline
 from setl.cli.confirmation import confirm, yes_option
 from setl.cli.output import console, print_rows, print_value
 from setl.cli.stored_channels import pipeline_config
@@ -48,7 +49,9 @@ def position() -> None:
 
 
 @position.command()
-@click.argument("pipelines", nargs=-1, metavar="[PIPELINE...]")
+@click.argument(
+    "pipelines", nargs=-1, shell_complete=complete_name, metavar="[CHANNEL|PIPELINE...]"
+)
 @cluster_options
 @output_option
 def show(pipelines: tuple[str, ...], zookeeper: str, root: str, output: str) -> None:
@@ -72,7 +75,7 @@ def show(pipelines: tuple[str, ...], zookeeper: str, root: str, output: str) -> 
 
 def _wanted(facts: Facts, names: Sequence[str]) -> list[PipelineId]:
     if names:
-        return [pipeline_named(facts, name) for name in names]
+        return list(dict.fromkeys(p for name in names for p in pipelines_named(facts, name)))
     return [p for _, channel in sorted(facts.channels.items()) for p in pipelines_of(channel)]
 
 

@@ -28,24 +28,27 @@ _ENDED = ("done", "cancelled", "failed")
 
 
 @click.command()
-@click.argument("channel", shell_complete=complete_channel)
+@click.argument("channel", shell_complete=complete_channel, default="", metavar="[CHANNEL]")
 @click.option("-v", "--verbose", is_flag=True, help="Show every figure.")
 @cluster_options
 @output_option
 def status(channel: str, verbose: bool, zookeeper: str, root: str, output: str) -> None:
-    """Show how CHANNEL does: who leads, lag, rates, what is wrong.
+    """Show how CHANNEL does, or all: what is wrong, lag, rates.
 
     With -v: all figures, among them retries, buffers and their limits, time by stage, memory of the
     leader's node, and the last decision of each node. JSON and YAML hold all figures; there, sizes
     are in bytes and times in seconds.
     """
     with joined(zookeeper, root) as arbiter:
-        channel_named(arbiter, channel)
+        if channel:
+            channel_named(arbiter, channel)
         view = look_at(arbiter, channel)
     if output != "table":
         print_rows([_row(view, pipeline) for pipeline in view.pipelines], (), output)
         return
     out = console()
+    if not view.facts.channels:
+        out.print("There is no channel yet: `setl apply FILE` stores one.", markup=False)
     for pipeline in view.pipelines:
         if verbose:
             row = _row(view, pipeline)
@@ -107,6 +110,8 @@ def _short_lines(pipeline: PipelineView) -> Iterator[tuple[str, str]]:
     yield from _trouble_lines(figures)
     for standby in pipeline.standbys:
         yield "standby", f"{standby.node}, {standby_words(standby).removeprefix('standby, ')}"
+    if pipeline.leader and not pipeline.standbys:
+        yield "standby", f"none: nobody would take over from {pipeline.leader}"
     for signal in pipeline.handovers:
         yield "handover", handover_sentence(pipeline.ident, signal)
     if pipeline.memory:

@@ -15,8 +15,9 @@ from setl.cli.cluster import (
     joined,
     output_option,
     pipeline_named,
+    pipelines_named,
 )
-from setl.cli.completion import complete_channel, complete_pipeline
+from setl.cli.completion import complete_channel, complete_name
 from setl.cli.output import console, print_rows, print_value
 from setl.cli.standing_sentence import differences_of, standing_sentence
 from setl.node.cluster_view import (
@@ -301,13 +302,13 @@ def _topology_rows(view: ClusterView) -> list[dict[str, Any]]:
 
 
 @click.command()
-@click.argument("pipeline", shell_complete=complete_pipeline, required=False)
+@click.argument("name", shell_complete=complete_name, required=False, metavar="[CHANNEL|PIPELINE]")
 @click.option(
     "--actions", is_flag=True, help="What operators did, from commands, HTTP and consoles."
 )
 @cluster_options
 @output_option
-def history(pipeline: str | None, actions: bool, zookeeper: str, root: str, output: str) -> None:
+def history(name: str | None, actions: bool, zookeeper: str, root: str, output: str) -> None:
     """Show past leaderships, the newest last.
 
     outage: seconds in which nobody applied changes. redelivered: rows that were applied again.
@@ -315,13 +316,13 @@ def history(pipeline: str | None, actions: bool, zookeeper: str, root: str, outp
     leadership failed with.
     """
     if actions:
-        _show_actions(pipeline, zookeeper, root, output)
+        _show_actions(name, zookeeper, root, output)
         return
     with joined(zookeeper, root) as arbiter:
         facts = arbiter.facts()
         wanted = (
-            [pipeline_named(facts, pipeline)]
-            if pipeline
+            pipelines_named(facts, name)
+            if name
             else [p for _, c in sorted(facts.channels.items()) for p in pipelines_of(c)]
         )
         # Each pipeline's leaderships are in the order of their epochs, whatever its nodes' clocks

@@ -144,6 +144,10 @@ def _of_channel(before: ChannelFile, after: ChannelFile) -> Iterator[Change]:
         )
     if before.home != after.home:
         yield Change(after.channel, f"home is {after.home or 'the first pipeline'}", warns=True)
+    for field in ("verify", "alarms"):
+        old, new = getattr(before, field), getattr(after, field)
+        if old != new:
+            yield Change(after.channel, f"{field}: {_written(old)} → {_written(new)}")
 
 
 def _beginning(pipeline: Pipeline) -> str:
@@ -241,6 +245,12 @@ def _entry(name: str) -> str:
 
 def _fields(model: BaseModel) -> dict[str, Any]:
     return {name: getattr(model, name) for name in type(model).model_fields}
+
+
+def _written(value: BaseModel | None) -> str:
+    """What a part says in the file; what it leaves out is as ever."""
+    said = {} if value is None else value.model_dump(mode="json", exclude_unset=True, by_alias=True)
+    return str(said) if said else "none"
 
 
 def _shown(value: object) -> str:

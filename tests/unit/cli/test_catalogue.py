@@ -59,7 +59,7 @@ def test_help_and_refusals_import_no_client_and_no_spark(tmp_path):
         ["apply", str(file)],
         ["verify", str(file)],
         ["check", "no-such-file.yaml"],
-        ["status"],
+        ["show"],
         ["list", "--no-such-option"],
         ["no-such-command"],
         ["node", "--http", "nonsense"],

@@ -32,7 +32,7 @@ def test_commands_are_completed(shop):
         (("status", ""), ["other", "shop"]),
         (("start", "s"), ["shop"]),
         (("verify", "shop", "o"), ["other"]),
-        (("history", ""), ["other/x", "shop/ab", "shop/ba"]),
+        (("history", ""), ["other", "other/x", "shop", "shop/ab", "shop/ba"]),
         (("signal", "restart", "shop/b"), ["shop/ba"]),
         (("wait", "sh"), ["shop", "shop/ab", "shop/ba"]),
         (("switchover", "shop/ab", "--to", ""), ["n1", "n2"]),

@@ -96,7 +96,9 @@ def test_people_get_what_is_wrong_and_its_way_out():
         "         ab, source db1:3306, s.t: the foreign key [fk] has ON DELETE CASCADE\n"
         "         → Change the child rows in the application\n"
         "         → 1 statement for db1:3306; `-o sql` prints it\n"
+        "         → Or live with it: `accept: [foreign-key-action@s.t]` in the pipeline\n"
     )
+    assert "accept" not in printed([KEYLESS, RETENTION], verbose=False)
     everything = printed([RIGHT, CASCADE], verbose=True)
     assert "MariaDB answers" in everything
     assert "→ ALTER TABLE s.t DROP FOREIGN KEY fk;" in everything

@@ -229,6 +229,21 @@ def test_status_is_short_and_has_units(shop, capsys):
     assert re.search(r"held back seconds +│ 1 min 30 s", everything)
 
 
+def test_status_of_all_channels(shop, capsys):
+    shop.put("other", pipelines=["x"])
+    shop.node("n1").leads(AB, lag=0.5)
+    heads = [line for line in printed(shop, capsys, "status").splitlines() if line[0] != " "]
+    assert [head.split()[0] for head in heads] == ["other/x", "shop/ab", "shop/ba"]
+
+
+def test_status_says_that_nobody_would_take_over(shop, capsys):
+    shop.node("n1").leads(AB, lag=0.5)
+    text = printed(shop, capsys, "status", "shop")
+    forth, _, back = text.partition("shop/ba")
+    assert "  standby    none: nobody would take over from n1" in forth.splitlines()
+    assert "none: nobody" not in back, "nobody leads it"
+
+
 def test_history(shop, capsys):
     shop.arbiter.add_history(AB, HistoryItem(5, "n1", "first", 1e9, 1.5, 20))
     shop.arbiter.add_history(BA, HistoryItem(6, "n2", "second", 1e9))
@@ -238,6 +253,8 @@ def test_history(shop, capsys):
     ]  # fmt: skip
     (row,) = json.loads(printed(shop, capsys, "history", "ba", "-o", "json"))
     assert (row["node"], row["reason"]) == ("n2", "second")
+    of_channel = json.loads(printed(shop, capsys, "history", "shop", "-o", "json"))
+    assert [row["epoch"] for row in of_channel] == [5, 6]
 
 
 def test_history_of_several_pipelines_is_in_the_order_of_time(shop, capsys):
@@ -261,7 +278,7 @@ def test_history_of_several_pipelines_is_in_the_order_of_time(shop, capsys):
 )
 def test_a_wrong_pipeline_names_what_there_is(shop, capsys, name, why):
     shop.put("other", pipelines=["ab", "x"])
-    assert shop.run("history", name) == 2
+    assert shop.run("signal", "restart", name) == 2
     assert why in capsys.readouterr().err
 
 

@@ -56,6 +56,11 @@ def test_any_change_restarts_every_pipeline_that_was_there():
         (lambda d, p: p["target"].update(password="${NEW}"), "ab", "another password", False),
         (lambda d, p: d.update(mark_id=5), "shop", "mark is another one", True),
         (lambda d, p: d.update(home="ba"), "shop", "home is ba", True),
+        (
+            lambda d, p: d.update(alarms={"lag": {"above": "10s"}}),
+            "shop", "alarms: none → {'lag': {'above': 10.0}}", False,
+        ),
+        (lambda d, p: d.update(verify={"every": "6h"}), "shop", "verify: none → ", False),
         (lambda d, p: d["pipelines"].pop(), "ba", "the pipeline is removed", True),
         (lambda d, p: p["tables"].append({"from": "s.u"}), "ab", "table s.u is added", False),
         (lambda d, p: p["tables"].append({"from": "s.u"}), "ab", "s.u is not loaded", True),
