@@ -64,9 +64,18 @@ def decide(
     return tuple(after[:MOST_ALARMS]), tuple(events)
 
 
-def firing(alarms: Iterable[Alarm]) -> list[Alarm]:
-    """The alarms that are raised, the worst first, then by what they are about."""
-    raised = [alarm for alarm in alarms if alarm.fired]
+def firing(alarms: Iterable[Alarm], judgements: Iterable[Judgement] = ()) -> list[Alarm]:
+    """The alarms that are raised, the worst first, then by what they are about.
+
+    What is kept has the words that people were told last, hours ago perhaps. Whoever looks gets
+    those of `judgements`: else "will be purged in 2 h" would still stand there an hour later.
+    """
+    now = {judgement.key: judgement for judgement in judgements if judgement.holds}
+    raised = [
+        _worded(alarm, now[alarm.key]) if alarm.key in now else alarm
+        for alarm in alarms
+        if alarm.fired
+    ]
     return sorted(raised, key=lambda alarm: (alarm.severity != "critical", _place(alarm.key)))
 
 
@@ -118,13 +127,17 @@ def _told(
     else:
         return alarm, None
     if judgement.holds:  # what is not known now is told as it was known last
-        alarm = replace(
-            alarm,
-            severity=judgement.severity,
-            text=cut(judgement.text),
-            way_out=cut(judgement.way_out),
-        )
+        alarm = _worded(alarm, judgement)
     return replace(alarm, told=now), kind
+
+
+def _worded(alarm: Alarm, judgement: Judgement) -> Alarm:
+    return replace(
+        alarm,
+        severity=judgement.severity,
+        text=cut(judgement.text),
+        way_out=cut(judgement.way_out),
+    )
 
 
 def _over(alarm: Alarm, calm: float, now: float) -> bool:

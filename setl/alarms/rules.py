@@ -162,7 +162,7 @@ def _of_figures(made: _Judging) -> Iterator[Judgement]:
         "dead_letters",
         rules.dead_letters,
         holds=made.of_figures(letters > rules.dead_letters.above),
-        text=f"{count(letters)} faulty rows were put aside",
+        text=f"{count(letters, 'faulty row was', 'faulty rows were')} put aside",
         way_out=f"`setl deadletter list {made.facts.channel}/{made.facts.pipeline}`",
     )
     echoes = int(figures.get("echoes_passed") or 0)

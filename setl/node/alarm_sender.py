@@ -137,7 +137,7 @@ class AlarmSender:
             receivers=self._sending.names,
             firing=tuple(
                 firing_alarm(alarm, silenced=any(s.covers(alarm.key, now) for s in silences))
-                for alarm in firing(alarms)
+                for alarm in firing(alarms, judged)
             ),
         )
         for each in due:

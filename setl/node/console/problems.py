@@ -171,7 +171,7 @@ def _of_figures(view: PipelineView) -> Iterator[_Found]:
     if letters := figures.get("dead_letters"):
         yield (
             "warning",
-            f"{count(letters)} faulty rows were put aside",
+            f"{count(letters, 'faulty row was', 'faulty rows were')} put aside",
             f"Look at its dead letters, or run `setl deadletter list {ident}`",
         )
     if ignored := figures.get("last_ddl_ignored"):

@@ -214,3 +214,14 @@ def test_a_stopped_pipeline_is_started_again_at_most_so_often_an_hour():
 def test_nothing_else_is_started_again(facts):
     assert list(due_restarts([facts], STOPPED, {}, 5000.0)) == []
     assert list(due_restarts([stopped()], (), {}, 5000.0)) == []
+
+
+def test_whoever_looks_gets_the_words_of_now_and_nobody_is_told_anew(watched):
+    raised(watched)
+    assert watched.after(60, text="is 9 min behind") == []
+    now = replace(RULE, text="is 9 min behind")
+    assert [alarm.text for alarm in firing(watched.alarms, [now])] == ["is 9 min behind"]
+    assert [alarm.text for alarm in watched.alarms] == ["is 6 min behind"], "nothing is stored"
+    for unsure in (None, False):
+        (alarm,) = firing(watched.alarms, [replace(now, holds=unsure)])
+        assert alarm.text == "is 6 min behind"
