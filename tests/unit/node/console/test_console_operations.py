@@ -175,6 +175,16 @@ def test_a_load_that_may_replace_newer_rows_says_so_before(node, anna, password)
     assert "a condition needs one table" in anna.get("/").body.decode()
 
 
+def test_a_repair_that_may_replace_newer_rows_says_so_before(node, anna, password):
+    asked = anna.do("repair", "shop/there").body.decode()
+    assert "send rows that differ again" in asked
+    assert "must not write" not in asked
+    node.operator.put_channel("shop", yaml.safe_load(TWO_WAY))
+    asked = anna.do("repair", "shop/there").body.decode()
+    assert "Clients of the target must not write to s.t until this is done" in asked
+    assert outcomes(node) == []
+
+
 # -- spreading the load -----------------------------------------------------------------------
 
 MOVED = {
