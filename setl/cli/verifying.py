@@ -178,8 +178,8 @@ def _overwritten_by_repairs(
             back = way_back(file, config)
             if back in of_file:
                 raise click.UsageError(
-                    f"channel {file.channel} goes both ways, and {', '.join(overwritten)} has no"
-                    " conflict policy: a repair makes the target as the source is, so rows that"
+                    f"channel {file.channel} goes both ways without a conflict policy for"
+                    f" {', '.join(overwritten)}: a repair makes the target as the source is, so rows that"
                     " only one site has would be deleted there. Say which direction is right:"
                     f" --pipeline {' or --pipeline '.join(one.name for one in of_file)}"
                 )

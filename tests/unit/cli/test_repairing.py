@@ -62,7 +62,7 @@ def repair(shop, tmp_path, monkeypatch):
 def test_both_directions_are_not_repaired_at_once_unless_a_policy_decides(shop, repair, capsys):
     assert repair(two_way()) == (2, ())
     said = capsys.readouterr().err
-    assert "s.t has no conflict policy" in said
+    assert "without a conflict policy for s.t:" in said
     assert "--pipeline ab or --pipeline ba" in said
     assert not StoredLoadRequests(shop.arbiter, AB).all()
 
