@@ -179,8 +179,9 @@ def _overwritten_by_repairs(
             if back in of_file:
                 raise click.UsageError(
                     f"channel {file.channel} goes both ways without a conflict policy for"
-                    f" {', '.join(overwritten)}: a repair makes the target as the source is, so rows that"
-                    " only one site has would be deleted there. Say which direction is right:"
+                    f" {', '.join(overwritten)}: a repair makes the target as the source is, so"
+                    " rows that only one site has would be deleted there. Say which direction is"
+                    " right:"
                     f" --pipeline {' or --pipeline '.join(one.name for one in of_file)}"
                 )
             found[PipelineId(file.channel, config.name)] = overwritten
