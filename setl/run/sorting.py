@@ -81,9 +81,11 @@ class Sorting:
             if together is None:
                 together = tables[name] = _Together(codec, name, self.routes(name, routes), entry)
             joinable = not in_order and joins(entry.payload, entry.position.offset)
-            if together.payloads and not (joinable and together.takes(entry)):
+            if joinable and together.takes(entry):
+                continue
+            if together.payloads:
                 work.add(together.item(generation), *together.routes)
-            together.add(entry)
+            together.begin(entry)
             if not joinable:
                 work.add(together.item(generation), *together.routes)
         for together in tables.values():
@@ -95,7 +97,16 @@ class Sorting:
 class _Together:
     """Entries of one table that are being joined; none between two items."""
 
-    __slots__ = ("_codec", "_context", "_name", "_position", "_size", "payloads", "routes")
+    __slots__ = (
+        "_codec",
+        "_context",
+        "_name",
+        "_position",
+        "_room",
+        "_stream",
+        "payloads",
+        "routes",
+    )
 
     def __init__(
         self, codec: RowCodec, name: tuple[str, str], routes: SortedRoutes, first: Entry
@@ -106,29 +117,36 @@ class _Together:
         self._name = name
         self.routes = routes
         self.payloads: list[tuple[int, bytes]] = []
-        self._size = 0
+        self._room = -1  # nothing can be joined to nothing
         self._context = first.context
         self._position = first.position
+        self._stream = ""
 
     def takes(self, entry: Entry) -> bool:
-        """Whether an entry may be joined to those that are there."""
-        return (
-            entry.context is self._context
-            and self._size + len(entry.payload) <= _MOST_BYTES
-            and _stream(entry.position) == _stream(self._position)
-        )
+        """Join an entry to those that are there; False, and nothing is done, if it may not be."""
+        position, payload = entry.position, entry.payload
+        size = len(payload)
+        if (
+            size > self._room
+            or entry.context is not self._context
+            or _stream(position) != self._stream
+        ):
+            return False
+        self.payloads.append((position.offset, payload))
+        self._room -= size
+        self._position = position
+        return True
 
-    def add(self, entry: Entry) -> None:
-        """Join an entry."""
-        if not self.payloads:
-            self._context, self._size = entry.context, 0
+    def begin(self, entry: Entry) -> None:
+        """Begin with an entry; there is none."""
+        self._position, self._context = entry.position, entry.context
+        self._stream = _stream(entry.position)
         self.payloads.append((entry.position.offset, entry.payload))
-        self._size += len(entry.payload)
-        self._position = entry.position
+        self._room = max(0, _MOST_BYTES - len(entry.payload))
 
     def item(self, generation: int) -> WorkItem:
         """What was joined, as one item; then there is nothing."""
-        payloads, self.payloads = self.payloads, []
+        payloads, self.payloads, self._room = self.payloads, [], -1
         payload = payloads[0][1] if len(payloads) == 1 else self._codec.join(payloads)
         version = document_version(generation, self._position)
         return WorkItem((), version, self._context, payload, self._name)

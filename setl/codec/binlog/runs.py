@@ -91,10 +91,10 @@ def tells_its_place(payload: bytes, offset: int) -> bool:
     """
     if len(payload) < HEADER_BYTES:
         return False
-    size, end = _SIZE_AND_END.unpack_from(payload, _SIZE_AT)
-    return HEADER_BYTES <= size < len(payload) or (
-        size == len(payload) and end == offset & PLACES and may_join(payload)
-    )
+    _, kind, _, size, end, flags = EVENT_HEADER.unpack_from(payload)
+    if size != len(payload):
+        return HEADER_BYTES <= size < len(payload)
+    return end == offset & PLACES and _may_join(kind, end, flags)
 
 
 class KnownTable(NamedTuple):
@@ -183,6 +183,10 @@ class OpenRun:
 def may_join(event: bytes) -> bool:
     """Whether a row event may be joined to others at all: its place must be its own."""
     _, kind, _, _, end, flags = EVENT_HEADER.unpack_from(event)
+    return _may_join(kind, end, flags)
+
+
+def _may_join(kind: int, end: int, flags: int) -> bool:
     return kind in JOINED and end != 0 and not flags & ARTIFICIAL_FLAG
 
 

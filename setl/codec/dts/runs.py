@@ -34,12 +34,15 @@ def joined(records: Sequence[tuple[int, bytes]]) -> bytes:
 
 def rejoined(payloads: Sequence[tuple[int, bytes]]) -> bytes:
     """The payload of some payloads, each with the offset of its last record; at least one."""
-    records = [
-        (offset - older, record)
-        for offset, payload in payloads
-        for older, record in records_of(payload)
-    ]
-    return joined(records)
+    if len(payloads) == 1:
+        return payloads[0][1]
+    last, pack, parts = payloads[-1][0], RUN_FRONT.pack, list[bytes]()
+    for offset, payload in payloads:
+        # Mostly it is one record, and nothing is to be taken apart.
+        records = records_of(payload) if payload.startswith(MARK) else ((0, payload),)
+        for older, record in records:
+            parts += (pack(MARK, len(record), last - offset + older), record)
+    return b"".join(parts)
 
 
 def records_of(payload: bytes) -> Sequence[tuple[int, bytes]]:
