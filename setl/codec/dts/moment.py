@@ -124,9 +124,14 @@ def _date_of(data: bytes) -> str | None:
     return None if parts is None else date_text(*parts)
 
 
-def _clock_of(data: bytes) -> str | None:
-    parts = _members(data, 1, 1, 1)
-    return None if parts is None else clock_text(*parts)
+def _minute_of(data: bytes) -> str | None:
+    parts = _members(data, 1, 1)
+    return None if parts is None else clock_text(*parts, 0)[:-2]
+
+
+def _digits_of(data: bytes) -> str | None:
+    parts = _members(data[:2], 1) if data[2:] == _THERE_BYTE else None
+    return None if parts is None else f"{parts[0]:02d}"
 
 
 def _second_of(data: bytes) -> str | None:
@@ -135,7 +140,10 @@ def _second_of(data: bytes) -> str | None:
 
 
 _DATES: Final = _Texts(_date_of, 16_384)
-_CLOCKS: Final = _Texts(_clock_of, 1 << 17)
+# In two parts, so that there are few of each: times of a day are 86,400, and hardly any two of
+# them are the same in a table that is read once.
+_MINUTES: Final = _Texts(_minute_of, 1 << 13)
+_DIGITS: Final = _Texts(_digits_of, 1 << 7)
 _SECONDS: Final = _Texts(_second_of, 1 << 16)
 
 
@@ -145,10 +153,11 @@ def datetime_at(data: bytes, at: int) -> tuple[str, int] | None:
     None if it is not as usual: all members there, the year of two bytes.
     """
     try:
-        text = f"{_DATES[data[at : at + 7]]} {_CLOCKS[data[at + 7 : at + 13]]}"
+        text = (
+            f"{_DATES[data[at : at + 7]]} {_MINUTES[data[at + 7 : at + 11]]}"
+            f"{_DIGITS[data[at + 11 : at + 14]]}"  # with the branch of what follows
+        )
     except KeyError:
-        return None
-    if data[at + 13] != _THERE:
         return None
     return _with_micros(text, data, at + 14)
 
