@@ -37,6 +37,9 @@ _SCHEMA_TAG: Final = "l_db_name"
 _TABLE_TAG: Final = "l_tb_name"
 _TABLE_TAG_BYTES: Final = _TABLE_TAG.encode()
 
+LOGICAL_TAGS: Final = (_SCHEMA_TAG, _TABLE_TAG)
+"""The tags by which a row is of another table than ``objectName`` says, see `row_name`."""
+
 # Offsets after which a full load without transactions may resume, so that the checkpoint moves
 # on though no COMMIT comes. Multiples, so that reading again finds the same boundaries.
 _LOADED_TOGETHER: Final = 512

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from setl.codec.dts.described import NOTHING, described
 from setl.codec.dts.image import ImageColumn
 from setl.codec.dts.image_code import compiled, image_text
 from setl.codec.dts.middle import NEVER, source_end
@@ -55,6 +56,7 @@ class DtsRowScanner:
         self._columns = shape.columns
         self._reads = [column.known_read for column in shape.columns]
         self._origin = self._said = NEVER  # what the last record said, see `middle`
+        self._described = NOTHING
         # What stands between the images of an update: the end of an array, and another's begin.
         self._between = b"\0" + shape.listed
         self.forms = forms = [column.form for column in shape.columns]
@@ -152,10 +154,13 @@ class DtsRowScanner:
 
     def _identify(self, payload: bytes, begin: int, at: int) -> None:
         """Remember what a record says of its table, behind its operation, if it is this one."""
-        places = places_end(payload, begin)
-        _, identity, end = read_identity(payload, places, logical_names=self._logical_names)
-        if identity != self._identity:
-            raise Misread
+        end = self._described.end_of_same(payload, at)
+        if end < 0:
+            places = places_end(payload, begin)
+            _, identity, end = read_identity(payload, places, logical_names=self._logical_names)
+            if identity != self._identity:
+                raise Misread
+            self._described = described(payload, at, end)
         self._said = payload[at:end]
 
     def _known_value(self, data: bytes, at: int, place: int) -> tuple[Value, int]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final, cast
 
+from setl.codec.dts.described import KEYS_TAG, NOTHING, described
 from setl.codec.dts.header import row_name
 from setl.codec.dts.middle import NEVER, source_end
 from setl.codec.dts.runs import record_begin, records_of, rejoined
 from setl.codec.dts.scan import MISREADS, Misread, places_end
 from setl.codec.dts.table_identity import (
-    KEYS_TAG,
     OPERATION_BYTES,
     OPERATIONS,
     TableIdentity,
@@ -44,6 +44,7 @@ class DtsRowCodec:
         self._tables: dict[TableIdentity, DtsTable] = {}
         # What the last record said between its places and its images (see `middle`), and what of.
         self._origin = self._said = NEVER
+        self._described = NOTHING
         self._last = DtsTable(TableIdentity(("", ""), "", ()))
 
     def records(self, payload: bytes) -> Sequence[tuple[int, bytes]]:
@@ -131,8 +132,11 @@ class DtsRowCodec:
             raise Misread
         at += 1
         if not payload.startswith(self._said, at):
-            _, identity, end = read_identity(payload, places, logical_names=self._logical_names)
-            self._last = self._table(identity)
+            end = self._described.end_of_same(payload, at)
+            if end < 0:
+                _, identity, end = read_identity(payload, places, logical_names=self._logical_names)
+                self._last = self._table(identity)
+                self._described = described(payload, at, end)
             self._said = payload[at:end]
         return op, at + len(self._said)
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
+from setl.codec.dts.described import KEYS_TAG
 from setl.codec.dts.header import row_name
 from setl.codec.dts.middle import read_middle
 from setl.codec.dts.scan import Misread
 from setl.codec.dts.wire import symbols
 from setl.model.change import Op
-
-KEYS_TAG: Final = "pk_uk_info"
 
 OPERATIONS: Final = {
     "INSERT": Op.INSERT,

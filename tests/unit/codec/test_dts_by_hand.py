@@ -253,6 +253,21 @@ def test_what_lies_as_it_did_before_is_read_without_looking_for_its_form(only_by
         assert scanned(only_by_hand, payload)[0] == decoded(only_by_hand, payload)
 
 
+def test_a_table_is_not_read_anew_where_only_other_tags_changed(only_by_hand, monkeypatch):
+    def at(second):
+        keys = {"pk_uk_info": '{"PRIMARY":["id"]}', "readerThroughoutTime": f"17000000{second}"}
+        return joined([(n, usual("UPDATE", n, tags=keys)) for n in (second, second + 1)])
+
+    assert scanned(only_by_hand, at(10)) == (decoded(only_by_hand, at(10)), b"")
+
+    def read(*_, **__):
+        raise AssertionError("the table was read anew")
+
+    monkeypatch.setattr(codec_of_rows, "read_identity", read)
+    monkeypatch.setattr(row_scanner, "read_identity", read)
+    assert scanned(only_by_hand, at(11)) == (decoded(only_by_hand, at(11)), b"")
+
+
 def test_what_was_learned_of_a_value_that_is_refused_counts_for_the_next_ones():
     zone = {"value": moment(2026, 1, 2, 24, 0, 0, 0)[1], "timezone": "UTC"}  # there is no hour 24
     images = [[branch("TimestampWithTimeZone", **zone)], [integer(1)]]
