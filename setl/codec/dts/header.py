@@ -137,7 +137,7 @@ class DtsHeaderReader:
         self._begun = False  # whether a BEGIN stands before them
         self._loading = False  # whether the record before is a row of a full load
         self._loaded = 0  # which of those that are loaded together it is one of
-        self._same: _Same | None = None  # what a row like the one before begins with
+        self._same: _Same | None = None  # what a row behind the one before begins with
         self._tables: dict[bytes, tuple[str, str]] = {}  # by ``objectName`` as it stands
 
     def read(self, value: bytes, position: KafkaPosition) -> Entry:
@@ -167,15 +167,18 @@ class DtsHeaderReader:
                 )
             self._rows = 0
             self._begun = entry.kind is EntryKind.BEGIN
+            if self._begun:
+                self._same = _same_as(value)
         return entry
 
     def table_of_row(self, value: bytes) -> tuple[str, str] | None:
         """Schema and table of the next record, if it is a row like the one before.
 
         That is one of the same transaction and second, and of a table of which a row was read
-        before; it then counts as read. So its kind and its time are known, and nobody needs an
-        entry of it alone. None for anything else, and nothing is changed then: `read` has to say
-        what it is. Rows of full loads, and of tables with logical names, are never told so.
+        before; it then counts as read. The one before may also be the transaction's BEGIN. So its
+        kind and its time are known, and nobody needs an entry of it alone. None for anything else,
+        and nothing is changed then: `read` has to say what it is. Rows of full loads, and of
+        tables with logical names, are never told so.
 
         This is what is done with nearly every record of a topic: bytes are compared, 1 µs.
         """
@@ -202,18 +205,15 @@ class DtsHeaderReader:
 
     def _remember(self, value: bytes, entry: Entry) -> None:
         """Remember what the records of rows like this one have in common, if it can be told."""
-        try:
-            begin = places_end(value)
-            operation = source_end(value, begin)
-            end = operation_at(value, begin)[2]
-        except MISREADS:
-            return
-        self._same = _Same(seconds_of(value), value[begin:operation])
+        self._same = _same_as(value)
         # A value of a row may hold the tag, too.
-        if not self._logical_names or _TABLE_TAG_BYTES not in value:
-            if len(self._tables) >= _NAMES_KEPT:
-                self._tables.clear()
-            self._tables[value[operation + 1 : end]] = entry.schema, entry.table
+        if self._same is None or (self._logical_names and _TABLE_TAG_BYTES in value):
+            return
+        begin = places_end(value)
+        operation, end = source_end(value, begin), operation_at(value, begin)[2]
+        if len(self._tables) >= _NAMES_KEPT:
+            self._tables.clear()
+        self._tables[value[operation + 1 : end]] = entry.schema, entry.table
 
     def _full_load(self, entry: Entry, *, loaded: bool) -> None:
         """Take in the first or a further row of a full load, or what follows the last one."""
@@ -238,6 +238,16 @@ class _Same(NamedTuple):
 
     seconds: bytes
     origin: bytes
+
+
+def _same_as(value: bytes) -> _Same | None:
+    """What rows of the transaction and second of a record begin with; None if it is unusual."""
+    try:
+        begin = places_end(value)
+        operation_at(value, begin)
+        return _Same(seconds_of(value), value[begin : source_end(value, begin)])
+    except MISREADS:
+        return None
 
 
 def _timed(position: KafkaPosition, seconds: int) -> KafkaPosition:

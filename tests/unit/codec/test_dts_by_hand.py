@@ -379,6 +379,12 @@ def test_tables_are_told_in_turn_once_they_were_read():
         assert reader.table_of_row(usual("DELETE", 3, name=f"shop.{name}")) == ("shop", name)
     reader.read(record("COMMIT"), AT)
     assert reader.table_of_row(items) is None  # of which transaction, nobody has said
+    reader.read(record("BEGIN", sourceTxid="1"), AT)
+    assert reader.table_of_row(items) is None  # not of that one
+    reader.read(record("BEGIN", sourceTimestamp=1_700_000_001), AT)
+    assert reader.table_of_row(items) is None  # not of that second
+    reader.read(record("BEGIN"), AT)
+    assert reader.table_of_row(items) == ("shop", "items")
 
 
 def test_rows_that_go_on_are_counted_and_a_rollback_of_them_is_refused():

@@ -8,40 +8,50 @@ from setl.model.position import KafkaPosition
 
 
 class Run:
-    """A row's record, and those that follow it with rows of the same table, so far none.
+    """A row's record, and those that follow it with rows of the same table.
 
     See `DtsHeaderReader.table_of_row`.
+
+    Attributes:
+        table: schema and name.
+        timestamp: when its rows were committed.
+        records: offset and value of each.
+        room: bytes that may still be added; the last record may have more.
     """
 
-    __slots__ = ("_records", "_size", "_table", "timestamp")
+    __slots__ = ("records", "room", "table", "timestamp")
 
-    def __init__(self, table: tuple[str, str], timestamp: float) -> None:
-        """For rows of a table, by schema and name, that were committed at one time."""
-        self._table = table
+    def __init__(self, table: tuple[str, str], timestamp: float, offset: int, value: bytes) -> None:
+        """Begin with a row's record.
+
+        Args:
+            table: schema and name.
+            timestamp: when its rows were committed.
+            offset: of the record.
+            value: its bytes.
+        """
+        self.table = table
         self.timestamp = timestamp
-        self._records: list[tuple[int, bytes]] = []
-        self._size = 0
+        self.records = [(offset, value)]
+        self.room = MOST_BYTES - len(value)
 
-    def takes(self, table: tuple[str, str]) -> bool:
-        """Whether a row of a table may be added: entries are what batches are cut between."""
-        return (
-            table == self._table and self._size < MOST_BYTES and len(self._records) < MOST_RECORDS
-        )
+    def takes(self, table: tuple[str, str], offset: int, value: bytes) -> bool:
+        """Add the next record, a row of a table; entries are what batches are cut between.
 
-    def add(self, offset: int, value: bytes) -> None:
-        """The next record belongs to it."""
-        self._records.append((offset, value))
-        self._size += len(value)
-
-    @property
-    def last(self) -> tuple[int, bytes]:
-        """Offset and value of the last record."""
-        return self._records[-1]
+        Returns:
+            Whether it belongs here. If not, nothing is done.
+        """
+        records = self.records
+        if table != self.table or self.room <= 0 or len(records) >= MOST_RECORDS:
+            return False
+        records.append((offset, value))
+        self.room -= len(value)
+        return True
 
     def entry(self, position: KafkaPosition) -> Entry:
-        """All of it, at least one record, as one entry at the place behind the last record."""
-        schema, table = self._table
-        records = self._records
+        """All of it as one entry at the place behind the last record."""
+        schema, table = self.table
+        records = self.records
         payload = joined(records)
         return Entry(
             EntryKind.ROWS, position, self.timestamp, schema, table, "", len(records), payload

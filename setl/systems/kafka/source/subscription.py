@@ -77,7 +77,7 @@ class DtsKafkaSource:
         self._behind: int | None = None
         self._before = 0  # CRC-32 of the record before it that must come first, 0 for none
         self._last: Entry | None = None  # the last entry since it was opened
-        self._row_time = 0.0  # commit time of the last row
+        self._row_time = 0.0  # commit time of rows that are told by the record before them
         self._time = 0  # commit time of the last record that had one
         self._origin = KafkaOrigin()
         self._heard = 0.0
@@ -297,10 +297,9 @@ class DtsKafkaSource:
                     run = None
                     run = self._other(offset, value, entries)
                     continue
-                if run is None or not run.takes(table):
+                if run is None or not run.takes(table, offset, value):
                     self._end(run, entries)
-                    run = Run(table, self._row_time)
-                run.add(offset, value)
+                    run = Run(table, self._row_time, offset, value)
             self._next = records[-1].offset() + 1
         except SetlError as error:
             failure = error
@@ -318,11 +317,9 @@ class DtsKafkaSource:
         entry = self._headers.read(value, self._position(offset, value))
         if self._headers.boundary and self._last is not None:
             entries.append(Entry(EntryKind.COMMIT, self._last.position, self._last.timestamp))
+        self._row_time = entry.timestamp
         if entry.kind is EntryKind.ROWS and not entry.statement:
-            self._row_time = entry.timestamp
-            run = Run((entry.schema, entry.table), entry.timestamp)
-            run.add(offset, value)
-            return run
+            return Run((entry.schema, entry.table), entry.timestamp, offset, value)
         self._last = entry = self._dated(entry)
         entries.append(entry)
         return None
@@ -331,7 +328,7 @@ class DtsKafkaSource:
         """Add what a run holds, if there is one; nothing is added to it afterwards."""
         if run is not None:
             self._time = int(run.timestamp) or self._time
-            self._last = entry = run.entry(self._position(*run.last, self._time))
+            self._last = entry = run.entry(self._position(*run.records[-1], self._time))
             entries.append(entry)
 
     def _position(self, offset: int, value: bytes, seconds: int = 0) -> KafkaPosition:
