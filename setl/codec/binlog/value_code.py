@@ -69,13 +69,13 @@ class _Texts(dict[int, str]):
 _DAYS: Final = _Texts(
     lambda bits: date_text(*divmod((bits >> 5) - (1 << 17), 13), bits & 31), _DATES_KEPT
 )
-# By 5 bits of the hour, 6 of the minute and 6 of the second.
-_CLOCKS: Final = _Texts(lambda bits: clock_text(bits >> 12, bits >> 6 & 63, bits & 63), 1 << 17)
+# By 5 bits of the hour and 6 of the minute. The second is apart, so that there are few texts:
+# hardly two rows of a table that is read once have the same time of day.
+_MINUTES: Final = _Texts(lambda bits: clock_text(bits >> 6, bits & 63, 0)[:-2], 1 << 11)
+_SECONDS: Final = tuple(f"{n:02d}" for n in range(64))
 _DATES: Final = _Texts(lambda bits: date_text(bits >> 9, bits >> 5 & 15, bits & 31), _DATES_KEPT)
 _DAYS_SINCE_1970: Final = _Texts(day_text, _DATES_KEPT)
-_SECONDS_OF_DAY: Final = _Texts(
-    lambda second: clock_text(second // 3600, second // 60 % 60, second % 60), 86_400
-)
+_MINUTES_OF_DAY: Final = _Texts(lambda minute: clock_text(minute // 60, minute % 60, 0)[:-2], 1440)
 
 
 @cache
@@ -106,18 +106,25 @@ def _fraction(digits: int) -> tuple[str, dict[str, Any]]:
 def _datetime2(column: WireColumn, size: int) -> ValueCode:
     below = (size - 5) * 8
     fraction, names = _fraction(column.length)
-    date, clock = f"DAYS[$raw >> {below + 17}]", f"CLOCKS[$raw >> {below} & 0x1FFFF]"
-    line = f'$value = f"{{{date}}} {{{clock}}}.{fraction}"'
-    return ValueCode((_raw(size), line), {"DAYS": _DAYS, "CLOCKS": _CLOCKS, **names})
+    date, minute = f"DAYS[$raw >> {below + 17}]", f"MINUTES[$raw >> {below + 6} & 0x7FF]"
+    line = f'$value = f"{{{date}}} {{{minute}}}{{SECONDS[$raw >> {below} & 63]}}.{fraction}"'
+    known = {"DAYS": _DAYS, "MINUTES": _MINUTES, "SECONDS": _SECONDS}
+    return ValueCode((_raw(size), line), {**known, **names})
 
 
 def _timestamp2(column: WireColumn, size: int) -> ValueCode:
     below = (size - 4) * 8
     fraction, names = _fraction(column.length)
     date = f"SINCE_1970[($raw >> {below}) // 86400]"
-    clock = f"OF_DAY[($raw >> {below}) % 86400]"
-    line = f'$value = f"{{{date}}} {{{clock}}}.{fraction}" if $raw else ZERO'
-    known = {"SINCE_1970": _DAYS_SINCE_1970, "OF_DAY": _SECONDS_OF_DAY, "ZERO": ZERO_DATETIME}
+    minute = f"OF_DAY[($raw >> {below}) // 60 % 1440]"
+    second = f"SECONDS[($raw >> {below}) % 60]"
+    line = f'$value = f"{{{date}}} {{{minute}}}{{{second}}}.{fraction}" if $raw else ZERO'
+    known = {
+        "SINCE_1970": _DAYS_SINCE_1970,
+        "OF_DAY": _MINUTES_OF_DAY,
+        "SECONDS": _SECONDS,
+        "ZERO": ZERO_DATETIME,
+    }
     return ValueCode((_raw(size), line), {**known, **names})
 
 
