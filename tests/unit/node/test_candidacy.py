@@ -406,7 +406,7 @@ def test_a_run_that_begins_anew_leaves_what_the_history_has_of_its_leadership(
     cluster, node, operator
 ):
     run = leading(cluster, node)
-    run.progress.took_over(20, 20, counted=True)
+    run.progress.took_over(20, counted=True)
     run.progress.acknowledged(20)
     node.tick()
     (before,) = operator.history(PIPELINE)
