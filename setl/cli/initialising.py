@@ -12,6 +12,7 @@ from setl.cli.cluster import AnswerNo
 from setl.cli.output import console
 
 _CHANNELS = {"two-sites": "shop.yaml", "search": "shop-search.yaml", "relay": "shop-relay.yaml"}
+_NODE = "node.yaml"
 _SCHEMA = "channel.schema.json"
 _UNIT = "setl@.service"
 _SECRETS = "secrets.env"
@@ -34,18 +35,21 @@ def init(folder: Path, channel: str, systemd: bool, force: bool) -> None:
 
     They go into FOLDER. The channel file is a whole one: change hosts, accounts and tables in it,
     and `setl check` tells what is missing. Beside it lies the schema by which editors complete and
-    check it.
+    check it. Where there is a node's configuration already, it stays as it is.
     """
     name = _CHANNELS[channel]
     files = {
         name: resources.read_text(resources.EXAMPLES, name)
         .replace("deploy/examples/", "")
         .replace(f"../../schemas/{_SCHEMA}", _SCHEMA),
-        "node.yaml": resources.read_text(resources.EXAMPLES, "node.yaml"),
+        _NODE: resources.read_text(resources.EXAMPLES, _NODE),
         _SCHEMA: resources.read_text("schemas", _SCHEMA),
     }
     if systemd:
         files.update({each: _of_systemd(each, folder) for each in _OF_SYSTEMD})
+    kept = [file for file in (_NODE, _SCHEMA) if (folder / file).exists() and not force]
+    for file in kept:  # they belong to all channels of the folder
+        del files[file]
     there = [str(folder / file) for file in files if (folder / file).exists()]
     if there and not force:
         raise AnswerNo(f"there is {', '.join(there)} already; --force writes over it")
@@ -58,8 +62,9 @@ def init(folder: Path, channel: str, systemd: bool, force: bool) -> None:
     service = f"{folder / _UNIT}: for systemd; it says how it is installed"
     for line in (
         f"{folder / name}: the channel; `setl check {folder / name}` tells what is missing",
-        f"{folder / 'node.yaml'}: of a node; `setl node --config {folder / 'node.yaml'}` runs one",
+        f"{folder / _NODE}: of a node; `setl node --config {folder / _NODE}` runs one",
         f"{folder / _SCHEMA}: for editors",
+        *(f"{folder / file} was there, and stays as it is" for file in kept),
         *((service,) if systemd else ()),
     ):
         out.print(line, markup=False)

@@ -122,6 +122,34 @@ def test_bytes_that_are_no_character_do_not_become_question_marks(passage, chars
     same(passage.servers, f"`{passage.schema}`.`t`")
 
 
+def read_values(passage):
+    """The second column of all rows, as they are read row by row."""
+    reader = passage.reader()
+    (whole,) = reader.ranges(None, 10, 1)
+    return [row[1] for some in reader.read(reader.schema.columns, whole.part) for row in some]
+
+
+@pytest.mark.family("mariadb", why="MySQL says NULL for it in ucs2, and takes none in utf32")
+@pytest.mark.parametrize(("charset", "half"), [("ucs2", "006ED800"), ("utf32", "0000DFFF")])
+def test_half_a_surrogate_pair_that_comes_as_bytes_is_an_error(passage, charset, half):
+    passage.create(f"id INT PRIMARY KEY, v VARCHAR(20) CHARACTER SET {charset}")
+    passage.insert("1, 'n'", f"2, CONVERT(x'{half}' USING {charset})")
+    with pytest.raises(DataError, match="that UTF-8 cannot hold, near the bytes"):
+        read_values(passage)
+
+
+@pytest.mark.family("mysql", why="MariaDB says bytes for it that are no UTF-8")
+def test_half_a_surrogate_pair_does_not_become_null(passage):
+    passage.create("id INT PRIMARY KEY, v VARCHAR(20) CHARACTER SET ucs2")
+    passage.insert("1, 'n'", "2, NULL", "3, CONVERT(x'006ED800' USING ucs2)")
+    one, nothing, half = read_values(passage)
+    assert (one, nothing) == ("n", None)
+    with pytest.raises(UnicodeEncodeError):
+        half.encode()  # so no server takes it
+    assert passage.passes() is None
+    assert passage.there() == []
+
+
 def test_a_row_longer_than_the_sources_packet_is_left_to_others(passage):
     passage.create("id INT PRIMARY KEY, v LONGBLOB")
     (packet,) = execute(passage.servers[0], "SELECT @@max_allowed_packet")[0]

@@ -227,6 +227,13 @@ def translating(endpoint: MysqlEndpoint) -> Generator[None]:
         yield
     except (pymysql.MySQLError, OSError) as error:
         raise translate(error).at(server=endpoint) from error
+    except UnicodeDecodeError as error:
+        # Servers keep half a surrogate pair in UCS2, some in UTF32, too, and send it as it is.
+        shown = error.object[max(0, error.start - 8) : error.end + 8].hex(" ")
+        raise DataError(
+            f"MySQL: a value has a character that UTF-8 cannot hold, near the bytes {shown}",
+            hint="Mend the value at this server; it is in a column of UCS2, UTF16 or UTF32",
+        ).at(server=endpoint) from error
 
 
 def error_number(error: BaseException | None) -> int | None:

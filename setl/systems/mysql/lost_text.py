@@ -3,7 +3,7 @@
 Many character sets have bytes without a character: those above 127 in ``ascii``, half a dozen in
 ``cp1250``, whole rows of the tables of ``gbk`` and ``cp932``. Servers take them from a client that
 says that it speaks this character set, and from ``ALTER TABLE``. Whoever reads the column gets a
-question mark in their place, without a warning, and would write that to the target.
+question mark in their place, or NULL, without a warning, and would write that to the target.
 
 Such text is read as one that no server takes, so that it is an error where it is to be written,
 and that compares as equal with the same bytes only.
@@ -48,7 +48,9 @@ def lost(name: str, charset: str) -> str:
     said = f"REPLACE({in_utf8(name)},'?','')"
     if charset in _REPLACED:
         said = f"REPLACE({said},{_REPLACEMENT},'')"
-    return f"CHAR_LENGTH({said})<>CHAR_LENGTH(REPLACE({name},'?',''))"
+    differs = f"CHAR_LENGTH({said})<>CHAR_LENGTH(REPLACE({name},'?',''))"
+    # MySQL says NULL for text of ucs2 with half a surrogate pair.
+    return f"IFNULL({differs},{name} IS NOT NULL)"
 
 
 def text_or_mark(name: str, charset: str) -> str:

@@ -44,10 +44,22 @@ def test_a_unit_names_this_installation(tmp_path, monkeypatch):
 
 
 def test_nothing_is_written_over(tmp_path, capsys):
-    (tmp_path / "node.yaml").write_text("mine")
+    (tmp_path / "shop.yaml").write_text("mine")
     assert run(["init", str(tmp_path)]) == 1
-    assert "node.yaml already; --force writes over it" in capsys.readouterr().err
-    assert [file.name for file in tmp_path.iterdir()] == ["node.yaml"]
-    assert (tmp_path / "node.yaml").read_text() == "mine"
+    assert "shop.yaml already; --force writes over it" in capsys.readouterr().err
+    assert [file.name for file in tmp_path.iterdir()] == ["shop.yaml"]
+    assert (tmp_path / "shop.yaml").read_text() == "mine"
     assert run(["init", str(tmp_path), "--force"]) == 0
+    assert (tmp_path / "shop.yaml").read_text() != "mine"
+
+
+def test_a_further_channel_leaves_the_configuration_of_nodes_alone(tmp_path, capsys):
+    assert run(["init", str(tmp_path)]) == 0
+    (tmp_path / "node.yaml").write_text("mine")
+    capsys.readouterr()
+    assert run(["init", str(tmp_path), "--channel", "search"]) == 0
+    assert "node.yaml was there, and stays as it is" in capsys.readouterr().out
+    assert (tmp_path / "shop-search.yaml").is_file()
+    assert (tmp_path / "node.yaml").read_text() == "mine"
+    assert run(["init", str(tmp_path), "--channel", "search", "--force"]) == 0
     assert (tmp_path / "node.yaml").read_text() != "mine"
