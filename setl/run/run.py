@@ -35,7 +35,9 @@ from setl.run.stalls.observer import Observed
 _log = logging.getLogger(__name__)
 
 _POLL_SECONDS = 0.2
-_QUIET_POLL_SECONDS = 0.5  # sixty quiet pipelines need not look five times a second
+# Longer than from one heartbeat to the next, which is a batch: sixty quiet pipelines need not wake
+# up in between as well.
+_QUIET_POLL_SECONDS = 1.2
 _ABORT_SECONDS = 0.2
 _STREAM_TO_TABLES = 3.0  # how much longer the stream is applied than tables are loaded
 
