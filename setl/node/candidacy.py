@@ -76,7 +76,8 @@ class Candidacy:
         self._lock = threading.Lock()
         self._run: Running | None = None
         self._pending_calls: list[Callable[[Running], None]] = []
-        self._begun = 0
+        self._tries = 0  # attempts at a run, whether it could be built or not
+        self._begun = 0  # the last of them whose run has begun
         self._record = LeadershipRecord(pipeline, nid, arbiter, clock)
         self._thread: threading.Thread | None = None
         self._held: Mainstem | None = None
@@ -97,6 +98,7 @@ class Candidacy:
                 rollback=self._rollback,
                 restart=self._restart,
                 look_at_loads=lambda: self._tell(_look_at_loads),
+                tries=lambda: self._tries,
                 begun=lambda: self._begun,
                 failed=lambda: self._progress.figures().error if self._failed else "",
             ),
@@ -259,7 +261,10 @@ class Candidacy:
                 return
             if self._run is not None:
                 what(self._run)
-            elif what not in self._pending_calls:
+            else:
+                # In the order of what was told last: a second silence comes after the contact
+                # between, and the run must not begin as if that still lasted.
+                self._pending_calls = [told for told in self._pending_calls if told is not what]
                 self._pending_calls.append(what)
 
     def _rollback(self) -> threading.Event | None:
@@ -289,6 +294,7 @@ class Candidacy:
             self._progress = Progress(self._clock, before)
         self._held = mainstem
         self._failed_at = None
+        self._tries += 1
         self._run, self._pending_calls = None, []
         self._thread = threading.Thread(
             target=self._work, args=(mainstem, revision), name=f"run-{self.pipeline}", daemon=True
@@ -311,7 +317,7 @@ class Candidacy:
                 self._run = run
                 for what in self._pending_calls:
                     what(run)
-            self._begun += 1
+            self._begun = self._tries
             self._record.overtaken(mainstem, self._reason)
             try:
                 run.run()

@@ -18,11 +18,20 @@ _KINDS = frozenset((SignalKind.ROLLBACK, SignalKind.RESTART, SignalKind.LOADS))
 
 @dataclass(slots=True)
 class _UnderWay:
-    """A request that is being carried out."""
+    """A request that is being carried out.
+
+    Attributes:
+        signal: the request.
+        done: whether the run that was told has carried it out by itself.
+        text: the answer once it is done.
+        tries: attempts at a run before it was begun. A run of a later one begins at the
+            checkpoint and as it is configured now, which is what each of these requests wants.
+    """
 
     signal: Signal
     done: Callable[[], bool]
     text: str
+    tries: int
 
 
 class Controls:
@@ -33,7 +42,8 @@ class Controls:
             if nothing runs.
         restart: tells the run to end in order, or forgets why the last one failed.
         look_at_loads: tells the run that requests to load tables may have changed.
-        begun: how many runs this node has begun; grows when a restart has taken effect.
+        tries: how many runs this node has tried to begin; grows with each.
+        begun: which of them has begun last, counted from 1; 0 if none has.
         failed: why the run failed, "" if it did not.
     """
 
@@ -43,12 +53,14 @@ class Controls:
         rollback: Callable[[], threading.Event | None],
         restart: Callable[[], None],
         look_at_loads: Callable[[], None],
+        tries: Callable[[], int],
         begun: Callable[[], int],
         failed: Callable[[], str],
     ) -> None:
         self.rollback = rollback
         self.restart = restart
         self.look_at_loads = look_at_loads
+        self.tries = tries
         self.begun = begun
         self.failed = failed
 
@@ -92,6 +104,7 @@ class RunRequests:
                 return
 
     def _begin(self, signal: Signal) -> None:
+        tries = self._controls.tries()
         if signal.kind is SignalKind.ROLLBACK:
             event = self._controls.rollback()
             if event is None:
@@ -100,20 +113,22 @@ class RunRequests:
                 self._answer(signal, SignalState.REFUSED, f"{text}; a restart begins anew")
                 return
             text = "rolled back to the checkpoint and reading from there"
-            self._under_way = _UnderWay(signal, event.is_set, text)
+            self._under_way = _UnderWay(signal, event.is_set, text, tries)
         else:
-            before = self._controls.begun()
             self._controls.restart()
-            self._under_way = _UnderWay(
-                signal, lambda: self._controls.begun() > before, "ended and begun anew"
-            )
+            self._under_way = _UnderWay(signal, lambda: False, "ended and begun anew", tries)
 
     def _follow_up(self, under_way: _UnderWay) -> None:
-        failed = self._controls.failed()
-        if under_way.done():
-            self._answer(under_way.signal, SignalState.DONE, under_way.text)
-        elif failed and under_way.signal.kind is SignalKind.ROLLBACK:
-            self._answer(under_way.signal, SignalState.REFUSED, f"it has failed: {failed}")
+        """Answer it if it is done, or never will be: a request that stays open stops all others."""
+        signal, failed = under_way.signal, self._controls.failed()
+        if under_way.done() or self._controls.begun() > under_way.tries:
+            self._answer(signal, SignalState.DONE, under_way.text)
+        elif not failed:
+            return
+        elif signal.kind is SignalKind.ROLLBACK or self._controls.tries() > under_way.tries:
+            self._answer(signal, SignalState.REFUSED, f"it has failed: {failed}")
+        else:
+            self._controls.restart()  # the run failed only after it was told to end
 
     def _answer(self, signal: Signal, state: SignalState, text: str) -> None:
         try:
