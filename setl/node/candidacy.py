@@ -143,9 +143,11 @@ class Candidacy:
         self._resting, self._disturbed = None, False
         channel = snapshot.facts.channels.get(self.pipeline.channel)
         self._unable = self._found_lacking(channel)
+        # Once, and before what a run leaves behind, since it may end during this tick.
+        busy = self.busy
         election = self._campaign.cycle(
             snapshot,
-            busy=self.busy,
+            busy=busy,
             ready=warm,
             spent=self._spent,
             turn=turn,
@@ -154,7 +156,10 @@ class Candidacy:
         self._election = election
         action = election.decision.action
         if action is Action.LEAD and election.mainstem is not None:
-            self._lead(election.mainstem, channel.revision if channel else -1)
+            if busy:
+                self._lead_on(election.mainstem)
+            else:
+                self._lead(election.mainstem, channel.revision if channel else -1)
             signals = snapshot.facts.signals.get(self.pipeline, ())
             self._requests.attend(signals, election.mainstem)
             cost = self._progress.handover_cost()
@@ -275,16 +280,21 @@ class Candidacy:
         self._failed_at = self._fenced = None
         self.drain()
 
-    def _lead(self, mainstem: Mainstem, revision: int) -> None:
-        if self.busy and self._held is not None and self._held.epoch == mainstem.epoch:
-            if self._arbiter.contact() is Contact.CONNECTED:  # still, after the look
-                self._tell(_resume)
-            else:
-                self._disturbed = True
-            return
-        if self.busy:
+    def _lead_on(self, mainstem: Mainstem) -> None:
+        """Lead with the run that there was when this was decided.
+
+        If it has ended since, the next tick decides: its epoch may be spent, or its candidacy
+        is to end with it.
+        """
+        if self._held is None or self._held.epoch != mainstem.epoch:
             self.abort()  # a run of an earlier epoch has no business any more
-            return
+        elif self._arbiter.contact() is Contact.CONNECTED:  # still, after the look
+            self._tell(_resume)
+        else:
+            self._disturbed = True
+
+    def _lead(self, mainstem: Mainstem, revision: int) -> None:
+        """Begin a run, unless it is to wait or has failed for good."""
         if self._failed_at == revision or self._fenced == (mainstem.epoch, revision):
             return  # it failed for good; the operator's next `start` changes the revision
         if self._clock.monotonic() < self._not_before:

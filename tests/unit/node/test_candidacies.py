@@ -350,3 +350,27 @@ def test_a_run_that_cannot_even_be_stopped_leaves_the_others_alone(world, caplog
     world.tick(2)
     assert {p.pipeline for p in world.leaders()} >= {"a"}
     broken.ends.set()
+
+
+def test_a_run_of_a_definition_that_was_replaced_is_not_begun_anew(world, monkeypatch):
+    """It ends while its candidacy, which is to end with it, decides as its leader."""
+    node = world.node("n1", LOAD)
+    world.tick(4)
+    eventually(lambda: node.runs)
+    run, [candidacy] = node.runs[0], node.candidacies.current()
+    run.stop = lambda: run.told.append("stop")  # it loads, and ends later
+    real = candidacy._campaign.cycle
+
+    def cycle(*given, **named):
+        election = real(*given, **named)
+        run.ends.set()
+        eventually(lambda: not candidacy.busy)
+        return election
+
+    monkeypatch.setattr(candidacy._campaign, "cycle", cycle)
+    world.put({**SHOP, "note": "another"})
+    world.tick(1)
+    assert not candidacy.busy
+    world.tick(4)
+    eventually(lambda: len(node.runs) == 2)
+    assert node.runs[1].epoch > run.epoch

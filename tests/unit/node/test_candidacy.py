@@ -422,3 +422,21 @@ def test_a_run_that_begins_anew_leaves_what_the_history_has_of_its_leadership(
     assert node.runs[1].epoch == run.epoch
     node.tick()
     assert list(operator.history(PIPELINE)) == [before]
+
+
+def test_no_run_begins_on_a_decision_that_was_made_while_one_ran(cluster, node, monkeypatch):
+    """The one that ran may have been cancelled meanwhile, so that its epoch is spent."""
+    run = leading(cluster, node)
+    real = node.candidacy._campaign.cycle
+
+    def cycle(*given, **named):
+        election = real(*given, **named)
+        node.candidacy.abort()  # the watchdog
+        node.idle()
+        return election
+
+    with monkeypatch.context() as patched:
+        patched.setattr(node.candidacy._campaign, "cycle", cycle)
+        node.tick()
+    eventually(lambda: (node.tick(), len(node.runs) == 2)[1])
+    assert node.runs[1].epoch > run.epoch
