@@ -188,8 +188,9 @@ class Candidacies:
             taken.giving_up = True
             self._give_up(ident, taken)
         else:
-            taken.problem.passed()
-            taken.candidacy.trouble = ""
+            if not taken.leaving:  # whose trouble, if any, is to leave
+                taken.problem.passed()
+                taken.candidacy.trouble = ""
             return again
         return None
 
@@ -220,7 +221,10 @@ class Candidacies:
             self._pool.shutdown()
         candidacies = self.current()
         for candidacy in candidacies:
-            candidacy.drain()
+            try:
+                candidacy.drain()
+            except Exception as error:  # noqa: BLE001 - the others have to be drained, too
+                _log.warning("run not drained", extra=fields(error=str(error)))
         for candidacy in candidacies:
             try:
                 candidacy.close(patience)
@@ -256,13 +260,17 @@ class Candidacies:
     def _left(self, ident: PipelineId, taken: _Taken) -> bool:
         """Drain a candidacy without waiting; whether it has ended, with its leadership given up."""
         taken.leaving = True
-        if taken.candidacy.busy:
-            taken.candidacy.drain()
-            return False
         try:
+            if taken.candidacy.busy:
+                taken.candidacy.drain()
+                return False
             taken.candidacy.close(0)
         except ArbiterError as error:
             self._complain(ident, taken, error)
+            return False
+        except Exception as error:  # noqa: BLE001 - a defect: the other candidacies go on
+            taken.problem.occurred(error)
+            taken.candidacy.trouble = taken.problem.sentence
             return False
         del self._taken[ident]
         return True

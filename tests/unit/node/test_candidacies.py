@@ -374,3 +374,43 @@ def test_a_run_of_a_definition_that_was_replaced_is_not_begun_anew(world, monkey
     world.tick(4)
     eventually(lambda: len(node.runs) == 2)
     assert node.runs[1].epoch > run.epoch
+
+
+def test_a_run_that_cannot_be_stopped_for_another_definition_leaves_the_others_alone(world, caplog):
+    world.put({"pipelines": [{"name": "a"}]})
+    node = world.node("n1", LOAD)
+    world.tick(4)
+    eventually(lambda: len(node.runs) == 1)
+    broken = node.runs[0]
+
+    def stop():
+        raise RuntimeError("cannot")
+
+    broken.stop = stop
+    world.put({"pipelines": [{"name": "a"}, {"name": "b"}]})
+    world.tick(4)
+    eventually(lambda: len(node.runs) == 2)
+    assert node.runs[1].ident == ("shop", "b")
+    assert [r.message for r in caplog.records].count("a cycle failed") == 1
+    [left] = [c for c in node.candidacies.current() if c.pipeline.pipeline == "a"]
+    assert left.status().decision == "unexpected RuntimeError: cannot"
+    broken.ends.set()
+    eventually(lambda: world.tick() or len(node.runs) == 3)
+    assert node.runs[2].ident == ("shop", "a")
+
+
+def test_a_run_that_cannot_be_stopped_does_not_keep_a_node_that_leaves(world):
+    world.put({"pipelines": [{"name": name} for name in "ab"]})
+    node = world.node("n1", LOAD)
+    world.tick(4)
+    eventually(lambda: len(node.runs) == 2)
+    broken, whole = (next(r for r in node.runs if r.ident[1] == name) for name in "ab")
+
+    def stop():
+        raise RuntimeError("cannot")
+
+    broken.stop = stop
+    node.candidacies.close(5)
+    assert whole.told[-1] == "stop"
+    assert {p.pipeline for p in world.leaders()} <= {"a"}
+    broken.ends.set()
