@@ -23,6 +23,7 @@ class Interruption:
         # Set together with `_stopping` and by `roll_back`: ends the waits between two loads.
         self._interrupted = threading.Event()
         self._rollbacks: deque[threading.Event] = deque()
+        self._taken: list[threading.Event] = []  # by the run, and not carried out yet
         self._loading_allowed = threading.Event()
         self._loading_allowed.set()
 
@@ -58,15 +59,23 @@ class Interruption:
     # -- for the run ----------------------------------------------------------------------
 
     def begin(self) -> list[threading.Event]:
-        """The run begins anew; returns the rollbacks that this carries out."""
+        """The run begins anew; returns the rollbacks that this carries out.
+
+        Until `has_begun` they are returned again: what begins may fail before it is done.
+        """
         # In this order, so that a request that comes meanwhile is at worst carried out twice.
         self._interrupted.clear()
         if self._stopping.is_set():
             self._interrupted.set()  # the stop may have come just before
-        taken: list[threading.Event] = []
         while self._rollbacks:
-            taken.append(self._rollbacks.popleft())
-        return taken
+            self._taken.append(self._rollbacks.popleft())
+        return list(self._taken)
+
+    def has_begun(self) -> None:
+        """The run reads again; whoever asked for a rollback that `begin` returned is told."""
+        for done in self._taken:
+            done.set()
+        self._taken.clear()
 
     @property
     def to_stop(self) -> bool:

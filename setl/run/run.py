@@ -232,8 +232,7 @@ class PipelineRun:
             "pipeline takes over",
             extra=self._fields(position=str(checkpoint)),
         )
-        for done in asked:
-            done.set()
+        self._asked.has_begun()
 
     def _located(self, stored: Checkpoint | None) -> Checkpoint:
         """Where to go on from what is stored, at the servers that answer now."""

@@ -812,6 +812,24 @@ def test_a_rollback_that_is_asked_for_while_one_begins_is_not_forgotten(begun, m
     bench.finish()
 
 
+def test_a_rollback_that_fails_as_it_begins_is_carried_out_by_the_next_attempt(begun, monkeypatch):
+    """Its answer would never come, and the leader attends to nothing else before."""
+    bench = begun(TWO).start()
+    eventually(lambda: bench.store.stored and bench.store.stored.resume.offset == 44, 10)
+    monkeypatch.setattr(bench.run._backoff, "failed", lambda: 0.01)
+    real, failures = bench.work.take_over, [TransientError("the target is down")]
+
+    def take_over():
+        if failures:
+            raise failures.pop()
+        return real()
+
+    monkeypatch.setattr(bench.work, "take_over", take_over)
+    assert bench.run.rollback().wait(10)
+    assert not failures
+    bench.finish()
+
+
 def test_a_stop_during_a_rollback_stops(begun):
     bench = begun(TWO).start()
     eventually(lambda: bench.job.applied, 10)
