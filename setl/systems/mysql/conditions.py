@@ -11,10 +11,13 @@ from setl.errors import DataError
 from setl.model.change import Row, Value
 from setl.model.schema import Column, Kind
 from setl.systems.mysql.identifiers import identifier
+from setl.systems.mysql.load.fit import is_single
+from setl.systems.mysql.load.literals import single
 from setl.systems.mysql.lost_text import is_lost
 
 KEYS_PER_CONDITION: Final = 500
-_TEXTUAL: Final = frozenset({Kind.TEXT, Kind.ENUM, Kind.SET})
+_ROW_BY_ROW: Final = frozenset({Kind.TEXT, Kind.ENUM, Kind.SET, Kind.TIME})
+"""Kinds that servers compare otherwise in a list of rows."""
 
 
 class Condition(NamedTuple):
@@ -32,9 +35,10 @@ def keyed_conditions(key: Sequence[Column], keys: Sequence[Row]) -> Iterator[Con
     for first in range(0, len(keys), KEYS_PER_CONDITION):
         some = keys[first : first + KEYS_PER_CONDITION]
         values = [literal(c, v) for row in some for c, v in zip(key, row, strict=True)]
-        if len(key) > 1 and any(column.kind in _TEXTUAL for column in key):
+        if len(key) > 1 and any(column.kind in _ROW_BY_ROW for column in key):
             # MariaDB 10.11 compares the bytes of a list of rows with those of the columns, whatever
-            # their charsets: ('é', 1) in UTF-8 is not found in a latin1 column.
+            # their charsets: ('é', 1) in UTF-8 is not found in a latin1 column. MySQL 9.7 compares
+            # a list of one row as text, and '10:00:00.000000' is not how TIME(2) is written.
             yield Condition(" OR ".join([f"{left} = {one}"] * len(some)), tuple(values))
         else:
             yield Condition(f"{left} IN ({', '.join([one] * len(some))})", tuple(values))
@@ -43,7 +47,8 @@ def keyed_conditions(key: Sequence[Column], keys: Sequence[Row]) -> Iterator[Con
 def literal(column: Column, value: Value) -> Any:
     """A key's value as pymysql has to get it to be compared as the column compares.
 
-    Decimals as text would be compared as floating point, which takes neighbours for equal.
+    Decimals as text would be compared as floating point, which takes neighbours for equal. A FLOAT
+    (4 bytes) that holds 0.1 is not equal to 0.1.
 
     Raises:
         DataError: it is text that its character set does not know.
@@ -55,6 +60,8 @@ def literal(column: Column, value: Value) -> Any:
         )
     if column.kind is Kind.DECIMAL and isinstance(value, str):
         return Decimal(value)
+    if column.kind is Kind.FLOAT and isinstance(value, float) and is_single(column):
+        return single(value)
     return value
 
 

@@ -13,6 +13,7 @@ from typing import Any
 from pymysql.converters import conversions
 
 from setl.codec.binlog.value_number import shortest_float
+from setl.errors import DataError
 from setl.model.change import Row, Value
 from setl.model.schema import Column, Kind
 from setl.systems.mysql.identifiers import identifier
@@ -113,7 +114,23 @@ def bit(raw: bytes) -> int:
     return int.from_bytes(raw, "big")
 
 
+def document(text: str) -> str:
+    """JSON as it came; DataError if it did not come.
+
+    MySQL answers with empty text, and no error, where the text is longer than max_allowed_packet.
+    It may have taken the value all the same: it writes a space behind each comma.
+    """
+    if not text:
+        raise DataError(
+            "the text of a JSON value is longer than max_allowed_packet, so the server that has it"
+            " answers with none",
+            hint="Raise max_allowed_packet of that server",
+        )
+    return text
+
+
 _DECODERS: dict[Kind, Decode] = {
+    Kind.JSON: document,
     Kind.INTEGER: int,
     Kind.YEAR: int,
     Kind.FLOAT: floating,
