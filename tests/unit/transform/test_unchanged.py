@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from setl.errors import DataError
 from setl.model.change import ABSENT, DecodedRows, Op
+from setl.model.schema import Column, Kind, RowSchema
 from setl.transform.columns import ColumnPlan
 from setl.transform.unchanged import UnchangedRows
 from setl.transform.work import compact
@@ -104,6 +105,16 @@ def test_an_update_that_does_not_say_all_of_it_stays(images):
     (route,) = plan_of(SKIPS).router.route("shop", "orders")
     decoded = DecodedRows(schema, op, [images])
     assert UnchangedRows(route).left_out(decoded) == decoded
+
+
+def test_a_zero_that_gets_another_sign_has_changed():
+    """Servers keep it, and write it to their binlog; both are equal to Python."""
+    columns = (Column("id", Kind.INTEGER), Column("n", Kind.FLOAT), Column("t", Kind.TEXT))
+    schema = RowSchema("shop", "orders", columns, (0,))
+    (route,) = plan_of(SKIPS).router.route("shop", "orders")
+    images = [((1, 0.0, "x"), (1, -0.0, "x")), ((1, 0.0, "x"), (1, 0.0, "y"))]
+    decoded = DecodedRows(schema, Op.UPDATE, images)
+    assert UnchangedRows(route).left_out(decoded).images == images[:1]
 
 
 def test_other_changes_are_as_without():
