@@ -129,6 +129,19 @@ def read_values(passage):
     return [row[1] for some in reader.read(reader.schema.columns, whole.part) for row in some]
 
 
+@pytest.mark.parametrize("kind", ["ENUM", "SET"])
+def test_a_label_that_is_no_character_does_not_become_a_question_mark(passage, kind):
+    passage.create(f"id INT PRIMARY KEY, v {kind}('a', x'A140') CHARACTER SET gbk")
+    passage.insert("1, 'a'", "2, NULL", "3, 2")
+    shown = execute(passage.servers[0], f"SELECT HEX(v) FROM {passage.schema}.t WHERE id = 3")
+    assert [tuple(row) for row in shown] == [("A140",)]
+    one, nothing, lost = read_values(passage)
+    assert (one, nothing) == ("a", None)
+    with pytest.raises(UnicodeEncodeError):
+        lost.encode()  # so no server takes it
+    assert passage.passes() is None
+
+
 @pytest.mark.family("mariadb", why="MySQL says NULL for it in ucs2, and takes none in utf32")
 @pytest.mark.parametrize(("charset", "half"), [("ucs2", "006ED800"), ("utf32", "0000DFFF")])
 def test_half_a_surrogate_pair_that_comes_as_bytes_is_an_error(passage, charset, half):

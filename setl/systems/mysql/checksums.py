@@ -89,11 +89,10 @@ def _value(column: Column, form: Form) -> str:
 
 
 def _text(name: str, held: Capacity | None) -> str:
-    if held is None or held.type in ("enum", "set"):
-        return in_utf8(name)
-    if may_be_lost(held):
+    if held is not None and may_be_lost(held):
         return text_or_mark(name, held.charset)
-    return name if held.charset == "utf8mb4" else in_utf8(name)
+    plain = held is not None and held.charset == "utf8mb4" and held.type not in ("enum", "set")
+    return name if plain else in_utf8(name)
 
 
 def _with_fraction(name: str, digits: int, wanted: int) -> str:

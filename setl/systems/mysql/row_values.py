@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 from pymysql.converters import conversions
 
@@ -25,6 +25,8 @@ RAW_VALUES: dict[Any, Any] = {
 """For `conv` of pymysql: parameters are escaped as usual, results are left as they came."""
 
 Decode = Callable[[Any], Value]
+
+_TEXTUAL: Final = frozenset({Kind.TEXT, Kind.ENUM, Kind.SET})
 
 
 def select_list(columns: Sequence[Column]) -> str:
@@ -65,7 +67,7 @@ def _selected(column: Column) -> str:
 
 
 def _may_be_lost(column: Column) -> bool:
-    return column.kind is Kind.TEXT and may_be_lost(column.capacity)
+    return column.kind in _TEXTUAL and may_be_lost(column.capacity)
 
 
 def floating(text: str) -> float:
