@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from setl.errors import DataError
-from setl.model.change import ABSENT, DecodedRows, Op
+from setl.model.change import ABSENT, DecodedRows, Op, Row
 from setl.model.schema import Column, Kind, RowSchema
 from setl.transform.columns import ColumnPlan
 from setl.transform.unchanged import UnchangedRows
@@ -112,7 +112,10 @@ def test_a_zero_that_gets_another_sign_has_changed():
     columns = (Column("id", Kind.INTEGER), Column("n", Kind.FLOAT), Column("t", Kind.TEXT))
     schema = RowSchema("shop", "orders", columns, (0,))
     (route,) = plan_of(SKIPS).router.route("shop", "orders")
-    images = [((1, 0.0, "x"), (1, -0.0, "x")), ((1, 0.0, "x"), (1, 0.0, "y"))]
+    images: list[tuple[Row | None, Row | None]] = [
+        ((1, 0.0, "x"), (1, -0.0, "x")),
+        ((1, 0.0, "x"), (1, 0.0, "y")),
+    ]
     decoded = DecodedRows(schema, Op.UPDATE, images)
     assert UnchangedRows(route).left_out(decoded).images == images[:1]
 
