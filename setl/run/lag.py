@@ -23,8 +23,8 @@ class LagTracker:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._samples: deque[float] = deque()
-        # The same, the smallest first. Sorting them for each look takes longer the longer a pipeline
-        # runs: after an hour a hundredth of a core on a node with sixty.
+        # The same, the smallest first. Sorting them for each look takes the longer, the longer a
+        # pipeline runs: after an hour a hundredth of a core on a node with sixty.
         self._ordered: list[float] = []
         self._lag: float | None = None
         self._since = 0.0
