@@ -20,6 +20,7 @@ from setl.cli.comparing import Compared
 from setl.cli.confirmation import confirm
 from setl.model.load_request import RequestState
 from setl.operate.questions import before_overwriting
+from setl.operate.units import count
 
 _MOST_ROUNDS = 100  # each repairs as many keys as a comparison reads again
 
@@ -79,18 +80,15 @@ def _words(verdict: TableVerdict, repair: Repair) -> str:
     differing = verdict.differing.keys
     extra = sum(what is What.EXTRA for _, what in differing)
     more = f"; {repair.left:,} more afterwards" if repair.left else ""
+    keys = count(repair.keys, "key", "keys")
     return (
-        f"{_keys(repair.keys)} of {verdict.table} {_are(repair.keys)} sent to {repair.target}"
+        f"{keys} of {verdict.table} {_are(repair.keys)} sent to {repair.target}"
         f" again, of which {extra:,} {_are(extra)} only there and {_are(extra)} deleted{more}"
     )
 
 
-def _keys(count: int) -> str:
-    return "1 key" if count == 1 else f"{count:,} keys"
-
-
-def _are(count: int) -> str:
-    return "is" if count == 1 else "are"
+def _are(number: int) -> str:
+    return "is" if number == 1 else "are"
 
 
 def _repaired(
@@ -107,7 +105,8 @@ def _repaired(
 
             show = partial(_show, shown, task, one.ident)
             with acting(arbiter, "repair", str(one.ident)) as told:
-                told.outcome = f"asked for: {_keys(repair.keys)} of {one.verdict.table}"
+                keys = count(repair.keys, "key", "keys")
+                told.outcome = f"asked for: {keys} of {one.verdict.table}"
                 ended = carried_out(arbiter, one.ident, repair.requests, show)
         failed = [r.answer for r in ended if r.state is not RequestState.DONE]
         if failed:

@@ -71,7 +71,7 @@ class MemoryLook:
             # All at once, and parents before their children: each such question walks all
             # processes of the machine.
             for process in node.children(recursive=True):
-                with contextlib.suppress(psutil.Error):
+                with gone:
                     parent = process.ppid()
                     if parent == self._pid and process.name() == "java":
                         of_jvm.add(process.pid)

@@ -18,14 +18,18 @@ from operator import methodcaller
 from typing import Any, Final
 
 from setl.model.schema import Capacity, Column, Kind
+from setl.systems.mysql.row_values import is_float
 
 _MOMENTS: Final = frozenset({Kind.TIME, Kind.DATETIME, Kind.TIMESTAMP})
 _LABELLED: Final = frozenset({Kind.ENUM, Kind.SET})
 _WHOLE: Final = frozenset({Kind.INTEGER, Kind.BIT, Kind.YEAR})
 _CUT_SPACES: Final = frozenset({"varchar", "tinytext", "text", "mediumtext", "longtext"})
 _SINGLE: Final = struct.Struct("<f")
-_DOUBLE: Final = struct.Struct("<d")
-_FLOATING: Final = frozenset({"float", "double"})
+_HOLDS: Final[dict[str, Callable[[int], bool]]] = {
+    "float": is_float,
+    "double": lambda number: float(number) == number,
+}
+"""Whether a floating-point column keeps a whole number as it is."""
 _CLOCKS: Final = frozenset({"time", "datetime", "timestamp"})
 _FRACTION: Final = re.compile(r"(?::\d\d?|\d{12})\.(\d+)")
 """What stands behind the point of a moment's seconds."""
@@ -110,8 +114,9 @@ def _guards(place: int, column: Column, capacity: Capacity) -> Iterator[Guard]:
         yield Guard(place, lambda v: _digits(v) > scale, f"round it to {scale} digits")
     elif kind is Kind.FLOAT:
         yield from _float_guards(place, capacity)
-    elif kind is Kind.INTEGER and capacity.type in _FLOATING:
-        yield Guard(place, _is_rounded_by(capacity.type), "round it to the digits that it has")
+    elif kind is Kind.INTEGER and capacity.type in _HOLDS:
+        holds = _HOLDS[capacity.type]
+        yield Guard(place, lambda v: not holds(v), "round it to the digits that it has")
     elif kind is Kind.TEXT and capacity.type in _CLOCKS:
         yield _written_guard(place, 6 if scale is None else scale)
     elif kind is Kind.BINARY and capacity.type == "binary":
@@ -139,15 +144,6 @@ def _written_guard(place: int, scale: int) -> Guard:
         return found is not None and len(found[1].rstrip("0")) > scale
 
     return Guard(place, changes, f"keep {scale} digits of the second")
-
-
-def _is_rounded_by(type_: str) -> Callable[[int], bool]:
-    form = _SINGLE if type_ == "float" else _DOUBLE
-
-    def changes(number: int) -> bool:
-        return form.unpack(form.pack(number))[0] != number
-
-    return changes
 
 
 def _spaces_guard(place: int, size: int, *, in_bytes: bool) -> Guard:
