@@ -25,7 +25,10 @@ class TableLoad:
     needs no load, since all its rows are in the stream.
 
     Attributes:
-        id: that of the request that it carries out.
+        id: that of the request that it carries out. Ids begin again where requests are kept anew,
+            after the checkpoint; see `sent`.
+        sent: when that request was made, seconds since 1970, which tells it from others of the
+            same id. 0 in what an older version has stored.
         tables: the source tables to load, as ``schema.table``.
         entries: entries of the channel file's `tables` whose tables are to be loaded, see
             `setl.channel.routing.RoutedTable.name`. Without these and without `tables`: all.
@@ -72,6 +75,7 @@ class TableLoad:
     again: tuple[str, ...] = ()
     origins: tuple[tuple[str, str], ...] = ()
     table_rows: int = 0
+    sent: float = 0.0
 
     @property
     def reads(self) -> bool:
@@ -126,6 +130,7 @@ class TableLoad:
             "only": list(self.only),
             "again": list(self.again),
             "origins": [list(pair) for pair in self.origins],
+            "sent": self.sent,
         }
         value |= {name: held for name, held in told.items() if held}
         if self.after is not None:
@@ -159,4 +164,5 @@ class TableLoad:
             again=tuple(map(str, value.get("again", ()))),
             origins=tuple((str(now), str(before)) for now, before in value.get("origins", ())),
             table_rows=stored_number(value.get("table_rows", 0)),
+            sent=float(value.get("sent", 0)),
         )

@@ -91,6 +91,18 @@ def next_request(requests: Sequence[LoadRequest]) -> LoadRequest | None:
     return min(waiting, key=lambda request: request.reason != START, default=None)
 
 
+def carries_out(load: TableLoad, request: LoadRequest) -> bool:
+    """Whether a load is that of a request.
+
+    The checkpoint outlives requests: a ZooKeeper that was set up anew, and a channel that was
+    removed and applied again, give ids a second time.
+    """
+    if load.id != request.id:
+        return False
+    # An older version stores no such time; its load began after its request was made.
+    return load.sent == request.sent if load.sent else load.begun >= request.sent
+
+
 def is_cancelled(load: TableLoad, request: LoadRequest | None) -> bool:
     """Whether a load that is under way is to end, since its request is taken back or gone."""
     if request is None:
@@ -113,6 +125,7 @@ def begun(request: LoadRequest, before: TableLoad | None, now: float) -> TableLo
         entries=request.entries,
         narrowed=request.narrowed,
         begun=now,
+        sent=request.sent,
         taken=None if taken is None else tuple(dict.fromkeys((*taken, *request.entries))),
     )
 

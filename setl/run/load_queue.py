@@ -88,7 +88,7 @@ class LoadQueue:
             made = LoadRequest(entries=tuple(missing), reason=START, by="setl", sent=now)
             found.append(self._requests.add(made))
         if load is not None and load.ended:
-            for request in [r for r in found if r.id == load.id]:
+            for request in [r for r in found if load_choice.carries_out(load, r)]:
                 state, text = load_choice.outcome(load)
                 self._requests.answer(request, state, text, rows=load.rows, at=load.ended)
                 found.remove(request)
@@ -96,7 +96,7 @@ class LoadQueue:
 
     def of(self, load: TableLoad) -> LoadRequest | None:
         """The request that a load carries out, None if it is not there."""
-        return next((request for request in self._seen if request.id == load.id), None)
+        return next((each for each in self._seen if load_choice.carries_out(load, each)), None)
 
     @property
     def next(self) -> LoadRequest | None:

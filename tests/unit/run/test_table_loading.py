@@ -493,7 +493,7 @@ def test_a_load_is_kept_as_json():
     load = TableLoad(
         "x", ("s.a",), ("s.* ->",), True, "s.a", (1, "ä\udcff", b"\x00\xff", None, 1.5), 7, 3.5,
         BinlogPosition("bin.000002", 4, "0-1-2"), 4.5, 9.0, True, "why", ("s.* ->",),
-        ("s.b",), ("s.c", "s.d"), (("s.c", "s.d"),),
+        ("s.b",), ("s.c", "s.d"), (("s.c", "s.d"),), 4, 2.5,
     )  # fmt: skip
     assert TableLoad.from_json(load.to_json()) == load
     checkpoint = Checkpoint(BinlogPosition("bin.000002", 4), load=load)
@@ -551,6 +551,27 @@ def test_a_leader_that_dies_before_it_answers_leaves_that_to_the_next_one():
     assert bench.step() is None
     assert bench.request(ident).state is RequestState.DONE
     assert len(bench.job.loaded) == 2
+
+
+@pytest.mark.parametrize("ended", [True, False])
+@pytest.mark.parametrize("stored_by", ["this version", "an older one"])
+def test_a_request_is_not_taken_for_one_of_a_zookeeper_before_that_had_its_id(ended, stored_by):
+    before = Bench(Tables(a=3, b=3))
+    before.begin(None)
+    before.clock.time = 100.0
+    first = before.ask(tables=("shop.a",), sent=100.0)
+    before.steps()
+    if ended:
+        before.stream_at(900)
+        before.steps()
+    load = before.reached.load
+    bench = Bench(before.tables)
+    bench.clock.time = 200.0
+    bench.begin(load if stored_by == "this version" else replace(load, sent=0.0))
+    assert bench.ask(tables=("shop.b",), sent=200.0) == first
+    finished(bench)
+    assert bench.job.loaded == [("b", 1), ("b", 2), ("b", 3)]
+    assert bench.request(first).state is RequestState.DONE
 
 
 def test_only_rows_for_which_the_condition_is_true():
