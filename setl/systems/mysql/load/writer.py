@@ -21,7 +21,8 @@ from setl.systems.mysql.marks import MARK_STATEMENT, mark_id, mark_info
 # Rows arrive in an order of setl's own, parent and child in different tasks, so foreign keys
 # cannot be checked between them; they were checked at the source. Unique keys are checked.
 # READ COMMITTED locks rows and hardly any gaps, so that tasks on one table rarely wait.
-# Of a value that it rounds, a server says so in a note; it may be told to make none.
+# Of a value that it rounds, a server says so in a note; it may be told to make none. Some MariaDB
+# have a second variable for that.
 _SESSION = (
     "SET SESSION foreign_key_checks = 0, unique_checks = 1, sql_notes = 1",
     "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
@@ -29,7 +30,7 @@ _SESSION = (
 _VARIABLES = (
     "SHOW SESSION VARIABLES WHERE Variable_name IN"
     " ('max_allowed_packet', 'local_infile', 'log_bin', 'binlog_format', 'wsrep_on',"
-    " 'wsrep_load_data_splitting')"
+    " 'wsrep_load_data_splitting', 'note_verbosity')"
 )
 
 
@@ -120,6 +121,8 @@ class Writer:
             self._answer_seconds = min(took)
             cursor.execute(_VARIABLES)
             found = {str(name): str(value) for name, value in cursor.fetchall()}
+            if "basic" not in found.get("note_verbosity", "basic").split(","):
+                cursor.execute("SET SESSION note_verbosity = 'basic'")
         self._packet = int(found.get("max_allowed_packet", 1 << 20))
         by_row = found.get("log_bin") == "OFF" or found.get("binlog_format", "ROW") == "ROW"
         # Such a cluster commits every 10,000 rows, which would be without fence and mark.
