@@ -203,6 +203,42 @@ def test_a_key_that_is_not_the_orders_own_is_refused(servers, elasticsearch, sho
 
 
 @pytest.mark.parametrize(
+    ("own", "other"),
+    [
+        ("VARCHAR(20) COLLATE utf8mb4_bin", "VARCHAR(20) COLLATE utf8mb4_bin"),
+        ("VARCHAR(20) COLLATE utf8mb4_unicode_ci", "VARCHAR(20) COLLATE utf8mb4_unicode_ci"),
+        ("VARCHAR(20) COLLATE utf8mb4_unicode_ci", "VARCHAR(20) COLLATE utf8mb4_bin"),
+        ("VARCHAR(20) COLLATE utf8mb4_bin", "VARCHAR(20) COLLATE utf8mb4_unicode_ci"),
+        ("INT", "VARCHAR(20) COLLATE utf8mb4_bin"),
+    ],
+)
+def test_the_server_says_which_document_a_nested_row_belongs_to(servers, shop, own, other):
+    a, _ = servers
+    written = ["1", "02", "3.0"] if own == "INT" else ["zoe", "Zoe", "ZOË", "zo\u00eb", "z"]
+    with a.connect() as connection, connection.cursor() as cursor:
+        cursor.execute(f"CREATE TABLE {shop}.people (id {own} PRIMARY KEY) CHARACTER SET utf8mb4")
+        cursor.execute(
+            f"CREATE TABLE {shop}.pets (no INT PRIMARY KEY, person {other}, KEY (person))"
+            " CHARACTER SET utf8mb4"
+        )
+        for no, text in enumerate(written):
+            cursor.execute(f"INSERT IGNORE INTO {shop}.people VALUES (%s)", (text,))
+            cursor.execute(f"INSERT INTO {shop}.pets VALUES (%s, %s)", (no, text))
+        # So many that they are looked up in two parts; in bytes they lie between Z and z.
+        others = [("" if own == "INT" else "a") + str(no) for no in range(1000, 1500)]
+        cursor.executemany(f"INSERT INTO {shop}.people VALUES (%s)", [(id_,) for id_ in others])
+        cursor.execute(
+            f"SELECT p.id, GROUP_CONCAT(no ORDER BY no) FROM {shop}.people p"
+            f" LEFT JOIN {shop}.pets ON person = id GROUP BY id"
+        )
+        expected = {key: nos or "" for key, nos in cursor.fetchall()}
+    pets = NestedTable("pets", shop, "pets", (("person", "id"),))
+    documents = Documents(shop, "people", (pets,))
+    found: Any = MysqlDocuments(endpoint_of(a)).read(documents, [(key,) for key in expected])
+    assert {key: ",".join(str(no) for no, _ in rows) for key, rows in found} == expected
+
+
+@pytest.mark.parametrize(
     ("change", "path"),
     [
         ({"processor": "a:b"}, "tables[0].processor"),

@@ -21,7 +21,7 @@ from setl.errors import ConfigurationError, SetlError
 from setl.model.change import Row, Value
 from setl.model.nesting import Documents, NestedTable
 from setl.model.schema import Column, RowSchema
-from setl.systems.mysql.conditions import keyed_conditions
+from setl.systems.mysql.conditions import KEYS_PER_CONDITION, keyed_conditions
 from setl.systems.mysql.connection import (
     MysqlEndpoint,
     connect,
@@ -79,7 +79,7 @@ class MysqlDocuments:
             return []
         found = [tuple(row[i] for i in places) for row in rows]
         arrays = [
-            self._nested(nested, table, key, found)
+            self._nested(nested, table, own, found)
             for nested, table in zip(documents.nested, described.nested, strict=True)
         ]
         return [
@@ -89,21 +89,40 @@ class MysqlDocuments:
         ]
 
     def _nested(
-        self, nested: NestedTable, table: RowSchema, key: Sequence[Column], keys: Sequence[Row]
+        self, nested: NestedTable, table: RowSchema, own: RowSchema, keys: Sequence[Row]
     ) -> dict[Row, tuple[Row, ...]]:
         """The shown values of a nested table's rows, by the key of their document."""
         on = [table.folded[column.lower()] for column, _ in nested.on]
+        key = [own.columns[own.folded[name.lower()]] for _, name in nested.on]
         shown = nested.shown(table.names)
         # Values are looked for, and compared, as the key's own column has them.
         named = [replace(c, name=table.names[i]) for c, i in zip(key, on, strict=True)]
         order = [table.columns[i] for i in (table.key or range(len(table.columns)))]
-        spelled = {_folded(k): k for k in keys}
+        belongs: dict[Row, Row | None] = {k: k for k in keys}
         groups: dict[Row, list[Row]] = {}
-        for row in self._rows(table, named, keys, order):
-            at = tuple(row[i] for i in on)
-            at = at if at in groups else spelled.get(_folded(at), at)
-            groups.setdefault(at, []).append(tuple(row[i] for i in shown))
+        # A part at a time: a row that the nested table's collation finds for keys of two parts
+        # counts once, for the part that has its document.
+        for first in range(0, len(keys), KEYS_PER_CONDITION):
+            some = keys[first : first + KEYS_PER_CONDITION]
+            here = set(some)
+            for row in self._rows(table, named, some, order):
+                at = tuple(row[i] for i in on)
+                if at not in belongs:
+                    belongs[at] = self._spelled(own, key, at)
+                owner = belongs[at]
+                if owner in here:
+                    groups.setdefault(owner, []).append(tuple(row[i] for i in shown))
         return {at: tuple(rows) for at, rows in groups.items()}
+
+    def _spelled(self, own: RowSchema, key: Sequence[Column], at: Row) -> Row | None:
+        """The key of the document that a nested row names in another way; None if there is none.
+
+        Only the server knows: 'Zoe' and 'zoë' are one key in some collations and two in others,
+        and a number may stand in a column of text.
+        """
+        places = [own.index[column.name] for column in key]
+        found = [tuple(row[i] for i in places) for row in self._rows(own, key, (at,), ())]
+        return found[0] if len(found) == 1 else None
 
     def _rows(
         self,
@@ -151,8 +170,3 @@ def _kept(endpoint: MysqlEndpoint) -> KeptConnection:
     # Locks rows, and hardly any gaps between them.
     first = ("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",)
     return KeptConnection(endpoint, _LOCK_WAIT, first)
-
-
-def _folded(key: Row) -> tuple[Value, ...]:
-    """A key as a collation that ignores case may compare it."""
-    return tuple(v.casefold().rstrip(" ") if isinstance(v, str) else v for v in key)
