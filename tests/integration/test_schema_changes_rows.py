@@ -389,6 +389,28 @@ def test_a_mark_that_got_lost_is_seen(sites):
         opposite.passed_on()
 
 
+@pytest.mark.parametrize("asked", [True, False])
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "CREATE TABLE c (id INT PRIMARY KEY, FOREIGN KEY (id) REFERENCES t (id) ON DELETE CASCADE)",
+        "ALTER TABLE other ADD p INT, ADD FOREIGN KEY (p) REFERENCES t (id) ON DELETE SET NULL",
+    ],
+)
+def test_foreign_keys_whose_actions_are_not_logged_are_refused(sites, mariadb, statement, asked):
+    for server in (sites.a, sites.b):
+        execute(server, f"CREATE TABLE {sites.db}.other (id INT PRIMARY KEY)")
+    (entry,) = sites.entries(statement)
+    ddl = sites.passing(marked_drops=False, source=asked)
+    if asked and not mariadb:  # MySQL logs them from 9.6 on
+        assert sites.apply(entry, ddl)
+        sites.assert_same(entry.table)
+        return
+    with pytest.raises(FatalError, match=r"ON DELETE (CASCADE|SET NULL) are not in") as caught:
+        sites.apply(entry, ddl)
+    assert "state = 'done'" in caught.value.hint
+
+
 def test_foreign_keys_do_not_follow_a_table_that_is_dropped(sites):
     child = f"CREATE TABLE {sites.db}.child (id INT PRIMARY KEY, FOREIGN KEY (id)"
     for server in (sites.a, sites.b):

@@ -59,6 +59,7 @@ class Effects:
         types: the words of all types of columns that it adds or defines anew.
         files: whether rows come from a file, or are given up to one.
         unclear: what of its text means one thing or another, as the session has it.
+        actions: what foreign keys that it makes do by themselves, such as ``ON DELETE CASCADE``.
     """
 
     clock: bool = False
@@ -72,6 +73,7 @@ class Effects:
     types: frozenset[str] = frozenset()
     files: bool = False
     unclear: str = ""
+    actions: tuple[str, ...] = ()
 
     @property
     def times(self) -> bool:
@@ -81,9 +83,9 @@ class Effects:
 
 def effects_of(ddl: TableDdl) -> Effects:
     """What a statement about tables does beside what its text tells."""
-    unclear = _unclear(ddl)
+    unclear, actions = _unclear(ddl), tuple(dict.fromkeys(_actions(ddl)))
     if ddl.action is not Action.ALTER:
-        return Effects(unclear=unclear)
+        return Effects(unclear=unclear, actions=actions)
     words = {token.word for token in ddl.tokens[ddl.body :]}
     added, changed = list(_added(ddl)), list(_changed(ddl))
     calls = [call for column in added for call in _calls(column)]
@@ -100,7 +102,19 @@ def effects_of(ddl: TableDdl) -> Effects:
         types=frozenset(c[1].word for c in (*added, *(c for _, c in changed)) if len(c) > 1),
         files="TABLESPACE" in words and bool(words & {"IMPORT", "DISCARD"}),
         unclear=unclear,
+        actions=actions,
     )
+
+
+def _actions(ddl: TableDdl) -> Iterator[str]:
+    """The actions of foreign keys in its text; nothing else has these words in a row."""
+    words = [token.word for token in ddl.tokens[ddl.body :]]
+    for at, (on, event, verb) in enumerate(zip(words, words[1:], words[2:], strict=False)):
+        if on == "ON" and event in ("DELETE", "UPDATE"):
+            if verb == "CASCADE":
+                yield f"ON {event} CASCADE"
+            elif verb == "SET":
+                yield " ".join(words[at : at + 4])
 
 
 def _added(ddl: TableDdl) -> Iterator[Sequence[Token]]:
