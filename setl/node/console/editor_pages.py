@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict
 from functools import partial
+from itertools import count
 from typing import Any
 
 from starlette.requests import Request
@@ -29,8 +30,9 @@ from setl.resources import read_text
 
 _SEE_OTHER = 303
 _THREADS = 3
+_NAME = "shop"
 _NEW = """\
-channel: shop
+channel: {name}
 pipelines:
   - name: a-to-b
     source: {type: mysql, host: db1, user: retl, password: "${SHOP_DB1_PASSWORD}"}
@@ -90,14 +92,21 @@ class EditorPages:
         name = request.path_params.get("channel", "")
         if self._authenticator.session(request) is None:
             return self._answers.shown(request, "editor.html", _values(name), "editor")
-        text = _NEW
-        if name:
+        if not name:
+            text = _NEW.replace("{name}", await self._calls.run(self._free_name))
+        else:
             try:
                 found = await self._calls.run(partial(self._arbiter.channel, name))
             except NotFound:
                 raise Unwanted(404, "Not found", f"There is no channel {name}.") from None
             text = as_text(found.definition)
         return self._answers.shown(request, "editor.html", _values(name, text), "editor")
+
+    def _free_name(self) -> str:
+        """A name that no channel has: whoever applies the new file replaces none by mistake."""
+        taken = {channel.name for channel in self._arbiter.channels()}
+        names = (f"{_NAME}-{n}" if n > 1 else _NAME for n in count(1))
+        return next(name for name in names if name not in taken)
 
     async def _schema(self, _: Request) -> Response:
         text = read_text("schemas", "channel.schema.json")

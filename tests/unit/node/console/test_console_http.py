@@ -228,6 +228,12 @@ def test_strangers_see_neither_rows_nor_files(browser):
     assert browser.post("/console/faults", {"text": FILE}).code == 401
 
 
+def test_a_new_file_has_a_name_that_no_channel_has(node, anna):
+    assert "channel: shop-2\n" in anna.get("/console/edit").body.decode()
+    node.operator.put_channel("shop-2", {"channel": "shop-2"})
+    assert "channel: shop-3\n" in anna.get("/console/edit").body.decode()
+
+
 def test_mistakes_are_told_with_their_lines_while_somebody_types(anna, password):
     wrong = FILE.replace("from:", "form:").replace("name: there", "name: no/slash")
     reply = anna.post("/console/faults", {"csrf": anna.csrf(), "text": wrong}).json
