@@ -27,6 +27,7 @@ from setl.errors import FatalError
 from setl.log import fields
 from setl.run import worker_daemon
 from setl.run.job_property import takes_rows
+from setl.run.jvm_folders import make_jvm_folders
 from setl.run.jvm_output import JvmOutput
 from setl.run.own_code import write_own_code
 from setl.run.spark_security import handed_over, secured
@@ -113,6 +114,8 @@ _QUICK = "-XX:TieredStopAtLevel=1"
 # that ends is noticed, and others take over.
 _ENDS = "-XX:+ExitOnOutOfMemoryError"
 
+_JVM_OPTIONS = "spark.driver.defaultJavaOptions"
+
 _REQUIRED = {
     "spark.speculation": "false",  # a second copy of a load task would write twice (I15)
     # Nor may Spark begin a stage anew by itself, in which tasks of the old one may still write.
@@ -163,7 +166,7 @@ def start_context(settings: SparkSettings, *, workers: bool = False) -> SparkCon
     log4j = Path(__file__).with_name("log4j2.properties").as_uri()
     # Spark puts them before `extraJavaOptions`, which are for whoever starts the node.
     log = f"-Dlog4j2.configurationFile={log4j} -Dsetl.spark.level={settings.log_level}"
-    conf["spark.driver.defaultJavaOptions"] = f"{log} {_QUICK} {_ENDS}"
+    conf[_JVM_OPTIONS] = f"{log} {_QUICK} {_ENDS}"
     chosen = {"spark.app.name": settings.name, "spark.master": settings.master}
     with handed_over(secret), _own_interrupts():
         at_once = workers and settings.is_local
@@ -183,15 +186,18 @@ def start_context(settings: SparkSettings, *, workers: bool = False) -> SparkCon
 def _context(conf: Mapping[str, str], *, workers: bool) -> SparkContext:
     """The context of this process; the JVM that it may start writes to this process's log."""
     if vars(SparkContext).get("_gateway") is None:
-        spark_conf = SparkConf().setAll(list(conf.items()))
+        is_local = conf["spark.master"].startswith("local")
+        folders = make_jvm_folders(conf, os.environ, local=is_local)
+        options = f"{conf[_JVM_OPTIONS]} {folders.option}"
+        spark_conf = SparkConf().setAll(list({**conf, _JVM_OPTIONS: options}.items()))
         output = JvmOutput()
         # The first call to the JVM would import it, for half a second: it is what tells whether
         # an argument is one of NumPy's.
         _meanwhile(lambda: importlib.import_module("pyspark.testing.utils"))
         try:
-            with output.writing() as end:
-                pipes = {"stdout": end, "stderr": end}
-                gateway = _out_of_reach(lambda: launch_gateway(spark_conf, pipes))
+            with output.writing() as end, folders.handed_over():
+                popen = {"stdout": end, "stderr": end, "pass_fds": folders.locks}
+                gateway = _out_of_reach(lambda: launch_gateway(spark_conf, popen))
         except Exception:
             _log.error("the JVM of Spark did not start", extra=fields(output=output.last_lines()))
             raise
