@@ -95,13 +95,15 @@ class Survey:
             self._entries = {of: e for of, e in self._entries.items() if of in wanted}
             for of, channel in wanted.items():
                 entry = self._entries.setdefault(of, _Entry(channel))
-                changed = entry.channel.revision != channel.revision
+                # Not the revision alone: one that was removed and stored again begins at 0 again.
+                changed = entry.channel != channel
                 if changed:
-                    entry.found = Surveyed()  # it may be about other servers now
+                    # It may be about other servers now.
+                    entry.found, entry.asked = Surveyed(), None
                 entry.channel = channel
                 if not entry.under_way and (changed or self._due(entry, still=of in still)):
                     entry.under_way = True
-                    self._pool.submit(self._ask, entry, of[1])
+                    self._pool.submit(self._ask, entry, channel, of[1])
 
     def known(self, channel: str, pipeline: str) -> Surveyed:
         """What is known now; an answer that is too old counts no more."""
@@ -131,23 +133,26 @@ class Survey:
         pause = self._every / _OFTENER if near or still else self._every
         return self._clock.monotonic() - entry.asked >= pause
 
-    def _ask(self, entry: _Entry, pipeline: str) -> None:
+    def _ask(self, entry: _Entry, channel: Channel, pipeline: str) -> None:
         found = Surveyed(unreachable="unexpected")
         try:
-            found = survey(entry.channel, pipeline, self._arbiter, self._environment)
+            found = survey(channel, pipeline, self._arbiter, self._environment)
         except Exception:  # noqa: BLE001 - a defect must not end the asking
             _log.exception("a survey failed unexpectedly")
         finally:
-            with self._lock:
-                if found.unreachable and found.unreachable != entry.found.unreachable:
-                    _log.warning(
-                        "what alarms depend on is not known",
-                        extra=fields(
-                            channel=entry.channel.name, pipeline=pipeline, error=found.unreachable
-                        ),
-                    )
-                entry.found, entry.asked = _kept_on(found, entry.found), self._clock.monotonic()
-                entry.under_way = False
+            self._keep(entry, channel, pipeline, found)
+
+    def _keep(self, entry: _Entry, channel: Channel, pipeline: str, found: Surveyed) -> None:
+        with self._lock:
+            entry.under_way = False
+            if entry.channel != channel:
+                return  # its definition changed meanwhile: the next look asks anew
+            if found.unreachable and found.unreachable != entry.found.unreachable:
+                _log.warning(
+                    "what alarms depend on is not known",
+                    extra=fields(channel=channel.name, pipeline=pipeline, error=found.unreachable),
+                )
+            entry.found, entry.asked = _kept_on(found, entry.found), self._clock.monotonic()
 
 
 def _kept_on(found: Surveyed, before: Surveyed) -> Surveyed:

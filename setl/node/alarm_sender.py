@@ -14,7 +14,7 @@ from arbiter.arbiter import Arbiter, ArbiterError, Conflict, Contact
 from arbiter.requests import Requester
 from arbiter.snapshot import Snapshot
 from arbiter.values import AlarmSender as Sender
-from arbiter.values import PipelineId, SignalKind
+from arbiter.values import Channel, PipelineId, SignalKind
 from setl.alarms.asking import retried, silences_at
 from setl.alarms.deciding import decide, firing
 from setl.alarms.facts import NodeFacts, PipelineFacts
@@ -79,7 +79,7 @@ class AlarmSender:
         self._sending = Sending(receivers_of(settings, nid), clock)
         self._survey = Survey(arbiter, environment, clock, settings.survey_every)
         self._status = AlarmStatus(receivers=self._sending.names)
-        self._rules: dict[tuple[str, str], tuple[int, tuple[Alarms, float | None]]] = {}
+        self._rules: dict[tuple[str, str], tuple[Channel, tuple[Alarms, float | None]]] = {}
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._work, name="alarms", daemon=True)
 
@@ -210,9 +210,10 @@ class AlarmSender:
         channel = view.facts.channels[pipeline.ident.channel]
         of = (channel.name, pipeline.ident.pipeline)
         known = self._rules.get(of)
-        if known is None or known[0] != channel.revision:
+        # Not the revision alone: a channel that was removed and stored again begins at 0 again.
+        if known is None or known[0] != channel:
             found = rules_of(channel.definition, of[1], self._environment)
-            known = self._rules[of] = (channel.revision, found)
+            known = self._rules[of] = (channel, found)
         return known[1]
 
     def _judged(self, facts: Iterable[PipelineFacts], now: float) -> Iterable[Judgement]:

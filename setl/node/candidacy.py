@@ -207,6 +207,8 @@ class Candidacy:
         lacked = self._lacked
         if lacked is not None and lacked[0] == channel.revision:
             return lacked[1]
+        # A channel that is removed and stored again comes to the same revision again.
+        self._lacked = None
         return self._lacks(channel)
 
     def _stand_by(self, action: Action) -> None:

@@ -1,5 +1,6 @@
 """What is known of servers while they answer, and while they do not."""
 
+import threading
 from dataclasses import replace
 
 import pytest
@@ -22,10 +23,13 @@ class Telling:
 
     def __init__(self):
         self.answer, self.asked = TOLD, 0
+        self.answers = threading.Event()
+        self.answers.set()
 
     def __call__(self, *_):
         answer = self.answer
         self.asked += 1
+        assert self.answers.wait(20)
         return answer
 
 
@@ -70,3 +74,30 @@ def test_another_definition_of_the_channel_is_about_other_servers(telling, asks)
     asks()
     telling.answer = SILENT
     assert asks(replace(SHOP, revision=2)) == SILENT
+
+
+def test_a_channel_that_was_removed_and_stored_again_is_another(telling, asks):
+    """Its revision is the same."""
+    asks()
+    telling.answer = SILENT
+    assert asks(replace(SHOP, definition={"channel": "shop"})) == SILENT
+
+
+def test_an_answer_of_servers_that_a_channel_names_no_more_is_not_kept(telling):
+    cluster = MemoryCluster(ManualClock())
+    survey = Survey(MemoryArbiter(cluster), {}, cluster.clock, every=300.0)
+    changed = replace(SHOP, revision=2)
+    telling.answer = SILENT
+    telling.answers.clear()
+    survey.look([(SHOP, "ab", True)])
+    eventually(lambda: telling.asked == 1)
+    telling.answer = TOLD
+    survey.look([(changed, "ab", True)])
+    telling.answers.set()
+
+    def known():
+        survey.look([(changed, "ab", True)])
+        return survey.known("shop", "ab") == TOLD
+
+    eventually(known)
+    survey.stop()

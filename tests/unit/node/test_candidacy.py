@@ -343,6 +343,26 @@ def test_a_node_that_lacks_something_leaves_the_lead_to_another(cluster, operato
     first.idle()
 
 
+def test_what_a_node_lacked_is_forgotten_with_its_channel(cluster, operator):
+    """A channel that is stored again comes to the revision at which a run had failed."""
+    node = Node(cluster)
+    node.build_failure = NodeLacksError("the processor mine:f cannot be imported")
+    node.tick()
+    cluster.advance(0.5)
+    node.tick()
+    node.idle()
+    node.tick()
+    failed_at = operator.channel("shop").revision
+    stopped = operator.set_state(operator.channel("shop"), ChannelState.STOP)
+    node.tick()
+    operator.remove_channel(stopped)
+    operator.put_channel("shop", {})
+    requests.change_state(operator, "shop", ChannelState.START)
+    assert operator.channel("shop").revision == failed_at
+    node.tick()
+    assert node.candidacy.unable == ""
+
+
 def test_a_node_that_is_seen_to_lack_something_never_takes_the_lead(cluster, operator):
     lacks = ["the environment variable DB is not set"]
     node = Node(cluster, lacks=lambda _: lacks[0])
