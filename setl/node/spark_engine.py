@@ -20,6 +20,7 @@ from setl.run.spark_errors import start_error
 from setl.run.spark_session import JvmWatch, SparkSettings, start_context
 from setl.run.tracing.trace import Tracer
 from setl.run.warming import KeepWarm, warm, warm_queries
+from setl.systems.registry import modules_of
 from setl.transform.spark_on_demand import SparkOnDemand
 
 # A load of which a task is lost has to be done again under another epoch, since the task may
@@ -49,10 +50,17 @@ class SparkEngine:
         self._context_watch: ContextWatch | None = None
         self._warmth: KeepWarm | None = None
         self._queries = False
+        self._modules: frozenset[str] = frozenset()
 
     def prepare_for(self, definitions: Iterable[Mapping[str, Any]]) -> None:
         """See `setl.node.engine.Engine.prepare_for`."""
-        if self._queries or not any(map(has_spark_sql, definitions)):
+        known = list(definitions)
+        modules = self._modules.union(*map(modules_of, known))
+        if modules != self._modules:
+            self._modules = modules
+            if self._warmth is not None:
+                self._warmth.with_modules(modules)
+        if self._queries or not any(map(has_spark_sql, known)):
             return
         self._queries = True
         if self._warmth is not None:
@@ -90,6 +98,7 @@ class SparkEngine:
         warmth = KeepWarm(context, lambda: warm_queries(spark.session).run)
         warmth.start(queries=self._queries)
         self._warmth = warmth
+        warmth.with_modules(self._modules)  # by a thread, so that the node is ready before
 
     def last_answer(self) -> float | None:
         """See `setl.node.engine.Engine.last_answer`: that of the session's JVM."""

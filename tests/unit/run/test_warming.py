@@ -1,5 +1,6 @@
 """Workers that have nothing to do are kept, until that is no longer wanted."""
 
+import sys
 import threading
 from typing import Any, cast
 
@@ -14,12 +15,14 @@ class Context:
 
     def __init__(self):
         self.jobs = 0
+        self.step: Any = None
 
     def parallelize(self, items, slices):
         assert len(items) == slices == self.defaultParallelism
         return self
 
-    def map(self, _step):
+    def map(self, step):
+        self.step = step
         return self
 
     def count(self):
@@ -72,3 +75,20 @@ def test_it_does_not_wait_for_its_time_then():
     eventually(lambda: queries)
     keeper.stop()
     keeper._thread.join(60)
+
+
+def test_modules_that_loads_need_are_imported_here_and_in_workers(tmp_path, monkeypatch):
+    (tmp_path / "needed_by_loads.py").write_text("")
+    monkeypatch.syspath_prepend(tmp_path)
+    context = Context()
+    context.jobs = 1  # so that none fails
+    keeper = KeepWarm(cast("Any", context), lambda: lambda: None, every=3600.0)
+    keeper.start()
+    keeper.with_modules(["needed_by_loads", "not_installed_here"])
+    eventually(lambda: "needed_by_loads" in sys.modules)
+    keeper.stop()
+    keeper._thread.join(60)
+    monkeypatch.delitem(sys.modules, "needed_by_loads")
+    context.step(0)  # as a worker does
+    assert "needed_by_loads" in sys.modules
+    monkeypatch.delitem(sys.modules, "needed_by_loads")
