@@ -43,8 +43,9 @@ class Outcome:
     Attributes:
         pipeline: its full name.
         kind: what was asked.
-        outcome: done, sent, scheduled, cancelled, refused, timeout.
-        reason: why it was refused, or what is known after a timeout; "" else.
+        outcome: done, sent, scheduled, cancelled, refused, timeout; failed if it is done, and the
+            new leader stopped with an error.
+        reason: why it was refused, or what is known after a timeout or a failure; "" else.
         from: who led before, "" if nobody did.
         to: who leads now, or was named; "" if neither.
         epoch: of the new leadership, None as long as it is not known.
@@ -265,7 +266,7 @@ def carried_through(
     view = _working(arbiter, ident, sent, began + limit)
     seconds = round(time.monotonic() - began, 3)
     if answered.state is SignalState.PENDING or view.state != "running":
-        raise _timeout(view, sent, answered, limit, output)
+        raise _not_working(view, sent, answered, seconds, output)
     return Outcome(
         str(ident), sent.kind.value, "done", from_=sent.leader, to=view.leader, epoch=view.epoch,
         state=view.state, seconds=seconds, redelivered=_redelivered(arbiter, view),
@@ -303,20 +304,27 @@ def _redelivered(arbiter: Arbiter, view: PipelineView) -> int | None:
         time.sleep(_POLL)
 
 
-def _timeout(
-    view: PipelineView, sent: Signal, answered: Signal, limit: float, output: str
+def _not_working(
+    view: PipelineView, sent: Signal, answered: Signal, seconds: float, output: str
 ) -> AnswerNo:
+    """The error that there is no answer, or no new leader that works, after some seconds."""
     leads = f"{view.leader} leads, epoch {view.epoch}, {view.state}" if view.leader else view.state
     if view.figures.get("error"):
         leads += f": {view.figures['error']}"
-    what = "is not done" if answered.state is SignalState.PENDING else "is done, but nothing runs"
-    why = f"{what} after {limit:g} s: {leads}"
-    if answered.state is SignalState.PENDING:
+    pending, failed = answered.state is SignalState.PENDING, view.state == "failed"
+    if pending:
+        what = "is not done"
+    else:
+        what = "is done, but the new leader failed" if failed else "is done, but nothing runs"
+    why = f"{what} after {seconds:.1f} s: {leads}"
+    if pending:
         why += "; the request stands, see `setl list`"
+    elif failed and view.standbys:
+        why += "; to let another node lead, use `setl failover` once more"
     if output != "table":
         outcome = Outcome(
-            str(view.ident), sent.kind.value, "timeout", reason=why, from_=sent.leader,
-            to=view.leader, epoch=view.epoch, state=view.state,
+            str(view.ident), sent.kind.value, "failed" if failed and not pending else "timeout",
+            reason=why, from_=sent.leader, to=view.leader, epoch=view.epoch, state=view.state,
         )  # fmt: skip
         _print_outcome(outcome, output)
     return AnswerNo(f"{sent.kind.value} of {view.ident} {why}")

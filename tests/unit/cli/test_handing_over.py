@@ -123,6 +123,21 @@ def test_done_but_nothing_runs(pair, capsys):
     assert "is done, but nothing runs" in told["reason"]
 
 
+def test_done_but_the_new_leader_failed(pair, capsys):
+    """It says how long that took, not how long it would have waited."""
+    new = pair.nodes["n2"]
+    says = new.says
+    new.says = lambda p, state, **_: says(p, "failed", error="Access denied")
+    thread = obey(pair)
+    assert pair.run("switchover", "ab", "-o", "json") == 1
+    thread.join()
+    told = outcome(capsys)
+    assert told["outcome"] == "failed"
+    assert "is done, but the new leader failed after " in told["reason"]
+    assert "after 60" not in told["reason"]
+    assert "failed: Access denied; to let another node lead, use `setl failover`" in told["reason"]
+
+
 def test_without_waiting(pair, capsys):
     assert pair.run("switchover", "ab", "--no-wait", "-o", "json") == 0
     assert outcome(capsys)["outcome"] == "sent"
