@@ -27,8 +27,8 @@ def servers(site_a, site_b):
 
 
 @contextmanager
-def pumped(servers, policy, home="ab"):
-    sites = PumpedSites(servers, TABLE, POLICIES[policy], home)
+def pumped(servers, policy, home="ab", table=TABLE):
+    sites = PumpedSites(servers, table, POLICIES[policy], home)
     try:
         yield sites
     finally:
@@ -293,4 +293,20 @@ def test_a_quiet_channel_says_nothing(servers):
         read = [len(one.items) for one in sites.into]
         sites.exchange()
         assert [len(one.items) for one in sites.into] == read
+        assert [one.conflicts for one in sites.into] == [0, 0]
+
+
+@pytest.mark.family("mysql")
+def test_numbers_in_documents_look_as_the_server_writes_them(servers):
+    """Else what a load wrote would look as if a client of the target had changed it."""
+    table = "(id INT PRIMARY KEY, v INT, doc JSON)"
+    with pumped(servers, "home", home="ba", table=table) as sites:
+        numbers = "0.1e0, 1e-7, 1e-16, 1e15, 1234567890123456.8e0, -0e0, 1.50"
+        sites.write(0, f"INSERT INTO {{t}} VALUES (1, 0, JSON_ARRAY({numbers}))")
+        for value in (1, 2):
+            sites.into[1].read()
+            sites.into[1].take(sites.into[1].left)
+            sites.write(0, f"UPDATE {{t}} SET v = {value}")
+        sites.exchange()
+        assert sites.rows(0) == sites.rows(1)
         assert [one.conflicts for one in sites.into] == [0, 0]

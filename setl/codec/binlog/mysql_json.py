@@ -6,8 +6,7 @@ offset and length of each key, then type and offset of each element, then what t
 at. Offsets count from the number of elements, and take two bytes in small containers and four
 in large ones. Numbers that fit stand where the offset would.
 
-Spaces, escapes and the order of keys are the server's. Floating-point numbers have the same
-value, but the server may write another exponent.
+Spaces, escapes, the order of keys and the form of numbers are the server's.
 
 Only MySQL writes it; JSON columns of MariaDB are text.
 """
@@ -16,6 +15,7 @@ from __future__ import annotations
 
 import base64
 import struct
+from decimal import Decimal
 from typing import Final
 
 from setl.codec.binlog.table_map import ColumnType, WireColumn
@@ -43,6 +43,9 @@ _INTEGERS: Final = {
 _INLINE_SMALL: Final = frozenset({_LITERAL, 5, 6})
 _INLINE_LARGE: Final = frozenset({_LITERAL, 5, 6, 7, 8})
 _DEEPEST: Final = 101  # MySQL's own limit is 100
+# Of a floating-point number without an exponent: digits before the point, zeros right behind it.
+_MOST_DIGITS: Final = 15
+_MOST_ZEROS: Final = 14
 
 _UINT16: Final = struct.Struct("<H")
 _UINT32: Final = struct.Struct("<I")
@@ -147,11 +150,24 @@ def quoted(text: str) -> str:
 
 
 def _double(value: float) -> str:
-    text = repr(value)
-    if "e" in text:
-        digits, exponent = text.split("e")
-        return f"{digits}e{int(exponent)}"
-    return text
+    """As the server's ``my_gcvt`` writes it: what is compared with its answers must look the same.
+
+    It writes the fewest digits that mean the value. It leaves the exponent out where at most 14
+    zeros follow the point, and at most 15 digits precede it, or more if others follow it.
+    """
+    if 1e-4 <= abs(value) < 10**_MOST_DIGITS:
+        return repr(value)  # the same, and faster
+    sign, digits, exponent = Decimal(repr(value)).as_tuple()
+    text = "".join(map(str, digits)).rstrip("0") or "0"
+    point = len(digits) + int(exponent) if value else 1  # digits before it
+    if point < -_MOST_ZEROS or point > max(_MOST_DIGITS, len(text) - 1):
+        fraction = f".{text[1:]}" if len(text) > 1 else ""
+        number = f"{text[0]}{fraction}e{point - 1}"
+    elif point > 0:
+        number = f"{text[:point]:0<{point}}.{text[point:] or '0'}"
+    else:
+        number = f"0.{'0' * -point}{text}"
+    return f"-{number}" if sign else number
 
 
 def _opaque(kind: int, data: bytes) -> str:
