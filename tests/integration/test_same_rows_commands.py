@@ -55,6 +55,17 @@ def test_columns_must_look_the_same(sites):
     assert any("equal values do not look equal" in what for _, what in faults(sites))
 
 
+@pytest.mark.family("mariadb")
+def test_columns_whose_values_have_two_forms_are_refused(sites):
+    for server in sites.servers:
+        execute(server, f"ALTER TABLE {sites.table} ADD u UUID, ADD i INET6")
+    found = [f.what for f in check_channel(sites.file) if f.code == "conflict-types"]
+    assert [what.split(",")[0] for what in found] == [
+        "the column u is uuid",
+        "the column i is inet6",
+    ] * 2
+
+
 def test_both_directions_must_agree(sites):
     pipelines = list(sites.file.pipelines)
     mappings = list(pipelines[1].tables)

@@ -22,6 +22,7 @@ _TABLES = (
     SystemTable("setl_passed", WRITING, "says how far the other site has come"),
     SystemTable("setl_applied", WRITING, "says how far rows of both sites are applied"),
 )
+_TWO_FORMS = frozenset({"uuid", "inet4", "inet6"})  # of MariaDB
 _NO_ROOM = "Or take the conflict policy away, and give each site rows of its own"
 
 
@@ -170,7 +171,15 @@ def _check_columns(
         one, other = here.get(schema.names[i].lower()), there.get(name.lower())
         if one is None or other is None:
             continue
-        if not other.generated and _form(one) != _form(other):
+        if one.data_type in _TWO_FORMS:
+            place.error(
+                f"the column {name} is {one.column_type}, whose values stand in the binlog in"
+                " another form than a SELECT gives them, so that equal values do not look equal",
+                "Use BINARY or CHAR at both sites",
+                _NO_ROOM,
+                code="conflict-types",
+            )
+        elif not other.generated and _form(one) != _form(other):
             place.error(
                 f"the column {name} is {other.column_type} at the target and {one.column_type} at"
                 " the source, so that equal values do not look equal",
