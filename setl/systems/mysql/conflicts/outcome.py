@@ -28,8 +28,12 @@ from setl.model.change import Row
 from setl.model.conflict import SiteWrites
 from setl.systems.mysql.conflicts.resolve import Rules, Winner
 
-MOST_NEWS = 32
-"""Values of one site that are remembered for a row; beyond, the oldest are joined."""
+MOST_NEWS = 1000
+"""Values of one site that are remembered for a row; beyond, the oldest are joined.
+
+Two sites may join them at different places, and then decide differently. Only a column that goes
+down with each write, before the other site answers, comes near.
+"""
 
 
 class Guess(NamedTuple):

@@ -10,6 +10,7 @@ from collections import Counter
 
 import pytest
 
+from setl.systems.mysql.conflicts.outcome import MOST_NEWS
 from tests.unit.systems.mysql.conflicts.model import outcome
 from tests.unit.systems.mysql.conflicts.two_sites import (
     Policy,
@@ -254,12 +255,30 @@ def test_a_row_that_nobody_wrote_differently_becomes_that_of_the_next_write():
         assert [site.row for site in ends] == [(3, 3), (3, 3)]
 
 
-def test_the_memory_of_a_busy_row_is_bounded():
-    policy, first = Policy(True, 0), (0, 999)
+@pytest.mark.parametrize("number", range(10))
+def test_a_row_that_gets_lower_and_lower_at_both_sites(number):
+    """With a memory of 32 values, the sites ended different for the last of them."""
+    choose = random.Random(number)
+    policy, first, values, writes = Policy(True, choose.randint(0, 1)), (0, 999), [900, 900], 0
     sites = (Site(first), Site(first))
-    for number in range(100):
-        sites = at(sites, 0, (number, 500 - number))
+    for _ in range(choose.randint(2, 6)):
+        side = choose.randrange(2)
+        if choose.random() < 0.65:
+            for _ in range(choose.choice([1, 2, 20, 34, 40])):
+                writes += 1
+                values[side] -= choose.randint(1, 3)
+                sites = at(sites, side, (writes, values[side]))
+        else:
+            sites = read(policy, sites, side, choose.choice([1, 5, 30, 50, 100]))
+    checked(policy, first, sites)
+
+
+def test_the_memory_of_a_busy_row_is_bounded():
+    policy, first = Policy(True, 0), (0, 3 * MOST_NEWS)
+    sites = (Site(first), Site(first))
+    for number in range(MOST_NEWS + 50):
+        sites = at(sites, 0, (number, 2 * MOST_NEWS - number))
         sites = read(policy, sites, 1, 1)
     assert sites[1].memory is not None
-    assert len(sites[1].memory.theirs.news) <= 32
+    assert len(sites[1].memory.theirs.news) == MOST_NEWS
     checked(policy, first, sites)
