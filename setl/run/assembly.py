@@ -94,7 +94,7 @@ def build_run(
         sink=sink,
         rows_per_task=pipeline.rows_per_task,
     )
-    passing = Passing(mark, router, is_two_way(file, pipeline), pipeline.source)
+    passing = Passing(mark, router, is_two_way(file, pipeline), pipeline.source, pipeline.accept)
     changes = target.schema_changes(passing) if pipeline.ddl == "pass" else None
     heartbeat = origin.heartbeat()
     decided = target.conflicts() if router.decides else None

@@ -226,12 +226,14 @@ class Passing:
         router: the pipeline's routes.
         marked: whether the change comes back to this channel, and so has to carry its mark.
         source: where the changes come from.
+        accept: the findings that the pipeline is to live with, see `setl.operate.acceptance`.
     """
 
     mark: int
     router: Router
     marked: bool
     source: SourceConfig
+    accept: Sequence[str] = ()
 
 
 class TargetSystem(Protocol):

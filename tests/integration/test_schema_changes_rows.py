@@ -46,7 +46,7 @@ class TwoSites:
     def endpoint(self, server):
         return MysqlEndpoint(server.host, server.port, server.user, server.password)
 
-    def passing(self, *, marked_drops, source=True, mark=17):
+    def passing(self, *, marked_drops, source=True, mark=17, accept=()):
         nonces = iter(range(10_000))
         return MysqlDdl(
             self.endpoint(self.b),
@@ -55,6 +55,7 @@ class TwoSites:
             lambda: f"{self.key}{next(nonces)}",
             marked_drops=marked_drops,
             source=self.endpoint(self.a) if source else None,
+            accept=accept,
         )
 
     def entries(self, *statements):
@@ -409,6 +410,21 @@ def test_foreign_keys_whose_actions_are_not_logged_are_refused(sites, mariadb, s
     with pytest.raises(FatalError, match=r"ON DELETE (CASCADE|SET NULL) are not in") as caught:
         sites.apply(entry, ddl)
     assert "state = 'done'" in caught.value.hint
+
+
+def test_foreign_keys_whose_actions_are_accepted_are_passed_on(sites):
+    """Not those of other tables."""
+    (entry,) = sites.entries(
+        "CREATE TABLE c (id INT PRIMARY KEY, FOREIGN KEY (id) REFERENCES t (id) ON DELETE CASCADE)"
+    )
+    pattern = f"foreign-key-action@{sites.db}."
+    other = sites.passing(marked_drops=False, source=False, mark=18, accept=[f"{pattern}other"])
+    with pytest.raises(FatalError, match="are not in the source's binlog"):
+        sites.apply(entry, other)
+    assert sites.apply(
+        entry, sites.passing(marked_drops=False, source=False, accept=[f"{pattern}*"])
+    )
+    sites.assert_same(entry.table)
 
 
 def test_foreign_keys_do_not_follow_a_table_that_is_dropped(sites):

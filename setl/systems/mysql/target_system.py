@@ -93,6 +93,7 @@ class MysqlTargetSystem:
             lambda: secrets.token_hex(8),
             marked_drops=passing.marked,
             source=None if origin is None else mysql_endpoint(origin),
+            accept=passing.accept,
         )
 
     def table_creation(self, passing: Passing) -> TableCreation:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import closing
+from fnmatch import fnmatchcase
 from typing import Any, Final
 
 import pymysql
@@ -28,6 +30,7 @@ from setl.systems.mysql.ddl.equivalence import (
 )
 from setl.systems.mysql.ddl.plan import Name, Step
 from setl.systems.mysql.ddl.settings import is_system_zone
+from setl.systems.mysql.preflight.foreign_keys import FOREIGN_KEY_ACTION
 
 _ADVICE: Final = (
     "Make the change on the target{by_hand}, with the values that the rows have at the source; in"
@@ -35,7 +38,8 @@ _ADVICE: Final = (
 )
 _ADVICE_ON_ACTIONS: Final = (
     "At the source, make the foreign key anew without these actions, and change the child rows in"
-    " the application; make the change on the target{by_hand}"
+    " the application; make the change on the target{by_hand}. Where no such row ever"
+    f" goes, name {FOREIGN_KEY_ACTION}@schema.table under `accept` in the channel file"
 )
 _PRIVILEGE: Final = "SESSION_VARIABLES_ADMIN"
 
@@ -43,15 +47,19 @@ _PRIVILEGE: Final = "SESSION_VARIABLES_ADMIN"
 class EquivalenceCheck:
     """Refuses schema changes that may give target rows other values than the source's."""
 
-    def __init__(self, source: MysqlEndpoint | None, by_hand: str) -> None:
+    def __init__(
+        self, source: MysqlEndpoint | None, by_hand: str, accept: Sequence[str] = ()
+    ) -> None:
         """Connect to nothing yet.
 
         Args:
             source: the source's server, None where it cannot be asked.
             by_hand: how a person changes the target, for messages.
+            accept: see `setl.systems.port.Passing`.
         """
         self._source = source
         self._by_hand = by_hand
+        self._accept = accept
 
     def settings(self, target: Connection[Any], step: Step, session: StatementSession) -> list[str]:
         """What else the statement's session needs, beside `settings_for`.
@@ -70,7 +78,7 @@ class EquivalenceCheck:
             return []
         effects = effects_of(ddl)
         self._refuse(doubt_without_rows(effects, session), step)
-        if effects.actions:
+        if effects.actions and not self._accepts_actions(step.source):
             self._refuse(self._doubt_of_actions(effects), step, _ADVICE_ON_ACTIONS)
         if is_system_zone(session):
             self._refuse(self._doubt_of_zone(target), step)
@@ -129,6 +137,10 @@ class EquivalenceCheck:
             return ()
         with closing(connect(self._source)) as connection:
             return key_of(connection, table)
+
+    def _accepts_actions(self, table: Name) -> bool:
+        finding = f"{FOREIGN_KEY_ACTION}@{table[0]}.{table[1]}"
+        return any(fnmatchcase(finding, pattern) for pattern in self._accept)
 
     def _doubt_of_actions(self, effects: Effects) -> str:
         """Why rows that foreign keys change by themselves need not be in the stream, or ""."""

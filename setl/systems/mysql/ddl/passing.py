@@ -57,6 +57,7 @@ class MysqlDdl:
         *,
         marked_drops: bool,
         source: MysqlEndpoint | None = None,
+        accept: Sequence[str] = (),
     ) -> None:
         """Connect to nothing yet.
 
@@ -67,9 +68,11 @@ class MysqlDdl:
             nonce: see `setl.systems.mysql.marks.mark_info`.
             marked_drops: see `plan_ddl`.
             source: the source's server, None if it cannot be asked.
+            accept: see `setl.systems.port.Passing`.
         """
         self._endpoint = endpoint
         self._source = source
+        self._accept = accept
         self._mark = mark
         self._routing = routing
         self._nonce = nonce
@@ -109,7 +112,7 @@ class MysqlDdl:
 
     def equivalence_check(self) -> EquivalenceCheck:
         """What asks whether a statement gives the target's rows what it gave the source's."""
-        return EquivalenceCheck(self._source, self.by_hand)
+        return EquivalenceCheck(self._source, self.by_hand, self._accept)
 
     def plan(self, ddl: TableDdl) -> Plan:
         """What a statement becomes; raises FatalError."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from setl.codec.sql.created_table import ForeignKey, definitions_of, foreign_key_of
 from setl.model.schema import RowSchema
@@ -10,6 +11,9 @@ from setl.systems.finding import Report
 from setl.systems.mysql.identifiers import qualified, quote
 from setl.systems.mysql.preflight.server import Server
 from setl.systems.mysql.preflight.table_facts import TableText
+
+FOREIGN_KEY_ACTION: Final = "foreign-key-action"
+"""What the finding is named by, see `setl.systems.finding.Finding.code`."""
 
 
 def check_cascades(server: Server, tables: Sequence[RowSchema], report: Report) -> None:
@@ -43,7 +47,7 @@ def _check_actions(key: ForeignKey, table: RowSchema, report: Report) -> None:
         f"ALTER TABLE {child} ADD CONSTRAINT {name} FOREIGN KEY {_list(key.columns)}"
         f" REFERENCES {parent} {_list(key.parent_columns)};",
         "Change the child rows in the application, in the same transaction",
-        code="foreign-key-action",
+        code=FOREIGN_KEY_ACTION,
         risk=True,
     )
 
