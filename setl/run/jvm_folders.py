@@ -6,7 +6,6 @@ they are in folders that the next start removes.
 
 from __future__ import annotations
 
-import os
 import tempfile
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
@@ -14,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from setl.run.environment import variable
 from setl.run.own_folder import OwnFolder, make_own_folder
 
 LOCAL_DIRS: Final = "SPARK_LOCAL_DIRS"
@@ -40,18 +40,11 @@ class JvmFolders:
     @contextmanager
     def handed_over(self) -> Generator[None]:
         """Have a JVM that is started inside the block use the folders in place of those given."""
-        before = os.environ.get(LOCAL_DIRS)
         if not self.local:
             yield
             return
-        os.environ[LOCAL_DIRS] = ",".join(map(str, self.local))
-        try:
+        with variable(LOCAL_DIRS, ",".join(map(str, self.local))):
             yield
-        finally:
-            if before is None:
-                del os.environ[LOCAL_DIRS]
-            else:
-                os.environ[LOCAL_DIRS] = before
 
 
 def make_jvm_folders(

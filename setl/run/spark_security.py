@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from setl.errors import ConfigurationError
+from setl.run.environment import variable
 
 VARIABLE = "SETL_SPARK_SECRET"
 """Names the secret that a standalone cluster has as `spark.authenticate.secret`."""
@@ -78,11 +79,5 @@ def handed_over(secret: str) -> Generator[None]:
         file.flush()
         # The file stands in the place of Spark's own defaults, which are to hold as well.
         arguments = f"--load-spark-defaults --properties-file {Path(file.name)}"
-        os.environ[_ARGUMENTS] = f"{arguments} {before or 'pyspark-shell'}"
-        try:
+        with variable(_ARGUMENTS, f"{arguments} {before or 'pyspark-shell'}"):
             yield
-        finally:
-            if before is None:
-                del os.environ[_ARGUMENTS]
-            else:
-                os.environ[_ARGUMENTS] = before
