@@ -357,6 +357,27 @@ def test_labels_that_the_server_does_not_show_are_refused(servers, source_db, pl
     assert "exclude" in error.hint
 
 
+def test_rows_that_a_foreign_key_changes_unseen_are_refused_unless_accepted(
+    servers, source_db, place
+):
+    a, b = servers
+    execute(
+        a,
+        f"CREATE TABLE {source_db}.p (id INT PRIMARY KEY)",
+        f"CREATE TABLE {source_db}.c (id INT PRIMARY KEY, CONSTRAINT own FOREIGN KEY (id)"
+        f" REFERENCES {source_db}.p (id) ON DELETE CASCADE)",
+    )
+    tables = [{"from": f"{source_db}.c"}]
+    if not execute(a, "SHOW VARIABLES LIKE 'innodb_native_foreign_keys'"):  # MySQL 9.7 logs them
+        error = place.lead(creating(a, b, tables)).ends()
+        assert isinstance(error, ConfigurationError)
+        assert "own has ON DELETE CASCADE" in error.message
+        assert f"foreign-key-action@{source_db}.c under `accept`" in error.hint
+    accept = [f"foreign-key-action@{source_db}.c"]
+    wait_until_loaded(place.lead(creating(a, b, tables, accept=accept)))
+    assert execute(b, f"SELECT * FROM {source_db}.c") == ()
+
+
 @pytest.mark.one_family(why="statements that pass between the families have tests of their own")
 def test_schema_changes_that_the_table_has_already(servers, source_db, place):
     a, b = servers

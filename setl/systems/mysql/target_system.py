@@ -110,6 +110,7 @@ class MysqlTargetSystem:
             passing.mark,
             lambda: secrets.token_hex(8),
             marked=passing.marked,
+            accept=passing.accept,
         )
 
     def dead_letters(self) -> AbstractContextManager[DeadLetterStore]:

@@ -29,6 +29,7 @@ from setl.systems.mysql.ddl.made_tables import MadeTables
 from setl.systems.mysql.ddl.runner import DdlRunner
 from setl.systems.mysql.identifiers import quote
 from setl.systems.mysql.load.writer import Writer
+from setl.systems.mysql.preflight.foreign_keys import refuse_cascades
 from setl.systems.mysql.preflight.server import Server
 
 _LOCK_WAIT: Final = 10
@@ -63,6 +64,7 @@ class MysqlTableCreation:
         nonce: Callable[[], str],
         *,
         marked: bool,
+        accept: Sequence[str] = (),
     ) -> None:
         """Connect to nothing yet.
 
@@ -72,10 +74,12 @@ class MysqlTableCreation:
             mark: the channel's number, which statements carry in a comment (I10).
             nonce: see `setl.systems.mysql.marks.mark_info`.
             marked: whether the target is also read by the channel.
+            accept: see `setl.systems.port.Passing`.
         """
         self._endpoint, self._source = endpoint, source
         self._mark, self._nonce = mark, nonce
         self._schema = OWN_SCHEMA if marked else None
+        self._accept = accept
 
     def create(
         self,
@@ -100,7 +104,7 @@ class MysqlTableCreation:
                     return [
                         statement
                         for table in missing
-                        for plan, place in _planned(planner, table, describe, latest)
+                        for plan, place in self._planned(planner, table, describe, latest)
                         for statement in work.create(planner, plan, place, later=table.loaded)
                     ]
 
@@ -130,28 +134,29 @@ class MysqlTableCreation:
             there = {(fold(str(s)), fold(str(t))) for s, t in cursor.fetchall()}
         return [t for (s, n), t in wanted.items() if (fold(s), fold(n)) not in there]
 
+    def _planned(
+        self,
+        planner: Planner,
+        table: NewTable,
+        describe: Describe,
+        latest: Callable[[], StreamPlace] | None,
+    ) -> list[tuple[TablePlan, StreamPlace | None]]:
+        """A table's plan, and the place at which the source's is like it; empty if it is gone."""
+        before: TablePlan | None = None
+        place: StreamPlace | None = None
+        for _ in range(_ATTEMPTS):
+            described = describe(table)
+            if described is None:
+                return []
+            plan = planner.plan(described.schema, table.route, described.computed)
+            if latest is None or plan == before:
+                refuse_cascades(planner.source, described.schema, self._accept)
+                return [(plan, place)]
+            before, place = plan, latest()
+        raise TransientError(f"the table {'.'.join(table.name)} is altered again and again")
+
     def _told(self, ticket: LoadTicket | None) -> _Translating:
         return _Translating(self._endpoint, ticket)
-
-
-def _planned(
-    planner: Planner,
-    table: NewTable,
-    describe: Describe,
-    latest: Callable[[], StreamPlace] | None,
-) -> list[tuple[TablePlan, StreamPlace | None]]:
-    """The plan of a table, and the place at which the source's is like it; empty if it is gone."""
-    before: TablePlan | None = None
-    place: StreamPlace | None = None
-    for _ in range(_ATTEMPTS):
-        described = describe(table)
-        if described is None:
-            return []
-        plan = planner.plan(described.schema, table.route, described.computed)
-        if latest is None or plan == before:
-            return [(plan, place)]
-        before, place = plan, latest()
-    raise TransientError(f"the table {'.'.join(table.name)} is altered again and again")
 
 
 class _Translating:

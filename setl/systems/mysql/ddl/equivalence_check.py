@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import closing
-from fnmatch import fnmatchcase
 from typing import Any, Final
 
 import pymysql
@@ -30,7 +29,7 @@ from setl.systems.mysql.ddl.equivalence import (
 )
 from setl.systems.mysql.ddl.plan import Name, Step
 from setl.systems.mysql.ddl.settings import is_system_zone
-from setl.systems.mysql.preflight.foreign_keys import FOREIGN_KEY_ACTION
+from setl.systems.mysql.preflight.foreign_keys import FOREIGN_KEY_ACTION, accepts_actions
 
 _ADVICE: Final = (
     "Make the change on the target{by_hand}, with the values that the rows have at the source; in"
@@ -78,7 +77,7 @@ class EquivalenceCheck:
             return []
         effects = effects_of(ddl)
         self._refuse(doubt_without_rows(effects, session), step)
-        if effects.actions and not self._accepts_actions(step.source):
+        if effects.actions and not accepts_actions(self._accept, ".".join(step.source)):
             self._refuse(self._doubt_of_actions(effects), step, _ADVICE_ON_ACTIONS)
         if is_system_zone(session):
             self._refuse(self._doubt_of_zone(target), step)
@@ -137,10 +136,6 @@ class EquivalenceCheck:
             return ()
         with closing(connect(self._source)) as connection:
             return key_of(connection, table)
-
-    def _accepts_actions(self, table: Name) -> bool:
-        finding = f"{FOREIGN_KEY_ACTION}@{table[0]}.{table[1]}"
-        return any(fnmatchcase(finding, pattern) for pattern in self._accept)
 
     def _doubt_of_actions(self, effects: Effects) -> str:
         """Why rows that foreign keys change by themselves need not be in the stream, or ""."""

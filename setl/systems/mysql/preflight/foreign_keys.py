@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fnmatch import fnmatchcase
 from typing import Final
 
 from setl.codec.sql.created_table import ForeignKey, definitions_of, foreign_key_of
+from setl.errors import ConfigurationError
 from setl.model.schema import RowSchema
 from setl.systems.finding import Report
 from setl.systems.mysql.identifiers import qualified, quote
@@ -14,6 +16,36 @@ from setl.systems.mysql.preflight.table_facts import TableText
 
 FOREIGN_KEY_ACTION: Final = "foreign-key-action"
 """What the finding is named by, see `setl.systems.finding.Finding.code`."""
+
+
+def accepts_actions(accept: Sequence[str], table: str) -> bool:
+    """Whether a pipeline is to live with what `check_cascades` reports of a table.
+
+    Args:
+        accept: as the pipeline has it, see `setl.operate.acceptance`.
+        table: schema and name, with a dot between.
+    """
+    return any(fnmatchcase(f"{FOREIGN_KEY_ACTION}@{table}", pattern) for pattern in accept)
+
+
+def refuse_cascades(server: Server, table: RowSchema, accept: Sequence[str]) -> None:
+    """Refuse a table that comes while a pipeline runs, if `check_cascades` reports it.
+
+    Raises:
+        ConfigurationError: it has such a foreign key, and the pipeline does not accept that.
+        SetlError: the server does not answer.
+    """
+    if accepts_actions(accept, table.name):
+        return
+    report = Report(table.name)
+    check_cascades(server, [table], report)
+    for finding in report.findings:
+        raise ConfigurationError(
+            finding.what,
+            hint=f"At the source: {' '.join(finding.fix)}. Where no such row ever goes, name"
+            f" {FOREIGN_KEY_ACTION}@{table.name} under `accept` in the channel file",
+            table=table.name,
+        )
 
 
 def check_cascades(server: Server, tables: Sequence[RowSchema], report: Report) -> None:
