@@ -61,6 +61,19 @@ def test_rows_that_are_not_committed_are_not_read(site_a, schema):
             assert keys_of(site_a, schema)[1] == [1, 2, 3]
 
 
+def test_a_read_may_take_longer_than_statements_of_others(site_a, schema):
+    endpoint = endpoint_of(site_a)
+    with closing(connect(endpoint)) as connection:
+        described = read_table(connection, schema, "t")
+        mariadb = is_mariadb(connection)
+    assert described is not None
+    slow = Condition("SLEEP(0.5) = 0", ())
+    limit = ("max_statement_time", 1) if mariadb else ("max_execution_time", 1000)
+    with told(site_a, *limit):
+        read = TableReader(endpoint, described).read(described.columns, slow)
+        assert [row[0] for rows in read for row in rows] == [1, 2, 3]
+
+
 @pytest.mark.family("mariadb", why="MySQL has no system-versioned tables")
 def test_a_versioned_table_is_read_as_it_is_now(site_a, schema):
     execute(site_a, f"ALTER TABLE {schema}.t ADD SYSTEM VERSIONING")
