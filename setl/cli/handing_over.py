@@ -311,20 +311,18 @@ def _not_working(
     leads = f"{view.leader} leads, epoch {view.epoch}, {view.state}" if view.leader else view.state
     if view.figures.get("error"):
         leads += f": {view.figures['error']}"
-    pending, failed = answered.state is SignalState.PENDING, view.state == "failed"
-    if pending:
-        what = "is not done"
-    else:
-        what = "is done, but the new leader failed" if failed else "is done, but nothing runs"
-    why = f"{what} after {seconds:.1f} s: {leads}"
-    if pending:
-        why += "; the request stands, see `setl list`"
-    elif failed and view.standbys:
-        why += "; to let another node lead, use `setl failover` once more"
+    ended, what, advice = "timeout", "is done, but nothing runs", ""
+    if answered.state is SignalState.PENDING:
+        what, advice = "is not done", "; the request stands, see `setl list`"
+    elif view.state == "failed":
+        ended, what = "failed", "is done, but the new leader failed"
+        if view.standbys:
+            advice = "; to let another node lead, use `setl failover` once more"
+    why = f"{what} after {seconds:.1f} s: {leads}{advice}"
     if output != "table":
         outcome = Outcome(
-            str(view.ident), sent.kind.value, "failed" if failed and not pending else "timeout",
-            reason=why, from_=sent.leader, to=view.leader, epoch=view.epoch, state=view.state,
+            str(view.ident), sent.kind.value, ended, reason=why, from_=sent.leader,
+            to=view.leader, epoch=view.epoch, state=view.state,
         )  # fmt: skip
         _print_outcome(outcome, output)
     return AnswerNo(f"{sent.kind.value} of {view.ident} {why}")

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from fnmatch import fnmatchcase
 
 from setl.channel.file import Pipeline
-from setl.systems.finding import Finding
+from setl.systems.finding import Finding, accepting
 
 
 def with_accepted(pipeline: Pipeline, findings: Sequence[Finding]) -> list[Finding]:
@@ -20,7 +19,7 @@ def with_accepted(pipeline: Pipeline, findings: Sequence[Finding]) -> list[Findi
     used: set[str] = set()
     result: list[Finding] = []
     for finding in findings:
-        names = [pattern for pattern in pipeline.accept if fnmatchcase(finding.id, pattern)]
+        names = accepting(pipeline.accept, finding.id)
         if finding.level in ("ok", "accepted") or not names:
             result.append(finding)
             continue

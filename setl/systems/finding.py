@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from typing import Any, Final, Literal
 
 from setl.errors import SetlError, TransientError
@@ -53,7 +54,7 @@ class Finding:
     @property
     def id(self) -> str:
         """What `accept` in a channel file names it by: its kind, and where it is."""
-        return f"{self.code}@{self.place}" if self.place else self.code
+        return finding_id(self.code, self.place)
 
     @property
     def acceptable(self) -> bool:
@@ -64,6 +65,16 @@ class Finding:
     def statements(self) -> tuple[str, ...]:
         """The SQL statements of `fix`, without the semicolons."""
         return tuple(f[:-1] for f in self.fix if f.endswith(";"))
+
+
+def finding_id(code: str, place: str) -> str:
+    """See `Finding.id`."""
+    return f"{code}@{place}" if place else code
+
+
+def accepting(accept: Sequence[str], id_: str) -> list[str]:
+    """The entries of a pipeline's `accept` that name a finding, by its id."""
+    return [pattern for pattern in accept if fnmatchcase(id_, pattern)]
 
 
 class Report:

@@ -72,15 +72,20 @@ def foreign_key_of(definition: Definition) -> ForeignKey | None:
         return None
     parent, at = found
     parent_columns, at = _names(tokens, at)
+    name, actions = name_of(tokens[1]), actions_among(words[at:])
+    return ForeignKey(name, columns, parent.schema, parent.name, parent_columns, actions)
+
+
+def actions_among(words: Sequence[str]) -> tuple[str, ...]:
+    """The actions of foreign keys, see `ForeignKey.actions`, in the words of a statement's text."""
     actions: list[str] = []
-    for here in range(at, len(words) - 2):
+    for here in range(len(words) - 2):
         verb, event, first = words[here : here + 3]
         if verb == "ON" and event in ("DELETE", "UPDATE"):
             said = " ".join(words[here + 2 : here + 4]) if first == "SET" else first
             if said in _ACTIONS.get(first, ()):
                 actions.append(f"ON {event} {said}")
-    name = name_of(tokens[1])
-    return ForeignKey(name, columns, parent.schema, parent.name, parent_columns, tuple(actions))
+    return tuple(actions)
 
 
 def _names(tokens: Sequence[Token], at: int) -> tuple[tuple[str, ...], int]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
+from setl.codec.sql.created_table import actions_among
 from setl.codec.sql.names import name_of
 from setl.codec.sql.table_ddl import Action, TableDdl
 from setl.codec.sql.tokens import Token, TokenKind
@@ -83,10 +84,11 @@ class Effects:
 
 def effects_of(ddl: TableDdl) -> Effects:
     """What a statement about tables does beside what its text tells."""
-    unclear, actions = _unclear(ddl), tuple(dict.fromkeys(_actions(ddl)))
+    unclear, body = _unclear(ddl), [token.word for token in ddl.tokens[ddl.body :]]
+    actions = tuple(dict.fromkeys(actions_among(body)))
     if ddl.action is not Action.ALTER:
         return Effects(unclear=unclear, actions=actions)
-    words = {token.word for token in ddl.tokens[ddl.body :]}
+    words = set(body)
     added, changed = list(_added(ddl)), list(_changed(ddl))
     calls = [call for column in added for call in _calls(column)]
     ignores = "IGNORE" in (token.word for token in ddl.tokens[:4])
@@ -104,17 +106,6 @@ def effects_of(ddl: TableDdl) -> Effects:
         unclear=unclear,
         actions=actions,
     )
-
-
-def _actions(ddl: TableDdl) -> Iterator[str]:
-    """The actions of foreign keys in its text; nothing else has these words in a row."""
-    words = [token.word for token in ddl.tokens[ddl.body :]]
-    for at, (on, event, verb) in enumerate(zip(words, words[1:], words[2:], strict=False)):
-        if on == "ON" and event in ("DELETE", "UPDATE"):
-            if verb == "CASCADE":
-                yield f"ON {event} CASCADE"
-            elif verb == "SET":
-                yield " ".join(words[at : at + 4])
 
 
 def _added(ddl: TableDdl) -> Iterator[Sequence[Token]]:

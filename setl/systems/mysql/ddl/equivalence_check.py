@@ -29,7 +29,12 @@ from setl.systems.mysql.ddl.equivalence import (
 )
 from setl.systems.mysql.ddl.plan import Name, Step
 from setl.systems.mysql.ddl.settings import is_system_zone
-from setl.systems.mysql.preflight.foreign_keys import FOREIGN_KEY_ACTION, accepts_actions
+from setl.systems.mysql.preflight.foreign_keys import (
+    FOREIGN_KEY_ACTION,
+    accepts_actions,
+    logs_actions,
+)
+from setl.systems.mysql.preflight.server import Server
 
 _ADVICE: Final = (
     "Make the change on the target{by_hand}, with the values that the rows have at the source; in"
@@ -141,8 +146,8 @@ class EquivalenceCheck:
         """Why rows that foreign keys change by themselves need not be in the stream, or ""."""
         logged = False
         if self._source is not None:
-            with closing(connect(self._source)) as connection:
-                logged = _logs_actions(connection)
+            with Server.opened(self._source) as server:
+                logged = logs_actions(server)
         if logged:
             return ""
         said = ", ".join(effects.actions)
@@ -211,14 +216,6 @@ def _default_collation(connection: Connection[Any], schema: str) -> str:
         )
         row = cursor.fetchone()
     return "" if row is None else str(row[0])
-
-
-def _logs_actions(connection: Connection[Any]) -> bool:
-    """Whether foreign keys change rows above the storage engine: MySQL from 9.6 on, by default."""
-    with connection.cursor() as cursor:
-        cursor.execute("SHOW GLOBAL VARIABLES LIKE 'innodb_native_foreign_keys'")
-        row = cursor.fetchone()
-    return row is not None and str(row[1]).upper() == "OFF"
 
 
 def _doubt_of_children(target: Connection[Any], name: Name) -> str:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from fnmatch import fnmatchcase
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from setl.codec.sql.created_table import ForeignKey, definitions_of, foreign_key_of
 from setl.errors import ConfigurationError
 from setl.model.schema import RowSchema
-from setl.systems.finding import Report
+from setl.systems.finding import Report, accepting, finding_id
 from setl.systems.mysql.identifiers import qualified, quote
 from setl.systems.mysql.preflight.server import Server
 from setl.systems.mysql.preflight.table_facts import TableText
@@ -25,7 +24,15 @@ def accepts_actions(accept: Sequence[str], table: str) -> bool:
         accept: as the pipeline has it, see `setl.operate.acceptance`.
         table: schema and name, with a dot between.
     """
-    return any(fnmatchcase(f"{FOREIGN_KEY_ACTION}@{table}", pattern) for pattern in accept)
+    return bool(accepting(accept, finding_id(FOREIGN_KEY_ACTION, table)))
+
+
+def logs_actions(server: Server) -> bool:
+    """Whether rows that foreign keys change by themselves are in the binlog.
+
+    They are where that is done above the storage engine: MySQL from 9.6 on, by default.
+    """
+    return server.variables.get("innodb_native_foreign_keys", "ON") == "OFF"
 
 
 def refuse_cascades(server: Server, table: RowSchema, accept: Sequence[str]) -> None:
@@ -37,13 +44,11 @@ def refuse_cascades(server: Server, table: RowSchema, accept: Sequence[str]) -> 
     """
     if accepts_actions(accept, table.name):
         return
-    report = Report(table.name)
-    check_cascades(server, [table], report)
-    for finding in report.findings:
+    for key in _unlogged(server, table):
         raise ConfigurationError(
-            finding.what,
-            hint=f"At the source: {' '.join(finding.fix)}. Where no such row ever goes, name"
-            f" {FOREIGN_KEY_ACTION}@{table.name} under `accept` in the channel file",
+            _what(key),
+            hint=f"At the source: {' '.join(_ways_out(key, table))}. Where no such row ever goes,"
+            f" name {FOREIGN_KEY_ACTION}@{table.name} under `accept` in the channel file",
             table=table.name,
         )
 
@@ -57,30 +62,43 @@ def check_cascades(server: Server, tables: Sequence[RowSchema], report: Report) 
     Raises:
         SetlError: the server does not answer.
     """
-    if server.variables.get("innodb_native_foreign_keys", "ON") == "OFF":
-        return  # MySQL 9.6: the actions are done above the storage engine, and logged
     for table in tables:
         place = report.at(table.name)
         with place.failing():
-            text = TableText.read(server, table.schema, table.table).text
-            for definition in definitions_of(text):
-                key = foreign_key_of(definition)
-                if key is not None and key.actions:
-                    _check_actions(key, table, place)
+            for key in _unlogged(server, table):
+                ways_out = _ways_out(key, table)
+                place.error(_what(key), *ways_out, code=FOREIGN_KEY_ACTION, risk=True)
 
 
-def _check_actions(key: ForeignKey, table: RowSchema, report: Report) -> None:
+def _unlogged(server: Server, table: RowSchema) -> Iterator[ForeignKey]:
+    """The foreign keys of a table whose actions change rows that the binlog does not have."""
+    if logs_actions(server):
+        return
+    text = TableText.read(server, table.schema, table.table).text
+    for definition in definitions_of(text):
+        key = foreign_key_of(definition)
+        if key is not None and key.actions:
+            yield key
+
+
+def _what(key: ForeignKey) -> str:
+    return (
+        f"the foreign key {key.name} has {', '.join(key.actions)}: the storage engine changes these"
+        " rows itself and writes nothing to the binlog, so the target would keep the old ones"
+    )
+
+
+def _ways_out(key: ForeignKey, table: RowSchema) -> tuple[str, ...]:
     child, name = qualified(table.schema, table.table), quote(key.name)
     parent = qualified(key.schema or table.schema, key.parent)
-    report.error(
-        f"the foreign key {key.name} has {', '.join(key.actions)}: the storage engine changes these"
-        " rows itself and writes nothing to the binlog, so the target would keep the old ones",
-        f"ALTER TABLE {child} DROP FOREIGN KEY {name};",
+    made = (
         f"ALTER TABLE {child} ADD CONSTRAINT {name} FOREIGN KEY {_list(key.columns)}"
-        f" REFERENCES {parent} {_list(key.parent_columns)};",
+        f" REFERENCES {parent} {_list(key.parent_columns)};"
+    )
+    return (
+        f"ALTER TABLE {child} DROP FOREIGN KEY {name};",
+        made,
         "Change the child rows in the application, in the same transaction",
-        code=FOREIGN_KEY_ACTION,
-        risk=True,
     )
 
 
