@@ -14,8 +14,8 @@ from setl.errors import ConfigurationError
 from setl.model.document import DocumentForm
 from setl.model.schema import Column, RowSchema
 from setl.transform.columns import ColumnPlan
+from setl.transform.projection import document_form
 from setl.transform.typed_rows import result_column, spark_schema
-from setl.transform.work import document_form
 
 _KEEP = "__setl_keep"
 

@@ -23,8 +23,9 @@ from setl.transform.columns import ColumnPlan
 from setl.transform.evaluation import Evaluation
 from setl.transform.isolating import Refused, take_out
 from setl.transform.share import Dealt, by_buckets, deal, faulty_by_buckets, packed, refused
+from setl.transform.share_compaction import compact
 from setl.transform.typed_rows import arrow_schema, record_batch, rows_of, spark_schema
-from setl.transform.work import TransformPlan, compact
+from setl.transform.work import TransformPlan
 
 # Columns of the frame between decoding and evaluation; the names cannot meet a user's.
 CARRIED = pa.schema(

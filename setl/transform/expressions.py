@@ -27,7 +27,8 @@ from setl.transform.expression_tasks import (
     decoder,
     packer,
 )
-from setl.transform.work import TransformPlan, WorkItem, codec_named, document_source
+from setl.transform.share_compaction import document_source
+from setl.transform.work import TransformPlan, WorkItem, codec_named
 
 
 class ExpressionBranch:

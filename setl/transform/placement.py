@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Sequence
+from dataclasses import replace
 from hashlib import blake2b
 from typing import Final
 from zlib import crc32
 
-from setl.model.change import Row
+from setl.model.change import Row, TargetChanges
 from setl.model.schema import Column, Kind
 
 _ODD: Final = 0x9E37_79B9_7F4A_7C15  # 2**64 divided by the golden ratio
@@ -109,3 +110,27 @@ def spreads(key: Sequence[Column], group: str | None, *, undivided: bool = False
 def _loose(column: Column) -> bool:
     """Whether two different values may be one value to a comparison in MySQL."""
     return column.kind is Kind.FLOAT or (column.kind is Kind.TEXT and not column.binary_order)
+
+
+def split(
+    changes: TargetChanges, group: str | None, buckets: int, *, undivided: bool = False
+) -> dict[int, TargetChanges]:
+    """Deal one target's changes out to `buckets` tasks, each key to one of them."""
+    key_columns = [changes.columns[i] for i in changes.key]
+    if buckets == 1 or not spreads(key_columns, group, undivided=undivided):
+        home = bucket_of((group or ".".join(changes.target),), buckets)
+        # Rows of another source table may go to the same target by another way.
+        alone = buckets == 1 or undivided
+        return {home: changes if alone else replace(changes, shared=True)}
+    parts = [replace(changes.without_rows(), shared=True) for _ in range(buckets)]
+    upserts = [(part.upserts.append, part.upsert_versions.append) for part in parts]
+    homes = homes_of(changes.upserts, changes.key, buckets)
+    for row, version, home in zip(changes.upserts, changes.upsert_versions, homes, strict=True):
+        add_row, add_version = upserts[home]
+        add_row(row)
+        add_version(version)
+    homes = homes_of(changes.deletes, range(len(changes.key)), buckets)
+    for key, version, home in zip(changes.deletes, changes.delete_versions, homes, strict=True):
+        parts[home].deletes.append(key)
+        parts[home].delete_versions.append(version)
+    return {home: part for home, part in enumerate(parts) if part.upserts or part.deletes}

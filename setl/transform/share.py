@@ -17,7 +17,10 @@ from setl.model.change import TargetChanges
 from setl.model.conflict import History
 from setl.model.faulty import FaultyRow
 from setl.transform.history import separated
-from setl.transform.work import TransformPlan, WorkItem, compact, project, split
+from setl.transform.placement import split
+from setl.transform.projection import project
+from setl.transform.share_compaction import compact
+from setl.transform.work import TransformPlan, WorkItem
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from setl.model.change import TargetChanges
 from setl.model.schema import Column, Kind
 from setl.systems.mysql.catalog import read_table
 from setl.systems.mysql.load.undivided import undivided
-from setl.transform.work import split
+from setl.transform.placement import split
 from tests.loading import (
     create_system_tables,
     execute,

@@ -41,7 +41,7 @@ from setl.systems.port import Passing, Relaying
 from setl.systems.refusals import no_log
 from setl.systems.stored_state import StoredState
 from setl.systems.write_stop import WriteStop
-from setl.transform.work import document_form
+from setl.transform.projection import document_form
 
 
 class ElasticsearchTargetSystem:

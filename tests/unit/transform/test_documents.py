@@ -12,7 +12,8 @@ from setl.model.schema import Column, Kind, RowSchema
 from setl.transform.columns import ColumnPlan, identity_indexes
 from setl.transform.compaction import Compactor
 from setl.transform.merging import merge
-from setl.transform.work import project, split
+from setl.transform.placement import split
+from setl.transform.projection import project
 
 COLUMNS = (Column("id", Kind.INTEGER), Column("name", Kind.TEXT), Column("shop", Kind.TEXT))
 SCHEMA = RowSchema("s", "t", COLUMNS, key=(0,))

@@ -12,7 +12,8 @@ from setl.model.faulty import RawRecord
 from setl.model.schema import Column, Kind, RowSchema
 from setl.transform.placement import homes_of
 from setl.transform.share import deal
-from setl.transform.work import TransformPlan, WorkItem, compact
+from setl.transform.share_compaction import compact
+from setl.transform.work import TransformPlan, WorkItem
 from tests.letters import content_of
 
 ID, NAME = Column("id", Kind.INTEGER), Column("name", Kind.TEXT)

@@ -12,8 +12,9 @@ from setl.channel.routing import Router
 from setl.codec.binlog.rows import BinlogRowCodec
 from setl.errors import DataError
 from setl.model.faulty import RawRecord
-from setl.transform import work
-from setl.transform.work import TransformPlan, WorkItem, codec_named, compact
+from setl.transform import share_compaction
+from setl.transform.share_compaction import compact
+from setl.transform.work import TransformPlan, WorkItem, codec_named
 from tests.unit.codec.binlog_events import EventWriter, field, names, packed
 
 ADDRESS = {"type": "mysql", "host": "a", "user": "u", "password": "p"}
@@ -61,7 +62,7 @@ def by_both_ways(plan, items):
     ways = []
     for scanning in (True, False):
         try:
-            ways.append(work._compacted(plan, items, scanning=scanning))
+            ways.append(share_compaction._compacted(plan, items, scanning=scanning))
         except DataError as error:
             ways.append(str(error))
     return ways

@@ -12,7 +12,7 @@ from setl.model.change import DecodedRows, Op
 from setl.model.schema import Column, Kind, RowSchema
 from setl.systems.elasticsearch.load.actions import render_actions
 from setl.transform.compaction import Compactor
-from setl.transform.work import project
+from setl.transform.projection import project
 
 SCHEMA = RowSchema("s", "t", (Column("id", Kind.INTEGER), Column("shop", Kind.TEXT)), key=(0,))
 ROUTE = Route(0, ("", "items"), routing="shop")

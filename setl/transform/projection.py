@@ -1,0 +1,64 @@
+"""Turns what is left of a share into changes of targets: columns mapped, documents formed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from setl.channel.routing import Route
+from setl.errors import DataError
+from setl.model.change import TargetChanges
+from setl.model.document import DocumentForm
+from setl.model.schema import RowSchema
+from setl.transform.columns import ColumnPlan, key_indexes
+from setl.transform.compaction import Survivors
+
+
+def project(survivors: Sequence[tuple[Route, RowSchema, Survivors]]) -> list[TargetChanges]:
+    """Survivors as changes of their targets, columns mapped; for routes without expressions.
+
+    Raises:
+        ConfigurationError: a mapping names a column that the table does not have.
+        DataError: a document would lack columns.
+    """
+    changes: list[TargetChanges] = []
+    for route, schema, part in survivors:
+        if part.partial and route.into_index and part.upserts:
+            raise half_a_document(schema, part)
+        plan = ColumnPlan.build(schema, route, incomplete=part.partial)
+        changes.append(
+            TargetChanges(
+                target=route.target,
+                columns=plan.columns,
+                key=plan.key,
+                upserts=plan.rows(part.upserts),
+                deletes=part.deletes,
+                upsert_versions=part.upsert_versions,
+                delete_versions=part.delete_versions,
+                group=route.group,
+                document=document_form(schema, route),
+                source=schema.name,
+                partial=part.partial,
+            )
+        )
+    return changes
+
+
+def document_form(schema: RowSchema, route: Route) -> DocumentForm | None:
+    """How rows of a table become documents; None if they go to a table.
+
+    Raises:
+        ConfigurationError: the mapping does not fit the table's key.
+    """
+    return route.document([schema.names[i] for i in key_indexes(schema, route.key)])
+
+
+def half_a_document(schema: RowSchema, part: Survivors) -> DataError:
+    """The error of a row that mentions some of its columns and is to be a document."""
+    row = part.upserts[0]
+    return DataError(
+        f"a record of {schema.name} mentions only the columns {', '.join(schema.names)}, and the"
+        " document would lose the others",
+        hint="Set binlog_row_image=FULL at the source, or subscribe to all columns",
+        table=schema.name,
+        key=", ".join(str(row[i]) for i in part.key)[:200],
+    )

@@ -1,0 +1,261 @@
+"""Decodes a task's share of a batch, and keeps the last change of each key.
+
+Rows entries go in, survivors of each route come out, before anything is loaded. No Spark here and
+no connections, so all of it can be tested by calling it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from typing import NamedTuple
+
+from setl.channel.routing import Route
+from setl.codec.row_codec import RowCodec
+from setl.codec.scanning import RowScanner
+from setl.errors import ConfigurationError, DataError
+from setl.model.change import DecodedRows
+from setl.model.faulty import FaultyRow, RawRecord
+from setl.model.schema import RowSchema
+from setl.transform.columns import identity_indexes
+from setl.transform.compaction import Compactor, Survivors
+from setl.transform.documents import DocumentKeys, DocumentSource
+from setl.transform.isolating import Refused, faults_one_by_one, null_keys, take_out, undecodable
+from setl.transform.lazy_images import LatestImages, UndecodedRowError
+from setl.transform.processing import processed
+from setl.transform.projection import half_a_document
+from setl.transform.rereading import RereadRows
+from setl.transform.unchanged import UnchangedRows
+from setl.transform.work import TransformPlan, WorkItem, codec_named, single_items
+
+
+class Compacted(NamedTuple):
+    """What is left of a share after compaction.
+
+    Attributes:
+        survivors: for each route and shape of its rows, one change for each key.
+        rows: row changes decoded.
+        redelivered: of these, changes that were applied before.
+        faulty: what was taken out, each with its route.
+    """
+
+    survivors: list[tuple[Route, RowSchema, Survivors]]
+    rows: int
+    redelivered: int
+    faulty: list[tuple[Route, FaultyRow]]
+
+
+def compact(plan: TransformPlan, items: Iterable[WorkItem]) -> Compacted:
+    """Decode a share, given in stream order, and keep the last change of each key.
+
+    Raises:
+        DataError: an entry cannot be decoded or a row has no key, and nothing is isolated.
+    """
+    share = list(items)
+    try:
+        return _compacted(plan, share, scanning=True)
+    except UndecodedRowError:
+        # Which record is at fault, and what else it holds, comes out when each is decoded.
+        return _compacted(plan, share, scanning=False)
+
+
+def _compacted(plan: TransformPlan, share: list[WorkItem], *, scanning: bool) -> Compacted:
+    # Rows of a table come alone, and as they were read.
+    if any(item.table_rows is not None for item in share):
+        plan = replace(plan, lookup=None)
+    compaction = _Compaction(plan, codec_named(plan.codec))
+    take = compaction.take_run if scanning else compaction.take_records
+    for item in share:
+        take(item)
+    return compaction.compacted()
+
+
+Taking = Compactor | DocumentKeys | RereadRows
+"""What takes the changes of a table in."""
+
+
+class _Table(NamedTuple):
+    """What takes the changes of a table in, for one of its routes."""
+
+    route: Route
+    compactor: Taking
+    images: LatestImages | None  # None where each change has to be seen
+    unchanged: UnchangedRows | None = None
+
+
+class _Compaction:
+    """A share of a batch that is being compacted."""
+
+    def __init__(self, plan: TransformPlan, codec: RowCodec) -> None:
+        self._plan = plan
+        self._codec = codec
+        self._tables: dict[tuple[int, str, str], _Table] = {}
+        self._scanners: dict[tuple[int, tuple[bytes, ...]], RowScanner | None] = {}
+        self._rows = self._redelivered = 0
+        self._faulty: list[tuple[Route, FaultyRow]] = []
+
+    def take_run(self, item: WorkItem) -> None:
+        """Take an entry in: its rows undecoded, as far as it can be without decoding them."""
+        images = scanner = None
+        undecoded = item.decoded is None and item.table_rows is None
+        if len(item.routes) == 1 and undecoded and item.table[1]:
+            route, _, images, _ = self._table((item.routes[0], *item.table))
+            scanner = None if images is None else self._scanner(route, item)
+        if images is None or scanner is None:
+            self.take_records(item)
+            return
+        payload = item.payload
+        scanned = scanner.scan(payload, 0, item.version)
+        if scanned.keys:
+            images.take(scanner, payload, scanned)
+            self._count(scanned.versions)
+        if scanned.reached < len(payload):
+            self.take_records(item._replace(payload=payload[scanned.reached :]))
+
+    def take_records(self, item: WorkItem) -> None:
+        """Take an entry in, each of its records decoded."""
+        for single in single_items(self._codec, (item,)):
+            self._take(single)
+
+    def _take(self, item: WorkItem) -> None:
+        routes, version, context, payload, name, ready, first, _ = item
+        plan = self._plan
+        try:
+            keys_alone = plan.lookup is not None and self._all_reread(item)
+            decoded = ready or self._codec.decode(payload, context, keys_alone=keys_alone)
+        except DataError as error:
+            if not plan.isolates:
+                raise
+            record = RawRecord(plan.codec, payload, context, name)
+            self._faulty += [
+                (route, undecodable(route, version, record, error))
+                for route in plan.router.route(*name)
+                if route.index in routes
+            ]
+            self._rows += 1
+            return
+        self._count([version] * len(decoded.images))
+        schema = decoded.schema
+        for index in routes:
+            table = self._table((index, schema.schema, schema.table))
+            route, images = table.route, table.images
+            if images is not None:
+                images.hand_on()
+            # What was put aside is written, whatever it changes.
+            take = partial(_take_in, table, version, skipping=ready is None)
+            try:
+                take(decoded)
+            except DataError:
+                if not plan.isolates:
+                    raise
+                one_by_one = faults_one_by_one(route, decoded, version, take, first=first)
+                self._faulty += [(route, fault) for fault in one_by_one]
+
+    def _all_reread(self, item: WorkItem) -> bool:
+        routes = self._plan.router.route(*item.table)
+        return all(route.rereads for route in routes if route.index in item.routes)
+
+    def _count(self, versions: Sequence[int]) -> None:
+        """Count changes of these versions, which do not fall."""
+        self._rows += len(versions)
+        through = self._plan.applied_through
+        if versions and versions[0] <= through:
+            self._redelivered += sum(version <= through for version in versions)
+
+    def _table(self, place: tuple[int, str, str]) -> _Table:
+        found = self._tables.get(place)
+        if found is None:
+            index, schema, table = place
+            routes = self._plan.router.route(schema, table)
+            route = next(route for route in routes if route.index == index)
+            compactor = _compactor(self._plan, route, schema, table)
+            images = unchanged = None
+            if isinstance(compactor, Compactor) and route.processor is None:
+                if route.skips_unchanged:
+                    unchanged = UnchangedRows(route)
+                else:
+                    images = LatestImages(compactor)
+            found = self._tables[place] = _Table(route, compactor, images, unchanged)
+        return found
+
+    def _scanner(self, route: Route, item: WorkItem) -> RowScanner | None:
+        key = partial(identity_indexes, names=route.key, routing=route.routing)
+        if not item.context:
+            # Such records describe their tables themselves, and the codec keeps what it knows.
+            with suppress(DataError):  # decoding finds it again, in each record
+                return self._codec.scanner((), key, item.payload)
+            return None
+        place = (route.index, item.context)
+        if place not in self._scanners:
+            try:
+                self._scanners[place] = self._codec.scanner(item.context, key)
+            except DataError:
+                self._scanners[place] = None  # decoding finds it again, in each record
+        return self._scanners[place]
+
+    def compacted(self) -> Compacted:
+        """What is left."""
+        plan, faulty = self._plan, self._faulty
+        survivors: list[tuple[Route, RowSchema, Survivors]] = []
+        for route, compactor, images, _ in self._tables.values():
+            # Keys that a mapping names may be null, which the compactor looks for.
+            alone = images.alone() if images is not None and not route.key else None
+            if images is not None and alone is None:
+                images.hand_on()
+            if plan.isolates:
+                taken = compactor.take_null_keys()
+                faulty += [(route, fault) for fault in null_keys(route, taken)]
+            for part in compactor.survivors() if alone is None else [alone]:
+                refused = _excluded(plan, route, part)
+                faulty += [(route, f) for f in take_out(route, part.schema, part, refused)]
+                survivors.append((route, part.schema, part))
+        return Compacted(survivors, self._rows, self._redelivered, faulty)
+
+
+def _compactor(plan: TransformPlan, route: Route, schema: str, table: str) -> Taking:
+    """What takes the changes of a table in, for one of its routes."""
+    if route.rereads and plan.lookup is not None:
+        return RereadRows(plan.lookup)
+    if route.documents is None:
+        return Compactor(route.key, route.routing)
+    return DocumentKeys(route.documents, (schema, table), document_source(plan))
+
+
+def document_source(plan: TransformPlan) -> DocumentSource:
+    """Where the pipeline's documents are looked up.
+
+    Raises:
+        ConfigurationError: nowhere, which a checked channel file rules out.
+    """
+    if plan.documents is None:
+        raise ConfigurationError("documents with nested rows need the source's database")
+    return plan.documents
+
+
+def _take_in(table: _Table, version: int, decoded: DecodedRows, *, skipping: bool) -> None:
+    route, compactor, _, unchanged = table
+    if unchanged is not None and skipping:
+        decoded = unchanged.left_out(decoded)
+    if route.processor is None:
+        compactor.add_many(decoded, version)
+        return
+    for part in processed(route.processor, decoded, route.key):
+        compactor.add_many(part, version)
+
+
+def _excluded(plan: TransformPlan, route: Route, part: Survivors) -> list[Refused]:
+    """The survivors that are known to be faulty."""
+    if plan.isolates and part.partial and route.into_index:
+        error = half_a_document(part.schema, part)
+        return [(number, error) for number in range(len(part.upserts))]
+    if not plan.excluded:
+        return []
+    found = (
+        (number, plan.excluded.get((route.index, tuple(row[i] for i in part.key), version)))
+        for number, (row, version) in enumerate(
+            zip(part.upserts, part.upsert_versions, strict=True)
+        )
+    )
+    return [(number, error) for number, error in found if error is not None]
