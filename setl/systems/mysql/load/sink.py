@@ -8,9 +8,8 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any
 
-import pymysql
 from pymysql.connections import Connection
 
 from setl import failpoints
@@ -33,7 +32,6 @@ from setl.model.change import Row, TargetChanges
 from setl.model.conflict import RECENT_TABLE, History
 from setl.model.faulty import FaultyRow
 from setl.model.loaded import Loaded
-from setl.systems.mysql.conflicts.contested_rows import RowAppearedError
 from setl.systems.mysql.conflicts.resolving import (
     Resolved,
     resolve_histories,
@@ -41,22 +39,16 @@ from setl.systems.mysql.conflicts.resolving import (
     undecided_tables,
 )
 from setl.systems.mysql.conflicts.tables import TRIM_EVERY, trim_conflicts
-from setl.systems.mysql.connection import (
-    CUT_OFF,
-    MysqlEndpoint,
-    connect,
-    error_number,
-    translate,
-    translating,
-)
+from setl.systems.mysql.connection import MysqlEndpoint, connect, translating
 from setl.systems.mysql.deadletters import MysqlDeadLetters
 from setl.systems.mysql.engines import WHY_TRANSACTIONS, without_transactions
 from setl.systems.mysql.identifiers import qualified
-from setl.systems.mysql.load.bulk_connection import RowsLostError, bulk_of
+from setl.systems.mysql.load.attempts import Attempts, OutdatedError
+from setl.systems.mysql.load.bulk_connection import bulk_of
 from setl.systems.mysql.load.exact import ExactLoad
 from setl.systems.mysql.load.loaded import forget_loaded, not_loaded_yet
 from setl.systems.mysql.load.local_data import LocalData, LocalTables
-from setl.systems.mysql.load.new_rows import NotSentError, send_new_rows, takes_new_rows
+from setl.systems.mysql.load.new_rows import send_new_rows, takes_new_rows
 from setl.systems.mysql.load.rendered import filled_by, takes_as_is, write_rendered
 from setl.systems.mysql.load.row_statement import Limits
 from setl.systems.mysql.load.rows import Refuse, write_rows
@@ -67,22 +59,10 @@ from setl.systems.mysql.load.writer import Writer
 from setl.systems.mysql.marks import applied_through
 from setl.systems.mysql.row_text import VALUES
 
-_Done = TypeVar("_Done")
-
 # MySQL takes a quarter less time for the same rows in statements of 256 KiB than of 1 MiB. To a
 # server that is farther away, fewer answers are worth more.
 _NEAR = 0.005  # seconds
 _SIZE_NEAR = 1 << 18
-
-_DEADLOCK = 1213
-_UNKNOWN_NAME = frozenset({1054, 1146})  # no such column, no such table
-_LOST = CUT_OFF | {0}  # pymysql says 0 for one it has closed
-# After these the connection is as good as before: the server said no, or has rolled back.
-_ANSWERED = _UNKNOWN_NAME | {_DEADLOCK, 1205}
-
-
-class _OutdatedError(DataError):
-    """A table has other unique keys than it had; it is looked at again, and all begun anew."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +137,6 @@ class MysqlSink:
         self._settings = settings
         self._nonce = nonce
         self._clock = clock or SystemClock()
-        self._sleep = sleep
         self._timings = Timings(self._clock)
         self._writer = Writer(
             settings.endpoint,
@@ -167,7 +146,9 @@ class MysqlSink:
         )
         self._targets = Targets(self._clock)
         self._local = LocalTables()
-        self._as_literals = False  # for the attempts of one transaction
+        self._attempts = Attempts(
+            settings.endpoint, self._writer, self._targets, settings.deadlock_attempts, sleep
+        )
         self._untrimmed = TRIM_EVERY
 
     def apply(
@@ -208,7 +189,7 @@ class MysqlSink:
             return None  # rows may supersede dead letters, so somebody has to look at them
         started = self._clock.monotonic()
         try:
-            rows = self._repeated(ticket, lambda: self._rendered(ticket, change, read))
+            rows = self._attempts.run(ticket, lambda: self._rendered(ticket, change, read))
         except (FencedError, TransientError):
             raise
         except SetlError:
@@ -225,7 +206,7 @@ class MysqlSink:
         What was applied before, by version, is passed over. Raises what `apply` raises.
         """
         started = self._clock.monotonic()
-        resolved = self._repeated(ticket, lambda: self._resolution(ticket, histories))
+        resolved = self._attempts.run(ticket, lambda: self._resolution(ticket, histories))
         self._untrimmed += resolved.told
         seconds = self._clock.monotonic() - started
         return replace(resolved.loaded(seconds), statements=self._timings.taken())
@@ -237,58 +218,7 @@ class MysqlSink:
     def _apply(
         self, ticket: LoadTicket, changes: Sequence[TargetChanges], update: LetterUpdate
     ) -> list[DeadLetter]:
-        return self._repeated(ticket, lambda: self._transaction(ticket, changes, update))
-
-    def _repeated(self, ticket: LoadTicket, transaction: Callable[[], _Done]) -> _Done:
-        """Run a transaction, and again if what went wrong passes or can be fixed here."""
-        deadlocks = 0
-        refreshed = reconnected = self._targets.fresh = self._as_literals = False
-        while True:
-            try:
-                return transaction()
-            except (pymysql.MySQLError, OSError, SetlError) as error:
-                number = self._give_up_transaction(error)
-                passes = number == _DEADLOCK or isinstance(error, RowAppearedError)
-                if isinstance(error, (NotSentError, RowsLostError)) and not self._as_literals:
-                    self._as_literals = True  # all of it: each table may be one that refuses
-                elif passes and deadlocks + 1 < self._settings.deadlock_attempts:
-                    # The transaction that won holds the locks until it ends; let it.
-                    deadlocks += 1
-                    self._sleep(0.02 * 2**deadlocks)
-                elif (
-                    number in _UNKNOWN_NAME or isinstance(error, _OutdatedError)
-                ) and not refreshed:
-                    refreshed = True
-                    self._targets.forget()
-                elif number in _LOST and not reconnected:
-                    # Most often it was lost while it was idle. Even if the commit went through
-                    # and only its answer is missing, the same transaction changes nothing.
-                    reconnected = True
-                elif isinstance(error, SetlError):
-                    # It may be about a table that is being fixed.
-                    self._targets.forget()
-                    self._placed(error, ticket)
-                    raise
-                else:
-                    raise self._placed(translate(error), ticket) from error
-            except BaseException:
-                # The task is being ended in the middle of something.
-                self._writer.drop()
-                raise
-
-    def _give_up_transaction(self, error: Exception) -> int | None:
-        """Make sure that nothing of the transaction stays; returns the server's error number."""
-        cause = error.__cause__ if isinstance(error, SetlError) else error
-        number = error_number(cause)
-        if isinstance(error, SetlError) or number in _ANSWERED:
-            self._writer.rollback()
-        else:
-            # How far the server came is not known.
-            self._writer.drop()
-        return number
-
-    def _placed(self, error: SetlError, ticket: LoadTicket) -> SetlError:
-        return error.at(pipeline=ticket.pipeline_key, server=self._settings.endpoint)
+        return self._attempts.run(ticket, lambda: self._transaction(ticket, changes, update))
 
     def _transaction(
         self, ticket: LoadTicket, changes: Sequence[TargetChanges], update: LetterUpdate
@@ -353,7 +283,7 @@ class MysqlSink:
     def _local_data(
         self, connection: Connection[Any], plan: TableWrites, change: TargetChanges
     ) -> LocalData | None:
-        if self._as_literals or not self._writer.sends_data:
+        if self._attempts.as_literals or not self._writer.sends_data:
             return None  # it was tried, and something of it was not taken; or cannot be
         if not self._local.may(change.target):
             return None
@@ -383,7 +313,7 @@ class MysqlSink:
 
         def look_again(number: int, error: DataError) -> None:
             if isinstance(error, CollisionError) and not self._targets.fresh:
-                raise _OutdatedError(error.message)
+                raise OutdatedError(error.message)
             refuse(number, error)
 
         return look_again
