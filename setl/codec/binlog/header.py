@@ -16,7 +16,7 @@ from setl.codec.binlog.event import (
     EventType,
     is_mariadb,
 )
-from setl.codec.binlog.gtid import ExecutedGtids, MariadbGtids, MysqlGtids, executed_gtids
+from setl.codec.binlog.gtid import MariadbGtids, MysqlGtids
 from setl.codec.binlog.gtid_event import gtid_of, is_announcement
 from setl.codec.binlog.inflation import inflated_query
 from setl.codec.binlog.payload import payload_events
@@ -32,6 +32,7 @@ from setl.codec.binlog.refused import (
 )
 from setl.codec.binlog.row_events import RowEvents
 from setl.codec.binlog.runs import MOST_BYTES, may_join, offset_behind
+from setl.codec.binlog.stream_place import StreamPlace
 from setl.codec.binlog.transaction import OpenTransaction
 from setl.codec.sql.statement import (
     Statement,
@@ -40,9 +41,9 @@ from setl.codec.sql.statement import (
     parse_statement,
     quoting_of,
 )
-from setl.errors import FatalError, TransientError
+from setl.errors import FatalError
 from setl.model.entry import Entry, EntryKind
-from setl.model.position import BinlogOrigin, BinlogPosition
+from setl.model.position import BinlogPosition
 from setl.model.session import StatementSession
 
 _MARIADB_STANDALONE: Final = 1  # the event after this GTID is a group of its own: DDL
@@ -90,12 +91,7 @@ class BinlogHeaderReader:
     of the events that come are added up from the transaction's begin: no more than the true
     place, since annotations are not sent, and again the same whenever it is read.
 
-    Positions carry the executed GTIDs if they were known at the start, or from the first file
-    on whose beginning was read; until then they carry "".
-
-    Positions also carry which file they are of, if the start names at least the server: the
-    file's FORMAT_DESCRIPTION event says when it was begun, and is sent first, wherever in the
-    file a stream starts.
+    What positions carry, see `StreamPlace`.
     """
 
     def __init__(
@@ -116,11 +112,7 @@ class BinlogHeaderReader:
                 each has an entry of its own if it is 1.
             run_bytes: bytes that such an entry may have.
         """
-        self._file = start.file
-        self._offset: int = start.offset
-        self._gtids: ExecutedGtids | None = executed_gtids(start.gtid)
-        self._executed = start.gtid
-        self._origin = start.origin
+        self._place = StreamPlace(start)
         self._transaction = ""
         self._open = False
         self._begun = False  # a transaction's first event was read, and its last one was not
@@ -151,7 +143,7 @@ class BinlogHeaderReader:
     @property
     def position(self) -> BinlogPosition:
         """The place after the last event read, which may lie inside a transaction."""
-        return BinlogPosition(self._file, self._offset, self._executed, self._origin)
+        return self._place.position
 
     @property
     def boundary(self) -> BinlogPosition | None:
@@ -180,9 +172,9 @@ class BinlogHeaderReader:
             if size != len(event):
                 raise self._damaged(kind, f"{len(event)} bytes instead of {size}")
             if next_offset and not flags & ARTIFICIAL_FLAG:
-                self._offset = offset_behind(self._offset, next_offset)
+                self._place.offset = offset_behind(self._place.offset, next_offset)
             elif self._open and not next_offset and kind in _WITHOUT_PLACE:
-                self._offset += size
+                self._place.offset += size
             before = () if kind in _WITHIN_RUN else self._end_run()
             reader = self._readers.get(kind)
             if reader is not None:
@@ -210,21 +202,23 @@ class BinlogHeaderReader:
         if not self._open:
             return at, entries
         while True:
-            at, self._offset, ended = self._rows.take(data, at, self._offset, checksum=checksum)
+            at, self._place.offset, ended = self._rows.take(
+                data, at, self._place.offset, checksum=checksum
+            )
             if not ended:
                 return at, entries
             entries += self._end_run()
 
     def _compressed_transaction(self, event: bytes, checksum: bool, _: int) -> Iterator[Entry]:  # noqa: FBT001
-        end = self._offset
-        self._offset = end - len(event)
+        end = self._place.offset
+        self._place.offset = end - len(event)
         self._inner_end = end
         try:
             for inner in payload_events(event, checksum=checksum):
                 seconds, kind, _, _, _, flags = EVENT_HEADER.unpack_from(inner)
                 if kind in _PLACED:
-                    self._offset += 1
-                    if self._offset >= end:
+                    self._place.offset += 1
+                    if self._place.offset >= end:
                         raise too_dense(len(event), self.position, self._transaction)
                 reader = self._inner.get(kind)
                 if reader is not None:
@@ -233,7 +227,7 @@ class BinlogHeaderReader:
                     raise refused(kind, self.position)
         except (struct.error, LookupError, ValueError, OSError) as error:
             raise self._damaged(event[4], str(error)) from error
-        self._offset, self._inner_end = end, 0
+        self._place.offset, self._inner_end = end, 0
 
     # ---- rows
 
@@ -248,7 +242,7 @@ class BinlogHeaderReader:
         run = self._rows.run
         joins = self._open and not self._inner_end and may_join(event)
         before = () if joins and run.takes(event, table) else self._end_run()
-        full = run.add(event, table, self._offset)
+        full = run.add(event, table, self._place.offset)
         return before if joins and not full else [*before, *self._end_run()]
 
     def _end_run(self) -> Sequence[Entry]:
@@ -260,7 +254,7 @@ class BinlogHeaderReader:
         rows = table.estimate.rows(run.events, run.size, checksum=table.checksum)
         entry = Entry(
             EntryKind.ROWS,
-            BinlogPosition(self._file, run.end, self._executed, self._origin),
+            self._place.at(run.end),
             float(run.seconds),
             table.schema,
             table.table,
@@ -278,22 +272,10 @@ class BinlogHeaderReader:
         return ()
 
     def _format_description(self, event: bytes, _checksum: bool, seconds: int) -> Sequence[Entry]:  # noqa: FBT001
-        if self._origin is not None:
-            self._identify(event, self._origin, seconds)
+        self._place.identify(event, seconds)
         self._mariadb = is_mariadb(event)
         self._rows.describe(event)
         return ()
-
-    def _identify(self, format_description: bytes, known: BinlogOrigin, created: int) -> None:
-        """Learn which file it is, or see that it is the one that was meant."""
-        (writer,) = struct.unpack_from("<I", format_description, 5)
-        self._origin = BinlogOrigin(known.server, writer, created)
-        if known.created and self._origin != known:
-            raise TransientError(
-                f"{self._file} is not the file of this name that was read before",
-                hint="The source was replaced or reset meanwhile; the place is looked up again",
-                position=self.position,
-            )
 
     # ---- transactions
 
@@ -349,12 +331,10 @@ class BinlogHeaderReader:
     def _end(self, kind: EntryKind, seconds: int) -> Entry:
         """The entry of something that ends a transaction; it may be all of it."""
         transaction = self._transaction
-        if transaction and self._gtids is not None:
-            self._gtids.add(transaction)
-            self._executed = str(self._gtids)
+        self._place.pass_transaction(transaction)
         self._transaction = ""
         self._open = self._announced = self._begun = False
-        self._offset = self._inner_end or self._offset
+        self._place.offset = self._inner_end or self._place.offset
         return Entry(kind, self.position, float(seconds), transaction=transaction)
 
     # ---- statements
@@ -405,11 +385,7 @@ class BinlogHeaderReader:
         transaction = self._transaction
         if not self._open:
             self._end(EntryKind.DDL, seconds)
-        position = self.position
-        if self._open:
-            # No GTIDs name a place inside a transaction; those before it would lead to its
-            # beginning, and a server says of this place that the transaction is executed.
-            position = BinlogPosition(position.file, position.offset, "", position.origin)
+        position = self._place.inside if self._open else self.position
         return self._emit(
             Entry(
                 EntryKind.DDL,
@@ -429,12 +405,8 @@ class BinlogHeaderReader:
         (offset,) = struct.unpack_from("<Q", event, HEADER_BYTES)
         end = len(event) - 4 if checksum else len(event)
         file = event[HEADER_BYTES + 8 : end].decode("ascii")
-        moved = file != self._file
-        self._file, self._offset = file, offset
-        if not moved:
+        if not self._place.go_to(file, offset):
             return ()
-        if self._origin is not None:
-            self._origin = BinlogOrigin(self._origin.server)
         if self._open and self._held.rollback() is None:
             what = "the file ends inside a transaction"
             raise taken_back(what, self.position, self._transaction)
@@ -446,17 +418,13 @@ class BinlogHeaderReader:
         return (Entry(EntryKind.HEARTBEAT, self.position, float(seconds)),)
 
     def _previous_gtids(self, event: bytes, _checksum: bool, _: int) -> Sequence[Entry]:  # noqa: FBT001
-        return self._know(MysqlGtids.from_previous_event(event[HEADER_BYTES:]))
+        self._place.know(MysqlGtids.from_previous_event(event[HEADER_BYTES:]))
+        return ()
 
     def _gtid_list(self, event: bytes, _checksum: bool, _: int) -> Sequence[Entry]:  # noqa: FBT001
         (next_offset,) = struct.unpack_from("<I", event, 13)
-        if not next_offset:
-            return ()  # made up for this connection
-        return self._know(MariadbGtids.from_list_event(event[HEADER_BYTES:]))
-
-    def _know(self, gtids: ExecutedGtids | None) -> Sequence[Entry]:
-        self._gtids = gtids
-        self._executed = "" if gtids is None else str(gtids)
+        if next_offset:  # else it is made up for this connection
+            self._place.know(MariadbGtids.from_list_event(event[HEADER_BYTES:]))
         return ()
 
     def _damaged(self, kind: int, reason: str) -> FatalError:
