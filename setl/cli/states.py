@@ -37,6 +37,9 @@ _STEADY = 3.0
 _NOTICE_AFTER = 2.0
 """Seconds until it is said that no process leads a pipeline: one may be starting just now."""
 
+_NEVER_LEAVE_STOP = ("pause", "resume")
+"""Commands that change a channel between START and PAUSE only, as over HTTP."""
+
 _wait = click.option(
     "--wait/--no-wait", default=True, help="Wait until every pipeline follows. [default: wait]"
 )
@@ -77,8 +80,10 @@ def _state_command(name: str, state: ChannelState, text: str) -> click.Command:
             with acting(arbiter, name, channel):
                 if checks and found.state is ChannelState.STOP:
                     refuse_unready(found, arbiter)
-                stored = _resumed(arbiter, channel) if name == "resume" else None
-                stored = stored or requests.change_state(arbiter, channel, state)
+                if name in _NEVER_LEAVE_STOP:
+                    stored = _unless_stopped(arbiter, channel, state)
+                else:
+                    stored = requests.change_state(arbiter, channel, state)
             places = _follow(arbiter, stored, timeout) if wait else None
         _report(stored, places, timeout, output)
 
@@ -95,10 +100,10 @@ def _checks() -> click.Option:
     )
 
 
-def _resumed(arbiter: Arbiter, name: str) -> Channel:
-    """Leave PAUSE, and nothing else; somebody may stop the channel at the same time."""
+def _unless_stopped(arbiter: Arbiter, name: str, state: ChannelState) -> Channel:
+    """Pause or resume; somebody may stop the channel at the same time."""
     try:
-        return requests.pause_or_resume(arbiter, name, ChannelState.START)
+        return requests.pause_or_resume(arbiter, name, state)
     except requests.Refused:
         raise AnswerNo(f"channel {name} is stopped: `setl start {name}` starts it") from None
 
@@ -234,7 +239,8 @@ pause = _state_command(
     "pause",
     ChannelState.PAUSE,
     "Pause CHANNEL: load no more, keep the leaders.\n\nWhat is loading is finished first. Nobody"
-    " takes over while it lasts.",
+    " takes over while it lasts, unless `setl failover` asks for it. A stopped channel stays"
+    " stopped.",
 )
 stop = _state_command(
     "stop",

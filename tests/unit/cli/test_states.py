@@ -91,6 +91,13 @@ def test_resume_leaves_pause_only(led, capsys):
     assert led.arbiter.channel("shop").revision == revision
 
 
+def test_pause_does_not_leave_stop(led, capsys):
+    led.state(ChannelState.STOP)
+    assert led.run("pause", "shop") == 1
+    assert "channel shop is stopped: `setl start shop` starts it" in capsys.readouterr().err
+    assert led.arbiter.channel("shop").state is ChannelState.STOP
+
+
 def test_a_start_that_fails_is_no_success(led, capsys, monkeypatch):
     monkeypatch.setattr(states, "_OLD_FAILURE", 0.3)
     led.nodes["n1"].says(AB, "failed", error="no such table")
