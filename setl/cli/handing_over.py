@@ -34,6 +34,8 @@ from setl.operate.questions import before_failover, before_switchover
 
 _ANSWER_SECONDS = 5.0
 _POLL = 0.2
+_WORKING = ("running", "paused")
+"""States of a new leader that is where its channel says it should be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,13 +235,16 @@ def _follow(
         return
     outcome = carried_through(arbiter, ident, sent, limit, output)
     again = "?" if outcome.redelivered is None else f"{outcome.redelivered:,}"
+    rest = f"{again} rows redelivered"
+    if outcome.state == "paused":
+        rest = f"paused; `setl resume {ident.channel}` goes on"
     show(
         outcome,
         output,
         f"{time.strftime('%Y-%m-%d %H:%M:%S')} Successfully "
         + ("switched" if sent.kind is SignalKind.SWITCHOVER else "failed")
         + f' {ident} over from {sent.leader or "nobody"} to "{outcome.to}": epoch {outcome.epoch},'
-        f" {outcome.seconds:.1f} s, {again} rows redelivered",
+        f" {outcome.seconds:.1f} s, {rest}",
     )
 
 
@@ -265,11 +270,13 @@ def carried_through(
         raise refusal(ident, sent.kind, answered.answer, output)
     view = _working(arbiter, ident, sent, began + limit)
     seconds = round(time.monotonic() - began, 3)
-    if answered.state is SignalState.PENDING or view.state != "running":
+    if answered.state is SignalState.PENDING or view.state not in _WORKING:
         raise _not_working(view, sent, answered, seconds, output)
+    # One that is paused has read nothing yet, so nobody knows what comes again.
+    again = _redelivered(arbiter, view) if view.state == "running" else None
     return Outcome(
         str(ident), sent.kind.value, "done", from_=sent.leader, to=view.leader, epoch=view.epoch,
-        state=view.state, seconds=seconds, redelivered=_redelivered(arbiter, view),
+        state=view.state, seconds=seconds, redelivered=again,
     )  # fmt: skip
 
 
@@ -284,7 +291,7 @@ def _working(arbiter: Arbiter, ident: PipelineId, sent: Signal, deadline: float)
                 raise
         if view is not None:
             new = view.epoch is not None and view.epoch > sent.epoch
-            if (new and view.state in ("running", "failed")) or time.monotonic() >= deadline:
+            if (new and view.state in (*_WORKING, "failed")) or time.monotonic() >= deadline:
                 return view
         time.sleep(_POLL)
 

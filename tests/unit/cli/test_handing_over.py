@@ -138,6 +138,19 @@ def test_done_but_the_new_leader_failed(pair, capsys):
     assert "failed: Access denied; to let another node lead, use `setl failover`" in told["reason"]
 
 
+def test_a_failover_of_a_paused_channel_is_done_when_the_new_leader_holds(pair, capsys):
+    pair.state(ChannelState.PAUSE)
+    new = pair.nodes["n2"]
+    says = new.says
+    new.says = lambda p, *_, **__: says(p, "paused")
+    thread = obey(pair, SignalKind.FAILOVER)
+    assert pair.run("failover", "ab", "--to", "n2", "--timeout", "5") == 0
+    thread.join()
+    told = capsys.readouterr().out
+    assert 'failed shop/ab over from n1 to "n2"' in told
+    assert "paused; `setl resume shop` goes on" in told
+
+
 def test_without_waiting(pair, capsys):
     assert pair.run("switchover", "ab", "--no-wait", "-o", "json") == 0
     assert outcome(capsys)["outcome"] == "sent"
