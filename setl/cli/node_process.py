@@ -31,6 +31,7 @@ _TURN = 0.001
 
 
 _ALARMS = "setl.alarms"  # where the context keeps what no option says
+_ALARMS_FILE = "setl.alarms.file"  # and the file that says it
 
 
 def _read_config(context: click.Context, _param: click.Parameter, file: Path | None) -> Path | None:
@@ -40,7 +41,8 @@ def _read_config(context: click.Context, _param: click.Parameter, file: Path | N
     from setl.cli.node_config import read_config  # noqa: PLC0415
 
     values = read_config(file, os.environ)
-    context.meta[_ALARMS] = values.pop("alarms", AlarmSettings())
+    if "alarms" in values:
+        context.meta[_ALARMS], context.meta[_ALARMS_FILE] = values.pop("alarms"), file
     context.default_map = values
     return file
 
@@ -175,7 +177,10 @@ _SECRET_VARIABLES = frozenset({
 
 
 def _print_config(context: click.Context) -> None:
-    """Print the settings of a process as a configuration file, each with where it comes from."""
+    """Print the settings of a process as a configuration file, each with where it comes from.
+
+    `alarms` is left out: a secret may stand in it as it is, even in an address.
+    """
     import yaml  # noqa: PLC0415
 
     shown = dict(context.params)
@@ -196,6 +201,8 @@ def _print_config(context: click.Context) -> None:
         line = f"{key}: {text.removesuffix(_END_OF_SCALAR).strip()}"
         click.echo(f"{line:<40} # {reason}")
     click.echo(_alarms_line(context.meta.get(_ALARMS, AlarmSettings())))
+    if context.meta.get(_ALARMS_FILE):
+        click.echo(f"# `alarms` may hold secrets; take it over from {context.meta[_ALARMS_FILE]}")
     secret = [name for name in sorted(os.environ) if name in _SECRET_VARIABLES]
     click.echo(f"# secrets in the environment: {', '.join(secret) or 'none'}")
 

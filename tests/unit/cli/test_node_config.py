@@ -76,6 +76,18 @@ def test_what_is_printed_is_a_configuration_file(tmp_path, capsys):
     assert (values["log_format"], values["spark_conf"]) == ("json", ["a=1"])
 
 
+def test_what_is_printed_says_that_alarms_are_left_out(tmp_path, capsys):
+    """Else whoever goes on with the printed file tells nobody of alarms any more."""
+    file = tmp_path / "node.yaml"
+    file.write_text("alarms: {webhooks: [{url: 'https://alarms.example.org/hidden'}]}\n")
+    assert run(["node", "--print-config", "--config", str(file)]) == 0
+    shown = capsys.readouterr().out
+    assert f"# `alarms` may hold secrets; take it over from {file}" in shown
+    assert "hidden" not in shown
+    assert run(["node", "--print-config"]) == 0
+    assert "take it over" not in capsys.readouterr().out
+
+
 def test_a_relay_takes_the_file_of_a_node(tmp_path, capsys):
     file = tmp_path / "node.yaml"
     file.write_text(resources.read_text(resources.EXAMPLES, "node.yaml"))
