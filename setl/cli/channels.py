@@ -22,6 +22,7 @@ from setl.cli.findings import (
     summary,
 )
 from setl.cli.output import FORMATS, console, print_rows
+from setl.cli.patience import busy
 from setl.cli.ring_check import option_is_given
 from setl.cli.starting import refuse_faults
 from setl.cli.user_code import make_importable, py_files_option
@@ -96,7 +97,8 @@ def check(  # noqa: PLR0917 - click passes options by name
     if not offline:
         from setl.operate.check import check_channel  # noqa: PLC0415
 
-        findings += check_channel(channel, expressions=route_check(), probe=probe)
+        with busy(f"looking at the servers of channel {channel.channel}"):
+            findings += check_channel(channel, expressions=route_check(), probe=probe)
     if output == "sql":
         _print_sql(findings, channel.channel, server)
     elif output != "table":

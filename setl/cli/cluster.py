@@ -16,6 +16,7 @@ from arbiter.arbiter import Arbiter, Invalid, NotFound
 from arbiter.requests import Requester
 from arbiter.values import Channel, Facts, PipelineId
 from setl.cli.output import FORMATS
+from setl.cli.patience import busy
 from setl.cli.zookeeper_access import zookeeper_access
 from setl.node.naming import known_pipelines, meant_by
 from setl.node.stored import pipelines_of
@@ -84,7 +85,8 @@ def connect_zookeeper(zookeeper: str, root: str) -> Generator[Arbiter]:
     access = zookeeper_access(os.environ)
     arbiter = ZooKeeperArbiter(zookeeper, root=root, session_timeout=10.0, access=access)
     try:
-        arbiter.start()
+        with busy(f"asking ZooKeeper at {zookeeper}"):
+            arbiter.start()
         yield arbiter
     finally:
         arbiter.close()

@@ -26,6 +26,7 @@ from setl.cli.completion import complete_node, complete_pipeline
 from setl.cli.confirmation import confirm, yes_option
 from setl.cli.interruption import going_on
 from setl.cli.output import console, print_value
+from setl.cli.patience import busy
 from setl.cli.times import parse_time
 from setl.cli.views import topology_line
 from setl.node.cluster_view import PipelineView, look_at, moment
@@ -233,7 +234,8 @@ def _follow(
         outcome = Outcome(name, kind, "sent", from_=sent.leader, to=sent.to)
         show(outcome, output, f"{kind} of {ident} sent; `setl list` shows it under way")
         return
-    outcome = carried_through(arbiter, ident, sent, limit, output)
+    with busy(f"waiting for the new leader of {ident}"):
+        outcome = carried_through(arbiter, ident, sent, limit, output)
     again = "?" if outcome.redelivered is None else f"{outcome.redelivered:,}"
     rest = f"{again} rows redelivered"
     if outcome.state == "paused":

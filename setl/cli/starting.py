@@ -10,6 +10,7 @@ import click
 from arbiter.arbiter import Arbiter
 from arbiter.values import Channel
 from setl.cli.cluster import AnswerNo
+from setl.cli.patience import busy
 
 if TYPE_CHECKING:
     from setl.channel.file import ChannelFile
@@ -31,7 +32,8 @@ def refuse_unready(channel: Channel, arbiter: Arbiter) -> None:
     # Imported late: servers' clients take a second that a refusal need not wait.
     from setl.operate.starting import readiness  # noqa: PLC0415
 
-    found = readiness(channel, arbiter, os.environ)
+    with busy(f"looking at the servers of channel {channel.name}"):
+        found = readiness(channel, arbiter, os.environ)
     _refuse(channel.name, found, "started", f"`setl start {channel.name} --no-check` starts it")
 
 
@@ -49,7 +51,9 @@ def refuse_faults(file: ChannelFile, arbiter: Arbiter, done: str, otherwise: str
     """
     from setl.operate.starting import readiness_of_file  # noqa: PLC0415
 
-    _refuse(file.channel, readiness_of_file(file, arbiter), done, otherwise)
+    with busy(f"looking at the servers of channel {file.channel}"):
+        found = readiness_of_file(file, arbiter)
+    _refuse(file.channel, found, done, otherwise)
 
 
 def _refuse(name: str, found: Readiness, done: str, otherwise: str) -> None:

@@ -23,6 +23,7 @@ from setl.cli.cluster import (
 )
 from setl.cli.completion import complete_channel
 from setl.cli.output import console, print_value
+from setl.cli.patience import busy
 from setl.cli.starting import refuse_unready
 from setl.node.cluster_view import NO_ANSWER, ClusterView, look_at
 from setl.node.stored import pipelines_of
@@ -84,7 +85,10 @@ def _state_command(name: str, state: ChannelState, text: str) -> click.Command:
                     stored = _unless_stopped(arbiter, channel, state)
                 else:
                     stored = requests.change_state(arbiter, channel, state)
-            places = _follow(arbiter, stored, timeout) if wait else None
+            places = None
+            if wait:
+                with busy(f"waiting until every pipeline of {channel} follows"):
+                    places = _follow(arbiter, stored, timeout)
         _report(stored, places, timeout, output)
 
     if name == "start":

@@ -1,0 +1,32 @@
+"""Tells a person at a terminal what a command waits for, once that has taken a while."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
+
+import click
+
+_QUIET_SECONDS = 2.0
+
+
+@contextmanager
+def busy(words: str) -> Generator[None]:
+    """Inside the block: after some seconds `words` are said once, if there is a terminal.
+
+    Args:
+        words: what goes on, such as "asking ZooKeeper at db1:2181".
+    """
+    if not sys.stderr.isatty():
+        yield
+        return
+    # A timer's thread is daemonic here: whoever is interrupted does not wait for it.
+    timer = threading.Timer(_QUIET_SECONDS, click.echo, (f"{words} …",), {"err": True})
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
