@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from arbiter.values import Channel
-from setl.channel.references import substitute
 
 _PLACES = ("host", "port", "brokers", "topic", "hosts")
 _LOGIN = re.compile(r"//[^/\s]*@")
@@ -40,6 +39,9 @@ def _endpoint(value: object, environment: Mapping[str, str] | None) -> str:
     endpoint = cast("Mapping[str, Any]", value)
     place = {name: endpoint[name] for name in _PLACES if name in endpoint}
     if environment is not None:
+        # Imported late: commands that give no values need not wait for it.
+        from setl.channel.references import substitute  # noqa: PLC0415
+
         place, _ = substitute(place, environment)
     return _LOGIN.sub("//", _written(endpoint.get("type"), place))
 
