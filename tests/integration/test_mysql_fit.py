@@ -122,7 +122,73 @@ def test_what_does_not_fit_is_refused(target, definition, kind, fits, lost, key)
     assert target.held() == before
 
 
+@pytest.mark.parametrize(
+    ("definition", "kind", "fits", "changed"),
+    [
+        ("YEAR", Kind.INTEGER, [0, 1901], [5, 70]),
+        ("YEAR", Kind.DECIMAL, ["2026"], ["0", "70"]),
+        ("YEAR", Kind.TEXT, ["0000", "1999"], ["1", "2.5", "70"]),
+        ("BIT(64)", Kind.INTEGER, [5], [-1]),
+        ("BIT(64)", Kind.FLOAT, [2.0], [2.5, 1e20]),
+        ("BIT(64)", Kind.DECIMAL, [], ["2"]),
+        ("BIT(8)", Kind.TEXT, [], ["", "A"]),
+        ("INT", Kind.TEXT, ["2", "007", "1e2"], ["2.5"]),
+        ("DOUBLE", Kind.DECIMAL, ["0.10"], ["123456789012345678.12"]),
+        ("DOUBLE", Kind.TEXT, ["0.1"], ["0.12345678901234567890"]),
+        ("FLOAT", Kind.DECIMAL, ["0.1"], ["16777217"]),
+        ("DOUBLE", Kind.BIT, [2**53], [2**53 + 1]),
+        ("DECIMAL(9,2)", Kind.BINARY, [], [b"", b"\0\1"]),
+        ("VARCHAR(5)", Kind.FLOAT, [1.25, 1e99], [1.23456789]),
+        ("VARBINARY(5)", Kind.FLOAT, [1.25], [1.23456789]),
+        ("BINARY(3)", Kind.TEXT, ["abc", "né"], ["a"]),
+        ("BINARY(3)", Kind.INTEGER, [123], [1]),
+        ("ENUM('a','b')", Kind.FLOAT, [], [1.5]),
+        ("ENUM('a?','b')", Kind.INTEGER, [], [1]),
+        ("SET('a','b')", Kind.INTEGER, [], [1]),
+        ("SET('a','b')", Kind.BINARY, [], [b"a"]),
+        ("DATE", Kind.INTEGER, [20260102], [0, 101, 101010]),
+        ("DATETIME", Kind.DECIMAL, ["20260102030405"], ["101"]),
+        ("DATE", Kind.TEXT, ["2026-01-02"], ["12-1-2", "10:00:00"]),
+        ("DATETIME", Kind.TIME, [], ["10:00:00.000000", "00:00:00.000000"]),
+        ("TIME", Kind.TEXT, ["10:00:00", "-1 2:03"], ["", "1e2", "2.5"]),
+        ("TIME", Kind.FLOAT, [], [1.5]),
+        ("TIME", Kind.YEAR, [], [2026]),
+        ("TIME", Kind.DATETIME, [], ["0000-00-00 00:00:00.000000"]),
+        ("JSON", Kind.DECIMAL, ["2.5"], ["123456789012345678.12"]),
+    ],
+)  # fmt: skip
+def test_what_becomes_another_value_in_a_column_of_another_kind_is_refused(
+    target, definition, kind, fits, changed
+):
+    target.make(definition)
+    target.load(kind, *fits)
+    before = target.held()
+    assert len(before) == len(fits)
+    for value in changed:
+        if definition == "JSON" and not _is_json(target):
+            continue  # the text of a number is kept
+        with pytest.raises(DataError, match="column c would make another value"):
+            target.load(kind, value)
+        assert target.held() == before, value
+
+
+def _is_json(target):
+    named = f"TABLE_SCHEMA = '{target.schema}' AND COLUMN_NAME = 'c'"
+    columns = f"SELECT DATA_TYPE FROM information_schema.COLUMNS WHERE {named}"
+    return rows_of(target.server, columns) == [("json",)]
+
+
 _MARIADB = pytest.mark.family("mariadb", why="MySQL has no such variable")
+
+
+@pytest.mark.family("mariadb", why="MySQL has no UUID")
+def test_a_uuid_that_would_be_spelt_in_another_way_is_refused(target):
+    target.make("UUID")
+    given = "f47ac10b-58cc-4372-a567-0e02b2c3d479"
+    target.load(Kind.TEXT, given)
+    with pytest.raises(DataError, match="make another value of it, as uuid"):
+        target.load(Kind.TEXT, given.upper())
+    assert target.held() == [(given,)]
 
 
 @pytest.fixture(

@@ -92,6 +92,16 @@ def is_float(value: float) -> bool:
         return False
 
 
+def is_longer_than_single(value: float) -> bool:
+    """Whether a number is neither a four-byte one nor the shortest way to write one."""
+    try:
+        (narrowed,) = struct.unpack("<f", struct.pack("<f", value))
+    except OverflowError:
+        # Rounding up to the next digit goes beyond the largest one, which the server refuses.
+        return abs(value) > 3.4028236e38
+    return narrowed != value and all(float(f"{narrowed:.{n}g}") != value for n in (6, 7, 8, 9))
+
+
 def decimal(text: str) -> str:
     """A DECIMAL's text without the zeros that ZEROFILL puts before it."""
     if text[0] == "0" and len(text) > 1 and text[1] != ".":

@@ -11,20 +11,20 @@ https://dev.mysql.com/doc/refman/8.4/en/fractional-seconds.html
 from __future__ import annotations
 
 import re
-import struct
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from operator import methodcaller
 from typing import Any, Final
 
 from setl.model.schema import Capacity, Column, Kind
-from setl.systems.mysql.row_values import is_float
+from setl.systems.mysql.load.conversion import change_of
+from setl.systems.mysql.row_values import is_float, is_longer_than_single
 
 _MOMENTS: Final = frozenset({Kind.TIME, Kind.DATETIME, Kind.TIMESTAMP})
 _LABELLED: Final = frozenset({Kind.ENUM, Kind.SET})
 _WHOLE: Final = frozenset({Kind.INTEGER, Kind.BIT, Kind.YEAR})
+_LABELLESS: Final = frozenset({*_WHOLE, Kind.BINARY, Kind.GEOMETRY})
 _CUT_SPACES: Final = frozenset({"varchar", "tinytext", "text", "mediumtext", "longtext"})
-_SINGLE: Final = struct.Struct("<f")
 _HOLDS: Final[dict[str, Callable[[int], bool]]] = {
     "float": is_float,
     "double": lambda number: float(number) == number,
@@ -73,7 +73,10 @@ def guards_for(columns: Sequence[Column]) -> tuple[Guard, ...]:
         guard
         for place, column in enumerate(columns)
         if column.capacity is not None
-        for guard in _guards(place, column, column.capacity)
+        for guard in (
+            *_conversion_guards(place, column.kind, column.capacity),
+            *_guards(place, column, column.capacity),
+        )
     )
 
 
@@ -122,12 +125,17 @@ def _guards(place: int, column: Column, capacity: Capacity) -> Iterator[Guard]:
     elif kind is Kind.BINARY and capacity.type == "binary":
         size = capacity.length
         yield Guard(place, lambda v: len(v) != size, f"fill it up to {size} bytes")
-    elif capacity.labels:
+    elif capacity.labels and kind not in _LABELLESS:
         yield _label_guard(place, kind, capacity)
     elif kind is Kind.TEXT and capacity.type == "char":
         yield Guard(place, lambda v: v[-1:] == " ", "cut the spaces at its end off")
     elif kind is Kind.TEXT and capacity.type in _CUT_SPACES:
         yield _spaces_guard(place, capacity.length, in_bytes=capacity.type != "varchar")
+
+
+def _conversion_guards(place: int, kind: Kind, capacity: Capacity) -> Iterator[Guard]:
+    if changes := change_of(kind, capacity):
+        yield Guard(place, changes, f"make another value of it, as {capacity.type}")
 
 
 def _ending_guard(place: int, ending: str, reason: str) -> Guard:
@@ -160,7 +168,7 @@ def _spaces_guard(place: int, size: int, *, in_bytes: bool) -> Guard:
 def _float_guards(place: int, capacity: Capacity) -> Iterator[Guard]:
     scale = capacity.scale
     if capacity.type == "float":
-        yield Guard(place, _is_longer_than_single, "round it to what four bytes hold")
+        yield Guard(place, is_longer_than_single, "round it to what four bytes hold")
     if capacity.type in {"float", "double"} and scale is not None:
         digits = scale
         yield Guard(place, lambda v: round(v, digits) != v, f"round it to {digits} digits")
@@ -180,16 +188,6 @@ def _label_guard(place: int, kind: Kind, capacity: Capacity) -> Guard:
 def _digits(text: str) -> int:
     """Digits after the point, without zeros at the end."""
     return len(text.partition(".")[2].rstrip("0"))
-
-
-def _is_longer_than_single(value: float) -> bool:
-    """Whether a number is neither a four-byte one nor the shortest way to write one."""
-    try:
-        (narrowed,) = _SINGLE.unpack(_SINGLE.pack(value))
-    except OverflowError:
-        # Rounding up to the next digit goes beyond the largest one, which the server refuses.
-        return abs(value) > 3.4028236e38
-    return narrowed != value and all(float(f"{narrowed:.{n}g}") != value for n in (6, 7, 8, 9))
 
 
 def _utf8_bytes(text: str) -> int:
