@@ -27,6 +27,9 @@ from setl.transform.compaction import Survivors
 
 _BELONGS = "which document its row belongs to"
 
+_Looks = tuple[str | bytes, ...]
+"""A key's values as text, which tells documents apart."""
+
 
 class DocumentSource(Protocol):
     """Where the rows of documents are looked up. Picklable; used by one thread at a time.
@@ -89,7 +92,9 @@ class DocumentKeys:
         ]
         if (documents.schema, documents.table) == table:
             self._columns.append(documents.key)
-        self._versions: dict[Row, int] = {}
+        # By what keys look like: a document's id is made of the text of its key, and a column of
+        # another type may name the same document, as the text '1' does for the number 1.
+        self._asked: dict[_Looks, tuple[Row, int]] = {}
         self._seen: RowSchema | None = None
 
     def add_many(self, decoded: DecodedRows, version: int) -> None:
@@ -107,8 +112,9 @@ class DocumentKeys:
                         continue
                     key = image_key(schema, places, image, other, _BELONGS)
                     if None not in key:  # else it belongs to none
-                        self._versions.pop(key, None)
-                        self._versions[key] = version
+                        looks = _looks(key)
+                        self._asked.pop(looks, None)
+                        self._asked[looks] = (key, version)
 
     def take_null_keys(self) -> list[tuple[RowSchema, Row | None, int, DataError]]:
         """None: a row whose key is null belongs to no document."""
@@ -120,24 +126,26 @@ class DocumentKeys:
         Raises:
             SetlError: they cannot be looked up.
         """
-        if not self._versions:
+        if not self._asked:
             return []
         schema = self._source.schema(self._documents, self._seen)
         key = key_indexes(schema, ())
         by_name = {name.lower(): i for i, name in enumerate(self._documents.key)}
         order = [by_name[schema.names[i].lower()] for i in key]
-        versions = {tuple(k[i] for i in order): v for k, v in self._versions.items()}
+        asked = [(tuple(k[i] for i in order), version) for k, version in self._asked.values()]
+        versions = {_looks(k): version for k, version in asked}
+        gone = {_looks(k): k for k, _ in asked}
+        newest = max(versions.values())
         result = Survivors(schema, key)
-        for row in self._source.read(self._documents, list(self._versions)):
-            version = versions.pop(tuple(row[i] for i in key), None)
-            if version is None:
-                # A collation took another spelling of the key for the same. The document of this
-                # spelling is as new as the newest that asked for it.
-                version = max(self._versions.values())
+        for row in self._source.read(self._documents, [k for k, _ in self._asked.values()]):
+            looks = _looks(tuple(row[i] for i in key))
+            gone.pop(looks, None)
             result.upserts.append(row)
-            result.upsert_versions.append(version)
-        result.deletes.extend(versions)
-        result.delete_versions.extend(versions.values())
+            # A collation may take another spelling of the key for the same. The document of this
+            # spelling is as new as the newest that asked for it.
+            result.upsert_versions.append(versions.get(looks, newest))
+        result.deletes.extend(gone.values())
+        result.delete_versions.extend(versions[looks] for looks in gone)
         return [result]
 
 
@@ -152,3 +160,7 @@ def _places(schema: RowSchema, columns: Sequence[str]) -> list[int]:
             table=schema.name,
         )
     return places
+
+
+def _looks(key: Row) -> _Looks:
+    return tuple(value if isinstance(value, (str, bytes)) else repr(value) for value in key)

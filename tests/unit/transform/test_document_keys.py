@@ -121,3 +121,25 @@ def test_a_key_that_the_source_spells_otherwise_has_the_newest_version():
     (result,) = keys.survivors()
     assert (result.upserts, result.upsert_versions) == ([("A", 1, ())], [2])
     assert result.deletes == [("a", 1)]
+
+
+def test_a_column_of_another_type_names_the_same_document():
+    # The id of a document is text, so a delete of '1' would be one of the document 1.
+    class Converting(Source):
+        def read(self, documents, keys):
+            self.asked += keys
+            return [("a", 1, ())]
+
+    texts = RowSchema(
+        "shop", "items", (Column("order_id", Kind.TEXT), *ITEMS.columns[1:]), key=(1,)
+    )
+    moves = (texts, Op.UPDATE, [(("2", 1, "a"), ("1", 1, "a"))])
+    keys, _ = keys_of(ITEM, moves, source=Converting())
+    (result,) = keys.survivors()
+    assert (result.upserts, result.upsert_versions) == ([("a", 1, ())], [1])
+    assert result.deletes == [("a", "2")]
+    keys, source = keys_of(ITEM, (ITEMS, Op.INSERT, [(None, (1, 1, "a"))]), moves,
+                           source=Converting())  # fmt: skip
+    (result,) = keys.survivors()
+    assert result.upsert_versions == [2]
+    assert [str(number) for number, _ in source.asked].count("1") == 1
