@@ -124,12 +124,16 @@ def split(
         return {home: changes if alone else replace(changes, shared=True)}
     parts = [replace(changes.without_rows(), shared=True) for _ in range(buckets)]
     upserts = [(part.upserts.append, part.upsert_versions.append) for part in parts]
-    homes = homes_of(changes.upserts, changes.key, buckets)
+    # A document that is routed anew is written, and deleted where it was, by one task.
+    form, places = changes.document, range(len(changes.key))
+    if form is not None:
+        places = [i for i in places if i in form.values or i != form.routing]
+    homes = homes_of(changes.upserts, [changes.key[i] for i in places], buckets)
     for row, version, home in zip(changes.upserts, changes.upsert_versions, homes, strict=True):
         add_row, add_version = upserts[home]
         add_row(row)
         add_version(version)
-    homes = homes_of(changes.deletes, range(len(changes.key)), buckets)
+    homes = homes_of(changes.deletes, places, buckets)
     for key, version, home in zip(changes.deletes, changes.delete_versions, homes, strict=True):
         parts[home].deletes.append(key)
         parts[home].delete_versions.append(version)

@@ -2,6 +2,7 @@
 
 import json
 import threading
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
@@ -9,6 +10,7 @@ from elasticsearch import Elasticsearch
 
 from setl.errors import ConfigurationError, DataError, TransientError
 from setl.model.change import TargetChanges
+from setl.model.document import DocumentForm
 from setl.model.schema import COLUMN_KINDS, Column, Kind
 from setl.systems.elasticsearch.client import ElasticEndpoint, make_client
 from setl.systems.elasticsearch.load.index import ensure_index
@@ -20,6 +22,7 @@ ID = Column("id", Kind.INTEGER)
 NAME = Column("name", Kind.TEXT)
 BORN = Column("born", Kind.DATE)
 TICKET = ticket_for("to-search")
+ROUTED = DocumentForm(("", ""), (0,), routing=1)
 
 
 def changes(index, columns, upserts=(), deletes=(), *, version=1, key=(0,)):
@@ -300,7 +303,7 @@ class _Handler(BaseHTTPRequestHandler):
         return self.server
 
     def do_GET(self):
-        self._answer(200, {"i": {"mappings": {"properties": {"id": {}}}}})
+        self._answer(200, {"i": {"mappings": {"properties": {"id": {}, "name": {}}}}})
 
     def do_PUT(self):
         body = self.rfile.read(int(self.headers["content-length"]))
@@ -422,6 +425,26 @@ def test_requests_are_limited_by_count_and_by_size(cluster):
     server, search = cluster([201], [201], [201], request_size=60)
     search.write((ID,), [(i,) for i in range(3)])
     assert sorted(server.ids) == [["0"], ["1"], ["2"]]
+
+
+def test_a_document_that_is_routed_anew_is_deleted_and_written_in_one_request(cluster):
+    def moved(search):
+        part = changes(search.index, (ID, NAME), [(1, "b"), (2, "b")], [(2, "a")], key=(0, 1))
+        return search.sink.apply(TICKET, [replace(part, document=ROUTED)])
+
+    server, search = cluster([201, 201], [201, 201], actions_per_request=1, requests_at_once=1)
+    moved(search)
+    assert server.ids == [["1"], ["2", "2"]]
+    # What belongs to an action that is sent again is sent again with it.
+    server, search = cluster([201, 429, 201], [200, 200])
+    assert moved(search).stale == 0
+    assert server.ids == [["1", "2", "2"], ["2", "2"]]
+    server, search = cluster([201, 200, 429], [200])
+    moved(search)
+    assert server.ids == [["1", "2", "2"], ["2"]]
+    server, search = cluster(413, [201], 413, [200], [200])
+    moved(search)
+    assert server.ids == [["1", "2", "2"], ["1"], ["2", "2"], ["2"], ["2"]]
 
 
 def test_two_requests_are_under_way_at_once(cluster):

@@ -20,23 +20,14 @@ def render_actions(changes: TargetChanges) -> list[bytes]:
     external, ``external_gte``: the server refuses what is older than what it holds and takes
     the same again (I12).
 
-    Where documents are routed, a change of the routing value deletes an id and writes the same id
-    elsewhere. Both routings may lead to one shard, where the id is one document, and the two
-    may arrive in any order; so deletes are one version older there. What they delete was written
-    by an earlier record, or deleted by the same one.
-
     Raises:
         DataError: a row has no such form; names index and key.
     """
     deletes: list[str] = []
     if changes.deletes:
-        older = 1 if changes.document is not None and changes.document.routing is not None else 0
         head = _head("delete", changes)
         places = _places(changes, list(zip(*changes.deletes, strict=True)))
-        deletes = [
-            head % (place, version - older)
-            for place, version in zip(places, changes.delete_versions, strict=True)
-        ]
+        deletes = [head % each for each in zip(places, changes.delete_versions, strict=True)]
     if not changes.upserts:
         return _encoded(changes, deletes, ())
     places = _places(changes, [[row[i] for row in changes.upserts] for i in changes.key])

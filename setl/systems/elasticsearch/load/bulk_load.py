@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from threading import Event
@@ -52,7 +52,9 @@ class BulkLoad:
     """The actions of one call of the sink.
 
     Order: none among requests. A load has one action for each document, and its version decides
-    against whatever else is under way. Crash: every request may be sent again.
+    against whatever else is under way; where it has two, see
+    `setl.systems.elasticsearch.load.moves`, they go together. Crash: every request may be sent
+    again.
     """
 
     def __init__(
@@ -61,6 +63,7 @@ class BulkLoad:
         settings: BulkSettings,
         actions: Sequence[bytes],
         *,
+        bound: Container[int] = frozenset(),
         check_age: Callable[[], None],
         create_again: Callable[[str], None],
         timings: Timings,
@@ -71,6 +74,8 @@ class BulkLoad:
             client: of the cluster; used by several threads at once.
             settings: limits of a request.
             actions: lines that ``_bulk`` reads.
+            bound: numbers of actions that are only sent behind the one before them, in the same
+                request.
             check_age: raises TransientError if the load is too old to be sent.
             create_again: makes an index that is gone.
             timings: measures requests.
@@ -78,6 +83,7 @@ class BulkLoad:
         self._client = client
         self._settings = settings
         self._actions = actions
+        self._bound = bound
         self._check_age = check_age
         self._create_again = create_again
         self._timings = timings
@@ -90,7 +96,7 @@ class BulkLoad:
             ConfigurationError: the cluster does not let the account write.
             SetlError: as the client's errors are translated.
         """
-        requests = list(_requests(self._actions, self._settings))
+        requests = list(_requests(self._actions, self._bound, self._settings))
         parts = [Sent() for _ in requests]
         if len(requests) == 1:
             retry(self._sender(parts[0]), requests[0])
@@ -151,9 +157,13 @@ class BulkLoad:
     ) -> list[tuple[int, Item]]:
         """Note what became of actions; returns those to be sent again."""
         left: list[tuple[int, Item]] = []
+        follows = False  # whether what belongs to an action that is sent again was done
         # No items: each action was done.
         for i, item in zip(pending, items, strict=True) if items else ():
+            follows = follows and i in self._bound
             match outcome_of(item):
+                case Outcome.DONE | Outcome.STALE if follows:
+                    left.append((i, item))
                 case Outcome.DONE:
                     pass
                 case Outcome.STALE:
@@ -170,6 +180,7 @@ class BulkLoad:
                     if outcome is Outcome.NO_INDEX:
                         self._create_again(self._place(i)["index"])
                     left.append((i, item))
+                    follows = True
         return left
 
     def _bulk(self, pending: Sequence[int]) -> list[Item]:
@@ -194,7 +205,7 @@ class BulkLoad:
                     " http.max_content_length, or leave the large column out"
                 )
                 return [{"index": {"status": _TOO_LARGE, "error": reason}}]
-            half = len(pending) // 2
+            half = self._middle(pending)
             parts = (pending[:half], pending[half:])
             return [item for part in parts for item in self._bulk(part) or [_DONE] * len(part)]
         items: list[Item] = answer.body.get("items", [])
@@ -203,21 +214,28 @@ class BulkLoad:
             raise TransientError(f"Elasticsearch answered for {answered} of {len(pending)} changes")
         return items
 
+    def _middle(self, pending: Sequence[int]) -> int:
+        """Where to divide a request, between what belongs together only if nothing else is left."""
+        middle = len(pending) // 2
+        places = sorted(range(1, len(pending)), key=lambda place: abs(place - middle))
+        return next((place for place in places if pending[place] not in self._bound), middle)
+
     def _place(self, action: int) -> dict[str, str]:
         """Index and id of an action, read back from its first line."""
         ((_, header),) = json.loads(self._actions[action].split(b"\n", 1)[0]).items()
         return {"index": header["_index"], "id": header["_id"]}
 
 
-def _requests(actions: Sequence[bytes], settings: BulkSettings) -> Iterator[list[int]]:
+def _requests(
+    actions: Sequence[bytes], bound: Container[int], settings: BulkSettings
+) -> Iterator[list[int]]:
     """Indexes of the actions of each request."""
     request: list[int] = []
     size = 0
     for i, action in enumerate(actions):
         size += len(action)
-        if request and (
-            size > settings.request_size or len(request) >= settings.actions_per_request
-        ):
+        full = size > settings.request_size or len(request) >= settings.actions_per_request
+        if request and full and i not in bound:
             yield request
             request, size = [], len(action)
         request.append(i)

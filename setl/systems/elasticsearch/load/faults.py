@@ -12,6 +12,7 @@ from setl.load.deadletters.keeping import Faults
 from setl.model.change import TargetChanges
 from setl.systems.elasticsearch.client import error_of
 from setl.systems.elasticsearch.load.actions import render_actions
+from setl.systems.elasticsearch.load.moves import moves_together
 from setl.systems.elasticsearch.load.outcomes import reason_of
 
 # These speak of the index: every document would meet them.
@@ -40,10 +41,18 @@ class Origin(NamedTuple):
 
 
 class Rendered(NamedTuple):
-    """Bulk actions, and which row each of them is about."""
+    """Bulk actions, and which row each of them is about.
+
+    Attributes:
+        actions: the actions.
+        origins: of each, which row it is about.
+        bound: numbers of actions that follow the one before them in the same request, see
+            `setl.systems.elasticsearch.load.moves`.
+    """
 
     actions: list[bytes]
     origins: list[Origin]
+    bound: frozenset[int] = frozenset()
 
 
 def render(changes: Sequence[TargetChanges], faults: Faults) -> Rendered:
@@ -63,7 +72,25 @@ def render(changes: Sequence[TargetChanges], faults: Faults) -> Rendered:
         else:
             rendered.actions.extend(actions)
             rendered.origins.extend(origins)
-    return rendered
+    return _ordered(rendered)
+
+
+def _ordered(rendered: Rendered) -> Rendered:
+    """The same, with what must not be sent apart beside each other."""
+    groups = moves_together(rendered.origins)
+    if len(groups) == len(rendered.actions):
+        return rendered
+    order = [number for group in groups for number in group]
+    bound: set[int] = set()
+    at = 0
+    for group in groups:
+        bound.update(range(at + 1, at + len(group)))
+        at += len(group)
+    return Rendered(
+        [rendered.actions[number] for number in order],
+        [rendered.origins[number] for number in order],
+        frozenset(bound),
+    )
 
 
 def _render_those_with_a_form(

@@ -112,11 +112,12 @@ class ElasticsearchSink:
         started = self._clock.monotonic()
         faults = Faults(faulty, self._settings.dead_letter_limit)
         try:
-            actions, origins = render(changes, faults)
+            actions, origins, bound = render(changes, faults)
             load = BulkLoad(
                 self._client,
                 self._settings,
                 actions,
+                bound=bound,
                 check_age=self._check_age(ticket),
                 create_again=lambda index: self._create_again(changes, index),
                 timings=self._timings,

@@ -186,15 +186,15 @@ def test_spatial_values_as_well_known_text():
 ROUTED = DocumentForm(("", ""), (0,), routing=1)
 
 
-def test_routing_is_in_every_action_and_deletes_are_one_version_older():
+def test_routing_is_in_every_action():
     part = TargetChanges(
         ("", "items"), COLUMNS, (0, 1), [(1, "b"), (2, None)], [(1, "a"), (3, None)],
         [10, 11], [10, 12], document=ROUTED,
     )  # fmt: skip
     heads = [json.loads(action.splitlines()[0]) for action in render_actions(part)]
     assert heads == [
-        {"delete": {"_id": "1", "routing": "a", "version": 9, **EXTERNAL}},
-        {"delete": {"_id": "3", "version": 11, **EXTERNAL}},
+        {"delete": {"_id": "1", "routing": "a", "version": 10, **EXTERNAL}},
+        {"delete": {"_id": "3", "version": 12, **EXTERNAL}},
         {"index": {"_id": "1", "routing": "b", "version": 10, **EXTERNAL}},
         {"index": {"_id": "2", "version": 11, **EXTERNAL}},
     ]
