@@ -216,6 +216,19 @@ def test_columns_that_the_source_does_not_have_keep_their_values(place):
     assert place.rows() == [(1, "b", 5), (3, None, 7)]
 
 
+def test_a_column_that_comes_while_rows_are_loaded_gets_its_values(place):
+    place.resolve(step(1, None, (1, "a")))
+    with pytest.raises(ConfigurationError, match="lacks the columns color"):
+        place.resolve(step(2, None, (2, "b", "red")), columns=("id", "name", "color"))
+    place.resolve(step(2, None, (2, "b")))
+    execute(place.server, f"ALTER TABLE {place.schema}.t ADD color VARCHAR(20)")
+    place.resolve(step(3, None, (3, "c", "blue")), columns=("id", "name", "color"))
+    assert place.rows() == [(1, "a", 7, None), (2, "b", 7, None), (3, "c", 7, "blue")]
+    execute(place.server, f"ALTER TABLE {place.schema}.t CHANGE color colour VARCHAR(20)")
+    place.resolve(step(4, None, (4, "d", "red")), columns=("id", "name", "colour"))
+    assert place.rows()[-1] == (4, "d", 7, "red")
+
+
 def test_a_former_leader_writes_nothing(place):
     fence_for(place.server, place.ticket).raise_to(2, "n2")
     with pytest.raises(FencedError):

@@ -66,6 +66,7 @@ class ContestedTable:
             ConfigurationError: the table does not allow a conflict policy.
         """
         _check_keys(described)
+        _check_columns(described, histories, applied_through)
         named = {name.lower() for history in histories for name in history.columns}
         columns = tuple(c for c in described.columns if c.name.lower() in named and not c.generated)
         places = {c.name.lower(): i for i, c in enumerate(columns)}
@@ -190,6 +191,25 @@ def _check_keys(described: RowSchema) -> None:
         )
     if described.unique:
         raise _further_keys(described)
+
+
+def _check_columns(
+    described: RowSchema, histories: Sequence[History], applied_through: int
+) -> None:
+    """Refuse values for which there is no column.
+
+    What is only told, of the target's own rows, may be of a column that it had once.
+    """
+    there = {name.lower() for name in described.names}
+    new = [h for h in histories if h.read or any(s.version > applied_through for s in h.steps)]
+    given = [name for history in new for name in history.columns]
+    missing = [name for name in dict.fromkeys(given) if name.lower() not in there]
+    if missing:
+        raise ConfigurationError(
+            f"the target table lacks the columns {', '.join(missing)}",
+            hint="Add them, or leave them out with `exclude` in both pipelines",
+            table=described.name,
+        )
 
 
 def _further_keys(described: RowSchema) -> ConfigurationError:

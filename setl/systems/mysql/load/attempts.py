@@ -13,7 +13,7 @@ from setl.systems.mysql.conflicts.contested_rows import RowAppearedError
 from setl.systems.mysql.connection import CUT_OFF, MysqlEndpoint, error_number, translate
 from setl.systems.mysql.load.bulk_connection import RowsLostError
 from setl.systems.mysql.load.new_rows import NotSentError
-from setl.systems.mysql.load.targets import Targets
+from setl.systems.mysql.load.targets import ColumnsChangedError, Targets
 from setl.systems.mysql.load.writer import Writer
 
 _Done = TypeVar("_Done")
@@ -27,6 +27,9 @@ _ANSWERED: Final = _UNKNOWN_NAME | {_DEADLOCK, 1205}
 
 class OutdatedError(DataError):
     """A table has other unique keys than it had; it is looked at again, and all begun anew."""
+
+
+_OUTDATED: Final = (OutdatedError, ColumnsChangedError)
 
 
 class Attempts:
@@ -85,9 +88,7 @@ class Attempts:
                     # The transaction that won holds the locks until it ends; let it.
                     deadlocks += 1
                     self._sleep(0.02 * 2**deadlocks)
-                elif (
-                    number in _UNKNOWN_NAME or isinstance(error, OutdatedError)
-                ) and not refreshed:
+                elif (number in _UNKNOWN_NAME or isinstance(error, _OUTDATED)) and not refreshed:
                     refreshed = True
                     self._targets.forget()
                 elif number in _LOST and not reconnected:

@@ -323,16 +323,18 @@ class MysqlSink:
         self._targets.as_of(ticket.schema_version)
         names = dict.fromkeys(h.target for h in histories if h.target != RECENT_TABLE)
         read = any(history.read for history in histories)
-        described = {name: self._targets.described(connection, name) for name in names}
+        described = {name: self._targets.contested(connection, name) for name in names}
         pipeline = ticket.pipeline_key
         undecided = [] if read else undecided_tables(connection, pipeline, histories)
         for name in {history.target for history in undecided} - names.keys():
             with suppress(ConfigurationError):  # the table is gone, and so are its conflicts
-                described[name] = self._targets.described(connection, name)
+                described[name] = self._targets.contested(connection, name)
         histories = [*histories, *undecided]
         self._writer.register(ticket)
         self._writer.begin(ticket, self._settings.mark, self._nonce())
         _refuse_without_transactions(connection, list(names))
+        # A statement for the columns that a table once had may be right and leave values out.
+        self._targets.confirm(connection, described)
         told, limits = (connection, pipeline, histories, described), self._limits()
         if read:
             resolved = resolve_read(*told, through=ticket.through, limits=limits)

@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, cast
 
+import pymysql
 from pymysql.connections import Connection
+from pymysql.cursors import Cursor
 
 from setl.clock import Clock
-from setl.errors import ConfigurationError
+from setl.errors import ConfigurationError, TransientError
 from setl.model.change import TargetChanges
 from setl.model.schema import Column, RowSchema
 from setl.systems.mysql.catalog import read_table
+from setl.systems.mysql.identifiers import qualified
 from setl.systems.mysql.load.statements import TableWrites, plan_writes
 
 # A unique key that a table gets meanwhile is noticed at once, when a row collides on it: upserts
 # touch no other row, and what is refused is looked at again. One that it loses takes this long.
 _SECONDS = 60.0
 
+_Columns = tuple[object, ...]
 _Shape = tuple[tuple[str, str], tuple[Column, ...], tuple[int, ...], tuple[int, ...], bool]
+
+
+class ColumnsChangedError(TransientError):
+    """A table has other columns than it had; it is to be looked at again, and all begun anew."""
 
 
 class Targets:
@@ -30,6 +39,7 @@ class Targets:
         self._clock = clock
         self._writes: dict[_Shape, TableWrites] = {}
         self._tables: dict[tuple[str, str], RowSchema] = {}
+        self._columns: dict[tuple[str, str], _Columns] = {}
         self._until = 0.0
         self._version = 0
         self.fresh = False
@@ -39,6 +49,7 @@ class Targets:
         """Read all tables again; after a statement found one to be different."""
         self._writes.clear()
         self._tables.clear()
+        self._columns.clear()
         self.fresh = True
 
     def as_of(self, version: int) -> None:
@@ -89,11 +100,44 @@ class Targets:
             self._tables[name] = known
         return known
 
+    def contested(self, connection: Connection[Any], name: tuple[str, str]) -> RowSchema:
+        """As `described`, of a table that `confirm` will be asked about."""
+        self._expire()
+        if name not in self._columns:
+            # Before the description, so that a change between the two is noticed.
+            self._columns[name] = _columns_of(connection, name)
+            self._tables.pop(name, None)
+        return self.described(connection, name)
+
+    def confirm(self, connection: Connection[Any], names: Iterable[tuple[str, str]]) -> None:
+        """Make sure that tables have the columns that they had when `contested` described them.
+
+        In a transaction, then they have them until its end.
+
+        Raises:
+            ColumnsChangedError: one has others.
+        """
+        for name in names:
+            if self._columns.get(name) != _columns_of(connection, name):
+                raise ColumnsChangedError(
+                    "the columns of the target table have changed", table=".".join(name)
+                )
+
     def _expire(self) -> None:
         now = self._clock.monotonic()
         if now >= self._until:
             self.forget()
             self._until = now + _SECONDS
+
+
+def _columns_of(connection: Connection[Any], name: tuple[str, str]) -> _Columns:
+    """The columns as the server announces them with rows; none of a table that is missing."""
+    with connection.cursor(Cursor) as cursor:
+        try:
+            cursor.execute(f"SELECT * FROM {qualified(*name)} LIMIT 0")
+        except pymysql.ProgrammingError:
+            return ()
+        return tuple(cursor.description or ())
 
 
 def _has_row_alias(connection: Connection[Any]) -> bool:
