@@ -172,6 +172,30 @@ def test_what_becomes_another_value_in_a_column_of_another_kind_is_refused(
         assert target.held() == before, value
 
 
+@pytest.mark.parametrize(
+    ("definition", "kind", "key", "neighbour"),
+    [
+        ("VARCHAR(30)", Kind.INTEGER, 2**53 + 1, str(2**53)),
+        ("VARCHAR(30)", Kind.DECIMAL, "1.50", "1.5"),
+        ("VARBINARY(30)", Kind.INTEGER, 65, "065"),
+        ("BIGINT", Kind.TEXT, str(2**53 + 1), str(2**53)),
+    ],
+)
+def test_a_row_whose_key_is_of_another_kind_there_is_the_one_that_goes(
+    target, definition, kind, key, neighbour
+):
+    execute(
+        target.server,
+        f"CREATE TABLE {target.schema}.t (id INT, c {definition}, PRIMARY KEY (id, c))",
+        f"INSERT INTO {target.schema}.t VALUES (0, '{neighbour}'), (0, '{key}')",
+    )
+    columns = (ID, Column("c", kind, precision=9, scale=2))
+    gone = TargetChanges((target.schema, "t"), columns, (0, 1), [], [(0, key)])
+    gone.delete_versions.append(1)
+    target.sink.apply(target.ticket, [gone])
+    assert target.held("CAST(c AS CHAR)") == [(neighbour,)]
+
+
 def _is_json(target):
     named = f"TABLE_SCHEMA = '{target.schema}' AND COLUMN_NAME = 'c'"
     columns = f"SELECT DATA_TYPE FROM information_schema.COLUMNS WHERE {named}"

@@ -46,9 +46,10 @@ def render_columns(
         columns: what the values are, with the capacities of the columns that they go to.
         held: the values of each column, of at least one row.
         for_key: whether the values are compared with a column and not stored into it. NULL is
-            refused then, since it equals nothing. Decimals are numbers then and text else: MySQL
-            compares a decimal column with text as floating point, and would find the wrong row
-            or none; but what it stores from text is exact.
+            refused then, since it equals nothing. Numbers are text then if the column is, and
+            decimals are numbers if it is none, which they are not else: servers compare a number
+            with text as floating point, and would find the wrong row or none; but what they store
+            from text is exact.
 
     Raises:
         DataError: a value is not of the form that its `Kind` has, or is `ABSENT`. Text that
@@ -75,7 +76,20 @@ def _renderer(column: Column, *, for_key: bool) -> Callable[[Values], Rendered]:
         return _singles
     if column.capacity is not None and column.capacity.type == "json":
         return _documents if column.kind in (Kind.JSON, Kind.TEXT) else _FOR_VALUE[column.kind]
+    if for_key and column.capacity is not None:
+        return _key_renderer(column.kind, column.capacity.type)
     return (_FOR_KEY if for_key else _FOR_VALUE)[column.kind]
+
+
+def _key_renderer(kind: Kind, held: str) -> Callable[[Values], Rendered]:
+    """A number and text are compared as floating point, and neighbours are one then."""
+    if held in _CHARACTERS and kind in (Kind.INTEGER, Kind.YEAR, Kind.BIT):
+        return _digits
+    if held in _CHARACTERS and kind is Kind.DECIMAL:
+        return _texts
+    if held in _EXACT and kind is Kind.TEXT:
+        return _numbers_or_texts
+    return _FOR_KEY[kind]
 
 
 def encode(columns: Sequence[Column], held: Sequence[Values], statement: str) -> bytes:
@@ -196,6 +210,14 @@ def _decimals(values: Values) -> Rendered:
     return Rendered("%s", values)
 
 
+def _digits(values: Values) -> Rendered:
+    return Rendered("'%s'", list(map(int.__repr__, values)))
+
+
+def _numbers_or_texts(values: Values) -> Rendered:
+    return (_decimals if all(map(_DECIMAL.fullmatch, values)) else _texts)(values)
+
+
 def _texts(values: Values) -> Rendered:
     try:
         joined = "".join(values)
@@ -243,4 +265,9 @@ _FOR_VALUE: dict[Kind, Callable[[Values], Rendered]] = {
     Kind.DATETIME: _texts,
     Kind.TIMESTAMP: _texts,
 }
+_CHARACTERS = frozenset(
+    {"char", "varchar", "tinytext", "text", "mediumtext", "longtext",
+     "binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob"}
+)  # fmt: skip
+_EXACT = frozenset({"tinyint", "smallint", "mediumint", "int", "bigint", "decimal"})
 _FOR_KEY = {**_FOR_VALUE, Kind.DECIMAL: _decimals}
