@@ -164,9 +164,25 @@ class UndividedTables(Protocol):
         """
         ...
 
+    def refuse_one_of_two_names(self, tables: Iterable[tuple[str, str]], version: int) -> None:
+        """Refuse tables that the target takes for one, unlike the source: their rows would merge.
+
+        Args:
+            tables: some; they are compared with those of earlier calls, too.
+            version: see `LoadTicket.schema_version`; with another one tables may be renamed.
+
+        Raises:
+            ConfigurationError: two of them are one table there.
+            SetlError: the target does not answer.
+        """
+        ...
+
 
 class NoUndividedTables:
     """The `UndividedTables` of a target in which rows are never in each other's way."""
+
+    def refuse_one_of_two_names(self, tables: Iterable[tuple[str, str]], version: int) -> None:
+        """See `UndividedTables.refuse_one_of_two_names`."""
 
     def add(self, table: tuple[str, str]) -> None:
         """See `UndividedTables.add`."""

@@ -115,6 +115,8 @@ class LoadJob:
             SparkGone: the session's JVM has ended.
         """
         plan = replace(self._plan, applied_through=redelivered_through)
+        targets = {route.target for row in rows for route in row.routes}
+        self._undivided.refuse_one_of_two_names(targets, ticket.schema_version)
         try:
             work = self._sorting.work(rows, version_generation(ticket.through))
             estimated = sum(max(1, row.entry.rows) for row in rows)
@@ -122,7 +124,6 @@ class LoadJob:
         except (Py4JError, OSError, EOFError) as error:
             raise self._spark_error(error) from error
         if tasks > 1:
-            targets = {route.target for row in rows for route in row.routes}
             plan = replace(plan, undivided=self._undivided.among(targets))
         return self._load(plan, work, ticket, tasks)
 
@@ -165,13 +166,15 @@ class LoadJob:
             SetlError: as `run`.
         """
         work = LoadWork()
+        targets = {route.target for _, routes in items for route in routes}
+        self._undivided.refuse_one_of_two_names(targets, ticket.schema_version)
         try:
             for item, routes in items:
                 numbered = item._replace(version=ticket.through)
                 work.add(numbered, *self._sorting.routes(item.table, routes))
             self._begin(len(items), ticket)
             # Rows of one table that could be in each other's way are written by one task.
-            together = self._undivided.among({r.target for _, routes in items for r in routes})
+            together = self._undivided.among(targets)
             # What both sites write is decided about in one transaction after another anyway.
             decided = any(route.conflict for _, routes in items for route in routes)
             tasks = 1 if together or decided else min(self.parallelism, len(items))

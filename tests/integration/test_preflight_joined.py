@@ -2,9 +2,13 @@
 
 import pytest
 
+from setl.clock import SystemClock
+from setl.errors import ConfigurationError
 from setl.operate.check import check_pipeline
+from setl.systems.mysql.load.undivided import MysqlUndividedTables
 from setl.systems.pipeline_check import PipelineCheck
 from tests.integration.pipelines import execute, fresh_name, install_system_tables, mysql, one_way
+from tests.loading import endpoint_of
 
 
 @pytest.fixture
@@ -54,3 +58,36 @@ def test_one_table_alone_is_no_matter(sites):
     execute(b, f"CREATE TABLE {both}.t (id INT PRIMARY KEY, v INT)")
     file = one_way(a, mysql(b), [{"from": f"{one}.t", "to": f"{both}.t"}])
     assert "one unseen" not in str(check_pipeline(PipelineCheck(file.pipelines[0])))
+
+
+@pytest.mark.family("mariadb", why="both say it with the same variable; one server is enough")
+def test_names_that_differ_in_case_are_one_table_to_some_servers(
+    site_a, site_b, another_server, tmp_path
+):
+    name = fresh_name("names")
+    lower = another_server(tmp_path, "lower", 77, options=("--lower-case-table-names=1",))
+    with lower:
+        install_system_tables(lower)
+        for server in (site_a, site_b, lower):
+            execute(server, f"CREATE DATABASE {name}")
+        for server, table in (
+            (site_a, "T"),
+            (site_a, "t"),
+            (site_b, "T"),
+            (site_b, "t"),
+            (lower, "t"),
+        ):
+            execute(server, f"CREATE TABLE {name}.{table} (id INT PRIMARY KEY)")
+        for target, one in ((site_b, False), (lower, True)):
+            file = one_way(site_a, mysql(target), [{"from": f"{name}.*"}])
+            found = check_pipeline(PipelineCheck(file.pipelines[0]))
+            assert ("joined-names" in {f.code for f in found}) is one
+        two = MysqlUndividedTables(endpoint_of(site_b), SystemClock())
+        two.refuse_one_of_two_names({(name, "T"), (name, "t")}, 1)
+        one = MysqlUndividedTables(endpoint_of(lower), SystemClock())
+        one.refuse_one_of_two_names({(name, "T"), (name, "u")}, 1)
+        with pytest.raises(ConfigurationError, match=f"{name}.T and {name}.t are one table"):
+            one.refuse_one_of_two_names({(name, "t")}, 1)
+        one.refuse_one_of_two_names({(name, "t")}, 2)  # the table may be renamed by now
+    for server in (site_a, site_b):
+        execute(server, f"DROP DATABASE {name}")

@@ -253,6 +253,16 @@ def list_tables(connection: Connection[Any], schema: str | None = None) -> list[
     return sorted(tables)
 
 
+def folds_names(connection: Connection[Any]) -> bool:
+    """Whether names of tables that differ in their case only are one table to the server.
+
+    Raises:
+        SetlError: of the kind that `setl.systems.mysql.connection.translate` gives.
+    """
+    [(setting,)] = _select(connection, "SELECT @@lower_case_table_names", ())
+    return int(setting) != 0
+
+
 def is_versioned(connection: Connection[Any], schema: str, table: str) -> bool:
     """Whether a table is system-versioned, which only MariaDB has.
 

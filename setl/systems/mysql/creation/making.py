@@ -20,7 +20,7 @@ from setl.errors import ConfigurationError, FatalError, SetlError, TransientErro
 from setl.load.creation import Describe, NewTable, StreamPlace
 from setl.load.sink import LoadTicket
 from setl.model.session import StatementSession
-from setl.systems.mysql.catalog import OWN_SCHEMA
+from setl.systems.mysql.catalog import OWN_SCHEMA, folds_names
 from setl.systems.mysql.connection import MysqlEndpoint, error_number, translate
 from setl.systems.mysql.creation.kept_keys import KeptKeys, TableKeys, id_of
 from setl.systems.mysql.creation.plan import TablePlan, added_keys
@@ -127,9 +127,7 @@ class MysqlTableCreation:
         if not wanted:
             return []
         with self._told(None), writer.open().cursor() as cursor:
-            cursor.execute("SELECT @@lower_case_table_names")
-            row = cursor.fetchone()
-            fold = str.lower if row and int(row[0]) else str
+            fold = str.lower if folds_names(writer.open()) else str
             cursor.execute(_TABLES, ([schema for schema, _ in wanted],))
             there = {(fold(str(s)), fold(str(t))) for s, t in cursor.fetchall()}
         return [t for (s, n), t in wanted.items() if (fold(s), fold(n)) not in there]

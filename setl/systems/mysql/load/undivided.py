@@ -8,10 +8,12 @@ found here in time is found by the sink, which refuses to write it beside other 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import closing
 
 from setl.clock import Clock
+from setl.errors import ConfigurationError
 from setl.model.schema import Kind, RowSchema
-from setl.systems.mysql.catalog import read_table
+from setl.systems.mysql.catalog import folds_names, read_table
 from setl.systems.mysql.connection import MysqlEndpoint, connect
 
 _SECONDS = 60.0
@@ -31,6 +33,8 @@ class MysqlUndividedTables:
         self._known: dict[Name, bool] = {}
         self._reported: set[Name] = set()
         self._until = 0.0
+        self._names: dict[Name, Name] = {}  # in lower case -> as they came first
+        self._version = 0
 
     def add(self, table: Name) -> None:
         """Count a table among them, because a sink has found it to be one."""
@@ -56,6 +60,25 @@ class MysqlUndividedTables:
             finally:
                 connection.close()
         return frozenset(t for t in tables if self._known[t] or t in self._reported)
+
+    def refuse_one_of_two_names(self, tables: Iterable[Name], version: int) -> None:
+        """See `UndividedTables.refuse_one_of_two_names`; asks only where two names are alike."""
+        if version != self._version:
+            self._version = version
+            self._names.clear()
+        for name in tables:
+            schema, table = name
+            first = self._names.setdefault((schema.lower(), table.lower()), name)
+            if first != name and self._folds_names():
+                raise ConfigurationError(
+                    f"{'.'.join(first)} and {'.'.join(name)} are one table at the target, whose"
+                    " names have no case (lower_case_table_names): their rows would become one",
+                    hint="Give one of them another name with `to`, or leave it out with `except`",
+                ).at(server=self._endpoint)
+
+    def _folds_names(self) -> bool:
+        with closing(connect(self._endpoint)) as connection:
+            return folds_names(connection)
 
 
 def undivided(described: RowSchema) -> bool:

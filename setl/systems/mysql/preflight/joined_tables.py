@@ -13,7 +13,7 @@ from itertools import combinations
 from setl.channel.routing import Route, passing_columns
 from setl.errors import SetlError
 from setl.systems.finding import Report
-from setl.systems.mysql.catalog import read_table
+from setl.systems.mysql.catalog import folds_names, read_table
 from setl.systems.mysql.identifiers import qualified, quote
 from setl.systems.mysql.preflight.server import Server
 from setl.systems.pipeline_check import SourceTable
@@ -45,13 +45,24 @@ def check_joined_tables(
     Raises:
         SetlError: the target stopped answering.
     """
+    folds = folds_names(target.connection)
     joined: defaultdict[tuple[str, str], list[_Joined]] = defaultdict(list)
     for table in tables:
         for route in table.routes:
-            joined[route.target].append((table, route))
-    for name, found in joined.items():
-        if len({table.schema.name for table, _ in found}) > 1:
-            _check_joined(source, target, found, report.at(".".join(name)))
+            schema, name = route.target
+            one = (schema.lower(), name.lower()) if folds else route.target
+            joined[one].append((table, route))
+    for found in joined.values():
+        names = sorted({".".join(route.target) for _, route in found})
+        if len(names) > 1:
+            report.at(names[0]).error(
+                f"{', '.join(names)} are one table at the target, whose names have no case"
+                " (lower_case_table_names)",
+                "Give each a name of its own with `to`, or leave one out with `except`",
+                code="joined-names",
+            )
+        elif len({table.schema.name for table, _ in found}) > 1:
+            _check_joined(source, target, found, report.at(names[0]))
 
 
 def _check_joined(
