@@ -318,10 +318,10 @@ class BinlogHeaderReader:
         return self._held.commit(end) if opened else (end,)
 
     def _rollback(self, seconds: int, text: str) -> Sequence[Entry]:
-        begin = self._held.rollback() if self._open else []
-        if begin is None:
+        kept = self._held.rollback() if self._open else []
+        if kept is None:
             raise taken_back(text, self.position, self._transaction)
-        return [*begin, self._end(EntryKind.COMMIT, seconds)]
+        return [*kept, self._end(EntryKind.COMMIT, seconds)]
 
     def _rollback_to(self, name: str, text: str) -> Sequence[Entry]:
         if self._open and not self._held.rollback_to(name):

@@ -5,6 +5,9 @@ when a transaction also changed something that cannot be taken back, such as a t
 engine without transactions or a temporary table, the server logs its rows and then the
 ROLLBACK. Such rows must not be applied. The same is true of the rows between SAVEPOINT and
 ROLLBACK TO.
+
+No ROLLBACK takes DDL back. MariaDB logs one behind the DROP of a table whose CREATE OR REPLACE
+TABLE … SELECT failed.
 """
 
 from __future__ import annotations
@@ -52,21 +55,23 @@ class OpenTransaction:
         return held
 
     def rollback(self) -> list[Entry] | None:
-        """It was taken back: its BEGIN alone; None if some of its rows were let go already."""
+        """Its rows were taken back: the rest of it; None if some of them were let go already."""
         if self._released_rows:
             return None
-        begin = [held for held in self._held if held.kind is EntryKind.BEGIN]
+        kept = [held for held in self._held if held.kind is not EntryKind.ROWS]
         self._held = []
-        return begin
+        return kept
 
     def rollback_to(self, name: str) -> bool:
         """Forget what was read since the savepoint.
 
         Returns:
-            False if some of it was let go already or there is no such savepoint.
+            False if some of it was let go already, there is no such savepoint, or it is not sure
+            which one is meant.
         """
         released, length = self._savepoints.get(name, (-1, 0))
-        if released != self._released_rows:
+        meant = sum(_may_be_same(name, known) for known in self._savepoints)
+        if released != self._released_rows or meant > 1:
             return False
         del self._held[length:]
         self._bytes = sum(len(entry.payload) for entry in self._held)
@@ -77,3 +82,14 @@ class OpenTransaction:
         self._bytes = 0
         self._released_rows += sum(1 for entry in held if entry.kind is EntryKind.ROWS)
         return held
+
+
+def _may_be_same(one: str, other: str) -> bool:
+    """Whether a server may take two names of savepoints for the same one.
+
+    It compares them by the collation of names, ``utf8mb3_general_ci``: character by character,
+    and É is e to it. Then the later savepoint takes the place of the earlier one.
+    """
+    return len(one) == len(other) and all(
+        a == b or not (a.isascii() and b.isascii()) for a, b in zip(one, other, strict=True)
+    )

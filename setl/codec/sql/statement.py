@@ -163,12 +163,17 @@ def _short(front: list[Token]) -> Statement:
 def _control(front: list[Token], words: list[str]) -> Statement:
     """BEGIN, COMMIT, ROLLBACK, and what is about savepoints."""
     if words[0] == "SAVEPOINT":
-        return Statement(StatementKind.SAVEPOINT, name=name_of(front[-1]).lower())
+        return Statement(StatementKind.SAVEPOINT, name=_folded(name_of(front[-1])))
     if words[0] == "ROLLBACK" and "TO" in words[1:3]:
-        return Statement(StatementKind.ROLLBACK_TO_SAVEPOINT, name=name_of(front[-1]).lower())
+        return Statement(StatementKind.ROLLBACK_TO_SAVEPOINT, name=_folded(name_of(front[-1])))
     # MariaDB has BEGIN NOT ATOMIC …, which is something else.
     known = set(words[1:]) <= _OF_END
     return Statement(_ENDS[words[0]] if known else StatementKind.UNKNOWN)
+
+
+def _folded(name: str) -> str:
+    """A savepoint's name, without case where that is no matter of collations."""
+    return "".join(letter.lower() if letter.isascii() else letter for letter in name)
 
 
 def _ddl(text: str, tokens: list[Token], default_schema: str) -> Statement:

@@ -423,6 +423,37 @@ def test_rows_after_a_savepoint_go_with_it():
     assert rows == [1, 4]
 
 
+@pytest.mark.parametrize("names", [("é", "e"), ("e", "É"), ("xé", "xè")])
+def test_savepoints_that_may_be_the_same_one_to_a_server_are_an_error(names):
+    writer = EventWriter()
+    events = [*writer.opening(), writer.gtid(1), writer.query("BEGIN")]
+    for name in (*names, "other"):
+        events += [*one_row(writer), writer.query(f"SAVEPOINT `{name}`")]
+    _, reader = entries_of(events)
+    reader.read(writer.query("ROLLBACK TO OTHER"), checksum=True)
+    with pytest.raises(FatalError, match="took back"):
+        reader.read(writer.query(f"ROLLBACK TO `{names[0]}`"), checksum=True)
+
+
+def test_a_table_that_was_dropped_stays_so_after_a_rollback():
+    writer = EventWriter()
+    drop = "DROP TABLE IF EXISTS `d`.`t`/* Generated to handle failed CREATE OR REPLACE */"
+    events = [
+        *writer.opening(),
+        writer.gtid(1),
+        writer.query("BEGIN"),
+        *one_row(writer),
+        writer.query(drop),
+        writer.query("ROLLBACK"),
+    ]
+    entries, _ = entries_of(events)
+    assert [(e.kind.name, e.statement) for e in entries] == [
+        ("BEGIN", ""),
+        ("DDL", drop),
+        ("COMMIT", ""),
+    ]
+
+
 def test_going_back_to_rows_that_were_let_go_is_an_error():
     writer = EventWriter()
     events = [
