@@ -21,6 +21,7 @@ from setl.codec.sql.table_ddl import Action, Role, TableDdl, TableName
 from setl.codec.sql.tokens import tokenize
 from setl.errors import FatalError
 from setl.systems.mysql.ddl.columns import refuse_columns
+from setl.systems.mysql.ddl.removal import refuse_removal
 from setl.systems.mysql.identifiers import qualified
 
 Name = tuple[str, str]
@@ -173,6 +174,7 @@ def rewritten(
             raise _refused(f"it names {_said(name)}, which is not mapped", ddl)
     for route in routes:
         refuse_columns(ddl, route)
+        refuse_removal(ddl, route)
         replaced = [(subject, route.target)]
         replaced += [(name, _beside(route, routes_of(name), ddl)) for name in others]
         changed = [to for name, to in replaced if name.role in (Role.SUBJECT, Role.NEW_NAME)]

@@ -27,6 +27,22 @@ EXACT = router(
     {"from": "shop.two", "to": "y.one"},
 )
 
+ENDS = [{"type": "mysql", "host": host, "user": "u"} for host in "ab"]
+CONTESTED = Router(
+    parse_channel({
+        "channel": "c",
+        "pipelines": [
+            {
+                "name": f"p{i}",
+                "source": ENDS[i],
+                "target": ENDS[1 - i],
+                "tables": [{"from": "shop.t", "conflict": "home"}, {"from": "shop.*"}],
+            }
+            for i in (0, 1)
+        ],
+    }).pipelines[0]
+)  # fmt: skip
+
 
 def plan(text, routing=ALL, schema="shop", *, marked=False, quoting=Quoting()):  # noqa: B008
     ddl = parse_table_ddl(text, schema, quoting)
@@ -185,6 +201,27 @@ def test_what_is_not_mapped_is_left_out():
 def test_what_cannot_be_passed_on_is_refused(text):
     with pytest.raises(FatalError, match="cannot be passed on"):
         plan(text, EXACT)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "TRUNCATE t",
+        "TRUNCATE TABLE shop.t",
+        "CREATE OR REPLACE TABLE t (id INT PRIMARY KEY)",
+        "ALTER TABLE t TRUNCATE PARTITION p0, p1",
+        "ALTER TABLE t DROP PARTITION IF EXISTS p0",
+    ],
+)
+def test_rows_that_both_sites_write_are_not_removed_by_schema_changes(text):
+    with pytest.raises(FatalError, match="it removes rows of a table with a conflict policy"):
+        plan(text, CONTESTED)
+    assert statements(text) != []
+
+
+def test_other_changes_of_tables_that_both_sites_write_pass():
+    alter = "ALTER TABLE t DROP c, ADD PARTITION (PARTITION p2 VALUES IN (2))"
+    assert len(statements(alter, CONTESTED)) == len(statements("TRUNCATE u", CONTESTED)) == 1
 
 
 @pytest.mark.parametrize(
