@@ -88,7 +88,8 @@ def test_schema_changes_pass_between_the_families(servers, table, place):
     eventually(lambda: same_rows(servers, table), 60)
     execute(
         b,
-        f"ALTER TABLE {table} ADD d DATETIME(6) NOT NULL DEFAULT CURRENT_TIMESTAMP(6)",
+        f"ALTER TABLE {table} ADD d DATETIME(6) NULL",
+        f"ALTER TABLE {table} MODIFY d DATETIME(6) NULL DEFAULT CURRENT_TIMESTAMP(6)",
         f"INSERT INTO {table} (id, c) VALUES (2, 3)",
     )
     runs[1].applied(1)

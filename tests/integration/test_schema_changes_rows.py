@@ -225,6 +225,32 @@ def test_what_nothing_tells_is_refused_with_the_way_out(sites, mariadb, statemen
     assert sites.apply(entry)
 
 
+@pytest.mark.parametrize(
+    "column",
+    [
+        "c DATETIME(6) NOT NULL DEFAULT CURRENT_TIMESTAMP(6)",
+        "c DATETIME NULL ON UPDATE CURRENT_TIMESTAMP",
+        "c INT AUTO_INCREMENT UNIQUE",
+    ],
+)
+def test_what_rows_of_the_other_site_get_otherwise_does_not_pass_in_two_directions(sites, column):
+    ddl = sites.passing(marked_drops=True)
+    (entry,) = sites.entries(f"ALTER TABLE t ADD {column}")
+    with pytest.raises(FatalError, match="rows that clients of the target wrote since") as caught:
+        sites.apply(entry, ddl)
+    assert "add such a column as NULL" in caught.value.hint
+    execute(sites.a, f"ALTER TABLE {sites.db}.t DROP c")
+    kind = column.split()[1]
+    (entry,) = sites.entries(f"ALTER TABLE t ADD c {kind} NULL")
+    assert sites.apply(entry, ddl)
+    value = "id" if kind == "INT" else "'2026-01-02'"
+    for server in (sites.a, sites.b):
+        execute(server, f"UPDATE {sites.db}.t SET c = {value}")
+    (entry,) = sites.entries(f"ALTER TABLE t MODIFY {column}")
+    assert sites.apply(entry, ddl)
+    sites.assert_same()
+
+
 def test_rows_are_not_numbered_in_the_order_of_another_key(sites):
     execute(sites.b, f"UPDATE {sites.db}.t SET n = id WHERE n IS NULL")
     execute(sites.b, f"ALTER TABLE {sites.db}.t DROP PRIMARY KEY, ADD PRIMARY KEY (n, id)")

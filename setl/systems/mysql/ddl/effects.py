@@ -50,6 +50,7 @@ class Effects:
 
     Attributes:
         clock: whether rows are filled from the clock.
+        renews: whether a column is added that gets the time whenever its row is changed.
         unsure: functions whose values rows are filled with, and that nothing tells of.
         numbers: whether rows are numbered by a column that is added.
         numbered: an existing column that counts from now on, "" for none.
@@ -64,6 +65,7 @@ class Effects:
     """
 
     clock: bool = False
+    renews: bool = False
     unsure: tuple[str, ...] = ()
     numbers: bool = False
     numbered: str = ""
@@ -94,6 +96,7 @@ def effects_of(ddl: TableDdl) -> Effects:
     ignores = "IGNORE" in (token.word for token in ddl.tokens[:4])
     return Effects(
         clock=any(call in _CLOCK for call in calls),
+        renews=any(map(_renews, added)),
         unsure=tuple(dict.fromkeys(c for c in calls if c not in _CLOCK | _SAME)),
         numbers=any(_counts(column) for column in added),
         numbered=next((name for name, column in changed if _counts(column)), ""),
@@ -119,6 +122,10 @@ def _changed(ddl: TableDdl) -> Iterator[tuple[str, Sequence[Token]]]:
         if clause.words[0] in ("MODIFY", "CHANGE"):
             for tokens in clause.columns:
                 yield name_of(tokens[0]).lower(), tokens[clause.words[0] == "CHANGE" :]
+
+
+def _renews(column: Sequence[Token]) -> bool:
+    return ("ON", "UPDATE") in pairwise(token.word for token in column)
 
 
 def _counts(column: Sequence[Token]) -> bool:

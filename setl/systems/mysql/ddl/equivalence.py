@@ -125,6 +125,22 @@ def _open(effects: Effects, *, converts: bool) -> str:
     return next((doubt for doubt, holds in doubts.items() if holds), "")
 
 
+def doubt_of_both_ways(effects: Effects, session: StatementSession) -> str:
+    """Why rows may differ that the target's clients wrote before the statement came there, or "".
+
+    They have come to the source, or are going to, without the column that it has already.
+    """
+    by_itself = "TIMESTAMP" in effects.types and session.explicit_timestamps is False
+    filled = effects.clock or effects.renews or by_itself
+    if not (filled or effects.numbers):
+        return ""
+    what = "the time" if filled else "the number"
+    return (
+        f"rows that clients of the target wrote since get {what} of the change here, and"
+        f" {what} of their arrival at the source"
+    )
+
+
 def doubt_of_copies(effects: Effects, session: StatementSession) -> str:
     """Why rows may differ that were copied into a shadow, after a statement ran on it; or ""."""
     by_itself = "TIMESTAMP" in effects.types and not session.explicit_timestamps

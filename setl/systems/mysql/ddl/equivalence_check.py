@@ -18,6 +18,7 @@ from setl.systems.mysql.ddl.collating import collated, with_default
 from setl.systems.mysql.ddl.effects import Effects, effects_of
 from setl.systems.mysql.ddl.equivalence import (
     TableState,
+    doubt_of_both_ways,
     doubt_of_copies,
     doubt_of_order,
     doubt_with_rows,
@@ -45,6 +46,11 @@ _ADVICE_ON_ACTIONS: Final = (
     " the application; make the change on the target{by_hand}. Where no such row ever"
     f" goes, name {FOREIGN_KEY_ACTION}@schema.table under `accept` in the channel file"
 )
+_ADVICE_ON_BOTH_WAYS: Final = (
+    "Make the change on the target{by_hand}, with the values that the rows have at the source; in"
+    " the future, add such a column as NULL without them, and when it is at both sites change it"
+    " to what it shall be"
+)
 _PRIVILEGE: Final = "SESSION_VARIABLES_ADMIN"
 
 
@@ -52,7 +58,12 @@ class EquivalenceCheck:
     """Refuses schema changes that may give target rows other values than the source's."""
 
     def __init__(
-        self, source: MysqlEndpoint | None, by_hand: str, accept: Sequence[str] = ()
+        self,
+        source: MysqlEndpoint | None,
+        by_hand: str,
+        accept: Sequence[str] = (),
+        *,
+        both_ways: bool = False,
     ) -> None:
         """Connect to nothing yet.
 
@@ -60,7 +71,9 @@ class EquivalenceCheck:
             source: the source's server, None where it cannot be asked.
             by_hand: how a person changes the target, for messages.
             accept: see `setl.systems.port.Passing`.
+            both_ways: whether the target's clients write rows that go to the source.
         """
+        self._both_ways = both_ways
         self._source = source
         self._by_hand = by_hand
         self._accept = accept
@@ -91,6 +104,8 @@ class EquivalenceCheck:
             state = state_of(target, step.tables[0])
             if state.rows:
                 self._refuse(doubt_with_rows(effects, session, state), step)
+                if self._both_ways:
+                    self._refuse(doubt_of_both_ways(effects, session), step, _ADVICE_ON_BOTH_WAYS)
                 if step.copied:
                     self._refuse(doubt_of_copies(effects, session), step)
                 if self._numbers(target, effects, step.tables[0], state):

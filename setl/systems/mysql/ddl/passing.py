@@ -112,7 +112,9 @@ class MysqlDdl:
 
     def equivalence_check(self) -> EquivalenceCheck:
         """What asks whether a statement gives the target's rows what it gave the source's."""
-        return EquivalenceCheck(self._source, self.by_hand, self._accept)
+        return EquivalenceCheck(
+            self._source, self.by_hand, self._accept, both_ways=self._marked_drops
+        )
 
     def plan(self, ddl: TableDdl) -> Plan:
         """What a statement becomes; raises FatalError."""
