@@ -67,6 +67,10 @@ class Shape(Protocol):
         """The values of the source's key columns for a pair's `key` and `lookup`, if known."""
         ...
 
+    def routing(self, key: str) -> str | None:
+        """By what the document of a pair's `key` is routed; None if by its id, or if it is none."""
+        ...
+
 
 FRAME = StructType(
     [

@@ -76,3 +76,6 @@ class TableShape:
     def source_key(self, key: str, lookup: str | None) -> Row | None:  # noqa: ARG002
         """See `Shape.source_key`; key values pass from source to target as they are."""
         return key_values(key)
+
+    def routing(self, key: str) -> None:
+        """See `Shape.routing`; rows are not routed."""

@@ -22,6 +22,7 @@ from setl.bulk.target_reader import TargetReader
 from setl.bulk.verdict import ColumnDifference, DifferingKeys, KeyDifference, for_people
 from setl.model.change import Row
 from setl.model.position import Position
+from setl.model.schema import Column, Kind
 from setl.transform.spark_on_demand import SparkOnDemand
 
 _PARTS_PER_COMPARING_TASK = 8
@@ -123,10 +124,31 @@ class TwoSides:
         if len(self._sources) != 1 or self._sources[0].route.processor:
             return DifferingKeys(unknown=len(differences))
         columns = tuple(column.name for column in self._sources[0].key_columns)
-        keys = [(self._source_key(d), d.what) for d in differences]
+        routing = self._routing_column()
+        keys = [(self._named(d, routing), d.what) for d in differences]
         known = tuple((key, what) for key, what in keys if key is not None)
-        moving = tuple(key for d in undecided if (key := self._source_key(d)) is not None)
+        moving = tuple(key for d in undecided if (key := self._named(d, routing)) is not None)
+        if routing is not None:
+            columns += (routing.name,)
         return DifferingKeys(columns, known, len(keys) - len(known), moving)
+
+    def _routing_column(self) -> Column | None:
+        """What says, beside its key, where the document of a row is; None if nothing does."""
+        source = self._sources[0]
+        name = (source.route.routing or "").lower()
+        place = source.reader.schema.folded.get(name)
+        column = None if place is None else source.reader.schema.columns[place]
+        # Of the bytes in a routing nobody reads them back.
+        if column in source.key_columns or (column and column.kind is Kind.BINARY):
+            return None
+        return column
+
+    def _named(self, difference: Difference, routing: Column | None) -> Row | None:
+        """A key as a repair names it: where documents are routed, with what routes this one."""
+        key = self._source_key(difference)
+        if key is None or routing is None:
+            return key
+        return (*key, self._target.shape.routing(difference.key))
 
     def is_found(self, difference: Difference) -> bool:
         """Whether the source can be asked for a key."""

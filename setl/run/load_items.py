@@ -196,6 +196,9 @@ def keys_of(
             refused.append(error.message)
     if not keys:
         return Step([], moved, refused=tuple(refused))
+    found_by = tuple(reader.schema.columns[i] for i in own)
+    if not set(found_by) < set(key):
+        found_by = ()
     deletes = _identified_by(names, reader)
     items: list[LoadItem] = []
     for told in (True, False):
@@ -203,7 +206,8 @@ def keys_of(
         if routes:
             shown = reader.showing(size.place.position, inside=size.place.inside)
             for read, own in _by_policy(routes, shown, size.back):
-                items.append((_item(table, KeyRows(read, key, tuple(keys), deletes=told)), own))
+                of_keys = KeyRows(read, key, tuple(keys), told, found_by)
+                items.append((_item(table, of_keys), own))
     return Step(items, moved, len(keys), tuple(refused))
 
 

@@ -127,6 +127,10 @@ class DocumentShape:
             return (int(key),) if key.lstrip("-").isdecimal() else None
         return None if lookup is None else key_values(lookup)
 
+    def routing(self, key: str) -> str | None:
+        """See `Shape.routing`."""
+        return self.id_and_routing(key)[1]
+
     @property
     def _id_is_key(self) -> bool:
         plain = self.form == DocumentForm.of_key(1)
