@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from arbiter.requests import Refused
+from arbiter.values import ChannelState
 from setl.channel.file import ChannelFile
 from setl.channel.partitions import read_expanded
 from setl.channel.problems import ChannelFileError
@@ -21,6 +22,7 @@ from setl.node.console.beside import Beside
 from setl.operate.plan import Plan
 from setl.operate.planning import make_plan
 from setl.operate.ring_check import ring_findings
+from setl.operate.starting import readiness_of_file, refusal
 
 CHECK_SECONDS = 120.0
 
@@ -98,14 +100,27 @@ def apply(context: ActionContext, found: Read) -> str:
     """Store the channel, as `setl apply` does.
 
     Raises:
-        Refused: the text is wrong, or changes would go round between channels.
+        Refused: the text is wrong, changes would go round between channels, or the channel is not
+            stopped and something must be fixed at its servers first.
     """
     definition, channel = _right(found)
     for finding in ring_findings(context.arbiter, definition):
         if finding.level == "error":
             raise Refused(f"{finding.what}. {finding.fix[0]}, or `setl apply --allow-ring`")
+    unseen = _unseen_servers(context, channel)
     stored = context.arbiter.put_channel(channel.channel, definition)
-    return f"channel {stored.name} stored, state {stored.state.value}"
+    return "\n".join([f"channel {stored.name} stored, state {stored.state.value}", *unseen])
+
+
+def _unseen_servers(context: ActionContext, channel: ChannelFile) -> Sequence[str]:
+    """What could not be looked at before a channel goes on by a new file; refuses what cannot."""
+    known = context.arbiter.channels()
+    if all(each.name != channel.channel or each.state is ChannelState.STOP for each in known):
+        return ()
+    found = readiness_of_file(channel, context.arbiter)
+    if found.faults:
+        raise Refused(refusal(channel.channel, found.faults, "stored"))
+    return found.unseen
 
 
 def check(text: str, beside: Beside) -> Sequence[Mapping[str, Any]]:

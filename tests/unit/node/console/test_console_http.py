@@ -11,6 +11,7 @@ import yaml
 from arbiter.values import ChannelState, SignalKind, SignalState
 from setl.load.deadletters.letter import State
 from setl.node.console.attempts import FREE_ATTEMPTS
+from setl.systems.finding import Finding
 from setl.systems.mysql.target_system import MysqlTargetSystem
 from tests.letters import MemoryDeadLetters, letter
 from tests.unit.node.console.browsing import FILE, Browser, outcomes
@@ -255,7 +256,26 @@ def test_a_file_is_applied_and_kept_in_the_log(node, anna, password):
     stored = node.operator.channel("shop")
     assert stored.state is ChannelState.START
     assert stored.definition["pipelines"][0]["source"]["password"] == "${CONSOLE_TEST_PW}"
-    assert outcomes(node) == [("apply", "shop", "channel shop stored, state START")]
+    ((what, on, outcome),) = outcomes(node)
+    assert (what, on) == ("apply", "shop")
+    assert outcome.startswith("channel shop stored, state START\nnot checked from here: there, ")
+
+
+FAULT = Finding("error", "the table does not exist", "there, source", ("Create it",), code="gone")
+
+
+def test_a_running_channel_is_not_given_a_file_that_cannot_work(node, anna, password, monkeypatch):
+    """As by `setl apply`: its pipelines would go on by it at once."""
+    monkeypatch.setattr("setl.operate.starting.check_channel", lambda *_, **__: [FAULT])
+    before = node.operator.channel("shop")
+    page = edit(anna, "apply").body.decode()
+    assert "channel shop is not stored; 1 to fix first:" in page
+    assert "the table does not exist [gone]" in page
+    assert node.operator.channel("shop").revision == before.revision
+    ((*_, outcome),) = outcomes(node)
+    assert outcome.startswith("not done: channel shop is not stored")
+    node.operator.set_state(before, ChannelState.STOP)
+    assert edit(anna, "apply").code == 303
 
 
 def test_a_file_with_mistakes_or_hidden_secrets_is_not_applied(node, anna, password):
