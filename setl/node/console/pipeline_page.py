@@ -178,7 +178,12 @@ def _now(view: PipelineView) -> list[Figure]:
             units.count(figures.get("behind")),
             "records to the stream's end",
         ),
-        Figure("rows applied", units.count(figures.get("rows_total")), "since the first start"),
+        # A leader that failed before it has found the checkpoint counts from 0, and knows nothing.
+        Figure(
+            "rows applied",
+            units.count(figures.get("rows_total") if figures.get("position") else None),
+            "since the first start",
+        ),
         Figure("position", str(figures.get("position") or units.UNKNOWN)),
     ]
 

@@ -61,7 +61,9 @@ def begin(context: ActionContext, name: str, fields: Fields) -> str:
         secrets.token_hex(3), until, channel, pipeline, rule, context.requester.by, reason
     )
     silence(context.arbiter, wanted, now)
-    return f"nothing is told of {wanted.about} until {units.moment(until)} (silence {wanted.id})"
+    return (
+        f"nothing is told of {wanted.about} until {units.moment(until)} UTC (silence {wanted.id})"
+    )
 
 
 def end(context: ActionContext, name: str, _: Fields) -> str:

@@ -1,4 +1,21 @@
 "use strict";
+// What takes a while says so, beside the button that was pressed.
+(() => {
+  document.addEventListener("submit", (event) => {
+    const button = event.submitter;
+    setTimeout(() => {
+      if (!button?.isConnected || document.querySelector(".working")) return;
+      const sign = document.createElement("span");
+      sign.className = "working muted";
+      sign.setAttribute("role", "status");
+      sign.textContent = "under way …";
+      button.after(sign);
+    }, 700);
+  });
+  // A page that the browser has kept is shown as it was left.
+  window.addEventListener("pageshow", () => document.querySelector(".working")?.remove());
+})();
+
 // Keeps a page up to date: the server renders its regions anew and sends those that have changed.
 (() => {
   const page = document.body.dataset.live;

@@ -56,6 +56,19 @@ def test_pages_ask_for_nothing_elsewhere(browser):
             assert address.startswith(("/", "#", "http://n2")), address
 
 
+@pytest.mark.parametrize(
+    ("figures", "shown"),
+    [({"rows_total": 4711, "position": "binlog.000001:4"}, "4,711"), ({"error": "refused"}, "")],
+)
+def test_a_leader_that_has_found_no_checkpoint_does_not_say_how_much_is_applied(
+    node, browser, figures, shown
+):
+    node.lead(**figures)
+    page = browser.get("/console/pipelines/shop/there").body.decode()
+    (found,) = re.findall(r"<dt>rows applied</dt>\s*<dd>([^<]*)", page)
+    assert "".join(re.findall("[0-9,]", found)) == shown
+
+
 def test_names_and_errors_are_escaped(node, browser):
     node.lead(error="<script>alert(1)</script>")
     text = browser.get("/").body.decode()
