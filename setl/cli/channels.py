@@ -227,7 +227,8 @@ def apply(file: Path, allow_ring: bool, checks: bool, zookeeper: str, root: str)
             for other in arbiter.channels()
         )
         if checks and running:
-            refuse_faults(channel, arbiter, "stored", f"`setl apply {file} --no-check` stores it")
+            otherwise = f"`setl apply {file} --no-check` stores it"
+            refuse_faults(channel, arbiter, "stored", otherwise, f"`setl check {file} -o sql`")
         with acting(arbiter, "apply", channel.channel):
             stored = arbiter.put_channel(channel.channel, definition)
     console().print(

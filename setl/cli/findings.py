@@ -47,9 +47,13 @@ def print_findings(out: Console, findings: Sequence[Finding], *, verbose: bool) 
         if finding.level in ("ok", "accepted") and not verbose:
             continue
         # What was found may hold brackets, which would be taken for markup.
-        head = f"[{_STYLES[finding.level]}]{finding.level:<8}[/] {escape(finding.id)}".rstrip()
-        out.print(head)
-        out.print(f"{_INDENT}{finding.where}: {finding.what}", markup=False)
+        head = f"[{_STYLES[finding.level]}]{finding.level:<8}[/] "
+        text = f"{finding.where}: {finding.what}"
+        if finding.id:
+            out.print(f"{head}{escape(finding.id)}")
+            out.print(f"{_INDENT}{text}", markup=False)
+        else:
+            out.print(f"{head}{escape(text)}")
         for line in _ways_out(finding, verbose=verbose):
             out.print(f"{_INDENT}{line}", markup=False)
 

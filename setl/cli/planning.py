@@ -19,6 +19,7 @@ from setl.cli.patience import busy
 from setl.cli.user_code import make_importable, py_files_option
 from setl.operate.plan import Plan
 from setl.operate.planning import make_plan
+from setl.operate.starting import ways_out
 
 
 @click.command()
@@ -72,12 +73,12 @@ def plan(  # noqa: PLR0917 - click passes options by name
             output,
         )
     else:
-        _print(found)
+        _print(found, f"`setl check {file} -o sql`")
     if errors:
         sys.exit(1)
 
 
-def _print(found: Plan) -> None:
+def _print(found: Plan, sql: str) -> None:
     out = console()
     for change in found.changes:
         sign = "[yellow]![/]" if change.warns else "[green]+[/]"
@@ -91,7 +92,7 @@ def _print(found: Plan) -> None:
     for finding in found.findings:
         if finding.level == "error":
             out.print(f"[red]✖[/] {escape(f'{finding.where}: {finding.what}')}")
-            for line in finding.fix:
+            for line in ways_out(finding, sql):
                 out.print(f"    {line}", markup=False)
     if found.restarted:
         names = ", ".join(found.restarted)

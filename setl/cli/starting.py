@@ -34,10 +34,12 @@ def refuse_unready(channel: Channel, arbiter: Arbiter) -> None:
 
     with busy(f"looking at the servers of channel {channel.name}"):
         found = readiness(channel, arbiter, os.environ)
-    _refuse(channel.name, found, "started", f"`setl start {channel.name} --no-check` starts it")
+    sql = f"`setl show {channel.name} > FILE` and `setl check FILE -o sql`"
+    otherwise = f"`setl start {channel.name} --no-check` starts it"
+    _refuse(channel.name, found, "started", otherwise, sql)
 
 
-def refuse_faults(file: ChannelFile, arbiter: Arbiter, done: str, otherwise: str) -> None:
+def refuse_faults(file: ChannelFile, arbiter: Arbiter, done: str, otherwise: str, sql: str) -> None:
     """Refuse to go on with a channel of which `setl check` says that something must be fixed first.
 
     Args:
@@ -45,6 +47,7 @@ def refuse_faults(file: ChannelFile, arbiter: Arbiter, done: str, otherwise: str
         arbiter: says which pipelines have begun and need no `start` any more.
         done: what is not done to the channel, the end of a sentence.
         otherwise: how to do it all the same, the beginning of one.
+        sql: what shows the statements that fix it.
 
     Raises:
         AnswerNo: something must be fixed; says what, where and how.
@@ -53,13 +56,13 @@ def refuse_faults(file: ChannelFile, arbiter: Arbiter, done: str, otherwise: str
 
     with busy(f"looking at the servers of channel {file.channel}"):
         found = readiness_of_file(file, arbiter)
-    _refuse(file.channel, found, done, otherwise)
+    _refuse(file.channel, found, done, otherwise, sql)
 
 
-def _refuse(name: str, found: Readiness, done: str, otherwise: str) -> None:
+def _refuse(name: str, found: Readiness, done: str, otherwise: str, sql: str) -> None:
     from setl.operate.starting import refusal  # noqa: PLC0415
 
     for sentence in found.unseen:
         click.echo(sentence, err=True)
     if found.faults:
-        raise AnswerNo(f"{refusal(name, found.faults, done)}\n{otherwise} all the same")
+        raise AnswerNo(f"{refusal(name, found.faults, done, sql)}\n{otherwise} all the same")

@@ -33,6 +33,7 @@ from setl.node.cluster_view import (
 from setl.node.endpoints import endpoints_of
 from setl.node.load_sentence import load_sentence
 from setl.node.stored import nameless, pipelines_of
+from setl.operate import units
 
 _PIPELINE_COLUMNS = (
     "pipeline", "channel_state", "leader", "epoch", "state", "position", "lag", "behind",
@@ -176,9 +177,10 @@ def _footers(view: ClusterView) -> list[str]:
         lines += _verification_lines(pipeline)
         number = pipeline.figures.get("dead_letters")
         if number:
+            counted = units.count(number, "faulty row was", "faulty rows were")
             lines.append(
-                f"{pipeline.ident}: {number:,} faulty rows were put aside; `setl deadletter list"
-                f" {pipeline.ident}` shows them"
+                f"{pipeline.ident}: {counted} put aside; `setl deadletter list {pipeline.ident}`"
+                f" shows {'it' if number == 1 else 'them'}"
             )
         if ignored := pipeline.figures.get("last_ddl_ignored"):
             lines.append(f"{pipeline.ident}: a schema change was ignored: {ignored}")

@@ -58,10 +58,37 @@ def readiness_of_file(file: ChannelFile, arbiter: Arbiter) -> Readiness:
     )
 
 
-def refusal(name: str, faults: Sequence[Finding], done: str = "started") -> str:
-    """Why something is not done to a channel, and what is to be fixed, in lines."""
+def refusal(name: str, faults: Sequence[Finding], done: str = "started", sql: str = "") -> str:
+    """Why something is not done to a channel, and what is to be fixed, in lines.
+
+    Args:
+        name: of the channel.
+        faults: what is to be fixed.
+        done: what is not done to it, the end of a sentence.
+        sql: what shows long statements, see `ways_out`.
+    """
     lines = [f"channel {name} is not {done}; {len(faults)} to fix first:"]
     for fault in faults:
         ident = f" [{fault.id}]" if fault.id else ""
-        lines += [f"  {fault.where}: {fault.what}{ident}", *(f"    {fix}" for fix in fault.fix)]
+        ways = (f"    {line}" for line in ways_out(fault, sql))
+        lines += [f"  {fault.where}: {fault.what}{ident}", *ways]
     return "\n".join(lines)
+
+
+def ways_out(fault: Finding, sql: str = "") -> Sequence[str]:
+    """What fixes a fault, in lines; of statements that are long, their number.
+
+    Else what is wrong with the others has left the screen before anybody can read it.
+
+    Args:
+        fault: what is to be fixed.
+        sql: what shows the statements, such as "`setl check shop.yaml -o sql`"; "" shows all here.
+    """
+    if not sql or not any("\n" in statement for statement in fault.statements):
+        return fault.fix
+    number = len(fault.statements)
+    counted = "1 statement" if number == 1 else f"{number} statements"
+    there = f" for {fault.server}" if fault.server else ""
+    them = "it" if number == 1 else "them"
+    others = [line for line in fault.fix if not line.endswith(";")]
+    return [*others, f"{counted}{there}; {sql} shows {them}"]

@@ -74,7 +74,8 @@ def _start(context: ActionContext, name: str, _: Fields) -> str:
     if channel.state is ChannelState.STOP:
         found = readiness(channel, context.arbiter, context.environment)
         if found.faults:
-            raise Refused(refusal(name, found.faults))
+            sql = "“Check at the servers”, beside the channel file,"
+            raise Refused(refusal(name, found.faults, sql=sql))
         words = list(found.unseen)
     requests.change_state(context.arbiter, name, ChannelState.START)
     return "\n".join([f"channel {name} is set to START", *words])

@@ -119,7 +119,8 @@ def _unseen_servers(context: ActionContext, channel: ChannelFile) -> Sequence[st
         return ()
     found = readiness_of_file(channel, context.arbiter)
     if found.faults:
-        raise Refused(refusal(channel.channel, found.faults, "stored"))
+        sql = "“Check at the servers”"
+        raise Refused(refusal(channel.channel, found.faults, "stored", sql))
     return found.unseen
 
 
