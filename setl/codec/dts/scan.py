@@ -22,7 +22,9 @@ from setl.codec.dts.wire import IMAGE_NAMES
 _DOUBLE: Final = struct.Struct("<d")
 _LONGEST: Final = 10  # bytes of a number
 _NUMBER: Final = rb"[\x80-\xff]{0,9}[\x00-\x7f]"
-_FRONT: Final = re.compile(rb"%b%b(%b)" % (_NUMBER, _NUMBER, _NUMBER)).match
+FRONT: Final = re.compile(rb"%b(%b)(%b)" % (_NUMBER, _NUMBER, _NUMBER)).match
+"""Matches version, id and sourceTimestamp of a record; the last two are its groups."""
+
 _MEMBERS: Final = ("year", "month", "day", "hour", "minute", "second", "millis")
 
 ARRAY: Final = 4
@@ -78,22 +80,14 @@ def text_at(data: bytes, at: int) -> tuple[str, int]:
     return data[begin:end].decode(), end
 
 
-def seconds_of(data: bytes) -> bytes:
-    """``sourceTimestamp`` as it stands in the bytes."""
-    match = _FRONT(data)
-    if match is None:
-        raise Misread
-    return match[1]
-
-
-def places_end(data: bytes, at: int = 0, seconds: bytes | None = None) -> int:
+def places_end(data: bytes, at: int = 0) -> int:
     """The offset behind version, id, sourceTimestamp and both positions of a record.
 
     Raises:
-        Misread: see the module; or the timestamp is not `seconds`, where they are given.
+        Misread: see the module.
     """
-    match = _FRONT(data, at)
-    if match is None or (seconds is not None and match[1] != seconds):
+    match = FRONT(data, at)
+    if match is None:
         raise Misread
     at = match.end()
     for _ in (0, 1):

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from setl.codec.dts import row_scanner, table_rows
 from setl.codec.dts import rows as codec_of_rows
-from setl.codec.dts.header import DtsHeaderReader, read_header
+from setl.codec.dts.header import read_header
+from setl.codec.dts.header_reader import DtsHeaderReader
 from setl.codec.dts.rows import DtsRowCodec
 from setl.codec.dts.runs import MARK, RUN_FRONT, joined, records_of
 from setl.errors import DataError

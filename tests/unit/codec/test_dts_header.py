@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from setl.codec.dts.header import DtsHeaderReader, read_header
+from setl.codec.dts.header import read_header
+from setl.codec.dts.header_reader import DtsHeaderReader
 from setl.errors import DataError, FatalError
 from setl.model.entry import EntryKind
 from setl.model.position import KafkaPosition

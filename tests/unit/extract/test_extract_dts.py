@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from setl.channel.routing import Route
-from setl.codec.dts.header import DtsHeaderReader
+from setl.codec.dts.header_reader import DtsHeaderReader
 from setl.codec.dts.rows import DtsRowCodec
 from setl.extract.extractor import Extractor, HeartbeatSeen
 from setl.extract.loopback import MarkIdentity

@@ -24,11 +24,13 @@ class RelayRepeats:
 
     Attributes:
         dropped: records that were repeats, since it was made.
+        told: whether the record that was looked at last has a place that a relay wrote.
     """
 
     def __init__(self, topic: str, partition: int) -> None:
         """Nothing has been seen; the first record is never a repeat."""
         self.dropped = 0
+        self.told = False
         self._name = f"{topic}[{partition}]"
         self._prefix = b"\0"  # of the last place: all but its ordinal
         self._ordinal = HEARTBEAT
@@ -41,16 +43,8 @@ class RelayRepeats:
         Raises:
             DataError: the header is of another release, or the headers cannot be read.
         """
-        # Nearly all records are of the same transaction as the one before, so only the ordinal
-        # differs; understanding a whole place costs ten times as much.
-        name, header = headers[0]
-        if name == HEADER and header is not None and header.startswith(self._prefix):
-            ordinal = header[len(self._prefix) :]
-            if ordinal.isdigit() and (number := int(ordinal)) > self._ordinal:
-                self._ordinal = number
-                if self._stretch:
-                    self._log_repeats()
-                return False
+        if self.goes_on(headers):
+            return False
         if not self._known(headers):
             return False
         self.dropped += 1
@@ -58,10 +52,30 @@ class RelayRepeats:
         self._stretch = first, count + 1
         return True
 
+    def goes_on(self, headers: Headers) -> bool:
+        """Whether a record is of the transaction of the last one, and stands behind it.
+
+        Then it is the last one. Nearly all records are so: only the ordinal differs, and
+        understanding a whole place costs ten times as much.
+        """
+        self.told = False
+        name, header = headers[0] if headers else ("", None)
+        if name != HEADER or header is None or not header.startswith(self._prefix):
+            return False
+        ordinal = header[len(self._prefix) :]
+        if not ordinal.isdigit() or (number := int(ordinal)) <= self._ordinal:
+            return False
+        self.told = True
+        self._ordinal = number
+        if self._stretch:
+            self._log_repeats()
+        return True
+
     def _known(self, headers: Headers) -> bool:
         place = place_of(headers)
         if place is None:
             return False
+        self.told = True
         order = place.order
         last = (*self._order[:3], self._ordinal)
         if order < last or (order == last and place.ordinal != HEARTBEAT):

@@ -11,24 +11,21 @@ import logging
 import threading
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from zlib import crc32
 
 from confluent_kafka import Message
 
 from setl.channel.file import DtsSource, OffsetStart, TimestampStart
 from setl.clock import Clock, SystemClock
-from setl.codec.dts.header import DtsHeaderReader
 from setl.errors import DataError, FatalError, PositionLostError, SetlError, TransientError
 from setl.model.checkpoint import Checkpoint
-from setl.model.entry import Entry, EntryKind
+from setl.model.entry import Entry
 from setl.model.position import KafkaOrigin, KafkaPosition, Position
 from setl.systems.kafka.partition import expired, never_written
 from setl.systems.kafka.reader import Bounds, TopicReader
 from setl.systems.kafka.source.access import PartitionAccess
+from setl.systems.kafka.source.entries import RecordEntries
 from setl.systems.kafka.source.group import GroupMembership
-from setl.systems.kafka.source.relay_repeats import RelayRepeats
-from setl.systems.kafka.source.runs import Run
 from setl.systems.kafka.source.search import moved_reason
 
 _LOG = logging.getLogger(__name__)
@@ -71,15 +68,10 @@ class DtsKafkaSource:
         self._access = PartitionAccess(config, timeout, self._clock)
         self._partition = self._access.partition
         self._reader: TopicReader | None = None
-        self._headers = DtsHeaderReader()
-        self._repeats = RelayRepeats(config.topic, config.partition)
-        self._next = 0  # offset of the next record
+        self._origin = KafkaOrigin()
+        self._records = self._from(KafkaPosition(config.topic, config.partition, 0))
         self._behind: int | None = None
         self._before = 0  # CRC-32 of the record before it that must come first, 0 for none
-        self._last: Entry | None = None  # the last entry since it was opened
-        self._row_time = 0.0  # commit time of rows that are told by the record before them
-        self._time = 0  # commit time of the last record that had one
-        self._origin = KafkaOrigin()
         self._heard = 0.0
         self._held: SetlError | None = None
         self._waiting = False  # opened without a turn
@@ -148,12 +140,8 @@ class DtsKafkaSource:
                 again = position.offset > bounds.first
                 self._before = position.record if again else 0
                 reader.seek({self._config.partition: position.offset - again})
-            self._headers = DtsHeaderReader(logical_names=self._config.logical_names)
-            self._repeats = RelayRepeats(self._config.topic, self._config.partition)
-            self._next = position.offset
+            self._records = self._from(position)
             self._behind = None
-            self._last = None
-            self._time = position.timestamp
             self._held = None
             self._heard = self._clock.monotonic()
 
@@ -213,6 +201,11 @@ class DtsKafkaSource:
         """See `Source.shared`."""
         return False
 
+    def _from(self, place: KafkaPosition) -> RecordEntries:
+        """What is remembered from record to record, from a place on."""
+        logical_names = self._config.logical_names
+        return RecordEntries(self._partition, self._origin, place, logical_names=logical_names)
+
     def _poll(self, limit: int, timeout: float) -> list[Message]:
         reader = self._reader
         if reader is None:  # the group gave the turn, and nothing was opened in it
@@ -240,11 +233,12 @@ class DtsKafkaSource:
         self._check_connection(reader)
         self._check_origin(reader)
         bounds = reader.bounds(self._config.partition)
-        if self._next > bounds.end:
+        place = self._records.next
+        if place > bounds.end:
             return self._replaced(f"the topic ends at {bounds.end}, so it was made anew")
-        if self._next >= bounds.first:
-            return self._replaced(f"the record before {self._next} has expired")
-        return expired(self._next, bounds)
+        if place >= bounds.first:
+            return self._replaced(f"the record before {place} has expired")
+        return expired(place, bounds)
 
     def _check_connection(self, reader: TopicReader) -> None:
         """See that what came is of the brokers that were asked."""
@@ -266,15 +260,14 @@ class DtsKafkaSource:
 
     def _after_place(self, records: list[Message]) -> list[Message]:
         """Records without the one before the place, which must be the one that was read."""
-        first = records[0]
+        first, place = records[0], self._records.next
         expected, self._before = self._before, 0
         offset = first.offset()
-        if expected and (offset, crc32(first.value() or b"")) != (self._next - 1, expected):
-            raise self._replaced(f"another record stands before {self._next}")
-        if offset >= self._next:
+        if expected and (offset, crc32(first.value() or b"")) != (place - 1, expected):
+            raise self._replaced(f"another record stands before {place}")
+        if offset >= place:
             return records
-        if headers := first.headers():
-            self._repeats.is_repeat(offset, headers)
+        self._records.is_repeat(first)
         return records[1:]
 
     def _replaced(self, reason: str) -> TransientError:
@@ -283,67 +276,16 @@ class DtsKafkaSource:
         )
 
     def _entries(self, records: list[Message]) -> list[Entry]:
-        is_repeat, table_of_row = self._repeats.is_repeat, self._headers.table_of_row
-        entries = list[Entry]()
-        run: Run | None = None
-        try:
-            for record in records:
-                offset, value, headers = record.offset(), record.value() or b"", record.headers()
-                if headers and is_repeat(offset, headers):
-                    continue
-                table = table_of_row(value)
-                if table is None:
-                    self._end(run, entries)
-                    run = None
-                    run = self._other(offset, value, entries)
-                    continue
-                if run is None or not run.takes(table, offset, value):
-                    self._end(run, entries)
-                    run = Run(table, self._row_time, offset, value)
-            self._next = records[-1].offset() + 1
-        except SetlError as error:
+        entries, error = self._records.of(records)
+        if error is not None:
             failure = error
             if isinstance(error, DataError):
                 failure = FatalError(error.message, hint=error.hint, **error.where)
                 failure.__cause__ = error
             self._held = failure.at(**self._access.where())
-            if not entries and run is None:
+            if not entries:
                 raise self._held from error
-        self._end(run, entries)
         return entries
-
-    def _other(self, offset: int, value: bytes, entries: list[Entry]) -> Run | None:
-        """Take in a record of which only reading it tells what it is; gives a run it begins."""
-        entry = self._headers.read(value, self._position(offset, value))
-        if self._headers.boundary and self._last is not None:
-            entries.append(Entry(EntryKind.COMMIT, self._last.position, self._last.timestamp))
-        self._row_time = entry.timestamp
-        if entry.kind is EntryKind.ROWS and not entry.statement:
-            return Run((entry.schema, entry.table), entry.timestamp, offset, value)
-        self._last = entry = self._dated(entry)
-        entries.append(entry)
-        return None
-
-    def _end(self, run: Run | None, entries: list[Entry]) -> None:
-        """Add what a run holds, if there is one; nothing is added to it afterwards."""
-        if run is not None:
-            self._time = int(run.timestamp) or self._time
-            self._last = entry = run.entry(self._position(*run.records[-1], self._time))
-            entries.append(entry)
-
-    def _position(self, offset: int, value: bytes, seconds: int = 0) -> KafkaPosition:
-        """The place behind a record; without a timestamp, it gets the record's when it is read."""
-        topic, partition = self._partition
-        return KafkaPosition(topic, partition, offset + 1, seconds, crc32(value), self._origin)
-
-    def _dated(self, entry: Entry) -> Entry:
-        """An entry whose position can be found again by time."""
-        if entry.timestamp:
-            self._time = int(entry.timestamp)
-            return entry
-        # A filler; or a row of a full load, if nobody noted when it was read.
-        position = replace(self._own(entry.position), timestamp=self._time)
-        return entry._replace(position=position)
 
     def _check(
         self,

@@ -1,0 +1,93 @@
+"""Reads by hand the front of a record, which most records of a transaction have in common."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from setl.codec.dts.middle import source_end
+from setl.codec.dts.scan import FRONT, Misread, extent_at, long_at, text_at
+from setl.codec.dts.wire import symbols
+
+OPERATIONS: Final = {name: 2 * number for number, name in enumerate(symbols("operation"))}
+"""Operations as they stand in the bytes."""
+
+_LONGEST: Final = 9  # bytes of a number that certainly has 64 bits
+_NOT_THERE: Final = b"\0\0"  # ``objectName`` and ``processTimestamps``
+
+
+class Front(NamedTuple):
+    """What stands before the operation.
+
+    Attributes:
+        ident: ``id`` as it stands in the bytes.
+        seconds: ``sourceTimestamp`` likewise.
+        position: where ``sourcePosition`` begins.
+        safe: where ``safeSourcePosition`` begins.
+        origin: where ``sourceTxid`` begins, which ``source`` follows.
+        operation: where the operation is.
+    """
+
+    ident: bytes
+    seconds: bytes
+    position: int
+    safe: int
+    origin: int
+    operation: int
+
+
+def read_front(value: bytes) -> Front:
+    """The front of a record. Raises one of `setl.codec.dts.scan.MISREADS`."""
+    match = FRONT(value)
+    if match is None:
+        raise Misread
+    position = match.end()
+    safe = extent_at(value, position)[1]
+    origin = extent_at(value, safe)[1]
+    ident, seconds = match.groups()
+    return Front(ident, seconds, position, safe, origin, source_end(value, origin))
+
+
+class Bare(NamedTuple):
+    """What a BEGIN or COMMIT says.
+
+    Attributes:
+        begins: whether it is a BEGIN.
+        seconds: when the source wrote it, seconds since 1970.
+        gtid: of a BEGIN, the tag GTID, "" without.
+    """
+
+    begins: bool
+    seconds: int
+    gtid: str
+
+
+def read_bare(value: bytes, front: Front) -> Bare | None:
+    """What a BEGIN or COMMIT says; None for another record, or one that is not as usual.
+
+    Raises one of `setl.codec.dts.scan.MISREADS` likewise.
+    """
+    begins = value[front.operation] == OPERATIONS["BEGIN"]
+    if not (begins or value[front.operation] == OPERATIONS["COMMIT"]):
+        return None
+    at = front.operation + 1
+    # A full reader refuses text that is not UTF-8. Lengths of more than one byte are no ASCII.
+    if not value[front.position : at].isascii() or not value.startswith(_NOT_THERE, at):
+        return None
+    if max(len(front.ident), len(front.seconds)) > _LONGEST:
+        return None
+    seconds, _ = long_at(front.seconds, 0)
+    return Bare(begins, seconds, _gtid(value, at + len(_NOT_THERE)) if begins else "")
+
+
+def _gtid(value: bytes, at: int) -> str:
+    """The tag GTID, where the tags begin at an offset, "" without."""
+    tags: dict[str, str] = {}
+    count, at = long_at(value, at)
+    if not 0 <= count <= len(value):
+        raise Misread
+    for _ in range(count):
+        key, at = text_at(value, at)
+        tags[key], at = text_at(value, at)
+    if count and value[at]:
+        raise Misread
+    return tags.get("GTID", "")

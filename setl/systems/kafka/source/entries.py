@@ -1,0 +1,160 @@
+"""Makes entries of the records of one partition, in order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import copy
+from dataclasses import replace
+from zlib import crc32
+
+from confluent_kafka import Message
+
+from setl.codec.dts.header_reader import DtsHeaderReader
+from setl.errors import SetlError
+from setl.model.entry import Entry, EntryKind
+from setl.model.position import KafkaOrigin, KafkaPosition
+from setl.systems.kafka.record import TopicPartition
+from setl.systems.kafka.source.relay_repeats import RelayRepeats
+from setl.systems.kafka.source.runs import Run
+
+
+class RecordEntries:
+    """What is remembered from record to record, from a place on.
+
+    Of what a relay wrote, the Kafka headers are looked at where a stretch begins and ends in which
+    ids of one transaction grow: reading them costs as much as all else that is done with a record.
+    Between the two nothing is repeated. A relay writes all records of a transaction in the order of
+    their ids; so behind one that another relay has put in between, the id falls back, or the
+    stretch ends with what that relay wrote. Then all headers are looked at.
+
+    Attributes:
+        next: offset of the next record.
+        time: commit time of the last record that had one.
+    """
+
+    def __init__(
+        self,
+        partition: TopicPartition,
+        origin: KafkaOrigin,
+        place: KafkaPosition,
+        *,
+        logical_names: bool,
+    ) -> None:
+        """Begin at a place, between two transactions.
+
+        Args:
+            partition: which.
+            origin: of the topic, for positions.
+            place: where reading begins.
+            logical_names: see `setl.codec.dts.header.row_name`.
+        """
+        self._partition = partition
+        self._origin = origin
+        self._headers = DtsHeaderReader(logical_names=logical_names)
+        self._repeats = RelayRepeats(*partition)
+        self.next = place.offset
+        self.time: int = place.timestamp
+        self._last: Entry | None = None  # the last entry
+        self._row_time: float = 0.0  # commit time of rows that are told by the record before them
+
+    def of(self, records: Sequence[Message]) -> tuple[list[Entry], SetlError | None]:
+        """The entries of the next records, at least one.
+
+        Returns:
+            Entries, and the error that stands where the next one would be, if there is one.
+        """
+        before = copy(self._headers), copy(self._repeats), self.time, self._last, self._row_time
+        try:
+            return self._of(records, each=False)
+        except _DoubtfulError:
+            self._headers, self._repeats, self.time, self._last, self._row_time = before
+            return self._of(records, each=True)
+
+    def is_repeat(self, record: Message) -> bool:
+        """Take in a record before the place; whether it repeats one before it."""
+        headers = record.headers()
+        return bool(headers) and self._repeats.is_repeat(record.offset(), headers)
+
+    def _of(
+        self, records: Sequence[Message], *, each: bool
+    ) -> tuple[list[Entry], SetlError | None]:
+        """See `of`; with `each` all Kafka headers are looked at."""
+        headers, table_of_row, is_repeat = self._headers, self._headers.table_of_row, self.is_repeat
+        entries = list[Entry]()
+        run: Run | None = None
+        failure: SetlError | None = None
+        unseen: Message | None = None  # the record before, if its Kafka headers were not looked at
+        stretching = False  # whether a stretch has begun in which they need not be
+        try:
+            for record in records:
+                value = record.value() or b""
+                table = table_of_row(value)
+                if stretching and headers.grows:
+                    unseen = record
+                else:
+                    self._see(unseen)
+                    unseen, stretching = None, False
+                    if is_repeat(record):
+                        continue
+                    stretching = not each and self._repeats.told
+                offset = record.offset()
+                if table is None:
+                    self._end(run, entries)
+                    run = None
+                    run = self._other(offset, value, entries)
+                elif run is None or not run.takes(table, offset, value):
+                    self._end(run, entries)
+                    run = Run(table, self._row_time, offset, value)
+            self.next = records[-1].offset() + 1
+        except SetlError as error:
+            failure = error
+        self._see(unseen)
+        self._end(run, entries)
+        return entries, failure
+
+    def _see(self, unseen: Message | None) -> None:
+        """Look at the Kafka headers of a record that ends a stretch, if there is one.
+
+        Raises:
+            _DoubtfulError: something else may be in the stretch.
+        """
+        if unseen is not None and not self._repeats.goes_on(unseen.headers() or ()):
+            raise _DoubtfulError
+
+    def _other(self, offset: int, value: bytes, entries: list[Entry]) -> Run | None:
+        """Take in a record of which only reading it tells what it is; gives a run it begins."""
+        entry = self._headers.read(value, self._position(offset, value))
+        if self._headers.boundary and self._last is not None:
+            entries.append(Entry(EntryKind.COMMIT, self._last.position, self._last.timestamp))
+        self._row_time = entry.timestamp
+        if entry.kind is EntryKind.ROWS and not entry.statement:
+            return Run((entry.schema, entry.table), entry.timestamp, offset, value)
+        self._last = entry = self._dated(entry)
+        entries.append(entry)
+        return None
+
+    def _end(self, run: Run | None, entries: list[Entry]) -> None:
+        """Add what a run holds, if there is one; nothing is added to it afterwards."""
+        if run is not None:
+            self.time = int(run.timestamp) or self.time
+            self._last = entry = run.entry(self._position(*run.records[-1], self.time))
+            entries.append(entry)
+
+    def _position(self, offset: int, value: bytes, seconds: int = 0) -> KafkaPosition:
+        """The place behind a record; without a timestamp, it gets the record's when it is read."""
+        topic, partition = self._partition
+        return KafkaPosition(topic, partition, offset + 1, seconds, crc32(value), self._origin)
+
+    def _dated(self, entry: Entry) -> Entry:
+        """An entry whose position can be found again by time."""
+        if entry.timestamp:
+            self.time = int(entry.timestamp)
+            return entry
+        # A filler; or a row of a full load, if nobody noted when it was read.
+        position = entry.position
+        assert isinstance(position, KafkaPosition)
+        return entry._replace(position=replace(position, timestamp=self.time))
+
+
+class _DoubtfulError(Exception):
+    """Something was written between records of a transaction that may repeat what was before."""

@@ -1,0 +1,269 @@
+"""What is compared, and not read, gives the entries that reading every record in full gives."""
+
+from zlib import crc32
+
+import confluent_kafka
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from setl.codec.dts.header import read_header
+from setl.codec.dts.relayed import HEADER, HEARTBEAT, LAST, RelayPlace, RelayTransaction
+from setl.codec.dts.rows import DtsRowCodec
+from setl.codec.row_codec import single_entries
+from setl.errors import DataError
+from setl.model.position import KafkaOrigin, KafkaPosition
+from setl.systems.kafka.record import TopicPartition
+from setl.systems.kafka.source.entries import RecordEntries
+from setl.systems.kafka.source.relay_repeats import RelayRepeats
+from tests.unit.codec.dts_records import absent, branch, character, integer, moment, row_record
+from tests.unit.codec.dts_records import record as dts_record
+
+PLACE = KafkaPosition("orders", 0, 0)
+
+
+class Message(confluent_kafka.Message):
+    """A record as librdkafka has it; counts how often its headers were asked for."""
+
+    def __init__(self, offset, value, headers=None):
+        self._offset, self._value, self._headers = offset, value, headers
+        self.asked = 0
+
+    def offset(self):
+        return self._offset
+
+    def value(self):
+        return self._value
+
+    def headers(self):
+        self.asked += 1
+        return self._headers
+
+
+def messages(records):
+    """Records, each a value and its Kafka headers, as they are read."""
+    return [Message(offset, *record) for offset, record in enumerate(records)]
+
+
+def read(polls, *, logical_names=True):
+    """The entries of some polls, each record's its own, and the first error."""
+    records = RecordEntries(
+        TopicPartition("orders", 0), KafkaOrigin(), PLACE, logical_names=logical_names
+    )
+    found, codec = [], DtsRowCodec()
+    for poll in polls:
+        if poll:
+            entries, error = records.of(poll)
+            for entry in entries:
+                found += [shown(single) for single in single_entries(codec, entry)]
+            if error is not None:
+                return found, (type(error), str(error))
+    return found, None
+
+
+def read_one_by_one(polls, *, logical_names=True):
+    """What `read` gives, by reading each record, and the place of each, in full."""
+    repeats, found = RelayRepeats("orders", 0), []
+    for message in (message for poll in polls for message in poll):
+        headers, value, offset = message._headers, message._value or b"", message.offset()
+        try:
+            if headers and repeats.is_repeat(offset, headers):
+                continue
+            position = KafkaPosition("orders", 0, offset + 1)
+            entry = read_header(value, position, logical_names=logical_names)
+        except DataError as error:
+            return found, (type(error), str(error))
+        found.append(shown(entry))
+    return found, None
+
+
+def shown(entry):
+    """An entry without what is remembered of others: times of those that have none."""
+    return entry._replace(position=entry.position.offset)
+
+
+COLUMNS = [("id", 8), ("name", 253), ("at", 12), ("more", 9999)]
+_VALUES = st.sampled_from(
+    [
+        None, absent(), integer(-1), integer(2**63), character(b""), character(b"l_tb_name"),
+        character("ü".encode() * 90), moment(2026, *[None] * 6), moment(*[-1] * 7),
+        branch("Decimal", value="-1.50", precision=9, scale=2),
+        branch("Float", value=-0.0, precision=1, scale=0),
+        branch("Timestamp", timestamp=-(2**40), millis=1),
+        branch("TimestampWithTimeZone", value=moment(2026, 1, 2, 3, 4, 5, 6)[1], timezone="UTC"),
+        branch("BinaryGeometry", type="", value=b"\0"), branch("TextObject", type="JSON", value=""),
+        branch("TextGeometry", type="", value=""), branch("BinaryObject", type="", value=b""),
+    ]
+)  # fmt: skip
+_IMAGES = st.tuples(*[_VALUES] * len(COLUMNS)).map(list)
+_NAMES = st.sampled_from(["shop.orders", "shop.items", "a\\u002Eb.c", "ü.ü", "t"])
+_LOGICAL = {"l_db_name": "shop", "l_tb_name": "orders"}
+_TAGS = st.sampled_from([{}, {"pk_uk_info": '{"PRIMARY":["id"]}', "server_id": ""}, _LOGICAL])
+_PLACES = st.sampled_from(["7@1", "8@1", "123456789@1", "ü", "", "9" * 70])
+
+
+@st.composite
+def _values(draw):
+    """Records of transactions of a subscription; ids, times and places are anything."""
+    made = []
+    for number in range(draw(st.integers(1, 3))):
+        common = {
+            "sourceTxid": draw(st.sampled_from(["0", f"uuid:{number}"])),
+            "safeSourcePosition": draw(_PLACES),
+        }
+        operations = draw(st.lists(st.sampled_from(["INSERT", "UPDATE", "DELETE"]), max_size=6))
+        ends = draw(st.sampled_from([["COMMIT"], ["HEARTBEAT", "COMMIT"], ["DDL"], []]))
+        for operation in ["BEGIN", *operations, *ends]:
+            own = {
+                **common,
+                "id": draw(st.integers(-(2**63), 2**63 - 1) | st.integers(0, 300)),
+                "version": draw(st.sampled_from([0, 0, -1, 2**31 - 1])),
+                "sourceTimestamp": draw(st.sampled_from([1_700_000_000, 1_700_000_001, -5, 0])),
+                "sourcePosition": draw(_PLACES),
+                "tags": draw(_TAGS),
+                "length": draw(st.sampled_from([14, 15])),
+            }
+            if operation in ("BEGIN", "COMMIT", "HEARTBEAT", "DDL"):
+                own["tags"] |= draw(st.sampled_from([{}, {"GTID": f"g-{number}"}]))
+                if operation == "DDL":
+                    own |= {"objectName": "shop", "afterImages": "DROP TABLE t"}
+                made.append(dts_record(operation, **own))
+                continue
+            before = None if operation == "INSERT" else draw(_IMAGES | st.none())
+            after = None if operation == "DELETE" else draw(_IMAGES)
+            name = draw(_NAMES)
+            made.append(
+                row_record(operation, COLUMNS, before=before, after=after, name=name, **own)
+            )
+    return made
+
+
+def cut(draw, made):
+    """Records as polls."""
+    ends = sorted(draw(st.lists(st.integers(0, len(made)), max_size=3)))
+    return [made[a:b] for a, b in zip([0, *ends], [*ends, len(made)], strict=True)]
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.data(), st.booleans())
+def test_records_of_any_kind(data, logical_names):
+    polls = cut(data.draw, messages([(value, None) for value in data.draw(_values())]))
+    expected = read_one_by_one(polls, logical_names=logical_names)
+    assert read(polls, logical_names=logical_names) == expected
+
+
+def usual():
+    """A transaction whose records are told by those before them."""
+    common = {"sourceTxid": "g-1", "tags": {"pk_uk_info": '{"PRIMARY":["id"]}'}}
+    image = [integer(1), character(b"a name"), moment(2026, 1, 2, 3, 4, 5, 6), None]
+    return [
+        dts_record("BEGIN", id=1, sourceTxid="g-1", tags={"thread_id": "5", "GTID": "g-1"}),
+        row_record("INSERT", COLUMNS, after=image, id=2, **common),
+        row_record("UPDATE", COLUMNS, before=image, after=image, id=2**20, **common),
+        row_record("DELETE", COLUMNS, before=image, id=2**30, name="shop.items", **common),
+        row_record("INSERT", COLUMNS, after=image, id=2**40, name="shop.items", **common),
+        dts_record("COMMIT", id=2**41, sourceTxid="g-1", tags={"GTID": "g-1"}),
+    ]
+
+
+@pytest.mark.parametrize("number", range(6))
+def test_a_record_that_is_damaged_anywhere(number):
+    records = usual()
+    whole = records[number]
+    others = [whole[:at] for at in range(len(whole))]
+    for at in range(len(whole)):
+        damages = (1 << at % 8, 0x80, 0xFF)
+        others += [whole[:at] + bytes([whole[at] ^ d]) + whole[at + 1 :] for d in damages]
+    for damaged in others:
+        values = [*records[:number], damaged, *records[number + 1 :]]
+        poll = messages([(value, None) for value in values])
+        assert read([poll]) == read_one_by_one([poll])
+
+
+# ---- what relays wrote
+
+
+def relayed(generation, transactions):
+    """The records of some transactions as a relay writes them."""
+    made = []
+    for begin, gaps in transactions:
+        name = RelayTransaction(generation, "bin.000001", begin, "s", gtid=f"g-{begin}")
+        common = {
+            "sourceTxid": name.gtid, "safeSourcePosition": f"{begin}@1",
+            "tags": {"GTID": name.gtid},
+        }  # fmt: skip
+        ordinals = [sum(gaps[: i + 1]) for i in range(len(gaps))]
+        operations = ["BEGIN", *["INSERT"] * len(gaps), "COMMIT"]
+        idents = [0, *ordinals, sum(gaps) + 31]
+        for operation, ident, ordinal in zip(operations, idents, [0, *ordinals, LAST], strict=True):
+            own = {**common, "id": begin + ident, "sourcePosition": f"{begin + ident}@1"}
+            name_of_table = ["shop.orders", "shop.items"][ident % 2]
+            value = (
+                row_record(operation, COLUMNS, after=[None] * 4, name=name_of_table, **own)
+                if operation == "INSERT"
+                else dts_record(operation, **own)
+            )
+            made.append((value, [(HEADER, RelayPlace(name, ordinal).encoded())]))
+    return made
+
+
+@st.composite
+def _repeating(draw):
+    """A relay's records, and between them what it, or a former one, has written again."""
+    starts = sorted(draw(st.sets(st.integers(1, 9), min_size=1, max_size=3)))
+    gaps = st.lists(st.integers(1, 3), min_size=1, max_size=5)
+    transactions = [(100 * start, draw(gaps)) for start in starts]
+    former, own = relayed(1, transactions), relayed(2, transactions)
+    made = list(own)
+    for _ in range(draw(st.integers(0, 3))):
+        stale = draw(st.booleans())
+        at = draw(st.integers(0, len(made)))
+        there = former if stale else [r for r in made[:at] if r in own]
+        first = draw(st.integers(0, max(0, len(there) - 1)))
+        made[at:at] = there[first : first + draw(st.integers(1, 4))]
+    return made
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.data())
+def test_what_relays_repeat_is_found_wherever_it_stands(data):
+    polls = cut(data.draw, messages(data.draw(_repeating())))
+    assert read(polls) == read_one_by_one(polls)
+
+
+def test_headers_are_looked_at_where_transactions_begin_and_end():
+    poll = messages(relayed(1, [(100, [1] * 20), (900, [1, 7, 2])]))
+    entries, error = read([poll])
+    assert (len(entries), error) == (27, None)
+    assert [m.offset() for m in poll if m.asked] == [0, 21, 22, 26]
+
+
+def test_headers_that_nobody_understands_are_an_error_that_has_its_place():
+    records = relayed(1, [(100, [1] * 5)])
+    records[4] = records[4][0], [(HEADER, b"another release")]
+    poll = messages([*records[:5], *relayed(1, [(900, [1])])])
+    entries, error = read([poll])
+    assert len(entries) == 4
+    assert error is not None
+    assert error[0] is DataError
+    assert "not a relay's place" in error[1]
+
+
+def test_a_heartbeat_of_a_relay_between_two_transactions_is_no_part_of_them():
+    heart = RelayPlace(RelayTransaction(1, "bin.000001", 500, "s"), HEARTBEAT)
+    beat = (dts_record("HEARTBEAT", id=500), [(HEADER, heart.encoded())])
+    records = [*relayed(1, [(100, [1, 2])]), beat, beat, *relayed(1, [(900, [1])])]
+    polls = [messages(records)]
+    assert read(polls) == read_one_by_one(polls)
+
+
+def test_a_place_names_the_last_record_of_a_run():
+    poll = messages([(value, None) for value in usual()])
+    records = RecordEntries(TopicPartition("orders", 0), KafkaOrigin(), PLACE, logical_names=True)
+    entries, _ = records.of(poll)
+    assert [(e.rows, e.position.offset) for e in entries] == [(0, 1), (2, 3), (2, 5), (0, 6)]
+    for entry in entries:
+        place = entry.position
+        assert isinstance(place, KafkaPosition)
+        assert place.record == crc32(poll[place.offset - 1].value())
+        assert place.timestamp == 1_700_000_000
