@@ -161,6 +161,11 @@ def rewritten(
     routes = routes_of(subject)
     if ddl.with_rows and routes:
         raise _refused("CREATE TABLE … SELECT is in no binlog of row changes", ddl)
+    if routes and (sequence := _sequence_without_schema(ddl)):
+        raise _refused(
+            f"it names the sequence {sequence} without its schema, and sequences are not carried",
+            ddl,
+        )
     for name in others:
         into = bool(routes_of(name))
         if name.role is Role.OTHER and (routes or into):
@@ -335,6 +340,25 @@ class _Renaming:
             )
         for lane, move in enumerate(zip(olds, news, strict=True)):
             self._lanes.setdefault(lane, []).append(move)
+
+
+def _sequence_without_schema(ddl: TableDdl) -> str:
+    """The first sequence of MariaDB that a default takes numbers of, if its schema is not said.
+
+    The target's statements run without a default schema, which would be another one there.
+    """
+    tokens = ddl.tokens[ddl.body :]
+    words = [token.word for token in tokens]
+    for at, word in enumerate(words):
+        if word in ("NEXTVAL", "LASTVAL") and words[at + 1 : at + 2] == ["("]:
+            name = at + 2
+        elif word in ("NEXT", "PREVIOUS") and words[at + 1 : at + 3] == ["VALUE", "FOR"]:
+            name = at + 3
+        else:
+            continue
+        if words[name + 1 : name + 2] != ["."]:
+            return "".join(token.name for token in tokens[name : name + 1])
+    return ""
 
 
 def _replaced(text: str, names: Sequence[tuple[TableName, Name]]) -> str:

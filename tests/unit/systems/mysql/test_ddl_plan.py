@@ -67,6 +67,10 @@ def statements(text, routing=ALL, **options):
             "ALTER TABLE `copy`.`t` ADD c CHAR(9) DEFAULT 'it''s \\' t' COMMENT \"REFERENCES t\"",
         ),
         ("ALTER ONLINE IGNORE TABLE t ADD c INT", "ALTER ONLINE IGNORE TABLE `copy`.`t` ADD c INT"),
+        (
+            "ALTER TABLE t ADD c INT DEFAULT NEXTVAL(`shop`.s), ADD next INT",
+            "ALTER TABLE `copy`.`t` ADD c INT DEFAULT NEXTVAL(`shop`.s), ADD next INT",
+        ),
         ("ALTER TABLE IF EXISTS t WAIT 5 FORCE", "ALTER TABLE IF EXISTS `copy`.`t` WAIT 5 FORCE"),
         (
             "ALTER TABLE t ADD CONSTRAINT f FOREIGN KEY (a) REFERENCES other.p (id)".replace(
@@ -193,6 +197,8 @@ def test_what_is_not_mapped_is_left_out():
         "ALTER TABLE other EXCHANGE PARTITION p WITH TABLE a",
         "ALTER TABLE a CONVERT PARTITION p TO TABLE other",
         "ALTER TABLE a UNION = (b, other)",
+        "CREATE TABLE a (id INT DEFAULT NEXTVAL(s))",
+        "ALTER TABLE a ADD c INT DEFAULT (NEXT VALUE FOR `s`)",
         "RENAME TABLE two TO a",
         "RENAME TABLE a TO _b_old",
         "RENAME TABLE _a_old TO a",
