@@ -19,7 +19,12 @@ from setl.systems.elasticsearch.load.outcomes import reason_of
 _ABOUT_THE_INDEX = frozenset(
     {"strict_dynamic_mapping_exception", "index_closed_exception", "cluster_block_exception"}
 )
-_FIELD_LIMIT = "Limit of total fields"
+# These have the type of faults of single documents.
+_TOLD_OF_THE_INDEX = (
+    "Limit of total fields",
+    "no write index is defined for alias",
+    "only write ops with an op_type of create are allowed in data streams",
+)
 
 
 class Origin(NamedTuple):
@@ -132,10 +137,12 @@ def put_aside(
         error = error_of(result)
         reason = reason_of(item)
         index = origins[number].change.target[1]
-        if error.get("type") in _ABOUT_THE_INDEX or _FIELD_LIMIT in reason:
+        about_all = any(text in reason for text in _TOLD_OF_THE_INDEX)
+        if error.get("type") in _ABOUT_THE_INDEX or about_all:
             raise FatalError(
                 f"Elasticsearch refuses documents because of their index: {reason}",
-                hint="Compare the index's mapping and settings with the table",
+                hint="Compare the index's mapping and settings with the table. An alias has to"
+                " stand for one index that is written to",
                 index=index,
             )
         fault = DataError(

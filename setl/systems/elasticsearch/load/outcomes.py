@@ -33,8 +33,10 @@ def outcome_of(item: dict[str, Any]) -> Outcome:
     if status == 404:
         if error_of(result).get("type") == "index_not_found_exception":
             return Outcome.NO_INDEX
-        # There was nothing to delete; the server remembers the version all the same.
-        return Outcome.DONE if operation == "delete" else Outcome.REFUSED
+        # There was nothing to delete; the server remembers the version all the same. Where
+        # something else is missing it tells an error.
+        absent = operation == "delete" and not result.get("error")
+        return Outcome.DONE if absent else Outcome.REFUSED
     if status in RETRY_STATUSES:
         return Outcome.AGAIN
     return Outcome.FORBIDDEN if status in NO_ACCESS_STATUSES else Outcome.REFUSED
