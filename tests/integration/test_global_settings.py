@@ -7,6 +7,7 @@ import pytest
 from setl.systems.mysql.catalog import read_table
 from setl.systems.mysql.conditions import Condition
 from setl.systems.mysql.connection import connect, is_mariadb
+from setl.systems.mysql.row_text import VALUES
 from setl.systems.mysql.table_reader import TableReader
 from tests.integration.pipelines import execute, fresh_name
 from tests.loading import endpoint_of
@@ -50,6 +51,26 @@ def keys_of(server, schema, table="t"):
 def test_a_table_is_read_with_all_columns_and_rows(site_a, schema, name, value):
     with told(site_a, name, value):
         assert keys_of(site_a, schema) == (("id", "a", "b"), [1, 2, 3])
+
+
+def test_numbers_are_read_with_all_their_digits(site_a, schema):
+    value = 4.94883412249289e-15
+    execute(
+        site_a,
+        f"CREATE TABLE {schema}.n (id DOUBLE, d DOUBLE UNSIGNED)",
+        f"INSERT INTO {schema}.n VALUES ({value!r}, {value!r})",
+    )
+    with told(site_a, "sql_buffer_result", 1):
+        endpoint = endpoint_of(site_a)
+        with closing(connect(endpoint)) as connection:
+            described = read_table(connection, schema, "n")
+        assert described is not None
+        reader = TableReader(endpoint, described)
+        (rows,) = reader.read(described.columns, ALL)
+        (texts,) = reader.rendered(VALUES, described.columns, ALL)
+    assert rows == [(value, value)]
+    ((one, other),) = [text.decode().strip("()").replace("'", "").split(",") for text in texts]
+    assert (float(one), float(other)) == (value, value)
 
 
 def test_rows_that_are_not_committed_are_not_read(site_a, schema):

@@ -20,13 +20,15 @@ from setl.errors import ConfigurationError, DataError, NodeLacksError, SetlError
 # What follows is a server's own default, and a server may be told to give sessions another: to end
 # answers after some rows, to refuse large questions, to begin a transaction at each COMMIT or to
 # end the connection there, to commit no single statement, to show rows that are not committed, or
-# those of a former time, to write names without quotes, to hide a column that the binlog has, or to
+# those of a former time, to write names without quotes, to hide a column that the binlog has, to
+# put answers into a temporary table first, where MariaDB cuts digits off the text of numbers, or to
 # end statements after a time: what takes longer would be begun again for ever.
 SESSION = (
     "SET SESSION time_zone='+00:00', sql_mode='STRICT_ALL_TABLES,NO_AUTO_VALUE_ON_ZERO,"
     "ALLOW_INVALID_DATES,NO_ENGINE_SUBSTITUTION', innodb_lock_wait_timeout={lock_wait},"
     " autocommit={autocommit:d}, completion_type=0, sql_select_limit=18446744073709551615,"
-    " sql_big_selects=1, sql_safe_updates=0, sql_auto_is_null=0, sql_quote_show_create=1"
+    " sql_big_selects=1, sql_safe_updates=0, sql_auto_is_null=0, sql_quote_show_create=1,"
+    " sql_buffer_result=0"
     # Only MariaDB reads the first comment; it passes over the others.
     "/*M!100300 , tx_isolation='REPEATABLE-READ', system_versioning_asof=DEFAULT,"
     " max_statement_time=0 */"
