@@ -29,7 +29,7 @@ from setl.channel.shared_indexes import SharedIndexes
 from setl.channel.spark_sql import bare_column
 from setl.channel.table_mapping import NewestRow
 from setl.errors import ConfigurationError
-from setl.model.conflict import ConflictPolicy
+from setl.model.conflict import ConflictPolicy, ReturningColumns
 from setl.model.document import DocumentForm, Geometry
 from setl.model.nesting import Documents
 
@@ -58,6 +58,7 @@ class Route:
         no_dates_as_null: see `DocumentForm`.
         geometry: see `DocumentForm`.
         conflict: who wins where both sites have changed a row; None for whoever comes last.
+        returning: with a conflict policy, the target's columns that go to the source, if known.
         documents: what the target's documents are made of, where that is more than one table.
         create: whether the target is created if it is missing.
         rereads: whether changes only name rows, which are read at the source then.
@@ -79,6 +80,7 @@ class Route:
     no_dates_as_null: bool = False
     geometry: Geometry = "base64"
     conflict: ConflictPolicy | None = None
+    returning: ReturningColumns | None = None
     documents: Documents | None = None
     create: bool = False
     rereads: bool = False
@@ -142,18 +144,22 @@ class RoutedTable:
 class Router:
     """Answers where the rows of a table go. Picklable; not thread-safe."""
 
-    def __init__(self, pipeline: Pipeline, *, from_home: bool = False) -> None:
+    def __init__(
+        self, pipeline: Pipeline, *, from_home: bool = False, back: Pipeline | None = None
+    ) -> None:
         """Compile the pipeline's `tables`.
 
         Args:
             pipeline: the pipeline.
             from_home: whether its source is the channel's home site.
+            back: the pipeline that goes the other way, None if there is none or it is not known.
 
         Raises:
             ConfigurationError: a pattern is malformed, which a checked channel file rules out.
         """
         self._into_index = pipeline.target.holds_documents
         self._from_home = from_home
+        self._way_back = Router(back) if back else None
         self._creates = pipeline.create
         self.entries = tuple(
             _compiled(i, mapping, into_index=self._into_index)
@@ -256,7 +262,11 @@ class Router:
         for entry in entries:
             template = entry.id.of_table(schema, table) if entry.id else None
             route = _route(entry, self._target(entry, schema, table, carried or ()), template)
-            route = replace(route, conflict=_policy(entry.mapping, from_home=self._from_home))
+            policy = _policy(entry.mapping, from_home=self._from_home)
+            if policy and self._way_back:
+                (back, *_) = self._way_back.route(*route.target) or (None,)
+                route = replace(route, returning=back and _passing(back))
+            route = replace(route, conflict=policy)
             if self._into_index:
                 self._shared.claim(route, (schema, table), own_ids=_unique_ids(entry))
             yield replace(route, create=self._is_created(entry))
@@ -353,6 +363,15 @@ def _documents(entry: RoutedTable) -> Documents | None:
     nested = tuple(nested_table(rows) for rows in entry.mapping.nested)
     name = entry.pattern.exact
     return Documents(*name, nested) if nested and name else None
+
+
+def _passing(route: Route) -> ReturningColumns:
+    """The source columns that pass, whether the source has them or not; see `passing_columns`."""
+    renamed = {name.lower() for name in route.renames.values()}
+    replaced = {n.lower() for n in (*route.exclude, *route.renames, *route.expressions)}
+    only = None if route.include is None else renamed.union(n.lower() for n in route.include)
+    only = None if only is None else frozenset(only)
+    return ReturningColumns(only, frozenset(replaced - renamed))
 
 
 def passing_columns(route: Route, names: Sequence[str]) -> list[tuple[int, str]]:

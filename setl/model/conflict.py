@@ -120,6 +120,23 @@ class Mark(NamedTuple):
     passed: int
 
 
+class ReturningColumns(NamedTuple):
+    """Which columns of a target table go to the source, so that the source has them, or will.
+
+    Attributes:
+        only: their names in lower case; None for all but `never`.
+        never: names in lower case of columns that stay.
+    """
+
+    only: frozenset[str] | None
+    never: frozenset[str]
+
+    def has(self, column: str) -> bool:
+        """Whether a column is one of them."""
+        name = column.lower()
+        return name not in self.never and (self.only is None or name in self.only)
+
+
 @dataclass(frozen=True, slots=True)
 class History:
     """What a stretch of the source says of the rows of one target table, each thing of it.
@@ -135,6 +152,8 @@ class History:
         marks: how far it has come, in source order; in a history of `RECENT_TABLE`.
         held: rows of which it tells that it holds them, in source order.
         read: rows that were read from its table; nothing else is in the history then.
+        returning: the target's columns that go back; None if that is not known. Of these, the
+            source's table did not have those yet that `columns` lacks.
     """
 
     target: tuple[str, str]
@@ -147,6 +166,7 @@ class History:
     marks: list[Mark] = field(default_factory=list[Mark])
     held: list[ReadRow] = field(default_factory=list[ReadRow])
     read: list[ReadRow] = field(default_factory=list[ReadRow])
+    returning: ReturningColumns | None = None
 
 
 Values = Mapping[str, Value]

@@ -7,7 +7,7 @@ from functools import partial
 
 from arbiter.arbiter import Arbiter
 from arbiter.values import PipelineId
-from setl.channel.directions import is_two_way
+from setl.channel.directions import is_two_way, way_back
 from setl.channel.file import ChannelFile, Pipeline
 from setl.channel.mark_ids import channel_mark_id, channel_writers
 from setl.channel.routing import Route, Router
@@ -73,7 +73,7 @@ def build_run(
     pipeline = file.pipeline(name)
     codec = pipeline.source.codec
     origin, target = system_of(pipeline.source), system_of(pipeline.target)
-    router = Router(pipeline, from_home=file.from_home(name))
+    router = Router(pipeline, from_home=file.from_home(name), back=way_back(file, pipeline))
     source = origin.stream(pipeline, file.channel, leadership.nid)
     mark = channel_mark_id(file)
     limit = pipeline.dead_letter_limit if pipeline.keeps_dead_letters else 0

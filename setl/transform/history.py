@@ -136,7 +136,8 @@ class Histories:
             newest = policy.newest
             renamed = [t for t, s in route.renames.items() if s.lower() == newest.lower()]
             name = renamed[0] if renamed else newest
-            found = self._found[place] = History(route.target, policy, name, columns, key)
+            found = History(route.target, policy, name, columns, key, returning=route.returning)
+            self._found[place] = found
         return found
 
 

@@ -10,6 +10,7 @@ from setl.model.conflict import (
     ConflictPolicy,
     History,
     Mark,
+    ReturningColumns,
     SiteWrites,
     Step,
     WritesSeen,
@@ -52,10 +53,19 @@ class Place:
         drop = f"DROP TABLE IF EXISTS {self.schema}.t"
         execute(self.server, drop, f"CREATE TABLE {self.schema}.t ({definition})")
 
-    def resolve(self, *steps, columns=("id", "name"), newest="", epoch=1, heard=(), marks=()):
+    def resolve(
+        self, *steps, columns=("id", "name"), newest="", epoch=1, heard=(), marks=(), returning=None
+    ):
         policy = ConflictPolicy(newest, from_home=True)
         history = History(
-            (self.schema, "t"), policy, newest, columns, ("id",), list(steps), list(heard)
+            (self.schema, "t"),
+            policy,
+            newest,
+            columns,
+            ("id",),
+            list(steps),
+            list(heard),
+            returning=returning,
         )
         told = History(RECENT_TABLE, policy, "", (), (), marks=list(marks))
         ticket = ticket_for(self.schema, epoch=epoch)
@@ -227,6 +237,40 @@ def test_a_column_that_comes_while_rows_are_loaded_gets_its_values(place):
     execute(place.server, f"ALTER TABLE {place.schema}.t CHANGE color colour VARCHAR(20)")
     place.resolve(step(4, None, (4, "d", "red")), columns=("id", "name", "colour"))
     assert place.rows()[-1] == (4, "d", 7, "red")
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "default"),
+    [
+        ("INT DEFAULT 7", 8, 7),
+        ("INT NULL", 8, None),
+        ("FLOAT NOT NULL DEFAULT 0.1", 3, 0.1),
+        ("VARCHAR(9) CHARACTER SET latin1 DEFAULT 'é(%'", "'x'", "é(%"),
+        ("BIT(5) NOT NULL DEFAULT b'101'", 1, b"\x05"),
+    ],
+)
+def test_a_column_that_the_source_did_not_have_yet_has_its_default_there(
+    place, column, value, default
+):
+    place.resolve(step(1, None, (1, "a")), step(2, None, (2, "b")))
+    table = f"{place.schema}.t"
+    execute(
+        place.server,
+        f"ALTER TABLE {table} DROP more",
+        f"ALTER TABLE {table} ADD `new%` {column}, ADD own INT DEFAULT 1",
+        f"UPDATE {table} SET `new%` = {value}, own = 2 WHERE id = 1",
+    )
+    goes_back = ReturningColumns(None, frozenset({"own"}))
+    both = [step(3, (1, "a"), (1, "a2")), step(4, (2, "b"), (2, "b2")), step(5, None, (3, "c"))]
+    place.resolve(*both, returning=goes_back)
+    assert place.rows() == [(1, "a2", default, 2), (2, "b2", default, 1), (3, "c", default, 1)]
+
+
+def test_a_column_without_a_default_is_named(place):
+    execute(place.server, f"ALTER TABLE {place.schema}.t ADD new INT NOT NULL")
+    goes_back = ReturningColumns(frozenset({"id", "name", "new"}), frozenset())
+    with pytest.raises(ConfigurationError, match="column new, which has no default"):
+        place.resolve(step(1, None, (1, "a")), returning=goes_back)
 
 
 def test_a_former_leader_writes_nothing(place):

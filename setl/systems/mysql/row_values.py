@@ -10,7 +10,9 @@ import struct
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
+from pymysql.connections import Connection
 from pymysql.converters import conversions
+from pymysql.cursors import Cursor
 
 from setl.codec.binlog.value_number import shortest_float
 from setl.errors import DataError
@@ -27,6 +29,24 @@ RAW_VALUES: dict[Any, Any] = {
 Decode = Callable[[Any], Value]
 
 _TEXTUAL: Final = frozenset({Kind.TEXT, Kind.ENUM, Kind.SET})
+
+
+class _Undecoded:
+    """A cursor whose results are the server's text, for `decoded`."""
+
+    def __init__(self, connection: Connection[Any]) -> None:
+        self._connection: Any = connection
+        self._decoders = self._connection.decoders
+
+    def __enter__(self) -> Any:
+        self._connection.decoders = {}
+        return self._connection.cursor(Cursor)
+
+    def __exit__(self, *_: object) -> None:
+        self._connection.decoders = self._decoders
+
+
+undecoded = _Undecoded
 
 
 def select_list(columns: Sequence[Column]) -> str:

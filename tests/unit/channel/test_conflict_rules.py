@@ -42,6 +42,26 @@ def test_a_policy_that_both_pipelines_have_is_taken(policy):
     assert router.decides == (wanted is not None)
 
 
+@pytest.mark.parametrize(
+    ("mapping", "goes_back", "stays"),
+    [
+        ({}, "id Anything", ""),
+        ({"exclude": ["Own"]}, "id", "own OWN"),
+        ({"include": ["id", "Touched"]}, "ID touched", "own"),
+        ({"columns": {"there": "here"}}, "here own", "there"),
+        ({"columns": {"there": "here"}, "include": ["id"]}, "here id", "there own"),
+    ],
+)
+def test_which_columns_of_the_target_go_to_the_source(mapping, goes_back, stays):
+    forth, back = both_ways("home", "home")["pipelines"]
+    back = {**back, "tables": [{**back["tables"][0], **mapping}]}
+    file = parse_channel({"channel": "shop", "pipelines": [forth, back]})
+    (route,) = Router(file.pipelines[0], back=file.pipelines[1]).route("shop", "stock")
+    assert all(map(route.returning.has, goes_back.split()))
+    assert not any(map(route.returning.has, stays.split()))
+    assert Router(file.pipelines[0]).route("shop", "stock")[0].returning is None
+
+
 @pytest.mark.parametrize(("home", "from_home"), [(None, [True, False]), ("ba", [False, True])])
 def test_the_home_site_is_the_source_of_the_pipeline_named_or_of_the_first(home, from_home):
     file = parse_channel(both_ways(**({"home": home} if home else {})))

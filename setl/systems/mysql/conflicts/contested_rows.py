@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from pymysql.connections import Connection
-from pymysql.cursors import Cursor
 
 from setl.errors import ConfigurationError, DataError, TransientError
 from setl.model.change import ABSENT, Row, Value
 from setl.model.conflict import COMPARABLE, History, ReadRow, Step, WritesSeen
 from setl.model.schema import Column, RowSchema
 from setl.systems.mysql.conditions import keyed_conditions
+from setl.systems.mysql.conflicts.missing_columns import defaults_of, missing_columns
 from setl.systems.mysql.conflicts.resolve import Rules, age_by
 from setl.systems.mysql.conflicts.tables import Table
 from setl.systems.mysql.connection import error_number
@@ -21,7 +21,7 @@ from setl.systems.mysql.identifiers import identifier
 from setl.systems.mysql.load.row_statement import Limits
 from setl.systems.mysql.load.rows import write_rows
 from setl.systems.mysql.load.statements import Strategy, TableWrites, plan_writes
-from setl.systems.mysql.row_values import decoded, decoders, select_list
+from setl.systems.mysql.row_values import decoded, decoders, select_list, undecoded
 
 _DUPLICATE = 1062
 
@@ -58,16 +58,26 @@ class ContestedTable:
 
     @classmethod
     def of(
-        cls, described: RowSchema, histories: Sequence[History], applied_through: int
+        cls,
+        connection: Connection[Any],
+        described: RowSchema,
+        histories: Sequence[History],
+        applied_through: int,
     ) -> ContestedTable:
         """Put together what a load has for one table, without what was applied before.
+
+        pymysql's errors pass through.
 
         Raises:
             ConfigurationError: the table does not allow a conflict policy.
         """
         _check_keys(described)
-        _check_columns(described, histories, applied_through)
+        new = [h for h in histories if h.read or any(s.version > applied_through for s in h.steps)]
+        _check_columns(described, new)
+        missing = {c.name: c for history in new for c in missing_columns(described, history)}
+        defaults = defaults_of(connection, described, list(missing.values())) if missing else {}
         named = {name.lower() for history in histories for name in history.columns}
+        named.update(defaults)
         columns = tuple(c for c in described.columns if c.name.lower() in named and not c.generated)
         places = {c.name.lower(): i for i, c in enumerate(columns)}
         primary = [described.columns[i].name for i in described.key]
@@ -83,10 +93,12 @@ class ContestedTable:
         held: list[ReadRow] = []
         found: list[ReadRow] = []
         for history in histories:
-            aligned = _Aligned(history, places, primary, len(columns))
+            lacks = {c.name.lower() for c in missing_columns(described, history)}
+            given = {places[n]: value for n, value in defaults.items() if n in lacks}
+            aligned = _Aligned(history, places, primary, len(columns), given)
             steps += [aligned.step(s) for s in history.steps if s.version > applied_through]
             heard += [aligned.heard(h) for h in history.heard if h.version > applied_through]
-            held += [aligned.read(h) for h in history.held if h.version > applied_through]
+            held += [aligned.held(h) for h in history.held if h.version > applied_through]
             found += map(aligned.read, history.read)
         steps.sort(key=lambda step: step.version)
         heard.sort(key=lambda one: one.version)
@@ -114,7 +126,7 @@ class ContestedTable:
         head = f"SELECT {select_list(self.columns)} FROM {place} WHERE "
         decode = decoders(self.columns)
         found: dict[Row, Row] = {}
-        with _undecoded(connection) as cursor:
+        with undecoded(connection) as cursor:
             for condition in keyed_conditions(key_columns, keys):
                 cursor.execute(f"{head}{condition.sql} FOR UPDATE", condition.values)
                 for raw in cursor.fetchall():
@@ -164,24 +176,6 @@ class ContestedTable:
         return plan
 
 
-class _Undecoded:
-    """A cursor whose results are the server's text, see `setl.systems.mysql.row_values`."""
-
-    def __init__(self, connection: Connection[Any]) -> None:
-        self._connection: Any = connection
-        self._decoders = self._connection.decoders
-
-    def __enter__(self) -> Any:
-        self._connection.decoders = {}
-        return self._connection.cursor(Cursor)
-
-    def __exit__(self, *_: object) -> None:
-        self._connection.decoders = self._decoders
-
-
-_undecoded = _Undecoded
-
-
 def _check_keys(described: RowSchema) -> None:
     if not described.key:
         raise ConfigurationError(
@@ -193,17 +187,14 @@ def _check_keys(described: RowSchema) -> None:
         raise _further_keys(described)
 
 
-def _check_columns(
-    described: RowSchema, histories: Sequence[History], applied_through: int
-) -> None:
+def _check_columns(described: RowSchema, new: Sequence[History]) -> None:
     """Refuse values for which there is no column.
 
     What is only told, of the target's own rows, may be of a column that it had once.
     """
     there = {name.lower() for name in described.names}
-    new = [h for h in histories if h.read or any(s.version > applied_through for s in h.steps)]
-    given = [name for history in new for name in history.columns]
-    missing = [name for name in dict.fromkeys(given) if name.lower() not in there]
+    given = dict.fromkeys(name for history in new for name in history.columns)
+    missing = [name for name in given if name.lower() not in there]
     if missing:
         raise ConfigurationError(
             f"the target table lacks the columns {', '.join(missing)}",
@@ -241,9 +232,16 @@ class _Aligned:
     """Rows and keys of a history in the order of the target's columns."""
 
     def __init__(
-        self, history: History, places: dict[str, int], primary: Sequence[str], width: int
+        self,
+        history: History,
+        places: dict[str, int],
+        primary: Sequence[str],
+        width: int,
+        given: Mapping[int, Value],
     ) -> None:
         self._targets = [places.get(name.lower(), -1) for name in history.columns]
+        # What the source's own rows have in columns that it did not have; what is told has not.
+        self._given = given
         self._width = width
         named = {name.lower(): i for i, name in enumerate(history.key)}
         self._order = [named.get(name.lower(), -1) for name in primary]
@@ -255,15 +253,24 @@ class _Aligned:
         self._same = self._targets == list(range(width))
 
     def step(self, step: Step) -> Step:
-        key, before, after = self._key(step.key), self._row(step.before), self._row(step.after)
-        return Step(step.version, key, before, after)
+        before, after = self._whole(step.before), self._whole(step.after)
+        return Step(step.version, self._key(step.key), before, after)
 
     def heard(self, heard: WritesSeen) -> WritesSeen:
         said = heard.said._replace(row=self._row(heard.said.row))
         return WritesSeen(heard.version, self._key(heard.key), said)
 
     def read(self, read: ReadRow) -> ReadRow:
-        return ReadRow(read.version, self._key(read.key), self._row(read.row))
+        return ReadRow(read.version, self._key(read.key), self._whole(read.row))
+
+    def held(self, held: ReadRow) -> ReadRow:
+        return ReadRow(held.version, self._key(held.key), self._row(held.row))
+
+    def _whole(self, values: Row | None) -> Row | None:
+        row = self._row(values)
+        if row is None or not self._given:
+            return row
+        return tuple(self._given.get(place, value) for place, value in enumerate(row))
 
     def _key(self, key: Row) -> Row:
         return tuple(key[i] for i in self._order)

@@ -110,7 +110,9 @@ def resolve_histories(
         )
         load = _Load(connection, cursor, pipeline, through, marks, limits)
         contested = [
-            ContestedTable.of(table, [h for h in histories if h.target == target], applied)
+            ContestedTable.of(
+                connection, table, [h for h in histories if h.target == target], applied
+            )
             for target, table in described.items()
         ]
         load.forget_passed(contested)
@@ -146,7 +148,7 @@ def resolve_read(
         load = _Load(connection, cursor, pipeline, through, (), limits)
         for target, table in described.items():
             own = [history for history in histories if history.target == target]
-            resolved += load.read(ContestedTable.of(table, own, 0))
+            resolved += load.read(ContestedTable.of(connection, table, own, 0))
         load.finish()
     return resolved
 
