@@ -543,6 +543,15 @@ def test_a_table_that_changes_is_looked_at_again(place):
     assert place.rows() == [(1, "a", "d")]
 
 
+def test_a_column_that_a_table_has_just_got_is_found(place):
+    """Who adds a column to the target first, and to the source next, does what is right."""
+    place.table("id INT PRIMARY KEY, name VARCHAR(9)")
+    place.write((ID, NAME), [(1, "a")])
+    execute(place.server, f"ALTER TABLE {place.schema}.t ADD COLUMN code VARCHAR(9)")
+    place.write((ID, NAME, CODE), [(1, "a", "c")])
+    assert place.rows() == [(1, "a", "c")]
+
+
 def test_a_missing_privilege_is_a_configuration_error(place):
     place.table("id INT PRIMARY KEY")
     user = unique("u")[:20]

@@ -20,7 +20,7 @@ from setl.systems.mysql.connection import error_number
 from setl.systems.mysql.identifiers import identifier
 from setl.systems.mysql.load.row_statement import Limits
 from setl.systems.mysql.load.rows import write_rows
-from setl.systems.mysql.load.statements import Strategy, TableWrites, plan_writes
+from setl.systems.mysql.load.statements import Strategy, TableWrites, lacking, plan_writes
 from setl.systems.mysql.row_values import decoded, decoders, select_list, undecoded
 
 _DUPLICATE = 1062
@@ -72,8 +72,8 @@ class ContestedTable:
             ConfigurationError: the table does not allow a conflict policy.
         """
         _check_keys(described)
+        _check_columns(described, histories, applied_through)
         new = [h for h in histories if h.read or any(s.version > applied_through for s in h.steps)]
-        _check_columns(described, new)
         missing = {c.name: c for history in new for c in missing_columns(described, history)}
         defaults = defaults_of(connection, described, list(missing.values())) if missing else {}
         named = {name.lower() for history in histories for name in history.columns}
@@ -187,15 +187,21 @@ def _check_keys(described: RowSchema) -> None:
         raise _further_keys(described)
 
 
-def _check_columns(described: RowSchema, new: Sequence[History]) -> None:
+def _check_columns(
+    described: RowSchema, histories: Sequence[History], applied_through: int
+) -> None:
     """Refuse values for which there is no column.
 
     What is only told, of the target's own rows, may be of a column that it had once.
     """
-    there = {name.lower() for name in described.names}
+    new = [
+        history
+        for history in histories
+        if history.read
+        or any(one.version > applied_through for one in (*history.steps, *history.held))
+    ]
     given = dict.fromkeys(name for history in new for name in history.columns)
-    missing = [name for name in given if name.lower() not in there]
-    if missing:
+    if missing := lacking(described, given):
         raise ConfigurationError(
             f"the target table lacks the columns {', '.join(missing)}",
             hint="Add them, or leave them out with `exclude` in both pipelines",

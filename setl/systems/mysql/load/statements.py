@@ -32,7 +32,7 @@ spelling and written under another that a case-insensitive collation takes for t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Final, NamedTuple
@@ -78,6 +78,13 @@ class TableWrites:
     gives_all: bool = True
 
 
+def lacking(target: RowSchema, columns: Iterable[str]) -> list[str]:
+    """Those of some columns that a table does not have."""
+    # MySQL takes names of columns for the same whatever their case.
+    there = {column.name.lower() for column in target.columns}
+    return [name for name in columns if name.lower() not in there]
+
+
 def plan_writes(
     columns: tuple[Column, ...],
     key: tuple[int, ...],
@@ -98,18 +105,19 @@ def plan_writes(
     Raises:
         ConfigurationError: the rows have no key, or columns that the table lacks.
     """
-    # MySQL takes names of columns for the same whatever their case.
-    there = {c.name.lower(): c for c in target.columns}
-    missing = [c.name for c in columns if c.name.lower() not in there]
-    if missing or not key:
-        what = f"lacks the columns {', '.join(missing)}" if missing else "has rows without a key"
+    if missing := lacking(target, [c.name for c in columns]):
         raise ConfigurationError(
-            f"the target table {what}",
-            hint="Add them, or leave them out with `exclude`"
-            if missing
-            else "Name the columns that identify a row with `key`",
+            f"the target table lacks the columns {', '.join(missing)}",
+            hint="Add them, or leave them out with `exclude`",
             table=target.name,
         )
+    if not key:
+        raise ConfigurationError(
+            "the target table has rows without a key",
+            hint="Name the columns that identify a row with `key`",
+            table=target.name,
+        )
+    there = {c.name.lower(): c for c in target.columns}
     stored = [there[c.name.lower()] for c in columns]
     names = [c.name.lower() for c in stored]
     collisions = Collisions.of(columns, stored, key, target)

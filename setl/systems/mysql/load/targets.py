@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any, cast
 
 import pymysql
@@ -15,7 +15,7 @@ from setl.model.change import TargetChanges
 from setl.model.schema import Column, RowSchema
 from setl.systems.mysql.catalog import read_table
 from setl.systems.mysql.identifiers import qualified
-from setl.systems.mysql.load.statements import TableWrites, plan_writes
+from setl.systems.mysql.load.statements import TableWrites, lacking, plan_writes
 
 # A unique key that a table gets meanwhile is noticed at once, when a row collides on it: upserts
 # touch no other row, and what is refused is looked at again. One that it loses takes this long.
@@ -70,7 +70,8 @@ class Targets:
         shape = (changes.target, changes.columns, changes.key, collations, changes.partial)
         known = self._writes.get(shape)
         if known is None:
-            described = self.described(connection, changes.target)
+            columns = [column.name for column in changes.columns]
+            described = self.described(connection, changes.target, columns)
             known = self._writes[shape] = plan_writes(
                 changes.columns,
                 changes.key,
@@ -80,8 +81,16 @@ class Targets:
             )
         return known
 
-    def described(self, connection: Connection[Any], name: tuple[str, str]) -> RowSchema:
+    def described(
+        self, connection: Connection[Any], name: tuple[str, str], columns: Collection[str] = ()
+    ) -> RowSchema:
         """The description of a table, read outside a transaction.
+
+        Args:
+            connection: to the target.
+            name: schema and table.
+            columns: what rows have. A description that lacks one of them is read again, since it
+                may have been added a moment ago, before the source got it.
 
         Raises:
             ConfigurationError: the table is missing.
@@ -89,7 +98,7 @@ class Targets:
         """
         self._expire()
         known = self._tables.get(name)
-        if known is None:
+        if known is None or lacking(known, columns):
             known = read_table(connection, *name)
             if known is None:
                 raise ConfigurationError(
