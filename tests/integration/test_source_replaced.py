@@ -30,8 +30,9 @@ from setl.systems.mysql.binlog import source as binlog_source
 from setl.systems.mysql.binlog.shared_reader import SharedReaders
 from setl.systems.mysql.binlog.source import MysqlBinlogSource
 from setl.systems.mysql.binlog.stream import StreamLimits
-from setl_embedded import Kafka, MariaDb
+from setl_embedded import Kafka, MariaDb, MySql
 from tests.integration.pipelines import execute, fresh_name
+from tests.integration.replicas import points_at
 from tests.loading import endpoint_of
 from tests.runs import single
 from tests.unit.codec.dts_records import integer, record, row_record
@@ -323,6 +324,40 @@ def slave_runs(server):
         names = [column[0] for column in cursor.description]
         status = dict(zip(names, cursor.fetchone(), strict=True))
         return (status["Slave_IO_Running"], status["Slave_SQL_Running"]) != ("No", "No")
+
+
+GTIDS = "11111111-2222-3333-4444-555555555555"
+
+
+def test_on_a_mysql_replica_reading_goes_on_behind_each_transaction(tmp_path):
+    """With tags, gaps and transactions that hold nothing, all in files of its own."""
+    with MySql(tmp_path / "one", "one", 201) as one, MySql(tmp_path / "two", "two", 202) as two:
+        execute(two, "SET GLOBAL replica_parallel_workers = 1", "FLUSH BINARY LOGS")
+        points_at(two, one)
+        execute(two, "START REPLICA")
+        table = make_table(one)
+        origin = source_of(one).initial()
+        for name in (f"{GTIDS}:7", f"{GTIDS}:tag:3", "AUTOMATIC:mine", f"{GTIDS}:4", "AUTOMATIC"):
+            row = f"INSERT INTO {table} (v) VALUES (UUID()), (UUID())"
+            execute(one, f"SET gtid_next = '{name}'", "BEGIN", row, "COMMIT")
+        execute(one, f"SET gtid_next = '{GTIDS}:tag:9'", "BEGIN", "COMMIT")
+        insert(one, table, rows=3)
+        execute(one, "FLUSH BINARY LOGS", f"ALTER TABLE {table} ADD n INT", f"TRUNCATE {table}")
+        entries = read_to_end(one, origin)
+        assert len(transactions(entries)) == 9
+        executed = binlog_place(Checkpoint(source_of(one).latest())).gtid
+        waited = execute(two, f"SELECT WAIT_FOR_EXECUTED_GTID_SET('{executed}', 60)")
+        assert waited == ((0,),)
+        execute(one, f"INSERT INTO {table} (v) VALUES ('the last')")
+        eventually(lambda: execute(two, f"SELECT 1 FROM {table}"), 60)
+        entries = read_to_end(one, origin)
+        for index in (i + 1 for i, entry in enumerate(entries) if ended(entry)):
+            checkpoint = Checkpoint(entries[index - 1].position)
+            moved = source_of(two).locate(checkpoint)
+            rest = entries[index:]
+            found = read_to_end(two, moved.resume) if rest else []
+            assert transactions(found) == transactions(rest)
+            assert row_counts(found) == row_counts(rest)
 
 
 # ---- another server without them
