@@ -15,7 +15,7 @@ from elasticsearch import Elasticsearch
 from setl.bulk.chunks import Chunk
 from setl.bulk.comparing import key_text, key_values
 from setl.bulk.pairs import Pair
-from setl.errors import DataError
+from setl.errors import DataError, TransientError
 from setl.model.change import Row, Value
 from setl.model.document import DocumentForm
 from setl.model.schema import Column, Kind
@@ -314,6 +314,9 @@ class IndexTarget:
                 wanted.append({"_id": id_} | ({"routing": routing} if routing else {}))
             answer = client.mget(index=self.index, docs=wanted)
             documents: list[dict[str, Any]] = answer["docs"]
+            for document in documents:
+                if "error" in document:
+                    raise _not_read(document["error"])
             yield [document for document in documents if document.get("found")]
 
 
@@ -327,8 +330,11 @@ def _searched(client: Elasticsearch, pit: str, **what: Any) -> Iterator[list[dic
             sort=[{"_shard_doc": "asc"}],
             search_after=after,
             track_total_hits=False,
+            allow_partial_search_results=False,
             **what,
         )
+        # A document that is not seen must not count as one that is not there.
+        _check_whole(answer)
         hits: list[dict[str, Any]] = answer["hits"]["hits"]
         if not hits:
             return
@@ -340,4 +346,20 @@ def documents_in(endpoint: ElasticEndpoint, index: str) -> int:
     """How many documents an index has; 0 if it does not exist. Raises SetlError."""
     with closing(make_client(endpoint)) as client, translating(endpoint):
         client.options(ignore_status=404).indices.refresh(index=index)
-        return int(client.count(index=index, ignore_unavailable=True)["count"])
+        answer = client.count(index=index, ignore_unavailable=True)
+        _check_whole(answer)
+        return int(answer["count"])
+
+
+def _check_whole(answer: Any) -> None:
+    """Raise TransientError if an answer lacks what some shard has."""
+    shards: dict[str, Any] = answer.get("_shards", {})
+    if answer.get("timed_out") or shards.get("failed"):
+        raise _not_read(shards.get("failures"))
+
+
+def _not_read(why: Any) -> TransientError:
+    return TransientError(
+        f"Elasticsearch has not read all documents: {json.dumps(why)[:300]}",
+        hint="GET _cluster/health shows whether shards are missing",
+    )
