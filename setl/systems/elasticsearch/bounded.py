@@ -1,8 +1,12 @@
-"""Answers of Elasticsearch are read up to a size.
+"""Answers of Elasticsearch are read up to a size, and only if they are whole and its own.
 
 The client reads an answer whole, and undoes a compression that the server says it has, whether
 anybody asked for it or not. So whoever answers at the address, or a broken proxy before it, could
 take all memory of a node with one answer of a few kilobytes.
+
+It takes an answer without a body for nothing, and once it has seen that a server is Elasticsearch,
+a page of HTML for what was asked. A connection that ends behind the headers, and a proxy that asks
+people to log in, say no more than that there is no answer.
 """
 
 from __future__ import annotations
@@ -17,6 +21,7 @@ LARGEST: Final = 1024 * 1024 * 1024
 """Bytes that one answer may have. Pages of rows and bulk answers have some megabytes."""
 
 _PIECE: Final = 1024 * 1024
+_PRODUCT: Final = "x-elastic-product"  # is on every answer of Elasticsearch
 
 
 class BoundedNode(Urllib3HttpNode):
@@ -41,12 +46,13 @@ class _BoundedPool:
     def __init__(self, pool: Any, most: int) -> None:
         self._pool = pool
         self._most = most
+        self._is_elasticsearch = False
 
     def urlopen(self, method: str, url: str, **more: Any) -> _Answer:
         """See `urllib3.HTTPConnectionPool.urlopen`; the body is read.
 
         Raises:
-            HTTPError: the answer is too large, or the connection fails.
+            HTTPError: the answer is too large or none, or the connection fails.
         """
         response = self._pool.urlopen(method, url, preload_content=False, **more)
         try:
@@ -55,7 +61,18 @@ class _BoundedPool:
             response.close()  # what is left of the answer would be taken for the next one
             raise
         response.release_conn()
+        if 200 <= response.status < 300:
+            self._check(method, response.headers, data)
         return _Answer(response.status, response.headers, data)
+
+    def _check(self, method: str, headers: Any, data: bytes) -> None:
+        if not data and method != "HEAD":
+            raise HTTPError("the answer is empty")
+        own = _PRODUCT in headers
+        if self._is_elasticsearch and not own:
+            kind = headers.get("content-type", "no type")
+            raise HTTPError(f"the answer is not of Elasticsearch but of another server ({kind})")
+        self._is_elasticsearch = self._is_elasticsearch or own
 
     def _body(self, response: Any) -> bytes:
         pieces: list[bytes] = []

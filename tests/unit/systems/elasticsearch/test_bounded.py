@@ -1,4 +1,4 @@
-"""Answers of a stub server that are larger than they may be, plain and compressed."""
+"""Answers of a stub server: larger than they may be, plain and compressed, empty, or of others."""
 
 import gzip
 import threading
@@ -18,13 +18,19 @@ class Answering(BaseHTTPRequestHandler):
 
     def do_GET(self):
         size = int(self.path.rpartition("/")[2])
-        body = b'{"n": "' + b"x" * (size - 9) + b'"}'
+        body = b'{"n": "' + b"x" * (size - 9) + b'"}' if size else b""
         self.send_response(200)
         if "packed" in self.path:
             body = gzip.compress(body)
             self.send_header("content-encoding", "gzip")
         self.send_header("content-type", "application/json")
-        self.send_header("x-elastic-product", "Elasticsearch")
+        if "login" not in self.path:
+            self.send_header("x-elastic-product", "Elasticsearch")
+        if "ends" in self.path:
+            self.close_connection = True
+            self.send_header("connection", "close")
+            self.end_headers()
+            return
         if "chunked" in self.path:
             self.send_header("transfer-encoding", "chunked")
             body = b"%x\r\n%s\r\n0\r\n\r\n" % (len(body), body)
@@ -78,3 +84,19 @@ def test_connections_are_kept(answering):
     for _ in range(3):
         get("/plain/50")
     assert len(taken) == 1
+
+
+@pytest.mark.parametrize("how", ["ends", "plain"])
+def test_an_answer_without_a_body_is_none(answering, how):
+    _, get = answering
+    with pytest.raises(TransientError, match="the answer is empty"):
+        get(f"/{how}/0")
+    assert len(get("/plain/50").body["n"]) == 41
+
+
+def test_a_page_of_a_proxy_is_no_answer_of_the_cluster(answering):
+    _, get = answering
+    get("/plain/50")
+    with pytest.raises(TransientError, match="not of Elasticsearch but of another server"):
+        get("/login/50")
+    get("/plain/50")
