@@ -12,7 +12,7 @@ from setl.load.deadletters.keeping import Faults
 from setl.model.change import TargetChanges
 from setl.systems.elasticsearch.client import error_of
 from setl.systems.elasticsearch.load.actions import render_actions
-from setl.systems.elasticsearch.load.moves import moves_together
+from setl.systems.elasticsearch.load.moves import may_move, moves_together
 from setl.systems.elasticsearch.load.outcomes import reason_of
 
 # These speak of the index: every document would meet them.
@@ -77,7 +77,7 @@ def render(changes: Sequence[TargetChanges], faults: Faults) -> Rendered:
         else:
             rendered.actions.extend(actions)
             rendered.origins.extend(origins)
-    return _ordered(rendered)
+    return _ordered(rendered) if may_move(changes) else rendered
 
 
 def _ordered(rendered: Rendered) -> Rendered:

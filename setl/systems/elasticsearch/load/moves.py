@@ -23,6 +23,11 @@ Place = tuple[TargetChanges, int, bool]
 """Which row an action is about: its changes, its number there, and whether it is deleted."""
 
 
+def may_move(changes: Sequence[TargetChanges]) -> bool:
+    """Whether there may be such documents among these changes."""
+    return any(change.deletes and _routed(change) for change in changes)
+
+
 def moves_together(actions: Sequence[Place]) -> list[list[int]]:
     """Which actions of a load are sent in one request, in which order; by their numbers.
 
