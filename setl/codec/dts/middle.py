@@ -98,6 +98,25 @@ def operation_at(data: bytes, at: int) -> tuple[str, str, int]:
     return _OPERATIONS[operation], name, at
 
 
+def tags_end(data: bytes, at: int) -> int:
+    """The offset behind the tags, from that behind ``objectName`` on; 0 if they are unusual.
+
+    Raises as `read_middle`.
+    """
+    count = data[at + 1]
+    if data[at] or count & 0x81:
+        return 0
+    end = at + 2
+    # Once for a key and once for a value: numbers are twice as large in the bytes.
+    for _ in range(count):
+        size = data[end]
+        end = extent_at(data, end)[1] if size & 0x81 else end + 1 + (size >> 1)
+    if count:
+        end += 1
+        return 0 if data[end - 1] else end
+    return end
+
+
 def _count_at(data: bytes, at: int) -> tuple[int, int]:
     """How many items are in the first block of an array or a map."""
     count, at = long_at(data, at)
