@@ -112,7 +112,8 @@ class SchemaChangePolicy:
         ignored = self._progress.ignored_of(names)
         if ignored and ignored not in error.hint:
             error.hint = (
-                f"A schema change was ignored before: {ignored}. Do it to the target, and then"
+                f"A schema change was ignored before: {ignored}. Do it to the target (in a channel"
+                " of two directions after SET SESSION sql_log_bin = 0, or it comes back), and then"
                 " `setl start` the channel; `ddl: pass` does it for you"
                 + (f". {error.hint}" if error.hint else "")
             )

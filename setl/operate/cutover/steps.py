@@ -16,6 +16,7 @@ from typing import Any, cast
 
 from arbiter.values import ChannelState
 from setl.errors import FatalError
+from setl.operate import units
 from setl.systems.write_stop import Writes
 
 
@@ -214,7 +215,8 @@ def objections(known: Known, rules: Rules) -> list[str]:
     if known.dead_letters is None:
         found.append("it is not known whether there are dead letters")
     elif known.dead_letters:
-        found.append(f"{known.dead_letters:,} dead letters are open; `setl deadletter` shows them")
+        open_ = units.count(known.dead_letters, "dead letter is", "dead letters are")
+        found.append(f"{open_} open; `setl deadletter` shows them")
     return [*found, *_about_writes(known, rules), *_about_way_back(known)]
 
 

@@ -108,7 +108,7 @@ class MysqlDdl:
     @property
     def by_hand(self) -> str:
         """How a person changes the target, so that nothing comes back from there."""
-        return " by hand, after SET SESSION sql_log_bin = 0," if self._marked_drops else " by hand"
+        return " by hand, after SET SESSION sql_log_bin = 0" if self._marked_drops else " by hand"
 
     def equivalence_check(self) -> EquivalenceCheck:
         """What asks whether a statement gives the target's rows what it gave the source's."""
