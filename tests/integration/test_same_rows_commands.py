@@ -29,6 +29,11 @@ def faults(sites, site=0):
     return [(f.level, f.what) for f in findings if f.level != "ok" and "triggers" not in f.what]
 
 
+def contested_faults(sites):
+    found = [f for f in check_channel(sites.file) if f.code.startswith("conflict-")]
+    return [(f.level, f.what) for f in found]
+
+
 def test_tables_as_they_should_be_pass(sites):
     assert faults(sites) == faults(sites, 1) == []
 
@@ -53,6 +58,16 @@ def test_what_a_policy_does_not_allow(sites, change, level, what):
 def test_columns_must_look_the_same(sites):
     execute(sites.servers[1], f"ALTER TABLE {sites.table} MODIFY amount DECIMAL(14,4) NULL")
     assert any("equal values do not look equal" in what for _, what in faults(sites))
+
+
+def test_triggers_that_may_change_rows_are_named(sites):
+    site = sites.servers[1]
+    event = f"{sites.table} FOR EACH ROW SET"
+    execute(site, f"CREATE TRIGGER {sites.db}.after_it AFTER UPDATE ON {event} @seen = NEW.id")
+    assert not any("triggers (" in what for _, what in contested_faults(sites))
+    execute(site, f"CREATE TRIGGER {sites.db}.before_it BEFORE UPDATE ON {event} NEW.name = 'x'")
+    found = [(level, what.split(" run ")[0]) for level, what in contested_faults(sites)]
+    assert found == [("error", "triggers (before_it)")]
 
 
 @pytest.mark.family("mariadb")

@@ -68,6 +68,7 @@ def check_contested_tables(
                     _check_way_back(table.schema, route, route.conflict, way_back, place)
                     there = read_table(target.connection, *route.target)
                     if there is not None:
+                        _check_triggers(target, route, place)
                         _check_key(there, place)
                         _check_key(table.schema, place)
                         _check_newest(table.schema, route, route.conflict, place)
@@ -111,6 +112,25 @@ def _check_way_back(
             " other direction",
             "Give the table the same policy in both pipelines",
             code="conflict-differs",
+        )
+
+
+def _check_triggers(target: Server, route: Route, place: Report) -> None:
+    """A row is the same at both sites only if it stays as it is written."""
+    names = target.rows(
+        "SELECT TRIGGER_NAME FROM information_schema.TRIGGERS WHERE EVENT_OBJECT_SCHEMA = %s"
+        " AND EVENT_OBJECT_TABLE = %s AND ACTION_TIMING = 'BEFORE'"
+        " AND EVENT_MANIPULATION <> 'DELETE' ORDER BY 1",
+        route.target,
+    )
+    if names:
+        place.error(
+            f"triggers ({', '.join(str(n[0]) for n in names)}) run before rows are written, those"
+            " of setl, too. If they change values, the two sites end different",
+            "Drop them, and set the values in the application",
+            _NO_ROOM,
+            code="conflict-triggers",
+            risk=True,
         )
 
 
