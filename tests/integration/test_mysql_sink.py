@@ -719,6 +719,15 @@ def test_a_table_without_transactions_is_refused_before_a_row_is_written(place, 
     assert place.rows() == [(1, "a")]
 
 
+def test_a_view_is_refused_before_a_row_is_written(place):
+    place.table("id INT PRIMARY KEY, name VARCHAR(9)", name="behind")
+    view = f"CREATE VIEW {place.schema}.t AS SELECT * FROM {place.schema}.behind WHERE name < 'x'"
+    execute(place.server, view)
+    with pytest.raises(ConfigurationError, match="the target is a view"):
+        place.write((ID, NAME), [(1, "a")])
+    assert place.rows(name="behind") == []
+
+
 def test_a_table_that_loses_its_transactions_between_two_loads_is_refused_at_once(place):
     place.table("id INT PRIMARY KEY, name VARCHAR(9)")
     place.table("id INT PRIMARY KEY, name VARCHAR(9)", name="other")

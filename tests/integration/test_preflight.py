@@ -482,6 +482,26 @@ def test_a_system_versioned_table(scene):
     assert "DROP SYSTEM VERSIONING" in fault.fix[0]
 
 
+def test_a_view_and_a_generated_column_as_targets(scene):
+    scene.run(
+        "source", "CREATE TABLE SCHEMA.plain (id INT PRIMARY KEY, v INT, w INT AS (id) STORED)"
+    )
+    scene.run("target", "CREATE TABLE SCHEMA.behind (id INT PRIMARY KEY, v INT)")
+    scene.run("target", "CREATE VIEW SCHEMA.shown AS SELECT * FROM SCHEMA.behind")
+    both = "v INT AS (id) STORED, w INT AS (id) STORED"
+    scene.run("target", f"CREATE TABLE SCHEMA.plain (id INT PRIMARY KEY, {both})")
+    plain = f"{scene.schema}.plain"
+    fault = only(scene.faults([{"from": plain}]))
+    assert (fault.level, fault.code) == ("error", "generated-column")
+    assert "the column v is generated at the target" in fault.what
+    assert not scene.faults([{"from": plain, "exclude": ["v"]}])
+    mapping = {"from": plain, "to": f"{scene.schema}.shown", "key": ["id"], "exclude": ["w"]}
+    faults = scene.faults([mapping])
+    assert [f.what for f in faults if f.level == "error"] == [
+        "the target is a view, which tells nothing of its tables' keys, engines and rows"
+    ]
+
+
 def test_tables_that_from_does_not_find(scene):
     scene.run("source", "CREATE VIEW SCHEMA.v AS SELECT 1 AS x")
     tables = [

@@ -17,9 +17,12 @@ from setl.systems.mysql.identifiers import qualified
 # The server itself says which of its engines have transactions; one that it does not know has none.
 WITHOUT_TRANSACTIONS = """
 SELECT TABLE_SCHEMA, TABLE_NAME, ENGINE FROM information_schema.TABLES
-WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s AND ENGINE NOT IN
-      (SELECT ENGINE FROM information_schema.ENGINES WHERE TRANSACTIONS = 'YES')"""
-"""Asks for one table, by schema and name: a row with its engine if that has no transactions."""
+WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s AND (ENGINE IS NULL OR ENGINE NOT IN
+      (SELECT ENGINE FROM information_schema.ENGINES WHERE TRANSACTIONS = 'YES'))"""
+"""Asks for one table, by schema and name: a row with its engine if that has no transactions.
+
+The engine is NULL for a view, behind which there may be any.
+"""
 
 WHY_TRANSACTIONS = (
     "rows written there stay when their transaction is rolled back, and come back in a two-way"
@@ -28,10 +31,22 @@ WHY_TRANSACTIONS = (
 """Why it is refused, the end of a sentence that begins with the table."""
 
 
+def refusal(schema: str, table: str, engine: str | None) -> tuple[str, str]:
+    """Why rows are not written to what `WITHOUT_TRANSACTIONS` names, and what to do."""
+    if engine is None:
+        # Rows that it does not show cannot be deleted, and would be there twice.
+        what = "the target is a view, which tells nothing of its tables' keys, engines and rows"
+        return what, "Name the table behind it with `to`"
+    what = f"the target is a {engine} table, which has no transactions: {WHY_TRANSACTIONS}"
+    return what, f"ALTER TABLE {qualified(schema, table)} ENGINE = InnoDB;"
+
+
 def without_transactions(
     connection: Connection[Any], names: Sequence[tuple[str, str]]
-) -> tuple[str, str, str] | None:
+) -> tuple[str, str, str | None] | None:
     """The first of these tables that has no transactions, as (schema, table, engine), or None.
+
+    A view is among them; its engine is None.
 
     Inside a transaction the answer holds until its end: the tables are opened by the same
     statement, and the server lets nobody alter a table that a transaction has opened.
@@ -50,4 +65,4 @@ def without_transactions(
     with connection.cursor(Cursor) as cursor:
         cursor.execute(" UNION ALL ".join(parts), values)
         row = cursor.fetchone()
-    return None if row is None else (str(row[0]), str(row[1]), str(row[2]))
+    return None if row is None else (str(row[0]), str(row[1]), row[2])

@@ -41,8 +41,7 @@ from setl.systems.mysql.conflicts.resolving import (
 from setl.systems.mysql.conflicts.tables import TRIM_EVERY, trim_conflicts
 from setl.systems.mysql.connection import MysqlEndpoint, connect, translating
 from setl.systems.mysql.deadletters import MysqlDeadLetters
-from setl.systems.mysql.engines import WHY_TRANSACTIONS, without_transactions
-from setl.systems.mysql.identifiers import qualified
+from setl.systems.mysql.engines import refusal, without_transactions
 from setl.systems.mysql.load.attempts import Attempts, OutdatedError
 from setl.systems.mysql.load.bulk_connection import bulk_of
 from setl.systems.mysql.load.exact import ExactLoad
@@ -366,12 +365,8 @@ def _refuse_without_transactions(
     # In each transaction: the table may have been altered since the last, and nothing fails then.
     found = without_transactions(connection, list(dict.fromkeys(names)))
     if found is not None:
-        schema, table, engine = found
-        raise ConfigurationError(
-            f"the target is a {engine} table, which has no transactions: {WHY_TRANSACTIONS}",
-            hint=f"ALTER TABLE {qualified(schema, table)} ENGINE = InnoDB;",
-            table=f"{schema}.{table}",
-        )
+        what, hint = refusal(*found)
+        raise ConfigurationError(what, hint=hint, table=".".join(found[:2]))
 
 
 def _refuse_shared(changes: Sequence[TargetChanges], writes: Sequence[TableWrites]) -> None:

@@ -11,7 +11,7 @@ from setl.model.schema import RowSchema
 from setl.systems.finding import Report
 from setl.systems.mysql.catalog import read_table
 from setl.systems.mysql.creation.reading import Planner
-from setl.systems.mysql.engines import WHY_TRANSACTIONS, WITHOUT_TRANSACTIONS
+from setl.systems.mysql.engines import WITHOUT_TRANSACTIONS, refusal
 from setl.systems.mysql.identifiers import qualified, quote
 from setl.systems.mysql.preflight.column_fit import misfit
 from setl.systems.mysql.preflight.new_tables import (
@@ -118,11 +118,7 @@ class TargetTables:
 
     def _check_engine(self, schema: str, table: str, place: Report) -> None:
         for *_, engine in self.target.rows(WITHOUT_TRANSACTIONS, (schema, table)):
-            place.error(
-                f"the target is a {engine} table, which has no transactions: {WHY_TRANSACTIONS}",
-                f"ALTER TABLE {qualified(schema, table)} ENGINE = InnoDB;",
-                code="engine",
-            )
+            place.error(*refusal(schema, table, engine), code="engine")
 
     def _report_missing(
         self, schema: str, table: str, flows: Sequence[Flow], place: Report
@@ -187,6 +183,13 @@ class TargetTables:
                 )
             elif source is not None and not there.generated:
                 _check_column(source, there, name, definition, place)
+            elif source is not None and not source.generated:
+                place.error(
+                    f"the column {target} is generated at the target, so the source's values do"
+                    " not get there",
+                    f"Make it a plain column, or leave it out: exclude: [{source.name}]",
+                    code="generated-column",
+                )
         for target in flow.route.expressions:
             if target.lower() not in facts:
                 place.error(
