@@ -39,7 +39,7 @@ from setl.node.service_manager import service_manager
 from setl.node.settings import NodeSettings
 from setl.node.stall_watch import StallWatch
 from setl.node.status import NodeStatus, sentence
-from setl.node.watchdog import Watchdog
+from setl.node.watchdog import Watchdog, contact_at
 from setl.run.progress import Progress
 from setl.run.running import Running
 
@@ -238,7 +238,7 @@ class NodeProcess:
         return NodeStatus(
             nid=self._settings.nid,
             version=__version__,
-            contact=self._arbiter.contact().value,
+            contact=contact_at(self._arbiter, self._clock.monotonic()).value,
             warm=self._warm,
             started=self._started,
             serves=self._engine.serves,

@@ -37,6 +37,21 @@ class SignsOfLife(Protocol):
         ...
 
 
+def contact_at(session: SignsOfLife, now: float) -> Contact:
+    """How well the arbiter is reached: what nodes act on, and tell everybody.
+
+    The session itself is only suspended while no server can say that it is over. For the node it is
+    lost once it has been silent for as long as the others may wait.
+
+    Args:
+        session: what is known of it.
+        now: monotonic time.
+    """
+    if now - session.last_contact() > allowed_silence(session.session_timeout):
+        return Contact.LOST
+    return session.contact()
+
+
 class Suspendable(Protocol):
     """What the watchdog acts on."""
 
@@ -72,10 +87,8 @@ class Watchdog:
 
     def look(self) -> Contact:
         """One look: act on what is known now, and say what that was."""
-        contact = self._arbiter.contact()
-        silent = self._clock.monotonic() - self._arbiter.last_contact()
-        if silent > allowed_silence(self._arbiter.session_timeout):
-            contact = Contact.LOST
+        now = self._clock.monotonic()
+        contact, silent = contact_at(self._arbiter, now), now - self._arbiter.last_contact()
         if contact is not self._last:
             _log.warning(
                 "contact with the arbiter changed",

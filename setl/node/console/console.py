@@ -42,6 +42,7 @@ from setl.node.console.sessions import Session
 from setl.node.console.stream import Streams
 from setl.node.console.watching import ClusterWatch
 from setl.node.status import NodeStatus
+from setl.node.watchdog import contact_at
 
 _log = logging.getLogger(__name__)
 
@@ -112,7 +113,7 @@ class Console:
             node.arbiter,
             node.clock,
             jobs=self._jobs,
-            contact=lambda: node.arbiter.contact().value,
+            contact=lambda: contact_at(node.arbiter, node.clock.monotonic()).value,
             environment=settings.environment,
         )
         self._acting = Acting(node.nid, node.arbiter, node.clock, settings.environment, self._jobs)

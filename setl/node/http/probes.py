@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 from arbiter.arbiter import Contact
-from arbiter.election import allowed_silence
 from arbiter.snapshot import Snapshot
 from arbiter.values import Facts, PipelineId
 from setl.node.naming import known_pipelines, meant_by
 from setl.node.status import NodeStatus, PipelineStatus
 from setl.node.stored import preference_of
+from setl.node.watchdog import contact_at
 from setl.run.figures import RunState
 
 OK = 200
@@ -95,13 +95,11 @@ class Moment:
 
 def moment(at: float, status: NodeStatus, session: Session, snapshot: Snapshot | None) -> Moment:
     """Put together what is known at the monotonic time `at`."""
-    silent = at - session.last_contact()
-    overdue = silent > allowed_silence(session.session_timeout)
     return Moment(
         at=at,
         status=status,
-        contact=Contact.LOST if overdue else session.contact(),
-        silent=max(0.0, silent),
+        contact=contact_at(session, at),
+        silent=max(0.0, at - session.last_contact()),
         session=session.session_id(),
         snapshot=snapshot,
     )

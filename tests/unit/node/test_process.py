@@ -1,6 +1,7 @@
 """A whole process of each kind, without Spark and over an arbiter in memory."""
 
 import json
+import math
 import subprocess
 import sys
 import threading
@@ -12,7 +13,7 @@ from dataclasses import replace
 
 import pytest
 
-from arbiter.arbiter import Conflict, Unreachable
+from arbiter.arbiter import Conflict, Contact, Unreachable
 from arbiter.election import ElectionSettings
 from arbiter.requests import change_state
 from arbiter.values import ChannelState, NodeInfo, PipelineId
@@ -319,6 +320,16 @@ def test_an_exception_in_one_cycle_does_not_end_a_node(world, monkeypatch, caplo
     failed = [record for record in caplog.records if record.message == "a cycle failed"]
     assert len(failed) == 1
     assert failed[0].exc_info
+
+
+def test_a_silent_session_is_lost_in_what_a_node_says_of_itself_too(world, monkeypatch):
+    """`/health` said "lost", and the console and the metrics "suspended"."""
+    with world.process("n1", Engine(LOAD)) as process:
+        eventually(lambda: process.status().contact == "connected")
+        monkeypatch.setattr(process._arbiter, "contact", lambda: Contact.SUSPENDED)
+        assert process.status().contact == "suspended"
+        monkeypatch.setattr(process._arbiter, "last_contact", lambda: -math.inf)
+        assert process.status().contact == "lost"
 
 
 def test_a_node_that_stays_blind_gives_its_leaderships_up(world, monkeypatch):
