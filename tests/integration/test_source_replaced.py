@@ -358,6 +358,12 @@ def test_on_a_mysql_replica_reading_goes_on_behind_each_transaction(tmp_path):
             found = read_to_end(two, moved.resume) if rest else []
             assert transactions(found) == transactions(rest)
             assert row_counts(found) == row_counts(rest)
+        # A MySQL whose binlogs are reset ends the streams that it has.
+        with opened(one, entries[-1].position) as source:
+            execute(one, "RESET BINARY LOGS AND GTIDS", f"INSERT INTO {table} (v) VALUES ('new')")
+            with pytest.raises(PositionLostError, match="could not find next log") as raised:
+                read_until(source, lambda found: found, 60)
+            assert "setl position reset" in raised.value.hint
 
 
 # ---- another server without them

@@ -12,6 +12,7 @@ from setl.errors import ConfigurationError, FatalError, SetlError, TransientErro
 # https://mariadb.com/kb/en/mariadb-error-code-reference/ and rpl_binlog_sender.cc of MySQL.
 _LOST: Final = (
     "could not find first log file",
+    "could not find next log",
     "impossible position",
     "has been purged",
     "have been purged",

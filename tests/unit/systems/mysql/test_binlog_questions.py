@@ -188,6 +188,7 @@ def test_the_kind_of_an_error(error, kind):
     "error",
     [
         MesError("1236: Could not find first log file name in binary log index file", STREAM),
+        MesError("error 1236: could not find next log; the first event 'binlog.000002'", STREAM),
         MesError("Client requested master to start replication from impossible position", STREAM),
         MesError("the master has purged required binary logs", STREAM),
         MesError("whatever", MesErrorCode.GTID_PURGED),
