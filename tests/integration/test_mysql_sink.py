@@ -279,6 +279,14 @@ def test_a_key_without_a_value_is_refused_since_it_would_be_there_twice(place, c
     assert place.rows() == []
 
 
+def test_a_key_that_is_all_generated_finds_its_rows(place):
+    place.table("id INT, name VARCHAR(20), twice INT AS (id * 2) STORED, UNIQUE (twice)")
+    columns = (ID, NAME, Column("twice", Kind.INTEGER, generated=True))
+    place.write(columns, [(1, "a", 2), (2, "b", 4)], key=(2,))
+    place.write(columns, [(1, "c", 2)], [(4,)], key=(2,))
+    assert place.rows() == [(1, "c", 2)]
+
+
 def test_generated_columns_are_left_to_the_target(place):
     place.table("id INT PRIMARY KEY, name VARCHAR(20), twice INT AS (id * 2) STORED")
     place.write((ID, Column("twice", Kind.INTEGER), NAME), [(4, 999, "a")])

@@ -290,7 +290,9 @@ def _on_duplicate(
 
     def equal(column: Column) -> str:
         name = quote(column.name)
-        held, given = f"{table}.{name}", new.format(name)
+        # The alias has the columns that are given alone.
+        given = f"VALUES({name})" if column.generated else new.format(name)
+        held = f"{table}.{name}"
         if exact and _is_loose(column):
             held, given = bytes_of(held), bytes_of(given)
         return f"{held}<=>{given}"
