@@ -560,6 +560,17 @@ def test_a_column_that_a_table_has_just_got_is_found(place):
     assert place.rows() == [(1, "a", "c")]
 
 
+def test_a_column_that_was_widened_takes_what_fits_now(place):
+    place.table("id INT PRIMARY KEY, kind ENUM('a')")
+    columns = (ID, Column("kind", Kind.ENUM))
+    place.write(columns, [(1, "a")])
+    execute(place.server, f"ALTER TABLE {place.schema}.t MODIFY kind ENUM('a', 'b')")
+    place.write(columns, [(1, "a"), (2, "b")])
+    assert place.rows() == [(1, "a"), (2, "b")]
+    with pytest.raises(DataError, match="would lack that label"):
+        place.write(columns, [(3, "c")])
+
+
 def test_a_missing_privilege_is_a_configuration_error(place):
     place.table("id INT PRIMARY KEY")
     user = unique("u")[:20]

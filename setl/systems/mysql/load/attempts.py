@@ -12,6 +12,7 @@ from setl.load.sink import LoadTicket
 from setl.systems.mysql.conflicts.contested_rows import RowAppearedError
 from setl.systems.mysql.connection import CUT_OFF, MysqlEndpoint, error_number, translate
 from setl.systems.mysql.load.bulk_connection import RowsLostError
+from setl.systems.mysql.load.fit import UnfitError
 from setl.systems.mysql.load.new_rows import NotSentError
 from setl.systems.mysql.load.targets import ColumnsChangedError, Targets
 from setl.systems.mysql.load.writer import Writer
@@ -26,10 +27,10 @@ _ANSWERED: Final = _UNKNOWN_NAME | {_DEADLOCK, 1205}
 
 
 class OutdatedError(DataError):
-    """A table has other unique keys than it had; it is looked at again, and all begun anew."""
+    """A table may be another one than it was; it is looked at again, and all begun anew."""
 
 
-_OUTDATED: Final = (OutdatedError, ColumnsChangedError)
+_OUTDATED: Final = (OutdatedError, ColumnsChangedError, UnfitError)
 
 
 class Attempts:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from operator import methodcaller
 from typing import Any, Final
 
+from setl.errors import DataError
 from setl.model.schema import Capacity, Column, Kind
 from setl.systems.mysql.load.conversion import change_of
 from setl.systems.mysql.row_values import is_float, is_longer_than_single
@@ -62,6 +63,10 @@ class Guard:
         if not present or (self.harmless is not None and self.harmless(present)):
             return False
         return any(map(self.changes, present))
+
+
+class UnfitError(DataError):
+    """The target's column would change a value, as far as its description says."""
 
 
 def guards_for(columns: Sequence[Column]) -> tuple[Guard, ...]:

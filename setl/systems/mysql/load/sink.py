@@ -308,7 +308,10 @@ class MysqlSink:
         return result
 
     def _unless_outdated(self, refuse: Refuse) -> Refuse:
-        """Look at the table again before a row is blamed for another one's being in its way."""
+        """Look at the table again before a row is blamed for what may be outdated.
+
+        That another one is in its way, or that a column would change it.
+        """
 
         def look_again(number: int, error: DataError) -> None:
             if isinstance(error, CollisionError) and not self._targets.fresh:
