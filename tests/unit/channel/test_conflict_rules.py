@@ -57,8 +57,10 @@ def test_which_columns_of_the_target_go_to_the_source(mapping, goes_back, stays)
     back = {**back, "tables": [{**back["tables"][0], **mapping}]}
     file = parse_channel({"channel": "shop", "pipelines": [forth, back]})
     (route,) = Router(file.pipelines[0], back=file.pipelines[1]).route("shop", "stock")
-    assert all(map(route.returning.has, goes_back.split()))
-    assert not any(map(route.returning.has, stays.split()))
+    returning = route.returning
+    assert returning is not None
+    assert all(map(returning.has, goes_back.split()))
+    assert not any(map(returning.has, stays.split()))
     assert Router(file.pipelines[0]).route("shop", "stock")[0].returning is None
 
 
