@@ -70,6 +70,28 @@ def test_triggers_that_may_change_rows_are_named(sites):
     assert found == [("error", "triggers (before_it)")]
 
 
+def test_tables_whose_numbers_both_sites_give_are_named(sites, request):
+    def told():
+        found = [f for f in check_channel(sites.file) if f.code == "same-numbers"]
+        return [(f.level, sites.table in f.what) for f in found]
+
+    first, second = sites.servers
+    counting = f"ALTER TABLE {sites.table} MODIFY id INT NOT NULL AUTO_INCREMENT"
+    execute(first, counting)
+    assert told() == []
+    execute(second, counting)
+    assert told() == [("warning", True)] * 2
+    for server, offset in ((first, 1), (second, 2)):
+        back = "auto_increment_increment = 1", "auto_increment_offset = 1"
+        request.addfinalizer(lambda server=server, back=back: set_globals(server, *back))
+        set_globals(server, "auto_increment_increment = 2", f"auto_increment_offset = {offset}")
+    assert told() == []
+
+
+def set_globals(server, *settings):
+    execute(server, *(f"SET GLOBAL {setting}" for setting in settings))
+
+
 @pytest.mark.family("mariadb")
 def test_columns_whose_values_have_two_forms_are_refused(sites):
     for server in sites.servers:

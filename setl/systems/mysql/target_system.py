@@ -38,6 +38,7 @@ from setl.systems.mysql.load.sink import MysqlSinkSettings
 from setl.systems.mysql.preflight.contested_tables import check_contested_tables
 from setl.systems.mysql.preflight.endpoints import check_mysql_target
 from setl.systems.mysql.preflight.origin import connected
+from setl.systems.mysql.preflight.same_numbers import check_same_numbers
 from setl.systems.mysql.preflight.unique_keys import agreeing_tables
 from setl.systems.mysql.replicas import farthest_replica
 from setl.systems.mysql.stored_state import read_stored_state
@@ -183,3 +184,5 @@ class MysqlTargetSystem:
             check_contested_tables(
                 origin, server, check.pipeline, check.back, tables=tables, report=report
             )
+            if origin is not None and check.back is not None:
+                check_same_numbers(origin, server, check.back, tables, report)
