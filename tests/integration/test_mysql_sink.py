@@ -571,6 +571,17 @@ def test_a_column_that_was_widened_takes_what_fits_now(place):
         place.write(columns, [(3, "c")])
 
 
+def test_a_float_that_has_become_a_double_takes_all_digits_at_once(place):
+    place.table("id INT PRIMARY KEY, amount FLOAT")
+    columns = (ID, Column("amount", Kind.FLOAT))
+    place.write(columns, [(1, 3.4028235e38)])
+    execute(place.server, f"ALTER TABLE {place.schema}.t MODIFY amount DOUBLE")
+    numbers = [(n, n / 10) for n in range(2, 20)]
+    place.write(columns, numbers[:1])
+    place.write(columns, numbers[1:])
+    assert place.rows()[1:] == numbers
+
+
 def test_a_missing_privilege_is_a_configuration_error(place):
     place.table("id INT PRIMARY KEY")
     user = unique("u")[:20]

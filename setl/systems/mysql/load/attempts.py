@@ -12,7 +12,7 @@ from setl.load.sink import LoadTicket
 from setl.systems.mysql.conflicts.contested_rows import RowAppearedError
 from setl.systems.mysql.connection import CUT_OFF, MysqlEndpoint, error_number, translate
 from setl.systems.mysql.load.bulk_connection import RowsLostError
-from setl.systems.mysql.load.fit import UnfitError
+from setl.systems.mysql.load.fit import ChangedValueError
 from setl.systems.mysql.load.new_rows import NotSentError
 from setl.systems.mysql.load.targets import ColumnsChangedError, Targets
 from setl.systems.mysql.load.writer import Writer
@@ -30,7 +30,7 @@ class OutdatedError(DataError):
     """A table may be another one than it was; it is looked at again, and all begun anew."""
 
 
-_OUTDATED: Final = (OutdatedError, ColumnsChangedError, UnfitError)
+_OUTDATED: Final = (OutdatedError, ColumnsChangedError, ChangedValueError)
 
 
 class Attempts:

@@ -65,7 +65,7 @@ class Guard:
         return any(map(self.changes, present))
 
 
-class UnfitError(DataError):
+class ChangedValueError(DataError):
     """The target's column would change a value, as far as its description says."""
 
 

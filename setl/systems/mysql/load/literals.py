@@ -73,7 +73,7 @@ def render_columns(
 
 def _renderer(column: Column, *, for_key: bool) -> Callable[[Values], Rendered]:
     if column.kind is Kind.FLOAT and is_single(column):
-        return _singles
+        return _singles if for_key else _stored_singles
     if column.capacity is not None and column.capacity.type == "json":
         return _documents if column.kind in (Kind.JSON, Kind.TEXT) else _FOR_VALUE[column.kind]
     if for_key and column.capacity is not None:
@@ -183,6 +183,20 @@ def _singles(values: Values) -> Rendered:
     return Rendered("%s", ["NULL" if v is None else _float(single(v)) for v in values])
 
 
+def _stored_singles(values: Values) -> Rendered:
+    return _floats(storable(values))
+
+
+def storable(values: Values) -> Values:
+    """Numbers as they are given to a FLOAT column, which makes them its own.
+
+    Only the largest are out of range if they are written with fewer digits. All others stay as they
+    are: the column may have become a DOUBLE a moment ago, and shows other digits of `single` then.
+    """
+    near, far = -_NEARLY_LARGEST, _NEARLY_LARGEST
+    return [v if v is None or near < v < far else single(v) for v in values]
+
+
 def single(value: Any) -> float:
     """A number as a FLOAT column has it, with all of its digits.
 
@@ -198,6 +212,7 @@ def single(value: Any) -> float:
 
 
 _LARGEST_FLOAT = 3.4028234663852886e38
+_NEARLY_LARGEST = 3.4e38
 _BEYOND_FLOAT = 3.4028236e38  # what is below it and rounds up is the largest, written short
 
 

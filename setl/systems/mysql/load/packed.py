@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 from setl.errors import DataError
 from setl.model.schema import Column, Kind
 from setl.systems.mysql.load.fit import is_single
-from setl.systems.mysql.load.literals import Values, single
+from setl.systems.mysql.load.literals import Values, storable
 
 _GIVEN: Final = b"\0"
 _NULL: Final = b"\1"
@@ -111,7 +111,7 @@ def _numbers_and_nulls(layout: str, values: Values) -> list[bytes]:
 
 
 def _floats(column: Column, values: Values) -> Values:
-    given = [None if v is None else single(v) for v in values] if is_single(column) else values
+    given = storable(values) if is_single(column) else values
     if not all(isinstance(v, float) and math.isfinite(v) for v in given if v is not None):
         raise UnfitError("not a finite number")
     return given

@@ -11,7 +11,7 @@ from setl.errors import DataError
 from setl.load.timings import Timings
 from setl.model.change import Row
 from setl.model.schema import Column, Kind
-from setl.systems.mysql.load.fit import Guard, UnfitError
+from setl.systems.mysql.load.fit import ChangedValueError, Guard
 from setl.systems.mysql.load.literals import encode, render_columns
 from setl.systems.mysql.load.packed import Packed, packed_rows
 
@@ -133,7 +133,7 @@ class RowStatement:
         for guard in self.guards:
             if guard.finds(held[guard.place]):
                 name = self.columns[guard.place].name
-                raise UnfitError(f"the target's column {name} would {guard.reason}")
+                raise ChangedValueError(f"the target's column {name} would {guard.reason}")
 
     def _by_bytes(self, held: Sequence[Sequence[Any]]) -> str:
         """A second condition, which the index knows nothing of: text is what its bytes are."""

@@ -69,10 +69,12 @@ def test_numbers_beyond_the_signed_ones(kind, unsigned, flag):
     assert packed(kind, 5, unsigned=unsigned).types == bytes([8, 0])
 
 
-def test_a_float_is_what_four_bytes_keep():
-    made = packed(Kind.FLOAT, 0.1, capacity=Capacity("float"))
-    (value,) = struct.unpack("<d", made.rows[0][1:])
-    assert value == struct.unpack("<f", struct.pack("<f", 0.1))[0]
+@pytest.mark.parametrize(
+    ("value", "given"), [(0.1, 0.1), (-3.402823466e38, -(2.0**128 - 2.0**104))]
+)
+def test_a_number_for_a_float_is_given_as_it_is_unless_it_would_be_out_of_range(value, given):
+    made = packed(Kind.FLOAT, value, capacity=Capacity("float"))
+    assert struct.unpack("<d", made.rows[0][1:]) == (given,)
 
 
 @pytest.mark.parametrize(
