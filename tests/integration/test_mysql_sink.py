@@ -571,6 +571,19 @@ def test_a_column_that_was_widened_takes_what_fits_now(place):
         place.write(columns, [(3, "c")])
 
 
+@pytest.mark.parametrize("more", ["", ", n INT UNIQUE"], ids=["plain", "with unique values"])
+def test_a_row_that_a_widened_column_takes_is_not_put_aside(site_a, request, more):
+    place = Place(site_a, dead_letter_limit=9)
+    request.addfinalizer(place.sink.close)
+    place.table(f"id INT PRIMARY KEY, kind ENUM('a'){more}")
+    columns = (ID, Column("kind", Kind.ENUM))
+    place.write(columns, [(1, "a")])
+    execute(site_a, f"ALTER TABLE {place.schema}.t MODIFY kind ENUM('a', 'b')")
+    loaded = place.write(columns, [(2, "b"), (3, "c")])
+    assert place.rows("id, kind") == [(1, "a"), (2, "b")]
+    assert loaded.dead_letters == 1
+
+
 def test_a_float_that_has_become_a_double_takes_all_digits_at_once(place):
     place.table("id INT PRIMARY KEY, amount FLOAT")
     columns = (ID, Column("amount", Kind.FLOAT))

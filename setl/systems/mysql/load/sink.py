@@ -45,6 +45,7 @@ from setl.systems.mysql.engines import refusal, without_transactions
 from setl.systems.mysql.load.attempts import Attempts, OutdatedError
 from setl.systems.mysql.load.bulk_connection import bulk_of
 from setl.systems.mysql.load.exact import ExactLoad
+from setl.systems.mysql.load.fit import ChangedValueError
 from setl.systems.mysql.load.loaded import forget_loaded, not_loaded_yet
 from setl.systems.mysql.load.local_data import LocalData, LocalTables
 from setl.systems.mysql.load.new_rows import send_new_rows, takes_new_rows
@@ -233,12 +234,16 @@ class MysqlSink:
         if not (update.again or ticket.from_tables):
             changes = self._not_loaded_yet(connection, ticket, changes, writes)
         limits, plans = self._limits(), list(zip(writes, changes, strict=True))
+
+        def refuse_of(change: TargetChanges) -> Refuse:
+            return self._unless_outdated(faults.upserts(change))
+
         for plan, change in plans:
             write_rows(connection, plan.deletes, change.deletes, limits, faults.deletes(change))
         for plan, change in plans:
             if plan.alone:
                 continue
-            refuse = self._unless_outdated(faults.upserts(change))
+            refuse = refuse_of(change)
             if plan.strategy is Strategy.RENEW:
                 write_rows(connection, plan.deletes, _keys(change), limits, refuse)
             data = None
@@ -251,7 +256,7 @@ class MysqlSink:
         alone = [(plan, change) for plan, change in plans if plan.alone]
         for target in dict.fromkeys(change.target for _, change in alone):
             parts = [part for part in alone if part[1].target == target]
-            ExactLoad(connection, parts, limits, faults.upserts, ticket.catching_up).run()
+            ExactLoad(connection, parts, limits, refuse_of, ticket.catching_up).run()
         store = MysqlDeadLetters(connection, self._writer.max_packet)
         most, now = self._settings.dead_letter_limit, self._clock.now()
         letters = update_letters(store, ticket, update.written, faults.rows, most=most, now=now)
@@ -314,7 +319,8 @@ class MysqlSink:
         """
 
         def look_again(number: int, error: DataError) -> None:
-            if isinstance(error, CollisionError) and not self._targets.fresh:
+            doubtful = isinstance(error, (CollisionError, ChangedValueError))
+            if doubtful and not self._targets.fresh:
                 raise OutdatedError(error.message)
             refuse(number, error)
 
