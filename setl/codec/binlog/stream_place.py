@@ -36,7 +36,7 @@ class StreamPlace:
     @property
     def position(self) -> BinlogPosition:
         """The place as a value."""
-        return BinlogPosition(self.file, self.offset, self.executed, self._origin)
+        return self.at(self.offset)
 
     def at(self, offset: int) -> BinlogPosition:
         """Another place in the same file, behind the same transactions."""

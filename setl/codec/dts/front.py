@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from setl.codec.dts.middle import source_end
-from setl.codec.dts.scan import FRONT, Misread, extent_at, long_at, text_at
+from setl.codec.dts.middle import source_end, tags_at
+from setl.codec.dts.scan import FRONT, Misread, extent_at, long_at
 from setl.codec.dts.wire import symbols
 
 OPERATIONS: Final = {name: 2 * number for number, name in enumerate(symbols("operation"))}
@@ -35,7 +35,7 @@ class Front(NamedTuple):
     operation: int
 
 
-def read_front(value: bytes) -> Front:
+def front_of(value: bytes) -> Front:
     """The front of a record. Raises one of `setl.codec.dts.scan.MISREADS`."""
     match = FRONT(value)
     if match is None:
@@ -76,18 +76,5 @@ def read_bare(value: bytes, front: Front) -> Bare | None:
     if max(len(front.ident), len(front.seconds)) > _LONGEST:
         return None
     seconds, _ = long_at(front.seconds, 0)
-    return Bare(begins, seconds, _gtid(value, at + len(_NOT_THERE)) if begins else "")
-
-
-def _gtid(value: bytes, at: int) -> str:
-    """The tag GTID, where the tags begin at an offset, "" without."""
-    tags: dict[str, str] = {}
-    count, at = long_at(value, at)
-    if not 0 <= count <= len(value):
-        raise Misread
-    for _ in range(count):
-        key, at = text_at(value, at)
-        tags[key], at = text_at(value, at)
-    if count and value[at]:
-        raise Misread
-    return tags.get("GTID", "")
+    gtid = tags_at(value, at + len(_NOT_THERE))[0].get("GTID", "") if begins else ""
+    return Bare(begins, seconds, gtid)

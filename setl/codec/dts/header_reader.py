@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from setl.codec.dts.front import OPERATIONS, Front, read_bare, read_front
+from setl.codec.dts.front import OPERATIONS, Front, front_of, read_bare
 from setl.codec.dts.header import (
     FULL_LOAD,
     MOCK_BYTES,
@@ -14,7 +14,7 @@ from setl.codec.dts.header import (
     timed,
 )
 from setl.codec.dts.middle import tags_end
-from setl.codec.dts.scan import FRONT, MISREADS, extent_at
+from setl.codec.dts.scan import FRONT, MISREADS, extent_at, text_end
 from setl.errors import FatalError
 from setl.model.entry import Entry, EntryKind
 from setl.model.position import KafkaPosition
@@ -123,7 +123,7 @@ class DtsHeaderReader:
         if seconds != same.seconds:
             return None
         try:
-            at = _behind_text(value, front.end())
+            at = text_end(value, front.end())
             # A full reader refuses what is not UTF-8; the lengths of usual places are ASCII, too.
             if not value[front.end() : at].isascii():
                 return None
@@ -134,7 +134,7 @@ class DtsHeaderReader:
                 self.grows = len(number) == len(self._ident) and number > self._ident
                 self._ident = number
             else:
-                safe, at = at, _behind_text(value, at)
+                safe, at = at, text_end(value, at)
                 if not value[safe:at].isascii() or not value.startswith(same.origin, at):
                     return None
                 at += len(same.origin)
@@ -144,7 +144,7 @@ class DtsHeaderReader:
             if named and value.startswith(named, at + 1):
                 self._rows += 1
                 return self._table
-            end = _behind_text(value, at + 2)
+            end = text_end(value, at + 2)
             table = self._tables.get(value[at + 1 : end])
             if table is None or (self._logical_names and TABLE_TAG_BYTES in value):
                 return None
@@ -205,16 +205,10 @@ class _Same(NamedTuple):
     origin: bytes
 
 
-def _behind_text(value: bytes, at: int) -> int:
-    size = value[at]
-    # 0x81: more bytes of the length follow, or it is negative.
-    return extent_at(value, at)[1] if size & 0x81 else at + 1 + (size >> 1)
-
-
 def _front(value: bytes) -> Front | None:
     """The front of a record, None if it is unusual."""
     try:
-        return read_front(value)
+        return front_of(value)
     except MISREADS:
         return None
 

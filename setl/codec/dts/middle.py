@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from setl.codec.dts.scan import ARRAY, Misread, extent_at, long_at, text_at
+from setl.codec.dts.scan import ARRAY, Misread, extent_at, long_at, text_at, text_end
 from setl.codec.dts.wire import symbols
 
 NEVER: Final = b"\xff" * 11
@@ -45,7 +45,7 @@ def read_middle(data: bytes, at: int) -> Middle:
         IndexError: likewise.
         ValueError: likewise.
     """
-    operation, name, at = operation_at(data, at)
+    operation, name, at = _operation_at(data, at)
     times, at = long_at(data, at)
     if times == 1:
         count, at = _count_at(data, at)
@@ -54,12 +54,7 @@ def read_middle(data: bytes, at: int) -> Middle:
         at = _ended(data, at) if count else at
     elif times:
         raise Misread
-    count, at = _count_at(data, at)
-    tags: dict[str, str] = {}
-    for _ in range(count):
-        key, at = text_at(data, at)
-        tags[key], at = text_at(data, at)
-    at = _ended(data, at) if count else at
+    tags, at = tags_at(data, at)
     if data[at] != ARRAY:
         raise Misread
     count, at = _count_at(data, at + 1)
@@ -81,7 +76,7 @@ def source_end(data: bytes, at: int) -> int:
     return extent_at(data, at)[1]  # its version
 
 
-def operation_at(data: bytes, at: int) -> tuple[str, str, int]:
+def _operation_at(data: bytes, at: int) -> tuple[str, str, int]:
     """Operation, ``objectName`` and the offset behind it.
 
     From the offset behind ``safeSourcePosition`` on. Raises as `read_middle`.
@@ -98,6 +93,16 @@ def operation_at(data: bytes, at: int) -> tuple[str, str, int]:
     return _OPERATIONS[operation], name, at
 
 
+def tags_at(data: bytes, at: int) -> tuple[dict[str, str], int]:
+    """The tags at an offset, and the offset behind them. Raises as `read_middle`."""
+    count, at = _count_at(data, at)
+    tags: dict[str, str] = {}
+    for _ in range(count):
+        key, at = text_at(data, at)
+        tags[key], at = text_at(data, at)
+    return tags, _ended(data, at) if count else at
+
+
 def tags_end(data: bytes, at: int) -> int:
     """The offset behind the tags, from that behind ``objectName`` on; 0 if they are unusual.
 
@@ -109,8 +114,7 @@ def tags_end(data: bytes, at: int) -> int:
     end = at + 2
     # Once for a key and once for a value: numbers are twice as large in the bytes.
     for _ in range(count):
-        size = data[end]
-        end = extent_at(data, end)[1] if size & 0x81 else end + 1 + (size >> 1)
+        end = text_end(data, end)
     if count:
         end += 1
         return 0 if data[end - 1] else end

@@ -80,6 +80,16 @@ def text_at(data: bytes, at: int) -> tuple[str, int]:
     return data[begin:end].decode(), end
 
 
+def text_end(data: bytes, at: int) -> int:
+    """The offset behind the text or bytes at an offset.
+
+    If they are cut off, it may be behind the end of the data.
+    """
+    size = data[at]
+    # 0x81: more bytes of the length follow, or it is negative.
+    return extent_at(data, at)[1] if size & 0x81 else at + 1 + (size >> 1)
+
+
 def places_end(data: bytes, at: int = 0) -> int:
     """The offset behind version, id, sourceTimestamp and both positions of a record.
 
@@ -90,9 +100,8 @@ def places_end(data: bytes, at: int = 0) -> int:
     if match is None:
         raise Misread
     at = match.end()
-    for _ in (0, 1):
+    for _ in (0, 1):  # as `text_end`, without its calls: it is done for every record
         size = data[at]
-        # 0x81: more bytes of the length follow, or it is negative.
         at = extent_at(data, at)[1] if size & 0x81 else at + 1 + (size >> 1)
     return at
 

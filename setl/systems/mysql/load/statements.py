@@ -81,8 +81,7 @@ class TableWrites:
 def lacking(target: RowSchema, columns: Iterable[str]) -> list[str]:
     """Those of some columns that a table does not have."""
     # MySQL takes names of columns for the same whatever their case.
-    there = {column.name.lower() for column in target.columns}
-    return [name for name in columns if name.lower() not in there]
+    return [name for name in columns if name.lower() not in target.folded]
 
 
 def plan_writes(
