@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from arbiter import requests
 from arbiter.arbiter import ArbiterError
 from arbiter.values import ChannelState
 from setl.cli.cluster import AnswerNo, acting, cluster_options, joined
@@ -22,7 +23,7 @@ from setl.cli.findings import (
     summary,
 )
 from setl.cli.output import FORMATS, console, print_rows
-from setl.cli.patience import busy
+from setl.cli.patience import busy_with_servers
 from setl.cli.ring_check import option_is_given
 from setl.cli.starting import refuse_faults
 from setl.cli.user_code import make_importable, py_files_option
@@ -97,7 +98,7 @@ def check(  # noqa: PLR0917 - click passes options by name
     if not offline:
         from setl.operate.check import check_channel  # noqa: PLC0415
 
-        with busy(f"looking at the servers of channel {channel.channel}"):
+        with busy_with_servers(channel.channel):
             findings += check_channel(channel, expressions=route_check(), probe=probe)
     if output == "sql":
         _print_sql(findings, channel.channel, server)
@@ -222,11 +223,7 @@ def apply(file: Path, allow_ring: bool, checks: bool, zookeeper: str, root: str)
             if finding.level == "error" and not allow_ring:
                 raise AnswerNo(f"{finding.what}. {finding.fix[0]}, or say --allow-ring")
             click.echo(f"warning: {finding.what}", err=True)
-        running = any(
-            other.name == channel.channel and other.state is not ChannelState.STOP
-            for other in arbiter.channels()
-        )
-        if checks and running:
+        if checks and requests.goes_on(arbiter, channel.channel):
             otherwise = f"`setl apply {file} --no-check` stores it"
             refuse_faults(channel, arbiter, "stored", otherwise, f"`setl check {file} -o sql`")
         with acting(arbiter, "apply", channel.channel):

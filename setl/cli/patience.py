@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 
 import click
 
@@ -30,3 +30,8 @@ def busy(words: str) -> Generator[None]:
         yield
     finally:
         timer.cancel()
+
+
+def busy_with_servers(channel: str) -> AbstractContextManager[None]:
+    """As `busy`, while the servers of a channel are looked at."""
+    return busy(f"looking at the servers of channel {channel}")

@@ -15,7 +15,7 @@ from setl.channel.reading import read_channel_definition
 from setl.cli.channels import route_check
 from setl.cli.cluster import cluster_options, joined, output_option
 from setl.cli.output import console, print_value
-from setl.cli.patience import busy
+from setl.cli.patience import busy_with_servers
 from setl.cli.user_code import make_importable, py_files_option
 from setl.operate.plan import Plan
 from setl.operate.planning import make_plan
@@ -46,7 +46,7 @@ def plan(  # noqa: PLR0917 - click passes options by name
     definition, channel = read_expanded(read_channel_definition(file), os.environ)
     with (
         joined(zookeeper, root) as arbiter,
-        busy(f"looking at the servers of channel {channel.channel}"),
+        busy_with_servers(channel.channel),
     ):
         found = make_plan(
             arbiter,

@@ -10,7 +10,7 @@ import click
 from arbiter.arbiter import Arbiter
 from arbiter.values import Channel
 from setl.cli.cluster import AnswerNo
-from setl.cli.patience import busy
+from setl.cli.patience import busy_with_servers
 
 if TYPE_CHECKING:
     from setl.channel.file import ChannelFile
@@ -32,7 +32,7 @@ def refuse_unready(channel: Channel, arbiter: Arbiter) -> None:
     # Imported late: servers' clients take a second that a refusal need not wait.
     from setl.operate.starting import readiness  # noqa: PLC0415
 
-    with busy(f"looking at the servers of channel {channel.name}"):
+    with busy_with_servers(channel.name):
         found = readiness(channel, arbiter, os.environ)
     sql = f"`setl show {channel.name} > FILE` and `setl check FILE -o sql`"
     otherwise = f"`setl start {channel.name} --no-check` starts it"
@@ -54,7 +54,7 @@ def refuse_faults(file: ChannelFile, arbiter: Arbiter, done: str, otherwise: str
     """
     from setl.operate.starting import readiness_of_file  # noqa: PLC0415
 
-    with busy(f"looking at the servers of channel {file.channel}"):
+    with busy_with_servers(file.channel):
         found = readiness_of_file(file, arbiter)
     _refuse(file.channel, found, done, otherwise, sql)
 

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from arbiter.requests import Refused
-from arbiter.values import ChannelState
+from arbiter.requests import Refused, goes_on
 from setl.channel.file import ChannelFile
 from setl.channel.partitions import read_expanded
 from setl.channel.problems import ChannelFileError
@@ -114,8 +113,7 @@ def apply(context: ActionContext, found: Read) -> str:
 
 def _unseen_servers(context: ActionContext, channel: ChannelFile) -> Sequence[str]:
     """What could not be looked at before a channel goes on by a new file; refuses what cannot."""
-    known = context.arbiter.channels()
-    if all(each.name != channel.channel or each.state is ChannelState.STOP for each in known):
+    if not goes_on(context.arbiter, channel.channel):
         return ()
     found = readiness_of_file(channel, context.arbiter)
     if found.faults:
