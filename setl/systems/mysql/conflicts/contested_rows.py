@@ -73,8 +73,13 @@ class ContestedTable:
         """
         _check_keys(described)
         _check_columns(described, histories, applied_through)
-        new = [h for h in histories if h.read or any(s.version > applied_through for s in h.steps)]
-        missing = {c.name: c for history in new for c in missing_columns(described, history)}
+        lacked = [list(missing_columns(described, history)) for history in histories]
+        missing = {
+            column.name: column
+            for history, columns in zip(histories, lacked, strict=True)
+            if history.read or any(step.version > applied_through for step in history.steps)
+            for column in columns
+        }
         defaults = defaults_of(connection, described, list(missing.values())) if missing else {}
         named = {name.lower() for history in histories for name in history.columns}
         named.update(defaults)
@@ -92,9 +97,9 @@ class ContestedTable:
         heard: list[WritesSeen] = []
         held: list[ReadRow] = []
         found: list[ReadRow] = []
-        for history in histories:
-            lacks = {c.name.lower() for c in missing_columns(described, history)}
-            given = {places[n]: value for n, value in defaults.items() if n in lacks}
+        for history, without in zip(histories, lacked, strict=True):
+            names = [column.name.lower() for column in without]
+            given = {places[name]: defaults[name] for name in names if name in defaults}
             aligned = _Aligned(history, places, primary, len(columns), given)
             steps += [aligned.step(s) for s in history.steps if s.version > applied_through]
             heard += [aligned.heard(h) for h in history.heard if h.version > applied_through]
