@@ -12,6 +12,7 @@ from setl.systems.elasticsearch.client import ElasticEndpoint
 from setl.systems.elasticsearch.write_load import look_at_writes
 from setl.systems.mysql import writers
 from setl.systems.mysql.connection import MysqlEndpoint, connect
+from setl.systems.mysql.heartbeat import MysqlHeartbeat
 from setl.systems.mysql.lock_waits import look
 from setl_drills.connections import connections
 from setl_embedded import MySql
@@ -310,3 +311,21 @@ def test_a_cluster_that_writes_nothing(elasticsearch):
 def test_a_cluster_that_is_not_there():
     with pytest.raises(TransientError):
         look_at_writes(ElasticEndpoint((f"http://127.0.0.1:{free_port()}",)))
+
+
+def test_who_gives_up_waiting_for_a_table_keeps_no_connection(server):
+    """Or a backup that locks all tables for long would leave none to anybody else."""
+    heartbeat = MysqlHeartbeat(endpoint_of(server), 4711, interval=0.1, name="locked out")
+    with server.connect() as backup, backup.cursor() as cursor:
+        cursor.execute("LOCK TABLES retl.xdual WRITE")
+        heartbeat.start()
+        try:
+            eventually(lambda: heartbeat.status().errors >= 3, 30)
+            waiting = "SELECT COUNT(*) FROM information_schema.processlist WHERE state LIKE %s"
+            with server.connect() as connection, connection.cursor() as looking:
+                looking.execute(waiting, ("Waiting for table%",))
+                assert looking.fetchone()[0] <= 1
+            cursor.execute("UNLOCK TABLES")
+            eventually(lambda: heartbeat.status().written, 30)
+        finally:
+            heartbeat.stop()

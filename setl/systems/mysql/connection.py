@@ -26,7 +26,8 @@ from setl.errors import ConfigurationError, DataError, NodeLacksError, SetlError
 SESSION = (
     "SET SESSION time_zone='+00:00', sql_mode='STRICT_ALL_TABLES,NO_AUTO_VALUE_ON_ZERO,"
     "ALLOW_INVALID_DATES,NO_ENGINE_SUBSTITUTION', innodb_lock_wait_timeout={lock_wait},"
-    " autocommit={autocommit:d}, completion_type=0, sql_select_limit=18446744073709551615,"
+    " lock_wait_timeout={table_wait}, autocommit={autocommit:d}, completion_type=0,"
+    " sql_select_limit=18446744073709551615,"
     " sql_big_selects=1, sql_safe_updates=0, sql_auto_is_null=0, sql_quote_show_create=1,"
     " sql_buffer_result=0"
     # Only MariaDB reads the first comment; it passes over the others.
@@ -35,6 +36,8 @@ SESSION = (
     "/*!50720 , transaction_isolation='REPEATABLE-READ', max_execution_time=0 */"
     "/*!80030 , show_gipk_in_create_table_and_information_schema=ON */"
 )
+
+_LONGEST_TABLE_WAIT = 31_536_000  # seconds; servers take no more
 
 # Error numbers: https://mariadb.com/kb/en/mariadb-error-codes/ and
 # https://dev.mysql.com/doc/mysql-errors/9.7/en/server-error-reference.html ; none of these is about
@@ -172,7 +175,13 @@ def connect(
             # not send although its machine has taken the connection.
             read_timeout=min(endpoint.connect_timeout, endpoint.read_timeout),
             write_timeout=endpoint.read_timeout,
-            init_command=SESSION.format(lock_wait=int(lock_wait), autocommit=autocommit),
+            init_command=SESSION.format(
+                lock_wait=int(lock_wait),
+                # A server does not notice that nobody waits for the answer any more: while tables
+                # are locked, each statement that is given up would keep a connection from others.
+                table_wait=min(max(1, int(endpoint.read_timeout) - 1), _LONGEST_TABLE_WAIT),
+                autocommit=autocommit,
+            ),
             ssl=ssl,
             auth_plugin_map=guarded,
             **options,
