@@ -192,6 +192,61 @@ def own(tmp_path):
         yield server
 
 
+# ---- a server that died while it wrote
+
+LARGE = 40_000_000
+"""Bytes of a transaction of which rows come before its end."""
+
+
+def write_large(server, table):
+    """A large transaction; returns where it begins, in the file that it is written to."""
+    file = server.folder / "data" / binlogs(server)[-1]
+    begin = file.stat().st_size
+    execute(
+        server,
+        f"INSERT INTO {table} SELECT seq, REPEAT('x', 100000) FROM {table[:-2]}.seq_1_to_400",
+    )
+    return file, begin
+
+
+def cut(file, begin, *, inside):
+    """End a file where a server that died could have come to."""
+    data, at = file.read_bytes(), begin
+    while at < begin + LARGE * 0.9:
+        at += int.from_bytes(data[at + 9 : at + 13], "little")
+    assert at < len(data)
+    with file.open("r+b") as opened_file:
+        opened_file.truncate(at - 100 if inside else at)
+
+
+def test_what_a_server_was_writing_when_it_died_never_comes(own):
+    """It leaves the beginning in its binlog, rolls it back, and begins another file."""
+    table, large = make_table(own), make_table(own)
+    execute(own, f"ALTER TABLE {large} MODIFY v LONGTEXT")
+    begin = source_of(own).initial()
+    for inside in (False, True):
+        insert(own, table, times=2)
+        place = write_large(own, large)
+        own.kill()
+        cut(*place, inside=inside)
+        own.start()
+        execute(own, f"TRUNCATE TABLE {large}")  # its rows are committed here, cut as it may be
+    insert(own, table, times=2)
+    write_large(own, large)
+    own.restart()
+    insert(own, table)
+    entries = read_to_end(own, begin, 60)
+    found = {table: [], large: []}
+    for entry in entries:
+        if entry.kind is EntryKind.ROWS:
+            found[f"{entry.schema}.t"].append(entry.transaction)
+    assert len(found[table]) == 7
+    assert len(found[large]) >= 400
+    assert len(set(found[large])) == 1
+    names = transactions(entries)
+    assert len(set(names)) == len(names)
+
+
 # ---- another server with the same transactions
 
 

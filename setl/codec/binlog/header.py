@@ -41,7 +41,7 @@ from setl.codec.sql.statement import (
     parse_statement,
     quoting_of,
 )
-from setl.errors import FatalError
+from setl.errors import FatalError, TransientError
 from setl.model.entry import Entry, EntryKind
 from setl.model.position import BinlogPosition
 from setl.model.session import StatementSession
@@ -101,6 +101,7 @@ class BinlogHeaderReader:
         hold_bytes: int = _HELD_BYTES,
         run_events: int = 1,
         run_bytes: int = MOST_BYTES,
+        is_whole: Callable[[BinlogPosition], bool] = lambda _: True,
     ) -> None:
         """Begin at `start`: the first event given to `read` is the first one sent from there.
 
@@ -111,14 +112,19 @@ class BinlogHeaderReader:
             run_events: row events that may be joined to one entry, see `setl.codec.binlog.runs`;
                 each has an entry of its own if it is 1.
             run_bytes: bytes that such an entry may have.
+            is_whole: whether the end of the transaction that begins at a place is in its file;
+                asked before rows of one come out early, on MariaDB, which leaves a transaction
+                cut that it was writing when it died.
         """
         self._place = StreamPlace(start)
+        self._is_whole = is_whole
+        self._gtid_at: int = 0  # where the GTID begins that was read last, of MariaDB
         self._transaction = ""
         self._open = False
         self._begun = False  # a transaction's first event was read, and its last one was not
         self._announced = False  # the statement that follows has no effect
         self._mariadb = False
-        self._held = OpenTransaction(hold_bytes)
+        self._held = OpenTransaction(hold_bytes, self._open_is_whole)
         self._rows = RowEvents(run_events, run_bytes)
         self._inner_end: int = 0  # end of the compressed transaction that is being read, or 0
         self._readers: dict[int, _Reader] = {
@@ -171,6 +177,8 @@ class BinlogHeaderReader:
             seconds, kind, _, size, next_offset, flags = EVENT_HEADER.unpack_from(event)
             if size != len(event):
                 raise self._damaged(kind, f"{len(event)} bytes instead of {size}")
+            if kind == EventType.MARIADB_GTID:
+                self._gtid_at = self._place.offset
             if next_offset and not flags & ARTIFICIAL_FLAG:
                 self._place.offset = offset_behind(self._place.offset, next_offset)
             elif self._open and not next_offset and kind in _WITHOUT_PLACE:
@@ -312,8 +320,17 @@ class BinlogHeaderReader:
     def _emit(self, entry: Entry) -> Sequence[Entry]:
         return self._held.add(entry) if self._open else (entry,)
 
+    def _open_is_whole(self) -> bool:
+        return not self._mariadb or self._is_whole(self._place.at(self._gtid_at))
+
     def _commit(self, _event: bytes, _checksum: bool, seconds: int) -> Sequence[Entry]:  # noqa: FBT001
         opened = self._open
+        if opened and self._held.is_cut:
+            raise TransientError(
+                "the end of a transaction came that was not in the binlog a moment ago",
+                position=self.position,
+                transaction=self._transaction,
+            )
         end = self._end(EntryKind.COMMIT, seconds)
         return self._held.commit(end) if opened else (end,)
 

@@ -8,9 +8,13 @@ ROLLBACK TO.
 
 No ROLLBACK takes DDL back. MariaDB logs one behind the DROP of a table whose CREATE OR REPLACE
 TABLE … SELECT failed.
+
+A server that dies while it writes a transaction leaves the beginning of it in the file.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 from setl.model.entry import Entry, EntryKind
 
@@ -20,11 +24,22 @@ class OpenTransaction:
 
     Memory is bounded: beyond a limit entries are let go early, and from then on the
     transaction cannot be taken back.
+
+    Attributes:
+        is_cut: whether its end is known to be missing, so that all of its rows are left out.
     """
 
-    def __init__(self, limit: int) -> None:
-        """Hold at most about `limit` bytes of rows."""
+    def __init__(self, limit: int, is_whole: Callable[[], bool]) -> None:
+        """Nothing is read yet.
+
+        Args:
+            limit: hold at most about so many bytes of rows.
+            is_whole: asked before rows are let go early: whether the transaction's end is there.
+        """
         self._limit = limit
+        self._is_whole = is_whole
+        self._let_go = False
+        self.is_cut = False
         self._held: list[Entry] = []
         self._bytes = 0
         self._released_rows = 0
@@ -36,12 +51,22 @@ class OpenTransaction:
         self._bytes = 0
         self._released_rows = 0
         self._savepoints.clear()
+        self._let_go = self.is_cut = False
 
     def add(self, entry: Entry) -> list[Entry]:
         """Take its next entry in; returns those that cannot be held any longer, often none."""
+        if self.is_cut:
+            return []
         self._held.append(entry)
         self._bytes += len(entry.payload)
-        return self._release() if self._bytes > self._limit else []
+        if self._bytes <= self._limit:
+            return []
+        if not self._let_go and not self._is_whole():
+            self.is_cut = True
+            self._held, self._bytes = [], 0
+            return []
+        self._let_go = True
+        return self._release()
 
     def savepoint(self, name: str) -> None:
         """Remember this place under a name."""

@@ -402,6 +402,43 @@ def test_a_transaction_that_a_crash_cut_off_brings_nothing():
         cut.read(following[0], checksum=True)
 
 
+def unfinished(writer, sequence, rows=5):
+    """A transaction of MariaDB without its end."""
+    events = [writer.mariadb_gtid(sequence, domain=1, server=101)]
+    for _ in range(rows):
+        events += one_row(writer, kind=23)
+    return events
+
+
+def test_rows_that_a_crash_of_mariadb_cut_off_do_not_come_out_early():
+    writer, asked = EventWriter(mariadb=True), []
+    opening = writer.opening()
+    first = writer.offset
+    events = [*opening, *unfinished(writer, 8), writer.xid()]
+    cut = writer.offset
+    events += [*unfinished(writer, 9), writer.rotate("binlog.000008")]
+    events += [writer.format_description(5), *unfinished(writer, 9), writer.xid()]
+
+    def is_whole(begin):
+        asked.append((begin.file, begin.offset))
+        return asked[-1] != (START.file, cut)
+
+    entries, _ = entries_of(events, hold_bytes=10, is_whole=is_whole)
+    whole = ["BEGIN", *["ROWS"] * 5, "COMMIT"]
+    assert kinds(entries) == [*whole, "HEARTBEAT", *whole]
+    # Once for each of them.
+    assert asked[:2] == [(START.file, first), (START.file, cut)]
+    assert [file for file, _ in asked[2:]] == ["binlog.000008"]
+
+
+def test_a_transaction_that_was_thought_to_be_cut_is_read_again_if_it_ends():
+    writer = EventWriter(mariadb=True)
+    events = [*writer.opening(), *unfinished(writer, 8)]
+    _, reader = entries_of(events, hold_bytes=10, is_whole=lambda _: False)
+    with pytest.raises(TransientError, match="a moment ago"):
+        reader.read(writer.xid(), checksum=True)
+
+
 def test_rows_after_a_savepoint_go_with_it():
     writer = EventWriter()
     events = [

@@ -10,6 +10,7 @@ from setl.errors import ConfigurationError, FatalError, SetlError, TransientErro
 
 # Texts of error 1236, by which servers say that a place is not in their binlogs:
 # https://mariadb.com/kb/en/mariadb-error-code-reference/ and rpl_binlog_sender.cc of MySQL.
+_ENDS_IN_EVENT: Final = "truncated in the middle of event"
 _LOST: Final = (
     "could not find first log file",
     "could not find next log",
@@ -18,7 +19,7 @@ _LOST: Final = (
     "have been purged",
     "purged required binary logs",
     "not in the master's binlog",
-    "truncated in the middle of event",
+    _ENDS_IN_EVENT,
 )
 # MySQL and MariaDB to 11.6; MariaDB from 11.7 on, as error 4052 whose text is cut off.
 _SAME_ID: Final = ("same server_uuid/server_id", "slave with the same server_id")
@@ -28,6 +29,11 @@ def is_lost(error: MesError | MesConnectionError) -> bool:
     """Whether the error says that the server no longer has the place."""
     text = str(error).lower()
     return error.code == MesErrorCode.GTID_PURGED or any(part in text for part in _LOST)
+
+
+def ends_in_event(error: MesError | MesConnectionError) -> bool:
+    """Whether the error says that the binlog's file ends inside an event."""
+    return _ENDS_IN_EVENT in str(error).lower()
 
 
 def unforeseen(error: Exception) -> FatalError:

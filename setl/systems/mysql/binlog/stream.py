@@ -25,6 +25,7 @@ from setl.model.entry import Entry
 from setl.model.position import BinlogPosition
 from setl.select.identity import passing_id
 from setl.systems.mysql.binlog.client import DeliveringClient, EventClient
+from setl.systems.mysql.binlog.cut_files import CutFiles, PastCutFiles
 from setl.systems.mysql.binlog.dump import DumpClient
 from setl.systems.mysql.binlog.errors import is_lost, translate, unforeseen
 from setl.systems.mysql.binlog.server import BinlogServer
@@ -132,6 +133,7 @@ class BinlogStream:
         *,
         limits: StreamLimits,
         server: BinlogServer,
+        cut: CutFiles,
         shared: SharedReaders | None = None,
     ) -> None:
         """Describe a stream; nothing is connected. It may read with others if they are given."""
@@ -139,8 +141,10 @@ class BinlogStream:
         self._server_id = server_id
         self._limits = limits
         self._server = server
+        self._cut = cut
         self._reader = BinlogHeaderReader(
             start,
+            is_whole=lambda begin: cut.is_whole(begin, lambda: not self._closed),
             run_events=limits.run_events,
             run_bytes=min(limits.run_bytes, limits.event_bytes),
         )
@@ -224,7 +228,10 @@ class BinlogStream:
             thread.join(self._limits.silence)
 
     def _alone(self, start: BinlogPosition) -> DeliveringClient:
-        return open_client(self._endpoint, self._server_id, self._limits, start)
+        def begin(place: BinlogPosition) -> DeliveringClient:
+            return open_client(self._endpoint, self._server_id, self._limits, place)
+
+        return PastCutFiles(begin, start, lambda: self._reader.position, self._cut)
 
     def _sharing(self, shared: SharedReaders, start: BinlogPosition) -> DeliveringClient:
         who = object()

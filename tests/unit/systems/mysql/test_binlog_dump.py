@@ -283,6 +283,7 @@ def test_a_large_compressed_transaction_waits_for_its_reader(monkeypatch):
         PLACE,
         limits=limits,
         server=cast("Any", None),
+        cut=cast("Any", None),
     )
     monkeypatch.setattr(stream, "_client", Replay(payload_of(4000, 40_000)))
     stream.open()
