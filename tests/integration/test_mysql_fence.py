@@ -271,6 +271,16 @@ def test_a_stranger_under_a_recorded_id_is_not_killed(site):
         assert site.recorded() == []
 
 
+def test_a_locked_table_is_waited_for_no_longer_than_a_locked_row(site):
+    site.fence().raise_to(1, "n1")
+    with closing(site.server.connect()) as backup, backup.cursor() as cursor:
+        cursor.execute("LOCK TABLES retl.setl_fence WRITE")
+        with pytest.raises(TransientError, match="has locked the target's tables"):
+            site.fence(1).raise_to(2, "n2")
+    site.fence(1).raise_to(2, "n2")
+    assert site.epoch() == (2, "n2")
+
+
 def test_a_sink_that_lost_its_connection_ends_what_the_server_still_runs_for_it(site):
     site.fence().raise_to(1, "n1")
     sink = site.sink(lock_wait=20)

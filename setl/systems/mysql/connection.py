@@ -144,6 +144,7 @@ def connect(
     *,
     autocommit: bool = True,
     lock_wait: int = 10,
+    table_wait: int | None = None,
     kind: type[PlainConnection] | None = None,
     **options: Any,
 ) -> Connection[Any]:
@@ -153,12 +154,16 @@ def connect(
         endpoint: the server.
         autocommit: False to open transactions by hand.
         lock_wait: seconds a statement waits for a row lock.
+        table_wait: seconds it waits for a table's lock; None for a little less than for an answer.
         kind: of connection; None for one that can what all can.
         options: further keyword arguments of `pymysql.connect`.
 
     Raises:
         SetlError: of the kind that `translate` gives.
     """
+    # A server does not notice that nobody waits for the answer any more: while tables are locked,
+    # each statement that is given up would keep a connection from others.
+    table_wait = table_wait or min(max(1, int(endpoint.read_timeout) - 1), _LONGEST_TABLE_WAIT)
     ssl = {"ca": endpoint.ssl_ca} if endpoint.ssl_ca else None
     # Whoever answers in the server's place would be given the password itself.
     guarded = {} if ssl else dict.fromkeys(_PLAIN, _Unanswered)
@@ -176,11 +181,7 @@ def connect(
             read_timeout=min(endpoint.connect_timeout, endpoint.read_timeout),
             write_timeout=endpoint.read_timeout,
             init_command=SESSION.format(
-                lock_wait=int(lock_wait),
-                # A server does not notice that nobody waits for the answer any more: while tables
-                # are locked, each statement that is given up would keep a connection from others.
-                table_wait=min(max(1, int(endpoint.read_timeout) - 1), _LONGEST_TABLE_WAIT),
-                autocommit=autocommit,
+                lock_wait=int(lock_wait), table_wait=table_wait, autocommit=autocommit
             ),
             ssl=ssl,
             auth_plugin_map=guarded,

@@ -41,7 +41,8 @@ class MysqlFence:
 
     def raise_to(self, epoch: int, nid: str) -> None:
         """See `setl.load.sink.Fence.raise_to`."""
-        connection = connect(self._endpoint, lock_wait=self._lock_wait)
+        wait = self._lock_wait
+        connection = connect(self._endpoint, lock_wait=wait, table_wait=wait)
         try:
             self._raise_to(connection, epoch, nid)
         except (pymysql.MySQLError, OSError) as error:
@@ -76,11 +77,12 @@ class MysqlFence:
             self._forget_gone_writers(connection, epoch)
             return
         raise TransientError(
-            f"stale transactions hold the fence after {_ATTEMPTS} times {self._lock_wait} s; "
-            "those of recorded writers were ended",
+            f"stale transactions hold the fence after {_ATTEMPTS} times {self._lock_wait} s, or "
+            "somebody has locked the target's tables; recorded writers were ended",
             hint="As an administrator of the target: SELECT trx_mysql_thread_id, trx_state, "
             "trx_started FROM information_schema.innodb_trx ORDER BY trx_started says whose "
-            "transactions are open; KILL that connection, or wait if it is ROLLING BACK",
+            "transactions are open; KILL that connection, or wait if it is ROLLING BACK. SHOW "
+            "PROCESSLIST says if tables are locked, as for a backup",
             pipeline=self._pipeline,
             server=self._endpoint,
         )
