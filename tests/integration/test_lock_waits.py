@@ -329,3 +329,25 @@ def test_who_gives_up_waiting_for_a_table_keeps_no_connection(server):
             eventually(lambda: heartbeat.status().written, 30)
         finally:
             heartbeat.stop()
+
+
+def test_a_heartbeat_whose_commit_hangs_keeps_one_connection(server):
+    """As where a replica has to confirm it, or a disk is full: the server waits on by itself."""
+    server_id = execute(server, "SELECT @@server_id")[0][0]
+    heartbeat = MysqlHeartbeat(endpoint_of(server), 4712, interval=0.1, name="hanging")
+    trigger = f"retl.hanging_{server_id}"
+    execute(
+        server,
+        f"CREATE TRIGGER {trigger} BEFORE INSERT ON retl.xdual FOR EACH ROW"
+        " SET NEW.x = IF(NEW.id = 4712, NOW(6) + INTERVAL SLEEP(600) SECOND, NEW.x)",
+    )
+    try:
+        heartbeat.start()
+        eventually(lambda: heartbeat.status().errors >= 3, 30)
+        hanging = "SELECT COUNT(*) FROM information_schema.processlist WHERE info LIKE %s"
+        with server.connect() as connection, connection.cursor() as looking:
+            looking.execute(hanging, ("INSERT INTO retl.xdual (id, x) VALUES (4712%",))
+            assert looking.fetchone()[0] <= 1
+    finally:
+        heartbeat.stop()
+        execute(server, f"DROP TRIGGER {trigger}")

@@ -19,6 +19,7 @@ from pymysql.connections import Connection
 from setl.clock import Clock, SystemClock
 from setl.errors import SetlError
 from setl.select.heartbeat import HeartbeatStatus
+from setl.systems.mysql import writers
 from setl.systems.mysql.connection import MysqlEndpoint, connect, translating
 
 _LOG = logging.getLogger(__name__)
@@ -66,6 +67,8 @@ class MysqlHeartbeat:
             read_timeout=min(endpoint.read_timeout, limit),
         )
         self._id = heartbeat_id
+        self._key = f"heartbeat {heartbeat_id}"
+        self._server_end = 0  # id of the connection that was made last
         self._interval = interval
         self._name = name
         self._clock = clock or SystemClock()
@@ -110,7 +113,7 @@ class MysqlHeartbeat:
             while not stopped.is_set():
                 began = self._clock.monotonic()
                 try:
-                    connection = connection or connect(self._endpoint, lock_wait=1)
+                    connection = connection or self._connected()
                     self._beat(connection)
                 except SetlError as error:
                     self._failed(error)
@@ -118,6 +121,22 @@ class MysqlHeartbeat:
                 stopped.wait(max(0.0, self._interval - (self._clock.monotonic() - began)))
         finally:
             _dropped(connection)
+
+    def _connected(self) -> Connection[Any]:
+        """A new connection; of the one before, the server may still have its end.
+
+        A commit that waits for a replica, or for room on the disk, waits on after its client has
+        gone. One more every two seconds would leave no connection to anybody else.
+        """
+        connection = connect(self._endpoint, lock_wait=1)
+        try:
+            with translating(self._endpoint):
+                writers.end_writer(connection, self._key, self._server_end)
+                self._server_end = writers.claim(connection, self._key)
+        except SetlError:
+            _dropped(connection)
+            raise
+        return connection
 
     def _beat(self, connection: Connection[Any]) -> None:
         with translating(self._endpoint), connection.cursor() as cursor:

@@ -32,6 +32,14 @@ def connection_id(connection: Connection[Any]) -> int:
     return _value(connection, "SELECT CONNECTION_ID()")
 
 
+def claim(connection: Connection[Any], key: str) -> int:
+    """Have a connection proved to be whose it is, as long as it lives; returns its id."""
+    own = connection_id(connection)
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT GET_LOCK(%s, 0)", (lock_name(key, own),))
+    return own
+
+
 def register(connection: Connection[Any], leadership: Leadership) -> int:
     """Record a connection as a writer of a leadership; returns its id.
 
@@ -39,11 +47,10 @@ def register(connection: Connection[Any], leadership: Leadership) -> int:
     Registering again, for another epoch or pipeline, replaces the record. pymysql's errors
     pass through.
     """
-    own = connection_id(connection)
     with connection.cursor() as cursor:
-        # The lock first: from the moment the record can be read it must be provable.
         cursor.execute("SELECT RELEASE_ALL_LOCKS()")
-        cursor.execute("SELECT GET_LOCK(%s, 0)", (lock_name(leadership.key, own),))
+        # First: from the moment the record can be read it must be provable.
+        own = claim(connection, leadership.key)
         connection.begin()
         # Rows under this id that are not of this connection are from before a restart. Looked for
         # first: a DELETE that finds none locks the gap where others are about to insert theirs.
