@@ -166,7 +166,7 @@ class PipelineRun:
                 beside.start(lambda: self._reached)
             while not self._asked.to_stop:
                 failure = self._attempt()
-                if failure:
+                if failure and not self._asked.to_stop:  # else nothing is to be read again
                     self._retry_later(failure)
         except FencedError as error:
             if not self._aborted:

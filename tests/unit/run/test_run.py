@@ -796,6 +796,23 @@ def test_a_stop_that_comes_as_an_attempt_begins_ends_the_wait_after_it(begun, mo
     assert not bench.thread.is_alive()
 
 
+def test_a_stop_while_a_load_fails_begins_to_read_nothing_again(begun, monkeypatch):
+    """Or it would wait for a source that does not answer, and be told that it tries again."""
+    bench = begun(TWO, stored=Checkpoint(at(4)))
+
+    def stopped_and_failed(*_):
+        bench.run.stop()
+        raise TransientError("the index is busy")
+
+    monkeypatch.setattr(bench.job, "run", stopped_and_failed)
+    bench.start()
+    bench.thread.join(20)
+    assert not bench.thread.is_alive()
+    assert bench.error is None
+    assert len(bench.source.opened) == 1
+    assert bench.store.stored == Checkpoint(at(4))
+
+
 def test_a_rollback_that_is_asked_for_while_one_begins_is_not_forgotten(begun, monkeypatch):
     bench = begun(TWO)
     taken, asked = bench.run._asked.begin, []
