@@ -14,8 +14,8 @@ from typing import NamedTuple
 from setl.errors import PositionLostError
 from setl.model.entry import EntryKind
 from setl.model.position import KafkaPosition
+from setl.systems.kafka.client import Bounds
 from setl.systems.kafka.partition import PartitionView, SeenRecord, ways_out
-from setl.systems.kafka.reader import Bounds
 
 SEARCH_SECONDS = 60.0
 """How long a search may take."""

@@ -17,7 +17,8 @@ from setl.codec.dts.header import FULL_LOAD, read_header
 from setl.errors import DataError, PositionLostError, TransientError
 from setl.model.entry import EntryKind
 from setl.model.position import KafkaOrigin, KafkaPosition
-from setl.systems.kafka.reader import Bounds, TopicReader
+from setl.systems.kafka.client import Bounds
+from setl.systems.kafka.reader import TopicReader
 from setl.systems.kafka.record import Record, TopicPartition
 
 _SLICE = 0.5  # seconds that a poll may take

@@ -20,8 +20,9 @@ from setl.model.position import KafkaPosition
 from setl.model.typed import TypedChange, typed_changes
 from setl.select.place import Place
 from setl.systems.kafka.by_time import SEARCH_SECONDS, first_since
+from setl.systems.kafka.client import Bounds
 from setl.systems.kafka.partition import PartitionView
-from setl.systems.kafka.reader import Bounds, TopicReader, open_reader
+from setl.systems.kafka.reader import TopicReader, open_reader
 from setl.systems.kafka.record import Record, TopicPartition
 from setl.systems.seen_record import UNREADABLE, SeenRecord, Wanted
 

@@ -22,8 +22,9 @@ from setl.systems.kafka.by_time import (
     place_at_time,
     utc,
 )
+from setl.systems.kafka.client import Bounds
 from setl.systems.kafka.partition import PartitionView, SeenRecord, expired, ways_out
-from setl.systems.kafka.reader import Bounds, TopicReader
+from setl.systems.kafka.reader import TopicReader
 from setl.systems.kafka.record import TopicPartition
 
 # Seconds to go back from the time of the last applied record. Clocks differ and a source may

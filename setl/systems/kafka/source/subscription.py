@@ -21,8 +21,9 @@ from setl.errors import DataError, FatalError, PositionLostError, SetlError, Tra
 from setl.model.checkpoint import Checkpoint
 from setl.model.entry import Entry
 from setl.model.position import KafkaOrigin, KafkaPosition, Position
+from setl.systems.kafka.client import Bounds
 from setl.systems.kafka.partition import expired, never_written
-from setl.systems.kafka.reader import Bounds, TopicReader
+from setl.systems.kafka.reader import TopicReader
 from setl.systems.kafka.source.access import PartitionAccess
 from setl.systems.kafka.source.entries import RecordEntries
 from setl.systems.kafka.source.group import GroupMembership

@@ -1,7 +1,7 @@
 """A reader of one topic that is a list of values, as far as looking around in it needs one."""
 
 from setl.model.position import KafkaOrigin
-from setl.systems.kafka.reader import Bounds
+from setl.systems.kafka.client import Bounds
 from setl.systems.kafka.record import Record, TopicPartition
 from tests.unit.codec.dts_records import record, row_record
 

@@ -10,7 +10,8 @@ from setl.codec.dts.rows import DtsRowCodec
 from setl.errors import ConfigurationError, FatalError, PositionLostError, TransientError
 from setl.model.entry import EntryKind
 from setl.model.position import KafkaOrigin, KafkaPosition
-from setl.systems.kafka.reader import Bounds, TopicReader
+from setl.systems.kafka.client import Bounds
+from setl.systems.kafka.reader import TopicReader
 from setl.systems.kafka.settings import source_settings
 from setl.systems.kafka.source import access as kafka_access
 from setl.systems.kafka.source import runs as kafka_runs

@@ -6,7 +6,7 @@ import pytest
 from confluent_kafka import KafkaError
 
 from setl.errors import ConfigurationError, FatalError, PositionLostError, TransientError
-from setl.systems.kafka import reader as reader_module
+from setl.systems.kafka import client as client_module
 from setl.systems.kafka.reader import TopicReader
 
 
@@ -83,7 +83,7 @@ class FakeConsumer:
 
     def list_topics(self, topic, timeout):
         self._report()
-        raise reader_module.KafkaException(KafkaError(KafkaError._TRANSPORT))
+        raise client_module.KafkaException(KafkaError(KafkaError._TRANSPORT))
 
     def error(self, code, text):
         self.told.append(lambda: self.settings["error_cb"](KafkaError(code, text)))
@@ -100,7 +100,7 @@ def opened(monkeypatch):
         made.append(FakeConsumer(settings, logger))
         return made[-1]
 
-    monkeypatch.setattr(reader_module, "Consumer", make)
+    monkeypatch.setattr(client_module, "Consumer", make)
     return TopicReader({"group.id": "g"}, "orders", 0.2), made[0]
 
 
@@ -129,9 +129,9 @@ def test_what_comes_behind_an_end_is_read_too(opened):
 def test_a_topic_read_to_its_end_is_asked_again_after_a_pause(opened, monkeypatch):
     reader, client = opened
     now = [100.0]
-    monkeypatch.setattr(reader_module.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(client_module.time, "monotonic", lambda: now[0])
     monkeypatch.setattr(
-        reader_module.time, "sleep", lambda seconds: now.__setitem__(0, now[0] + seconds)
+        client_module.time, "sleep", lambda seconds: now.__setitem__(0, now[0] + seconds)
     )
     reader.seek({0: 3, 1: 8})
     client.messages = [end(3, 0)]
@@ -243,7 +243,7 @@ def test_a_member_fetches_nothing(opened):
     reader, client = opened
     given, ended = [], []
     reader.subscribe(given.append, lambda: ended.append("revoked"), lambda: ended.append("lost"))
-    place = reader_module.Place("orders", 0)
+    place = client_module.Place("orders", 0)
     client.callbacks["on_assign"](client, [place])
     assert client.assigned == {0: -1001}
     assert client.paused == [place]
