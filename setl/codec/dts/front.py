@@ -6,11 +6,10 @@ from typing import Final, NamedTuple
 
 from setl.codec.dts.middle import source_end, tags_at
 from setl.codec.dts.scan import FRONT, Misread, extent_at, long_at
-from setl.codec.dts.wire import symbols
+from setl.codec.dts.wire import operation_byte
 
-OPERATIONS: Final = {name: 2 * number for number, name in enumerate(symbols("operation"))}
-"""Operations as they stand in the bytes."""
-
+_BEGIN: Final = operation_byte("BEGIN")
+_COMMIT: Final = operation_byte("COMMIT")
 _LONGEST: Final = 9  # bytes of a number that certainly has 64 bits
 _NOT_THERE: Final = b"\0\0"  # ``objectName`` and ``processTimestamps``
 
@@ -66,8 +65,8 @@ def read_bare(value: bytes, front: Front) -> Bare | None:
 
     Raises one of `setl.codec.dts.scan.MISREADS` likewise.
     """
-    begins = value[front.operation] == OPERATIONS["BEGIN"]
-    if not (begins or value[front.operation] == OPERATIONS["COMMIT"]):
+    begins = value[front.operation] == _BEGIN
+    if not (begins or value[front.operation] == _COMMIT):
         return None
     at = front.operation + 1
     # A full reader refuses text that is not UTF-8. Lengths of more than one byte are no ASCII.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from setl.codec.dts.front import OPERATIONS, Front, front_of, read_bare
+from setl.codec.dts.front import Front, front_of, read_bare
 from setl.codec.dts.header import (
     FULL_LOAD,
     MOCK_BYTES,
@@ -15,13 +15,14 @@ from setl.codec.dts.header import (
 )
 from setl.codec.dts.middle import tags_end
 from setl.codec.dts.scan import FRONT, MISREADS, extent_at, text_end
+from setl.codec.dts.wire import operation_byte
 from setl.errors import FatalError
 from setl.model.entry import Entry, EntryKind
 from setl.model.position import KafkaPosition
 
 # What stands before a table's name.
 _NAMED: Final = 2
-_CHANGES: Final = frozenset([OPERATIONS[name] for name in ("INSERT", "UPDATE", "DELETE")])
+_CHANGES: Final = frozenset(map(operation_byte, ("INSERT", "UPDATE", "DELETE")))
 
 # Rows of one table in a row after which it is worth looking where their tags end.
 _WORTH: Final = 4

@@ -8,7 +8,7 @@ from setl.codec.dts.described import KEYS_TAG
 from setl.codec.dts.header import row_name
 from setl.codec.dts.middle import read_middle
 from setl.codec.dts.scan import Misread
-from setl.codec.dts.wire import symbols
+from setl.codec.dts.wire import operation_byte
 from setl.model.change import Op
 
 OPERATIONS: Final = {
@@ -19,11 +19,7 @@ OPERATIONS: Final = {
 }
 """Operations of rows."""
 
-OPERATION_BYTES: Final = {
-    2 * number: OPERATIONS[name]
-    for number, name in enumerate(symbols("operation"))
-    if name in OPERATIONS
-}
+OPERATION_BYTES: Final = {operation_byte(name): op for name, op in OPERATIONS.items()}
 """The same by the byte that stands for each in a record."""
 
 

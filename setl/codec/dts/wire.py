@@ -14,6 +14,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Callable
+from functools import cache
 from typing import Any, BinaryIO, Final, cast
 
 import fastavro
@@ -56,11 +57,17 @@ def published_schema() -> list[dict[str, Any]]:
     return types
 
 
+@cache
 def symbols(field: str) -> tuple[str, ...]:
     """The symbols of the enumeration that a field of a record is, or that its first member is."""
     declared = {f["name"]: f["type"] for f in published_schema()[-1]["fields"]}[field]
     enumeration = declared if "symbols" in declared else declared["fields"][0]["type"]
     return tuple(enumeration["symbols"])
+
+
+def operation_byte(name: str) -> int:
+    """The byte that an operation is in a record, which has fewer than 64 of them."""
+    return 2 * symbols("operation").index(name)
 
 
 def _parsed(fields: int) -> Any:
