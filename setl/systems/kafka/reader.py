@@ -193,23 +193,36 @@ class TopicReader(TopicClient):
         self._consumer.assign([Place(self._topic, p, offset) for p, offset in self._next.items()])
 
     def _passed(self, found: list[Message]) -> list[Message]:
-        """The records among messages; at an error those before it, and the error is kept."""
+        """The records among messages; at an error those before it, and the rest is kept."""
         records = [message for message in found if message.error() is None]
         if len(records) < len(found):
-            for message in found:
-                error = message.error()
-                if error is None:
-                    continue
-                if error.name() != "_PARTITION_EOF":
-                    self._held = self._held or self._failure(error)
-                elif (number := message.partition()) in self._next:
-                    self._next[number] = message.offset()
-                    self._at_end.add(number)
+            records = self._up_to_error(found)
         for message in records if len(self._next) > 1 else records[-1:]:
             number, offset = message.partition(), message.offset()
             if self._next.get(number, 0) <= offset:
                 self._next[number] = offset + 1
                 self._at_end.discard(number)
+        return records
+
+    def _up_to_error(self, found: list[Message]) -> list[Message]:
+        """The records before the first error, which is kept, with what follows it.
+
+        Where the client skips what is damaged, what follows must not be taken before whoever
+        reads has seen the error: a place behind it would leave the damaged out for good.
+        """
+        records: list[Message] = []
+        for at, message in enumerate(found, 1):
+            error = message.error()
+            if error is None:
+                records.append(message)
+            elif error.name() != "_PARTITION_EOF":
+                self._held = self._failure(error)
+                if self._held is not None:
+                    self._ahead = found[at:]
+                    break
+            elif (number := message.partition()) in self._next:
+                self._next[number] = message.offset()
+                self._at_end.add(number)
         return records
 
     def _failure(self, error: KafkaError) -> SetlError | None:

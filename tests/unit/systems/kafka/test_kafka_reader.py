@@ -157,6 +157,19 @@ def test_records_before_an_error_are_given_out_and_the_error_after_them(opened):
         reader.poll(10, 0)
 
 
+def test_what_follows_an_error_is_not_given_out_before_it(opened):
+    reader, client = opened
+    reader.seek({0: 3})
+    client.messages = [Message(3), failed(KafkaError._TRANSPORT, 4), Message(7), end(8)]
+    assert offsets(reader.poll(10, 0)) == [3]
+    assert reader.position(0) == 4
+    with pytest.raises(TransientError):
+        reader.poll(10, 0)
+    assert reader.position(0) == 4
+    assert offsets(reader.poll(10, 0)) == [7]
+    assert reader.position(0) == 8
+
+
 @pytest.mark.parametrize(
     ("code", "kind"),
     [
