@@ -46,6 +46,45 @@ def front_of(value: bytes) -> Front:
     return Front(ident, seconds, position, safe, origin, source_end(value, origin))
 
 
+class Alike(NamedTuple):
+    """The front of a record as far as that of the next one is mostly the same.
+
+    Then they differ in the three lowest bytes of the id, and in the text of ``sourcePosition``,
+    which is as long. So the front of the next one is well formed if it has `version` and `middle`
+    in their places, and three bytes between them that say that more of the id follows (`MORE`).
+    All places are counted from the begin of the record.
+
+    Attributes:
+        version: the first byte.
+        middle: what stands from `MIDDLE` on, up to the length of the text.
+        text: where the text begins.
+        end: where it ends.
+    """
+
+    version: int
+    middle: bytes
+    text: int
+    end: int
+
+
+MIDDLE: Final = 4
+MORE: Final = 0x80
+_LONG: Final = 0x81  # a length with more bytes, or negative
+
+
+def alike_front(data: bytes, begin: int = 0) -> Alike | None:
+    """What the next record's front is compared with; None if this one is unusual."""
+    match = FRONT(data, begin)
+    if match is None or match.start(1) != begin + 1 or match.end(1) <= begin + MIDDLE:
+        return None
+    place = match.end()
+    if place >= len(data) or data[place] & _LONG:
+        return None
+    text = place + 1 - begin
+    end = text + (data[place] >> 1)
+    return Alike(data[begin], data[begin + MIDDLE : place + 1], text, end)
+
+
 class Bare(NamedTuple):
     """What a BEGIN or COMMIT says.
 

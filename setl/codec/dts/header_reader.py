@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from setl.codec.dts.front import Front, front_of, read_bare
+from setl.codec.dts.front import MIDDLE, MORE, Front, alike_front, front_of, read_bare
 from setl.codec.dts.header import (
     FULL_LOAD,
     MOCK_BYTES,
@@ -159,6 +160,57 @@ class DtsHeaderReader:
             return None
         self._rows += 1
         return table
+
+    # Calls would cost more than what they would do.
+    def rows_alike(self, values: Sequence[bytes], begin: int, end: int) -> int:
+        """How many of the next records are like the one before, which then count as read.
+
+        The one before was told by `table_of_row`. What is alike is of its table as well, and
+        ids grow from record to record, see `grows`. 0 may mean that only `table_of_row` tells.
+
+        Of each, nearly all bytes up to the end of the tags are compared at once, 0.4 µs: ids
+        differ in their three lowest bytes, places in their digits.
+
+        Args:
+            values: records, in stream order.
+            begin: index of the next one; the one before it was read last.
+            end: index up to which they are looked at.
+        """
+        same, named, last = self._same, self._named, values[begin - 1]
+        alike = alike_front(last)
+        if same is None or not named or alike is None:
+            return 0
+        version, middle, text, behind = alike
+        operation = behind + len(same.place)
+        rest = same.place + last[operation : operation + 1] + named
+        if not (
+            last.startswith(same.seconds, text - 1 - len(same.seconds))
+            and last.startswith(rest, behind)
+            and last[operation] in _CHANGES
+            and text + len(rest) > MOCK_BYTES
+        ):
+            return 0
+        at, low = begin, last[3] << 16 | last[2] << 8 | last[1]
+        while at < end:
+            value = values[at]
+            if not (
+                value.startswith(middle, MIDDLE)
+                and value[0] == version
+                and value[text:behind].isascii()
+                and value.startswith(rest, behind)
+            ):
+                break
+            first, second, third = value[1], value[2], value[3]
+            ident = third << 16 | second << 8 | first
+            if not first & second & third & MORE or ident <= low:
+                break
+            low = ident
+            at += 1
+        if at > begin:
+            self._rows += at - begin
+            self._ident = front_of(values[at - 1]).ident[::-1]
+            self.grows = True
+        return at - begin
 
     def _remember(self, value: bytes, front: Front) -> None:
         """Remember what the records of rows behind this one begin with."""

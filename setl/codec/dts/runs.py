@@ -24,10 +24,15 @@ RUN_FRONT: Final = Struct(f"<{len(MARK)}sII")
 
 def joined(records: Sequence[tuple[int, bytes]]) -> bytes:
     """The payload of some records, each with its offset; at least one."""
-    if len(records) == 1:
-        return records[0][1]
-    last, pack, parts = records[-1][0], RUN_FRONT.pack, list[bytes]()
-    for offset, value in records:
+    return run_of([offset for offset, _ in records], [value for _, value in records])
+
+
+def run_of(offsets: Sequence[int], values: Sequence[bytes]) -> bytes:
+    """As `joined`, of offsets and bytes that stand apart."""
+    if len(values) == 1:
+        return values[0]
+    last, pack, parts = offsets[-1], RUN_FRONT.pack, list[bytes]()
+    for offset, value in zip(offsets, values, strict=True):
         parts += (pack(MARK, len(value), last - offset), value)
     return b"".join(parts)
 

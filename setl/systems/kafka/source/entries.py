@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
+from typing import Final
 from zlib import crc32
 
 from confluent_kafka import Message
@@ -16,6 +17,9 @@ from setl.model.position import KafkaOrigin, KafkaPosition
 from setl.systems.kafka.record import TopicPartition
 from setl.systems.kafka.source.relay_repeats import RelayRepeats
 from setl.systems.kafka.source.runs import Run
+
+# Records of a run after which it is worth looking how many more are alike.
+_WORTH: Final = 4
 
 
 class RecordEntries:
@@ -81,13 +85,17 @@ class RecordEntries:
         """See `of`; with `each` all Kafka headers are looked at."""
         headers, table_of_row, is_repeat = self._headers, self._headers.table_of_row, self.is_repeat
         entries = list[Entry]()
+        values = [record.value() or b"" for record in records]
+        offsets = [record.offset() for record in records]
         run: Run | None = None
         failure: SetlError | None = None
         unseen: Message | None = None  # the record before, if its Kafka headers were not looked at
         stretching = False  # whether a stretch has begun in which they need not be
         try:
-            for record in records:
-                value = record.value() or b""
+            at, end = 0, len(records)
+            bare = 0  # from the next one up to there, no record has Kafka headers
+            while at < end:
+                record, value = records[at], values[at]
                 table = table_of_row(value)
                 if stretching and headers.grows:
                     unseen = record
@@ -95,9 +103,11 @@ class RecordEntries:
                     self._see(unseen)
                     unseen, stretching = None, False
                     if is_repeat(record):
+                        at += 1
                         continue
                     stretching = not each and self._repeats.told
-                offset = record.offset()
+                offset = offsets[at]
+                at += 1
                 if table is None:
                     self._end(run, entries)
                     run = None
@@ -105,12 +115,30 @@ class RecordEntries:
                 elif run is None or not run.takes(table, offset, value):
                     self._end(run, entries)
                     run = Run(table, self._row_time, offset, value)
-            self.next = records[-1].offset() + 1
+                elif len(run.values) >= _WORTH:
+                    if not stretching:
+                        bare = _bare_until(records, max(at, bare))
+                    first = at
+                    at += headers.rows_alike(values, at, end if stretching else bare)
+                    if at > first:
+                        unseen = records[at - 1] if stretching else None
+                        run = self._take(run, offsets[first:at], values[first:at], entries)
+            self.next = offsets[-1] + 1
         except SetlError as error:
             failure = error
         self._see(unseen)
         self._end(run, entries)
         return entries, failure
+
+    def _take(self, run: Run, offsets: list[int], values: list[bytes], entries: list[Entry]) -> Run:
+        """Take in records of rows of the run's table; gives the run that the last one is in."""
+        while True:
+            count = run.takes_of(offsets, values)
+            if count == len(values):
+                return run
+            self._end(run, entries)
+            run = Run(run.table, run.timestamp, offsets[count], values[count])
+            offsets, values = offsets[count + 1 :], values[count + 1 :]
 
     def _see(self, unseen: Message | None) -> None:
         """Look at the Kafka headers of a record that ends a stretch, if there is one.
@@ -137,7 +165,8 @@ class RecordEntries:
         """Add what a run holds, if there is one; nothing is added to it afterwards."""
         if run is not None:
             self.time = int(run.timestamp) or self.time
-            self._last = entry = run.entry(self._position(*run.records[-1], self.time))
+            place = self._position(run.offsets[-1], run.values[-1], self.time)
+            self._last = entry = run.entry(place)
             entries.append(entry)
 
     def _position(self, offset: int, value: bytes, seconds: int = 0) -> KafkaPosition:
@@ -154,6 +183,14 @@ class RecordEntries:
         position = entry.position
         assert isinstance(position, KafkaPosition)
         return entry._replace(position=replace(position, timestamp=self.time))
+
+
+def _bare_until(records: Sequence[Message], begin: int) -> int:
+    """The index of the first record from one on that has Kafka headers."""
+    for at in range(begin, len(records)):
+        if records[at].headers():
+            return at
+    return len(records)
 
 
 class _DoubtfulError(Exception):

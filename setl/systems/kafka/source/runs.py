@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from setl.codec.dts.runs import MOST_BYTES, MOST_RECORDS, joined
+from bisect import bisect_left
+from collections.abc import Sequence
+from itertools import accumulate
+
+from setl.codec.dts.runs import MOST_BYTES, MOST_RECORDS, run_of
 from setl.model.entry import Entry, EntryKind
 from setl.model.position import KafkaPosition
 
@@ -15,11 +19,12 @@ class Run:
     Attributes:
         table: schema and name.
         timestamp: when its rows were committed.
-        records: offset and value of each.
+        offsets: of its records.
+        values: their bytes.
         room: bytes that may still be added; the last record may have more.
     """
 
-    __slots__ = ("records", "room", "table", "timestamp")
+    __slots__ = ("offsets", "room", "table", "timestamp", "values")
 
     def __init__(self, table: tuple[str, str], timestamp: float, offset: int, value: bytes) -> None:
         """Begin with a row's record.
@@ -32,7 +37,8 @@ class Run:
         """
         self.table = table
         self.timestamp = timestamp
-        self.records = [(offset, value)]
+        self.offsets = [offset]
+        self.values = [value]
         self.room = MOST_BYTES - len(value)
 
     def takes(self, table: tuple[str, str], offset: int, value: bytes) -> bool:
@@ -41,18 +47,31 @@ class Run:
         Returns:
             Whether it belongs here. If not, nothing is done.
         """
-        records = self.records
-        if table != self.table or self.room <= 0 or len(records) >= MOST_RECORDS:
+        if table != self.table or self.room <= 0 or len(self.values) >= MOST_RECORDS:
             return False
-        records.append((offset, value))
+        self.offsets.append(offset)
+        self.values.append(value)
         self.room -= len(value)
         return True
+
+    def takes_of(self, offsets: Sequence[int], values: Sequence[bytes]) -> int:
+        """Add the first of the next records, all with rows of this table; returns how many.
+
+        As many as `takes` would take, one by one.
+        """
+        if self.room <= 0:
+            return 0
+        ends = list(accumulate(map(len, values)))
+        until_full = bisect_left(ends, self.room) + 1
+        count = min(len(values), MOST_RECORDS - len(self.values), until_full)
+        if count:
+            self.offsets += offsets[:count]
+            self.values += values[:count]
+            self.room -= ends[count - 1]
+        return count
 
     def entry(self, position: KafkaPosition) -> Entry:
         """All of it as one entry at the place behind the last record."""
         schema, table = self.table
-        records = self.records
-        payload = joined(records)
-        return Entry(
-            EntryKind.ROWS, position, self.timestamp, schema, table, "", len(records), payload
-        )
+        count, payload = len(self.values), run_of(self.offsets, self.values)
+        return Entry(EntryKind.ROWS, position, self.timestamp, schema, table, "", count, payload)

@@ -1,5 +1,6 @@
 """What is compared, and not read, gives the entries that reading every record in full gives."""
 
+from itertools import product
 from unittest import mock
 from zlib import crc32
 
@@ -16,6 +17,8 @@ from setl.codec.row_codec import single_entries
 from setl.errors import DataError
 from setl.model.position import KafkaOrigin, KafkaPosition
 from setl.systems.kafka.record import TopicPartition
+from setl.systems.kafka.source import entries as entries_of_records
+from setl.systems.kafka.source import runs
 from setl.systems.kafka.source.entries import RecordEntries
 from setl.systems.kafka.source.relay_repeats import RelayRepeats
 from tests.unit.codec.dts_records import absent, branch, character, integer, moment, row_record
@@ -194,10 +197,106 @@ def test_a_record_that_is_damaged_anywhere(number, monkeypatch):
         assert read([poll]) == read_one_by_one([poll])
 
 
+_ALIKE_FROM = 2**40  # an id of six bytes, as a relay's are
+
+
+def alike(count, **first):
+    """Rows of one table and transaction that differ in ids, places and values alone."""
+    common = {"sourceTxid": "g-1", "tags": {"pk_uk_info": '{"PRIMARY":["id"]}'}}
+    made = [dts_record("BEGIN", id=_ALIKE_FROM, sourceTxid="g-1", tags={"GTID": "g-1"})]
+    for number in range(1, count + 1):
+        own = {"id": _ALIKE_FROM + number, "sourcePosition": f"{1000 + number}@1", **common}
+        image = [integer(number), character(b"a name"), moment(2026, 1, 2, 3, 4, 5, 6), None]
+        made.append(row_record("INSERT", COLUMNS, after=image, **own | first.get(f"n{number}", {})))
+    made.append(dts_record("COMMIT", id=_ALIKE_FROM + count + 1, sourceTxid="g-1"))
+    return made
+
+
+@pytest.fixture
+def soon(monkeypatch):
+    """It is looked after one row already whether more are like it."""
+    monkeypatch.setattr(header_reader, "_WORTH", 1)
+    monkeypatch.setattr(entries_of_records, "_WORTH", 1)
+
+
+@pytest.fixture
+def counted(monkeypatch):
+    """How many records were taken as alike, each time that it was looked."""
+    found, rows_alike = [], header_reader.DtsHeaderReader.rows_alike
+
+    def counting(self, *args):
+        found.append(rows_alike(self, *args))
+        return found[-1]
+
+    monkeypatch.setattr(header_reader.DtsHeaderReader, "rows_alike", counting)
+    return found
+
+
+def test_rows_that_are_alike_are_taken_together(counted):
+    poll = messages([(value, None) for value in alike(30)])
+    assert read([poll]) == read_one_by_one([poll])
+    assert max(counted) > 20
+
+
+@pytest.mark.usefixtures("soon")
+@pytest.mark.parametrize("number", [6, 7, 8])
+def test_a_record_among_those_alike_that_is_damaged_anywhere(number, counted):
+    records = alike(9)
+    assert read([messages([(value, None) for value in records])])[1] is None
+    assert sum(counted) >= 6
+    whole = records[number]
+    others = [whole[:at] for at in range(len(whole))]
+    for at in range(len(whole)):
+        damages = (1 << at % 8, 0x80, 0xFF)
+        others += [whole[:at] + bytes([whole[at] ^ d]) + whole[at + 1 :] for d in damages]
+    for damaged in others:
+        values = [*records[:number], damaged, *records[number + 1 :]]
+        poll = messages([(value, None) for value in values])
+        assert read([poll]) == read_one_by_one([poll])
+
+
+_OTHERWISE = [
+    {"id": _ALIKE_FROM}, {"id": _ALIKE_FROM + 6}, {"id": 5}, {"id": 2**50}, {"id": -1},
+    {"id": _ALIKE_FROM + 2**20}, {"id": _ALIKE_FROM + 2**21}, {"version": 1},
+    {"sourceTimestamp": 1_700_000_001},
+    {"sourcePosition": "ü1007"}, {"sourcePosition": "99999@1"}, {"sourcePosition": ""},
+    {"sourcePosition": "9" * 70}, {"safeSourcePosition": "3@1"}, {"sourceTxid": "g-2"},
+    {"tags": {}}, {"tags": _LOGICAL}, {"name": "shop.items"}, {"name": ""},
+    {"source": {"sourceType": "MySQL", "version": "9"}}, {"length": 14},
+]  # fmt: skip
+
+
+@pytest.mark.usefixtures("soon")
+@pytest.mark.parametrize("more", _OTHERWISE, ids=str)
+@pytest.mark.parametrize("headers", [None, []])
+def test_a_record_among_those_alike_that_is_otherwise(more, headers):
+    for number in (6, 7):
+        poll = messages([(value, headers) for value in alike(9, **{f"n{number}": more})])
+        assert read([poll]) == read_one_by_one([poll])
+
+
+def test_a_run_takes_several_as_it_takes_one_by_one(monkeypatch):
+    monkeypatch.setattr(runs, "MOST_RECORDS", 5)
+    monkeypatch.setattr(runs, "MOST_BYTES", 20)
+    table = ("shop", "orders")
+    for sizes in product((1, 4, 9, 25), repeat=3):
+        values = [bytes(size) for size in sizes] * 2
+        offsets = list(range(7, 13))
+        for first in (1, 19, 20, 30):
+            some, one_by_one = (runs.Run(table, 1.0, 6, bytes(first)) for _ in range(2))
+            count = some.takes_of(offsets, values)
+            taken = [one_by_one.takes(table, *each) for each in zip(offsets, values, strict=True)]
+            assert count == (taken.index(False) if False in taken else 6)
+            assert (some.offsets, some.values, some.room) == (
+                one_by_one.offsets[: count + 1], one_by_one.values[: count + 1],
+                20 - first - sum(map(len, values[:count])),
+            )  # fmt: skip
+
+
 # ---- what relays wrote
 
 
-def relayed(generation, transactions):
+def relayed(generation, transactions, tables=2):
     """The records of some transactions as a relay writes them."""
     made = []
     for begin, gaps in transactions:
@@ -210,8 +309,12 @@ def relayed(generation, transactions):
         operations = ["BEGIN", *["INSERT"] * len(gaps), "COMMIT"]
         idents = [0, *ordinals, sum(gaps) + 31]
         for operation, ident, ordinal in zip(operations, idents, [0, *ordinals, LAST], strict=True):
-            own = {**common, "id": begin + ident, "sourcePosition": f"{begin + ident}@1"}
-            name_of_table = ["shop.orders", "shop.items"][ident % 2]
+            own = {
+                **common,
+                "id": _ALIKE_FROM + begin + ident,
+                "sourcePosition": f"{begin + ident}@1",
+            }
+            name_of_table = ["shop.orders", "shop.items"][ident % tables]
             value = (
                 row_record(operation, COLUMNS, after=[None] * 4, name=name_of_table, **own)
                 if operation == "INSERT"
@@ -225,9 +328,10 @@ def relayed(generation, transactions):
 def _repeating(draw):
     """A relay's records, and between them what it, or a former one, has written again."""
     starts = sorted(draw(st.sets(st.integers(1, 9), min_size=1, max_size=3)))
-    gaps = st.lists(st.integers(1, 3), min_size=1, max_size=5)
+    gaps = st.lists(st.integers(1, 3), min_size=1, max_size=9)
     transactions = [(100 * start, draw(gaps)) for start in starts]
-    former, own = relayed(1, transactions), relayed(2, transactions)
+    tables = draw(st.integers(1, 2))
+    former, own = (relayed(generation, transactions, tables) for generation in (1, 2))
     made = list(own)
     for _ in range(draw(st.integers(0, 3))):
         stale = draw(st.booleans())
@@ -239,10 +343,14 @@ def _repeating(draw):
 
 
 @settings(max_examples=200, deadline=None)
-@given(st.data())
-def test_what_relays_repeat_is_found_wherever_it_stands(data):
+@given(st.data(), st.sampled_from([1, 4]))
+def test_what_relays_repeat_is_found_wherever_it_stands(data, worth):
     polls = cut(data.draw, messages(data.draw(_repeating())))
-    assert read(polls) == read_one_by_one(polls)
+    with (
+        mock.patch.object(header_reader, "_WORTH", worth),
+        mock.patch.object(entries_of_records, "_WORTH", worth),
+    ):
+        assert read(polls) == read_one_by_one(polls)
 
 
 def test_headers_are_looked_at_where_transactions_begin_and_end():
