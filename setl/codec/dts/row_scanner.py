@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from setl.codec.dts.described import NOTHING, described
+from setl.codec.dts.front import MIDDLE, MORE, Alike, alike_front
 from setl.codec.dts.image import ImageColumn
 from setl.codec.dts.image_code import compiled, image_text
 from setl.codec.dts.middle import NEVER, source_end
@@ -15,6 +16,8 @@ from setl.codec.dts.table_identity import OPERATION_BYTES, TableIdentity, read_i
 from setl.codec.scanning import Scanned
 from setl.model.change import Op, Row, Value
 from setl.model.schema import RowSchema
+
+_UNUSUAL: Final = Alike(-1, NEVER, 0, 0)  # no byte is -1, so no record is like it
 
 
 class TableShape(NamedTuple):
@@ -70,19 +73,18 @@ class DtsRowScanner:
         self._key_and_end: Callable[[bytes, int], tuple[Any, int]] = made(key, single=single)
         self._key: Callable[[bytes, int], Any] = made(key, single=single, early=True)
 
-    def scan(self, payload: bytes, at: int, version: int) -> Scanned:  # noqa: PLR0912 - see the loop
+    def scan(self, payload: bytes, at: int, version: int) -> Scanned:  # noqa: PLR0912, PLR0915 - see the loop
         """See `RowScanner.scan`."""
         keys: list[Any] = []
         rows: list[Row | int | None] = []
         versions: list[int] = []
-        total, front, key_and_end, key_of = (
-            len(payload),
-            RUN_FRONT.size,
-            self._key_and_end,
-            self._key,
-        )
+        total, front = len(payload), RUN_FRONT.size
+        key_and_end, key_of = self._key_and_end, self._key
         of_row = _key_of(self.key)
         begin, end, older = at, total, 0
+        # What is before the operation, as in the record before.
+        mark, middle, _, text_end = _UNUSUAL
+        common = b""
         try:
             # Once for each record: calls would cost more than what they would do.
             while at < total:
@@ -90,11 +92,17 @@ class DtsRowScanner:
                     _, size, older = RUN_FRONT.unpack_from(payload, at)
                     begin = at + front
                     end = begin + size
-                place = places_end(payload, begin)
-                if payload.startswith(self._origin, place):
-                    place += len(self._origin)
+                if (
+                    payload.startswith(middle, begin + MIDDLE)
+                    and payload.startswith(common, begin + text_end)
+                    and payload[begin] == mark
+                    and payload[begin + 1] & payload[begin + 2] & payload[begin + 3] & MORE
+                ):
+                    place = begin + text_end + len(common)
                 else:
-                    place = self._enter(payload, place)
+                    place = self._origin_end(payload, begin)
+                    mark, middle, _, text_end = alike_front(payload, begin) or _UNUSUAL
+                    common = payload[begin + text_end : place]
                 op = OPERATION_BYTES.get(payload[place])
                 place += 1
                 if op is None:
@@ -146,11 +154,12 @@ class DtsRowScanner:
             return self._key(payload, at), after
         return self._key_and_end(payload, at)
 
-    def _enter(self, payload: bytes, at: int) -> int:
-        """Remember the origin that a record has behind its places; returns where that ends."""
-        end = source_end(payload, at)
-        self._origin = payload[at:end]
-        return end
+    def _origin_end(self, payload: bytes, begin: int) -> int:
+        """Where a record's operation is; its origin, behind its places, is remembered."""
+        at = places_end(payload, begin)
+        if not payload.startswith(self._origin, at):
+            self._origin = payload[at : source_end(payload, at)]
+        return at + len(self._origin)
 
     def _identify(self, payload: bytes, begin: int, at: int) -> None:
         """Remember what a record says of its table, behind its operation, if it is this one."""
