@@ -134,5 +134,5 @@ def deal_stretch(plan: TransformPlan, items: bytes, buckets: int) -> Dealt:
 
 
 def transform(plan: TransformPlan, items: bytes) -> list[Share]:
-    """First stage of a task that is the second one, too: the shares of pickled work items."""
+    """First stage of a task that is the second one, too: the shares of packed work items."""
     return [*shares_of(plan, items, 1).values()]

@@ -17,10 +17,11 @@ from setl.model.change import TargetChanges
 from setl.model.conflict import History
 from setl.model.faulty import FaultyRow
 from setl.transform.history import separated
+from setl.transform.packing import unpacked
 from setl.transform.placement import split
 from setl.transform.projection import project
 from setl.transform.share_compaction import compact
-from setl.transform.work import TransformPlan, WorkItem
+from setl.transform.work import TransformPlan
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +52,7 @@ Dealt = list[tuple[int, bytes]]
 
 
 def deal(plan: TransformPlan, items: bytes, buckets: int) -> Dealt:
-    """Transform pickled work items and deal the changes out to `buckets` load tasks."""
+    """Transform packed work items and deal the changes out to `buckets` load tasks."""
     return _pickled(shares_of(plan, items, buckets))
 
 
@@ -59,7 +60,7 @@ def shares_of(plan: TransformPlan, items: bytes, buckets: int) -> dict[int, Shar
     """As `deal`, for load tasks in this process."""
     started = time.monotonic()
     try:
-        work: list[WorkItem] = pickle.loads(items)  # noqa: S301 - made by our own driver
+        work = unpacked(items)
         parts = separated(plan, work)
         compacted = compact(plan, parts.rest)
         routes = [route for route, _, _ in compacted.survivors]

@@ -7,7 +7,6 @@ decoded nothing can be written yet, whatever goes wrong with a task.
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Mapping
 
 from pyspark import RDD, SparkContext
@@ -17,6 +16,7 @@ from setl.run.load_work import LoadWork, TableRoute, stretches
 from setl.run.runners.runner import LoadState, Phase
 from setl.run.tasks import TaskReport, deal_stretch, load
 from setl.transform.expressions import ExpressionBranch
+from setl.transform.packing import packed
 from setl.transform.share import Dealt
 from setl.transform.work import TransformPlan
 
@@ -62,7 +62,7 @@ class DealtByKey:
         shares: list[RDD[tuple[int, bytes]]] = []
         if work.plain:
             cut = stretches(work.plain, tasks)
-            blobs = [pickle.dumps(stretch, protocol=5) for stretch in cut]
+            blobs = [packed(stretch) for stretch in cut]
             shares.append(
                 self._context.parallelize(blobs, len(blobs)).flatMap(
                     lambda items: deal_stretch(plan, items, tasks)

@@ -15,7 +15,6 @@ finds the same.
 from __future__ import annotations
 
 import logging
-import pickle
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -32,6 +31,7 @@ from setl.log import fields
 from setl.run.load_work import LoadWork, pieces, stretches
 from setl.run.runners.runner import LoadRunner, LoadState, Phase
 from setl.run.tasks import TaskReport, load, transform
+from setl.transform.packing import packed
 from setl.transform.placement import key_hashes, spreads
 from setl.transform.share import Share
 from setl.transform.work import TransformPlan
@@ -108,7 +108,7 @@ class StretchByStretch:
             return self._by_key.run(plan, work, ticket, tasks)
         self._state.phase = Phase.BOTH
         sink = self._sink
-        blobs = [[pickle.dumps(piece, protocol=5) for piece in pieces(stretch)] for stretch in cut]
+        blobs = [[packed(piece) for piece in pieces(stretch)] for stretch in cut]
 
         def load_one(slot: int, mine: Iterable[Sequence[bytes]]) -> Iterator[StretchReport]:
             for stretch in mine:
@@ -173,7 +173,7 @@ def load_stretch(
         plan: how to transform.
         ticket: on whose behalf.
         slot: the number of this task in its load.
-        stretch: pickled work items of each piece.
+        stretch: packed work items of each piece.
     """
     found = StretchReport(TaskReport(), {})
     for shares in _one_ahead(lambda items: transform(plan, items), stretch):
