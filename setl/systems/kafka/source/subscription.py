@@ -31,6 +31,9 @@ from setl.systems.kafka.source.search import moved_reason
 
 _LOG = logging.getLogger(__name__)
 
+# Records that are taken from the client at once: with more, they have left the processor's caches
+# when they are looked at.
+_AT_ONCE = 1024
 _SLICE = 0.2  # seconds after which a waiting read looks whether it was closed
 _SILENCE = 3.0  # seconds without records after which the broker is asked for a sign of life
 _QUIET = 1.0  # seconds without records after which the topic may have been made anew
@@ -213,7 +216,7 @@ class DtsKafkaSource:
             raise TransientError("the source is not open").at(**self._access.where())
         with self._access.placing():
             try:
-                found = reader.take(limit, timeout)
+                found = reader.take(min(limit, _AT_ONCE), timeout)
                 self._check_connection(reader)
             except PositionLostError:
                 raise self._out_of_range(reader) from None
