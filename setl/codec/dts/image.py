@@ -38,7 +38,7 @@ _Read = Callable[[_Raw], Value]
 
 _BIT: Final = 16
 _TIMESTAMP: Final = 7
-_LARGEST_SIGNED: Final = 2**63 - 1
+LARGEST_SIGNED: Final = 2**63 - 1
 _BYTE_ORDER_MARKS: Final = (b"\xfe\xff", b"\xff\xfe")
 _SIXTEEN_BITS: Final = frozenset({"ucs2", "utf16"})
 
@@ -170,7 +170,7 @@ def _form(column: Column, raw: _Raw) -> Form:
 def _integer_form(column: Column, raw: _Raw) -> Form:
     grows = column.kind is Kind.INTEGER and not column.unsigned
     front = _BRANCH["integer"] + long_bytes(raw["precision"])
-    return Form(front, _signed_digits if grows else int)
+    return Form(front, signed_digits if grows else int)
 
 
 def _character_form(column: Column, raw: _Raw) -> Form:
@@ -234,22 +234,23 @@ def _integer(column: Column, number: int, raw: _Raw) -> tuple[Column, _Read]:
     if _HINTS.get(number) is Kind.YEAR:
         return _as_kind(column, Kind.YEAR), _any_integer
     column = _as_kind(column, Kind.INTEGER)
-    if column.unsigned or int(raw["integer"]) > _LARGEST_SIGNED:
+    if column.unsigned or int(raw["integer"]) > LARGEST_SIGNED:
         return replace(column, unsigned=True), _any_integer
     return column, _signed_integer
 
 
 def _signed_integer(raw: _Raw) -> Value:
     value = int(raw["integer"])
-    if value > _LARGEST_SIGNED:
+    if value > LARGEST_SIGNED:
         raise LookupError
     return value
 
 
-def _signed_digits(digits: bytes) -> int:
+def signed_digits(digits: bytes) -> int:
+    """A number that a signed column holds; Misread for another one, which tells something."""
     value = int(digits)
-    if value > _LARGEST_SIGNED:
-        raise Misread  # something to learn
+    if value > LARGEST_SIGNED:
+        raise Misread
     return value
 
 

@@ -16,7 +16,7 @@ from functools import lru_cache
 from types import CodeType
 from typing import Any, Final
 
-from setl.codec.dts.image import Form
+from setl.codec.dts.image import LARGEST_SIGNED, Form, signed_digits
 from setl.codec.dts.scan import Misread
 
 _TEXTS_KEPT: Final = 1024
@@ -57,6 +57,12 @@ _DATA: Final = """\
         {null}
         at += 1
 """
+
+# `signed_digits`, without the call.
+_SIGNED: Final = """\
+v{i} = int(data[begin:end])
+            if v{i} > largest:
+                raise Misread"""
 
 # A value of eight bytes.
 _FIXED: Final = """\
@@ -160,6 +166,9 @@ def _column(i: int, form: Form, wanted: Collection[int], names: dict[str, Any]) 
         take = f"v{i} = data[begin:end]"
     elif form.decode is bytes.decode:
         take = f"v{i} = data[begin:end].decode()"
+    elif form.decode is signed_digits:
+        names["largest"] = LARGEST_SIGNED
+        take = _SIGNED.format(i=i)
     else:
         take = f"v{i} = decode{i}(data[begin:end])"
     return _DATA.format(
