@@ -197,7 +197,9 @@ def test_a_record_that_is_damaged_anywhere(number, monkeypatch):
         assert read([poll]) == read_one_by_one([poll])
 
 
-_ALIKE_FROM = 2**40  # an id of six bytes, as a relay's are
+# Ids of six bytes, as a relay's are; that of the seventh record has another second byte than those
+# before it.
+_ALIKE_FROM = 2**40 + 57
 
 
 def alike(count, **first):
