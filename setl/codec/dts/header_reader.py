@@ -184,8 +184,7 @@ class DtsHeaderReader:
         operation = behind + len(same.place)
         rest = same.place + last[operation : operation + 1] + named
         if not (
-            last.startswith(same.seconds, text - 1 - len(same.seconds))
-            and last.startswith(rest, behind)
+            last.startswith(rest, behind)
             and last[operation] in _CHANGES
             and text + len(rest) > MOCK_BYTES
         ):

@@ -419,6 +419,26 @@ def decoded(codec, payload, version=100, key=KEY):
     return found
 
 
+@pytest.mark.parametrize("operation", ["INSERT", "UPDATE", "DELETE"])
+def test_a_scanner_takes_no_record_whose_front_is_damaged(operation):
+    codec = DtsRowCodec()
+    # The id of the third has another second byte than those before it.
+    ids = (2**40 + 62, 2**40 + 63, 2**40 + 64)
+    one, two, three = (usual(operation, 3, id=ident, sourcePosition="123@4") for ident in ids)
+    payload = joined([(1, one), (2, two), (3, three)])
+    codec.decode(one, ())
+    expected = decoded(codec, payload)
+    assert scanned(codec, payload) == (expected, b"")
+    for at in range(three.index(b"shop.orders")):
+        for damage in (0x01, 0x7F, 0x80, 0xFF):
+            damaged = three[:at] + bytes([three[at] ^ damage]) + three[at + 1 :]
+            payload = joined([(1, one), (2, two), (3, damaged)])
+            found, left = scanned(codec, payload)
+            assert found == expected[: len(found)]
+            if not left:  # then it is a record to whoever reads it alone, too
+                assert decoded(codec, payload) == expected
+
+
 @pytest.mark.parametrize("key", [(0,), (2, 0), (7,)])
 def test_a_scanner_finds_what_decoding_finds(only_by_hand, key):
     same = [usual(op, n, n) for n, op in enumerate(["INSERT", "UPDATE", "DELETE", "UPDATE"], 1)]

@@ -277,6 +277,24 @@ def test_a_record_among_those_alike_that_is_otherwise(more, headers):
         assert read([poll]) == read_one_by_one([poll])
 
 
+@pytest.mark.usefixtures("soon")
+def test_what_is_as_short_as_a_filler_is_read(counted):
+    columns, image = [("c", 253)], [character(b"x" * 60)]
+    front = {
+        "sourcePosition": "1", "safeSourcePosition": "", "sourceTxid": "",
+        "source": {"sourceType": "MySQL", "version": ""},
+    }  # fmt: skip
+    common = {**front, "tags": {}, "name": "a.b"}
+    ids = range(_ALIKE_FROM, _ALIKE_FROM + 8)
+    records = [row_record("INSERT", columns, after=image, id=ident, **common) for ident in ids]
+    records = [dts_record("BEGIN", id=ids[0] - 1, tags={"GTID": "g"}, **front), *records]
+    for length in (30, 40, 48, 49):
+        values = [*records[:6], records[6][:length], *records[7:]]
+        poll = messages([(value, None) for value in values])
+        assert read([poll]) == read_one_by_one([poll])
+    assert counted
+
+
 def test_a_run_takes_several_as_it_takes_one_by_one(monkeypatch):
     monkeypatch.setattr(runs, "MOST_RECORDS", 5)
     monkeypatch.setattr(runs, "MOST_BYTES", 20)
@@ -342,6 +360,19 @@ def _repeating(draw):
         first = draw(st.integers(0, max(0, len(there) - 1)))
         made[at:at] = there[first : first + draw(st.integers(1, 4))]
     return made
+
+
+@pytest.mark.usefixtures("soon")
+def test_a_repeat_among_records_of_which_few_have_a_place_is_dropped():
+    name = RelayTransaction(1, "bin.000001", 100, "s")
+    with_place = {7: 7, 10: 7, 13: 8}
+    records = [
+        (value, [(HEADER, RelayPlace(name, with_place[n]).encoded())] if n in with_place else None)
+        for n, value in enumerate(alike(15))
+    ]
+    entries, error = read([messages(records)])
+    assert (entries, error) == read_one_by_one([messages(records)])
+    assert [entry.position for entry in entries] == [n for n in range(1, 18) if n != 11]
 
 
 @settings(max_examples=200, deadline=None)
