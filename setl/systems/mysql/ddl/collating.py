@@ -1,21 +1,31 @@
-"""Adds to a schema change the collation that its server would choose.
+"""Has a schema change take the collations that its own server would choose.
 
 ``CHARACTER SET utf8mb4`` alone means utf8mb4_0900_ai_ci to MySQL, utf8mb4_general_ci to MariaDB up
-to 11.5, and something else to younger ones or where a setting says so. Keys compare by it.
+to 11.5, and something else to younger ones or where a setting says so. To these the other character
+sets of Unicode mean something else, too. Keys compare by it.
+
+A MariaDB that has a setting for it is told by `default_collations`. That also covers NCHAR, which
+does not say the name of a character set. Of a statement for another server the text is changed, and
+one with NCHAR is refused, see `doubt_of_charsets`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
+
+from pymysql.connections import Connection
 
 from setl.codec.sql.names import name_of
 from setl.codec.sql.statement import quoting_of
 from setl.codec.sql.tokens import Token, text_of, tokenize
 from setl.model.session import StatementSession
+from setl.systems.mysql.connection import is_mariadb
 
 _CHARSET: Final = "utf8mb4"
 _GENERAL: Final = 45
+# The compiled default of each other character set that MariaDB takes another collation for.
+_OTHERS: Final = {"utf8": 33, "utf8mb3": 33, "ucs2": 35, "utf16": 54, "utf32": 60}
 # The default collations that a session can have, by their ids.
 _NAMES: Final = {
     _GENERAL: "utf8mb4_general_ci",
@@ -23,20 +33,63 @@ _NAMES: Final = {
     224: "utf8mb4_unicode_ci",
     246: "utf8mb4_unicode_520_ci",
     255: "utf8mb4_0900_ai_ci",
+    2048: "utf8mb3_uca1400_ai_ci",
     2304: "utf8mb4_uca1400_ai_ci",
+    2560: "ucs2_uca1400_ai_ci",
+    2816: "utf16_uca1400_ai_ci",
+    3072: "utf32_uca1400_ai_ci",
 }
+_UNNAMED: Final = frozenset({"NCHAR", "NVARCHAR", "NATIONAL", "UNICODE"})
 _OPTIONS: Final = frozenset({"COLLATE", "CHARSET", "CHARACTER", "LIKE"})
 _CONVERSIONS: Final = frozenset({"CAST", "CONVERT", "JSON_VALUE"})
 
 
+def default_collations(target: Connection[Any], session: StatementSession) -> list[str]:
+    """What gives a session of a MariaDB the source's collation for each character set.
+
+    Returns:
+        Statements; none where the target has no such setting, or the source's is not known.
+    """
+    if session.mariadb is None or not is_mariadb(target):
+        return []
+    taken = [collation for _, collation in session.collations]
+    with target.cursor() as cursor:
+        cursor.execute("SHOW VARIABLES LIKE 'character_set_collations'")
+        if cursor.fetchone() is None:
+            return []
+        named: Sequence[tuple[Any, ...]] = ()
+        if taken:
+            cursor.execute(
+                "SELECT CHARACTER_SET_NAME, FULL_COLLATION_NAME"
+                " FROM information_schema.COLLATION_CHARACTER_SET_APPLICABILITY"
+                f" WHERE ID IN ({', '.join(map(str, taken))})"
+            )
+            named = cursor.fetchall()
+    chosen = ",".join(f"{charset}={collation}" for charset, collation in named)
+    # No more than the compiled default. Empty text would be NULL under EMPTY_STRING_IS_NULL.
+    chosen = chosen or "utf8mb4=utf8mb4_general_ci"
+    return [f"SET SESSION character_set_collations = '{chosen}'"]
+
+
+def doubt_of_charsets(statement: str, session: StatementSession) -> str:
+    """Why a server without `default_collations` may compare otherwise than the source, or ""."""
+    if not session.collations:
+        return ""
+    words = {token.word for token in tokenize(statement, quoting_of(session))}
+    found = ", ".join(sorted(words & _UNNAMED))
+    return f"{found} has another collation at the target" if found else ""
+
+
 def collated(statement: str, session: StatementSession) -> str:
-    """A statement with the collation behind each utf8mb4 that has none."""
-    name = _NAMES.get(_default_of(session), "")
-    if not name or _CHARSET not in statement.lower():
+    """A statement with the collation behind each character set of Unicode that has none."""
+    names = _defaults_of(session)
+    lower = statement.lower()
+    if not any(charset in lower for charset in names):
         return statement
     tokens = tokenize(statement, quoting_of(session))
     for at in reversed(range(len(tokens))):
-        if _is_charset(tokens, at) and not _has_collation(tokens, at):
+        name = names.get(_charset_at(tokens, at), "")
+        if name and not _has_collation(tokens, at):
             end = tokens[at].end
             statement = f"{statement[:end]} COLLATE {name}{statement[end:]}"
     return statement
@@ -68,22 +121,28 @@ def with_default(statement: str, session: StatementSession, collation: str) -> s
     return f"{statement[: listed.end]} COLLATE {collation}{statement[listed.end :]}"
 
 
-def _default_of(session: StatementSession) -> int:
-    """Id of the collation that utf8mb4 alone means in a session, 0 if it is not known."""
+def _defaults_of(session: StatementSession) -> dict[str, str]:
+    """The collation that a character set alone means in a session, of those that are known.
+
+    Of the others than utf8mb4 only those that are not the compiled default, which is the same to
+    all servers.
+    """
     if session.mariadb is None:
-        return 0
-    if session.mariadb:
-        return dict(session.collations).get(_GENERAL, _GENERAL)
-    return session.utf8mb4 or _GENERAL  # MySQL 5.7 has no choice
+        return {}
+    taken = dict(session.collations)
+    # MySQL 5.7 has no choice.
+    wide = taken.get(_GENERAL, _GENERAL) if session.mariadb else session.utf8mb4 or _GENERAL
+    found = {charset: taken[known] for charset, known in _OTHERS.items() if known in taken}
+    found[_CHARSET] = wide
+    return {charset: _NAMES[number] for charset, number in found.items() if number in _NAMES}
 
 
-def _is_charset(tokens: Sequence[Token], at: int) -> bool:
-    """Whether a token is a utf8mb4 behind CHARSET or CHARACTER SET."""
-    said = text_of(tokens[at]) or name_of(tokens[at])
-    if said.lower() != _CHARSET:
-        return False
+def _charset_at(tokens: Sequence[Token], at: int) -> str:
+    """The name that a token is, in lower case, behind CHARSET or CHARACTER SET; else ""."""
     before = [t.word for t in tokens[max(0, at - 3) : at] if t.word != "="]
-    return before[-1:] == ["CHARSET"] or before[-2:] == ["CHARACTER", "SET"]
+    if before[-1:] != ["CHARSET"] and before[-2:] != ["CHARACTER", "SET"]:
+        return ""
+    return (text_of(tokens[at]) or name_of(tokens[at])).lower()
 
 
 def _has_collation(tokens: Sequence[Token], at: int) -> bool:

@@ -14,7 +14,12 @@ from setl.codec.sql.table_ddl import Action, parse_table_ddl
 from setl.errors import FatalError, SetlError
 from setl.model.session import StatementSession
 from setl.systems.mysql.connection import MysqlEndpoint, connect, is_mariadb, translate
-from setl.systems.mysql.ddl.collating import collated, with_default
+from setl.systems.mysql.ddl.collating import (
+    collated,
+    default_collations,
+    doubt_of_charsets,
+    with_default,
+)
 from setl.systems.mysql.ddl.effects import Effects, effects_of
 from setl.systems.mysql.ddl.equivalence import (
     TableState,
@@ -50,6 +55,10 @@ _ADVICE_ON_BOTH_WAYS: Final = (
     "Make the change on the target{by_hand}, with the values that the rows have at the source; in"
     " the future, add such a column as NULL without them, and when it is at both sites change it"
     " to what it shall be"
+)
+_ADVICE_ON_CHARSETS: Final = (
+    "Make the change on the target{by_hand}, with the collation that the column has at the source;"
+    " in the future, name character set and collation of such a column"
 )
 _PRIVILEGE: Final = "SESSION_VARIABLES_ADMIN"
 
@@ -114,7 +123,11 @@ class EquivalenceCheck:
                     self._refuse(doubt, step)
                     more += self._counting(target, session)
         more += self._timestamps(target, step, session)
-        return more
+        collations = default_collations(target, session)
+        if not collations:
+            doubt = doubt_of_charsets(step.statement, session)
+            self._refuse(doubt, step, _ADVICE_ON_CHARSETS)
+        return more + collations
 
     def statement(self, target: Connection[Any], step: Step, session: StatementSession) -> str:
         """The step's statement with the collations that it leaves to its server written out.

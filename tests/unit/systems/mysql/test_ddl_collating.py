@@ -3,7 +3,12 @@
 import pytest
 
 from setl.model.session import StatementSession
-from setl.systems.mysql.ddl.collating import collated, with_default
+from setl.systems.mysql.ddl.collating import (
+    collated,
+    default_collations,
+    doubt_of_charsets,
+    with_default,
+)
 
 MYSQL = StatementSession("d", 0, mariadb=False, utf8mb4=255)
 GIVEN = " COLLATE utf8mb4_0900_ai_ci"
@@ -39,6 +44,89 @@ def test_where_a_collation_is_written(text):
 def test_what_the_session_takes(session, name):
     text = "ALTER TABLE t CONVERT TO CHARACTER SET utf8mb4"
     assert collated(text, session) == (f"{text} COLLATE {name}" if name else text)
+
+
+YOUNGER = StatementSession(
+    "d", 0, mariadb=True, collations=((33, 2048), (35, 2560), (45, 2304), (54, 2816), (60, 3072))
+)
+
+
+class PretendedTarget:
+    """A server that may have `character_set_collations`, and names collations."""
+
+    def __init__(self, version, *, has_setting):
+        self.version, self.has_setting, self.answer = version, has_setting, ()
+
+    def get_server_info(self):
+        return self.version
+
+    def cursor(self):
+        return self
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+    def execute(self, sql):
+        known = {2048: "utf8mb3", 2560: "ucs2", 2304: "utf8mb4", 2816: "utf16", 3072: "utf32"}
+        if sql.startswith("SHOW"):
+            self.answer = (("character_set_collations", ""),) if self.has_setting else ()
+        else:
+            self.answer = tuple(
+                (charset, f"{charset}_uca1400_ai_ci")
+                for number, charset in known.items()
+                if str(number) in sql
+            )
+
+    def fetchone(self):
+        return next(iter(self.answer), None)
+
+    def fetchall(self):
+        return self.answer
+
+
+@pytest.mark.parametrize(
+    ("session", "wanted"),
+    [
+        (StatementSession("d", 0, mariadb=True, collations=((45, 2304),)), ["utf8mb4=utf8mb4_uca"]),
+        (YOUNGER, ["utf8mb3=", "ucs2=ucs2_", "utf8mb4=", "utf16=utf16_", "utf32="]),
+        (StatementSession("d", 0, mariadb=True), ["= 'utf8mb4=utf8mb4_general_ci'"]),
+        (MYSQL, ["= 'utf8mb4=utf8mb4_general_ci'"]),
+    ],
+)
+def test_a_younger_mariadb_is_told_what_a_character_set_means(session, wanted):
+    target = PretendedTarget("5.5.5-11.8.9-MariaDB", has_setting=True)
+    (statement,) = default_collations(target, session)
+    assert statement.startswith("SET SESSION character_set_collations = '")
+    assert all(part in statement for part in wanted)
+
+
+def test_what_is_not_told():
+    old = PretendedTarget("5.5.5-10.11.14-MariaDB", has_setting=False)
+    mysql = PretendedTarget("9.7.0", has_setting=True)
+    assert default_collations(old, YOUNGER) == default_collations(mysql, YOUNGER) == []
+    younger = PretendedTarget("5.5.5-11.8.9-MariaDB", has_setting=True)
+    assert default_collations(younger, StatementSession("d")) == []
+
+
+@pytest.mark.parametrize("kind", ["NCHAR(3)", "NATIONAL VARCHAR(3)", "CHAR(3) UNICODE"])
+def test_character_sets_without_a_name_are_in_doubt(kind):
+    assert "another collation" in doubt_of_charsets(f"ALTER TABLE t ADD a {kind}", YOUNGER)
+    assert doubt_of_charsets(f"ALTER TABLE t ADD a {kind}", MYSQL) == ""
+    assert doubt_of_charsets(f"ALTER TABLE t ADD a INT COMMENT '{kind}'", YOUNGER) == ""
+    assert doubt_of_charsets("ALTER TABLE t ADD `unicode` INT", YOUNGER) == ""
+
+
+def test_other_character_sets_whose_collation_is_not_the_compiled_one():
+    session = YOUNGER
+    text = "ALTER TABLE t ADD a CHAR(3) CHARSET {}, ADD b CHAR(3) CHARACTER SET latin1"
+    for charset in ("utf8mb3", "ucs2", "utf8mb4", "utf16", "utf32"):
+        wanted = text.format(f"{charset} COLLATE {charset}_uca1400_ai_ci")
+        assert collated(text.format(charset), session) == wanted
+    older = StatementSession("d", 0, mariadb=True)
+    assert collated(text.format("utf16"), older) == text.format("utf16")
 
 
 @pytest.mark.parametrize(
