@@ -31,7 +31,7 @@ from setl.codec.binlog.refused import (
     unknown_statement,
 )
 from setl.codec.binlog.row_events import RowEvents
-from setl.codec.binlog.runs import MOST_BYTES, may_join, offset_behind
+from setl.codec.binlog.runs import MOST_BYTES, may_join, offset_behind, placed
 from setl.codec.binlog.stream_place import StreamPlace
 from setl.codec.binlog.transaction import OpenTransaction
 from setl.codec.sql.statement import (
@@ -247,6 +247,8 @@ class BinlogHeaderReader:
             if self._rows.is_of_sequence(event):
                 return ()
             raise self._damaged(event[4], "no TABLE_MAP event came before it")
+        if self._open and not self._inner_end:
+            event = placed(event, self._place.offset)
         run = self._rows.run
         joins = self._open and not self._inner_end and may_join(event)
         before = () if joins and run.takes(event, table) else self._end_run()

@@ -14,7 +14,15 @@ from setl.codec.binlog.event import (
     without_checksums,
 )
 from setl.codec.binlog.row_estimate import RowEstimate
-from setl.codec.binlog.runs import JOINED, KnownTable, OpenRun, offset_behind
+from setl.codec.binlog.runs import (
+    END,
+    END_AT,
+    JOINED,
+    PLACES,
+    KnownTable,
+    OpenRun,
+    offset_behind,
+)
 from setl.codec.binlog.sequences import is_sequence
 from setl.codec.binlog.table_map import parse_table_map, table_map_body
 
@@ -119,7 +127,8 @@ class RowEvents:
         one to take it. Call it only inside a transaction.
 
         A table map that is known is not looked at but for its body. So it is taken only with a
-        row event behind it, whose checksum fits and which says where in the file it ends.
+        row event behind it, whose checksum fits. An event that does not say where in the file it
+        ends gets the sum of what came, see `BinlogHeaderReader`.
 
         This loop sees every change of the source, and most of what the driver does for a change
         is here: so one step for both kinds of events, no calls but into C, and nothing kept in
@@ -133,7 +142,7 @@ class RowEvents:
             checksum: whether events end with a checksum.
         """
         run = self.run
-        unpack, tables = _PACKET.unpack_from, self._tables
+        unpack, pack, tables = _PACKET.unpack_from, END.pack, self._tables
         by_body = self._by_body if checksum else self._by_plain_body
         tail = CHECKSUM_BYTES if checksum else 0
         events, size_of_run, most_events, most_bytes = (
@@ -148,6 +157,7 @@ class RowEvents:
         current, ident = table, b""
         whole, last = len(data), len(data) - _PACKET.size
         end, ended = -1, False
+        reached = offset  # behind the last event, where only some say where they end
         ahead = -1  # where the table maps begin that no row event has come for yet
         while at <= last:
             packet, status, seconds, kind, size, behind, flags, table_id = unpack(data, at)
@@ -165,13 +175,14 @@ class RowEvents:
                         break
                     body, current, ident = seen, found, table_id
                     tables[table_id] = found
+                reached = behind or reached + size
             elif kind in _JOINED:
                 if table_id != ident:
                     found = tables.get(table_id)
                     if found is None:
                         break
                     body, current, ident = None, found, table_id
-                if not behind or flags & ARTIFICIAL_FLAG or size > most_bytes:
+                if flags & ARTIFICIAL_FLAG or size > most_bytes:
                     break
                 if count:
                     ended = (
@@ -186,17 +197,24 @@ class RowEvents:
                 event = data[begin:stop]
                 if checksum and crc32(event) != _CHECKED:
                     break
+                if not behind:
+                    behind = reached + size & PLACES
+                    if not behind:
+                        break
+                    place = pack(behind)
+                    event = b"".join((event[:END_AT], place, event[END_AT + END.size :]))
                 append(event)
                 count += 1
                 ahead = -1
                 size_of_run += size
-                end = behind
+                end = reached = behind
                 if count >= most_events or size_of_run >= most_bytes:
                     at, ended = stop, True
                     break
             elif kind in _SKIPPED:
                 if ahead < 0:
                     ahead = at
+                reached = behind or reached
             else:
                 break
             at = stop
