@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
@@ -110,6 +110,11 @@ _UNREADABLE = (FileNotFoundError, PermissionError, IsADirectoryError)  # of `ssl
 _OF_A_PROXY = range(9000, 10_000)
 _NO_SUCH_LOGIN = 2059
 _CONFIGURATION = {1044, 1045, 1049, 1054, 1142, 1143, 1146, 1227, 1370, 1698, _NO_SUCH_LOGIN}
+_MISSING: Final = "`setl check` names what is missing on the server"
+_LOGINS: Final = (
+    "Let the account log in with mysql_native_password, sha256_password, caching_sha2_password, or"
+    " ed25519 of MariaDB"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,25 +169,36 @@ def connect(
     # A server does not notice that nobody waits for the answer any more: while tables are locked,
     # each statement that is given up would keep a connection from others.
     table_wait = table_wait or min(max(1, int(endpoint.read_timeout) - 1), _LONGEST_TABLE_WAIT)
+    session = SESSION.format(lock_wait=int(lock_wait), table_wait=table_wait, autocommit=autocommit)
+    try:
+        own: dict[str, Any] = {"autocommit": autocommit, "init_command": session}
+        return _connected(endpoint, kind or PlainConnection, own | options)
+    except RuntimeError as error:  # pymysql asks for another package
+        raise NodeLacksError(
+            f"MySQL: {error}",
+            hint="Install it on this node, or let the account log in in another way",
+            server=endpoint,
+        ) from error
+
+
+def _connected(
+    endpoint: MysqlEndpoint, kind: type[PlainConnection], options: Mapping[str, Any]
+) -> Connection[Any]:
     ssl = {"ca": endpoint.ssl_ca} if endpoint.ssl_ca else None
     # Whoever answers in the server's place would be given the password itself.
     guarded = {} if ssl else dict.fromkeys(_PLAIN, _Unanswered)
     with translating(endpoint):
-        connection: Any = (kind or PlainConnection)(
+        connection: Any = kind(
             host=endpoint.host,
             port=endpoint.port,
             user=endpoint.user,
             password=endpoint.password,
             charset="utf8mb4",
-            autocommit=autocommit,
             connect_timeout=max(1, int(endpoint.connect_timeout)),
             # Also how long the server's greeting is waited for, which a server that hangs does
             # not send although its machine has taken the connection.
             read_timeout=min(endpoint.connect_timeout, endpoint.read_timeout),
             write_timeout=endpoint.read_timeout,
-            init_command=SESSION.format(
-                lock_wait=int(lock_wait), table_wait=table_wait, autocommit=autocommit
-            ),
             ssl=ssl,
             auth_plugin_map=guarded,
             **options,
@@ -314,9 +330,8 @@ def translate(error: BaseException) -> SetlError:
     if _may_pass(number, text) or isinstance(error, (OSError, pymysql.err.InterfaceError)):
         return TransientError(f"MySQL: {text or _TRANSIENT.get(number, 'no answer')} [{number}]")
     if number in _CONFIGURATION:
-        return ConfigurationError(
-            f"MySQL: {text} [{number}]", hint="`setl check` names what is missing on the server"
-        )
+        hint = _LOGINS if number == _NO_SUCH_LOGIN else _MISSING
+        return ConfigurationError(f"MySQL: {text} [{number}]", hint=hint)
     if isinstance(error, pymysql.MySQLError):
         of_value = isinstance(error, (pymysql.err.DataError, pymysql.err.IntegrityError))
         refuses = "MySQL refuses a value" if of_value else "MySQL"

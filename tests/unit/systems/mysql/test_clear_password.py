@@ -1,4 +1,4 @@
-"""A server that is none asks for the password itself."""
+"""Ways to log in that a server asks for and this client does not take."""
 
 import socket
 import struct
@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from setl.errors import ConfigurationError
+from setl.errors import ConfigurationError, NodeLacksError
 from setl.systems.mysql.connection import MysqlEndpoint, connect
 
 PASSWORD = "the very secret"
@@ -60,3 +60,23 @@ def test_whoever_answers_is_not_given_the_password(plugin):
     impostor.thread.join(20)
     assert impostor.told, "it was asked"
     assert PASSWORD.encode() not in impostor.told
+
+
+def test_a_way_to_log_in_that_is_not_known():
+    impostor = Impostor(b"parsec")
+    with pytest.raises(ConfigurationError, match="parsec") as caught:
+        connect(MysqlEndpoint("127.0.0.1", impostor.port, "u", PASSWORD))
+    assert "caching_sha2_password" in caught.value.hint
+    impostor.thread.join(20)
+
+
+def test_a_way_to_log_in_that_another_package_knows(monkeypatch):
+    def lacking(*_):
+        raise RuntimeError("'pynacl' package is required for ed25519_password auth method")
+
+    monkeypatch.setattr("pymysql._auth.ed25519_password", lacking)
+    impostor = Impostor(b"client_ed25519")
+    with pytest.raises(NodeLacksError, match="'pynacl' package is required") as caught:
+        connect(MysqlEndpoint("127.0.0.1", impostor.port, "u", PASSWORD))
+    assert caught.value.where["server"] == f"127.0.0.1:{impostor.port}"
+    impostor.thread.join(20)
