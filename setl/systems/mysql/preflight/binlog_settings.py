@@ -13,6 +13,9 @@ from setl.systems.mysql.preflight.server import Outcome, Server
 OLDEST = {"MariaDB": (10, 11), "MySQL": (8, 4)}
 """Versions that setl is made for; others may do."""
 
+NEWEST = {"MariaDB": (11, 8), "MySQL": (9, 7)}
+"""The newest versions that setl's tests have run on."""
+
 _DAY = 24 * 3600
 
 
@@ -37,12 +40,21 @@ _SETTINGS = (
 
 
 def check_version(server: Server, report: Report) -> None:
-    """Report the server itself: that it answers, and whether it is too old."""
-    oldest = OLDEST["MariaDB" if server.mariadb else "MySQL"]
+    """Report the server itself: that it answers, and whether it is too old, or too new to know."""
+    family = "MariaDB" if server.mariadb else "MySQL"
+    oldest, newest = OLDEST[family], NEWEST[family]
     if server.version < oldest:
         wanted = ".".join(map(str, oldest))
         report.warning(
             f"{server.product} is older than {wanted}, which setl is made for", code="old-server"
+        )
+    elif server.version[:2] > newest:
+        tried = ".".join(map(str, newest))
+        report.warning(
+            f"{server.product} is newer than {tried}, the newest that setl was tried with",
+            "Rehearse with servers of this version first; what the binlog has that setl does not"
+            " know stops the pipeline",
+            code="new-server",
         )
     else:
         report.ok(f"{server.product} answers")
@@ -69,6 +81,14 @@ def check_binlog(
             "the server writes no binlog",
             "Add log_bin to the server's configuration file, section [mysqld], and restart it",
             code="no-binlog",
+        )
+    engine = server.variables.get("binlog_storage_engine", "")
+    if engine:
+        report.error(
+            f"the storage engine {engine} keeps the binlog (binlog_storage_engine), where setl"
+            " finds no places",
+            "Remove binlog_storage_engine from the server's configuration file and restart it",
+            code="binlog-engine",
         )
     for setting in _SETTINGS:
         value = server.variables.get(setting.name, setting.wanted)

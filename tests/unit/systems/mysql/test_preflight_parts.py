@@ -106,6 +106,13 @@ def test_settings_of_mysql_that_do_not_matter(name, value):
     assert binlog_faults(PretendedServer(gtid_mode="ON", **{name: value})) == []
 
 
+def test_a_binlog_that_a_storage_engine_keeps():
+    def codes(engine):
+        return {f.code for f in binlog_faults(PretendedServer(binlog_storage_engine=engine))}
+
+    assert codes("innodb") - codes("") == {"binlog-engine"}
+
+
 def test_gtids_on_mysql():
     server = PretendedServer(gtid_mode="OFF")
     (fault,) = binlog_faults(server)
@@ -120,7 +127,7 @@ def test_gtids_on_mysql():
     assert fault.level == "error"
 
 
-def test_servers_that_are_too_old():
+def test_servers_that_are_too_old_or_newer_than_was_tried():
     for mariadb, version, level in [
         (False, (8, 0, 40), "warning"),
         (False, (8, 4, 0), "ok"),
@@ -128,6 +135,10 @@ def test_servers_that_are_too_old():
         (True, (10, 6, 1), "warning"),
         (True, (10, 11, 2), "ok"),
         (True, (11, 4, 2), "ok"),
+        (True, (11, 8, 9), "ok"),
+        (True, (12, 3, 1), "warning"),
+        (False, (9, 7, 4), "ok"),
+        (False, (10, 0, 0), "warning"),
     ]:
         report = Report("here")
         check_version(PretendedServer(mariadb=mariadb, version=version), report)
