@@ -64,6 +64,10 @@ _BYTEWISE: Final = frozenset(
     {43, 46, 47, 50, 53, 55, 58, *range(61, 76), *range(77, 92), 93, 96, 98, 249}
 )
 _UTF8MB4_0900_BIN: Final = 309
+_OF_UNICODE_9: Final = range(255, 324)
+_MARIADBS: Final = 1 << 16
+OF_MARIADB: Final = " of MariaDB"
+"""Ends a `common_name` that MySQL has for another collation."""
 
 
 @cache
@@ -98,3 +102,23 @@ def compares_bytes(collation: int, *, padded: bool) -> bool:
     if _NO_PAD <= collation < _UCA_1400:
         return collation - _NO_PAD in _BYTEWISE
     return collation in _BYTEWISE and not padded
+
+
+def common_number(collation: int, *, mariadb: bool) -> int:
+    """A collation's id as a number that means the same collation on all servers.
+
+    MariaDB from 11.4.5 on has the names and ids of MySQL's ``utf8mb4_0900_…`` for collations of its
+    own, by Unicode 14 instead of 9: to them 'ა' and 'Ა' are one text, and to MySQL two.
+
+    Args:
+        collation: the id.
+        mariadb: whether a MariaDB says it.
+    """
+    other = mariadb and collation in _OF_UNICODE_9 and collation != _UTF8MB4_0900_BIN
+    return collation + _MARIADBS if other else collation
+
+
+def common_name(collation: str, *, mariadb: bool) -> str:
+    """A name that means the same collation on all servers, see `common_number`."""
+    other = mariadb and "_0900_" in collation and not collation.endswith("_bin")
+    return f"{collation}{OF_MARIADB}" if other else collation

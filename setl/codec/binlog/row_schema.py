@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple
 
-from setl.codec.binlog.collation import charset_of, compares_bytes
+from setl.codec.binlog.collation import charset_of, common_number, compares_bytes
 from setl.codec.binlog.event import has_checksums, is_mariadb, packed_integer
 from setl.codec.binlog.table_map import (
     ColumnType,
@@ -191,6 +191,7 @@ def describe_table(table: TableMap, *, mariadb: bool) -> TableDetail:
             unsigned=i in unsigned,
             prefixed=i in prefixed,
             labels=labels.get(i, ()),
+            mariadb=mariadb,
         )
         for i, (column, name) in enumerate(zip(columns, names, strict=True))
     )
@@ -218,6 +219,7 @@ def _detail(
     unsigned: bool,
     prefixed: bool,
     labels: Sequence[bytes],
+    mariadb: bool,
 ) -> ColumnDetail:
     charset = charset_of(collation)
     if column.type in _CHARACTER:
@@ -245,7 +247,7 @@ def _detail(
             scale=column.scale if decimal else 0,
             unsigned=unsigned and kind is Kind.INTEGER,
             binary_order=bytewise,
-            collation=collation if kind is Kind.TEXT else 0,
+            collation=common_number(collation, mariadb=mariadb) if kind is Kind.TEXT else 0,
         ),
         charset,
         tuple(decoder(charset)(label) for label in labels) if labels else (),

@@ -11,10 +11,11 @@ import pymysql
 from pymysql.connections import Connection
 from pymysql.cursors import Cursor
 
+from setl.codec.binlog.collation import common_number
 from setl.codec.sql.tokens import TokenKind, text_of, tokenize
 from setl.errors import ConfigurationError
 from setl.model.schema import Capacity, Column, Kind, RowSchema
-from setl.systems.mysql.connection import translate
+from setl.systems.mysql.connection import is_mariadb, translate
 
 SYSTEM_SCHEMAS = frozenset({"information_schema", "mysql", "performance_schema", "sys"})
 """Schemas that belong to the server."""
@@ -208,7 +209,7 @@ def read_unique_keys(
 
 
 def _collation_numbers(connection: Connection[Any], wanted: frozenset[str]) -> dict[str, int]:
-    """Some collations by name, as the server's binlogs number them."""
+    """Some collations by name, as columns of its binlogs have them."""
     if not wanted:
         return {}  # INET6 and UUID are text to setl, and have none
     # Not all of them: a server has hundreds, and each table of a load is asked about.
@@ -229,7 +230,8 @@ def _collation_numbers(connection: Connection[Any], wanted: frozenset[str]) -> d
             names,
         )
         numbers |= {str(r["FULL_COLLATION_NAME"]): int(r["ID"]) for r in rows if r.get("ID")}
-    return numbers
+    mariadb = is_mariadb(connection)
+    return {name: common_number(number, mariadb=mariadb) for name, number in numbers.items()}
 
 
 def list_tables(connection: Connection[Any], schema: str | None = None) -> list[tuple[str, str]]:

@@ -1,7 +1,12 @@
 # ruff: noqa: RUF001 - letters of many scripts look alike, that is what is tested
 import pytest
 
-from setl.codec.binlog.collation import charset_of, compares_bytes
+from setl.codec.binlog.collation import (
+    charset_of,
+    common_name,
+    common_number,
+    compares_bytes,
+)
 from setl.codec.charset import decoder, is_utf8
 
 
@@ -111,3 +116,20 @@ def test_collations_name_their_charset(collation, charset):
 )
 def test_which_collations_compare_bytes(collation, padded, bytewise):
     assert compares_bytes(collation, padded=padded) is bytewise
+
+
+@pytest.mark.parametrize(
+    ("number", "name", "same"),
+    [
+        (255, "utf8mb4_0900_ai_ci", False),
+        (278, "utf8mb4_0900_as_cs", False),
+        (309, "utf8mb4_0900_bin", True),
+        (45, "utf8mb4_general_ci", True),
+        (2308, "utf8mb4_uca1400_nopad_ai_ci", True),
+    ],
+)
+def test_one_name_for_two_collations(number, name, same):
+    """To MariaDB they go by a later Unicode than to MySQL."""
+    assert common_number(number, mariadb=False) == number
+    assert (common_number(number, mariadb=True) == number) is same
+    assert (common_name(name, mariadb=True) == common_name(name, mariadb=False)) is same

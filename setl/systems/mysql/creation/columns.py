@@ -162,11 +162,12 @@ class ColumnWriter:
         if collation is None or base == "json":
             return [column.type]
         keyed = column.name.lower() in self.keyed
-        nearest = self.there.nearest(collation, keyed=keyed)
+        nearest = self.there.nearest(collation, keyed=keyed, foreign=self.foreign)
         if nearest != collation:
             why = ", so that no two rows of the source are one to it" if keyed else ""
+            has = "another" if collation in self.there.collations else "no"
             self.notes.append(
-                f"{column.name} has the collation {nearest}, since {self.there.product} has no"
+                f"{column.name} has the collation {nearest}, since {self.there.product} has {has}"
                 f" {collation}{why}"
             )
         return [column.type, f"CHARACTER SET {self.there.collations[nearest]} COLLATE {nearest}"]

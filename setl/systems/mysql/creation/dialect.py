@@ -68,18 +68,21 @@ class Dialect:
         """Whether it has a character set."""
         return charset in self.collations.values()
 
-    def nearest(self, collation: str, *, keyed: bool) -> str:
+    def nearest(self, collation: str, *, keyed: bool, foreign: bool = False) -> str:
         """The collation that comes nearest to one of another server; itself if it is there.
 
         Args:
             collation: the other server's.
             keyed: whether a unique key compares by it. Then no two texts may be equal that are
                 not to the other one (I21).
+            foreign: whether the other server is of the other family, to which ``utf8mb4_0900_…``
+                are other collations, see `setl.codec.binlog.collation.common_number`.
 
         Returns:
             Its name; it may be of another character set, if this server lacks that.
         """
-        if collation in self.collations:
+        by_unicode = "_0900_" in collation and not collation.endswith("_bin")
+        if collation in self.collations and not (keyed and foreign and by_unicode):
             return collation
         charset = collation.partition("_")[0]
         if not self.has_charset(charset):

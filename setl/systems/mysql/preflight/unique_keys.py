@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from setl.channel.routing import Route, passing_columns
+from setl.codec.binlog.collation import OF_MARIADB, common_name
 from setl.model.schema import Column, Kind, RowSchema
 from setl.systems.finding import Report
 from setl.systems.mysql.catalog import KeyPart, read_key_parts, read_table
@@ -32,7 +33,7 @@ class UniqueKeys:
     Attributes:
         table: its columns.
         keys: the parts of each key, by its name.
-        collations: of columns of text, by their names in lower case.
+        collations: of columns of text, by their names in lower case; see `common_name`.
     """
 
     table: RowSchema
@@ -46,7 +47,10 @@ class UniqueKeys:
         for part in read_key_parts(server.connection, table.schema, table.table):
             keys.setdefault(part.key, []).append(part)
         rows = server.rows(_COLLATIONS, (table.schema, table.table))
-        return cls(table, keys, {str(name).lower(): str(text) for name, text in rows})
+        collations = {
+            str(name).lower(): common_name(str(text), mariadb=server.mariadb) for name, text in rows
+        }
+        return cls(table, keys, collations)
 
     def column(self, name: str) -> Column | None:
         """A column by its name, whatever its case."""
@@ -202,7 +206,13 @@ def _report(name: str, parts: Sequence[KeyPart], sides: _Sides, place: Report) -
         columns = ", ".join(column for column, _ in loose)
         what = f"the target's unique key ({shown}) compares {columns} in another way"
         fix = [_modify(table, column, came, sides.text) for column, came in loose]
-        if not all(fix):
+        # The source's definition has the same name for another collation, between the families.
+        named_alike = any(
+            sides.source.collations.get(came.lower(), "").removesuffix(OF_MARIADB)
+            == sides.target.collations.get(column.lower(), "").removesuffix(OF_MARIADB)
+            for column, came in loose
+        )
+        if named_alike or not all(fix):
             fix = ["Give both columns the same collation"]
     else:
         what = f"the target's unique key ({shown}) is not one of the source"

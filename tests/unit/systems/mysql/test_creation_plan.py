@@ -43,6 +43,7 @@ def planned(source, here, there, computed=(), **route):
     return plan.statement(), plan
 
 
+UNICODE = "utf8mb4_0900_ai_ci"
 WORDS = "`id` int NOT NULL, `name` varchar(9) COLLATE utf8mb4_0900_ai_ci DEFAULT NULL"
 
 
@@ -74,6 +75,14 @@ def test_a_collation_that_the_target_lacks(key, collation):
 )
 def test_the_nearest_collation(collation, there, keyed, nearest):
     assert there.nearest(collation, keyed=keyed) == nearest
+
+
+@pytest.mark.parametrize(("keyed", "chosen"), [(True, "utf8mb4_nopad_bin"), (False, UNICODE)])
+def test_a_namesake_of_the_other_family_is_not_for_keys(keyed, chosen):
+    names = {**MARIADB.collations, UNICODE: "utf8mb4"}
+    there = Dialect(True, "MariaDB 11.8", (11, 8), names)
+    assert there.nearest(UNICODE, keyed=keyed, foreign=True) == chosen
+    assert there.nearest(UNICODE, keyed=keyed) == UNICODE
 
 
 def test_columns_between_the_products():
