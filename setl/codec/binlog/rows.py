@@ -161,6 +161,8 @@ def _decode_event(
     if count != len(table.readers):
         raise ValueError(f"{count} columns where the table has {len(table.readers)}")
     present, at = _bitmap(event, at, count)
+    # Younger MariaDBs leave hidden columns out of an update's images.
+    every = (1 << len(table.visible.columns)) - 1
     if kind in UPDATES:
         after, at = _bitmap(event, at, count)
         if kind == EventType.PARTIAL_UPDATE_ROWS:
@@ -174,10 +176,10 @@ def _decode_event(
         pairs: list[tuple[Row | None, Row | None]] = list(
             zip(images[::2], images[1::2], strict=True)
         )
-        if after != (1 << count) - 1 and not keys_alone:
+        if after & every != every and not keys_alone:
             _refuse_replaced(table.schema, pairs)
         return DecodedRows(table.schema, Op.UPDATE, pairs)
-    if kind in INSERTS and present != (1 << count) - 1 and not keys_alone:
+    if kind in INSERTS and present & every != every and not keys_alone:
         raise _unsaid("an insert leaves columns out, whose defaults are not known")
     images = _images(event, at, end, table, present)
     if kind in INSERTS:

@@ -118,6 +118,19 @@ def test_columns_that_an_image_leaves_out_are_absent(filled):
     assert rows.images == [((1, ABSENT, None), None)]
 
 
+def test_a_hidden_column_may_be_left_out_of_whole_images():
+    """As MariaDB 11.8 does in updates of tables with a unique key over long values."""
+    rows = decode(
+        [INT, (8, b"")],
+        [b"\0" + struct.pack("<i", 1)] * 2,
+        optional=names("id", "DB_ROW_HASH_1") + field(8, b"\0"),
+        present=b"\1",
+        kind=24,
+        mariadb=True,
+    )
+    assert rows.images == [((1,), (1,))]
+
+
 @pytest.mark.parametrize(
     ("kind", "present", "after", "images"),
     [
