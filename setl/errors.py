@@ -85,6 +85,13 @@ class NodeLacksError(ConfigurationError):
     """This node lacks what another one may have: a variable, a file, a module of Python."""
 
 
+class LoginRefusedError(NodeLacksError):
+    """A server refuses this node's login: a password, an account, or the machine it comes from.
+
+    Another node may have another password. If all are refused, the one that leads says so.
+    """
+
+
 class DataError(SetlError):
     """One row or value cannot be decoded or is refused by the target for good."""
 

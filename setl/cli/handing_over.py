@@ -35,6 +35,9 @@ from setl.operate.questions import before_failover, before_switchover
 
 _ANSWER_SECONDS = 5.0
 _POLL = 0.2
+_LEAVES_SECONDS = 2.0
+"""Seconds within which a leader that failed of something that it lacks has left the lead."""
+
 _WORKING = ("running", "paused")
 """States of a new leader that is where its channel says it should be."""
 
@@ -275,6 +278,8 @@ def carried_through(
     seconds = round(time.monotonic() - began, 3)
     if answered.state is SignalState.PENDING or view.state not in _WORKING:
         raise _not_working(view, sent, answered, seconds, output)
+    if _came_to_another(view, sent):
+        raise _left_again(view, sent, seconds, output)
     # One that is paused has read nothing yet, so nobody knows what comes again.
     again = _redelivered(arbiter, view) if view.state == "running" else None
     return Outcome(
@@ -284,7 +289,8 @@ def carried_through(
 
 
 def _working(arbiter: Arbiter, ident: PipelineId, sent: Signal, deadline: float) -> PipelineView:
-    """The pipeline once its new leader runs, or as it is at the deadline."""
+    """The pipeline once its new leader runs or stays failed, or as it is at the deadline."""
+    failed: tuple[int | None, float] = None, 0.0  # epoch, and since when it was seen to have failed
     while True:
         view: PipelineView | None = None
         try:
@@ -293,10 +299,36 @@ def _working(arbiter: Arbiter, ident: PipelineId, sent: Signal, deadline: float)
             if time.monotonic() >= deadline:
                 raise
         if view is not None:
+            now = time.monotonic()
             new = view.epoch is not None and view.epoch > sent.epoch
-            if (new and view.state in (*_WORKING, "failed")) or time.monotonic() >= deadline:
+            if new and view.state == "failed" and failed[0] != view.epoch:
+                failed = view.epoch, now
+            stays = view.state == "failed" and now - failed[1] >= _LEAVES_SECONDS
+            if (new and (stays or view.state in _WORKING)) or now >= deadline:
                 return view
         time.sleep(_POLL)
+
+
+def _came_to_another(view: PipelineView, sent: Signal) -> bool:
+    """Whether who was to lead has left the lead again to somebody else."""
+    if sent.to:
+        return view.leader != sent.to
+    return bool(sent.leader) and view.leader == sent.leader
+
+
+def _left_again(view: PipelineView, sent: Signal, seconds: float, output: str) -> AnswerNo:
+    """The error that a new leader could not lead, and that another one does now."""
+    whys = [f"{s.node} cannot lead: {s.unable}" for s in view.standbys if s.unable]
+    what = f"{sent.to or 'the new leader'} has left the lead again"
+    leads = f"{view.leader} leads, epoch {view.epoch}, {view.state}"
+    why = "; ".join([f"came to another end after {seconds:.1f} s: {what}", *whys, leads])
+    if output != "table":
+        outcome = Outcome(
+            str(view.ident), sent.kind.value, "failed", reason=why, from_=sent.leader,
+            to=view.leader, epoch=view.epoch, state=view.state, seconds=seconds,
+        )  # fmt: skip
+        _print_outcome(outcome, output)
+    return AnswerNo(f"{sent.kind.value} of {view.ident} {why}")
 
 
 def _redelivered(arbiter: Arbiter, view: PipelineView) -> int | None:
@@ -326,8 +358,9 @@ def _not_working(
         what, advice = "is not done", "; the request stands, see `setl list`"
     elif view.state == "failed":
         ended, what = "failed", "is done, but the new leader failed"
-        if view.standbys:
-            advice = "; to let another node lead, use `setl failover` once more"
+        if any(standby.turn for standby in view.standbys):
+            # The new leader answers, and has nothing in flight that would have to be redelivered.
+            advice = f"; `setl switchover {view.ident}` lets another node lead"
     why = f"{what} after {seconds:.1f} s: {leads}{advice}"
     if output != "table":
         outcome = Outcome(

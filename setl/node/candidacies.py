@@ -294,6 +294,7 @@ class Candidacies:
             clock=self._clock,
             wake=self._wake,
             lacks=lambda seen: self._lacks(seen, ident.pipeline),
+            preference=preference,
         )
 
     def unable(self) -> dict[PipelineId, str]:

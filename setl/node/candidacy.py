@@ -11,9 +11,11 @@ from arbiter.arbiter import Arbiter, Contact
 from arbiter.campaign import Campaign, ElectionState
 from arbiter.election import Action
 from arbiter.snapshot import Snapshot
+from arbiter.turns import ANY, Preference
 from arbiter.values import Channel, Mainstem, PipelineId, SignalState
 from setl.clock import Clock
 from setl.errors import FencedError, NodeLacksError, SetlError, TransientError
+from setl.node.lacking import Lacking
 from setl.node.leadership_record import LeadershipRecord, leadership_fields
 from setl.node.run_requests import Controls, RunRequests
 from setl.node.status import PipelineStatus
@@ -47,6 +49,7 @@ class Candidacy:
         clock: Clock,
         wake: Callable[[], None],
         lacks: Callable[[Channel], str] = lambda _: "",
+        preference: Preference = ANY,
     ) -> None:
         """Nothing runs yet.
 
@@ -59,11 +62,11 @@ class Candidacy:
             clock: for all times.
             wake: makes the node look again soon.
             lacks: what the node is seen to lack for the pipeline, "" for nothing.
+            preference: who may lead it.
         """
         self.pipeline = pipeline
-        self._lacks = lacks
+        self._lacking = Lacking(pipeline, nid, preference, lacks)
         self._unable = ""
-        self._lacked: tuple[int, str] | None = None  # channel revision, what a run found missing
         self._nid = nid
         self._arbiter = arbiter
         self._campaign = campaign
@@ -142,7 +145,7 @@ class Candidacy:
         # First of all: whatever the watchdog does from now on is for the next tick.
         self._resting, self._disturbed = None, False
         channel = snapshot.facts.channels.get(self.pipeline.channel)
-        self._unable = self._found_lacking(channel)
+        self._unable = self._lacking.find(channel, snapshot.facts)
         # Once, and before what a run leaves behind, since it may end during this tick.
         busy = self.busy
         election = self._campaign.cycle(
@@ -175,7 +178,7 @@ class Candidacy:
             self._stand_by(action)
         signals = snapshot.facts.signals.get(self.pipeline, ())
         asked = any(signal.state is SignalState.PENDING for signal in signals)
-        if not (self._unable or asked):
+        if not (self._unable or asked or self._lacking.told):
             self._resting = action
         return election.decision.due
 
@@ -196,20 +199,6 @@ class Candidacy:
     def unable(self) -> str:
         """What this node lacks to lead the pipeline, "" if nothing is known."""
         return self._unable
-
-    def _found_lacking(self, channel: Channel | None) -> str:
-        """What is missing here, by a look or by what a run has failed with.
-
-        What only a run can tell is asked of it again once the channel was changed or started.
-        """
-        if channel is None:
-            return ""
-        lacked = self._lacked
-        if lacked is not None and lacked[0] == channel.revision:
-            return lacked[1]
-        # A channel that is removed and stored again comes to the same revision again.
-        self._lacked = None
-        return self._lacks(channel)
 
     def _stand_by(self, action: Action) -> None:
         """Nothing runs here, and this node does not lead, or only to have another epoch."""
@@ -344,7 +333,7 @@ class Candidacy:
                 self._fenced = mainstem.epoch, revision
             else:
                 if isinstance(error, NodeLacksError):
-                    self._lacked = revision, str(error)
+                    self._lacking.tell(revision, error)
                 self._failed_at = revision
             error.at(pipeline=self.pipeline)
             self._progress.enter(RunState.FAILED, str(error))

@@ -13,7 +13,13 @@ from elastic_transport import ConnectionTimeout, TlsError
 from elasticsearch import ApiError, Elasticsearch, TransportError, UnsupportedProductError
 from elasticsearch.serializer import JsonSerializer
 
-from setl.errors import ConfigurationError, FatalError, SetlError, TransientError
+from setl.errors import (
+    ConfigurationError,
+    FatalError,
+    LoginRefusedError,
+    SetlError,
+    TransientError,
+)
 from setl.systems.elasticsearch.bounded import BoundedNode
 
 RETRY_STATUSES = frozenset({408, 429, 500, 502, 503, 504})
@@ -127,7 +133,9 @@ def _answered(error: ApiError) -> SetlError:
     if status in RETRY_STATUSES:
         return TransientError(text)
     if status in NO_ACCESS_STATUSES:
-        return ConfigurationError(text, hint="Check the account and its privileges")
+        # 401: it does not know the account; 403: the account must not do that.
+        kind = LoginRefusedError if status == 401 else ConfigurationError
+        return kind(text, hint="Check the account and its privileges")
     if status == 404:
         return ConfigurationError(text, hint="Create the index, or let setl create it")
     return FatalError(text)

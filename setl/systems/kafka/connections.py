@@ -13,7 +13,7 @@ from typing import Final
 
 from confluent_kafka import KafkaError
 
-from setl.errors import ConfigurationError, SetlError, TransientError
+from setl.errors import ConfigurationError, LoginRefusedError, SetlError, TransientError
 from setl.systems.kafka.errors import LOGGER
 
 # Around what a failure says: which connection it is of, and since when.
@@ -38,7 +38,7 @@ def refusal(error: KafkaError) -> ConfigurationError | None:
             hint="Choose another `mechanism`, or none if the brokers ask for no account",
         )
     if name in ("_AUTHENTICATION", "SASL_AUTHENTICATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED"):
-        return ConfigurationError(
+        return LoginRefusedError(
             f"Kafka refuses the account: {reason}",
             hint="Check `user`, `password` and, for a subscription, `sid`",
         )

@@ -13,7 +13,14 @@ from typing import Any, Final, NoReturn, cast
 import pymysql
 from pymysql.connections import TEXT_TYPES, Connection
 
-from setl.errors import ConfigurationError, DataError, NodeLacksError, SetlError, TransientError
+from setl.errors import (
+    ConfigurationError,
+    DataError,
+    LoginRefusedError,
+    NodeLacksError,
+    SetlError,
+    TransientError,
+)
 
 # Values leave and arrive as they are written in rows: times as UTC text, zero dates allowed,
 # nothing truncated in silence, 0 not turned into the next AUTO_INCREMENT.
@@ -109,12 +116,26 @@ _UNREADABLE = (FileNotFoundError, PermissionError, IsADirectoryError)  # of `ssl
 # Amazon's if none is free, and their like.
 _OF_A_PROXY = range(9000, 10_000)
 _NO_SUCH_LOGIN = 2059
-_CONFIGURATION = {1044, 1045, 1049, 1054, 1142, 1143, 1146, 1227, 1370, 1698, _NO_SUCH_LOGIN}
+_CONFIGURATION = {1044, 1049, 1054, 1142, 1143, 1146, 1227, 1370, _NO_SUCH_LOGIN}
 _MISSING: Final = "`setl check` names what is missing on the server"
 _LOGINS: Final = (
     "Let the account log in with mysql_native_password, sha256_password, caching_sha2_password, or"
     " ed25519 of MariaDB"
 )
+# Of a login: what has to be done so that it is taken, by the number of the refusal.
+_WRONG = "Correct the password at the server, or the one that this node is given"
+_EXPIRED = "Give the account another password with ALTER USER"
+_LOCKED = "Unlock the account with ALTER USER … ACCOUNT UNLOCK"
+_REFUSED = {
+    1045: _WRONG,
+    1130: "Let the account log in from this node's address",
+    1698: "Let the account log in with a password",
+    1820: _EXPIRED,
+    1862: _EXPIRED,
+    3118: _LOCKED,
+    3955: _LOCKED,
+    4151: _LOCKED,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -329,6 +350,8 @@ def translate(error: BaseException) -> SetlError:
         )
     if _may_pass(number, text) or isinstance(error, (OSError, pymysql.err.InterfaceError)):
         return TransientError(f"MySQL: {text or _TRANSIENT.get(number, 'no answer')} [{number}]")
+    if number in _REFUSED:
+        return LoginRefusedError(f"MySQL: {text} [{number}]", hint=_REFUSED[number])
     if number in _CONFIGURATION:
         hint = _LOGINS if number == _NO_SUCH_LOGIN else _MISSING
         return ConfigurationError(f"MySQL: {text} [{number}]", hint=hint)

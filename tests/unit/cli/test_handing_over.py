@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from arbiter.values import ChannelState, HistoryItem, SignalKind, SignalState
+from arbiter.values import ChannelState, HistoryItem, NodeInfo, SignalKind, SignalState
 from setl.cli import confirmation, handing_over
 from tests.unit.cli.cluster_in_memory import AB
 from tests.waiting import eventually
@@ -13,6 +13,7 @@ from tests.waiting import eventually
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch):
     monkeypatch.setattr(handing_over, "_ANSWER_SECONDS", 0.2)
+    monkeypatch.setattr(handing_over, "_LEAVES_SECONDS", 0.3)
 
 
 @pytest.fixture
@@ -135,7 +136,31 @@ def test_done_but_the_new_leader_failed(pair, capsys):
     assert told["outcome"] == "failed"
     assert "is done, but the new leader failed after " in told["reason"]
     assert "after 60" not in told["reason"]
-    assert "failed: Access denied; to let another node lead, use `setl failover`" in told["reason"]
+    assert told["reason"].endswith(
+        "failed: Access denied; `setl switchover shop/ab` lets another node lead"
+    )
+
+
+def test_a_new_leader_that_leaves_the_lead_again_is_no_success(pair, capsys):
+    """Its login is refused, say: the lead comes back to the old one, which runs."""
+    old, new = pair.nodes["n1"], pair.nodes["n2"]
+    says = new.says
+
+    def fail(pipeline, state, **_):
+        says(pipeline, "failed", error="Access denied")
+        if state != "running":
+            return
+        new.arbiter.announce(NodeInfo("n2", ready=True, unable={AB: "Access denied"}))
+        new.arbiter.resign(AB, new.arbiter.mainstem(AB))
+        old.leads(AB)
+
+    new.says = fail
+    thread = obey(pair)
+    assert pair.run("switchover", "ab", "--to", "n2", "-o", "json") == 1
+    thread.join()
+    told = outcome(capsys)
+    assert (told["outcome"], told["to"], told["state"]) == ("failed", "n1", "running")
+    assert "n2 has left the lead again; n2 cannot lead: Access denied; n1 leads" in told["reason"]
 
 
 def test_a_failover_of_a_paused_channel_is_done_when_the_new_leader_holds(pair, capsys):

@@ -14,6 +14,7 @@ from setl.errors import (
     ConfigurationError,
     FatalError,
     FencedError,
+    LoginRefusedError,
     NodeLacksError,
     TransientError,
 )
@@ -33,7 +34,9 @@ class Node:
         self.clock = cluster.clock
         self.arbiter = MemoryArbiter(cluster)
         self.arbiter.announce(NodeInfo(nid, ready=True))
+        self.nid = nid
         self.runs = []
+        self.builds = 0
         self.build_failure: Exception | None = None
         self.may_build = threading.Event()
         self.may_build.set()
@@ -50,6 +53,7 @@ class Node:
         )
 
     def build(self, epoch, progress):
+        self.builds += 1
         self.may_build.wait(10)
         if self.build_failure:
             raise self.build_failure
@@ -62,6 +66,11 @@ class Node:
 
     def idle(self):
         eventually(lambda: not self.candidacy.busy)
+
+    def tell_others(self):
+        unable = self.candidacy.unable
+        lacks = {PIPELINE: unable} if unable else {}
+        self.arbiter.announce(NodeInfo(self.nid, ready=True, unable=lacks))
 
     @property
     def state(self):
@@ -341,6 +350,85 @@ def test_a_node_that_lacks_something_leaves_the_lead_to_another(cluster, operato
     assert first.candidacy.unable == ""
     first.runs[0].ends.set()
     first.idle()
+
+
+def refused_nodes(cluster, *nids):
+    nodes = [Node(cluster, nid) for nid in nids]
+    for node in nodes:
+        node.build_failure = LoginRefusedError("MySQL: Access denied [1045]")
+    return nodes
+
+
+def pass_by(cluster, nodes, seconds=30):
+    for _ in range(2 * seconds):
+        for node in nodes:
+            node.tick()
+            node.idle()
+            node.tell_others()
+        cluster.advance(0.5)
+
+
+def test_a_node_whose_login_is_refused_leaves_the_lead_to_one_whose_is_not(cluster, operator):
+    first, second = nodes = refused_nodes(cluster, "n1", "n2")
+    first.tick()
+    second.build_failure = None
+    second.may_build.set()
+    cluster.advance(0.5)
+    first.tick()
+    first.idle()
+    first.tick()
+    assert operator.mainstem(PIPELINE) is None
+    first.tell_others()
+    eventually(lambda: (cluster.advance(1), second.tick(), second.state is RunState.RUNNING)[2])
+    first.tick()
+    status = first.candidacy.status()
+    assert "[1045]" in status.unable
+    assert (status.figures.state, status.leader) == (RunState.STANDBY, "n2")
+    for run in second.runs:
+        run.ends.set()
+    second.idle()
+    assert [node.builds for node in nodes] == [1, 1]
+
+
+def test_where_all_logins_are_refused_the_last_node_keeps_the_lead_and_says_why(cluster, operator):
+    nodes = refused_nodes(cluster, "n1", "n2", "n3")
+    pass_by(cluster, nodes)
+    assert [node.builds for node in nodes] == [1, 1, 1], "nobody tries again by itself"
+    leader = operator.mainstem(PIPELINE)
+    states = {node.nid: node.state for node in nodes}
+    assert states.pop(leader.nid) is RunState.FAILED
+    assert set(states.values()) == {RunState.STANDBY}
+    assert [n.nid for n in nodes if not n.candidacy.unable] == [leader.nid]
+    # One that joins may have another password.
+    (fourth,) = refused_nodes(cluster, "n4")
+    pass_by(cluster, [*nodes, fourth])
+    assert operator.mainstem(PIPELINE).nid == "n4"
+    assert [node.builds for node in (*nodes, fourth)] == [1, 1, 1, 1]
+    # Somebody mends the account.
+    for node in (*nodes, fourth):
+        node.build_failure = None
+    requests.change_state(operator, "shop", ChannelState.START)
+    fourth.tick()
+    eventually(lambda: fourth.state is RunState.RUNNING)
+    fourth.runs[0].ends.set()
+    fourth.idle()
+
+
+def test_a_node_whose_login_was_refused_tries_again_if_no_other_is_left(cluster, operator):
+    nodes = refused_nodes(cluster, "n1", "n2")
+    pass_by(cluster, nodes)
+    led, other = nodes if operator.mainstem(PIPELINE).nid == "n1" else nodes[::-1]
+    led.arbiter.link.cut()  # killed: its session expires in ten seconds
+    other.build_failure = None
+
+    def takes_over():
+        cluster.advance(1)
+        other.tick()
+        return other.state is RunState.RUNNING
+
+    eventually(takes_over)
+    other.runs[0].ends.set()
+    other.idle()
 
 
 def test_what_a_node_lacked_is_forgotten_with_its_channel(cluster, operator):

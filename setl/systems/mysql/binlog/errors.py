@@ -6,7 +6,13 @@ from typing import Final
 
 from mysql_event_stream import MesConnectionError, MesError, MesErrorCode
 
-from setl.errors import ConfigurationError, FatalError, SetlError, TransientError
+from setl.errors import (
+    ConfigurationError,
+    FatalError,
+    LoginRefusedError,
+    SetlError,
+    TransientError,
+)
 
 # Texts of error 1236, by which servers say that a place is not in their binlogs:
 # https://mariadb.com/kb/en/mariadb-error-code-reference/ and rpl_binlog_sender.cc of MySQL.
@@ -53,7 +59,8 @@ def translate(error: MesError | MesConnectionError, server_id: int) -> SetlError
             hint="Give each reader of this server a `server_id` of its own, or stop the other one",
         )
     elif code == MesErrorCode.AUTH or "error 1227" in text:
-        final = ConfigurationError(
+        kind = ConfigurationError if "error 1227" in text else LoginRefusedError
+        final = kind(
             f"the source refuses the account: {text}",
             hint="It needs REPLICATION SLAVE; `setl check` names what is missing on the server",
         )

@@ -1,7 +1,13 @@
 import pytest
 from mysql_event_stream import MesConnectionError, MesError, MesErrorCode
 
-from setl.errors import ConfigurationError, FatalError, SetlError, TransientError
+from setl.errors import (
+    ConfigurationError,
+    FatalError,
+    LoginRefusedError,
+    SetlError,
+    TransientError,
+)
 from setl.model.position import BinlogOrigin, BinlogPosition
 from setl.systems.mysql.binlog import server as binlog_server
 from setl.systems.mysql.binlog.errors import is_lost, translate
@@ -160,7 +166,7 @@ CASES = [
     (MesError("stream error: Failed to read binlog stream packet", STREAM), TransientError),
     (MesError("disconnected", MesErrorCode.DISCONNECTED), TransientError),
     (MesConnectionError("Failed to connect", MesErrorCode.CONNECT), TransientError),
-    (MesConnectionError("Access denied", MesErrorCode.AUTH), ConfigurationError),
+    (MesConnectionError("Access denied", MesErrorCode.AUTH), LoginRefusedError),
     (MesError("MySQL server error 1227: Access denied", STREAM), ConfigurationError),
     (MesError("binlog_format must be ROW, got MIXED", MesErrorCode.VALIDATION), ConfigurationError),
     (MesError("Failed to query gtid_mode", MesErrorCode.VALIDATION), TransientError),

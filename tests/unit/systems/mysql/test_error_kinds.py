@@ -3,7 +3,7 @@
 import pymysql
 import pytest
 
-from setl.errors import ConfigurationError, DataError, TransientError
+from setl.errors import ConfigurationError, DataError, LoginRefusedError, TransientError
 from setl.systems.mysql.connection import translate
 
 
@@ -39,7 +39,14 @@ def test_what_passes(number, text):
 @pytest.mark.parametrize(
     ("error", "kind"),
     [
-        (pymysql.err.OperationalError(1045, "Access denied"), ConfigurationError),
+        (pymysql.err.OperationalError(1045, "Access denied"), LoginRefusedError),
+        (pymysql.err.OperationalError(1130, "Host is not allowed to connect"), LoginRefusedError),
+        (pymysql.err.OperationalError(1862, "Your password has expired"), LoginRefusedError),
+        (pymysql.err.OperationalError(3118, "Account is locked"), LoginRefusedError),
+        (
+            pymysql.err.OperationalError(4151, "Access denied, this account is locked"),
+            LoginRefusedError,
+        ),
         (pymysql.err.ProgrammingError(1146, "Table doesn't exist"), ConfigurationError),
         (pymysql.err.IntegrityError(1062, "Duplicate entry"), DataError),
         (pymysql.err.DataError(1406, "Data too long"), DataError),

@@ -1,0 +1,85 @@
+"""What a node lacks to lead a pipeline: seen by a look, or told by a run that has failed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from arbiter.turns import Preference, able
+from arbiter.values import Channel, Facts, PipelineId
+from setl.errors import LoginRefusedError, NodeLacksError
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """What a run has failed with.
+
+    Attributes:
+        revision: the channel's, under which it ran.
+        what: the error.
+        refused: whether a server has refused this node's login.
+    """
+
+    revision: int
+    what: str
+    refused: bool
+
+
+class Lacking:
+    """Keeps what a run found missing, until the channel is changed or started.
+
+    What only one node lacks keeps it from leading. A refused login is different: mostly the account
+    is to blame, and all nodes are refused. Then each leaves the lead to those that have not been
+    refused yet. The last one keeps it, and says why it has failed.
+    """
+
+    def __init__(
+        self,
+        pipeline: PipelineId,
+        nid: str,
+        preference: Preference,
+        look: Callable[[Channel], str],
+    ) -> None:
+        """Nothing is known yet.
+
+        Args:
+            pipeline: what is to be led.
+            nid: this node.
+            preference: who may lead it.
+            look: what this node is seen to lack for a channel, "" for nothing.
+        """
+        self._pipeline = pipeline
+        self._nid = nid
+        self._preference = preference
+        self._look = look
+        self._told: _Told | None = None
+
+    @property
+    def told(self) -> bool:
+        """Whether something is kept, which may count or not as other nodes come and go."""
+        return self._told is not None
+
+    def tell(self, revision: int, error: NodeLacksError) -> None:
+        """Keep what a run has failed with; from any thread."""
+        refused = isinstance(error, LoginRefusedError)
+        again = f"`setl start {self._pipeline.channel}` lets this node try again"
+        self._told = _Told(revision, f"{error}; {again}", refused)
+
+    def find(self, channel: Channel | None, facts: Facts) -> str:
+        """What is missing here, "" for nothing.
+
+        What only a run can tell is asked of it again once the channel was changed or started.
+        """
+        if channel is None:
+            return ""
+        told = self._told
+        if told is not None and told.revision == channel.revision:
+            return "" if told.refused and not self._others(facts) else told.what
+        # A channel that is removed and stored again comes to the same revision again.
+        self._told = None
+        return self._look(channel)
+
+    def _others(self, facts: Facts) -> bool:
+        """Whether another node could lead at once."""
+        ready = [node for node in facts.nodes.values() if node.ready and node.nid != self._nid]
+        return bool(able(self._pipeline, ready, self._preference))
