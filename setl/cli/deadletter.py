@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
@@ -23,9 +24,10 @@ from setl.cli.completion import complete_name, complete_pipeline
 from setl.cli.confirmation import confirm, yes_option
 from setl.cli.output import console, print_rows, print_value
 from setl.cli.stored_channels import pipeline_config
-from setl.errors import ConfigurationError
+from setl.errors import ConfigurationError, SetlError
 from setl.load.deadletters.letter import DeadLetter, State
 from setl.node.cluster_view import moment
+from setl.node.naming import meant_by
 from setl.node.stored import pipelines_of
 from setl.operate.dead_letters import WAITING, loadable, missing
 from setl.operate.questions import before_drop
@@ -38,6 +40,9 @@ _COLUMNS = (
     "id", "pipeline", "state", "at", "target", "key", "operation", "position", "attempts", "error",
 )  # fmt: skip
 _POLL_SECONDS = 0.5
+_ID = re.compile(r"[0-9a-f]{16}")
+
+_of = click.argument("pipeline", shell_complete=complete_pipeline, metavar="[PIPELINE]")
 
 
 @click.group()
@@ -109,7 +114,7 @@ def show(letter: str, zookeeper: str, root: str, output: str) -> None:
 
 
 @deadletter.command()
-@click.argument("pipeline", shell_complete=complete_pipeline)
+@_of
 @click.argument("ids", nargs=-1, metavar="[ID...]")
 @click.option("--all", "everything", is_flag=True, help="All that are open.")
 @click.option("--force", is_flag=True, help="Also letters whose row is not known.")
@@ -128,6 +133,8 @@ def retry(  # noqa: PLR0917 - click passes options by name
 ) -> None:
     """Load dead letters of PIPELINE again.
 
+    PIPELINE may be left out before ids.
+
     The leader loads them between two loads, in the order of the stream. The command waits for the
     outcome. Letters whose rows are in the target are gone; the others stay open with a new error.
     If the pipeline does not run, they are loaded when it does.
@@ -136,6 +143,7 @@ def retry(  # noqa: PLR0917 - click passes options by name
     decoded, or its key is not known, nobody can tell whether its rows have changed since. --force
     loads it anyway, which may bring old values back (`setl verify` finds them).
     """
+    pipeline, ids = _meant(pipeline, ids, zookeeper, root)
     ident, config, runs = _pipeline(pipeline, zookeeper, root)
     with system_of(config.target).dead_letters() as store:
         chosen = _chosen(store.find(str(ident), ids=ids), ids, everything=everything)
@@ -160,7 +168,7 @@ def retry(  # noqa: PLR0917 - click passes options by name
 
 
 @deadletter.command()
-@click.argument("pipeline", shell_complete=complete_pipeline)
+@_of
 @click.argument("ids", nargs=-1, metavar="[ID...]")
 @click.option("--all", "everything", is_flag=True, help="All of them, superseded ones too.")
 @click.option("--superseded", is_flag=True, help="All that are superseded.")
@@ -179,9 +187,10 @@ def drop(  # noqa: PLR0917 - click passes options by name
 ) -> None:
     """Drop dead letters of PIPELINE for good.
 
-    No row changes, neither at the source nor at the target. `setl verify` names the rows that
-    differ.
+    PIPELINE may be left out before ids. No row changes, neither at the source nor at the target.
+    `setl verify` names the rows that differ.
     """
+    pipeline, ids = _meant(pipeline, ids, zookeeper, root)
     ident, config, _ = _pipeline(pipeline, zookeeper, root)
     states = (State.SUPERSEDED,) if superseded else ()
     with system_of(config.target).dead_letters() as store:
@@ -210,6 +219,39 @@ def _pipelines(name: str | None, zookeeper: str, root: str) -> list[tuple[Pipeli
     idents = [ident for channel in channels for ident in pipelines_of(facts.channels[channel])]
     configs = [(ident, _config(facts, ident)) for ident in idents]
     return [(ident, config) for ident, config in configs if config.keeps_dead_letters]
+
+
+def _meant(
+    name: str, ids: tuple[str, ...], zookeeper: str, root: str
+) -> tuple[str, tuple[str, ...]]:
+    """The pipeline and the ids of its letters, where a person may have given ids alone."""
+    if not _ID.fullmatch(name):
+        return name, ids
+    with joined(zookeeper, root) as arbiter:
+        if meant_by(name, arbiter.facts()):
+            return name, ids
+    wanted = (name, *ids)
+    holders: dict[str, set[str]] = {}
+    failed: SetlError | None = None
+    for ident, config in _pipelines(None, zookeeper, root):
+        try:
+            with system_of(config.target).dead_letters() as store:
+                found = {letter.id for letter in store.find(str(ident), ids=wanted)}
+        except SetlError as error:
+            failed = error.at(pipeline=ident)
+            continue  # the letters may be another's
+        if found:
+            holders[str(ident)] = found
+    gone = set(wanted).difference(*holders.values())
+    if gone and failed is not None:
+        raise failed
+    if gone:
+        raise AnswerNo(f"there is no dead letter {', '.join(sorted(gone))}; nothing was done")
+    if len(holders) > 1:
+        raise click.UsageError(
+            f"these are dead letters of {' and of '.join(holders)}; give those of one pipeline"
+        )
+    return next(iter(holders)), wanted
 
 
 def _pipeline(name: str, zookeeper: str, root: str) -> tuple[PipelineId, Pipeline, bool]:

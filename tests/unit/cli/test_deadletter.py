@@ -138,6 +138,29 @@ def test_an_id_that_is_not_there_stops_everything(shop, store, capsys):
     assert store.letters[ids(1)[0]].state is State.OPEN
 
 
+def test_ids_tell_their_pipeline(shop, store, capsys):
+    shop.state(ChannelState.STOP)
+    assert shop.run("deadletter", "retry", *ids(1, 2)) == 0
+    assert capsys.readouterr().out.startswith("shop/ab: 0 loaded")
+    assert {x.state for x in store.find(PIPELINE, ids=ids(1, 2))} == {State.RETRY}
+    assert shop.run("deadletter", "drop", *ids(1), "--yes") == 0
+    assert "shop/ab: 1 dropped" in capsys.readouterr().out
+    assert ids(1)[0] not in store.letters
+
+
+def test_ids_that_do_not_tell_one_pipeline_are_refused(shop, store, capsys):
+    shop.put("other", pipelines=["quiet"], faulty_rows="dead_letter")
+    foreign = letter("other/quiet", 5).id
+    assert shop.run("deadletter", "retry", *ids(1), foreign) == 2
+    assert "shop/ab" in (told := capsys.readouterr().err)
+    assert "other/quiet" in told
+    assert shop.run("deadletter", "retry", *ids(1), "feedfeedfeedfeed") == 1
+    assert "there is no dead letter feedfeedfeedfeed; nothing was done" in capsys.readouterr().err
+    assert shop.run("deadletter", "retry", "feed") == 2
+    assert "there is no pipeline 'feed'" in capsys.readouterr().err
+    assert not [x for x in store.letters.values() if x.state is State.RETRY]
+
+
 def test_dropping_asks_and_drops(shop, store, capsys, monkeypatch):
     monkeypatch.setattr(confirmation, "has_terminal", lambda: True)
     monkeypatch.setattr(confirmation.click, "confirm", lambda *_, **__: False)
