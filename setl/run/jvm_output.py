@@ -3,8 +3,9 @@
 A JVM inherits the terminal, and writes there as it likes: warnings of Java itself before anything
 can be set, Spark's log, what user code prints in Python workers. Here all of it comes through a
 pipe instead. Lines of Spark's log keep their level. A line that tells of the JVM's end is an error.
-What Java says at each start is for debugging only. All other lines are information: they may be of
-a user's own code.
+What Java says at each start is for debugging only, and so is the traceback of a Python worker that
+nobody listens to any more: Spark ended its task, or did not wait for it, and says so itself. All
+other lines are information: they may be of a user's own code.
 """
 
 from __future__ import annotations
@@ -41,6 +42,10 @@ _NOISE = re.compile(
     r"WARNING: |Using Spark's default log4j|Setting default log level|To adjust logging level"
     r"|Picked up \w*JAVA\w*|\[\d+\.\d+s\]\[|OpenJDK 64-Bit Server VM warning|Java HotSpot"
 )
+_TRACEBACK = ("Traceback (most recent call last):", "PySpark daemon failed to flush the output")
+_OF_DAEMON = re.compile(r'^  File ".*pyspark/daemon\.py"')
+_NOT_LISTENING = re.compile(r"(BrokenPipe|ConnectionReset)Error\b")
+_MOST_HELD = 200
 
 
 class JvmOutput:
@@ -50,6 +55,7 @@ class JvmOutput:
         """Open the pipe and begin to read."""
         reading, self._writing = os.pipe()
         self._lines: deque[str] = deque(maxlen=_KEPT_LINES)
+        self._held: list[str] = []  # of a traceback, until its last line says what it is about
         self._thread = threading.Thread(
             target=self._read, args=(reading,), name="jvm-output", daemon=True
         )
@@ -75,6 +81,7 @@ class JvmOutput:
         with os.fdopen(reading, encoding="utf-8", errors="replace") as lines:
             for line in lines:
                 self._pass_on(line.rstrip())
+            self._release()
 
     def _pass_on(self, line: str) -> None:
         if not line:
@@ -84,8 +91,23 @@ class JvmOutput:
         if found:
             text = found[2].replace("\\r", "").replace("\\n", "\n").rstrip()
             logging.getLogger(SPARK).log(_LEVELS[found[1]], "%s", text)
+        elif self._held or line.startswith(_TRACEBACK):
+            self._held.append(line)
+            ends = not line.startswith((" ", *_TRACEBACK))
+            if ends or len(self._held) >= _MOST_HELD:
+                self._release()
         else:
             logging.getLogger(OUTPUT).log(level_of(line), "%s", line)
+
+    def _release(self) -> None:
+        """Log the traceback that was held back, at the level that its end is worth."""
+        held, self._held = self._held, []
+        nobody_listens = (
+            held and _NOT_LISTENING.match(held[-1]) and any(map(_OF_DAEMON.match, held))
+        )
+        for line in held:
+            level = logging.DEBUG if nobody_listens else level_of(line)
+            logging.getLogger(OUTPUT).log(level, "%s", line)
 
 
 def level_of(line: str) -> int:

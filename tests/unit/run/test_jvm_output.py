@@ -44,6 +44,53 @@ def test_lines_of_sparks_log_keep_their_level_and_their_traceback(caplog):
     ]
 
 
+_FLUSH = """PySpark daemon failed to flush the output to the worker process:
+Traceback (most recent call last):
+  File "/x/lib/pyspark/daemon.py", line 91, in worker
+    outfile.flush()
+BrokenPipeError: [Errno 32] Broken pipe
+
+"""
+_FORK = """Traceback (most recent call last):
+  File "/x/pyspark.zip/pyspark/daemon.py", line 255, in manager
+    outfile.flush()
+    ^^^^^^^^^^^^^^^
+ConnectionResetError: [Errno 104] Connection reset by peer
+"""
+_USER = """Traceback (most recent call last):
+  File "/x/mine.py", line 3, in f
+    pipe.write("x")
+BrokenPipeError: [Errno 32] Broken pipe
+"""
+_DEFECT = """Traceback (most recent call last):
+  File "/x/lib/pyspark/daemon.py", line 80, in worker
+    import_module(name)
+ModuleNotFoundError: No module named 'mine'
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "level"),
+    [
+        (_FLUSH, logging.DEBUG),
+        (_FORK, logging.DEBUG),
+        (_USER, logging.INFO),
+        (_DEFECT, logging.INFO),
+        ("Traceback (most recent call last):\n", logging.INFO),
+    ],
+)
+def test_a_worker_that_nobody_listens_to_any_more_is_no_news(caplog, text, level):
+    caplog.set_level(logging.DEBUG)
+    output = JvmOutput()
+    with output.writing() as end:
+        os.write(end, b"before\n" + text.encode() + b"after\n")
+    output.last_lines()
+    shown = [(r.levelno, r.getMessage()) for r in caplog.records]
+    assert [line for _, line in shown] == ["before", *filter(None, text.splitlines()), "after"]
+    assert {at for at, line in shown if line in text} == {level}
+    assert shown[0][0] == shown[-1][0] == logging.INFO
+
+
 _SESSION = """
 import signal
 from setl.log import configure_command
