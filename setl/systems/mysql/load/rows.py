@@ -26,6 +26,7 @@ _IN_THE_WAY = (
     " deleted it. Compare the unique keys and collations of both tables (`setl check` does). If the"
     " pipeline has gone back in its stream, it may be a later row, which comes again: delete it"
 )
+_UNNAMED = "another row of the target is in the way"
 _NOT_A_ROW = "This is about the table, not about a row: compare it with the source"
 
 _DUPLICATES = frozenset({1022, 1062, 1169, 1557, 1586, 1859})
@@ -201,9 +202,38 @@ def _isolate(
         return True
 
     def refused(number: int, error: DataError) -> None:
+        if error.message == _UNNAMED:
+            error = _named(connection, statement, rows[number], error)
         refuse(number, error.at(table=statement.table, key=statement.key_text(rows[number])))
 
     bisect_faults(len(rows), attempt, refused)
+
+
+def _named(
+    connection: Connection[Any], statement: RowStatement, row: Row, error: DataError
+) -> DataError:
+    """The error with the unique key that stands against a row, and what is there already.
+
+    The server tells neither where a sum has overflowed. It tells both of a plain INSERT, which
+    comes to the same row: the statement before has locked it.
+    """
+    plain = replace(statement, tail="", counts=None)
+    ask = cast("Any", connection).query
+    try:
+        text = plain.text([row])
+        ask("SAVEPOINT `in the way`")
+        ask(text)
+    except DataError:
+        return error
+    except pymysql.MySQLError as told:
+        failure = translate(told)
+        if not isinstance(failure, DataError):
+            raise
+        if error_number(told) not in _DUPLICATES:
+            return error
+        return CollisionError(f"{_UNNAMED}: {failure.message}", hint=error.hint, **error.where)
+    ask("ROLLBACK TO SAVEPOINT `in the way`")
+    return error
 
 
 def _run(
@@ -233,9 +263,7 @@ def _explained(statement: RowStatement) -> Generator[None]:
             raise
         if _is_collision(error):
             detail = "" if error_number(error) == _OVERFLOW else f": {failure.message}"
-            raise CollisionError(
-                f"another row of the target is in the way{detail}", hint=_IN_THE_WAY
-            ) from error
+            raise CollisionError(f"{_UNNAMED}{detail}", hint=_IN_THE_WAY) from error
         if error_number(error) == _NO_DEFAULT and statement.counts is not None:
             raise _NoDefaultError(failure.message, table=statement.table) from error
         if error_number(error) in ROW_FAULTS:
