@@ -10,7 +10,7 @@ from setl.errors import ConfigurationError, FencedError, TransientError
 from setl.model.change import TargetChanges
 from setl.model.schema import Column, Kind
 from setl.systems.mysql import writers
-from setl.systems.mysql.connection import MysqlEndpoint
+from setl.systems.mysql.connection import MysqlEndpoint, connect
 from setl.systems.mysql.load import fence
 from setl.systems.mysql.load.fence import MysqlFence
 from setl.systems.mysql.load.sink import MysqlSink, MysqlSinkSettings
@@ -352,3 +352,29 @@ def test_it_leaves_those_of_its_successor_alone(site):
     writer.open().commit()
     assert site.rows() == [1]
     writer.close()
+
+
+@pytest.mark.family("mysql", why="MariaDB does not end itself, nor tell who commits")
+def test_a_commit_that_waits_for_the_servers_disk_is_not_killed(site):
+    """MySQL ends itself if it finds the connection killed. Here a commit takes a second."""
+    site.fence().raise_to(7, "n1")
+    watcher = site.endpoint
+    execute(site.server, "SET GLOBAL binlog_group_commit_sync_delay = 1000000")
+    try:
+        with closing(connect(watcher)) as watching:
+            for row in range(1, 20):
+                writer = site.open_transaction(7, row)
+                connection = writer.open()
+                own = writers.connection_id(connection)
+                with in_background(connection.commit) as outcome:
+                    eventually(lambda at=own: outcome or writers.commits(watching, at))
+                    site.fence().end_writers(7)
+                    under_way = writers.commits(watching, own)
+                writer.close()
+                if under_way:
+                    break
+        assert under_way, "each commit was over before anything was seen"
+        assert outcome == [None]
+        assert row in site.rows()
+    finally:
+        execute(site.server, "SET GLOBAL binlog_group_commit_sync_delay = 0")

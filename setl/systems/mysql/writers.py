@@ -19,6 +19,7 @@ from pymysql.connections import Connection
 from setl.model.leadership import Leadership
 
 _NO_SUCH_THREAD = 1094
+_COMMITS = "waiting for handler commit"  # the state of a thread of MySQL that writes a commit
 
 
 def lock_name(pipeline_key: str, connection_id: int) -> str:
@@ -71,14 +72,26 @@ def is_alive(connection: Connection[Any], pipeline_key: str, writer_id: int) -> 
     return holder == writer_id
 
 
+def commits(connection: Connection[Any], writer_id: int) -> bool:
+    """Whether a connection is writing a commit, as far as the server tells; MariaDB does not."""
+    with connection.cursor() as cursor:
+        cursor.execute("SHOW PROCESSLIST")
+        states = {int(row[0]): str(row[6]) for row in cursor.fetchall()}
+    return states.get(writer_id) == _COMMITS
+
+
 def end_writer(connection: Connection[Any], pipeline_key: str, writer_id: int) -> bool:
     """Kill a recorded writer if it still is the one recorded; returns whether it was.
+
+    Not if it commits: that cannot be undone any more, and ends when the server can write it. A
+    MySQL that waits for room on its disk and finds the waiting connection killed ends itself
+    (`binlog_error_action`).
 
     Its transaction is rolled back by the server, at once or, if it is large, in a while. Were
     the server to restart between the look at the lock and the kill, this connection would be
     gone as well, so no stranger can be hit. pymysql's errors pass through.
     """
-    if not is_alive(connection, pipeline_key, writer_id):
+    if not is_alive(connection, pipeline_key, writer_id) or commits(connection, writer_id):
         return False
     with connection.cursor() as cursor:
         try:

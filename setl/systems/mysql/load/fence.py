@@ -76,6 +76,16 @@ class MysqlFence:
             self._end_schema_change(connection)
             self._forget_gone_writers(connection, epoch)
             return
+        commits = [
+            w for w in self._stale_writers(connection, epoch + 1) if writers.commits(connection, w)
+        ]
+        if commits:
+            raise TransientError(
+                f"a commit of an earlier load does not end (connection {commits[0]})",
+                hint="Its server's log says what it waits for; mostly its disk is full",
+                pipeline=self._pipeline,
+                server=self._endpoint,
+            )
         raise TransientError(
             f"stale transactions hold the fence after {_ATTEMPTS} times {self._lock_wait} s, or "
             "somebody has locked the target's tables; recorded writers were ended",
