@@ -15,6 +15,7 @@ from setl.systems.mysql.load import fence
 from setl.systems.mysql.load.fence import MysqlFence
 from setl.systems.mysql.load.sink import MysqlSink, MysqlSinkSettings
 from setl.systems.mysql.load.writer import Writer
+from setl.systems.mysql.lock_waits import look
 from tests.loading import (
     MARK,
     create_system_tables,
@@ -369,11 +370,15 @@ def test_a_commit_that_waits_for_the_servers_disk_is_not_killed(site):
                 with in_background(connection.commit) as outcome:
                     eventually(lambda at=own: outcome or writers.commits(watching, at))
                     site.fence().end_writers(7)
+                    seen = look(watcher, site.key, 7).statements
                     under_way = writers.commits(watching, own)
                 writer.close()
                 if under_way:
                     break
         assert under_way, "each commit was over before anything was seen"
+        assert [s.state for s in seen if s.connection == own] == [
+            f"{writers.COMMITS}; mostly its disk is full"
+        ]
         assert outcome == [None]
         assert row in site.rows()
     finally:

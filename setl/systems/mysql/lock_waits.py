@@ -22,6 +22,7 @@ from setl.systems.mysql.lock_lists import (
     lists_of,
     rows_of,
 )
+from setl.systems.mysql.writers import COMMITS
 
 _CONNECT_SECONDS = 2.0
 _ANSWER_SECONDS = 3.0
@@ -117,6 +118,11 @@ def look(endpoint: MysqlEndpoint, pipeline_key: str, epoch: int) -> Connections:
             connection.close()
 
 
+def _explained(state: str) -> str:
+    """A thread's state, with what it means if it lasts."""
+    return f"{state}; mostly its disk is full" if state == COMMITS else state
+
+
 def _look(connection: Connection[Any], pipeline_key: str, epoch: int) -> Connections:
     # InnoDB tells when transactions began in the server's own time zone.
     rows_of(connection, "SET SESSION time_zone = 'SYSTEM'")
@@ -135,7 +141,7 @@ def _look(connection: Connection[Any], pipeline_key: str, epoch: int) -> Connect
         _look_inside(connection, lists, present, findings)
     waiting = {wait.waiting for wait in findings.waits}
     statements = tuple(
-        Statement(p.id, p.seconds, p.state)
+        Statement(p.id, p.seconds, _explained(p.state))
         for p in findings.processes.values()
         if p.command not in {"Sleep", "Killed"} and p.id not in waiting
     )

@@ -19,7 +19,8 @@ from pymysql.connections import Connection
 from setl.model.leadership import Leadership
 
 _NO_SUCH_THREAD = 1094
-_COMMITS = "waiting for handler commit"  # the state of a thread of MySQL that writes a commit
+COMMITS = "waiting for handler commit"
+"""The state of a thread of MySQL that writes a commit. If it takes long, the server has no room."""
 
 
 def lock_name(pipeline_key: str, connection_id: int) -> str:
@@ -77,7 +78,7 @@ def commits(connection: Connection[Any], writer_id: int) -> bool:
     with connection.cursor() as cursor:
         cursor.execute("SHOW PROCESSLIST")
         states = {int(row[0]): str(row[6]) for row in cursor.fetchall()}
-    return states.get(writer_id) == _COMMITS
+    return states.get(writer_id) == COMMITS
 
 
 def end_writer(connection: Connection[Any], pipeline_key: str, writer_id: int) -> bool:
