@@ -223,7 +223,8 @@ def _of_position(made: _Judging) -> Iterator[Judgement]:
         rule,
         holds=None if kept is None else bool(kept.lost),
         text=f"position is lost: {kept.lost if kept else ''}",
-        way_out="Load the tables again and move on with `setl position reset`",
+        way_out="Move on with `setl position reset`, then load the tables again: `setl status`"
+        " says how",
         severity="critical",
     )
 

@@ -6,6 +6,8 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+import click
+
 from arbiter.arbiter import Arbiter, ArbiterError, Unreachable
 from arbiter.requests import Refused, ask_leader
 from arbiter.values import ChannelState, Facts, PipelineId, SignalKind
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
 POLL_SECONDS = 0.5
+_ITS_TURN = "waits for its turn"
 
 
 def carried_out(
@@ -59,6 +62,7 @@ def _await(
 ) -> LoadRequest:
     """Wait until a request has ended, and show how far it is."""
     stored = StoredLoadRequests(arbiter, ident)
+    said = ""
     while True:
         now = next((r for r in stored.all() if r.id == request.id), None)
         if now is None:
@@ -71,7 +75,12 @@ def _await(
             )
         told = told_by_leader(arbiter.facts(), ident)
         mine = told.get("id") == request.id
-        show(load_sentence(told) if mine else waiting_words(arbiter, ident))
+        words = load_sentence(told) if mine else waiting_words(arbiter, ident)
+        show(words)
+        if not mine and words not in {_ITS_TURN, said}:
+            # It may wait for ever, and who reads no terminal is shown nothing else.
+            said = words
+            click.echo(f"{ident} {words}", err=True)
         time.sleep(POLL_SECONDS)
 
 
@@ -81,13 +90,17 @@ def waiting_words(arbiter: Arbiter, ident: PipelineId) -> str:
     channel = facts.channels.get(ident.channel)
     if channel is None or channel.state is not ChannelState.START:
         return f"waits until the channel {ident.channel} runs"
-    return "waits for its turn" if ident in facts.mainstems else "waits for a leader"
+    figures = _figures(facts, ident)
+    if figures.get("state") == "failed":
+        start = f"once it is mended, `setl start {ident.channel}`"
+        return f"waits, since the pipeline has failed; {start}: {figures.get('error') or 'unknown'}"
+    return _ITS_TURN if ident in facts.mainstems else "waits for a leader"
 
 
 def sent_words(arbiter: Arbiter, ident: PipelineId) -> str:
     """The end of a sentence about a request that is not waited for; "" if there is a leader."""
     words = waiting_words(arbiter, ident)
-    return "" if words == "waits for its turn" else f"; it {words}"
+    return "" if words == _ITS_TURN else f"; it {words}"
 
 
 def tell_leader(arbiter: Arbiter, ident: PipelineId) -> None:
@@ -104,12 +117,16 @@ def tell_leader(arbiter: Arbiter, ident: PipelineId) -> None:
 
 def told_by_leader(facts: Facts, ident: PipelineId) -> dict[str, Any]:
     """What the leader tells of its load; empty if it tells nothing."""
+    return _figures(facts, ident).get("table_load") or {}
+
+
+def _figures(facts: Facts, ident: PipelineId) -> dict[str, Any]:
+    """The leader's figures; empty without a leader that answers."""
     mainstem = facts.mainstems.get(ident)
     node = facts.nodes.get(mainstem.nid) if mainstem else None
     if node is None:
         return {}
-    figures: dict[str, Any] = node_report(node_status(node), ident).get("figures") or {}
-    return figures.get("table_load") or {}
+    return node_report(node_status(node), ident).get("figures") or {}
 
 
 def short_id(ident: str) -> str:

@@ -156,9 +156,10 @@ def never_written(offset: int, bounds: Bounds) -> PositionLostError:
 def ways_out(bounds: Bounds) -> str:
     """What an operator can do about a lost place."""
     return (
-        "Load the tables again and move on with `setl position reset PIPELINE --to latest` "
-        f"({bounds.end}), or take what is left with `--to earliest` ({bounds.first}) and compare "
-        "with `setl verify`; let the topic keep records longer"
+        "Stop the channel, move on with `setl position reset PIPELINE --to latest` "
+        f"({bounds.end}), start it, and load the tables again with `setl load PIPELINE`. Or take "
+        f"what is left with `--to earliest` ({bounds.first}) and compare with `setl verify`. Let "
+        "the topic keep records longer"
     )
 
 

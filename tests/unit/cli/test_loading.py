@@ -88,6 +88,18 @@ def test_nobody_leads(shop, capsys):
     assert "it goes on" in capsys.readouterr().err
 
 
+def test_a_load_of_a_pipeline_that_has_failed_says_what_it_waits_for(shop, capsys):
+    shop.node("n1").leads(AB, state="failed", error="position lost")
+    assert shop.run("load", "ab", "--timeout", "0.8") == 1
+    told = capsys.readouterr().err
+    why = (
+        "waits, since the pipeline has failed; once it is mended, `setl start shop`: position lost"
+    )
+    assert told.count(f"shop/ab {why}\n") == 1
+    assert shop.run("load", "ab", "--no-wait") == 0
+    assert f"; it {why}" in " ".join(capsys.readouterr().out.split())
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

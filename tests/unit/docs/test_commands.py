@@ -38,12 +38,17 @@ SHOWN = [
 ]
 
 
+BY_DEFAULT = {"load": "begin"}  # what a group does with words that are none of its commands
+
+
 def check(words):
     """Fail if click would refuse these words, whatever files and servers there are."""
     command, context, rest = cli, click.Context(cli, info_name="setl"), list(words)
     while isinstance(command, click.Group):
         assert rest, f"{context.command_path} alone does nothing"
         name = rest.pop(0)
+        if command.name in BY_DEFAULT and command.get_command(context, name) is None:
+            name, rest = BY_DEFAULT[command.name], [name, *rest]
         found = command.get_command(context, name)
         assert found is not None, f"{context.command_path} has no command {name}"
         command, context = found, click.Context(found, info_name=name, parent=context)

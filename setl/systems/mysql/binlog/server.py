@@ -26,9 +26,10 @@ _SCAN = 60.0
 _MALFORMED_GTIDS = 1772
 
 _WAYS_OUT = (
-    "Load the tables again and move on with `setl position reset PIPELINE --to latest`, or take "
-    "what is left with `--to earliest` and compare with `setl verify`; keep binlogs longer on the "
-    "source"
+    "Stop the channel, move on with `setl position reset PIPELINE --to latest`, start it, and load "
+    "the tables again with `setl load PIPELINE --replace`, which also deletes what only the target "
+    "has. Or take what is left with `--to earliest` and compare with `setl verify`. Keep binlogs "
+    "longer on the source"
 )
 
 
