@@ -69,6 +69,10 @@ class FencedError(SetlError):
     """Another node holds a higher epoch: stop writing at once, never retry."""
 
 
+class NodeFullError(TransientError):
+    """This node's disk is full, and another node's may have room."""
+
+
 class TargetWentBackError(TransientError):
     """The target has forgotten what this leadership left in it: another one has to take over.
 

@@ -14,7 +14,7 @@ from arbiter.snapshot import Snapshot
 from arbiter.turns import ANY, Preference
 from arbiter.values import Channel, Mainstem, PipelineId, SignalState
 from setl.clock import Clock
-from setl.errors import FencedError, NodeLacksError, SetlError, TransientError
+from setl.errors import FencedError, NodeFullError, NodeLacksError, SetlError, TransientError
 from setl.node.lacking import Lacking
 from setl.node.leadership_record import LeadershipRecord, leadership_fields
 from setl.node.run_requests import Controls, RunRequests
@@ -65,7 +65,7 @@ class Candidacy:
             preference: who may lead it.
         """
         self.pipeline = pipeline
-        self._lacking = Lacking(pipeline, nid, preference, lacks)
+        self._lacking = Lacking(pipeline, nid, preference, lacks, clock)
         self._unable = ""
         self._nid = nid
         self._arbiter = arbiter
@@ -327,6 +327,8 @@ class Candidacy:
                     self._spent = mainstem.epoch
         except TransientError as error:
             self._try_again(mainstem, error, counted)
+            if isinstance(error, NodeFullError):
+                self._lacking.tell(revision, error)
         except SetlError as error:
             fenced = isinstance(error, FencedError)
             if fenced:

@@ -7,7 +7,11 @@ from dataclasses import dataclass
 
 from arbiter.turns import Preference, able
 from arbiter.values import Channel, Facts, PipelineId
-from setl.errors import LoginRefusedError, NodeLacksError
+from setl.clock import Clock
+from setl.errors import LoginRefusedError, NodeFullError, NodeLacksError
+
+_FULL_SECONDS = 60.0
+"""Seconds for which a node whose disk was full leaves the lead to others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,12 +21,14 @@ class _Told:
     Attributes:
         revision: the channel's, under which it ran.
         what: the error.
-        refused: whether a server has refused this node's login.
+        if_others: whether it only counts while another node could lead.
+        until: monotonic time from which on it does not count any more, None for never.
     """
 
     revision: int
     what: str
-    refused: bool
+    if_others: bool
+    until: float | None
 
 
 class Lacking:
@@ -30,7 +36,8 @@ class Lacking:
 
     What only one node lacks keeps it from leading. A refused login is different: mostly the account
     is to blame, and all nodes are refused. Then each leaves the lead to those that have not been
-    refused yet. The last one keeps it, and says why it has failed.
+    refused yet. The last one keeps it, and says why it has failed. A full disk is left alone for a
+    minute, if another node can lead meanwhile.
     """
 
     def __init__(
@@ -39,6 +46,7 @@ class Lacking:
         nid: str,
         preference: Preference,
         look: Callable[[Channel], str],
+        clock: Clock,
     ) -> None:
         """Nothing is known yet.
 
@@ -47,11 +55,13 @@ class Lacking:
             nid: this node.
             preference: who may lead it.
             look: what this node is seen to lack for a channel, "" for nothing.
+            clock: for all times.
         """
         self._pipeline = pipeline
         self._nid = nid
         self._preference = preference
         self._look = look
+        self._clock = clock
         self._told: _Told | None = None
 
     @property
@@ -59,11 +69,15 @@ class Lacking:
         """Whether something is kept, which may count or not as other nodes come and go."""
         return self._told is not None
 
-    def tell(self, revision: int, error: NodeLacksError) -> None:
+    def tell(self, revision: int, error: NodeLacksError | NodeFullError) -> None:
         """Keep what a run has failed with; from any thread."""
-        refused = isinstance(error, LoginRefusedError)
+        if isinstance(error, NodeFullError):
+            until = self._clock.monotonic() + _FULL_SECONDS
+            self._told = _Told(revision, str(error), if_others=True, until=until)
+            return
         again = f"`setl start {self._pipeline.channel}` lets this node try again"
-        self._told = _Told(revision, f"{error}; {again}", refused)
+        refused = isinstance(error, LoginRefusedError)
+        self._told = _Told(revision, f"{error}; {again}", if_others=refused, until=None)
 
     def find(self, channel: Channel | None, facts: Facts) -> str:
         """What is missing here, "" for nothing.
@@ -73,11 +87,14 @@ class Lacking:
         if channel is None:
             return ""
         told = self._told
-        if told is not None and told.revision == channel.revision:
-            return "" if told.refused and not self._others(facts) else told.what
+        if told is not None and told.revision == channel.revision and not self._is_over(told):
+            return "" if told.if_others and not self._others(facts) else told.what
         # A channel that is removed and stored again comes to the same revision again.
         self._told = None
         return self._look(channel)
+
+    def _is_over(self, told: _Told) -> bool:
+        return told.until is not None and self._clock.monotonic() >= told.until
 
     def _others(self, facts: Facts) -> bool:
         """Whether another node could lead at once."""

@@ -7,7 +7,7 @@ import re
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
 
-from setl.errors import DataError, FatalError, SetlError, TransientError
+from setl.errors import DataError, FatalError, NodeFullError, SetlError, TransientError
 from setl.run.spark_session import SparkGone, jvm_exit, spark_gone
 
 # A JVM that is killed closes its connections before it counts as ended, on a busy machine by
@@ -16,6 +16,7 @@ _JVM_END_SECONDS = 5.0
 # Spark gives SQLSTATE class 22 ("data exception") to what an expression cannot do with a value,
 # and P0001 to what it refuses with raise_error().
 _LOST = re.compile(r"Lost task [^\n]*?\(TID \d+\) \((\S+) executor (\S+)\): ExecutorLostFailure")
+_FULL = re.compile(r"No space left on device|Disk quota exceeded")
 _REFUSED = re.compile(r"\[[A-Z_.]+\][^\n]*SQLSTATE: (?:22\w{3}|P0001)")
 
 
@@ -66,6 +67,13 @@ def _typed(text: str) -> SetlError:
         return DataError(
             f"an expression cannot be evaluated: {refused.group(0)}",
             hint="Correct the expression in the channel file, for example with try_cast",
+        )
+    full = _FULL.search(text)
+    if full is not None:
+        return NodeFullError(
+            f"Spark cannot write to its disk: {full[0]}",
+            hint="Make room where SPARK_LOCAL_DIRS, `spark.local.dir` or else the folder for"
+            " temporary files is. Another node takes over meanwhile, if there is one",
         )
     if "Python worker exited unexpectedly" in text:
         return TransientError(

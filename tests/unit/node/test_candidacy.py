@@ -15,6 +15,7 @@ from setl.errors import (
     FatalError,
     FencedError,
     LoginRefusedError,
+    NodeFullError,
     NodeLacksError,
     TransientError,
 )
@@ -429,6 +430,34 @@ def test_a_node_whose_login_was_refused_tries_again_if_no_other_is_left(cluster,
     eventually(takes_over)
     other.runs[0].ends.set()
     other.idle()
+
+
+def test_a_node_with_a_full_disk_leaves_the_lead_to_another_for_a_while(cluster, operator):
+    first, second = Node(cluster), Node(cluster, "n2")
+    first.build_failure = NodeFullError("No space left on device")
+    first.tick()
+    cluster.advance(0.5)
+    first.tick()
+    first.idle()
+    first.tick()
+    first.tell_others()
+    assert operator.mainstem(PIPELINE) is None, "it is not this node that renews its epoch"
+    eventually(lambda: (cluster.advance(1), second.tick(), second.state is RunState.RUNNING)[2])
+    first.tick()
+    assert "No space left" in first.candidacy.unable
+    cluster.advance(60)
+    first.tick()
+    assert first.candidacy.unable == "", "somebody may have made room"
+    second.runs[0].ends.set()
+    second.idle()
+
+
+def test_a_full_disk_of_the_only_node_is_tried_again(cluster, operator, node):
+    node.build_failure = NodeFullError("No space left on device")
+    eventually(lambda: (cluster.advance(1), node.tick(), node.builds >= 3)[2])
+    assert node.candidacy.unable == ""
+    node.build_failure = None
+    eventually(lambda: (cluster.advance(5), node.tick(), node.state is RunState.RUNNING)[2])
 
 
 def test_what_a_node_lacked_is_forgotten_with_its_channel(cluster, operator):

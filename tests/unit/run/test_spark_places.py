@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from setl.errors import DataError, FencedError, TransientError
+from setl.errors import DataError, FencedError, NodeFullError, TransientError
 from setl.load.sink import LoadTicket
 from setl.model.leadership import Leadership
 from setl.model.loaded import Loaded
@@ -55,6 +55,20 @@ def test_an_executor_that_is_lost_is_named():
     assert isinstance(error, TransientError)
     assert error.message == "Spark lost executor 3 on 10.0.0.7 in the middle of a load"
     assert "log" in error.hint
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[Errno 28] No space left on device",
+        "java.io.IOException: No space left on device",
+        "PythonException: Traceback (a):\n  x\nOSError: [Errno 28] No space left on device\n\n",
+    ],
+)
+def test_a_full_disk_is_no_defect_and_another_node_may_have_room(text):
+    error = spark_error(RuntimeError(text), cancelled=False)
+    assert isinstance(error, NodeFullError)
+    assert error.message == "Spark cannot write to its disk: No space left on device"
 
 
 class Context:
