@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
@@ -39,4 +40,6 @@ def node(settings: NodeSettings, spark: Callable[[str], SparkSettings], *, trace
         from setl.run.tracing.choice import tracer_of  # noqa: PLC0415
 
         tracer = tracer_of(settings.nid)
-    run_process(settings, SparkEngine(spark("setl"), tracer))
+    session = spark("setl")
+    settings = replace(settings, spark_folders=session.conf.get("spark.local.dir", ""))
+    run_process(settings, SparkEngine(session, tracer))

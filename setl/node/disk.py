@@ -25,9 +25,15 @@ class NodeDisk:
     free: int = 0
 
 
-def look_at_disk(environment: Mapping[str, str]) -> NodeDisk:
-    """The disk of Spark's first local folder, or of the folder for temporary files."""
-    folder = environment.get(_SPARK, "").split(",")[0].strip() or tempfile.gettempdir()
+def look_at_disk(environment: Mapping[str, str], configured: str = "") -> NodeDisk:
+    """The disk of Spark's first local folder, or of the folder for temporary files.
+
+    Args:
+        environment: of this process, whose variable wins, as with Spark.
+        configured: Spark's setting `spark.local.dir`, "" for none.
+    """
+    named = environment.get(_SPARK) or configured
+    folder = named.split(",")[0].strip() or tempfile.gettempdir()
     try:
         usage = shutil.disk_usage(folder)
     except OSError:

@@ -244,7 +244,7 @@ class NodeProcess:
             serves=self._engine.serves,
             pipelines=tuple(candidacy.status() for candidacy in self._candidacies.current()),
             memory=self._memory.seen(),
-            disk=look_at_disk(self._settings.environment),
+            disk=look_at_disk(self._settings.environment, self._settings.spark_folders),
             alarms=self._alarms.status(),
             trouble=self._problem.sentence,
         )

@@ -31,6 +31,7 @@ class NodeSettings:
         cycle: seconds between two looks at the cluster when nothing wakes the node.
         alarms: whom it tells of alarms.
         environment: where ``${NAME}`` in channel files is looked up.
+        spark_folders: Spark's setting `spark.local.dir`, whose disk is looked at; "" for none.
     """
 
     nid: str
@@ -49,6 +50,7 @@ class NodeSettings:
     cycle: float = 0.5
     alarms: AlarmSettings = field(default_factory=AlarmSettings)
     environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ), repr=False)
+    spark_folders: str = ""
 
 
 def default_nid() -> str:
