@@ -125,7 +125,7 @@ _LOGINS: Final = (
 # Of a login: what has to be done so that it is taken, by the number of the refusal.
 _WRONG = "Correct the password at the server, or the one that this node is given"
 _EXPIRED = "Give the account another password with ALTER USER"
-_LOCKED = "Unlock the account with ALTER USER … ACCOUNT UNLOCK"
+_LOCKED = "Unlock the account with ALTER USER … ACCOUNT UNLOCK, or FLUSH PRIVILEGES on MariaDB"
 _REFUSED = {
     1045: _WRONG,
     1130: "Let the account log in from this node's address",
@@ -133,7 +133,8 @@ _REFUSED = {
     1820: _EXPIRED,
     1862: _EXPIRED,
     3118: _LOCKED,
-    3955: _LOCKED,
+    3955: _LOCKED,  # after failed logins, as 4150 of MariaDB
+    4150: _LOCKED,
     4151: _LOCKED,
 }
 

@@ -42,6 +42,8 @@ def test_what_passes(number, text):
         (pymysql.err.OperationalError(1045, "Access denied"), LoginRefusedError),
         (pymysql.err.OperationalError(1130, "Host is not allowed to connect"), LoginRefusedError),
         (pymysql.err.OperationalError(1862, "Your password has expired"), LoginRefusedError),
+        (pymysql.err.OperationalError(3955, "Account is blocked for 1 day"), LoginRefusedError),
+        (pymysql.err.OperationalError(4150, "User is blocked because of"), LoginRefusedError),
         (pymysql.err.OperationalError(3118, "Account is locked"), LoginRefusedError),
         (
             pymysql.err.OperationalError(4151, "Access denied, this account is locked"),
