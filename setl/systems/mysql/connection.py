@@ -137,6 +137,7 @@ _REFUSED = {
     4150: _LOCKED,
     4151: _LOCKED,
 }
+_HINTS = {**_REFUSED, _NO_SUCH_LOGIN: _LOGINS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,22 +210,26 @@ def _connected(
     ssl = {"ca": endpoint.ssl_ca} if endpoint.ssl_ca else None
     # Whoever answers in the server's place would be given the password itself.
     guarded = {} if ssl else dict.fromkeys(_PLAIN, _Unanswered)
-    with translating(endpoint):
-        connection: Any = kind(
-            host=endpoint.host,
-            port=endpoint.port,
-            user=endpoint.user,
-            password=endpoint.password,
-            charset="utf8mb4",
-            connect_timeout=max(1, int(endpoint.connect_timeout)),
-            # Also how long the server's greeting is waited for, which a server that hangs does
-            # not send although its machine has taken the connection.
-            read_timeout=min(endpoint.connect_timeout, endpoint.read_timeout),
-            write_timeout=endpoint.read_timeout,
-            ssl=ssl,
-            auth_plugin_map=guarded,
-            **options,
-        )
+    try:
+        with translating(endpoint):
+            connection: Any = kind(
+                host=endpoint.host,
+                port=endpoint.port,
+                user=endpoint.user,
+                password=endpoint.password,
+                charset="utf8mb4",
+                connect_timeout=max(1, int(endpoint.connect_timeout)),
+                # Also how long the server's greeting is waited for, which a server that hangs does
+                # not send although its machine has taken the connection.
+                read_timeout=min(endpoint.connect_timeout, endpoint.read_timeout),
+                write_timeout=endpoint.read_timeout,
+                ssl=ssl,
+                auth_plugin_map=guarded,
+                **options,
+            )
+    except DataError as error:
+        # Such as that the server takes no connections without TLS: never the fault of a row.
+        raise ConfigurationError(error.message, hint=error.hint, **error.where) from error
     # pymysql has no way of its own to give the two different limits.
     vars(connection)["_read_timeout"] = endpoint.read_timeout
     return connection
@@ -351,11 +356,9 @@ def translate(error: BaseException) -> SetlError:
         )
     if _may_pass(number, text) or isinstance(error, (OSError, pymysql.err.InterfaceError)):
         return TransientError(f"MySQL: {text or _TRANSIENT.get(number, 'no answer')} [{number}]")
-    if number in _REFUSED:
-        return LoginRefusedError(f"MySQL: {text} [{number}]", hint=_REFUSED[number])
-    if number in _CONFIGURATION:
-        hint = _LOGINS if number == _NO_SUCH_LOGIN else _MISSING
-        return ConfigurationError(f"MySQL: {text} [{number}]", hint=hint)
+    if number in _REFUSED or number in _CONFIGURATION:
+        kind = LoginRefusedError if number in _REFUSED else ConfigurationError
+        return kind(f"MySQL: {text} [{number}]", hint=_HINTS.get(number, _MISSING))
     if isinstance(error, pymysql.MySQLError):
         of_value = isinstance(error, (pymysql.err.DataError, pymysql.err.IntegrityError))
         refuses = "MySQL refuses a value" if of_value else "MySQL"

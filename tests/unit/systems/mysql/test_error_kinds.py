@@ -4,7 +4,8 @@ import pymysql
 import pytest
 
 from setl.errors import ConfigurationError, DataError, LoginRefusedError, TransientError
-from setl.systems.mysql.connection import translate
+from setl.systems.mysql import connection
+from setl.systems.mysql.connection import MysqlEndpoint, connect, translate
 
 
 @pytest.mark.parametrize(
@@ -58,3 +59,15 @@ def test_what_passes(number, text):
 )
 def test_what_does_not(error, kind):
     assert isinstance(translate(error), kind)
+
+
+def test_a_connection_that_is_not_made_is_the_fault_of_no_row(monkeypatch):
+    """A row is put aside for a DataError, where dead letters are kept."""
+    refusal = pymysql.err.OperationalError(3159, "Connections using insecure transport prohibited")
+
+    def refuse(**_):
+        raise refusal
+
+    monkeypatch.setattr(connection, "PlainConnection", refuse)
+    with pytest.raises(ConfigurationError, match="3159"):
+        connect(MysqlEndpoint("db"))
