@@ -73,6 +73,11 @@ class NamePattern:
         """The name it stands for, None if it has wildcards."""
         return None if self.wildcards else "".join(p for p in self.parts if isinstance(p, str))
 
+    @property
+    def folded(self) -> NamePattern:
+        """The same pattern in lower case."""
+        return NamePattern(tuple(p.lower() if isinstance(p, str) else p for p in self.parts))
+
     def match(self, name: str) -> tuple[str, ...] | None:
         """What each wildcard stands for in `name`, None if it does not match.
 
@@ -120,6 +125,11 @@ class TablePattern:
             return None
         in_table = self.table.match(table)
         return None if in_table is None else in_schema + in_table
+
+    def matches_but_for_case(self, schema: str, table: str) -> bool:
+        """Whether it would match if case did not matter; what it leaves out counts, too."""
+        halves = ((self.schema, schema), (self.table, table))
+        return all(half.folded.match(name.lower()) is not None for half, name in halves)
 
 
 @dataclass(frozen=True, slots=True)

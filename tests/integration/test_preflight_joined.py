@@ -82,6 +82,14 @@ def test_names_that_differ_in_case_are_one_table_to_some_servers(
             file = one_way(site_a, mysql(target), [{"from": f"{name}.*"}])
             found = check_pipeline(PipelineCheck(file.pipelines[0]))
             assert ("joined-names" in {f.code for f in found}) is one
+        for wrong, level, code in (
+            (f"{name}.T", "error", "name-case"),
+            (f"{name.upper()}.T*", "warning", "no-table"),
+        ):
+            file = one_way(lower, mysql(site_b), [{"from": wrong}])
+            found = check_pipeline(PipelineCheck(file.pipelines[0]))
+            said = [(f.level, f.code) for f in found if f"{name}.t" in f.what]
+            assert said == [(level, code)], found
         two = MysqlUndividedTables(endpoint_of(site_b), SystemClock())
         two.refuse_one_of_two_names({(name, "T"), (name, "t")}, 1)
         one = MysqlUndividedTables(endpoint_of(lower), SystemClock())

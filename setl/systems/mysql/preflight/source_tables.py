@@ -10,7 +10,7 @@ from setl.codec.binlog.versioned import WAY_OUT
 from setl.errors import SetlError
 from setl.model.schema import Column, RowSchema
 from setl.systems.finding import Report
-from setl.systems.mysql.catalog import is_versioned, list_tables, read_table
+from setl.systems.mysql.catalog import folds_names, is_versioned, list_tables, read_table
 from setl.systems.mysql.identifiers import qualified
 from setl.systems.mysql.nested_tables import describe_documents
 from setl.systems.mysql.preflight.foreign_keys import check_cascades
@@ -88,7 +88,7 @@ def _report_unmatched(
     if exact is None:
         matches = sum(entry.pattern.match(*name) is not None for name in there)
         if not matches:
-            _report_no_match(server, entry, report)
+            _report_no_match(server, entry, there, report)
         else:
             report.warning(
                 f"tables[{entry.index}] ({entry.mapping.from_}) never counts: other entries come"
@@ -96,6 +96,15 @@ def _report_unmatched(
                 "Move it up, or remove it",
                 code="entry-unused",
             )
+        return
+    spelt = _spelt_otherwise(entry, there)
+    if spelt and folds_names(server.connection):
+        report.at(".".join(exact)).error(
+            f"the server calls this table {spelt}: it folds the case of names"
+            " (lower_case_table_names), and so does its binlog",
+            f"Write `from: {spelt}` in tables[{entry.index}]",
+            code="name-case",
+        )
         return
     name = qualified(*exact)
     outcome = server.attempt(f"SELECT 1 FROM {name} LIMIT 0")
@@ -115,10 +124,24 @@ def _report_unmatched(
         )
 
 
-def _report_no_match(server: Server, entry: RoutedTable, report: Report) -> None:
+def _spelt_otherwise(entry: RoutedTable, there: Sequence[tuple[str, str]]) -> str:
+    """The first table that an entry would match if case did not matter, "" for none."""
+    return next((".".join(n) for n in there if entry.pattern.matches_but_for_case(*n)), "")
+
+
+def _report_no_match(
+    server: Server, entry: RoutedTable, there: Sequence[tuple[str, str]], report: Report
+) -> None:
     schema = entry.pattern.schema.literal
     visible = {str(row[0]) for row in server.rows("SHOW DATABASES")}
     what = f"tables[{entry.index}] ({entry.mapping.from_}) matches no table"
+    if spelt := _spelt_otherwise(entry, there):
+        report.warning(
+            f"{what}: case matters, and there is {spelt}",
+            "Correct the case in `from`",
+            code="no-table",
+        )
+        return
     if schema is None or schema in visible:
         report.warning(what, "Correct `from`, or create the tables", code="no-table")
     else:
