@@ -5,7 +5,7 @@ from urllib.request import urlopen
 
 import pytest
 
-from setl.errors import CollisionError
+from setl.errors import CollisionError, FatalError
 from tests.integration.pipelines import execute, mysql, one_way, rows
 from tests.integration.test_pipeline_binlog_settings import by_session
 from tests.integration.test_table_load import fill, in_step, written
@@ -106,6 +106,78 @@ def test_a_table_that_was_altered_after_the_change(servers, db, place):
     running.applied(4)
     running.stop()
     assert rows(b, f"{db}.orders") == rows(a, f"{db}.orders")
+
+
+NAMES_AGAIN = {
+    "columns swapped": (
+        "ALTER TABLE {db}.orders RENAME COLUMN name TO email, RENAME COLUMN email TO name",
+    ),
+    "a column in the place of a renamed one": (
+        "ALTER TABLE {db}.orders CHANGE name called VARCHAR(40)",
+        "ALTER TABLE {db}.orders ADD name VARCHAR(40) DEFAULT 'new'",
+    ),
+    "keys swapped": (
+        "ALTER TABLE {db}.orders ADD other BIGINT",
+        "UPDATE {db}.orders SET other = 3 - id",
+        "ALTER TABLE {db}.orders MODIFY other BIGINT NOT NULL",
+        "ALTER TABLE {db}.orders RENAME COLUMN id TO other, RENAME COLUMN other TO id",
+        "ALTER TABLE {db}.orders DROP PRIMARY KEY, ADD PRIMARY KEY (id)",
+    ),
+    "a table in the place of a renamed one": (
+        "RENAME TABLE {db}.orders TO {db}.orders_old",
+        "CREATE TABLE {db}.orders LIKE {db}.orders_old",
+    ),
+    "tables swapped": (
+        "CREATE TABLE {db}.orders_new LIKE {db}.orders",
+        "INSERT INTO {db}.orders_new (id, email) VALUES (2, 'of the other')",
+        "RENAME TABLE {db}.orders TO {db}.orders_old, {db}.orders_new TO {db}.orders",
+    ),
+}
+
+
+@pytest.mark.parametrize("how", NAMES_AGAIN)
+def test_names_that_mean_something_else_by_now_stop_the_pipeline(servers, db, place, how):
+    """What was read before the change came may be of another row, or of another column."""
+    a, b = servers
+    table = {"from": f"{db}.orders*", "read": "source"}
+    file = one_way(a, mysql(b), [table], ddl="pass")
+    execute(
+        a,
+        f"INSERT INTO {db}.orders (id, email, name) VALUES (1, 'a', 'ann'), (2, 'b', 'bob')",
+        *(statement.format(db=db) for statement in NAMES_AGAIN[how]),
+    )
+    error = place.lead(file).ends()
+    assert isinstance(error, FatalError)
+    assert "by now" in error.message
+    assert "load the table again" in error.hint
+
+
+def test_a_key_that_is_another_one_by_now_finds_no_row(servers, db, place):
+    """Where values or columns of the key have changed, the change says what the row was."""
+    a, b = servers
+    for server in servers:
+        execute(
+            server,
+            f"CREATE TABLE {db}.fine (id DECIMAL(10,4) PRIMARY KEY, v INT)",
+            f"CREATE TABLE {db}.other (id INT PRIMARY KEY, v INT)",
+        )
+    tables = [{"from": f"{db}.{name}", "read": "source"} for name in ("fine", "other")]
+    file = one_way(a, mysql(b), tables, ddl="pass")
+    execute(
+        a,
+        "SET sql_mode = ''",
+        f"INSERT INTO {db}.fine VALUES (1.2345, 1), (2, 2)",
+        f"ALTER TABLE {db}.fine MODIFY id DECIMAL(10,1)",
+        f"UPDATE {db}.fine SET v = 3 WHERE id = 2",
+        f"INSERT INTO {db}.other VALUES (1, 10), (2, 20)",
+        f"ALTER TABLE {db}.other DROP PRIMARY KEY, ADD PRIMARY KEY (v)",
+        f"UPDATE {db}.other SET id = 1",
+    )
+    running = place.lead(file)
+    running.applied(6)
+    for table in ("fine", "other"):
+        assert rows(b, f"{db}.{table}") == rows(a, f"{db}.{table}")
+        assert len(rows(a, f"{db}.{table}")) == 2
 
 
 def test_keys_are_all_that_images_have_to_hold(servers, db, place):

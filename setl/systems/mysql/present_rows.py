@@ -18,7 +18,7 @@ from pymysql.err import MySQLError
 from setl.errors import SetlError, TransientError
 from setl.model.change import Row
 from setl.model.checkpoint import Place
-from setl.model.schema import RowSchema
+from setl.model.schema import Column, Kind, RowSchema
 from setl.systems.mysql.catalog import read_table
 from setl.systems.mysql.conditions import keyed_conditions
 from setl.systems.mysql.connection import (
@@ -36,6 +36,8 @@ _ATTEMPTS: Final = 5
 _MOST_TABLES: Final = 1_000
 # Unknown column; no such table; its definition has changed since the transaction began.
 _ALTERED: Final = frozenset((1054, 1146, 1412))
+
+_TEXTS: Final = frozenset((Kind.TEXT, Kind.ENUM, Kind.SET))
 
 # What this process took the tables for when it asked last.
 _described: dict[tuple[MysqlEndpoint, str, str], RowSchema] = {}
@@ -117,7 +119,25 @@ class MysqlRows:
 
 
 def _has_key(there: RowSchema, seen: RowSchema) -> bool:
-    return all(seen.columns[i].name.lower() in there.folded for i in seen.key)
+    """Whether the table still tells its rows apart by the key that the stream knows.
+
+    By another key, or by other values of it, other rows would be found, or none.
+    """
+    known = [seen.columns[i] for i in seen.key]
+    places = {there.folded.get(column.name.lower(), -1) for column in known}
+    alike = all(
+        _writes_alike(column, there.columns[there.folded[column.name.lower()]])
+        for column in known
+        if column.name.lower() in there.folded
+    )
+    return alike and places in ({*key} for key in (there.key, *there.unique))
+
+
+def _writes_alike(seen: Column, there: Column) -> bool:
+    """Whether both columns write the same value in the same way."""
+    if seen.kind is not there.kind:
+        return {seen.kind, there.kind} <= _TEXTS
+    return not seen.precision or seen.scale <= there.scale
 
 
 def _place(there: RowSchema, name: str) -> int:

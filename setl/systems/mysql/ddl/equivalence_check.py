@@ -10,9 +10,10 @@ import pymysql
 from pymysql.connections import Connection
 
 from setl.codec.sql.statement import quoting_of
-from setl.codec.sql.table_ddl import Action, parse_table_ddl
+from setl.codec.sql.table_ddl import Action, TableDdl, parse_table_ddl
 from setl.errors import FatalError, SetlError
 from setl.model.session import StatementSession
+from setl.systems.mysql.catalog import read_table
 from setl.systems.mysql.connection import MysqlEndpoint, connect, is_mariadb, translate
 from setl.systems.mysql.ddl.collating import (
     collated,
@@ -33,7 +34,9 @@ from setl.systems.mysql.ddl.equivalence import (
     state_of,
     system_zone,
 )
+from setl.systems.mysql.ddl.other_objects import kind_of
 from setl.systems.mysql.ddl.plan import Name, Step
+from setl.systems.mysql.ddl.reread_names import doubt_of_reads
 from setl.systems.mysql.ddl.settings import is_system_zone
 from setl.systems.mysql.preflight.foreign_keys import (
     FOREIGN_KEY_ACTION,
@@ -59,6 +62,10 @@ _ADVICE_ON_BOTH_WAYS: Final = (
 _ADVICE_ON_CHARSETS: Final = (
     "Make the change on the target{by_hand}, with the collation that the column has at the source;"
     " in the future, name character set and collation of such a column"
+)
+_ADVICE_ON_READS: Final = (
+    "Make the change on the target{by_hand}. Then load the table again, with `setl load --replace`,"
+    " since rows that were read at the source (`read: source`) may be wrong"
 )
 _PRIVILEGE: Final = "SESSION_VARIABLES_ADMIN"
 
@@ -96,6 +103,7 @@ class EquivalenceCheck:
         """
         if step.renames_away:
             self._refuse(_doubt_of_children(target, step.tables[0]), step)
+        self._refuse(self._doubt_of_names(step), step, _ADVICE_ON_READS)
         if step.source is None:
             return []
         # Names are in backticks by now; of the session, only what decides about text matters.
@@ -110,6 +118,7 @@ class EquivalenceCheck:
             self._refuse(self._doubt_of_zone(target), step)
         more: list[str] = []
         if ddl.action is Action.ALTER:
+            self._refuse(self._doubt_of_reads(target, ddl, step), step, _ADVICE_ON_READS)
             state = state_of(target, step.tables[0])
             if state.rows:
                 self._refuse(doubt_with_rows(effects, session, state), step)
@@ -169,6 +178,24 @@ class EquivalenceCheck:
             return ()
         with closing(connect(self._source)) as connection:
             return key_of(connection, table)
+
+    def _doubt_of_names(self, step: Step) -> str:
+        """Why rows may have been read from another table than that which is renamed, or ""."""
+        if self._source is None or step.source is not None or not step.reread:
+            return ""
+        with closing(connect(self._source)) as connection:
+            again = next((name for name in step.reread if kind_of(connection, name)), None)
+        return f"the source has another table {'.'.join(again)} by now" if again else ""
+
+    def _doubt_of_reads(self, target: Connection[Any], ddl: TableDdl, step: Step) -> str:
+        """Why rows may have been read by names that mean something else by now, or ""."""
+        if self._source is None or not step.reread:
+            return ""
+        before = read_table(target, *step.tables[0])
+        if before is None:
+            return ""
+        with closing(connect(self._source)) as connection:
+            return doubt_of_reads(ddl, before, read_table(connection, *step.reread[0]))
 
     def _doubt_of_actions(self, effects: Effects) -> str:
         """Why rows that foreign keys change by themselves need not be in the stream, or ""."""

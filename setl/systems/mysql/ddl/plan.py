@@ -55,6 +55,8 @@ class Step(NamedTuple):
         whole: whether the target has all rows of that table, as they are.
         renames_away: whether it renames the first of the tables, to be dropped under the new name.
         copied: whether it was run on an empty shadow of the table, which rows were copied into.
+        reread: tables of the source whose rows are read there (`read: source`), and which it alters
+            or renames.
     """
 
     statement: str
@@ -64,6 +66,7 @@ class Step(NamedTuple):
     whole: bool = False
     renames_away: bool = False
     copied: bool = False
+    reread: tuple[Name, ...] = ()
 
 
 class Swap(NamedTuple):
@@ -193,7 +196,9 @@ def rewritten(
             yield _rename_away(route.target, may_lack=True)
             text = _without_replace(text)
         name = (subject.schema, subject.table)
-        yield Step(text, tuple(changed), may_lack, aliases.get(name, name), route.plain)
+        source = aliases.get(name, name)
+        reread = (source,) if route.rereads else ()
+        yield Step(text, tuple(changed), may_lack, source, route.plain, reread=reread)
         if ddl.replaces and marked_drops:
             yield _drop_renamed(route.target)
 
@@ -283,6 +288,7 @@ class _Renaming:
         self._lanes: dict[int, list[tuple[Name, Name]]] = {}
         self._drops: list[Step] = []
         self._swaps: list[Swap] = []
+        self._reread: list[Name] = []
 
     def add(self, old: Name, new: Name, passing: set[Name]) -> None:
         """Take in the next one; `passing` are names that a later one takes a table from."""
@@ -301,6 +307,7 @@ class _Renaming:
             self._between[new] = tuple((schema, new[1]) for schema, _ in olds)
             self._move(olds, self._between[new])
         elif olds and news:
+            self._reread += [old for route in self._routing.route(*old) if route.rereads]
             self._move(olds, news)
         elif olds:
             raise _refused(f"{_dotted(old)} is mapped, and {_dotted(new)} is not", self._ddl)
@@ -317,7 +324,8 @@ class _Renaming:
         for moves in self._lanes.values():
             text = ", ".join(f"{qualified(*a)} TO {qualified(*b)}" for a, b in moves)
             tables = tuple(dict.fromkeys(name for move in moves for name in move))
-            steps.append(Step(f"RENAME TABLE {text}", tables, self._ddl.conditional))
+            reread = tuple(dict.fromkeys(self._reread))
+            steps.append(Step(f"RENAME TABLE {text}", tables, self._ddl.conditional, reread=reread))
         return Plan(tuple(steps + self._drops), swaps=tuple(self._swaps))
 
     def _targets(self, name: Name) -> tuple[Name, ...]:

@@ -1,0 +1,81 @@
+"""Leaves out of a schema change what it does to views and sequences.
+
+RENAME TABLE and ALTER TABLE take these for tables, too. They are not carried, so the target has
+nothing of that name; only the source can tell what it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+from typing import Any, Final
+
+from pymysql.connections import Connection
+
+from setl.codec.sql.table_ddl import Action, Role, TableDdl, TableName
+from setl.systems.mysql.connection import MysqlEndpoint, connect
+from setl.systems.mysql.ddl.plan import Name, Routing
+
+_KIND: Final = (
+    "SELECT TABLE_TYPE FROM information_schema.TABLES WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s"
+)
+_NO_TABLE: Final = frozenset({"VIEW", "SEQUENCE", ""})
+
+
+def without_other_objects(
+    ddl: TableDdl, routing: Routing, target: Connection[Any], source: MysqlEndpoint | None
+) -> TableDdl:
+    """A statement without the names that are views or sequences at the source.
+
+    A name counts as one only if the target has no such table. So a table that became a view after
+    the statement ran is still a table here. What is gone from the source by now, and is not at the
+    target, needs nothing either: if it was a table, the first of its rows is an error.
+
+    Args:
+        ddl: the statement.
+        routing: the pipeline's tables.
+        target: a connection to the target.
+        source: the source's server, None if it cannot be asked.
+
+    Raises:
+        SetlError: the source does not answer.
+    """
+    if source is None or ddl.action not in (Action.RENAME, Action.ALTER):
+        return ddl
+    lacking = [
+        chain
+        for chain in _chains(ddl)
+        if (routes := routing.route(chain[0].schema, chain[0].table))
+        and not any(kind_of(target, route.target) for route in routes)
+    ]
+    if not lacking:
+        return ddl
+    with closing(connect(source)) as connection:
+        left = [
+            name
+            for chain in lacking
+            if kind_of(connection, (chain[-1].schema, chain[-1].table)) in _NO_TABLE
+            for name in chain
+        ]
+    return replace(ddl, names=tuple(name for name in ddl.names if name not in left))
+
+
+def kind_of(connection: Connection[Any], name: Name) -> str:
+    """What a server calls an object, such as ``BASE TABLE``; "" if there is none."""
+    with connection.cursor() as cursor:
+        cursor.execute(_KIND, name)
+        row = cursor.fetchone()
+    return str(row[0]) if row else ""
+
+
+def _chains(ddl: TableDdl) -> Iterator[list[TableName]]:
+    """The names of each table that a statement alters or renames, in order."""
+    if ddl.action is Action.ALTER:
+        yield [name for name in ddl.names if name.role in (Role.SUBJECT, Role.NEW_NAME)]
+        return
+    chains: dict[Name, list[TableName]] = {}  # by what the table is called after the pairs so far
+    for old, new in zip(ddl.names[::2], ddl.names[1::2], strict=True):
+        chain = chains.pop((old.schema, old.table), [])
+        chains[new.schema, new.table] = [*chain, old, new]
+    yield from chains.values()
