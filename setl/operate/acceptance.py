@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from setl.channel.file import Pipeline
-from setl.systems.finding import Finding, accepting
+from setl.systems.finding import FOUND_LATER, Finding, accepting
 
 
 def with_accepted(pipeline: Pipeline, findings: Sequence[Finding]) -> list[Finding]:
@@ -40,6 +40,6 @@ def with_accepted(pipeline: Pipeline, findings: Sequence[Finding]) -> list[Findi
             code="accept-unused",
         )
         for pattern in pipeline.accept
-        if pattern not in used
+        if pattern not in used and pattern.partition("@")[0] not in FOUND_LATER
     ]
     return result

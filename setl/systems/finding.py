@@ -67,6 +67,10 @@ class Finding:
         return tuple(f[:-1] for f in self.fix if f.endswith(";"))
 
 
+FOUND_LATER: Final = frozenset({"replaced-table"})
+"""What `accept` may name though no check finds it: only a running pipeline comes upon it."""
+
+
 def finding_id(code: str, place: str) -> str:
     """See `Finding.id`."""
     return f"{code}@{place}" if place else code

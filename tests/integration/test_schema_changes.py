@@ -266,6 +266,45 @@ def test_a_swap_whose_beginning_was_not_seen_stops_and_can_be_mended_by_hand(ser
     eventually(lambda: same(servers, db, "t"), 60)
 
 
+OTHER_SWAPS = {
+    # gh-ost copies values by the names of columns, so that they stay.
+    "has another column a now": [
+        "CREATE TABLE {db}._t_gho LIKE {db}.t",
+        "ALTER TABLE {db}._t_gho DROP COLUMN a, ADD COLUMN a INT DEFAULT 7",
+        "INSERT INTO {db}._t_gho (id, a, b) SELECT id, a, b FROM {db}.t",
+        "RENAME TABLE {db}.t TO {db}._t_del, {db}._t_gho TO {db}.t",
+    ],
+    "was made with the columns c": [
+        "CREATE TABLE {db}._t_new (id BIGINT PRIMARY KEY, a INT, b VARCHAR(40), c INT, KEY (c))",
+        "INSERT INTO {db}._t_new (id, a, b) SELECT id, a, b FROM {db}.t",
+        "RENAME TABLE {db}.t TO {db}._t_old, {db}._t_new TO {db}.t",
+    ],
+    "is dropped while an online schema change of it is under way": [
+        "CREATE TABLE {db}._t_new (id BIGINT PRIMARY KEY, a INT, b VARCHAR(40))",
+        "ALTER TABLE {db}._t_new ADD COLUMN c INT DEFAULT 7",
+        "INSERT INTO {db}._t_new (id, a, b) SELECT id, a, b FROM {db}.t",
+        "DROP TABLE {db}.t",
+        "RENAME TABLE {db}._t_new TO {db}.t",
+    ],
+}
+
+
+@pytest.mark.parametrize("why", OTHER_SWAPS)
+def test_a_swap_that_its_statements_do_not_tell_stops(servers, db, place, why):
+    a, b = servers
+    file, running = passing(servers, db, place)
+    execute(a, f"INSERT INTO {db}.t VALUES (1, 1, 'x')")
+    execute(a, *(statement.format(db=db) for statement in OTHER_SWAPS[why]))
+    error = running.ends()
+    assert why in error.message
+    assert rows(b, f"{db}.t") == ((1, 1, "x"),)
+    if "dropped" in why:  # the way out leads on
+        execute(b, error.hint.partition("run there: ")[2].partition(";")[0])
+        place.lead(file)
+        eventually(lambda: same(servers, db, "t"), 60)
+        assert rows(b, f"{db}.t") == ((1, 1, "x", 7),)
+
+
 @pytest.mark.parametrize("point", ["ddl.begun", "ddl.ran", "ddl.done", "checkpoint.stored"])
 @pytest.mark.parametrize(
     "changes",
@@ -355,6 +394,51 @@ def test_nothing_goes_round_between_two_sites(servers, db, both_ways):
     passed = [(r.figures.ddl_passed, r.figures.ddl_ignored) for r in both_ways]
     assert passed == [(7, 0), (4, 0)]
     assert [len(names) for names in ddl_in_binlog(servers, db)] == [1 + 7 + 7, 1 + 8 + 4]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        ["DROP TABLE {db}.t", "CREATE TABLE {db}.t (id BIGINT PRIMARY KEY)"],
+        ["RENAME TABLE {db}.t TO {db}.v, {db}.u TO {db}.t, {db}.v TO {db}.u"],
+        ["RENAME TABLE {db}.t TO {db}.v", "CREATE TABLE {db}.t LIKE {db}.v"],
+        ["ALTER TABLE {db}.t RENAME {db}.v", "ALTER TABLE {db}.u RENAME TO {db}.t"],
+    ],
+    ids=["dropped and created", "swapped", "rotated", "altered"],
+)
+def test_no_table_takes_the_place_of_another_where_both_sites_write(
+    servers, db, both_ways, changes
+):
+    """A row on its way back would come to the new table at A, and be in the old one at B."""
+    a, b = servers
+    forth, back = both_ways
+    execute(a, f"CREATE TABLE {db}.u LIKE {db}.t", f"INSERT INTO {db}.t (id) VALUES (1)")
+    eventually(lambda: same(servers, db, "t", "u"), 60)
+    execute(a, *(change.format(db=db) for change in changes))
+    error = forth.ends()
+    assert isinstance(error, FatalError)
+    assert "puts another table in the place of" in error.message
+    assert f"replaced-table@{db}." in error.hint
+    assert back.error is None
+    if "CREATE" in changes[-1]:  # by then B has no table of that name, so that nobody writes there
+        assert (("t",) in execute(b, f"SHOW TABLES FROM {db}")) is False
+
+
+def test_a_table_without_rows_may_make_room_for_another(servers, db, both_ways):
+    a, _ = servers
+    execute(
+        a,
+        f"DROP TABLE {db}.t",
+        f"CREATE TABLE {db}.t (id BIGINT PRIMARY KEY, c INT)",
+        f"RENAME TABLE {db}.t TO {db}.v",
+        f"CREATE TABLE {db}.t LIKE {db}.v",
+        f"INSERT INTO {db}.t VALUES (1, 2)",
+        f"RENAME TABLE {db}.t TO {db}.u",
+        f"RENAME TABLE {db}.u TO {db}.t",  # the same table comes back
+        f"INSERT INTO {db}.t VALUES (2, 3)",
+    )
+    both_ways[0].applied(2, timeout=60)
+    assert same(servers, db, "t", "v")
 
 
 def ddl_in_binlog(servers, db):

@@ -367,7 +367,7 @@ REPLACED = pytest.param(
 def test_nothing_comes_back(sites, mariadb, which):
     if which == "replaced" and not mariadb:
         pytest.skip("MySQL has no OR REPLACE")
-    opposite, ddl = Opposite(sites), sites.passing(marked_drops=True)
+    opposite, ddl = Opposite(sites), sites.passing(marked_drops=True, accept=["replaced-table@*"])
     for statement in ECHOES[which]:
         for entry in sites.entries(statement):
             assert sites.apply(entry, ddl)
@@ -387,6 +387,7 @@ def test_a_table_that_cannot_be_replaced_is_not_dropped_at_the_other_site(sites,
         f" FOREIGN KEY (p) REFERENCES {sites.db}.parent (id))"
     )
     (entry,) = sites.entries(statement)
+    execute(sites.b, f"DELETE FROM {sites.db}.t")
     with pytest.raises(FatalError, match="refuses"):
         sites.apply(entry, ddl)
     assert opposite.passed_on() == []

@@ -99,6 +99,24 @@ def test_sequences_under_a_wildcard(servers, db, place):
         assert want
 
 
+def test_sequences_and_views_that_get_another_name(servers, db, place):
+    """RENAME and ALTER TABLE take them for tables."""
+    a, b = servers
+    both(servers, f"CREATE TABLE {db}.t (id INT PRIMARY KEY)")
+    running = place.lead(one_way(a, mysql(b), [{"from": f"{db}.*"}], ddl="pass"))
+    execute(
+        a,
+        f"CREATE SEQUENCE {db}.q",
+        f"CREATE VIEW {db}.v AS SELECT * FROM {db}.t",
+        f"RENAME TABLE {db}.q TO {db}.between_, {db}.t TO {db}.u, {db}.between_ TO {db}.r",
+        f"ALTER TABLE {db}.r ENGINE = Aria, RENAME {db}.s",
+        f"RENAME TABLE {db}.v TO {db}.w",
+        f"INSERT INTO {db}.u VALUES (1)",
+    )
+    running.applied(1)
+    assert execute(b, f"SHOW TABLES FROM {db}") == (("u",),)
+
+
 def test_a_table_that_a_failed_create_or_replace_dropped(servers, db, place):
     a, b = servers
     both(servers, *(f"CREATE TABLE {db}.{name} (id INT PRIMARY KEY)" for name in ("t", "other")))

@@ -95,6 +95,13 @@ class Ledger:
         )
         return [(text, StatementSession(*json.loads(session))) for text, session in rows]
 
+    def shadows(self) -> list[str]:
+        """The shadow tables of which statements are kept."""
+        rows = self._rows(
+            "SELECT DISTINCT shadow FROM retl.setl_ddl WHERE pipeline = %s AND state = 'kept'"
+        )
+        return [str(shadow) for (shadow,) in rows]
+
     def forget(self, shadow: str) -> None:
         """Forget what was done to a shadow table before this change."""
         self._run(

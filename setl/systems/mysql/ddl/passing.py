@@ -26,20 +26,22 @@ from setl.codec.sql.tokens import tokenize
 from setl.errors import ConfigurationError, FatalError, SetlError, TransientError
 from setl.load.sink import LoadTicket, SchemaChange
 from setl.model.session import StatementSession
-from setl.systems.mysql.catalog import OWN_SCHEMA
+from setl.systems.mysql.catalog import OWN_SCHEMA, read_table
 from setl.systems.mysql.connection import MysqlEndpoint, error_number, translate
 from setl.systems.mysql.ddl.equivalence_check import EquivalenceCheck
 from setl.systems.mysql.ddl.ledger import BEGUN, DONE, FAILED, KEPT, Ledger, Recorded
 from setl.systems.mysql.ddl.made_tables import MadeTables
+from setl.systems.mysql.ddl.other_objects import without_other_objects
 from setl.systems.mysql.ddl.plan import Name, Plan, Routing, Step, plan_ddl, rewritten
+from setl.systems.mysql.ddl.replaced import MISSING_TABLE, ReplacedTables
 from setl.systems.mysql.ddl.runner import DdlRunner
+from setl.systems.mysql.ddl.shadow_swaps import refuse_drop_before_swap, refuse_other_shadows
 from setl.systems.mysql.identifiers import qualified
 from setl.systems.mysql.load.writer import Writer
 
-_MISSING_TABLE: Final = frozenset({1051, 1146})
 # What a server says to a change that was made before: table, column, key or constraint is there
 # already, or is not there any more.
-_ALREADY: Final = _MISSING_TABLE | {1050, 1054, 1060, 1061, 1068, 1091, 1826}
+_ALREADY: Final = MISSING_TABLE | {1050, 1054, 1060, 1061, 1068, 1091, 1826}
 _LOCK_WAIT: Final = 10
 
 _Run = tuple[Step, StatementSession]
@@ -116,8 +118,29 @@ class MysqlDdl:
             self._source, self.by_hand, self._accept, both_ways=self._marked_drops
         )
 
+    def replaced_tables(
+        self, connection: Connection[Any], ticket: LoadTicket
+    ) -> ReplacedTables | None:
+        """What refuses tables in the place of others; None where only one site writes."""
+        return ReplacedTables(connection, ticket, self._accept) if self._marked_drops else None
+
+    def of_tables(self, ddl: TableDdl, connection: Connection[Any]) -> TableDdl:
+        """A statement without what it does to views and sequences; raises SetlError."""
+        return without_other_objects(ddl, self._routing, connection, self._source)
+
+    def refuse_drop_before_swap(self, ddl: TableDdl, shadows: Sequence[str]) -> None:
+        """Refuse to drop a table of one of these shadows; raises FatalError."""
+        named = (shadow.partition(".") for shadow in shadows)
+        refuse_drop_before_swap(ddl, [(schema, name) for schema, _, name in named], self._routing)
+
+    def targets_of(self, table: Name) -> Sequence[tuple[Name, bool]]:
+        """Where a table of the source goes, each with whether it has all of its columns there."""
+        return [(route.target, route.plain) for route in self._routing.route(*table)]
+
     def plan(self, ddl: TableDdl) -> Plan:
         """What a statement becomes; raises FatalError."""
+        if not ddl.subjects:
+            return Plan()
         return plan_ddl(ddl, self._routing, marked_drops=self._marked_drops)
 
     def swapped(self, kept: Sequence[tuple[str, StatementSession]], table: Name) -> list[_Run]:
@@ -159,6 +182,10 @@ class _Attempt:
         known = ledger.steps()
         self._action = ddl.action
         try:
+            if not known:
+                ddl = self._target.of_tables(ddl, self._writer.open())
+            if ddl.action is Action.DROP:
+                self._target.refuse_drop_before_swap(ddl, ledger.shadows())
             plan = self._target.plan(ddl)
             runs = self._runs(plan, ledger)
         except FatalError as error:
@@ -189,8 +216,18 @@ class _Attempt:
                     f"{_dotted(shadow)} takes the place of {_dotted(table)}, and how it was made"
                     " was not seen: the online schema change began before `ddl: pass` did"
                 )
+            self._refuse_other_shadows(kept, table)
             runs += self._target.swapped(kept, table)
         return runs
+
+    def _refuse_other_shadows(
+        self, kept: Sequence[tuple[str, StatementSession]], table: Name
+    ) -> None:
+        statements = [ddl for ddl in (parsed(*each) for each in kept) if ddl is not None]
+        for target, same in self._target.targets_of(table):
+            described = read_table(self._writer.open(), *target) if same else None
+            columns = described.folded if described is not None else ()
+            refuse_other_shadows(statements, table, columns)
 
     def _keep(self, plan: Plan, ledger: Ledger, steps: int) -> None:
         """Write down what was done to shadows."""
@@ -222,10 +259,13 @@ class _Attempt:
         ):
             return f"in the table since setl has created it: {statement}"
         looks = self._looks(step.tables)
+        replaced = self._target.replaced_tables(connection, self._ticket)
         if known is not None and known.state == BEGUN and known.looks != looks:
-            self._write(number, DONE, statement)
+            self._write(number, DONE, statement, looks=replaced.looks(step) if replaced else "")
             return f"found done: {statement}"
         try:
+            if replaced:
+                replaced.refuse(step)
             more = self._equivalence_check.settings(connection, step, session)
         except FatalError as error:
             raise self._stopped(number, statement, error) from error
@@ -240,12 +280,12 @@ class _Attempt:
         except pymysql.MySQLError as error:
             number_of = error_number(error)
             already = again and number_of in _ALREADY
-            if not already and not (step.may_lack and number_of in _MISSING_TABLE):
+            if not already and not (step.may_lack and number_of in MISSING_TABLE):
                 self._refused(number, statement, error)
         failpoints.reached("ddl.ran")
         if self._action is Action.DROP:
             self._forget_made(step.tables)
-        self._write(number, DONE, statement)
+        self._write(number, DONE, statement, looks=replaced.looks(step) if replaced else "")
         failpoints.reached("ddl.done")
         return statement
 
@@ -335,7 +375,7 @@ def _look(connection: Connection[Any], name: Name) -> str:
             cursor.execute(f"SHOW CREATE TABLE {qualified(*name)}")
         except pymysql.MySQLError as error:
             failure = translate(error)
-            if error_number(error) in _MISSING_TABLE or isinstance(failure, ConfigurationError):
+            if error_number(error) in MISSING_TABLE or isinstance(failure, ConfigurationError):
                 return f"{_dotted(name)} is missing"
             raise
         row = cursor.fetchone()

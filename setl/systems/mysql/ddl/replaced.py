@@ -1,0 +1,147 @@
+"""Refuses schema changes that put another table in a table's place, while both sites write it.
+
+A row that the target's clients have written may be on its way to the source meanwhile. There it
+would come to the new table. At the target it stands in the old one, which is gone, or has another
+name: it would be at one site alone, and nothing would say so. (Where the source has no table of
+that name, the pipeline back stops at the row.)
+
+A table that was empty when it left its name holds no such row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final, NamedTuple
+
+import pymysql
+from pymysql.connections import Connection
+
+from setl.codec.sql.table_ddl import Action, parse_table_ddl
+from setl.errors import FatalError
+from setl.load.sink import LoadTicket
+from setl.systems.finding import accepting, finding_id
+from setl.systems.mysql.connection import error_number
+from setl.systems.mysql.ddl.plan import Name, Step
+from setl.systems.mysql.identifiers import qualified
+
+REPLACED_TABLE: Final = "replaced-table"
+"""What `accept` of a pipeline calls it, see `setl.systems.finding.FOUND_LATER`."""
+
+MISSING_TABLE: Final = frozenset({1051, 1146})
+"""What a server says of a table that is not there."""
+
+HELD_ROWS: Final = "held rows"
+"""Stands in the record of a statement that took a name from a table with rows."""
+
+_DONE: Final = (
+    "SELECT statement, looks FROM retl.setl_ddl WHERE pipeline = %s AND state = 'done'"
+    " ORDER BY version, step"
+)
+
+
+class _Names(NamedTuple):
+    """What a statement does to names.
+
+    Attributes:
+        freed: names that their tables leave → what these are called then.
+        taken: names that a table gets.
+    """
+
+    freed: dict[Name, Name]
+    taken: tuple[Name, ...]
+
+
+class ReplacedTables:
+    """The tables of one pipeline. pymysql's errors pass through."""
+
+    def __init__(
+        self, connection: Connection[Any], ticket: LoadTicket, accept: Sequence[str]
+    ) -> None:
+        """Ask over `connection`; `accept` is the pipeline's."""
+        self._connection, self._ticket, self._accept = connection, ticket, accept
+
+    def refuse(self, step: Step) -> None:
+        """Refuse a step that puts another table in a table's place.
+
+        Raises:
+            FatalError: rows may be on their way that only one site would keep.
+        """
+        names = _names(step.statement)
+        if names is None:
+            return
+        taken = [name for name in names.taken if not self._accepts(name)]
+        if not names.freed:
+            taken = [name for name in taken if self._has_rows(name) is None]  # or nothing is made
+        left = self._left(names) if taken else set[Name]()
+        for name in taken:
+            if name in names.freed or name in left:
+                shown = ".".join(name)
+                raise FatalError(
+                    "this schema change cannot be passed on: it puts another table in the place of"
+                    f" {shown}, and rows that clients of the target wrote may be on their way to"
+                    f" the source's new table: {step.statement[:300]}",
+                    hint="Have nobody write to the table, let both pipelines catch up, and make"
+                    " the change on the target by hand, after SET SESSION sql_log_bin = 0; then"
+                    " compare with `setl verify`. For a table that only the source's clients"
+                    f" write, name {REPLACED_TABLE}@{shown} under `accept` in the channel file",
+                )
+
+    def looks(self, step: Step) -> str:
+        """What to write down of a step that was done: `HELD_ROWS`, or "" for nothing."""
+        names = _names(step.statement)
+        if names is None or not names.freed:
+            return ""
+        return HELD_ROWS if any(map(self._has_rows, names.freed.values())) else ""
+
+    def _accepts(self, name: Name) -> bool:
+        return bool(accepting(self._accept, finding_id(REPLACED_TABLE, ".".join(name))))
+
+    def _left(self, names: _Names) -> set[Name]:
+        """Names that tables with rows have left, and to which these do not come back now."""
+        left: dict[Name, Name] = {}
+        with self._connection.cursor() as cursor:
+            cursor.execute(_DONE, (self._ticket.pipeline_key,))
+            for statement, looks in cursor.fetchall():
+                done = _names(str(statement))
+                if done is not None:
+                    left = {old: to for old, to in left.items() if old not in done.taken}
+                    left |= done.freed if looks == HELD_ROWS else {}
+        back = {(to, old) for old, to in names.freed.items()}
+        return {old for old, to in left.items() if (old, to) not in back}
+
+    def _has_rows(self, name: Name) -> bool | None:
+        """Whether a table has rows; None if there is no such table."""
+        with self._connection.cursor() as cursor:
+            try:
+                cursor.execute(f"SELECT 1 FROM {qualified(*name)} LIMIT 1")
+            except pymysql.MySQLError as error:
+                if error_number(error) in MISSING_TABLE:
+                    return None
+                raise
+            return cursor.fetchone() is not None
+
+
+def _names(statement: str) -> _Names | None:
+    """What a statement that runs at a target does to names; None if nothing."""
+    ddl = parse_table_ddl(statement, "")
+    if ddl is None:
+        return None
+    if ddl.action is Action.CREATE:
+        return _Names({}, tuple(ddl.tables[:1]))
+    pairs = _pairs(ddl.tables) if ddl.action is Action.RENAME else ()
+    if ddl.action is Action.ALTER and len(ddl.tables) > 1:
+        pairs = [(ddl.tables[0], ddl.tables[1])]
+    return _renamed(pairs)
+
+
+def _pairs(names: Sequence[Name]) -> Iterator[tuple[Name, Name]]:
+    return zip(names[::2], names[1::2], strict=True)
+
+
+def _renamed(pairs: Iterable[tuple[Name, Name]]) -> _Names | None:
+    called: dict[Name, Name] = {}  # what a table was called before → what it is called then
+    for old, new in pairs:
+        before = next((first for first, now in called.items() if now == old), old)
+        called[before] = new
+    called = {old: new for old, new in called.items() if old != new}
+    return _Names(called, tuple(called.values())) if called else None

@@ -1,0 +1,93 @@
+"""Refuses swaps of online schema changes after which the target would not be as the source.
+
+Rows get into a shadow by copying: a column of the shadow has what the table's column of that name
+has. So the shadow's statements give the target's table the same rows only if no name in them is
+first given up and then given again. And they tell all that there is to tell only if the shadow was
+made like the table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+
+from setl.codec.sql.created_table import definitions_of
+from setl.codec.sql.names import name_of
+from setl.codec.sql.table_ddl import NOT_COLUMNS, Action, Role, TableDdl
+from setl.errors import FatalError
+from setl.systems.mysql.ddl.plan import Name, Routing
+from setl.systems.mysql.ddl.reread_names import names_given_again
+
+
+def refuse_other_shadows(kept: Sequence[TableDdl], table: Name, columns: Collection[str]) -> None:
+    """Refuse a swap for a shadow whose rows or columns are not what its statements tell.
+
+    Args:
+        kept: the statements on the shadow, in order.
+        table: the table whose place it takes, at the source.
+        columns: the columns of the table at the target, in lower case; none if these
+            need not be the source's.
+
+    Raises:
+        FatalError: it is one.
+    """
+    for ddl in kept:
+        if ddl.action is not Action.CREATE:
+            continue
+        like = next(((n.schema, n.table) for n in ddl.names if n.role is Role.LIKE), table)
+        more = [c for c in _created(ddl) if c not in columns] if like == table else []
+        if columns and (more or like != table):
+            what = f"with the columns {', '.join(more)}" if more else f"like {'.'.join(like)}"
+            raise _refused(
+                table, f"its shadow was made {what}, and not changed after that", ddl.text
+            )
+    if again := names_given_again(kept):
+        raise _refused(
+            table,
+            f"its shadow has another column {', '.join(sorted(again))} now, and nothing tells which"
+            " rows got what the old one had",
+            kept[-1].text,
+        )
+
+
+def refuse_drop_before_swap(ddl: TableDdl, shadows: Iterable[Name], routing: Routing) -> None:
+    """Refuse to drop a table while an online schema change of it is under way.
+
+    pt-online-schema-change does so with ``--alter-foreign-keys-method=drop_swap``: the shadow takes
+    the name later. At the target there is no shadow, so the rows would be lost.
+
+    Args:
+        ddl: a DROP TABLE.
+        shadows: what statements are kept of.
+        routing: the pipeline's tables.
+
+    Raises:
+        FatalError: it is the table of one of these shadows.
+    """
+    dropped = {(name.schema, name.table) for name in ddl.subjects}
+    for schema, table in shadows:
+        shadow = routing.shadow(schema, table)
+        if shadow is not None and (schema, shadow.table) in dropped:
+            raise FatalError(
+                f"this schema change cannot be passed on: {schema}.{shadow.table} is dropped while"
+                f" an online schema change of it is under way, by its shadow {table}, which has no"
+                f" counterpart at the target: {ddl.text[:300]}",
+                hint="Where the shadow takes its place next, as with `drop_swap` of"
+                " pt-online-schema-change, leave the table at the target as it is: the RENAME that"
+                " follows changes it. Else drop it there by hand",
+            )
+
+
+def _created(ddl: TableDdl) -> Iterable[str]:
+    if any(name.role is Role.LIKE for name in ddl.names):
+        return
+    for definition in definitions_of(ddl.text):
+        first = definition.tokens[0]
+        if first.word not in NOT_COLUMNS:
+            yield name_of(first).lower()
+
+
+def _refused(table: Name, why: str, text: str) -> FatalError:
+    return FatalError(
+        f"this schema change cannot be passed on: an online schema change of {'.'.join(table)}"
+        f" ends, {why}: {text[:300]}"
+    )
