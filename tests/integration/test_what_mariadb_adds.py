@@ -117,6 +117,37 @@ def test_sequences_and_views_that_get_another_name(servers, db, place):
     assert execute(b, f"SHOW TABLES FROM {db}") == (("u",),)
 
 
+def test_keys_without_overlaps(servers, db, place):
+    a, b = servers
+    columns = "id INT, s DATE, e DATE, v INT"
+    for name, there in (("t", "(id, s, e)"), ("refused", "(id, x WITHOUT OVERLAPS)")):
+        for server, key in ((a, "(id, x WITHOUT OVERLAPS)"), (b, there)):
+            execute(
+                server,
+                f"CREATE TABLE {db}.{name} ({columns}, PERIOD FOR x (s, e), PRIMARY KEY {key})",
+            )
+    file = one_way(a, mysql(b), [{"from": f"{db}.*"}])
+    found = [f for f in check_pipeline(PipelineCheck(file.pipelines[0])) if f.level == "error"]
+    assert [(f.code, f.where.endswith(f"{db}.refused")) for f in found] == [("overlaps-key", True)]
+    running = place.lead(file)
+    execute(
+        a,
+        f"INSERT INTO {db}.t VALUES (1, '2020-01-01', '2020-02-01', 1),"
+        " (1, '2020-02-01', '2020-03-01', 2)",
+        f"UPDATE {db}.t SET e = '2020-01-20', v = 3 WHERE v = 1",
+        f"DELETE FROM {db}.t FOR PORTION OF x FROM '2020-02-10' TO '2020-02-15'",
+    )
+    rows = f"SELECT * FROM {db}.t ORDER BY v, s"
+    running.applied(5)
+    assert execute(b, rows) == execute(a, rows)
+    execute(a, f"INSERT INTO {db}.refused VALUES (1, '2020-01-01', '2020-02-01', 1)")
+    error = running.ends()
+    assert "plain key over the same columns" in error.hint
+    execute(b, f"DROP TABLE {db}.refused")
+    (missing,) = [f for f in check_pipeline(PipelineCheck(file.pipelines[0])) if f.level == "error"]
+    assert "WITHOUT OVERLAPS" in str(missing.fix)
+
+
 def test_a_table_that_a_failed_create_or_replace_dropped(servers, db, place):
     a, b = servers
     both(servers, *(f"CREATE TABLE {db}.{name} (id INT PRIMARY KEY)" for name in ("t", "other")))

@@ -13,6 +13,9 @@ from setl.codec.sql.tokens import Token, TokenKind, said_outright, tokenize
 _KINDS: Final = frozenset({"PRIMARY", "UNIQUE", "KEY", "INDEX", "FULLTEXT", "SPATIAL", "VECTOR"})
 _TWO_WORDS: Final = frozenset({"DEFAULT", "DATA", "INDEX"})
 
+NO_UPSERTS: Final = "MariaDB refuses INSERT … ON DUPLICATE KEY UPDATE on such a table"
+"""Why rows cannot be written to a table with a key WITHOUT OVERLAPS."""
+
 
 @dataclass(frozen=True, slots=True)
 class KeyPart:
@@ -37,7 +40,7 @@ class KeyDefinition:
         kind: PRIMARY, UNIQUE, KEY, FULLTEXT, SPATIAL or VECTOR.
         name: its name in backticks, "" of a primary key.
         parts: what it is made of.
-        options: words behind the parts, in upper case.
+        options: words behind the parts, and OVERLAPS, which stands behind the last one.
     """
 
     kind: str
@@ -51,10 +54,15 @@ class KeyDefinition:
         return self.kind in ("PRIMARY", "UNIQUE")
 
     @property
+    def overlapless(self) -> bool:
+        """Whether it lets no two rows agree whose periods overlap (MariaDB)."""
+        return "OVERLAPS" in self.options
+
+    @property
     def odd(self) -> bool:
         """Whether it is of a kind that not every server knows."""
-        special = {"OVERLAPS", "HASH"} & set(self.options)
-        return bool(special) or self.kind == "VECTOR" or not all(p.column for p in self.parts)
+        special = self.overlapless or "HASH" in self.options
+        return special or self.kind == "VECTOR" or not all(p.column for p in self.parts)
 
 
 def key_definition(definition: Definition) -> KeyDefinition | None:
@@ -68,6 +76,8 @@ def key_definition(definition: Definition) -> KeyDefinition | None:
     name = next((t.text for t in tokens[:open_at] if t.kind is TokenKind.NAME), "")
     parts = tuple(_part(part) for part in listed(tokens[open_at + 1 : close]))
     options = tuple(t.word for t in tokens[close + 1 :] if t.word)
+    if tokens[close - 1].word == "OVERLAPS":
+        options = ("OVERLAPS", *options)
     return KeyDefinition("KEY" if kind == "INDEX" else kind, name, parts, options)
 
 

@@ -116,6 +116,11 @@ _UNREADABLE = (FileNotFoundError, PermissionError, IsADirectoryError)  # of `ssl
 # Amazon's if none is free, and their like.
 _OF_A_PROXY = range(9000, 10_000)
 _NO_SUCH_LOGIN = 2059
+_NOT_SUPPORTED = 1235
+_PLAIN_KEY = (
+    "The target table has a key WITHOUT OVERLAPS, which takes no upserts: give it a plain key over"
+    " the same columns"
+)
 _CONFIGURATION = {1044, 1049, 1054, 1142, 1143, 1146, 1227, 1370, _NO_SUCH_LOGIN}
 _MISSING: Final = "`setl check` names what is missing on the server"
 _LOGINS: Final = (
@@ -137,7 +142,7 @@ _REFUSED = {
     4150: _LOCKED,
     4151: _LOCKED,
 }
-_HINTS = {**_REFUSED, _NO_SUCH_LOGIN: _LOGINS}
+_HINTS = {**_REFUSED, _NO_SUCH_LOGIN: _LOGINS, _NOT_SUPPORTED: _PLAIN_KEY}
 
 
 @dataclass(frozen=True, slots=True)
@@ -356,7 +361,8 @@ def translate(error: BaseException) -> SetlError:
         )
     if _may_pass(number, text) or isinstance(error, (OSError, pymysql.err.InterfaceError)):
         return TransientError(f"MySQL: {text or _TRANSIENT.get(number, 'no answer')} [{number}]")
-    if number in _REFUSED or number in _CONFIGURATION:
+    overlapless = number == _NOT_SUPPORTED and "OVERLAPS" in text
+    if overlapless or number in _REFUSED or number in _CONFIGURATION:
         kind = LoginRefusedError if number in _REFUSED else ConfigurationError
         return kind(f"MySQL: {text} [{number}]", hint=_HINTS.get(number, _MISSING))
     if isinstance(error, pymysql.MySQLError):

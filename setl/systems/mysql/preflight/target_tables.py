@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from setl.channel.routing import passing_columns
+from setl.codec.sql.created_table import definitions_of
+from setl.codec.sql.table_keys import NO_UPSERTS, key_definition
 from setl.errors import ConfigurationError
 from setl.model.schema import RowSchema
 from setl.systems.finding import Report
@@ -114,11 +116,24 @@ class TargetTables:
                 code="target-key",
             )
         self._check_engine(schema, table, place)
+        self._check_overlaps(schema, table, place)
         self._check_triggers(schema, table, place)
 
     def _check_engine(self, schema: str, table: str, place: Report) -> None:
         for *_, engine in self.target.rows(WITHOUT_TRANSACTIONS, (schema, table)):
             place.error(*refusal(schema, table, engine), code="engine")
+
+    def _check_overlaps(self, schema: str, table: str, place: Report) -> None:
+        if not self.target.mariadb:
+            return
+        text = TableText.read(self.target, schema, table).text
+        for key in filter(None, map(key_definition, definitions_of(text))):
+            if key.overlapless:
+                place.error(
+                    f"the target table has a key WITHOUT OVERLAPS, and {NO_UPSERTS}",
+                    "Give it a plain key over the same columns, those of the period too",
+                    code="overlaps-key",
+                )
 
     def _report_missing(
         self, schema: str, table: str, flows: Sequence[Flow], place: Report
