@@ -1,6 +1,12 @@
 """Errors of a real server that pass by themselves: the pipeline waits, says why, and goes on."""
 
+import pytest
+
+from setl.errors import ConfigurationError
+from setl.operate.check import check_channel
 from setl.run.figures import RunState
+from setl.systems.mysql.connection import connect
+from setl.systems.mysql.endpoint import mysql_endpoint
 from tests.integration.pipelines import execute, fresh_name, install_system_tables, mysql, one_way
 from tests.waiting import eventually
 
@@ -16,7 +22,8 @@ def test_an_account_that_has_used_up_what_it_may_do(servers, place):
     limited = f"ALTER USER {user}@'%' WITH MAX_UPDATES_PER_HOUR"
     execute(b, f"{limited} 1")
     target = {**mysql(b), "user": user, "password": "pw"}
-    running = place.lead(one_way(a, target, [{"from": f"{db}.t"}]))
+    file = one_way(a, target, [{"from": f"{db}.t"}])
+    running = place.lead(file)
     execute(a, f"INSERT INTO {db}.t VALUES (1)")
     eventually(lambda: running.figures.state is RunState.RETRYING, 60)
     assert "[1226]" in running.figures.error
@@ -25,6 +32,12 @@ def test_an_account_that_has_used_up_what_it_may_do(servers, place):
     eventually(lambda: execute(b, f"SELECT * FROM {db}.t") == ((1,),), 60)
     assert running.error is None
     running.stop()
+    # What does not pass is no fault of a row.
+    execute(b, f"ALTER USER {user}@'%' ACCOUNT LOCK")
+    with pytest.raises(ConfigurationError, match="lock"):
+        connect(mysql_endpoint(file.pipelines[0].target))
+    (found,) = [f for f in check_channel(file) if f.code == "account-refused"]
+    assert "not be locked" in found.fix[0]
     execute(b, f"DROP USER {user}@'%'")
     for server in servers:
         execute(server, f"DROP DATABASE {db}")

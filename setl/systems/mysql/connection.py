@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Generator, Mapping
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
@@ -197,47 +197,49 @@ def connect(
     # A server does not notice that nobody waits for the answer any more: while tables are locked,
     # each statement that is given up would keep a connection from others.
     table_wait = table_wait or min(max(1, int(endpoint.read_timeout) - 1), _LONGEST_TABLE_WAIT)
-    session = SESSION.format(lock_wait=int(lock_wait), table_wait=table_wait, autocommit=autocommit)
+    ssl = {"ca": endpoint.ssl_ca} if endpoint.ssl_ca else None
+    # Whoever answers in the server's place would be given the password itself.
+    guarded = {} if ssl else dict.fromkeys(_PLAIN, _Unanswered)
+    with _logging_in(endpoint):
+        connection: Any = (kind or PlainConnection)(
+            host=endpoint.host,
+            port=endpoint.port,
+            user=endpoint.user,
+            password=endpoint.password,
+            charset="utf8mb4",
+            autocommit=autocommit,
+            connect_timeout=max(1, int(endpoint.connect_timeout)),
+            # Also how long the server's greeting is waited for, which a server that hangs does
+            # not send although its machine has taken the connection.
+            read_timeout=min(endpoint.connect_timeout, endpoint.read_timeout),
+            write_timeout=endpoint.read_timeout,
+            init_command=SESSION.format(
+                lock_wait=int(lock_wait), table_wait=table_wait, autocommit=autocommit
+            ),
+            ssl=ssl,
+            auth_plugin_map=guarded,
+            **options,
+        )
+    # pymysql has no way of its own to give the two different limits.
+    vars(connection)["_read_timeout"] = endpoint.read_timeout
+    return connection
+
+
+@contextmanager
+def _logging_in(endpoint: MysqlEndpoint) -> Generator[None]:
+    """As `translating`; and no error is about data, since there are none yet."""
     try:
-        own: dict[str, Any] = {"autocommit": autocommit, "init_command": session}
-        return _connected(endpoint, kind or PlainConnection, own | options)
+        with translating(endpoint):
+            yield
+    except DataError as error:
+        hint = "A server that asks for TLS needs `ssl_ca`"
+        raise ConfigurationError(error.message, hint=hint, **error.where) from error
     except RuntimeError as error:  # pymysql asks for another package
         raise NodeLacksError(
             f"MySQL: {error}",
             hint="Install it on this node, or let the account log in in another way",
             server=endpoint,
         ) from error
-
-
-def _connected(
-    endpoint: MysqlEndpoint, kind: type[PlainConnection], options: Mapping[str, Any]
-) -> Connection[Any]:
-    ssl = {"ca": endpoint.ssl_ca} if endpoint.ssl_ca else None
-    # Whoever answers in the server's place would be given the password itself.
-    guarded = {} if ssl else dict.fromkeys(_PLAIN, _Unanswered)
-    try:
-        with translating(endpoint):
-            connection: Any = kind(
-                host=endpoint.host,
-                port=endpoint.port,
-                user=endpoint.user,
-                password=endpoint.password,
-                charset="utf8mb4",
-                connect_timeout=max(1, int(endpoint.connect_timeout)),
-                # Also how long the server's greeting is waited for, which a server that hangs does
-                # not send although its machine has taken the connection.
-                read_timeout=min(endpoint.connect_timeout, endpoint.read_timeout),
-                write_timeout=endpoint.read_timeout,
-                ssl=ssl,
-                auth_plugin_map=guarded,
-                **options,
-            )
-    except DataError as error:
-        # Such as that the server takes no connections without TLS: never the fault of a row.
-        raise ConfigurationError(error.message, hint=error.hint, **error.where) from error
-    # pymysql has no way of its own to give the two different limits.
-    vars(connection)["_read_timeout"] = endpoint.read_timeout
-    return connection
 
 
 def is_mariadb(connection: Connection[Any]) -> bool:

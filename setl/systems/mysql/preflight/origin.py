@@ -36,6 +36,9 @@ def check_tables(check: PipelineCheck, server: Server, report: Report) -> None:
     check_prepared(server, report)
 
 
+_LIMITS = ("[1040]", "[1203]", "[1226]")  # of connections, of the server and of the account
+
+
 def connected(
     configured: MysqlTarget | Database, opened: ExitStack, report: Report
 ) -> Server | None:
@@ -45,14 +48,16 @@ def connected(
     except TransientError as error:
         report.unseen(
             f"no connection: {error.message}",
-            "Check `host` and `port`, and that the server runs and can be reached from here",
+            "Raise this limit: a pipeline needs several connections at a time"
+            if error.message.endswith(_LIMITS)
+            else "Check `host` and `port`, and that the server runs and can be reached from here",
             code="no-answer",
         )
     except SetlError as error:
         report.error(
             f"the server refuses the account: {error.message}",
-            f"Check `user` ({configured.user}) and `password`;"
-            " the account must be allowed from here",
+            f"Check `user` ({configured.user}) and `password`; the account must be allowed from"
+            " here, and not be locked; a server that asks for TLS needs `ssl_ca`",
             code="account-refused",
         )
     return None
