@@ -100,7 +100,7 @@ def test_sequences_under_a_wildcard(servers, db, place):
 
 
 def test_sequences_and_views_that_get_another_name(servers, db, place):
-    """RENAME and ALTER TABLE take them for tables."""
+    """RENAME, ALTER and DROP TABLE take them for tables."""
     a, b = servers
     both(servers, f"CREATE TABLE {db}.t (id INT PRIMARY KEY)")
     running = place.lead(one_way(a, mysql(b), [{"from": f"{db}.*"}], ddl="pass"))
@@ -111,6 +111,7 @@ def test_sequences_and_views_that_get_another_name(servers, db, place):
         f"RENAME TABLE {db}.q TO {db}.between_, {db}.t TO {db}.u, {db}.between_ TO {db}.r",
         f"ALTER TABLE {db}.r ENGINE = Aria, RENAME {db}.s",
         f"RENAME TABLE {db}.v TO {db}.w",
+        f"DROP TABLE {db}.s",
         f"INSERT INTO {db}.u VALUES (1)",
     )
     running.applied(1)

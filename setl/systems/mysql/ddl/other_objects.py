@@ -1,7 +1,7 @@
 """Leaves out of a schema change what it does to views and sequences.
 
-RENAME TABLE and ALTER TABLE take these for tables, too. They are not carried, so the target has
-nothing of that name; only the source can tell what it is.
+RENAME TABLE, ALTER TABLE and DROP TABLE take these for tables, too. They are not carried, so the
+target has nothing of that name; only the source can tell what it is.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def without_other_objects(
     Raises:
         SetlError: the source does not answer.
     """
-    if source is None or ddl.action not in (Action.RENAME, Action.ALTER):
+    if source is None or ddl.action not in (Action.RENAME, Action.ALTER, Action.DROP):
         return ddl
     lacking = [
         chain
@@ -70,9 +70,14 @@ def kind_of(connection: Connection[Any], name: Name) -> str:
 
 
 def _chains(ddl: TableDdl) -> Iterator[list[TableName]]:
-    """The names of each table that a statement alters or renames, in order."""
+    """The names of each table that a statement alters, renames or drops, in order."""
     if ddl.action is Action.ALTER:
         yield [name for name in ddl.names if name.role in (Role.SUBJECT, Role.NEW_NAME)]
+        return
+    if ddl.action is Action.DROP:
+        # Of several, or with IF EXISTS, any may be missing at the target.
+        if len(ddl.names) == 1 and not ddl.conditional:
+            yield [*ddl.names]
         return
     chains: dict[Name, list[TableName]] = {}  # by what the table is called after the pairs so far
     for old, new in zip(ddl.names[::2], ddl.names[1::2], strict=True):
