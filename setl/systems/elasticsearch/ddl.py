@@ -17,7 +17,7 @@ from elasticsearch.helpers import scan, streaming_bulk
 
 from setl.channel.routing import Route, Router, passing_columns
 from setl.channel.shadow_tables import ShadowPart
-from setl.codec.sql.table_ddl import Action, Role, TableDdl
+from setl.codec.sql.table_ddl import Action, Clause, Role, TableDdl, TableName
 from setl.errors import FatalError, TransientError
 from setl.load.sink import LoadTicket, SchemaChange
 from setl.model.schema import Column, Kind
@@ -25,9 +25,10 @@ from setl.systems.elasticsearch.client import ElasticEndpoint, make_client, tran
 from setl.systems.elasticsearch.load.index import ensure_index
 from setl.systems.elasticsearch.mapping import fields_of, mapped_field
 from setl.systems.mysql.ddl.definitions import defined_columns
-from setl.systems.mysql.ddl.passing import parsed
+from setl.systems.mysql.ddl.passing import parsed, refuse_schema
 
 _DELETED: Final = frozenset({200, 404, 409})  # gone, was gone, or newer than the change
+_PRIMARY: Final = "PRIMARY"
 _ROWS_LEAVE: Final = frozenset({"TRUNCATE", "DROP", "EXCHANGE", "CONVERT"})
 
 # Types of fields that hold each other's values; text takes them all.
@@ -52,6 +53,7 @@ class ElasticsearchDdl:
         """See `setl.load.sink.SchemaChanges.apply`."""
         ddl = parsed(change.statement, change.session)
         if ddl is None:
+            refuse_schema(change, self._router)
             return ()
         try:
             with translating(self._endpoint), make_client(self._endpoint) as client:
@@ -64,13 +66,15 @@ class ElasticsearchDdl:
         moved = any(name.role is Role.NEW_NAME for name in ddl.names)
         if moved:
             self._refuse_moves(ddl)
+        self._refuse_exchange(ddl)
         for name in ddl.subjects:
+            self._refuse_new_key(ddl, name)
             for route in self._router.route(name.schema, name.table):
                 if route.nests(name.schema, name.table):
                     yield _nested(ddl, route)
                 elif ddl.action is Action.ALTER:
                     yield from self._alter(client, ddl, route)
-                elif ddl.action in (Action.TRUNCATE, Action.DROP):
+                elif _removes_rows(ddl):
                     yield self._empty(client, ddl, route, version)
                 else:
                     yield f"nothing to do for {route.target[1]}: {ddl.text}"
@@ -135,6 +139,32 @@ class ElasticsearchDdl:
                 return False
         return True
 
+    def _refuse_exchange(self, ddl: TableDdl) -> None:
+        """Refuse what moves rows into a mapped table, or out of it, from another one."""
+        for name in ddl.names:
+            if name.role is Role.OTHER and self._router.route(name.schema, name.table):
+                raise _refused(
+                    ddl,
+                    f"it moves rows of {name.schema}.{name.table}, and nothing says which",
+                    "load its index anew, with `setl load --replace`",
+                )
+
+    def _refuse_new_key(self, ddl: TableDdl, name: TableName) -> None:
+        """Refuse another primary key: documents of rows as they are now have ids of the old one."""
+        if not _changes_key(ddl):
+            return
+        shadow = self._router.shadow(name.schema, name.table)
+        copied = shadow is not None and shadow.part is ShadowPart.NEXT
+        table = shadow.table if shadow is not None and copied else name.table
+        for route in self._router.route(name.schema, table):
+            if not (route.key or route.nests(name.schema, table)):
+                raise _refused(
+                    ddl,
+                    f"the ids of the documents of {route.target[1]} are made of the primary key,"
+                    " and there they are made of the former one",
+                    "load a new index",
+                )
+
     def _refuse_moves(self, ddl: TableDdl) -> None:
         """Refuse a renaming that would leave documents under another table's name."""
         names = [n for n in ddl.names if n.role in (Role.SUBJECT, Role.NEW_NAME)]
@@ -145,8 +175,8 @@ class ElasticsearchDdl:
                 coming and coming.part is ShadowPart.FORMER and coming.table == old.table
             ):
                 continue
-            olds = [r.target for r in self._router.route(old.schema, old.table)]
-            news = [r.target for r in self._router.route(new.schema, new.table)]
+            olds = [(r.target, r.id) for r in self._router.route(old.schema, old.table)]
+            news = [(r.target, r.id) for r in self._router.route(new.schema, new.table)]
             if olds != news:
                 raise _refused(
                     ddl,
@@ -192,10 +222,35 @@ def _rows_leave(ddl: TableDdl) -> bool:
     )
 
 
+def _removes_rows(ddl: TableDdl) -> bool:
+    """Whether it takes all rows of a table away, perhaps with the table."""
+    return ddl.action in (Action.TRUNCATE, Action.DROP) or ddl.replaces
+
+
+def _changes_key(ddl: TableDdl) -> bool:
+    """Whether it gives a table another primary key, or takes its key away."""
+    if ddl.action is Action.INDEX:
+        return [t.word or t.name.upper() for t in ddl.tokens[:3]] == ["DROP", "INDEX", _PRIMARY]
+    return ddl.action is Action.ALTER and any(map(_clause_changes_key, ddl.clauses()))
+
+
+def _clause_changes_key(clause: Clause) -> bool:
+    words = [token.word for token in clause.tokens]
+    if words[0] == "DROP" and words[1] in ("INDEX", "KEY", "CONSTRAINT"):
+        return any(_PRIMARY in (t.word, t.name.upper()) for t in clause.tokens[2:])
+    # Of a column, KEY alone means PRIMARY KEY.
+    alone = any(
+        column[at].word == "KEY" and column[at - 1].word != "UNIQUE"
+        for column in clause.columns
+        for at in range(1, len(column))
+    )
+    return _PRIMARY in words or alone
+
+
 def _nested(ddl: TableDdl, route: Route) -> str:
     """A change of a table whose rows are shown in documents of another one."""
     index = route.target[1]
-    if ddl.action in (Action.TRUNCATE, Action.DROP) or _rows_leave(ddl):
+    if _removes_rows(ddl) or _rows_leave(ddl):
         raise _refused(
             ddl,
             f"its rows are shown in documents of {index}, which nothing writes anew",

@@ -1,0 +1,110 @@
+"""Schema changes of which an index would not have what the source has are refused."""
+
+from contextlib import nullcontext
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from setl.channel.reading import parse_channel
+from setl.channel.routing import Router
+from setl.errors import FatalError
+from setl.load.sink import SchemaChange
+from setl.model.session import StatementSession
+from setl.systems.elasticsearch import ddl
+from setl.systems.elasticsearch.client import ElasticEndpoint
+from setl.systems.elasticsearch.ddl import ElasticsearchDdl
+from tests.loading import ticket_for
+from tests.unit.channel.channels import SEARCH, changed
+
+TABLES = [
+    {"from": "shop.orders"},
+    {"from": "shop.keyed", "key": ["code"]},
+    {"from": "both.*", "to": "both", "id": "{table}-{id}"},
+    {"from": "one.*", "to": "one", "id": "{id}"},
+    {
+        "from": "shop.carts",
+        "nested": [{"field": "items", "from": "shop.items", "on": {"cart": "id"}}],
+    },
+]
+
+
+class Indices:
+    """Indexes that are there, without any field."""
+
+    def exists(self, **_):
+        return True
+
+    def refresh(self, **_):
+        pass
+
+    def get_mapping(self, **_):
+        return {"i": {"mappings": {"dynamic": False}}}
+
+
+@pytest.fixture
+def carried_out(monkeypatch):
+    """Does a statement; returns what was done."""
+    client: Any = SimpleNamespace(indices=Indices())
+    monkeypatch.setattr(ddl, "make_client", lambda _: nullcontext(client))
+    monkeypatch.setattr(ddl, "scan", lambda *_, **__: [])
+    monkeypatch.setattr(ddl, "streaming_bulk", lambda *_, **__: [])
+
+    def does(statement, tables=TABLES):
+        definition = changed("pipelines[0].tables", tables, changed("pipelines[0].target", SEARCH))
+        router = Router(parse_channel(definition).pipelines[0])
+        changes = ElasticsearchDdl(ElasticEndpoint(("http://es:9200",)), router)
+        change = SchemaChange("1", statement, StatementSession("shop"), 1, 7)
+        return list(changes.apply(ticket_for("to-search"), change))
+
+    return does
+
+
+@pytest.mark.parametrize(
+    ("statement", "why"),
+    [
+        ("ALTER TABLE orders DROP PRIMARY KEY, ADD PRIMARY KEY (id, region)", "primary key"),
+        ("ALTER TABLE orders ADD n BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY", "primary key"),
+        ("ALTER TABLE orders ADD (n BIGINT KEY, m INT)", "primary key"),
+        ("ALTER TABLE orders DROP INDEX `primary`, ADD UNIQUE KEY (region)", "primary key"),
+        ("DROP INDEX `PRIMARY` ON orders", "primary key"),
+        ("ALTER TABLE _orders_gho DROP PRIMARY KEY, ADD PRIMARY KEY (id, region)", "primary key"),
+        ("ALTER TABLE other EXCHANGE PARTITION p WITH TABLE orders", "moves rows of shop.orders"),
+        ("ALTER TABLE other EXCHANGE PARTITION p WITH TABLE items", "moves rows of shop.items"),
+        ("DROP DATABASE shop", "tables of shop are mapped"),
+        ("DROP DATABASE both", "tables of both are mapped"),
+        ("CREATE OR REPLACE TABLE items (id INT PRIMARY KEY)", "nothing writes anew"),
+        ("RENAME TABLE both.a TO both.b", "do not move"),
+        ("ALTER TABLE both.a RENAME TO both.b", "do not move"),
+    ],
+)
+def test_what_leaves_documents_behind_is_refused(carried_out, statement, why):
+    with pytest.raises(FatalError, match=why):
+        carried_out(statement)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "ALTER TABLE keyed DROP PRIMARY KEY, ADD PRIMARY KEY (id, region)",
+        "ALTER TABLE other DROP PRIMARY KEY, ADD PRIMARY KEY (id, region)",
+        "ALTER TABLE items DROP PRIMARY KEY, ADD PRIMARY KEY (id, region)",
+        "ALTER TABLE orders ADD c VARCHAR(20) DEFAULT 'PRIMARY', ADD KEY (c)",
+        "ALTER TABLE orders ADD `primary` BOOL, MODIFY code CHAR(9) UNIQUE KEY, DROP KEY old",
+        "DROP INDEX old ON orders",
+        "DROP DATABASE elsewhere",
+        "RENAME TABLE one.a TO one.b",
+    ],
+)
+def test_what_leaves_none_behind_is_not(carried_out, statement):
+    carried_out(statement)
+
+
+def test_a_table_that_is_replaced_loses_its_documents(carried_out):
+    replaced = "CREATE OR REPLACE TABLE orders (id INT PRIMARY KEY, c INT)"
+    with pytest.raises(FatalError, match="documents of other tables"):
+        carried_out(replaced)
+    (done,) = carried_out(replaced, TABLES[:1])
+    assert done.startswith("0 documents of orders deleted")
+    (done,) = carried_out("CREATE TABLE orders (id INT PRIMARY KEY)")
+    assert done.startswith("nothing to do")
