@@ -65,6 +65,10 @@ class PositionLostError(FatalError):
     """The source no longer has the stream from the checkpoint on (I8)."""
 
 
+class TargetReplacedError(FatalError):
+    """A table or index of the target is not the one that the pipeline wrote before."""
+
+
 class FencedError(SetlError):
     """Another node holds a higher epoch: stop writing at once, never retry."""
 

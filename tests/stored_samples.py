@@ -85,7 +85,15 @@ def samples():
     }
     checkpoints = {
         "checkpoint of a binlog": Checkpoint(
-            BINLOG, BinlogPosition("mysql-bin.000017", 5000), 1760000000.0, 2, 99, 1, True, LOAD
+            BINLOG,
+            BinlogPosition("mysql-bin.000017", 5000),
+            1760000000.0,
+            2,
+            99,
+            1,
+            True,
+            LOAD,
+            (("orders", "kQ1ZzXvUQ0e7l9r1n2m3Aw orders-2"),),
         ),
         "checkpoint of Kafka": Checkpoint(KAFKA, timestamp=1760000001.0),
     }

@@ -19,6 +19,9 @@ from setl.model.position import (
 )
 from setl.model.table_load import TableLoad
 
+KnownTargets = tuple[tuple[str, str], ...]
+"""Targets with what tells each from another one of its name, see `setl.load.identities`."""
+
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
@@ -44,6 +47,8 @@ class Checkpoint:
             before, under a lower generation. The target has its outcome already.
         load: the load of whole tables that goes on beside the stream, or the last one that did;
             None if there was none.
+        targets: the targets that rows were written to, as far as the pipeline keeps that. What is
+            not among them is taken as it is found.
     """
 
     resume: Position
@@ -54,6 +59,7 @@ class Checkpoint:
     requested: int = 0
     repeats: bool = False
     load: TableLoad | None = None
+    targets: KnownTargets = ()
 
     def outdated(self, requested: int) -> bool:
         """Whether a channel file with generation `requested` asks to start over."""
@@ -78,6 +84,7 @@ class Checkpoint:
             repeats=self.timestamp > 0 and not (exact and self.applied is None),
             # Its end is a place of the source as it was.
             load=None if self.load is None else replace(self.load, until=None),
+            targets=self.targets,
         )
 
     @property
@@ -93,6 +100,7 @@ class Checkpoint:
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values; `from_json` is its inverse."""
         load = {} if self.load is None else {"load": self.load.to_json()}
+        targets = {"targets": [list(pair) for pair in self.targets]} if self.targets else {}
         return {
             "version": 1,
             "resume": position_to_json(self.resume),
@@ -103,6 +111,7 @@ class Checkpoint:
             "requested": self.requested,
             "repeats": self.repeats,
             **load,
+            **targets,
         }
 
     @classmethod
@@ -119,6 +128,7 @@ class Checkpoint:
                 requested=stored_number(value.get("requested", 0)),
                 repeats=bool(value.get("repeats", False)),
                 load=None if load is None else TableLoad.from_json(load),
+                targets=tuple((str(name), str(id_)) for name, id_ in value.get("targets", ())),
             )
         except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
             raise FatalError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
 from arbiter.arbiter import Arbiter
@@ -15,11 +16,14 @@ from setl.clock import Clock
 from setl.errors import ConfigurationError
 from setl.extract.extractor import Extractor
 from setl.extract.loopback import MarkIdentity
+from setl.load.identities import IdentifiedTarget
 from setl.model.leadership import Leadership
 from setl.model.schema import Column, RowSchema
 from setl.run.checkpoints import store_for_run, store_interval
+from setl.run.coming_anew import ComingAnew
 from setl.run.dead_letters import DeadLetterHandler
 from setl.run.etl_work import EtlParts, EtlWork
+from setl.run.identities import Identities
 from setl.run.job import LoadJob
 from setl.run.load_requests import StoredLoadRequests
 from setl.run.parts import RunParts
@@ -80,6 +84,11 @@ def build_run(
     sink = target.sink(mark, dead_letter_limit=limit)
     nested = any(table.nested for table in pipeline.tables)
     rows = origin.rows() if router.rereads else None
+    requests = StoredLoadRequests(arbiter, PipelineId(file.channel, name))
+    identities = None
+    if isinstance(target, IdentifiedTarget):
+        coming = ComingAnew(requests, origin.tables, router)
+        identities = Identities(target.identities, coming, leadership, clock)
     job = LoadJob(
         spark,
         name=key,
@@ -93,6 +102,7 @@ def build_run(
         ),
         sink=sink,
         rows_per_task=pipeline.rows_per_task,
+        identities=identities,
     )
     passing = Passing(mark, router, is_two_way(file, pipeline), pipeline.source, pipeline.accept)
     changes = target.schema_changes(passing) if pipeline.ddl == "pass" else None
@@ -100,6 +110,10 @@ def build_run(
     decided = target.conflicts() if router.decides else None
     agreeing = partial(target.agreeing_tables, pipeline.source)
     rereading = Rereading(router, origin.tables, agreeing, isolates=pipeline.keeps_dead_letters)
+    creating = None
+    if router.creates:
+        creating = _creating(spark, origin, target, passing, source)
+        creating = replace(creating, check=None if identities is None else identities.check)
     work = EtlParts(
         extractor=Extractor(
             router,
@@ -120,7 +134,7 @@ def build_run(
             agreeing,
             router,
             target.holds_rows,
-            StoredLoadRequests(arbiter, PipelineId(file.channel, name)),
+            requests,
             router.entries_to_load(every=pipeline.source.loads_tables),
             pipeline.load_limits,
             back=_back(file, name) if router.decides else "",
@@ -128,7 +142,8 @@ def build_run(
             replica=target.farthest_replica if isinstance(target, ReplicatedTarget) else None,
             isolates=pipeline.keeps_dead_letters,
         ),
-        creating=_creating(spark, origin, target, passing, source) if router.creates else None,
+        creating=creating,
+        identities=identities,
         letters=_letters(pipeline, job, leadership, progress, clock),
         tells_applied=target.tells_applied,
         rereading=rereading if router.rereads else None,

@@ -26,5 +26,5 @@ def place_to_begin(source: Source, stored: Checkpoint | None, wanted: int) -> Ch
         # since the stored position says nothing about the source as it is now.
         moved = stored.moved_to(source.initial())
         generation = max(moved.generation, wanted)
-        return replace(moved, generation=generation, requested=wanted, load=None)
+        return replace(moved, generation=generation, requested=wanted, load=None, targets=())
     return source.locate(stored)

@@ -14,7 +14,7 @@ from setl.extract.extractor import Extracted, Extractor, RoutedRows
 from setl.load.sink import Fence, LoadTicket
 from setl.log import fields
 from setl.model.batch import Batch
-from setl.model.checkpoint import Checkpoint, Place
+from setl.model.checkpoint import Checkpoint, KnownTargets, Place
 from setl.model.entry import Entry
 from setl.model.leadership import Leadership
 from setl.model.loaded import Loaded
@@ -23,6 +23,7 @@ from setl.model.table_load import TableLoad
 from setl.run import load_choice
 from setl.run.accounting import account
 from setl.run.dead_letters import DeadLetterHandler
+from setl.run.identities import Identities
 from setl.run.load_choice import ComingLoad
 from setl.run.load_size import LoadSize
 from setl.run.pace import Stage
@@ -79,6 +80,8 @@ class EtlParts:
         rows_per_load: rows that one load takes at most.
         tables: what loads whole tables.
         creating: what creates target tables, None for a pipeline that creates none.
+        identities: notices that the target's tables are others than before, None where the target
+            refuses rows of a table that is gone.
         letters: the dead letters, None for a pipeline that stops at a faulty row.
         tells_applied: whether the target keeps what `Loading.applied_through` asks for.
         rereading: runs loads of rows that are read at the source, None if there are none.
@@ -93,6 +96,7 @@ class EtlParts:
     rows_per_load: int
     tables: TableLoadingParts
     creating: CreatingParts | None = None
+    identities: Identities | None = None
     letters: DeadLetterHandler | None = None
     tells_applied: bool = True
     rereading: Rereading | None = None
@@ -137,11 +141,19 @@ class EtlWork:
         self._reached = checkpoint
         passes = parts.ddl.passes
         self._load_of_tables = checkpoint.load
+        if parts.identities is not None:
+            parts.identities.begin(checkpoint)
         self._creating.begin(ticket, self._coming_load, checkpoint.generation if passes else None)
         self._tables.begin(checkpoint.load)
         if parts.letters is not None:
             parts.letters.begin()
         return checkpoint
+
+    @property
+    def targets(self) -> KnownTargets:
+        """See `Work.targets`."""
+        identities = self._parts.identities
+        return () if identities is None else identities.known
 
     @property
     def room(self) -> int:
@@ -171,7 +183,7 @@ class EtlWork:
             return None
         changed = self._change_schema(extracted, batches[-1])
         moved = self._tables.after_changes(_ddl(extracted), self._load_of_tables)
-        self._load_of_tables = moved or self._load_of_tables
+        self._goes_on_with(moved or self._load_of_tables)
         rows = [row for part in extracted for row in part.rows]
         report = Loaded()
         if rows:
@@ -267,12 +279,19 @@ class EtlWork:
         read = reached.load is not None and reached.load.reads
         if moved is not None and read and not moved.reads and allowed():
             self._creating.complete(ticket)
-        self._load_of_tables = moved or reached.load
+        self._goes_on_with(moved or reached.load)
         return moved
 
     def idle(self, allowed: Callable[[], bool]) -> None:
         """See `Work.idle`."""
         self._look_at_letters(allowed)
+        if self._parts.identities is not None:
+            self._parts.identities.idle()
+
+    def _goes_on_with(self, load: TableLoad | None) -> None:
+        self._load_of_tables = load
+        if self._parts.identities is not None:
+            self._parts.identities.goes_on_with(load)
 
     @property
     def _coming_load(self) -> ComingLoad:

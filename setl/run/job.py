@@ -5,8 +5,9 @@ from __future__ import annotations
 import logging
 import math
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from py4j.protocol import Py4JError
@@ -21,6 +22,7 @@ from setl.log import fields
 from setl.model.change import Row
 from setl.model.loaded import Loaded
 from setl.model.position import version_generation
+from setl.run.identities import Identities
 from setl.run.load_work import LoadWork, TableRoute, stretches
 from setl.run.prepared_queries import PreparedQueries
 from setl.run.reloading import reload_of
@@ -60,6 +62,7 @@ class LoadJob:
         plan: TransformPlan,
         sink: SinkSettings,
         rows_per_task: int,
+        identities: Identities | None = None,
     ) -> None:
         self._spark = spark
         self._context = spark.context
@@ -74,6 +77,7 @@ class LoadJob:
         self._cancelling: threading.Thread | None = None
         self._branches: dict[TableRoute, ExpressionBranch] = {}
         self._sorting = Sorting(plan, self._branch)
+        self._identities = identities
         self._undivided = sink.undivided_tables(SystemClock())
         prepared = PreparedQueries(spark, plan, sink)
         self._one_task: LoadRunner = OneTask(self._context, plan, sink)
@@ -125,7 +129,7 @@ class LoadJob:
             raise self._spark_error(error) from error
         if tasks > 1:
             plan = replace(plan, undivided=self._undivided.among(targets))
-        return self._load(plan, work, ticket, tasks)
+        return self._into(targets, partial(self._load, plan, work, ticket, tasks))
 
     def reload(self, letters: Sequence[DeadLetter], ticket: LoadTicket) -> Loaded:
         """Load dead letters again, in one task; those whose rows are in are gone afterwards.
@@ -180,7 +184,17 @@ class LoadJob:
             tasks = 1 if together or decided else min(self.parallelism, len(items))
         except (Py4JError, OSError, EOFError) as error:
             raise self._spark_error(error) from error
-        return self._load(self._plan, work, ticket, tasks, self._item_by_item)
+        load = partial(self._load, self._plan, work, ticket, tasks, self._item_by_item)
+        return self._into(targets, load)
+
+    def _into(self, targets: Collection[tuple[str, str]], load: Callable[[], Loaded]) -> Loaded:
+        """Load into these targets, if they are those of before."""
+        if self._identities is not None:
+            self._identities.check(targets)
+        report = load()
+        if self._identities is not None:
+            self._identities.loaded(targets, report)
+        return report
 
     def _load(
         self,

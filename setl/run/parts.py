@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 from setl.model.batch import Batch
-from setl.model.checkpoint import Checkpoint
+from setl.model.checkpoint import Checkpoint, KnownTargets
 from setl.model.table_load import TableLoad
 from setl.run.stalls.observer import Views
 from setl.run.verification.beside import Beside
@@ -58,6 +58,11 @@ class Work(Protocol):
         Raises:
             SetlError: the target does not fit the checkpoint, or does not answer.
         """
+        ...
+
+    @property
+    def targets(self) -> KnownTargets:
+        """What the checkpoint is to say of the target's tables, see `Checkpoint.targets`."""
         ...
 
     @property

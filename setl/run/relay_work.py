@@ -13,7 +13,7 @@ from setl.errors import FatalError
 from setl.extract.heartbeats import heartbeats_in
 from setl.log import fields
 from setl.model.batch import Batch
-from setl.model.checkpoint import Checkpoint
+from setl.model.checkpoint import Checkpoint, KnownTargets
 from setl.model.entry import Entry
 from setl.model.leadership import Leadership
 from setl.model.table_load import TableLoad
@@ -92,6 +92,11 @@ class RelayWork:
         self._sealed = checkpoint
         self._beat_at = self._clock.monotonic() - self._parts.heartbeat  # at once
         return found.checkpoint
+
+    @property
+    def targets(self) -> KnownTargets:
+        """See `Work.targets`; a topic has no rows that could be lost with it."""
+        return ()
 
     @property
     def room(self) -> int:

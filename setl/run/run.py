@@ -296,7 +296,7 @@ class PipelineRun:
             self._last_step = now + _POLL_SECONDS, 0.0  # it waits for the stream
             return
         self._last_step = now, now - started
-        self._reached = replace(reached, load=load)
+        self._reached = replace(reached, load=load, targets=self._parts.work.targets)
         self._kept.wrote()
         failpoints.reached("tables.loaded")
         self._kept.keep_if_due(self._reached, 0.0)
@@ -323,7 +323,9 @@ class PipelineRun:
             return
         total = (self._reached.rows if self._reached else 0) + applied.rows
         load = applied.load or (self._reached.load if self._reached else None)
-        own = replace(batches[-1].checkpoint, rows=total, load=load)
+        own = replace(
+            batches[-1].checkpoint, rows=total, load=load, targets=self._parts.work.targets
+        )
         self._reached = applied.checkpoint or own
         if applied.wrote:
             self._kept.wrote()

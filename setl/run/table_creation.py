@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
@@ -34,6 +34,7 @@ class CreatingParts:
         router: which tables go where.
         computed: the columns that a route's expressions fill.
         latest: asks for the end of the source's stream.
+        check: refuses targets that are not those that rows were written to before.
     """
 
     creation: TableCreation
@@ -41,6 +42,7 @@ class CreatingParts:
     router: Router
     computed: Callable[[Route, RowSchema], Sequence[Column]]
     latest: Callable[[], Position]
+    check: Callable[[Collection[tuple[str, str]]], None] | None = None
 
 
 class TableCreating:
@@ -81,6 +83,8 @@ class TableCreating:
                 for route in routes
                 if route.create and not route.nests(*name)
             ]
+            if parts.check is not None:
+                parts.check({table.route.target for table in tables})
             describe = partial(_described, parts, there)
             latest = None if generation is None else partial(_end, parts.latest, generation)
             ran = parts.creation.create(ticket, tables, describe, latest)

@@ -110,7 +110,9 @@ def moved_checkpoint(
             f"the pipeline has used up its {1 << GENERATION_BITS} generations",
             hint="Copy the channel under another name, with its tables loaded again",
         )
-    return replace(moved, generation=generation, requested=max(moved.requested, wanted))
+    requested = max(moved.requested, wanted)
+    # Whoever moves it answers for what the target has.
+    return replace(moved, generation=generation, requested=requested, targets=())
 
 
 @contextmanager

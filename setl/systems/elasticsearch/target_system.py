@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 from urllib.parse import urlsplit
@@ -13,6 +13,7 @@ from setl.channel.file import ElasticsearchTarget, Pipeline
 from setl.channel.routing import Route, Router
 from setl.load.creation import TableCreation
 from setl.load.deadletters.store import DeadLetterStore
+from setl.load.identities import Identity
 from setl.load.sink import Fence, SchemaChanges
 from setl.load.target_view import LookAtTarget
 from setl.model.document import DocumentForm
@@ -26,6 +27,7 @@ from setl.systems.elasticsearch.ddl import ElasticsearchDdl
 from setl.systems.elasticsearch.deadletters import opened_index
 from setl.systems.elasticsearch.disks import look_at_disks
 from setl.systems.elasticsearch.endpoint import elastic_endpoint
+from setl.systems.elasticsearch.identities import index_identities
 from setl.systems.elasticsearch.index_target import DocumentShape, IndexTarget, documents_in
 from setl.systems.elasticsearch.load.fence import VersionFence
 from setl.systems.elasticsearch.load.sink import ElasticsearchSinkSettings
@@ -85,6 +87,10 @@ class ElasticsearchTargetSystem:
     def stored_state(self, pipeline: str) -> StoredState:  # noqa: ARG002
         """See `TargetSystem.kept`."""
         return StoredState()
+
+    def identities(self, names: Collection[str]) -> Mapping[str, Identity]:
+        """See `IdentifiedTarget.identities`: of indexes."""
+        return index_identities(self._endpoint, names)
 
     def schema_changes(self, passing: Passing) -> SchemaChanges:
         """See `TargetSystem.schema_changes`."""

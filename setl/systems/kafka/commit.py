@@ -46,6 +46,8 @@ class Commit:
 def metadata_of(checkpoint: Checkpoint, pipeline: str, epoch: int) -> str:
     """The metadata with which a checkpoint is committed.
 
+    What it knows of targets is left out if there is no room: they are taken as they are found then.
+
     Raises:
         FatalError: it is longer than a broker takes.
     """
@@ -56,7 +58,9 @@ def metadata_of(checkpoint: Checkpoint, pipeline: str, epoch: int) -> str:
             del place["topic"], place["partition"]
     del whole["resume"]["offset"]
     rest = {"setl": 1, "pipeline": pipeline, "epoch": epoch, **whole}
-    text = f"{_timestamp(checkpoint)}|{json.dumps(rest, separators=(',', ':'))}"
+    text = _text(checkpoint, rest)
+    if len(text) > METADATA_BYTES and rest.pop("targets", None):
+        text = _text(checkpoint, rest)
     if len(text) > METADATA_BYTES:
         raise FatalError(
             f"the checkpoint does not fit into a commit: {len(text)} of {METADATA_BYTES} bytes",
@@ -124,6 +128,10 @@ def foreign_checkpoint(
         generation=generation,
         requested=requested,
     )
+
+
+def _text(checkpoint: Checkpoint, rest: dict[str, Any]) -> str:
+    return f"{_timestamp(checkpoint)}|{json.dumps(rest, separators=(',', ':'))}"
 
 
 def _timestamp(checkpoint: Checkpoint) -> int:

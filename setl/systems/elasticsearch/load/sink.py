@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_exponential
 
@@ -50,6 +51,13 @@ class ElasticsearchSinkSettings(BulkSettings):
         return NoUndividedTables()
 
 
+class _KnownIndexes(NamedTuple):
+    """What a leadership knows of indexes; each with the columns for which it has fields."""
+
+    epoch: int
+    shapes: set[tuple[str, tuple[Column, ...]]]
+
+
 class ElasticsearchSink:
     """The `Sink` for Elasticsearch. Used by one thread at a time.
 
@@ -86,7 +94,7 @@ class ElasticsearchSink:
         self._timings = Timings(self._clock)
         self._client = make_client(settings.endpoint, reader=BulkAnswers())
         self._senders = ThreadPoolExecutor(settings.requests_at_once, "bulk")
-        self._known: set[tuple[str, tuple[Column, ...]]] = set()
+        self._known: dict[str, _KnownIndexes] = {}
         self._retrying = Retrying(
             retry=retry_if_exception_type(TransientError),
             stop=stop_after_attempt(settings.attempts),
@@ -122,9 +130,11 @@ class ElasticsearchSink:
                 create_again=lambda index: self._create_again(changes, index),
                 timings=self._timings,
             )
+            known = self._known_to(ticket)
             for change in changes:
-                if (change.target[1], change.columns) not in self._known:
+                if (change.target[1], change.columns) not in known:
                     self._retrying(self._ensure, change)
+                    known.add((change.target[1], change.columns))
             failpoints.reached("task.before_commit")
             sent = load.send_all(self._retrying, self._senders)
             failpoints.reached("task.after_commit")
@@ -180,7 +190,17 @@ class ElasticsearchSink:
         index = change.target[1]
         with translating(self._settings.endpoint):
             ensure_index(self._client, index, change.columns, _geometry(change))
-        self._known.add((index, change.columns))
+
+    def _known_to(self, ticket: LoadTicket) -> set[tuple[str, tuple[Column, ...]]]:
+        """The indexes that are there, with the columns for which they have fields.
+
+        A leader that begins may find an index gone that was there before. The first document would
+        make it anew, with fields as Elasticsearch guesses them.
+        """
+        known = self._known.get(ticket.pipeline_key)
+        if known is None or known.epoch != ticket.epoch:
+            known = self._known[ticket.pipeline_key] = _KnownIndexes(ticket.epoch, set())
+        return known.shapes
 
     def _create_again(self, changes: Sequence[TargetChanges], index: str) -> None:
         for change in changes:

@@ -1,0 +1,205 @@
+"""Notices that a table or index of the target is not the one that a pipeline wrote before.
+
+An index that somebody deletes is made anew with the next document, without all others. So what the
+target says of each index is kept in the checkpoint, and compared before rows are written. Between
+two looks at an index some seconds may pass, in which rows go into a new one. That does no harm:
+what is kept stays the former one's, until all rows are about to be loaded anew.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Collection, Mapping
+from typing import Final, Protocol
+
+from setl.clock import Clock
+from setl.errors import TargetReplacedError, TransientError
+from setl.load.identities import Identity
+from setl.log import fields
+from setl.model.checkpoint import Checkpoint, KnownTargets
+from setl.model.leadership import Leadership
+from setl.model.loaded import Loaded
+from setl.model.table_load import TableLoad
+from setl.model.table_rows import OTHERS
+
+_log = logging.getLogger(__name__)
+
+LOOK_SECONDS: Final = 5.0
+"""How long an index counts as seen. Asking for each load would cost as much as a small load."""
+
+MOST_KNOWN: Final = 500
+"""Targets that are kept with a checkpoint; of more, those are kept that were written last."""
+
+_AGAIN_SECONDS: Final = 1.0  # a node of the cluster may not know yet what another one has made
+
+Ask = Callable[[Collection[str]], Mapping[str, Identity]]
+"""See `setl.load.identities.IdentifiedTarget.identities`."""
+
+
+class ComesAnew(Protocol):
+    """Tells whether all rows of a target are about to be loaded."""
+
+    def __call__(self, name: str, load: TableLoad | None, *, there: bool) -> bool:
+        """See `setl.run.coming_anew.ComingAnew`."""
+        ...
+
+
+class Identities:
+    """What the targets of one leadership are. Used by the run's thread."""
+
+    def __init__(
+        self,
+        ask: Ask,
+        comes_anew: ComesAnew,
+        leadership: Leadership,
+        clock: Clock,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        """Nothing is known yet.
+
+        Args:
+            ask: asks the target.
+            comes_anew: whether all rows of a target are about to be loaded.
+            leadership: on whose behalf.
+            clock: tells when to ask again.
+            sleep: waits between two looks at what seems to be another one.
+        """
+        self._ask = ask
+        self._comes_anew = comes_anew
+        self._leadership = leadership
+        self._clock = clock
+        self._sleep = sleep
+        self._known: dict[str, str] = {}
+        self._looked: dict[str, float] = {}
+        self._written: set[str] = set()  # since they were looked at
+        self._load: TableLoad | None = None
+
+    def begin(self, checkpoint: Checkpoint) -> None:
+        """Go on from a checkpoint, and from what it says of the targets."""
+        self._known = dict(checkpoint.targets)
+        self._looked, self._written = {}, set()
+        self._load = checkpoint.load
+
+    def goes_on_with(self, load: TableLoad | None) -> None:
+        """This load of whole tables is under way, or was the last one."""
+        self._load = load
+
+    @property
+    def known(self) -> KnownTargets:
+        """What is to be kept with the checkpoint; those that were written last stand last."""
+        return tuple(self._known.items())[-MOST_KNOWN:]
+
+    def check(self, targets: Collection[tuple[str, str]]) -> None:
+        """Rows are about to be written to these targets.
+
+        Raises:
+            TargetReplacedError: one of them is not what it was.
+            SetlError: the target does not answer.
+        """
+        names = {_name(target) for target in targets}
+        unseen = [name for name in names if name not in self._looked]
+        if unseen:
+            self._look(unseen)
+        self._look_again(names)
+        self._written |= names
+
+    def loaded(self, targets: Collection[tuple[str, str]], report: Loaded) -> None:
+        """Rows were written to some of these targets.
+
+        Order: before the checkpoint passes these rows. So what the checkpoint does not know holds
+        nothing yet that the stream does not bring again.
+
+        Raises:
+            SetlError: as `check`.
+        """
+        all_of_them = OTHERS in report.tables
+        names = {_name(target) for target in targets}
+        made = [
+            name
+            for name in names
+            if name not in self._known and (all_of_them or name in report.tables)
+        ]
+        if made:
+            self._look(made)
+
+    def idle(self) -> None:
+        """Nothing comes for a moment: look at what was written since the last look.
+
+        Raises:
+            SetlError: as `check`.
+        """
+        self._look_again(self._written)
+
+    def _look_again(self, names: Collection[str]) -> None:
+        """Look at those that were not looked at for some time, if the target answers."""
+        now = self._clock.monotonic()
+        due = [name for name in names if now - self._looked[name] >= LOOK_SECONDS]
+        if not due:
+            return
+        try:
+            self._look(due)
+        except TransientError as error:
+            # Rows may find their way all the same, and say more of what is wrong if not.
+            self._looked.update(dict.fromkeys(due, now))
+            _log.debug("targets not looked at", extra=fields(error=str(error)))
+
+    def _look(self, names: Collection[str]) -> None:
+        found = self._ask(names)
+        others = [name for name in names if not self._take(name, found.get(name))]
+        if not others:
+            return
+        self._sleep(_AGAIN_SECONDS)
+        found = self._ask(others)
+        for name in others:
+            if not self._take(name, found.get(name)):
+                raise self._replaced(name, found.get(name))
+
+    def _take(self, name: str, found: Identity | None) -> bool:
+        """Know what was found; False if it is another one than before."""
+        stored = self._known.get(name)
+        before = None if stored is None else Identity.of(stored)
+        if before is not None and (found is None or found.id != before.id):
+            moved = found is not None and found.alias and found.name != before.name
+            if moved:
+                _log.warning("an alias stands for another index", extra=self._fields(name, found))
+            elif self._comes_anew(name, self._load, there=found is not None):
+                _log.warning(
+                    "a target is another one, and is loaded anew", extra=self._fields(name, found)
+                )
+            else:
+                return False
+        first = name not in self._looked
+        self._looked[name] = self._clock.monotonic()
+        self._written.discard(name)
+        if found is None:
+            self._known.pop(name, None)
+        else:
+            if first:
+                self._known.pop(name, None)  # to stand last
+            self._known[name] = found.stored
+        return True
+
+    def _replaced(self, name: str, found: Identity | None) -> TargetReplacedError:
+        key, channel = self._leadership.key, self._leadership.channel
+        what = "is gone" if found is None else "was replaced: it is another one of the same name"
+        delete = "" if found is None else "Delete it if something has made it anew. "
+        return TargetReplacedError(
+            f"the index {name}, to which this pipeline has written, {what}. What it held does not"
+            " come again by itself",
+            hint=f"{delete}`setl load {key}` loads tables anew; name all that go there, or none."
+            f" Then `setl start {channel}`. Where the index has all of its documents, as after a"
+            f" copy: `setl position reset {key}` to the place where it stands takes it as it is",
+            pipeline=key,
+            index=name,
+        )
+
+    def _fields(self, name: str, found: Identity | None) -> dict[str, object]:
+        now = "nothing" if found is None else found.stored
+        return fields(
+            **self._leadership.fields, target=name, before=self._known.get(name), found=now
+        )
+
+
+def _name(target: tuple[str, str]) -> str:
+    return ".".join(filter(None, target))

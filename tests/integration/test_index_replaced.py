@@ -1,0 +1,162 @@
+"""An index that somebody deletes behind a pipeline is noticed, and loaded anew on request."""
+
+import time
+
+import pytest
+from elasticsearch import Elasticsearch
+
+from arbiter.values import PipelineId
+from setl.errors import TargetReplacedError
+from setl.model.checkpoint import Checkpoint
+from setl.model.load_request import LoadRequest
+from setl.run import identities
+from setl.run.load_requests import StoredLoadRequests
+from tests.integration.pipelines import execute, fresh_name, install_system_tables, one_way
+from tests.waiting import eventually
+
+
+@pytest.fixture
+def db(site_a):
+    install_system_tables(site_a)
+    name = fresh_name("shop")
+    execute(
+        site_a,
+        f"CREATE DATABASE {name}",
+        f"CREATE TABLE {name}.orders (id BIGINT PRIMARY KEY, v VARCHAR(40))",
+    )
+    yield name
+    execute(site_a, f"DROP DATABASE {name}")
+
+
+class Cluster:
+    def __init__(self, server, index):
+        self.client = Elasticsearch(server.url)
+        self.index = index
+
+    def ids(self):
+        self.client.indices.refresh(index=self.index)
+        hits = self.client.search(index=self.index, size=1000)["hits"]["hits"]
+        return sorted(int(hit["_id"]) for hit in hits)
+
+    def has(self, *ids):
+        assert self.ids() == list(ids)
+        return True
+
+    def delete(self):
+        self.client.indices.delete(index=self.index)
+
+
+@pytest.fixture
+def cluster(elasticsearch, db):
+    made = Cluster(elasticsearch, f"{db}-orders")
+    yield made
+    made.client.close()
+
+
+def channel(site_a, elasticsearch, db, **options):
+    target = {"type": "elasticsearch", "hosts": [elasticsearch.url]}
+    mapping = {"from": f"{db}.orders", "to": f"{db}-orders"}
+    return one_way(site_a, target, [mapping], **options)
+
+
+def insert(site_a, db, *ids):
+    values = ", ".join(f"({id_}, 'v')" for id_ in ids)
+    execute(site_a, f"INSERT INTO {db}.orders VALUES {values}")
+
+
+def stored(place, file):
+    value, _ = place.arbiter.stored_position(PipelineId(file.channel, "p"))
+    return Checkpoint.from_json(value["checkpoint"])
+
+
+def test_an_index_that_is_gone_is_not_made_anew_without_its_documents(
+    site_a, elasticsearch, db, place, cluster, monkeypatch
+):
+    monkeypatch.setattr(identities, "LOOK_SECONDS", 0.0)
+    file = channel(site_a, elasticsearch, db)
+    insert(site_a, db, 1, 2)
+    running = place.lead(file)
+    running.applied(2)
+    cluster.delete()
+    insert(site_a, db, 3)
+    error = running.ends()
+    assert isinstance(error, TargetReplacedError), error
+    assert not cluster.client.indices.exists(index=cluster.index)
+    again = place.lead(file).ends()  # nor by another leader
+    assert isinstance(again, TargetReplacedError), again
+    # The way out that the error names.
+    ident = PipelineId(file.channel, "p")
+    StoredLoadRequests(place.arbiter, ident).add(LoadRequest(sent=time.time()))
+    running = place.lead(file)
+    running.applied(3)
+    eventually(lambda: cluster.has(1, 2, 3), 60)
+    insert(site_a, db, 4)
+    running.applied(4)
+    running.stop()
+    insert(site_a, db, 5)
+    place.lead(file).applied(5)
+    assert cluster.ids() == [1, 2, 3, 4, 5]
+
+
+def test_an_index_that_was_replaced_between_two_leaders_is_noticed(
+    site_a, elasticsearch, db, place, cluster
+):
+    file = channel(site_a, elasticsearch, db, create=True)
+    insert(site_a, db, 1, 2)
+    running = place.lead(file)
+    running.applied(2)
+    running.stop()
+    ((name, id_),) = stored(place, file).targets
+    assert name == cluster.index
+    cluster.delete()
+    error = place.lead(file).ends()  # which would create it
+    assert isinstance(error, TargetReplacedError), error
+    cluster.client.indices.create(index=cluster.index)
+    insert(site_a, db, 3)
+    error = place.lead(file).ends()
+    assert isinstance(error, TargetReplacedError), error
+    assert stored(place, file).targets == ((name, id_),)
+
+
+def test_an_older_checkpoint_takes_the_index_as_it_is(site_a, elasticsearch, db, place, cluster):
+    file = channel(site_a, elasticsearch, db)
+    insert(site_a, db, 1)
+    running = place.lead(file)
+    running.applied(1)
+    running.stop()
+    ident = PipelineId(file.channel, "p")
+    value, revision = place.arbiter.stored_position(ident)
+    del value["checkpoint"]["targets"]
+    place.arbiter.store_position(ident, value, revision)
+    insert(site_a, db, 2)
+    running = place.lead(file)
+    running.applied(2)
+    running.stop()
+    assert [name for name, _ in stored(place, file).targets] == [cluster.index]
+    assert cluster.ids() == [1, 2]
+
+
+def test_an_alias_may_be_moved_to_another_index(site_a, elasticsearch, db, place, cluster):
+    client, alias = cluster.client, cluster.index
+    for number in (1, 2):
+        client.indices.create(index=f"{alias}-{number}")
+    client.indices.put_alias(index=f"{alias}-1", name=alias)
+    file = channel(site_a, elasticsearch, db)
+    insert(site_a, db, 1)
+    running = place.lead(file)
+    running.applied(1)
+    running.stop()
+    moves = [
+        {"remove": {"index": f"{alias}-1", "alias": alias}},
+        {"add": {"index": f"{alias}-2", "alias": alias}},
+    ]
+    client.indices.update_aliases(actions=moves)
+    insert(site_a, db, 2)
+    running = place.lead(file)
+    running.applied(2)
+    running.stop()
+    ((_, id_),) = stored(place, file).targets
+    assert id_.endswith(f" {alias}-2")
+    client.indices.delete(index=f"{alias}-2")
+    insert(site_a, db, 3)
+    assert isinstance(place.lead(file).ends(), TargetReplacedError)
