@@ -137,6 +137,34 @@ def test_an_index_that_takes_no_new_fields(check, dynamic, level):
 
 @pytest.mark.parametrize(
     ("settings", "said"),
+    [
+        ({"default_pipeline": "_none"}, []),
+        ({"default_pipeline": "geo"}, ["geo (index.default_pipeline)"]),
+        ({"default_pipeline": "a", "final_pipeline": "b"},
+         ["a (index.default_pipeline)", "b (index.final_pipeline)"]),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("there", [True, False])
+def test_ingest_pipelines_are_named(check, settings, said, there):
+    settings = {"index": {"gc_deletes": "1h", **settings}}
+    client, pattern = check.client, [check.index]
+    if there:
+        check.create(settings=settings)
+    else:
+        template = {"settings": settings}
+        client.indices.put_index_template(
+            name=check.index, index_patterns=pattern, template=template
+        )
+    whats = [what for _, what in check.faults()]
+    assert [what.split(":")[0] for what in whats] == [
+        f"documents pass through the ingest pipeline {each}" for each in said
+    ]
+    if not there:
+        client.indices.delete_index_template(name=check.index)
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
     [({}, "60s"), ({"index": {"gc_deletes": "5m"}}, "5m"), (REMEMBERS, ""),
      ({"index": {"gc_deletes": "2d"}}, "")],
 )  # fmt: skip

@@ -32,6 +32,7 @@ _RESERVED = frozenset({
     "_routing", "_seq_no", "_source", "_tier", "_tsid", "_version",
 })  # fmt: skip
 _DEFAULT_FIELD_LIMIT = 1000
+_NO_PIPELINE = "_none"
 
 
 def check_index(
@@ -65,6 +66,7 @@ def check_index(
         settings: dict[str, Any] = described.get("settings", {}).get("index", {})
         _check_blocks(name, settings, place)
         _check_gc_deletes(name, settings, place)
+        _check_ingest(settings, place)
         mapping: dict[str, Any] = described.get("mappings", {})
         added = _check_mapping(name, mapping, settings, arriving, place)
         if added:
@@ -81,6 +83,7 @@ def _check_missing(
     mapping["properties"] = {**mapping.get("properties", {}), **added}
     if "gc_deletes" in settings:
         _check_gc_deletes(index, settings, place)
+    _check_ingest(settings, place)
     shown = {**settings, "gc_deletes": settings.get("gc_deletes", GC_DELETES)}
     told = ", ".join(f"{k} {_short(v)}" for k, v in sorted(shown.items()))
     by = " as index templates of the cluster say" if template else ""
@@ -263,6 +266,20 @@ def _check_gc_deletes(name: str, settings: dict[str, Any], place: Report) -> Non
         f"PUT /{name}/_settings {wanted}",
         code="index-forgets-deletes",
     )
+
+
+def _check_ingest(settings: dict[str, Any], place: Report) -> None:
+    """Warn of what changes documents on their way into the index."""
+    for name in ("default_pipeline", "final_pipeline"):
+        pipeline = settings.get(name, _NO_PIPELINE)
+        if pipeline != _NO_PIPELINE:
+            place.warning(
+                f"documents pass through the ingest pipeline {pipeline} (index.{name}): what it"
+                " drops or changes is not as at the source, and a document that it sends elsewhere"
+                " is never deleted",
+                "See that it only adds fields, or take it out of the index's settings",
+                code="ingest-pipeline",
+            )
 
 
 def seconds(written: str) -> float | None:
