@@ -28,6 +28,7 @@ from setl.systems.elasticsearch.mapping import field_of
 _PAGE = 2_000
 _IDS_PER_PART = 500
 _KEEP_ALIVE = "10m"
+_MOST_SLICES = 1_024  # what a cluster takes, unless `index.max_slices_per_pit` says otherwise
 _DIGITS = 13  # of floating-point numbers; see `rounded`
 
 # Kinds of which a document alone can tell under which key its row would be found.
@@ -232,7 +233,7 @@ class IndexTarget:
             pit = str(client.open_point_in_time(index=self.index, keep_alive=_KEEP_ALIVE)["id"])
             self._pits.append(pit)
             count = int(client.count(index=self.index)["count"])
-        slices = count // max(1, rows_per_part) + 1
+        slices = min(_MOST_SLICES, count // max(1, rows_per_part) + 1)
         return [Slice(pit, number, slices) for number in range(slices)]
 
     def parts_of_keys(self, keys: Sequence[str]) -> Sequence[Ids]:

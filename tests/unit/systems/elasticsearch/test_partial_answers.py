@@ -84,6 +84,15 @@ def test_a_search_that_misses_a_shard_says_nothing_of_what_is_there(cluster, par
         read(part)
 
 
+def test_an_index_is_cut_into_no_more_parts_than_the_cluster_takes(cluster):
+    """Elasticsearch refuses a search with more slices than ``index.max_slices_per_pit``, 1,024."""
+    cluster(ALL, count=200_000_000)
+    target = IndexTarget(ENDPOINT, "i", SHAPE)
+    assert target.parts(50_000) == [Slice("p", number, 1024) for number in range(1024)]
+    cluster(ALL, count=100_000)
+    assert len(target.parts(50_000)) == 3
+
+
 def test_a_document_that_cannot_be_read_is_not_one_that_is_gone(cluster):
     cluster(ALL, [{"_id": "1", "found": False}])
     assert read(Ids(("1",))) == [[]]
