@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from elastic_transport import ConnectionError as NoConnection
 from elastic_transport import ConnectionTimeout, TlsError
 from elasticsearch import ApiError, Elasticsearch, TransportError, UnsupportedProductError
+from elasticsearch.helpers import ScanError
 from elasticsearch.serializer import JsonSerializer
 
 from setl.errors import (
@@ -27,6 +28,9 @@ RETRY_STATUSES = frozenset({408, 429, 500, 502, 503, 504})
 
 NO_ACCESS_STATUSES = frozenset({401, 403})
 """HTTP statuses that mean: this account, or anybody at the moment, must not do that."""
+
+
+_FORGOTTEN = "search_context_missing_exception"
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +108,7 @@ def translating(endpoint: ElasticEndpoint) -> Generator[None]:
     """Turn the client's errors inside the block into setl's, with the servers' addresses."""
     try:
         yield
-    except (ApiError, TransportError, UnsupportedProductError) as error:
+    except (ApiError, TransportError, UnsupportedProductError, ScanError) as error:
         raise translate(error).at(server=endpoint) from error
 
 
@@ -130,7 +134,7 @@ def _answered(error: ApiError) -> SetlError:
     reason = error_of(cast("object", error.body))
     what = f"{reason.get('type')}: {reason.get('reason')}" if reason else error.message
     text = f"Elasticsearch: {what} [{status}]"
-    if status in RETRY_STATUSES:
+    if status in RETRY_STATUSES or _is_forgotten(reason):
         return TransientError(text)
     if status in NO_ACCESS_STATUSES:
         # 401: it does not know the account; 403: the account must not do that.
@@ -139,6 +143,15 @@ def _answered(error: ApiError) -> SetlError:
     if status == 404:
         return ConfigurationError(text, hint="Create the index, or let setl create it")
     return FatalError(text)
+
+
+def _is_forgotten(reason: dict[str, Any]) -> bool:
+    """Whether a node has lost what was opened on it for reading, as after a restart."""
+    causes: object = reason.get("root_cause")
+    return isinstance(causes, list) and any(
+        isinstance(cause, dict) and cast("dict[str, Any]", cause).get("type") == _FORGOTTEN
+        for cause in cast("list[object]", causes)
+    )
 
 
 def error_of(body: object, name: str = "error") -> dict[str, Any]:

@@ -281,7 +281,7 @@ class IndexTarget:
             return
         with closing(make_client(self.endpoint)) as client, translating(self.endpoint):
             while self._pits:
-                client.close_point_in_time(id=self._pits.pop())
+                _close(client, self._pits.pop())
 
     def _pages(self, part: Slice | Ids | Found) -> Iterator[list[dict[str, Any]]]:
         if isinstance(part, Ids):
@@ -304,7 +304,7 @@ class IndexTarget:
             try:
                 yield from _searched(client, pit, query=part.query)
             finally:
-                client.close_point_in_time(id=pit)
+                _close(client, pit)
 
     def _by_id(self, part: Ids) -> Iterator[list[dict[str, Any]]]:
         with closing(make_client(self.endpoint)) as client, translating(self.endpoint):
@@ -319,6 +319,11 @@ class IndexTarget:
                 if "error" in document:
                     raise _not_read(document["error"])
             yield [document for document in documents if document.get("found")]
+
+
+def _close(client: Elasticsearch, pit: str) -> None:
+    """Close a point in time; it is gone with the nodes that restarted since."""
+    client.options(ignore_status=404).close_point_in_time(id=pit)
 
 
 def _searched(client: Elasticsearch, pit: str, **what: Any) -> Iterator[list[dict[str, Any]]]:
@@ -336,6 +341,7 @@ def _searched(client: Elasticsearch, pit: str, **what: Any) -> Iterator[list[dic
         )
         # A document that is not seen must not count as one that is not there.
         _check_whole(answer)
+        pit = str(answer.get("pit_id", pit))  # it may be another one from now on
         hits: list[dict[str, Any]] = answer["hits"]["hits"]
         if not hits:
             return

@@ -84,6 +84,15 @@ def test_a_search_that_misses_a_shard_says_nothing_of_what_is_there(cluster, par
         read(part)
 
 
+def test_a_point_in_time_may_get_another_id_with_each_page(cluster):
+    client = cluster(ALL, pit_id="q")
+    client.answer["hits"]["hits"] = [{"_id": "1", "_source": {"id": 1}, "sort": [1]}]
+    pages = IndexTarget(ENDPOINT, "i", SHAPE).read(Slice("p", 0, 1))
+    for wanted in ("p", "q"):
+        assert len(next(pages)) == 1
+        assert client.asked["pit"]["id"] == wanted
+
+
 def test_an_index_is_cut_into_no_more_parts_than_the_cluster_takes(cluster):
     """Elasticsearch refuses a search with more slices than ``index.max_slices_per_pit``, 1,024."""
     cluster(ALL, count=200_000_000)
