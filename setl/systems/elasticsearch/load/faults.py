@@ -12,6 +12,7 @@ from setl.load.deadletters.keeping import Faults
 from setl.model.change import TargetChanges
 from setl.systems.elasticsearch.client import error_of
 from setl.systems.elasticsearch.load.actions import render_actions
+from setl.systems.elasticsearch.load.ids import NoSuchIdError
 from setl.systems.elasticsearch.load.moves import may_move, moves_together
 from setl.systems.elasticsearch.load.outcomes import reason_of
 
@@ -107,7 +108,12 @@ def _render_those_with_a_form(
         rendered.origins.extend(some)
         return True
 
-    bisect_faults(len(origins), attempt, lambda i, error: origins[i].refuse(faults, error))
+    def refuse(number: int, error: DataError) -> None:
+        # A row that was never written, for its key, may be deleted at the source.
+        if not (origins[number].delete and isinstance(error, NoSuchIdError)):
+            origins[number].refuse(faults, error)
+
+    bisect_faults(len(origins), attempt, refuse)
 
 
 def _only(origins: Sequence[Origin]) -> TargetChanges:

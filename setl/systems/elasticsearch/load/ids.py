@@ -21,6 +21,10 @@ MAX_ID_BYTES = 512
 """Elasticsearch takes no longer document ids."""
 
 
+class NoSuchIdError(DataError):
+    """No document can have the id of this key, so that there is none to delete."""
+
+
 def document_id(key: Row, form: DocumentForm | None = None) -> str:
     """The ``_id`` of the document for a row with this key.
 
@@ -29,8 +33,8 @@ def document_id(key: Row, form: DocumentForm | None = None) -> str:
         form: how they become an id; None joins them with commas.
 
     Raises:
-        DataError: a key value is NULL or missing, or the id is empty or longer than
-            Elasticsearch allows.
+        NoSuchIdError: a key value is NULL, or the id is empty or longer than Elasticsearch allows.
+        DataError: a key value is missing.
     """
     form = form or DocumentForm.of_key(len(key))
     parts = [_written(key[i]) for i in form.values]
@@ -41,7 +45,7 @@ def document_id(key: Row, form: DocumentForm | None = None) -> str:
     )
     if not text or len(text.encode("utf-8", "surrogatepass")) > MAX_ID_BYTES:
         size = "is empty" if not text else f"has more than {MAX_ID_BYTES} bytes"
-        raise DataError(
+        raise NoSuchIdError(
             f"a document's id {size}", hint="Choose another `key` for the table", key=text[:100]
         )
     return text
@@ -87,8 +91,10 @@ def _written(value: Value) -> str:
         return value
     if isinstance(value, bytes):
         return b64encode(value).decode("ascii")
-    if value is None or value is ABSENT:
-        raise DataError("a column that identifies the document is NULL or missing")
+    if value is None:
+        raise NoSuchIdError("a column that identifies the document is NULL")
+    if value is ABSENT:
+        raise DataError("a column that identifies the document is missing")
     return repr(value)
 
 

@@ -6,11 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from setl.errors import DataError
+from setl.load.deadletters.keeping import Faults
 from setl.model.change import ABSENT, TargetChanges
 from setl.model.document import DocumentForm
 from setl.model.schema import COLUMN_KINDS, Column, Kind
 from setl.systems.elasticsearch.load.actions import render_actions
 from setl.systems.elasticsearch.load.documents import render_document, render_documents
+from setl.systems.elasticsearch.load.faults import render
 
 
 def rendered(kind, value):
@@ -150,6 +152,25 @@ def test_a_key_without_a_utf8_form_is_named_so_that_it_can_be_logged():
     with pytest.raises(DataError) as caught:
         render_actions(changes([], [("caf\udce9",)], columns))
     assert caught.value.where["key"] == "caf\\udce9"
+
+
+TEXTS = (Column("id", Kind.TEXT), Column("name", Kind.TEXT))
+
+
+@pytest.mark.parametrize("key", ["k" * 513, "", None])
+def test_a_row_that_no_document_could_be_made_of_may_be_deleted(key):
+    """Its key was refused when it came, or `where` has kept it out."""
+    some = changes([("1", "a")], [(key,), ("2",)], TEXTS)
+    actions, origins, _ = render([some], Faults([], 0))
+    assert [json.loads(action.splitlines()[0]) for action in actions] == [
+        {"delete": {"_id": "2", "version": 21, **EXTERNAL}},
+        {"index": {"_id": "1", "version": 10, **EXTERNAL}},
+    ]
+    assert [(origin.number, origin.delete) for origin in origins] == [(1, True), (0, False)]
+    with pytest.raises(DataError):
+        render([changes([(key, "a")], [], TEXTS)], Faults([], 0))
+    with pytest.raises(DataError, match="missing"):
+        render([changes([], [(ABSENT,)], TEXTS)], Faults([], 0))
 
 
 # -- what a channel file chooses -------------------------------------------------------------
