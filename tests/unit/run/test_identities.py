@@ -4,6 +4,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from setl.channel.reading import parse_channel
 from setl.channel.routing import Router
@@ -258,3 +260,42 @@ def test_a_load_that_has_begun_does_not_bring_back_what_it_has_passed():
 
 def test_an_index_that_is_gone_is_empty():
     assert coming(request(into_empty=True), there=False)
+
+
+@given(st.lists(st.sampled_from(["write", "keep", "crash", "delete", "wait"]), max_size=30))
+def test_nothing_that_the_checkpoint_has_passed_is_missing_unnoticed(steps):
+    """Whenever somebody deletes the index, and whenever a leader dies.
+
+    Elasticsearch makes an index that is gone with the next document.
+    """
+    cluster = Cluster()
+    documents: set[int] = set()
+    kept, applied = (0, ()), 0  # what the checkpoint has passed, and what it says of the index
+    made = 0
+    cluster.begin()
+    try:
+        for step in [*steps, "wait", "write", "keep", "wait"]:
+            if step == "write":
+                cluster.identities.check({ORDERS})
+                if "orders" not in cluster.there:
+                    made += 1
+                    cluster.there["orders"] = Identity(str(made), "orders")
+                    documents.clear()
+                documents.add(applied)
+                applied += 1
+                written = {"orders": TableRows(upserts=1)}
+                cluster.identities.loaded({ORDERS}, Loaded(tables=written))
+            elif step == "keep":
+                kept = applied, cluster.identities.known
+            elif step == "crash":
+                applied = kept[0]
+                cluster.begin(*kept[1])
+            elif step == "delete":
+                cluster.there.clear()
+                documents.clear()
+            else:
+                cluster.clock.time += LOOK_SECONDS
+                cluster.identities.idle()
+    except TargetReplacedError:
+        return
+    assert set(range(kept[0])) <= documents
