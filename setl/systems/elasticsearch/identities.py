@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final, cast
+from urllib.parse import quote
 
 from elasticsearch import Elasticsearch, NotFoundError
 
@@ -36,11 +37,12 @@ def _in_pieces(names: list[str]) -> Iterator[list[str]]:
     piece: list[str] = []
     size = 0
     for name in names:
-        size += len(name.encode()) * 3 + 1  # as it stands in an address
-        if piece and size > _NAMES_AT_ONCE:
+        length = len(quote(name)) + 1  # as it stands in an address, with a comma
+        if piece and size + length > _NAMES_AT_ONCE:
             yield piece
-            piece, size = [], len(name.encode()) * 3 + 1
+            piece, size = [], 0
         piece.append(name)
+        size += length
     if piece:
         yield piece
 
