@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Final, Protocol
 
 from setl.clock import Clock
-from setl.errors import TargetReplacedError, TransientError
+from setl.errors import ConfigurationError, TargetReplacedError, TransientError
 from setl.load.identities import Identity
 from setl.log import fields
 from setl.model.checkpoint import Checkpoint, KnownTargets
@@ -95,6 +95,7 @@ class Identities:
 
         Raises:
             TargetReplacedError: one of them is not what it was.
+            ConfigurationError: two of them are names of one index.
             SetlError: the target does not answer.
         """
         names = {_name(target) for target in targets}
@@ -102,6 +103,8 @@ class Identities:
         if unseen:
             self._look(unseen)
         self._look_again(names)
+        if unseen:
+            self._refuse_two_names()
         self._written |= names
 
     def loaded(self, targets: Collection[tuple[str, str]], report: Loaded) -> None:
@@ -154,6 +157,20 @@ class Identities:
         for name in others:
             if not self._take(name, found.get(name)):
                 raise self._replaced(name, found.get(name))
+
+    def _refuse_two_names(self) -> None:
+        """Refuse targets that are one: rows of the same key would become one document."""
+        names: dict[str, str] = {}
+        for name in sorted(self._known.keys() & self._looked.keys()):
+            own = Identity.of(self._known[name])
+            other = names.setdefault(own.stored, name)
+            if own.id and other != name:
+                raise ConfigurationError(
+                    f"{other} and {name} are names of one index",
+                    hint="Write the same name under `to`, so that setl sees to it that no two rows"
+                    " become one document; or send them to two indexes",
+                    pipeline=self._leadership.key,
+                )
 
     def _take(self, name: str, found: Identity | None) -> bool:
         """Know what was found; False if it is another one than before."""

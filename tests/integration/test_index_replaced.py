@@ -6,9 +6,10 @@ import pytest
 from elasticsearch import Elasticsearch
 
 from arbiter.values import PipelineId
-from setl.errors import TargetReplacedError
+from setl.errors import ConfigurationError, TargetReplacedError
 from setl.model.checkpoint import Checkpoint
 from setl.model.load_request import LoadRequest
+from setl.operate.check import check_channel
 from setl.run import identities
 from setl.run.load_requests import StoredLoadRequests
 from tests.integration.pipelines import execute, fresh_name, install_system_tables, one_way
@@ -160,3 +161,26 @@ def test_an_alias_may_be_moved_to_another_index(site_a, elasticsearch, db, place
     client.indices.delete(index=f"{alias}-2")
     insert(site_a, db, 3)
     assert isinstance(place.lead(file).ends(), TargetReplacedError)
+
+
+def test_two_names_of_one_index_are_refused(site_a, elasticsearch, db, place, cluster):
+    """Their rows of one key would be one document."""
+    client, index = cluster.client, cluster.index
+    execute(site_a, f"CREATE TABLE {db}.parts LIKE {db}.orders")
+    client.indices.create(index=index, aliases={f"{index}-alias": {}})
+    target = {"type": "elasticsearch", "hosts": [elasticsearch.url]}
+    tables = [
+        {"from": f"{db}.orders", "to": index},
+        {"from": f"{db}.parts", "to": f"{index}-alias"},
+    ]
+    file = one_way(site_a, target, tables)
+    names = [f.what for f in check_channel(file) if f.code == "one-index-of-two-names"]
+    assert names == [f"{index} and {index}-alias are names of one index"]
+    execute(
+        site_a,
+        f"INSERT INTO {db}.orders VALUES (1, 'order')",
+        f"INSERT INTO {db}.parts VALUES (1, 'part')",
+    )
+    error = place.lead(file).ends()
+    assert isinstance(error, ConfigurationError), error
+    assert "names of one index" in str(error)

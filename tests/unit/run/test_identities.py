@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from setl.channel.reading import parse_channel
 from setl.channel.routing import Router
-from setl.errors import TargetReplacedError, TransientError
+from setl.errors import ConfigurationError, TargetReplacedError, TransientError
 from setl.load.identities import Identity
 from setl.model.checkpoint import Checkpoint
 from setl.model.leadership import Leadership
@@ -161,6 +161,15 @@ def test_an_alias_may_be_given_to_another_index():
     cluster.there["orders"] = Identity("d", "orders")
     with pytest.raises(TargetReplacedError):
         cluster.identities.check({ORDERS})
+
+
+def test_two_names_of_one_index_are_refused():
+    cluster = Cluster(orders="a", parts="b")
+    cluster.there["all"] = Identity("a", "orders", alias=True)
+    cluster.begin()
+    cluster.write("orders", "parts")
+    with pytest.raises(ConfigurationError, match="all and orders are names of one index"):
+        cluster.identities.check({("", "all")})
 
 
 @pytest.mark.parametrize("there", [{}, {"orders": "b"}])

@@ -8,8 +8,10 @@ from typing import Any
 from elasticsearch import Elasticsearch
 
 from setl.channel.file import ElasticsearchTarget
+from setl.load.identities import Identity
 from setl.systems.elasticsearch.client import make_client, translating
 from setl.systems.elasticsearch.endpoint import elastic_endpoint
+from setl.systems.elasticsearch.identities import index_identities
 from setl.systems.elasticsearch.preflight.arriving import Arriving
 from setl.systems.elasticsearch.preflight.indexes import check_index
 from setl.systems.finding import Report
@@ -35,6 +37,20 @@ def check_elasticsearch_target(
         _check_cluster(client, report)
         for index, arriving in indexes.items():
             check_index(client, index, arriving, report)
+        _check_names(index_identities(endpoint, indexes), report)
+
+
+def _check_names(found: Mapping[str, Identity], report: Report) -> None:
+    """Report names that stand for one index."""
+    names: dict[str, str] = {}
+    for name, identity in sorted(found.items()):
+        other = names.setdefault(identity.name, name)
+        if other != name:
+            report.error(
+                f"{other} and {name} are names of one index",
+                "Write the same name under `to`, so that no two rows become one document",
+                code="one-index-of-two-names",
+            )
 
 
 def _check_cluster(client: Elasticsearch, report: Report) -> None:
