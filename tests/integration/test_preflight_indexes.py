@@ -300,6 +300,21 @@ def test_documents_that_are_made_up_from_fields(site_a, cluster, settings):
     execute(site_a, f"DROP DATABASE {made.db}")
 
 
+def test_an_alias_that_shows_some_documents_only(site_a, cluster):
+    url, answers = cluster
+    made = Check(site_a, url)
+    described = {
+        "aliases": {made.index: {"filter": {"term": {"small": 1}}}, "other": {}},
+        "mappings": {"properties": {}},
+        "settings": {"index": {"gc_deletes": "1h"}},
+    }
+    answers[f"/{made.index}"] = 200, {"behind": described}
+    ((level, what),) = made.faults()
+    assert level == "warning"
+    assert what.startswith("the alias has a filter: ")
+    execute(site_a, f"DROP DATABASE {made.db}")
+
+
 @pytest.mark.parametrize(
     ("written", "expected"),
     [("60s", 60), ("1h", 3600), ("2d", 172_800), ("500ms", 0.5), ("-1", -0.001), ("soon", None),

@@ -67,6 +67,7 @@ def check_index(
         _check_blocks(name, settings, place)
         _check_gc_deletes(name, settings, place)
         _check_ingest(settings, place)
+        _check_alias(index, described, place)
         mapping: dict[str, Any] = described.get("mappings", {})
         added = _check_mapping(name, mapping, settings, arriving, place)
         if added:
@@ -280,6 +281,19 @@ def _check_ingest(settings: dict[str, Any], place: Report) -> None:
                 "See that it only adds fields, or take it out of the index's settings",
                 code="ingest-pipeline",
             )
+
+
+def _check_alias(index: str, described: dict[str, Any], place: Report) -> None:
+    """Warn of an alias through which not all documents are seen."""
+    alias: dict[str, Any] = described.get("aliases", {}).get(index, {})
+    if alias.get("filter"):
+        place.warning(
+            "the alias has a filter: a comparison does not see the documents that it leaves out,"
+            " and takes their rows for missing; nor does a TRUNCATE under `ddl: pass`, which leaves"
+            " them there",
+            "Name an alias without a filter, or the index",
+            code="alias-filter",
+        )
 
 
 def seconds(written: str) -> float | None:
