@@ -54,6 +54,7 @@ class Collecting:
 
     abandoned = False
     room = 1
+    targets = ()
 
     def __init__(self):
         self.offsets = []
