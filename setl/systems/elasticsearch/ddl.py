@@ -68,7 +68,7 @@ class ElasticsearchDdl:
             self._refuse_moves(ddl)
         self._refuse_exchange(ddl)
         for name in ddl.subjects:
-            self._refuse_new_key(ddl, name)
+            self._refuse_new_key(client, ddl, name)
             for route in self._router.route(name.schema, name.table):
                 if route.nests(name.schema, name.table):
                     yield _nested(ddl, route)
@@ -149,7 +149,7 @@ class ElasticsearchDdl:
                     "load its index anew, with `setl load --replace`",
                 )
 
-    def _refuse_new_key(self, ddl: TableDdl, name: TableName) -> None:
+    def _refuse_new_key(self, client: Elasticsearch, ddl: TableDdl, name: TableName) -> None:
         """Refuse another primary key: documents of rows as they are now have ids of the old one."""
         if not _changes_key(ddl):
             return
@@ -157,10 +157,13 @@ class ElasticsearchDdl:
         copied = shadow is not None and shadow.part is ShadowPart.NEXT
         table = shadow.table if shadow is not None and copied else name.table
         for route in self._router.route(name.schema, table):
-            if not (route.key or route.nests(name.schema, table)):
+            index = route.target[1]
+            if route.key or route.id or route.nests(name.schema, table):
+                continue  # `id` has to name the whole key, so rows that come with another one fail
+            if client.indices.exists(index=index) and _has_documents(client, index):
                 raise _refused(
                     ddl,
-                    f"the ids of the documents of {route.target[1]} are made of the primary key,"
+                    f"the ids of the documents of {index} are made of the primary key,"
                     " and there they are made of the former one",
                     "load a new index",
                 )
@@ -220,6 +223,11 @@ def _rows_leave(ddl: TableDdl) -> bool:
         len(words) > 1 and words[0] in _ROWS_LEAVE and words[1] in ("PARTITION", "TABLE")
         for words, _ in ddl.clauses()
     )
+
+
+def _has_documents(client: Elasticsearch, index: str) -> bool:
+    client.indices.refresh(index=index)
+    return int(client.count(index=index)["count"]) > 0
 
 
 def _removes_rows(ddl: TableDdl) -> bool:

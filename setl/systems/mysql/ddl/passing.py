@@ -364,7 +364,8 @@ def refuse_schema(change: SchemaChange, routing: Routing) -> None:
             raise FatalError(
                 f"this schema change cannot be passed on: tables of {schema} are mapped, and which"
                 f" of them there were is not known: {change.statement[:300]}",
-                hint="Drop their tables at the target by hand, then let the pipeline pass it with"
+                hint="Drop their tables (of an index: delete their documents) at the target by"
+                " hand, then let the pipeline pass it with"
                 " `ddl: ignore`",
             )
 

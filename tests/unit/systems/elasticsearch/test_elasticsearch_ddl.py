@@ -45,12 +45,16 @@ class Indices:
 @pytest.fixture
 def carried_out(monkeypatch):
     """Does a statement; returns what was done."""
-    client: Any = SimpleNamespace(indices=Indices())
+    client: Any = SimpleNamespace(indices=Indices(), count=lambda **_: {"count": documents})
     monkeypatch.setattr(ddl, "make_client", lambda _: nullcontext(client))
     monkeypatch.setattr(ddl, "scan", lambda *_, **__: [])
     monkeypatch.setattr(ddl, "streaming_bulk", lambda *_, **__: [])
 
-    def does(statement, tables=TABLES):
+    documents = 1
+
+    def does(statement, tables=TABLES, count=1):
+        nonlocal documents
+        documents = count
         definition = changed("pipelines[0].tables", tables, changed("pipelines[0].target", SEARCH))
         router = Router(parse_channel(definition).pipelines[0])
         changes = ElasticsearchDdl(ElasticEndpoint(("http://es:9200",)), router)
@@ -89,6 +93,7 @@ def test_what_leaves_documents_behind_is_refused(carried_out, statement, why):
         "ALTER TABLE keyed DROP PRIMARY KEY, ADD PRIMARY KEY (id, region)",
         "ALTER TABLE other DROP PRIMARY KEY, ADD PRIMARY KEY (id, region)",
         "ALTER TABLE items DROP PRIMARY KEY, ADD PRIMARY KEY (id, region)",
+        "ALTER TABLE both.a ADD PRIMARY KEY (id)",
         "ALTER TABLE orders ADD c VARCHAR(20) DEFAULT 'PRIMARY', ADD KEY (c)",
         "ALTER TABLE orders ADD `primary` BOOL, MODIFY code CHAR(9) UNIQUE KEY, DROP KEY old",
         "DROP INDEX old ON orders",
@@ -98,6 +103,10 @@ def test_what_leaves_documents_behind_is_refused(carried_out, statement, why):
 )
 def test_what_leaves_none_behind_is_not(carried_out, statement):
     carried_out(statement)
+
+
+def test_a_table_without_documents_may_get_its_key(carried_out):
+    carried_out("ALTER TABLE orders ADD PRIMARY KEY (id)", count=0)
 
 
 def test_a_table_that_is_replaced_loses_its_documents(carried_out):
