@@ -208,7 +208,8 @@ def _unsaid(what: str) -> DataError:
     return DataError(
         what,
         hint="SET GLOBAL binlog_row_image='FULL' on the source, let no session choose otherwise, "
-        "then load the table again",
+        "then load the table again. Where it is FULL, the source may be a MariaDB that logs no"
+        " generated columns, as 11.8: set `read: source` for the table",
     )
 
 

@@ -17,6 +17,7 @@ from setl.systems.mysql.preflight.binlog_settings import check_binlog, check_ver
 from setl.systems.mysql.preflight.column_fit import misfit
 from setl.systems.mysql.preflight.privileges import MissingPrivileges
 from setl.systems.mysql.preflight.server import Outcome, Server
+from setl.systems.mysql.preflight.source_tables import warn_of_generated
 from setl.systems.mysql.preflight.system_tables import create_statements
 from setl.systems.mysql.preflight.table_facts import ColumnFacts, TableText
 from setl.transform.columns import ColumnPlan
@@ -143,6 +144,23 @@ def test_servers_that_are_too_old_or_newer_than_was_tried():
         report = Report("here")
         check_version(PretendedServer(mariadb=mariadb, version=version), report)
         assert [f.level for f in report.findings] == [level]
+
+
+@pytest.mark.parametrize(
+    ("mariadb", "version", "rereads", "warned"),
+    [
+        (True, (11, 8, 9), False, True),
+        (True, (11, 8, 9), True, False),
+        (True, (10, 11, 19), False, False),
+        (False, (9, 7, 4), False, False),
+    ],
+)
+def test_generated_columns_that_a_younger_mariadb_does_not_log(mariadb, version, rereads, warned):
+    server, report = PretendedServer(mariadb=mariadb, version=version), Report("here")
+    columns = (Column("id", Kind.INTEGER), Column("g", Kind.INTEGER, generated=True))
+    route = Route(0, ("x", "t"), rereads=rereads)
+    warn_of_generated(server, RowSchema("s", "t", columns, (0,)), [route], report)
+    assert [f.code for f in report.findings] == ["generated-columns"] * warned
 
 
 @pytest.mark.parametrize(
