@@ -1,7 +1,10 @@
 """Errors of a real server that pass by themselves: the pipeline waits, says why, and goes on."""
 
+from typing import cast
+
 import pytest
 
+from setl.channel.endpoints import MysqlTarget
 from setl.errors import ConfigurationError
 from setl.operate.check import check_channel
 from setl.run.figures import RunState
@@ -35,7 +38,7 @@ def test_an_account_that_has_used_up_what_it_may_do(servers, place):
     # What does not pass is no fault of a row.
     execute(b, f"ALTER USER {user}@'%' ACCOUNT LOCK")
     with pytest.raises(ConfigurationError, match="lock"):
-        connect(mysql_endpoint(file.pipelines[0].target))
+        connect(mysql_endpoint(cast("MysqlTarget", file.pipelines[0].target)))
     (found,) = [f for f in check_channel(file) if f.code == "account-refused"]
     assert "not be locked" in found.fix[0]
     execute(b, f"DROP USER {user}@'%'")

@@ -363,7 +363,7 @@ def test_a_commit_that_waits_for_the_servers_disk_is_not_killed(site):
     execute(site.server, "SET GLOBAL binlog_group_commit_sync_delay = 1000000")
     try:
         with closing(connect(watcher)) as watching:
-            for row in range(1, 20):
+            for row in range(1, 20):  # until one is seen before it is over
                 writer = site.open_transaction(7, row)
                 connection = writer.open()
                 own = writers.connection_id(connection)
@@ -373,13 +373,14 @@ def test_a_commit_that_waits_for_the_servers_disk_is_not_killed(site):
                     seen = look(watcher, site.key, 7).statements
                     under_way = writers.commits(watching, own)
                 writer.close()
+                assert outcome == [None]
+                assert row in site.rows()
                 if under_way:
                     break
-        assert under_way, "each commit was over before anything was seen"
+            else:
+                pytest.fail("each commit was over before anything was seen")
         assert [s.state for s in seen if s.connection == own] == [
             f"{writers.COMMITS}; mostly its disk is full"
         ]
-        assert outcome == [None]
-        assert row in site.rows()
     finally:
         execute(site.server, "SET GLOBAL binlog_group_commit_sync_delay = 0")

@@ -18,7 +18,7 @@ from typing import Any
 from pymysql.connections import Connection
 
 from setl.clock import Clock, SystemClock
-from setl.errors import SetlError
+from setl.errors import SetlError, TransientError
 from setl.select.heartbeat import HeartbeatStatus
 from setl.systems.mysql import writers
 from setl.systems.mysql.connection import MysqlEndpoint, connect, translating
@@ -128,13 +128,24 @@ class MysqlHeartbeat:
 
         A commit that waits for a replica, or for room on the disk, waits on after its client has
         gone. One more every two seconds would leave no connection to anybody else.
+
+        Raises:
+            SetlError: there is none, or the commit before waits and must not be ended.
         """
-        connection = connect(self._endpoint, lock_wait=1)
+        connection, hangs = connect(self._endpoint, lock_wait=1), False
         # Not every cluster lets a session take a user lock; it has heartbeats all the same.
         with suppress(SetlError), translating(self._endpoint):
-            writers.end_writer(connection, self._key, self._server_end)
-            self._server_end = 0
-            self._server_end = writers.claim(connection, self._key)
+            ended = writers.end_writer(connection, self._key, self._server_end)
+            hangs = not ended and writers.is_alive(connection, self._key, self._server_end)
+            if not hangs:
+                self._server_end = 0
+                self._server_end = writers.claim(connection, self._key)
+        if hangs:
+            _dropped(connection)
+            raise TransientError(
+                "the commit of the last heartbeat does not end: mostly the server's disk is full",
+                server=self._endpoint,
+            )
         return connection
 
     def _beat(self, connection: Connection[Any]) -> None:

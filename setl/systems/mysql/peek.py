@@ -16,7 +16,7 @@ from setl.model.typed import typed_changes
 from setl.select.place import Place
 from setl.systems.mysql.binlog.places import find_binlog_place
 from setl.systems.mysql.binlog.server import BinlogServer
-from setl.systems.mysql.binlog.stream import BinlogStream, StreamLimits
+from setl.systems.mysql.binlog.stream import BinlogStream, StreamLimits, cut_files
 from setl.systems.mysql.endpoint import mysql_endpoint
 from setl.systems.seen_record import UNREADABLE, SeenRecord
 
@@ -101,6 +101,7 @@ class BinlogPeek:
             start,
             limits=self._limits,
             server=server,
+            cut=cut_files(endpoint, self._limits, server),
         )
         stream.open()
         return self._read(stream, end)

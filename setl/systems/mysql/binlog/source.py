@@ -16,11 +16,10 @@ from setl.model.checkpoint import Checkpoint
 from setl.model.entry import Entry
 from setl.model.position import BinlogOrigin, BinlogPosition, Position
 from setl.select.identity import passing_id
-from setl.systems.mysql.binlog.cut_files import CutFiles
 from setl.systems.mysql.binlog.search import BinlogSearch
 from setl.systems.mysql.binlog.server import BinlogServer
 from setl.systems.mysql.binlog.shared_reader import SharedReaders
-from setl.systems.mysql.binlog.stream import BinlogStream, StreamLimits, open_client
+from setl.systems.mysql.binlog.stream import BinlogStream, StreamLimits, cut_files
 from setl.systems.mysql.connection import MysqlEndpoint
 
 _LOG = logging.getLogger(__name__)
@@ -70,11 +69,7 @@ class MysqlBinlogSource:
         self._shared = shared
         self._server = BinlogServer(endpoint, timeout=self._limits.silence)
         self._search = BinlogSearch(endpoint, self._limits, self._server, self._clock)
-        self._cut = CutFiles(
-            endpoint,
-            self._server,
-            lambda server_id, place: open_client(endpoint, server_id, self._limits, place),
-        )
+        self._cut = cut_files(endpoint, self._limits, self._server)
         self._stream: BinlogStream | None = None
         self._moved = 0.0  # when the stream was last seen to move
         self._ahead: BinlogPosition | None = None

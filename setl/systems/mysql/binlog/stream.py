@@ -71,6 +71,15 @@ def open_client(
     )
 
 
+def cut_files(endpoint: MysqlEndpoint, limits: StreamLimits, server: BinlogServer) -> CutFiles:
+    """What knows which of a server's files are whole, for one stream after another."""
+    return CutFiles(
+        endpoint,
+        server,
+        lambda server_id, place: open_client(endpoint, server_id, limits, place),
+    )
+
+
 class _Intake:
     """The `EventReader` of a stream.
 

@@ -1,5 +1,7 @@
 """Which collation is written out, and where."""
 
+from typing import Any, cast
+
 import pytest
 
 from setl.model.session import StatementSession
@@ -87,6 +89,10 @@ class PretendedTarget:
         return self.answer
 
 
+def told(target, session):
+    return default_collations(cast("Any", target), session)
+
+
 @pytest.mark.parametrize(
     ("session", "wanted"),
     [
@@ -98,7 +104,7 @@ class PretendedTarget:
 )
 def test_a_younger_mariadb_is_told_what_a_character_set_means(session, wanted):
     target = PretendedTarget("5.5.5-11.8.9-MariaDB", has_setting=True)
-    (statement,) = default_collations(target, session)
+    (statement,) = told(target, session)
     assert statement.startswith("SET SESSION character_set_collations = '")
     assert all(part in statement for part in wanted)
 
@@ -106,9 +112,9 @@ def test_a_younger_mariadb_is_told_what_a_character_set_means(session, wanted):
 def test_what_is_not_told():
     old = PretendedTarget("5.5.5-10.11.14-MariaDB", has_setting=False)
     mysql = PretendedTarget("9.7.0", has_setting=True)
-    assert default_collations(old, YOUNGER) == default_collations(mysql, YOUNGER) == []
+    assert told(old, YOUNGER) == told(mysql, YOUNGER) == []
     younger = PretendedTarget("5.5.5-11.8.9-MariaDB", has_setting=True)
-    assert default_collations(younger, StatementSession("d")) == []
+    assert told(younger, StatementSession("d")) == []
 
 
 @pytest.mark.parametrize("kind", ["NCHAR(3)", "NATIONAL VARCHAR(3)", "CHAR(3) UNICODE"])

@@ -5,7 +5,7 @@ import pytest
 
 from setl.errors import TransientError
 from setl.select.heartbeat import HeartbeatStatus
-from setl.systems.mysql import heartbeat
+from setl.systems.mysql import heartbeat, writers
 from setl.systems.mysql.connection import MysqlEndpoint
 from setl.systems.mysql.heartbeat import MysqlHeartbeat
 from tests.waiting import eventually
@@ -49,6 +49,9 @@ class FakeServer:
 
     def fetchone(self):
         return (None,)
+
+    def fetchall(self):
+        return []
 
     def close(self):
         self.open = False
@@ -115,6 +118,19 @@ def test_a_server_that_refuses_connections_is_trouble_too(server, beating):
     beating.start()
     eventually(lambda: beating.status().errors >= 2)
     server.refused = None
+    eventually(lambda: beating.status().written >= 1)
+    assert beating.status().error == ""
+
+
+def test_a_commit_that_must_not_be_ended_is_waited_for(server, beating, monkeypatch):
+    """A MySQL whose disk is full would end itself, and another heartbeat would hang as well."""
+    monkeypatch.setattr(writers, "is_alive", lambda *_: True)
+    monkeypatch.setattr(writers, "commits", lambda *_: True)
+    beating.start()
+    eventually(lambda: beating.status().errors >= 3)
+    assert "does not end" in beating.status().error
+    assert not server.statements
+    monkeypatch.setattr(writers, "is_alive", lambda *_: False)
     eventually(lambda: beating.status().written >= 1)
     assert beating.status().error == ""
 
