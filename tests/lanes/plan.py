@@ -26,6 +26,7 @@ _CLUSTERS = _integration(
     "cluster_environment",
     "jvm_memory",
     "scale_out",
+    "spark_process",
 )
 # Whole nodes: what waits for sessions and starts.
 _NODES = _integration(

@@ -1,19 +1,12 @@
 """Ctrl-C ends a command soon, with one line, whatever it is in the middle of."""
 
-import json
-import os
 import signal
 import subprocess
 import sys
-import uuid
-from contextlib import suppress
 
-import psutil
 import pytest
 
 from setl.cli.interruption import EXIT_INTERRUPTED
-from tests.unit.cli.cluster_in_memory import definition
-from tests.waiting import eventually
 
 # A thread that nobody can stop, an answer that never comes, and clean-up that fails aloud.
 _STUCK = """
@@ -84,56 +77,6 @@ while True:
 def test_what_does_not_listen_is_ended():
     status, said = interrupted(_DEAF)
     assert (status, said) == (EXIT_INTERRUPTED, "interrupted\n")
-
-
-_COMPARING = """
-from setl.cli.comparing import Comparer
-from setl.cli.main import main
-Comparer.compare = lambda self, *_, **__: [self._spark.session]
-main()
-"""
-
-
-def javas_of(mark):
-    """The JVMs that a process with a mark in its environment has started, whoever is their parent.
-
-    Spark's launcher is one, too, before the one that it starts; it lives for a moment only.
-    """
-    found = []
-    for process in psutil.process_iter(["name"]):
-        with suppress(psutil.Error):
-            if "java" in process.name() and process.environ().get("SETL_TEST_MARK") == mark:
-                found.append((process, process.cmdline()))
-    return found
-
-
-@pytest.mark.parametrize("moment", ["launcher.Main", "deploy.SparkSubmit"])
-def test_a_command_that_starts_spark_ends_and_its_jvm_with_it(tmp_path, moment):
-    """The comparison needs Spark at once, so that no server is asked before."""
-    file = tmp_path / "shop.yaml"
-    file.write_text(json.dumps(definition()))
-    mark = uuid.uuid4().hex
-    process = subprocess.Popen(
-        [sys.executable, "-c", _COMPARING, "verify", str(file), "--master", "local[1]"],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        env={**os.environ, "SETL_TEST_MARK": mark},
-    )  # fmt: skip
-
-    def has_begun():
-        # The launcher's arguments name the class that it starts, too.
-        commands = [" ".join(command) for _, command in javas_of(mark)]
-        return any(f"org.apache.spark.{moment}" in command for command in commands) and not (
-            moment != "launcher.Main" and any("launcher.Main" in command for command in commands)
-        )
-
-    try:
-        eventually(has_begun, 60, interval=0.005)
-        process.send_signal(signal.SIGINT)
-        told, said = process.communicate(timeout=60)
-    finally:
-        process.kill()
-    assert (process.returncode, told, said) == (EXIT_INTERRUPTED, "", "interrupted\n")
-    eventually(lambda: not javas_of(mark), 60)
 
 
 _AT_ONCE = """

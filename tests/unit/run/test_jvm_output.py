@@ -2,15 +2,10 @@
 
 import logging
 import os
-import shutil
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
 from setl.run.jvm_output import OUTPUT, SPARK, JvmOutput, level_of
-from tests.waiting import eventually
 
 
 @pytest.mark.parametrize(
@@ -89,39 +84,3 @@ def test_a_worker_that_nobody_listens_to_any_more_is_no_news(caplog, text, level
     assert [line for _, line in shown] == ["before", *filter(None, text.splitlines()), "after"]
     assert {at for at, line in shown if line in text} == {level}
     assert shown[0][0] == shown[-1][0] == logging.INFO
-
-
-_SESSION = """
-import signal
-from setl.log import configure_command
-configure_command()
-from setl.run.spark_session import SparkSettings, start_session
-before = signal.getsignal(signal.SIGINT)
-session = start_session(SparkSettings(master="local[1]", name="x", log_level="off"))
-assert signal.getsignal(signal.SIGINT) is before
-try:
-    session.sparkContext.parallelize([1]).map(lambda n: 1 / 0).collect()
-except Exception as error:
-    print(type(error).__name__)
-import os
-from pathlib import Path
-print(sorted(path.name[:8] for path in Path(os.environ["TMPDIR"]).iterdir()))
-session.stop()
-"""
-
-
-def test_a_session_writes_nothing_to_the_terminal_and_leaves_no_files():
-    folder = Path("/tmp", f"j{os.getpid()} x")  # pytest's own is too long for sockets
-    (folder / "setl-jvm-dead" / "blockmgr-1").mkdir(parents=True)
-    try:
-        done = subprocess.run(
-            [sys.executable, "-c", _SESSION],
-            capture_output=True, text=True, timeout=180, check=False,
-            env={**os.environ, "TMPDIR": str(folder)},
-        )  # fmt: skip
-        assert done.stderr == ""
-        assert done.stdout == "PythonException\n['setl-jvm', 'setl-py-']\n"
-        assert done.returncode == 0
-        eventually(lambda: not list(folder.iterdir()))  # the JVM ends after the process
-    finally:
-        shutil.rmtree(folder)

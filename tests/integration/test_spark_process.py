@@ -1,0 +1,103 @@
+"""A process that starts Spark: it leaves nothing on the terminal, and no JVM and no file behind."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import uuid
+from contextlib import suppress
+from pathlib import Path
+
+import psutil
+import pytest
+
+from setl.cli.interruption import EXIT_INTERRUPTED
+from tests.unit.cli.cluster_in_memory import definition
+from tests.waiting import eventually
+
+_COMPARING = """
+from setl.cli.comparing import Comparer
+from setl.cli.main import main
+Comparer.compare = lambda self, *_, **__: [self._spark.session]
+main()
+"""
+
+
+def javas_of(mark):
+    """The JVMs that a process with a mark in its environment has started, whoever is their parent.
+
+    Spark's launcher is one, too, before the one that it starts; it lives for a moment only.
+    """
+    found = []
+    for process in psutil.process_iter(["name"]):
+        with suppress(psutil.Error):
+            if "java" in process.name() and process.environ().get("SETL_TEST_MARK") == mark:
+                found.append((process, process.cmdline()))
+    return found
+
+
+@pytest.mark.parametrize("moment", ["launcher.Main", "deploy.SparkSubmit"])
+def test_a_command_that_starts_spark_ends_and_its_jvm_with_it(tmp_path, moment):
+    """The comparison needs Spark at once, so that no server is asked before."""
+    file = tmp_path / "shop.yaml"
+    file.write_text(json.dumps(definition()))
+    mark = uuid.uuid4().hex
+    process = subprocess.Popen(
+        [sys.executable, "-c", _COMPARING, "verify", str(file), "--master", "local[1]"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        env={**os.environ, "SETL_TEST_MARK": mark},
+    )  # fmt: skip
+
+    def has_begun():
+        # The launcher's arguments name the class that it starts, too.
+        commands = [" ".join(command) for _, command in javas_of(mark)]
+        return any(f"org.apache.spark.{moment}" in command for command in commands) and not (
+            moment != "launcher.Main" and any("launcher.Main" in command for command in commands)
+        )
+
+    try:
+        eventually(has_begun, 60, interval=0.005)
+        process.send_signal(signal.SIGINT)
+        told, said = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert (process.returncode, told, said) == (EXIT_INTERRUPTED, "", "interrupted\n")
+    eventually(lambda: not javas_of(mark), 60)
+
+
+_SESSION = """
+import signal
+from setl.log import configure_command
+configure_command()
+from setl.run.spark_session import SparkSettings, start_session
+before = signal.getsignal(signal.SIGINT)
+session = start_session(SparkSettings(master="local[1]", name="x", log_level="off"))
+assert signal.getsignal(signal.SIGINT) is before
+try:
+    session.sparkContext.parallelize([1]).map(lambda n: 1 / 0).collect()
+except Exception as error:
+    print(type(error).__name__)
+import os
+from pathlib import Path
+print(sorted(path.name[:8] for path in Path(os.environ["TMPDIR"]).iterdir()))
+session.stop()
+"""
+
+
+def test_a_session_writes_nothing_to_the_terminal_and_leaves_no_files():
+    folder = Path("/tmp", f"j{os.getpid()} x")  # pytest's own is too long for sockets
+    (folder / "setl-jvm-dead" / "blockmgr-1").mkdir(parents=True)
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", _SESSION],
+            capture_output=True, text=True, timeout=180, check=False,
+            env={**os.environ, "TMPDIR": str(folder)},
+        )  # fmt: skip
+        assert done.stderr == ""
+        assert done.stdout == "PythonException\n['setl-jvm', 'setl-py-']\n"
+        assert done.returncode == 0
+        eventually(lambda: not list(folder.iterdir()))  # the JVM ends after the process
+    finally:
+        shutil.rmtree(folder)
