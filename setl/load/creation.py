@@ -70,8 +70,11 @@ class TableCreation(Protocol):
         tables: Sequence[NewTable],
         describe: Describe,
         latest: Callable[[], StreamPlace] | None = None,
+        comes_anew: Callable[[tuple[str, str]], bool] = lambda _: False,
     ) -> Sequence[str]:
         """Create the targets that are not there; returns what was done, for people.
+
+        One that was there before is only made again if its rows are about to come again.
 
         Args:
             ticket: on whose behalf.
@@ -79,8 +82,10 @@ class TableCreation(Protocol):
             describe: only asked for tables whose target is missing.
             latest: asks for the end of the source's stream, where schema changes are passed on:
                 those before it are in the table already. None where they are not.
+            comes_anew: whether all rows of a target are about to be loaded.
 
         Raises:
+            TargetReplacedError: one that was there before is gone, with its rows.
             FencedError: a newer leadership exists; nothing more was begun.
             TransientError: it may work when tried again.
             ConfigurationError: the target cannot have such a table, or a privilege is missing.

@@ -85,9 +85,8 @@ def build_run(
     nested = any(table.nested for table in pipeline.tables)
     rows = origin.rows() if router.rereads else None
     requests = StoredLoadRequests(arbiter, PipelineId(file.channel, name))
-    identities = None
+    identities, coming = None, ComingAnew(requests, origin.tables, router)
     if isinstance(target, IdentifiedTarget):
-        coming = ComingAnew(requests, origin.tables, router)
         identities = Identities(target.identities, coming, leadership, clock)
     job = LoadJob(
         spark,
@@ -113,7 +112,8 @@ def build_run(
     creating = None
     if router.creates:
         creating = _creating(spark, origin, target, passing, source)
-        creating = replace(creating, check=None if identities is None else identities.check)
+        check = None if identities is None else identities.check
+        creating = replace(creating, check=check, comes_anew=coming)
     work = EtlParts(
         extractor=Extractor(
             router,

@@ -17,6 +17,7 @@ from setl.log import fields
 from setl.model.leadership import Leadership
 from setl.model.position import Position, document_version
 from setl.model.schema import Column, RowSchema
+from setl.run.identities import ComesAnew
 from setl.run.load_choice import ComingLoad
 
 _log = logging.getLogger(__name__)
@@ -35,6 +36,7 @@ class CreatingParts:
         computed: the columns that a route's expressions fill.
         latest: asks for the end of the source's stream.
         check: refuses targets that are not those that rows were written to before.
+        comes_anew: whether all rows of a target that is gone are about to be loaded.
     """
 
     creation: TableCreation
@@ -43,6 +45,7 @@ class CreatingParts:
     computed: Callable[[Route, RowSchema], Sequence[Column]]
     latest: Callable[[], Position]
     check: Callable[[Collection[tuple[str, str]]], None] | None = None
+    comes_anew: ComesAnew | None = None
 
 
 class TableCreating:
@@ -87,7 +90,8 @@ class TableCreating:
                 parts.check({table.route.target for table in tables})
             describe = partial(_described, parts, there)
             latest = None if generation is None else partial(_end, parts.latest, generation)
-            ran = parts.creation.create(ticket, tables, describe, latest)
+            anew = partial(_comes_anew, parts.comes_anew, load)
+            ran = parts.creation.create(ticket, tables, describe, latest, anew)
         self._tell("target table created", ran)
         if not load.comes:
             self.complete(ticket)
@@ -106,6 +110,11 @@ class TableCreating:
         for statement in ran:
             place = fields(**self._leadership.fields, ran=statement[:_SHOWN])
             _log.info(message, extra=place)
+
+
+def _comes_anew(comes_anew: ComesAnew | None, load: ComingLoad, target: tuple[str, str]) -> bool:
+    name = ".".join(filter(None, target))
+    return comes_anew is not None and comes_anew(name, load.load, there=False)
 
 
 def _described(parts: CreatingParts, there: SourceTables, table: NewTable) -> Description | None:

@@ -1,16 +1,20 @@
 """Target tables that setl creates: they are as the source's, and a load makes them equal."""
 
 import re
+import time
 
 import pytest
 
+from arbiter.values import PipelineId
 from setl.bulk.verify_target import VerifySettings
 from setl.channel.reading import parse_channel
 from setl.codec.sql.created_table import definitions_of
-from setl.errors import ConfigurationError
+from setl.errors import ConfigurationError, TargetReplacedError
+from setl.model.load_request import LoadRequest
 from setl.operate.check import check_channel
 from setl.operate.verify import verify_pipeline
 from setl.run.figures import RunState
+from setl.run.load_requests import StoredLoadRequests
 from tests.held_points import held
 from tests.integration.pipelines import binlog_end, execute, fresh_name, mysql, rows, two_way
 from tests.integration.test_table_load import loading, wait_until_loaded
@@ -284,7 +288,8 @@ def test_a_leader_that_dies_between_two_steps(servers, source_db, place, point):
     for t in ("one", "two"):
         assert rows(b, f"{source_db}.{t}") == rows(a, f"{source_db}.{t}")
         assert keys_of(b, source_db, t) == keys_of(a, source_db, t)
-    assert execute(b, f"SELECT * FROM retl.setl_ddl WHERE pipeline = '{file.channel}/p'") == ()
+    kept = f"SELECT state FROM retl.setl_ddl WHERE pipeline = '{file.channel}/p' ORDER BY id"
+    assert execute(b, kept) == (("there",), ("there",))
 
 
 @pytest.mark.one_family(why="the statements are the same ones")
@@ -319,6 +324,55 @@ def test_what_is_there_is_left_alone(servers, source_db, place):
     wait_until_loaded(place.lead(creating(a, b, [{"from": f"{source_db}.*"}])))
     assert execute(b, f"SHOW CREATE TABLE {source_db}.one") == before
     assert rows(b, f"{source_db}.one") == ((1, 1, "x", None),)
+
+
+@pytest.mark.one_family(why="who makes them is the same")
+def test_a_table_that_is_gone_is_not_made_anew_without_its_rows(servers, source_db, place):
+    a, b = servers
+    execute(a, INDEXED.format(db=source_db, t="one"), INDEXED.format(db=source_db, t="two"))
+    execute(a, *(f"INSERT INTO {source_db}.one VALUES ({i}, {i}, 'n{i}')" for i in range(3)))
+    file = creating(a, b, [{"from": f"{source_db}.*"}])
+    running = place.lead(file)
+    wait_until_loaded(running)
+    running.stop()
+    execute(b, f"DROP TABLE {source_db}.one")
+    execute(a, f"INSERT INTO {source_db}.one VALUES (7, 7, 'x')")
+    for _ in range(2):
+        error = place.lead(file).ends()
+        assert isinstance(error, TargetReplacedError), error
+        assert f"{source_db}.one." in str(error)
+        assert not execute(b, f"SHOW TABLES FROM {source_db} LIKE 'one'")
+    # The way out that the error names.
+    ident = PipelineId(file.channel, "p")
+    StoredLoadRequests(place.arbiter, ident).add(LoadRequest(sent=time.time()))
+    running = place.lead(file)
+    eventually(lambda: filled(b, source_db, "one") == rows(a, f"{source_db}.one"), 60)
+    assert running.error is None
+
+
+@pytest.mark.one_family(why="the statements are the same ones")
+@pytest.mark.parametrize("point", ["ddl.begun", "ddl.ran", "ddl.done"])
+def test_a_table_that_the_stream_drops_is_made_again(servers, source_db, place, point):
+    a, b = servers
+    execute(a, INDEXED.format(db=source_db, t="one"))
+    execute(a, f"INSERT INTO {source_db}.one VALUES (1, 1, 'x')")
+    file = creating(a, b, [{"from": f"{source_db}.*"}], ddl="pass")
+    running = place.lead(file)
+    wait_until_loaded(running)
+    running.stop()
+    execute(
+        a,
+        f"DROP TABLE {source_db}.one",
+        f"CREATE TABLE {source_db}.one (id INT PRIMARY KEY, anew INT)",
+        f"INSERT INTO {source_db}.one VALUES (4, 4)",
+    )
+    with held(point) as there:
+        first = place.lead(file)
+        assert there.wait(60)
+        second = place.lead(file, nid="n2")
+        eventually(lambda: filled(b, source_db, "one") == ((4, 4),), 60)
+    assert first.ends() is not None
+    assert second.error is None
 
 
 def filled(server, schema, table):

@@ -35,8 +35,12 @@ class ElasticsearchCreation:
         tables: Sequence[NewTable],
         describe: Describe,
         latest: Callable[[], StreamPlace] | None = None,  # noqa: ARG002
+        comes_anew: Callable[[tuple[str, str]], bool] = lambda _: False,  # noqa: ARG002
     ) -> Sequence[str]:
-        """See `TableCreation.create`; of several tables in one index each adds its fields."""
+        """See `TableCreation.create`; of several tables in one index each adds its fields.
+
+        What was there before is known by `setl.load.identities`.
+        """
         ran: list[str] = []
         with translating(self._endpoint), make_client(self._endpoint) as client:
             names = dict.fromkeys(table.route.target[1] for table in tables)

@@ -16,7 +16,13 @@ import pymysql
 
 from setl import failpoints
 from setl.codec.sql.tokens import TokenKind, tokenize
-from setl.errors import ConfigurationError, FatalError, SetlError, TransientError
+from setl.errors import (
+    ConfigurationError,
+    FatalError,
+    SetlError,
+    TargetReplacedError,
+    TransientError,
+)
 from setl.load.creation import Describe, NewTable, StreamPlace
 from setl.load.sink import LoadTicket
 from setl.model.session import StatementSession
@@ -24,6 +30,7 @@ from setl.systems.mysql.catalog import OWN_SCHEMA, folds_names
 from setl.systems.mysql.connection import MysqlEndpoint, error_number, translate
 from setl.systems.mysql.creation.kept_keys import KeptKeys, TableKeys, id_of
 from setl.systems.mysql.creation.plan import TablePlan, added_keys
+from setl.systems.mysql.creation.present_tables import Name, PresentTables
 from setl.systems.mysql.creation.reading import Planner
 from setl.systems.mysql.ddl.made_tables import MadeTables
 from setl.systems.mysql.ddl.runner import DdlRunner
@@ -87,26 +94,51 @@ class MysqlTableCreation:
         tables: Sequence[NewTable],
         describe: Describe,
         latest: Callable[[], StreamPlace] | None = None,
+        comes_anew: Callable[[Name], bool] = lambda _: False,
     ) -> Sequence[str]:
         """See `TableCreation.create`."""
+        wanted = {table.route.target for table in tables}
+        if not wanted:
+            return ()
+        ran: list[str] = []
         with closing(Writer(self._endpoint, _LOCK_WAIT)) as writer:
             missing = self._missing(writer, tables)
-            if not missing:
-                return ()
-            with self._told(ticket), closing(DdlRunner(self._endpoint, self._schema)) as runner:
-                runner.open(ticket)
-                work = _Work(ticket, writer, runner, self._mark, self._nonce)
-                with (
-                    Server.opened(self._source) as source,
-                    Server.opened(self._endpoint) as target,
-                ):
-                    planner = Planner(source, target)
-                    return [
-                        statement
-                        for table in missing
-                        for plan, place in self._planned(planner, table, describe, latest)
-                        for statement in work.create(planner, plan, place, later=table.loaded)
-                    ]
+            there = wanted - {table.route.target for table in missing}
+            with self._told(ticket):
+                known = PresentTables(writer.open(), ticket).among(wanted)
+                lost = [table for table in missing if table.route.target in known]
+                _refuse_lost(lost, ticket, comes_anew)
+            if missing:
+                for target, statements in self._made(writer, ticket, missing, describe, latest):
+                    there.add(target)
+                    ran += statements
+            if new := there - known:
+                with self._told(ticket), _Fenced(writer, ticket, self._mark, self._nonce):
+                    PresentTables(writer.open(), ticket).write(sorted(new))
+        return ran
+
+    def _made(
+        self,
+        writer: Writer,
+        ticket: LoadTicket,
+        missing: Sequence[NewTable],
+        describe: Describe,
+        latest: Callable[[], StreamPlace] | None,
+    ) -> Sequence[tuple[Name, Sequence[str]]]:
+        """Make tables; returns those that are there now, each with the statements that ran."""
+        with self._told(ticket), closing(DdlRunner(self._endpoint, self._schema)) as runner:
+            runner.open(ticket)
+            work = _Work(ticket, writer, runner, self._mark, self._nonce)
+            with (
+                Server.opened(self._source) as source,
+                Server.opened(self._endpoint) as target,
+            ):
+                planner = Planner(source, target)
+                return [
+                    (plan.target, work.create(planner, plan, place, later=table.loaded))
+                    for table in missing
+                    for plan, place in self._planned(planner, table, describe, latest)
+                ]
 
     def complete(self, ticket: LoadTicket) -> Sequence[str]:
         """See `TableCreation.complete`."""
@@ -155,6 +187,25 @@ class MysqlTableCreation:
 
     def _told(self, ticket: LoadTicket | None) -> _Translating:
         return _Translating(self._endpoint, ticket)
+
+
+def _refuse_lost(
+    lost: Sequence[NewTable], ticket: LoadTicket, comes_anew: Callable[[Name], bool]
+) -> None:
+    """Refuse to make these tables once more, unless their rows come again."""
+    gone = [t.route.target for t in lost if not t.loaded and not comes_anew(t.route.target)]
+    if not gone:
+        return
+    names = ", ".join(map(".".join, gone))
+    channel = ticket.leadership.channel
+    key = ticket.pipeline_key
+    raise TargetReplacedError(
+        f"gone from the target, where this pipeline had found or made it before: {names}. Rows do"
+        " not come again by themselves",
+        hint=f"`setl load {key}` loads tables anew; name all that go there, or none. Then `setl"
+        f" start {channel}`. To have it made without rows: `setl position reset {key}` to the place"
+        " where it stands",
+    )
 
 
 class _Translating:

@@ -28,6 +28,7 @@ from setl.load.sink import LoadTicket, SchemaChange
 from setl.model.session import StatementSession
 from setl.systems.mysql.catalog import OWN_SCHEMA, read_table
 from setl.systems.mysql.connection import MysqlEndpoint, error_number, translate
+from setl.systems.mysql.creation.present_tables import PresentTables
 from setl.systems.mysql.ddl.equivalence_check import EquivalenceCheck
 from setl.systems.mysql.ddl.ledger import BEGUN, DONE, FAILED, KEPT, Ledger, Recorded
 from setl.systems.mysql.ddl.made_tables import MadeTables
@@ -269,7 +270,7 @@ class _Attempt:
             more = self._equivalence_check.settings(connection, step, session)
         except FatalError as error:
             raise self._stopped(number, statement, error) from error
-        self._write(number, BEGUN, statement, looks=looks)
+        self._write(number, BEGUN, statement, looks=looks, may_leave=step.tables)
         failpoints.reached("ddl.begun")
         again = known is not None and known.generation < self._change.generation
         again = again or len(of_now) < sum(place is not None for place in made)
@@ -324,9 +325,18 @@ class _Attempt:
         return error
 
     def _write(
-        self, number: int, state: str, statement: str, *, looks: str = "", error: str | None = None
+        self,
+        number: int,
+        state: str,
+        statement: str,
+        *,
+        looks: str = "",
+        error: str | None = None,
+        may_leave: Sequence[Name] = (),
     ) -> None:
-        ledger = Ledger(self._begin(), self._ticket, self._change)
+        connection = self._begin()
+        PresentTables(connection, self._ticket).forget(may_leave)
+        ledger = Ledger(connection, self._ticket, self._change)
         ledger.write(number, state, statement, looks=looks, error=error)
         if state == DONE:
             ledger.trim()
