@@ -115,13 +115,16 @@ class TargetTables:
                 "the target table has no primary key, so rows cannot be found in it",
                 code="target-key",
             )
-        self._check_engine(schema, table, place)
-        self._check_overlaps(schema, table, place)
+        if self._check_engine(schema, table, place):
+            self._check_overlaps(schema, table, place)
         self._check_triggers(schema, table, place)
 
-    def _check_engine(self, schema: str, table: str, place: Report) -> None:
-        for *_, engine in self.target.rows(WITHOUT_TRANSACTIONS, (schema, table)):
+    def _check_engine(self, schema: str, table: str, place: Report) -> bool:
+        """Report a table without transactions, or a view; whether it is neither."""
+        without = [*self.target.rows(WITHOUT_TRANSACTIONS, (schema, table))]
+        for *_, engine in without:
             place.error(*refusal(schema, table, engine), code="engine")
+        return not without
 
     def _check_overlaps(self, schema: str, table: str, place: Report) -> None:
         if not self.target.mariadb:
