@@ -24,12 +24,6 @@ from setl.node.settings import NodeSettings, default_nid
 if TYPE_CHECKING:
     from setl.node.engine import Engine
 
-# Seconds that a thread may compute while others want to. One that reads a backlog computes all the
-# time, and one that loads asks the JVM a question every few milliseconds: with Python's 5 ms it
-# waits that long for each answer (a backlog from Kafka took 14 % longer).
-_TURN = 0.001
-
-
 _ALARMS = "setl.alarms"  # where the context keeps what no option says
 _ALARMS_FILE = "setl.alarms.file"  # and the file that says it
 
@@ -223,9 +217,8 @@ def run_process(settings: NodeSettings, engine: Engine) -> None:
     share_arenas()
     from setl.node.process import NodeProcess  # noqa: PLC0415
 
-    sys.setswitchinterval(_TURN)
     try:
-        process = NodeProcess(settings, engine)
+        process = NodeProcess(settings, engine, set_turn=sys.setswitchinterval)
     except OSError as error:
         raise ConfigurationError(
             f"the HTTP interface cannot be at {settings.http_host}:{settings.http_port}:"

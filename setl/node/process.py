@@ -39,6 +39,7 @@ from setl.node.service_manager import service_manager
 from setl.node.settings import NodeSettings
 from setl.node.stall_watch import StallWatch
 from setl.node.status import NodeStatus, sentence
+from setl.node.thread_turns import ThreadTurns
 from setl.node.watchdog import Watchdog, contact_at
 from setl.run.progress import Progress
 from setl.run.running import Running
@@ -62,7 +63,11 @@ class NodeProcess:
     """A node from start to stop. `run` blocks; `stop` may be called from a signal handler."""
 
     def __init__(
-        self, settings: NodeSettings, engine: Engine, arbiter: Session | None = None
+        self,
+        settings: NodeSettings,
+        engine: Engine,
+        arbiter: Session | None = None,
+        set_turn: Callable[[float], None] = lambda _: None,
     ) -> None:
         """Bind the HTTP interface's port; nothing is connected yet.
 
@@ -70,6 +75,7 @@ class NodeProcess:
             settings: how the node is run.
             engine: what its pipelines run on, which says what kind of pipelines it leads.
             arbiter: its session; None for one with ZooKeeper as the settings say.
+            set_turn: sets how long a thread of this process may compute while others want to.
 
         Raises:
             OSError: the HTTP interface's port is taken.
@@ -141,6 +147,8 @@ class NodeProcess:
         self._damaged = DamagedZnodes(settings.nid)
         self._problem = CycleProblem(self._clock, settings.nid)
         self._lost: SetlError | None = None
+        self._turns = ThreadTurns(set_turn)
+        self._turns.share(0)
 
     def stop(self) -> None:
         """Drain every pipeline, hand leaderships over, and end."""
@@ -341,6 +349,7 @@ class NodeProcess:
         if self._damaged.seen(snapshot.facts.damaged, f"/nodes/{self._settings.nid}"):
             self._announced = None  # somebody has written over this node's own znode
         due = self._candidacies.tick(snapshot, warm=self._warm)
+        self._turns.share(sum(candidacy.busy for candidacy in self._candidacies.current()))
         told = self._announced is None or self._announced.unable == self._candidacies.unable()
         if not told and snapshot.contact is Contact.CONNECTED:
             return 0.0  # the others are to know soon that they need not wait for this node

@@ -17,7 +17,9 @@ from setl.select.source import Source
 from setl.select.unacked import UnackedBatches
 
 _STEP = 0.25  # seconds after which a waiting thread looks at its flags again
-_IDLE = 1.0  # seconds one read may wait on an idle source
+# Seconds one read may wait on an idle source: longer than from one heartbeat to the next, as sixty
+# quiet pipelines need not wake up in between as well.
+_IDLE = 1.2
 _LEAST_WAIT = 0.005  # seconds of a read, even where `wait` is 0
 
 _entry_rows = attrgetter("rows")
