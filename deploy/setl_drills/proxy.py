@@ -162,7 +162,7 @@ class Link:
         server_reader, server_writer = await asyncio.open_connection(*self._server)
         self._writers.add(server_writer)
         try:
-            await asyncio.gather(
+            await _together(
                 self._pass_on(reader, server_writer, Direction.TO_SERVER),
                 self._pass_on(server_reader, writer, Direction.TO_CLIENT),
             )
@@ -177,9 +177,7 @@ class Link:
         under_way: asyncio.Queue[tuple[float, bytes]] = asyncio.Queue(
             _UNDER_WAY if self._delay else 1
         )
-        await asyncio.gather(
-            self._take(reader, under_way), _deliver(under_way, writer, self._open[way])
-        )
+        await _together(self._take(reader, under_way), _deliver(under_way, writer, self._open[way]))
 
     async def _take(
         self, reader: asyncio.StreamReader, under_way: asyncio.Queue[tuple[float, bytes]]
@@ -189,6 +187,20 @@ class Link:
         while data:
             data = await reader.read(_CHUNK)
             await under_way.put((loop.time() + self._delay, data))
+
+
+async def _together(*work: Coroutine[Any, Any, None]) -> None:
+    """Do all of it at once; what is left is ended if one fails, which `gather` does not do.
+
+    It would wait until the loop is closed, and then fail where nobody expects it.
+    """
+    tasks = [asyncio.ensure_future(one) for one in work]
+    try:
+        await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 async def _deliver(

@@ -1,7 +1,9 @@
 """A link passes bytes on, holds them back while it is cut, and delivers them when it heals."""
 
+import asyncio
 import contextlib
 import socket
+import struct
 import threading
 import time
 
@@ -9,6 +11,7 @@ import pytest
 
 from setl_drills.proxy import Direction, Links
 from setl_embedded.ports import free_port
+from tests.waiting import eventually
 
 
 class Echo(threading.Thread):
@@ -143,3 +146,17 @@ def test_a_server_that_is_gone_is_seen_as_gone(link, client, echo):
         socket.create_connection((link.host, link.port), timeout=5) as other,
     ):
         other.recv(100)
+
+
+async def tasks_but_this():
+    return len(asyncio.all_tasks()) - 1
+
+
+def test_a_client_that_resets_its_connection_leaves_nothing_behind(echo):
+    with Links() as links:
+        link = links.add("echo", "127.0.0.1", echo.port)
+        with socket.create_connection((link.host, link.port), timeout=5) as client:
+            assert ask(client, b"one\n") == b"ONE\n"
+            reset = struct.pack("ii", 1, 0)
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, reset)
+        eventually(lambda: not links.call(tasks_but_this()), 10)
