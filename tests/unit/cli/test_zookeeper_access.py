@@ -116,7 +116,7 @@ def test_a_node_logs_in_with_what_the_environment_says(monkeypatch):
     made = []
 
     class Recorded(process.NodeProcess):
-        def __init__(self, settings, engine):
+        def __init__(self, settings, engine, **_):
             super().__init__(settings, engine)
             made.append(self)
 
