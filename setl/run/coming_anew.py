@@ -10,6 +10,7 @@ from setl.bulk.source_reader import SourceTables
 from setl.channel.routing import Router
 from setl.model.load_request import LoadRequest, RequestState
 from setl.model.table_load import TableLoad
+from setl.model.target_name import target_name
 from setl.run import load_choice
 from setl.run.load_requests import LoadRequests
 
@@ -72,7 +73,7 @@ class ComingAnew:
         return {
             self.router.entries[route.index].name
             for route in self.router.route(*table)
-            if ".".join(filter(None, route.target)) == name and not route.nests(*table)
+            if target_name(route.target) == name and not route.nests(*table)
         }
 
 

@@ -10,6 +10,7 @@ from setl.bulk.target_reader import TargetReader
 from setl.channel.file import Pipeline
 from setl.channel.routing import Route, Router
 from setl.errors import ConfigurationError
+from setl.model.target_name import target_name
 from setl.run.compared_source import compared_tables
 from setl.systems.registry import system_of
 
@@ -66,7 +67,7 @@ def target_reader(
             "the tables that go into one target identify its rows by different columns: "
             + "; ".join(sorted(", ".join(key) for key in keys)),
             hint="Give their mappings the same `key`",
-            table=".".join(part for part in target[:2] if part),
+            table=target_name(target[:2]),
         )
     names = common_columns(sources)
     return system_of(pipeline.target).reader((target[0], target[1]), sources, names)

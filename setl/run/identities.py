@@ -22,6 +22,7 @@ from setl.model.leadership import Leadership
 from setl.model.loaded import Loaded
 from setl.model.table_load import TableLoad
 from setl.model.table_rows import OTHERS
+from setl.model.target_name import target_name
 
 _log = logging.getLogger(__name__)
 
@@ -98,7 +99,7 @@ class Identities:
             ConfigurationError: two of them are names of one index.
             SetlError: the target does not answer.
         """
-        names = {_name(target) for target in targets}
+        names = {target_name(target) for target in targets}
         unseen = [name for name in names if name not in self._looked]
         if unseen:
             self._look(unseen)
@@ -117,7 +118,7 @@ class Identities:
             SetlError: as `check`.
         """
         all_of_them = OTHERS in report.tables
-        names = {_name(target) for target in targets}
+        names = {target_name(target) for target in targets}
         made = [
             name
             for name in names
@@ -216,7 +217,3 @@ class Identities:
         return fields(
             **self._leadership.fields, target=name, before=self._known.get(name), found=now
         )
-
-
-def _name(target: tuple[str, str]) -> str:
-    return ".".join(filter(None, target))

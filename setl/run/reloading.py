@@ -11,6 +11,7 @@ from setl.errors import FatalError
 from setl.load.deadletters.letter import DeadLetter
 from setl.model.change import DecodedRows, TargetChanges
 from setl.model.faulty import RawRecord, SourceChange, TargetRow
+from setl.model.target_name import target_name
 from setl.transform.isolating import number_in_record
 from setl.transform.share import Share
 from setl.transform.work import WorkItem
@@ -82,9 +83,7 @@ def _item(
         images = [(content.before, content.after)]
         decoded = DecodedRows(content.schema, content.op, images)
         first = number_in_record(content)
-    routes = tuple(
-        r for r in router.route(*table) if ".".join(filter(None, r.target)) == letter.target
-    )
+    routes = tuple(r for r in router.route(*table) if target_name(r.target) == letter.target)
     if not routes:
         raise _impossible(letter, f"{'.'.join(table)} does not go to {letter.target} any more")
     indexes = tuple(route.index for route in routes)

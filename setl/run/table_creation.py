@@ -17,6 +17,7 @@ from setl.log import fields
 from setl.model.leadership import Leadership
 from setl.model.position import Position, document_version
 from setl.model.schema import Column, RowSchema
+from setl.model.target_name import target_name
 from setl.run.identities import ComesAnew
 from setl.run.load_choice import ComingLoad
 
@@ -113,8 +114,7 @@ class TableCreating:
 
 
 def _comes_anew(comes_anew: ComesAnew | None, load: ComingLoad, target: tuple[str, str]) -> bool:
-    name = ".".join(filter(None, target))
-    return comes_anew is not None and comes_anew(name, load.load, there=False)
+    return comes_anew is not None and comes_anew(target_name(target), load.load, there=False)
 
 
 def _described(parts: CreatingParts, there: SourceTables, table: NewTable) -> Description | None:

@@ -48,6 +48,7 @@ from setl.model.load_request import LoadRequest, RequestState
 from setl.model.loaded import Loaded
 from setl.model.stream_end import StreamEnd
 from setl.model.table_load import TableLoad
+from setl.model.target_name import target_name
 from setl.run import load_choice
 from setl.run.catching_up import load_catching_up
 from setl.run.figures import LoadOutlook
@@ -369,7 +370,7 @@ class TableLoading:
 
     def _check_empty(self, load: TableLoad) -> None:
         targets = {route.target for _, route in self._tables.routes_of(load)}
-        full = sorted(".".join(filter(None, t)) for t in targets if self._parts.holds_rows(t))
+        full = sorted(target_name(t) for t in targets if self._parts.holds_rows(t))
         if full:
             raise ConfigurationError(
                 f"the target has rows already in {', '.join(full)}",

@@ -22,6 +22,7 @@ from setl.model.change import TargetChanges
 from setl.model.conflict import History
 from setl.model.loaded import Loaded
 from setl.model.table_rows import ByTable, TableRows, added
+from setl.model.target_name import target_name
 from setl.transform.merging import merge
 from setl.transform.share import Dealt, Share, deal, shares_of
 from setl.transform.work import TransformPlan
@@ -116,15 +117,13 @@ def _by_table(changes: Iterable[TargetChanges], histories: Iterable[History]) ->
     for part in changes:
         rows = TableRows(len(part.upserts), len(part.deletes))
         if rows != _NO_ROWS:
-            counts = added(counts, {_name(part.target): rows})
+            counts = added(counts, {target_name(part.target): rows})
     for history in histories:
         if history.steps:
-            counts = added(counts, {_name(history.target): TableRows(contested=len(history.steps))})
+            counts = added(
+                counts, {target_name(history.target): TableRows(contested=len(history.steps))}
+            )
     return counts
-
-
-def _name(target: tuple[str, str]) -> str:
-    return ".".join(part for part in target if part)
 
 
 def deal_stretch(plan: TransformPlan, items: bytes, buckets: int) -> Dealt:

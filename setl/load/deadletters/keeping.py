@@ -13,6 +13,7 @@ from setl.load.sink import LoadTicket
 from setl.model.change import Row, TargetChanges
 from setl.model.faulty import FaultyRow, TargetRow
 from setl.model.loaded import Loaded
+from setl.model.target_name import target_name
 
 
 class LetterUpdate(NamedTuple):
@@ -200,7 +201,7 @@ def _newest(
         newest[target, key] = max(version, newest.get((target, key), -1))
 
     for change in written:
-        target = _text(change.target)
+        target = target_name(change.target)
         if target in concerned:
             for row, version in zip(change.upserts, change.upsert_versions, strict=False):
                 key = tuple(row[i] for i in change.key)
@@ -211,10 +212,6 @@ def _newest(
         if letter.key_hash:
             see(letter.target, letter.key_hash, letter.version)
     return newest
-
-
-def _text(target: tuple[str, str]) -> str:
-    return ".".join(part for part in target if part)
 
 
 def _name(row: FaultyRow) -> tuple[object, ...]:

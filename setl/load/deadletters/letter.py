@@ -13,6 +13,7 @@ from setl.model.change import Row
 from setl.model.document import DocumentForm
 from setl.model.faulty import FaultyRow
 from setl.model.position import version_text
+from setl.model.target_name import target_name
 
 
 class State(Enum):
@@ -81,7 +82,7 @@ def letter_of(row: FaultyRow, ticket: LoadTicket, at: float) -> DeadLetter:
         ticket: on whose behalf it was tried.
         at: now, seconds since 1970.
     """
-    target = ".".join(part for part in row.target if part)
+    target = target_name(row.target)
     key, known_by = key_text(row.key), key_hash(row.key, row.document)
     names = (ticket.pipeline_key, target, str(row.version), row.operation, known_by, row.number)
     return DeadLetter(

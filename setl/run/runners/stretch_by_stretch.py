@@ -28,6 +28,7 @@ from pyspark import SparkContext
 from setl.codec.row_codec import RowCodec
 from setl.load.sink import LoadTicket, SinkSettings
 from setl.log import fields
+from setl.model.target_name import target_name
 from setl.run.load_work import LoadWork, pieces, stretches
 from setl.run.runners.runner import LoadRunner, LoadState, Phase
 from setl.run.tasks import TaskReport, load, transform
@@ -124,7 +125,7 @@ class StretchByStretch:
             self._dealt |= targets
             _log.info(
                 "rows of these tables are dealt out by key from now on",
-                extra=fields(tables=sorted(".".join(filter(None, name)) for name in targets)),
+                extra=fields(tables=sorted(map(target_name, targets))),
             )
             self._state.refuse_if_cancelled()
             return self._by_key.run(plan, work, ticket, tasks)

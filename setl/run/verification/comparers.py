@@ -11,6 +11,7 @@ from setl.bulk.source_side import MappedTable
 from setl.bulk.verify_target import TargetComparison, VerifySettings
 from setl.channel.file import Pipeline
 from setl.model.change import Row
+from setl.model.target_name import target_name
 from setl.run.compared_targets import Sources, mapped_targets, target_reader
 from setl.transform.spark_on_demand import SparkOnDemand
 
@@ -42,7 +43,7 @@ def standing_comparers(
     """
     return [
         LazyComparer(
-            ".".join(filter(None, target[:2])),
+            target_name(target[:2]),
             ", ".join(reader.name for reader, _ in sources),
             partial(
                 _comparison, spark, pipeline, target, sources, arrivals=arrivals, settings=settings
