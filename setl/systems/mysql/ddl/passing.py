@@ -260,12 +260,11 @@ class _Attempt:
         ):
             return f"in the table since setl has created it: {statement}"
         looks = self._looks(step.tables)
-        replaced = self._target.replaced_tables(connection, self._ticket)
         if known is not None and known.state == BEGUN and known.looks != looks:
-            self._write(number, DONE, statement, looks=replaced.looks(step) if replaced else "")
+            self._done(number, step, statement)
             return f"found done: {statement}"
         try:
-            if replaced:
+            if replaced := self._replaced(connection):
                 replaced.refuse(step)
             more = self._equivalence_check.settings(connection, step, session)
         except FatalError as error:
@@ -286,9 +285,17 @@ class _Attempt:
         failpoints.reached("ddl.ran")
         if self._action is Action.DROP:
             self._forget_made(step.tables)
-        self._write(number, DONE, statement, looks=replaced.looks(step) if replaced else "")
+        self._done(number, step, statement)
         failpoints.reached("ddl.done")
         return statement
+
+    def _replaced(self, connection: Connection[Any]) -> ReplacedTables | None:
+        return self._target.replaced_tables(connection, self._ticket)
+
+    def _done(self, number: int, step: Step, statement: str) -> None:
+        """Write down that a step is done, and what it did to names."""
+        replaced = self._replaced(self._writer.open())
+        self._write(number, DONE, statement, looks=replaced.looks(step) if replaced else "")
 
     def _forget_made(self, tables: Sequence[Name]) -> None:
         connection = self._begin()
