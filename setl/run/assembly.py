@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 
 from arbiter.arbiter import Arbiter
@@ -23,7 +22,7 @@ from setl.run.checkpoints import store_for_run, store_interval
 from setl.run.coming_anew import ComingAnew
 from setl.run.dead_letters import DeadLetterHandler
 from setl.run.etl_work import EtlParts, EtlWork
-from setl.run.identities import Identities
+from setl.run.identities import ComesAnew, Identities
 from setl.run.job import LoadJob
 from setl.run.load_requests import StoredLoadRequests
 from setl.run.parts import RunParts
@@ -111,9 +110,9 @@ def build_run(
     rereading = Rereading(router, origin.tables, agreeing, isolates=pipeline.keeps_dead_letters)
     creating = None
     if router.creates:
-        creating = _creating(spark, origin, target, passing, source)
-        check = None if identities is None else identities.check
-        creating = replace(creating, check=check, comes_anew=coming)
+        creating = _creating(
+            spark, origin, target, passing, source, identities=identities, coming=coming
+        )
     work = EtlParts(
         extractor=Extractor(
             router,
@@ -190,11 +189,21 @@ def _creating(
     target: TargetSystem,
     passing: Passing,
     source: Source,
+    *,
+    identities: Identities | None,
+    coming: ComesAnew,
 ) -> CreatingParts:
     if not isinstance(target, CreatingTarget):
         raise ConfigurationError(NOTHING_TO_CREATE, hint=LEAVE_CREATE_OUT)
-    creation, computed = target.table_creation(passing), partial(_computed, spark)
-    return CreatingParts(creation, origin.tables, passing.router, computed, source.latest)
+    return CreatingParts(
+        target.table_creation(passing),
+        origin.tables,
+        passing.router,
+        partial(_computed, spark),
+        source.latest,
+        comes_anew=coming,
+        check=None if identities is None else identities.check,
+    )
 
 
 def _computed(spark: SparkOnDemand, route: Route, schema: RowSchema) -> Sequence[Column]:

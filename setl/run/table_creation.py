@@ -36,8 +36,8 @@ class CreatingParts:
         router: which tables go where.
         computed: the columns that a route's expressions fill.
         latest: asks for the end of the source's stream.
-        check: refuses targets that are not those that rows were written to before.
         comes_anew: whether all rows of a target that is gone are about to be loaded.
+        check: refuses targets that are not those that rows were written to before.
     """
 
     creation: TableCreation
@@ -45,8 +45,8 @@ class CreatingParts:
     router: Router
     computed: Callable[[Route, RowSchema], Sequence[Column]]
     latest: Callable[[], Position]
+    comes_anew: ComesAnew
     check: Callable[[Collection[tuple[str, str]]], None] | None = None
-    comes_anew: ComesAnew | None = None
 
 
 class TableCreating:
@@ -91,8 +91,11 @@ class TableCreating:
                 parts.check({table.route.target for table in tables})
             describe = partial(_described, parts, there)
             latest = None if generation is None else partial(_end, parts.latest, generation)
-            anew = partial(_comes_anew, parts.comes_anew, load)
-            ran = parts.creation.create(ticket, tables, describe, latest, anew)
+
+            def comes_anew(target: tuple[str, str]) -> bool:
+                return parts.comes_anew(target_name(target), load.load, there=False)
+
+            ran = parts.creation.create(ticket, tables, describe, latest, comes_anew)
         self._tell("target table created", ran)
         if not load.comes:
             self.complete(ticket)
@@ -111,10 +114,6 @@ class TableCreating:
         for statement in ran:
             place = fields(**self._leadership.fields, ran=statement[:_SHOWN])
             _log.info(message, extra=place)
-
-
-def _comes_anew(comes_anew: ComesAnew | None, load: ComingLoad, target: tuple[str, str]) -> bool:
-    return comes_anew is not None and comes_anew(target_name(target), load.load, there=False)
 
 
 def _described(parts: CreatingParts, there: SourceTables, table: NewTable) -> Description | None:
