@@ -322,9 +322,22 @@ def _left_again(view: PipelineView, sent: Signal, seconds: float, output: str) -
     what = f"{sent.to or 'the new leader'} has left the lead again"
     leads = f"{view.leader} leads, epoch {view.epoch}, {view.state}"
     why = "; ".join([f"came to another end after {seconds:.1f} s: {what}", *whys, leads])
+    return _without_success(view, sent, why, output, ended="failed", seconds=seconds)
+
+
+def _without_success(
+    view: PipelineView,
+    sent: Signal,
+    why: str,
+    output: str,
+    *,
+    ended: str,
+    seconds: float | None = None,
+) -> AnswerNo:
+    """The error that a request came to no good end, which programs are told on the output, too."""
     if output != "table":
         outcome = Outcome(
-            str(view.ident), sent.kind.value, "failed", reason=why, from_=sent.leader,
+            str(view.ident), sent.kind.value, ended, reason=why, from_=sent.leader,
             to=view.leader, epoch=view.epoch, state=view.state, seconds=seconds,
         )  # fmt: skip
         _print_outcome(outcome, output)
@@ -362,13 +375,7 @@ def _not_working(
             # The new leader answers, and has nothing in flight that would have to be redelivered.
             advice = f"; `setl switchover {view.ident}` lets another node lead"
     why = f"{what} after {seconds:.1f} s: {leads}{advice}"
-    if output != "table":
-        outcome = Outcome(
-            str(view.ident), sent.kind.value, ended, reason=why, from_=sent.leader,
-            to=view.leader, epoch=view.epoch, state=view.state,
-        )  # fmt: skip
-        _print_outcome(outcome, output)
-    return AnswerNo(f"{sent.kind.value} of {view.ident} {why}")
+    return _without_success(view, sent, why, output, ended=ended)
 
 
 def show(outcome: Outcome, output: str, sentence: str) -> None:
