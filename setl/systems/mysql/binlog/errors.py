@@ -14,9 +14,9 @@ from setl.errors import (
     TransientError,
 )
 
+_ENDS_IN_EVENT: Final = "truncated in the middle of event"
 # Texts of error 1236, by which servers say that a place is not in their binlogs:
 # https://mariadb.com/kb/en/mariadb-error-code-reference/ and rpl_binlog_sender.cc of MySQL.
-_ENDS_IN_EVENT: Final = "truncated in the middle of event"
 _LOST: Final = (
     "could not find first log file",
     "could not find next log",

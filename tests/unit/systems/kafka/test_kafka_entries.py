@@ -182,16 +182,19 @@ def usual():
     ]
 
 
+def damaged_anywhere(whole):
+    """A record cut off at each byte, and with each byte changed in three ways."""
+    for at in range(len(whole)):
+        yield whole[:at]
+        for change in (1 << at % 8, 0x80, 0xFF):
+            yield whole[:at] + bytes([whole[at] ^ change]) + whole[at + 1 :]
+
+
 @pytest.mark.parametrize("number", range(7))
 def test_a_record_that_is_damaged_anywhere(number, monkeypatch):
     monkeypatch.setattr(header_reader, "_WORTH", 1)  # so that the last row of orders is compared
     records = usual()
-    whole = records[number]
-    others = [whole[:at] for at in range(len(whole))]
-    for at in range(len(whole)):
-        damages = (1 << at % 8, 0x80, 0xFF)
-        others += [whole[:at] + bytes([whole[at] ^ d]) + whole[at + 1 :] for d in damages]
-    for damaged in others:
+    for damaged in damaged_anywhere(records[number]):
         values = [*records[:number], damaged, *records[number + 1 :]]
         poll = messages([(value, None) for value in values])
         assert read([poll]) == read_one_by_one([poll])
@@ -246,12 +249,7 @@ def test_a_record_among_those_alike_that_is_damaged_anywhere(number, counted):
     records = alike(9)
     assert read([messages([(value, None) for value in records])])[1] is None
     assert sum(counted) >= 6
-    whole = records[number]
-    others = [whole[:at] for at in range(len(whole))]
-    for at in range(len(whole)):
-        damages = (1 << at % 8, 0x80, 0xFF)
-        others += [whole[:at] + bytes([whole[at] ^ d]) + whole[at + 1 :] for d in damages]
-    for damaged in others:
+    for damaged in damaged_anywhere(records[number]):
         values = [*records[:number], damaged, *records[number + 1 :]]
         poll = messages([(value, None) for value in values])
         assert read([poll]) == read_one_by_one([poll])
