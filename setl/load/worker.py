@@ -1,7 +1,7 @@
 """The sinks of one worker process, which outlive the tasks that use them.
 
 A connection costs more than a small batch, so each process keeps the sinks that it has made, for
-as long as it lives. A task comes with settings and gets the sink for them.
+a while. A task comes with settings and gets the sink for them.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Sequence
 
+from setl.clock import Clock, SystemClock
 from setl.errors import ConfigurationError
 from setl.load.sink import ConflictSink, LoadTicket, Sink, SinkSettings
 from setl.model.conflict import History
@@ -20,16 +21,25 @@ from setl.model.loaded import Loaded
 MAX_SINKS = 16
 """Sinks of one process; beyond, the one that was not used for longest is closed."""
 
+MAX_UNUSED_SECONDS = 300
+"""A sink is closed if it was not used for so long: its pipeline has stopped, or leads elsewhere.
+
+It is the next task of its process that closes it. A process without tasks is ended by Spark in a
+minute or two.
+"""
+
 _log = logging.getLogger(__name__)
 
 
 class SinkCache:
     """Sinks by their settings. Thread-safe; a sink itself serves one thread at a time."""
 
-    def __init__(self, limit: int = MAX_SINKS) -> None:
+    def __init__(self, limit: int = MAX_SINKS, clock: Clock | None = None) -> None:
         self._limit = limit
+        self._clock = clock or SystemClock()
         self._lock = threading.Lock()
-        self._sinks: OrderedDict[SinkSettings, Sink] = OrderedDict()
+        # Each with when it was asked for last; that is their order, too.
+        self._sinks: OrderedDict[SinkSettings, tuple[Sink, float]] = OrderedDict()
         self._process = os.getpid()
 
     def get(self, settings: SinkSettings) -> Sink:
@@ -39,17 +49,22 @@ class SinkCache:
                 # A fork has copied the sinks, but their connections are the other process's.
                 self._sinks = OrderedDict()
                 self._process = os.getpid()
-            sink = self._sinks.pop(settings, None) or settings.make_sink()
-            self._sinks[settings] = sink
-            while len(self._sinks) > self._limit:
-                _close_aside(self._sinks.popitem(last=False)[1])
+            now = self._clock.monotonic()
+            known = self._sinks.pop(settings, None)
+            sink = settings.make_sink() if known is None else known[0]
+            self._sinks[settings] = sink, now
+            for other, (unused, since) in list(self._sinks.items()):
+                if len(self._sinks) <= self._limit and now - since <= MAX_UNUSED_SECONDS:
+                    break
+                del self._sinks[other]
+                _close_aside(unused)
             return sink
 
     def close(self) -> None:
         """Close all sinks."""
         with self._lock:
             while self._sinks:
-                self._sinks.popitem()[1].close()
+                self._sinks.popitem()[1][0].close()
 
 
 def _close_aside(sink: Sink) -> None:
