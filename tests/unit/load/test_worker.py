@@ -1,11 +1,12 @@
 import pickle
 import threading
 
-from setl.load.worker import SinkCache
+from setl.load.worker import MAX_UNUSED_SECONDS, SinkCache
 from setl.systems.elasticsearch.client import ElasticEndpoint
 from setl.systems.elasticsearch.load.sink import ElasticsearchSink, ElasticsearchSinkSettings
 from setl.systems.mysql.connection import MysqlEndpoint
 from setl.systems.mysql.load.sink import MysqlSink, MysqlSinkSettings
+from tests.clocks import SetClock
 from tests.loading import ticket_for
 
 MYSQL = MysqlSinkSettings(MysqlEndpoint("db", password="secret1"), 7)
@@ -41,6 +42,31 @@ def test_nobody_waits_for_a_sink_that_is_closed_because_there_are_too_many(monke
     assert isinstance(cache.get(SEARCH), ElasticsearchSink)
     going.set()
     assert closed.wait(20)
+    cache.close()
+
+
+def test_sinks_that_are_not_used_any_more_are_closed(monkeypatch):
+    """A pipeline that has stopped keeps no connections to its target."""
+    clock, closed = SetClock(), threading.Event()
+    cache = SinkCache(clock=clock)
+    mysql, search = cache.get(MYSQL), cache.get(SEARCH)
+    monkeypatch.setattr(mysql, "close", closed.set)
+    clock.time += MAX_UNUSED_SECONDS
+    assert cache.get(SEARCH) is search
+    clock.time += 1
+    assert cache.get(SEARCH) is search
+    assert closed.wait(20)
+    assert cache.get(MYSQL) is not mysql
+    cache.close()
+
+
+def test_a_sink_that_is_used_now_and_then_stays():
+    clock = SetClock()
+    cache = SinkCache(clock=clock)
+    search = cache.get(SEARCH)
+    for _ in range(5):
+        clock.time += MAX_UNUSED_SECONDS + 1
+        assert cache.get(SEARCH) is search
     cache.close()
 
 
